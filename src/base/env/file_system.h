@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result/result.h"
+
+namespace drakkar {
+
+enum class FileType { kRegular, kDirectory, kSymlink, kSocket, kOther };
+
+struct FileInfo {
+  FileType type = FileType::kOther;
+  std::uint64_t size_bytes = 0;
+  std::uint32_t mode = 0;  // permission bits
+  std::int64_t modified_seconds = 0;
+};
+
+// The only door to files. Calls block; they are short, except SyncFile and WriteFileAtomically with
+// sync, which belong on a WorkerPool when a loop must not stall. Paths are used as given.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  virtual Result<std::string> ReadFile(const std::string& path) = 0;
+  // Creates or truncates in place: for files whose inode must survive.
+  virtual Result<void> WriteFile(const std::string& path, std::string_view content,
+                                 std::uint32_t mode) = 0;
+  virtual Result<void> AppendFile(const std::string& path, std::string_view content,
+                                  std::uint32_t mode) = 0;
+  virtual Result<void> SyncFile(const std::string& path) = 0;
+  virtual Result<void> SyncDirectory(const std::string& path) = 0;
+  virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
+  virtual Result<void> Remove(const std::string& path) = 0;         // a file or an empty directory
+  virtual Result<void> RemoveTree(const std::string& path) = 0;     // absent is fine
+  virtual Result<void> MakeDirectories(const std::string& path, std::uint32_t mode) = 0;
+  virtual Result<std::vector<std::string>> ListDirectory(const std::string& path) = 0;  // sorted
+  virtual Result<FileInfo> Stat(const std::string& path) = 0;       // follows links
+  virtual Result<FileInfo> LinkStat(const std::string& path) = 0;   // does not
+  virtual Result<std::string> ReadLink(const std::string& path) = 0;
+  virtual Result<void> SetMode(const std::string& path, std::uint32_t mode) = 0;
+
+  bool Exists(const std::string& path);
+  // Writes a temporary file `.<base>.<pid>.tmp` beside `path`, syncs it, renames it over `path` and
+  // syncs the directory: after a crash the old or the new content is there, never a mixture.
+  Result<void> WriteFileAtomically(const std::string& path, std::string_view content,
+                                   std::uint32_t mode, bool sync = true);
+};
+
+FileSystem& RealFileSystem();
+
+// "a/b", without doubling the slash.
+std::string JoinPath(std::string_view directory, std::string_view name);
+std::string_view BaseName(std::string_view path);
+std::string DirectoryName(std::string_view path);
+
+}  // namespace drakkar

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result/result.h"
+
+namespace drakkar {
+
+struct ProcessOptions {
+  std::vector<std::string> arguments;  // arguments[0] is the program; looked up in PATH without '/'
+  std::vector<std::string> environment;  // "K=V"; empty means: inherit ours
+  std::string directory;                 // empty means: ours
+  std::string standard_input;            // written to the child, then closed
+  bool capture_output = true;            // otherwise stdout and stderr go where ours go
+  bool new_session = false;              // setsid: the child outlives a signal to our group
+  std::vector<std::pair<int, int>> inherited_descriptors;  // {ours, number in the child}, from 3 up
+};
+
+struct ProcessExit {
+  int exit_code = 0;    // 128 + signal when killed
+  int signal = 0;       // 0 when it exited by itself
+  std::string output;   // standard output, the last kMaxProcessOutput bytes
+  std::string error_output;
+};
+
+// What is kept of each output stream; the rest is read and dropped, so that the child never blocks.
+constexpr std::size_t kMaxProcessOutput = 4u << 20;
+
+// A child that runs. Destroying it does not end the process; it only stops the reporting.
+class Process {
+ public:
+  virtual ~Process() = default;
+  virtual int pid() const = 0;
+  virtual Result<void> Signal(int signal) = 0;
+};
+
+// The only door to other programs.
+class Spawner {
+ public:
+  virtual ~Spawner() = default;
+  // Starts a program; `on_exit` runs once on the loop after it ended and its output was read.
+  virtual Result<std::unique_ptr<Process>> Spawn(
+      ProcessOptions options, std::function<void(ProcessExit)> on_exit) = 0;
+};
+
+class UvLoop;
+// Spawns through the loop's libuv handle; `on_exit` runs on that loop.
+std::unique_ptr<Spawner> MakeSpawner(UvLoop& loop);
+
+}  // namespace drakkar

@@ -1,0 +1,227 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/env/file_system.h"
+
+namespace drakkar {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool ok() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+Result<void> WriteAll(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoError(errno, "write " + path);
+    }
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return Ok();
+}
+
+FileInfo ToInfo(const struct stat& st) {
+  FileInfo info;
+  if (S_ISREG(st.st_mode)) info.type = FileType::kRegular;
+  if (S_ISDIR(st.st_mode)) info.type = FileType::kDirectory;
+  if (S_ISLNK(st.st_mode)) info.type = FileType::kSymlink;
+  if (S_ISSOCK(st.st_mode)) info.type = FileType::kSocket;
+  info.size_bytes = static_cast<std::uint64_t>(st.st_size);
+  info.mode = st.st_mode & 07777;
+  info.modified_seconds = st.st_mtim.tv_sec;
+  return info;
+}
+
+class MachineFileSystem final : public FileSystem {
+ public:
+  Result<std::string> ReadFile(const std::string& path) override {
+    Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.ok()) return ErrnoError(errno, "open " + path);
+    std::string content;
+    char buffer[65536];
+    while (true) {
+      ssize_t n = ::read(fd.get(), buffer, sizeof(buffer));
+      if (n < 0) {
+        if (errno == EINTR) continue;
+        return ErrnoError(errno, "read " + path);
+      }
+      if (n == 0) return content;
+      content.append(buffer, static_cast<std::size_t>(n));
+    }
+  }
+
+  Result<void> WriteFile(const std::string& path, std::string_view content,
+                         std::uint32_t mode) override {
+    return Write(path, content, mode, O_TRUNC);
+  }
+
+  Result<void> AppendFile(const std::string& path, std::string_view content,
+                          std::uint32_t mode) override {
+    return Write(path, content, mode, O_APPEND);
+  }
+
+  Result<void> SyncFile(const std::string& path) override { return Sync(path, O_RDWR); }
+  Result<void> SyncDirectory(const std::string& path) override {
+    return Sync(path, O_RDONLY | O_DIRECTORY);
+  }
+
+  Result<void> Rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) return ErrnoError(errno, "rename " + from);
+    return Ok();
+  }
+
+  Result<void> Remove(const std::string& path) override {
+    if (::remove(path.c_str()) != 0) return ErrnoError(errno, "remove " + path);
+    return Ok();
+  }
+
+  Result<void> RemoveTree(const std::string& path) override {
+    struct stat st;
+    if (::lstat(path.c_str(), &st) != 0) {
+      if (errno == ENOENT) return Ok();
+      return ErrnoError(errno, "stat " + path);
+    }
+    if (S_ISDIR(st.st_mode)) {
+      ASSIGN_OR_RETURN(std::vector<std::string> names, ListDirectory(path));
+      for (const std::string& name : names) RETURN_IF_ERROR(RemoveTree(path + "/" + name));
+    }
+    if (::remove(path.c_str()) != 0 && errno != ENOENT) return ErrnoError(errno, "remove " + path);
+    return Ok();
+  }
+
+  Result<void> MakeDirectories(const std::string& path, std::uint32_t mode) override {
+    if (path.empty()) return InvalidArgument("make directory: empty path");
+    std::size_t end = 0;
+    while (end != std::string::npos) {
+      end = path.find('/', end + 1);
+      std::string part = path.substr(0, end);
+      if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST) {
+        return ErrnoError(errno, "make directory " + part);
+      }
+    }
+    struct stat st;
+    if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, "stat " + path);
+    if (!S_ISDIR(st.st_mode)) return ErrnoError(ENOTDIR, "make directory " + path);
+    return Ok();
+  }
+
+  Result<std::vector<std::string>> ListDirectory(const std::string& path) override {
+    DIR* directory = ::opendir(path.c_str());
+    if (directory == nullptr) return ErrnoError(errno, "open directory " + path);
+    std::vector<std::string> names;
+    while (const dirent* entry = ::readdir(directory)) {
+      std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+    }
+    ::closedir(directory);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Result<FileInfo> Stat(const std::string& path) override {
+    struct stat st;
+    if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, "stat " + path);
+    return ToInfo(st);
+  }
+
+  Result<FileInfo> LinkStat(const std::string& path) override {
+    struct stat st;
+    if (::lstat(path.c_str(), &st) != 0) return ErrnoError(errno, "stat " + path);
+    return ToInfo(st);
+  }
+
+  Result<std::string> ReadLink(const std::string& path) override {
+    char buffer[4096];
+    ssize_t n = ::readlink(path.c_str(), buffer, sizeof(buffer));
+    if (n < 0) return ErrnoError(errno, "read link " + path);
+    return std::string(buffer, static_cast<std::size_t>(n));
+  }
+
+  Result<void> SetMode(const std::string& path, std::uint32_t mode) override {
+    if (::chmod(path.c_str(), mode) != 0) return ErrnoError(errno, "change mode of " + path);
+    return Ok();
+  }
+
+ private:
+  Result<void> Write(const std::string& path, std::string_view content, std::uint32_t mode,
+                     int flag) {
+    Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flag, mode));
+    if (!fd.ok()) return ErrnoError(errno, "open " + path);
+    return WriteAll(fd.get(), content, path);
+  }
+
+  Result<void> Sync(const std::string& path, int flags) {
+    Descriptor fd(::open(path.c_str(), flags | O_CLOEXEC));
+    if (!fd.ok()) return ErrnoError(errno, "open " + path);
+    if (::fsync(fd.get()) != 0) return ErrnoError(errno, "sync " + path);
+    return Ok();
+  }
+};
+
+}  // namespace
+
+bool FileSystem::Exists(const std::string& path) {
+  return LinkStat(path).ok();
+}
+
+Result<void> FileSystem::WriteFileAtomically(const std::string& path, std::string_view content,
+                                             std::uint32_t mode, bool sync) {
+  const std::string directory = DirectoryName(path);
+  const std::string temporary =
+      JoinPath(directory, "." + std::string(BaseName(path)) + "." + std::to_string(::getpid()) +
+                              ".tmp");
+  Result<void> written = WriteFile(temporary, content, mode);
+  if (written.ok()) written = SetMode(temporary, mode);
+  if (written.ok() && sync) written = SyncFile(temporary);
+  if (written.ok()) written = Rename(temporary, path);
+  if (!written.ok()) {
+    static_cast<void>(Remove(temporary));
+    return written;
+  }
+  if (sync) return SyncDirectory(directory);
+  return Ok();
+}
+
+FileSystem& RealFileSystem() {
+  static MachineFileSystem files;
+  return files;
+}
+
+std::string JoinPath(std::string_view directory, std::string_view name) {
+  std::string path(directory);
+  if (!path.empty() && path.back() != '/') path += '/';
+  path += name;
+  return path;
+}
+
+std::string_view BaseName(std::string_view path) {
+  std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::string DirectoryName(std::string_view path) {
+  std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return ".";
+  if (slash == 0) return "/";
+  return std::string(path.substr(0, slash));
+}
+
+}  // namespace drakkar

@@ -1,0 +1,55 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "base/env/file_system.h"
+
+namespace drakkar {
+namespace {
+
+class RealFileSystemTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/drakkar-fs-XXXXXX";
+    root_ = mkdtemp(pattern);
+  }
+  void TearDown() override { EXPECT_TRUE(files_.RemoveTree(root_).ok()); }
+
+  FileSystem& files_ = RealFileSystem();
+  std::string root_;
+};
+
+TEST_F(RealFileSystemTest, AtomicWriteReplacesAndLeavesNoTemporaryFile) {
+  const std::string path = JoinPath(root_, "state");
+  ASSERT_TRUE(files_.WriteFileAtomically(path, "one", 0600).ok());
+  ASSERT_TRUE(files_.WriteFileAtomically(path, "two", 0644).ok());
+  EXPECT_EQ(*files_.ReadFile(path), "two");
+  EXPECT_EQ(files_.Stat(path)->mode, 0644u);
+  EXPECT_EQ(*files_.ListDirectory(root_), (std::vector<std::string>{"state"}));
+}
+
+TEST_F(RealFileSystemTest, MakesAndRemovesTrees) {
+  ASSERT_TRUE(files_.MakeDirectories(root_ + "/a/b/c", 0755).ok());
+  ASSERT_TRUE(files_.WriteFile(root_ + "/a/b/f", "x", 0600).ok());
+  EXPECT_FALSE(files_.MakeDirectories(root_ + "/a/b/f/g", 0755).ok());
+  ASSERT_TRUE(files_.RemoveTree(root_ + "/a").ok());
+  EXPECT_FALSE(files_.Exists(root_ + "/a"));
+  EXPECT_TRUE(files_.RemoveTree(root_ + "/a").ok());
+}
+
+TEST_F(RealFileSystemTest, NamesTheFileThatIsMissing) {
+  auto read = files_.ReadFile(root_ + "/none");
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(read.error().message.find("/none"), std::string::npos);
+}
+
+TEST(Paths, AreTakenApartAndJoined) {
+  EXPECT_EQ(JoinPath("/a/", "b"), "/a/b");
+  EXPECT_EQ(BaseName("/a/b"), "b");
+  EXPECT_EQ(DirectoryName("/a/b"), "/a");
+  EXPECT_EQ(DirectoryName("/a"), "/");
+  EXPECT_EQ(DirectoryName("a"), ".");
+}
+
+}  // namespace
+}  // namespace drakkar

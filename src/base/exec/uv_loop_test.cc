@@ -1,0 +1,68 @@
+#include "base/exec/uv_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/exec/worker_pool.h"
+
+namespace drakkar {
+namespace {
+
+TEST(UvLoop, RunsPostedTasksFromOtherThreadsInOrder) {
+  LoopThread thread("test");
+  std::vector<int> order;
+  for (int i = 0; i < 1000; ++i) thread.loop().Post([&order, i] { order.push_back(i); });
+  thread.RunSync([&] {
+    EXPECT_EQ(order.size(), 1000u);
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+    EXPECT_TRUE(thread.loop().IsInLoop());
+  });
+  EXPECT_FALSE(thread.loop().IsInLoop());
+}
+
+TEST(UvLoop, TimersFireUnlessCancelled) {
+  UvLoop loop;
+  bool cancelled_ran = false;
+  TimerHandle cancelled = loop.RunAfter(Duration(0), [&] { cancelled_ran = true; });
+  cancelled.reset();
+  TimerHandle timer = loop.RunAfter(std::chrono::milliseconds(1), [&] { loop.Stop(); });
+  loop.Run();
+  EXPECT_FALSE(cancelled_ran);
+  timer.reset();
+}
+
+TEST(UvLoop, TasksPostedBeforeStopStillRun) {
+  UvLoop loop;
+  int ran = 0;
+  loop.Post([&] {
+    loop.Post([&] { ++ran; });
+    loop.Stop();
+  });
+  loop.Run();
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(WorkerPool, RefusesBeyondItsBoundAndFinishesWhatItTook) {
+  std::atomic<int> ran = 0;
+  std::atomic<bool> release = false;
+  int accepted = 0;
+  {
+    WorkerPool pool(1, 2);
+    for (int i = 0; i < 10; ++i) {
+      accepted += pool.Run([&] {
+        release.wait(false);
+        ++ran;
+      });
+    }
+    EXPECT_LE(accepted, 3);
+    EXPECT_GE(accepted, 2);
+    release = true;
+    release.notify_all();
+  }
+  EXPECT_EQ(ran, accepted);
+}
+
+}  // namespace
+}  // namespace drakkar

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/env/clock.h"
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+
+namespace drakkar {
+
+// A clock that moves only when told. Wall and monotonic time advance together; the wall can jump.
+class FakeClock final : public Clock {
+ public:
+  explicit FakeClock(WallTime start = WallTime(std::chrono::seconds(1'800'000'000)));
+  WallTime Now() const override { return wall_; }
+  MonotonicTime Monotonic() const override { return monotonic_; }
+  void Advance(Duration by);
+  void JumpWall(Duration by) { wall_ += by; }
+
+ private:
+  WallTime wall_;
+  MonotonicTime monotonic_{};
+};
+
+// A loop without threads or real time: tasks run when the test says so, timers fire as the fake
+// clock is advanced. Everything on it is a function of the seed. With `shuffle`, tasks that are
+// ready at the same moment run in an order drawn from the seed (each poster's own order is kept
+// only where the tasks were posted from the same task).
+class SeededLoop final : public EventLoop {
+ public:
+  explicit SeededLoop(std::uint64_t seed = 1, bool shuffle = false);
+  ~SeededLoop() override;
+
+  void Post(Task task) override;
+  TimerHandle RunAfter(Duration delay, Task task) override;
+  bool IsInLoop() const override { return true; }
+  const Clock& clock() const override { return clock_; }
+
+  FakeClock& fake_clock() { return clock_; }
+  Random& random() { return random_; }
+
+  // Runs one ready task; false if none is ready.
+  bool RunOne();
+  // Runs until nothing is ready. Returns how many ran; stops the process after `limit`, because a
+  // loop that feeds itself without time passing is a bug.
+  std::size_t RunUntilIdle(std::size_t limit = 10'000'000);
+  // Lets `by` pass: fires timers in order, running what becomes ready in between.
+  void Advance(Duration by);
+  // Advances to the next timer, if there is one within `limit`, and runs until idle.
+  bool AdvanceToNextTimer(Duration limit);
+  std::size_t pending_timers() const { return timers_.size(); }
+
+ private:
+  friend class SeededTimer;
+  using TimerKey = std::pair<MonotonicTime, std::uint64_t>;
+
+  FakeClock clock_;
+  SeededRandom random_;
+  bool shuffle_;
+  std::vector<Task> ready_;
+  std::size_t next_ready_ = 0;
+  std::map<TimerKey, Task> timers_;
+  std::uint64_t next_timer_id_ = 0;
+};
+
+}  // namespace drakkar

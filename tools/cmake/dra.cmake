@@ -1,0 +1,73 @@
+# The one way to add a module. Every module is a static library, a test binary beside it, and
+# optionally a benchmark binary and fuzz targets.
+#
+#   dra_library(NAME api_json
+#               SRCS reader.cc writer.cc
+#               DEPS base                # other modules or imported targets, linked publicly
+#               TESTS reader_test.cc     # one test binary, NAME_test
+#               TEST_DEPS testing        # what only the tests need
+#               BENCHES reader_bench.cc  # one benchmark binary, NAME_bench (Google Benchmark)
+#               FUZZ reader_fuzz.cc)     # one libFuzzer binary per file, only with DRAKKAR_FUZZ
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(GTest REQUIRED)
+
+set(CMAKE_PCH_WARN_INVALID OFF)
+add_custom_target(all_benches)
+
+# Precompiled std and gtest headers: half the time of a small translation unit is reading them.
+file(WRITE ${CMAKE_BINARY_DIR}/pch_anchor.cc "")
+add_library(drakkar_pch OBJECT ${CMAKE_BINARY_DIR}/pch_anchor.cc)
+target_precompile_headers(drakkar_pch PRIVATE
+  <algorithm> <chrono> <cstdint> <functional> <map> <memory> <optional> <set> <string>
+  <string_view> <unordered_map> <utility> <variant> <vector>)
+add_library(drakkar_test_pch OBJECT ${CMAKE_BINARY_DIR}/pch_anchor.cc)
+target_precompile_headers(drakkar_test_pch PRIVATE
+  <algorithm> <chrono> <cstdint> <functional> <map> <memory> <optional> <set> <string>
+  <string_view> <unordered_map> <utility> <variant> <vector> <gtest/gtest.h> <gmock/gmock.h>)
+
+target_link_libraries(drakkar_test_pch PRIVATE GTest::gtest GTest::gmock)
+
+function(dra_library)
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;BENCHES;FUZZ" ${ARGN})
+  if(ARG_SRCS)
+    add_library(${ARG_NAME} STATIC ${ARG_SRCS})
+    target_link_libraries(${ARG_NAME} PUBLIC ${ARG_DEPS})
+    target_precompile_headers(${ARG_NAME} REUSE_FROM drakkar_pch)
+  else()
+    add_library(${ARG_NAME} INTERFACE)
+    target_link_libraries(${ARG_NAME} INTERFACE ${ARG_DEPS})
+  endif()
+  if(ARG_TESTS AND NOT DRAKKAR_FUZZ)
+    dra_test(NAME ${ARG_NAME}_test SRCS ${ARG_TESTS} DEPS ${ARG_NAME} ${ARG_TEST_DEPS})
+  endif()
+  if(ARG_BENCHES AND NOT DRAKKAR_FUZZ)
+    add_executable(${ARG_NAME}_bench EXCLUDE_FROM_ALL ${ARG_BENCHES})
+    target_link_libraries(${ARG_NAME}_bench PRIVATE ${ARG_NAME} ${ARG_TEST_DEPS} benchmark_main benchmark)
+    add_dependencies(all_benches ${ARG_NAME}_bench)
+  endif()
+  if(ARG_FUZZ AND DRAKKAR_FUZZ)
+    foreach(source ${ARG_FUZZ})
+      get_filename_component(stem ${source} NAME_WE)
+      add_executable(${ARG_NAME}_${stem} ${source})
+      target_link_libraries(${ARG_NAME}_${stem} PRIVATE ${ARG_NAME} ${ARG_TEST_DEPS})
+      target_link_options(${ARG_NAME}_${stem} PRIVATE -fsanitize=fuzzer)
+    endforeach()
+  endif()
+endfunction()
+
+# A test binary of its own, for tests that belong to no single module. It runs from the source
+# root, so that `../shared` and `examples/` are where a reader expects them.
+function(dra_test)
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} GTest::gtest_main GTest::gmock)
+  target_precompile_headers(${ARG_NAME} REUSE_FROM drakkar_test_pch)
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${ARG_NAME} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+    ENVIRONMENT "GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-results/${ARG_NAME}.json;DRAKKAR_BINARY_DIR=${CMAKE_BINARY_DIR}")
+endfunction()
