@@ -66,7 +66,7 @@ Value CallNode::Invoke(CallContext& context, std::span<const Value> args) const 
                                       : target_.implementation(context, args);
     }
   }
-  if (target_.guarded.empty() && target_.implementation) return target_.implementation(context, args);
+  if (target_.implementation) return target_.implementation(context, args);
   std::vector<std::string_view> names;
   for (const Value& arg : args) names.push_back(TypeName(arg));
   return NewError(context.arena, StrCat("no such overload: ", function_, "(", Join(names, ", "), ")"));
