@@ -45,6 +45,10 @@ Value EqualNode::Eval(Frame& frame) const {
     result = args[0];
   } else if (args[1].IsError()) {
     result = args[1];
+  } else if (!negated_ && args[0].kind == Kind::kObject && args[1].kind != Kind::kNull &&
+             (args[1].kind != Kind::kObject || args[1].object->type_name() != args[0].object->type_name())) {
+    // The library's types refuse to be compared with others; inequality just holds.
+    result = NewError(frame.arena, "no such overload");
   } else {
     result = MakeBool(Equal(args[0], args[1]) != negated_);
   }
@@ -147,9 +151,6 @@ Value MapNode::Build(Frame& frame) const {
         continue;
       }
       value = *value.optional;
-    }
-    if (map.map->Contains(key, map.size)) {
-      return NewError(frame.arena, StrCat("Failed with repeated key: ", DebugText(key)));
     }
     map = MapInsert(frame.arena, map, key, value);
   }
