@@ -119,7 +119,20 @@ TypeRef ReadType(const Json& json) {
     }
     return types::Opaque(Text(One(content, "name")), std::move(parameters));
   }
+  if (kind == "message_type" && text == "google.protobuf.Duration") return types::Duration();
+  if (kind == "message_type" && text == "google.protobuf.Timestamp") return types::Timestamp();
   throw NeedsMessages();
+}
+
+void DeclareFunction(Declarations& d, const std::string& name, const Json& function) {
+  for (const Json& entry : function["overloads"].items) {
+    Overload overload;
+    overload.id = Text(One(entry, "overload_id"));
+    for (const Json& parameter : entry["params"].items) overload.args.push_back(ReadType(parameter));
+    overload.result = ReadType(One(entry, "result_type"));
+    overload.is_member = Text(One(entry, "is_instance_function")) == "true";
+    d.AddFunction(name, std::move(overload));
+  }
 }
 
 void DeclareAll(Environment& environment, const Json& c) {
@@ -132,6 +145,7 @@ void DeclareAll(Environment& environment, const Json& c) {
   parser.optional_syntax = true;
   parser.macros = MacroOptions{true, true, true, true, true, true, true};
   d.homogeneous_literals = false;
+  d.strict_presence = true;
   d.container = Text(One(c, "container"));
   library::AddOptionals(d);
   library::AddTwoVariables(d);
@@ -169,6 +183,10 @@ class SpecRunner {
     std::set<std::string> declared;
     if (const Json* list = c.Find("type_env")) {
       for (const Json& entry : list->items) {
+        if (entry.Has("function")) {
+          DeclareFunction(environment.declarations(), Text(One(entry, "name")), One(entry, "function"));
+          continue;
+        }
         if (!entry.Has("ident")) throw NeedsMessages();
         declared.insert(Text(One(entry, "name")));
         environment.AddVariable(Text(One(entry, "name")), ReadType(One(One(entry, "ident"), "type")));

@@ -152,6 +152,13 @@ Value MapNode::Build(Frame& frame) const {
       }
       value = *value.optional;
     }
+    // The same key twice: the last one wins, unless it is written as different types of number.
+    for (std::uint32_t i = 0; key.IsNumber() && i < map.size; ++i) {
+      const Value other = map.map->KeyAt(i);
+      if (other.kind != key.kind && Equal(other, key)) {
+        return NewError(frame.arena, StrCat("Failed with repeated key: ", DebugText(key)));
+      }
+    }
     map = MapInsert(frame.arena, map, key, value);
   }
   return map;
@@ -171,7 +178,10 @@ Value OptionalOrNode::Eval(Frame& frame) const {
 }
 
 Value WrapperNode::Eval(Frame& frame) const {
-  const Value value = value_ ? value_->Eval(frame) : default_;
+  Value value = value_ ? value_->Eval(frame) : default_;
+  if (single_precision_ && value.kind == Kind::kDouble) {
+    value.number = static_cast<double>(static_cast<float>(value.number));
+  }
   frame.Charge(cost::kStructCreate);
   return value;
 }
