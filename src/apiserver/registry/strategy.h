@@ -62,6 +62,10 @@ class Strategy {
   virtual bool MaintainsGeneration() const { return false; }
   // An update may leave out resourceVersion.
   virtual bool AllowsUnconditionalUpdate() const { return true; }
+  // Deleting answers with the object as it last was, not with a Status.
+  virtual bool ReturnsDeletedObject() const { return false; }
+  // A status update may also change labels and annotations (pods, nodes).
+  virtual bool StatusUpdateKeepsMetadata() const { return false; }
   // Names are DNS subdomains unless the kind says otherwise (for example RBAC path segments).
   virtual std::optional<std::string> CheckName(std::string_view name, bool prefix) const;
   // How long deleting waits for somebody to finish it; nullopt: the object goes at once.

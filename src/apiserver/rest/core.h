@@ -99,7 +99,6 @@ class Core {
 
  private:
   struct Resource;
-  struct Write;
 
   Resource* FindResource(const api::KindSchema& kind);
   StrategyContext ContextFor(const Request& request);
@@ -116,13 +115,6 @@ class Core {
   void DeleteCollection(Resource& resource, Request request, std::function<void(Response)> done);
   void Bind(Resource& resource, Request request, std::function<void(Response)> done);
 
-  // Decodes the body of a create or update into a tree of the kind's schema.
-  std::optional<Failure> Decode(const api::KindSchema& kind, Request& request,
-                                std::vector<std::string>& warnings);
-  // The object an update or patch asks for, from the current one.
-  std::optional<Failure> BuildUpdated(Resource& resource, Request& request,
-                                      const api::ObjectPtr& before, api::TreePtr& updated,
-                                      std::vector<std::string>& warnings);
   // Writes `object` (null: deletes) if the key is still at `before`.
   void CommitObject(Resource& resource, const std::string& key, api::Draft* object,
                     api::ObjectPtr before, bool dry_run,
