@@ -75,6 +75,8 @@ SOURCE = """\
 
 #include <cstring>
 
+#include "api/tree/key_table.h"
+
 namespace drakkar::api {
 namespace generated {
 constinit const Key kKeys[%(count)d] = {
@@ -124,6 +126,8 @@ std::uint64_t HashName(const char* text, std::size_t size) {
 }
 
 }  // namespace
+
+std::span<const Key> SchemaKeys() { return generated::kKeys; }
 
 const Key* FindKey(std::string_view text) {
   const std::uint64_t h = HashName(text.data(), text.size());
