@@ -271,7 +271,8 @@ def read_kinds(path, packages):
             short, _, name = words[3].rpartition(".")
             if short not in packages or name not in packages[short].structs:
                 raise SchemaError(f"{where}: no such type: {words[3]}")
-            bodies.append(Kind(group, version, words[2], packages[short].structs[name]))
+            bodies.append(Kind(group, version, words[2], packages[short].structs[name],
+                               stored=False))
         elif indented and blocks:
             read_kind_line(blocks[-1], words, text, where)
         else:
@@ -282,7 +283,8 @@ def read_kinds(path, packages):
         if "list" in kind.verbs:
             if list_struct is None:
                 raise SchemaError(f"{kind.kind} can be listed but there is no {kind.kind}List")
-            bodies.append(Kind(kind.group, kind.version, kind.kind + "List", list_struct))
+            bodies.append(Kind(kind.group, kind.version, kind.kind + "List", list_struct,
+                               stored=False))
     return kinds, bodies
 
 
