@@ -1,8 +1,23 @@
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
+#include "api/views/apps_v1.h"
+#include "api/views/authentication_v1.h"
+#include "api/views/authorization_v1.h"
+#include "api/views/autoscaling_v1.h"
+#include "api/views/coordination_v1.h"
 #include "api/views/core_v1.h"
+#include "api/views/events_v1.h"
+#include "api/views/meta_v1.h"
+#include "api/views/node_v1.h"
+#include "api/views/policy_v1.h"
+#include "api/views/rbac_v1.h"
 #include "api/views/resource_v1.h"
+#include "api/views/resource_v1alpha3.h"
+#include "api/views/resource_v1beta1.h"
+#include "api/views/resource_v1beta2.h"
+#include "api/views/scheduling_v1.h"
+#include "api/views/storage_v1.h"
 
 namespace drakkar::api {
 namespace {
@@ -111,6 +126,16 @@ TEST(Views, ReadASliceWithAttributesOfEveryType) {
   EXPECT_EQ(device.capacity().Find("memory")->value_(), "40Gi");
   EXPECT_EQ(device.taints()[0].value_(), "w");
   EXPECT_TRUE(device.taints()[0].has_value());
+}
+
+TEST(Views, OfOtherGroupsReadTheSameWay) {
+  const TreePtr tree = Parse(R"({"spec": {"holderIdentity": "a", "leaseDurationSeconds": 15},
+                                 "items": [{"metadata": {"uid": "u"}}, 3]})");
+  EXPECT_EQ(coordination_v1::LeaseView(tree->root()).spec().lease_duration_seconds(), 15);
+  const meta_v1::AnyListView list(tree->root());
+  ASSERT_EQ(list.items().size(), 2u);
+  EXPECT_EQ(list.items()[1].integer(), 3);
+  EXPECT_EQ(apps_v1::DeploymentListView(tree->root()).items()[0].metadata().uid(), "u");
 }
 
 }  // namespace
