@@ -11,8 +11,8 @@ client::Reply ToReply(Response response) {
   reply.http_status = response.http_status;
   reply.warnings = std::move(response.warnings);
   if (response.failure) {
-    reply.error = response.failure->ToError();
-    reply.object = std::make_shared<const api::Object>(response.failure->ToStatus());
+    reply.error = api::ErrorFromStatus(*response.failure);
+    reply.object = std::make_shared<const api::Object>(response.failure->ToTree());
     if (response.failure->retry_after_seconds > 0) {
       reply.retry_after_seconds = response.failure->retry_after_seconds;
     }
@@ -75,7 +75,7 @@ class DirectClient final : public client::Client {
     Run(std::move(request), [done = std::move(done)](Response response) {
       client::ListReply reply;
       if (response.failure) {
-        reply.error = response.failure->ToError();
+        reply.error = api::ErrorFromStatus(*response.failure);
       } else {
         reply.items = std::move(response.items);
         reply.resource_version = response.revision;
@@ -150,7 +150,7 @@ class DirectClient final : public client::Client {
             });
           });
       if (start.failure) {
-        loop->Post([alive, state, error = start.failure->ToError()] {
+        loop->Post([alive, state, error = api::ErrorFromStatus(*start.failure)] {
           if (*alive && !state->cancelled) state->callbacks.on_closed(error);
         });
         return;

@@ -46,19 +46,19 @@ void NodeStrategy::PrepareForUpdate(api::Draft& object, api::Value before, std::
   DropDisabledFeatures(object, before, context);
 }
 
-std::vector<Cause> ValidateDeclaredFeatures(api::Value features) {
-  std::vector<Cause> causes;
+api::FieldErrors ValidateDeclaredFeatures(api::Value features) {
+  api::FieldErrors causes;
   std::string_view previous;
   std::size_t index = 0;
   for (api::Value feature : features.elements()) {
     const std::string path = StrCat("status.declaredFeatures[", index, "]");
     const std::string_view name = feature.str();
     if (name.size() > 253) {
-      causes.push_back(InvalidText(path, name,
+      causes.push_back(Invalid(path, name,
                                    StrCat("invalid feature name ", Quote(name),
                                           ": must be no more than 253 characters")));
     } else if (!IsFeatureName(name)) {
-      causes.push_back(InvalidText(
+      causes.push_back(Invalid(
           path, name,
           StrCat("invalid feature name ", Quote(name),
                  ": must start with an UpperCamelCase segment, with subsequent segments separated "
@@ -68,7 +68,7 @@ std::vector<Cause> ValidateDeclaredFeatures(api::Value features) {
     if (index > 0 && name == previous) {
       causes.push_back(Duplicate(path, name));
     } else if (index > 0 && name < previous) {
-      causes.push_back(InvalidText(path, name, "list must be sorted alphabetically"));
+      causes.push_back(Invalid(path, name, "list must be sorted alphabetically"));
     }
     previous = name;
     ++index;
@@ -76,11 +76,11 @@ std::vector<Cause> ValidateDeclaredFeatures(api::Value features) {
   return causes;
 }
 
-std::vector<Cause> NodeStrategy::Validate(api::Value object, const StrategyContext&) const {
+api::FieldErrors NodeStrategy::Validate(api::Value object, const StrategyContext&) const {
   return ValidateDeclaredFeatures(object["status"]["declaredFeatures"]);
 }
 
-std::vector<Cause> NodeStrategy::ValidateUpdate(api::Value object, api::Value, std::string_view,
+api::FieldErrors NodeStrategy::ValidateUpdate(api::Value object, api::Value, std::string_view,
                                                 const StrategyContext&) const {
   return ValidateDeclaredFeatures(object["status"]["declaredFeatures"]);
 }
@@ -106,8 +106,8 @@ void NamespaceStrategy::PrepareForUpdate(api::Draft& object, api::Value before,
   }
 }
 
-std::optional<std::string> NamespaceStrategy::CheckName(std::string_view name, bool prefix) const {
-  return CheckDnsLabel(name, prefix);
+api::Problems NamespaceStrategy::CheckName(std::string_view name, bool prefix) const {
+  return CheckDnsLabelName(name, prefix);
 }
 
 std::optional<std::int64_t> NamespaceStrategy::GracePeriod(api::Value,
@@ -115,12 +115,15 @@ std::optional<std::int64_t> NamespaceStrategy::GracePeriod(api::Value,
   return std::nullopt;
 }
 
-std::optional<std::string> RbacStrategy::CheckName(std::string_view name, bool) const {
-  if (name == "." || name == "..") return StrCat("may not be '", name, "'");
+api::Problems RbacStrategy::CheckName(std::string_view name, bool) const {
+  if (name == "." || name == "..") return {StrCat("may not be '", name, "'")};
+  api::Problems problems;
   for (char bad : {'/', '%'}) {
-    if (name.find(bad) != std::string_view::npos) return StrCat("may not contain '", bad, "'");
+    if (name.find(bad) != std::string_view::npos) {
+      problems.push_back(StrCat("may not contain '", bad, "'"));
+    }
   }
-  return std::nullopt;
+  return problems;
 }
 
 }  // namespace drakkar::apiserver

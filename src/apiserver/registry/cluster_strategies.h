@@ -13,8 +13,8 @@ class GenericStrategy final : public Strategy {
 // Nodes register themselves with their status in one go.
 class NodeStrategy final : public Strategy {
  public:
-  std::vector<Cause> Validate(api::Value object, const StrategyContext& context) const override;
-  std::vector<Cause> ValidateUpdate(api::Value object, api::Value before,
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                     std::string_view subresource,
                                     const StrategyContext& context) const override;
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
@@ -29,7 +29,7 @@ class NamespaceStrategy final : public Strategy {
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;
-  std::optional<std::string> CheckName(std::string_view name, bool prefix) const override;
+  api::Problems CheckName(std::string_view name, bool prefix) const override;
   std::optional<std::int64_t> GracePeriod(api::Value object,
                                           std::optional<std::int64_t> asked) const override;
 };
@@ -37,10 +37,10 @@ class NamespaceStrategy final : public Strategy {
 // Names of roles and bindings are path segments: anything but "/" and "%", ".", "..".
 class RbacStrategy final : public Strategy {
  public:
-  std::optional<std::string> CheckName(std::string_view name, bool prefix) const override;
+  api::Problems CheckName(std::string_view name, bool prefix) const override;
 };
 
 // node.status.declaredFeatures: format, order, uniqueness (KEP-5328).
-std::vector<Cause> ValidateDeclaredFeatures(api::Value features);
+api::FieldErrors ValidateDeclaredFeatures(api::Value features);
 
 }  // namespace drakkar::apiserver

@@ -105,7 +105,7 @@ std::string_view QosClass(Value spec) {
         any = true;
         limited.insert(name);
         auto request = api::Quantity::Parse(container["resources"]["requests"][name].str());
-        if (!request.ok() || request->Cmp(*quantity) != 0) guaranteed = false;
+        if (!request.ok() || request->Compare(*quantity) != 0) guaranteed = false;
       }
       for (const auto& [key, name, value] : container["resources"]["requests"].members()) {
         if (!IsComputeResource(name)) continue;
@@ -171,11 +171,11 @@ void PodStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view
   }
 }
 
-std::vector<Cause> PodStrategy::Validate(Value object, const StrategyContext& context) const {
+api::FieldErrors PodStrategy::Validate(Value object, const StrategyContext& context) const {
   return ValidatePod(object, context);
 }
 
-std::vector<Cause> PodStrategy::ValidateUpdate(Value object, Value before,
+api::FieldErrors PodStrategy::ValidateUpdate(Value object, Value before,
                                                std::string_view subresource,
                                                const StrategyContext& context) const {
   if (subresource == "status") return ValidatePodStatusUpdate(object, before, context);

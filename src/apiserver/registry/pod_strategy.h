@@ -12,8 +12,8 @@ class PodStrategy final : public Strategy {
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;
-  std::vector<Cause> Validate(api::Value object, const StrategyContext& context) const override;
-  std::vector<Cause> ValidateUpdate(api::Value object, api::Value before,
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                     std::string_view subresource,
                                     const StrategyContext& context) const override;
   bool MaintainsGeneration() const override { return true; }

@@ -90,20 +90,20 @@ void ResourceClaimStrategy::PrepareForUpdate(Draft& object, Value before,
   if (devices->size() == 0) object["status"].Remove("devices");
 }
 
-std::vector<Cause> ResourceClaimStrategy::ValidateUpdate(Value object, Value before,
+api::FieldErrors ResourceClaimStrategy::ValidateUpdate(Value object, Value before,
                                                          std::string_view subresource,
                                                          const StrategyContext&) const {
-  std::vector<Cause> causes;
+  api::FieldErrors causes;
   if (subresource != "status") {
     if (!api::Equal(object["spec"], before["spec"])) {
-      causes.push_back(Invalid("spec", "null", "field is immutable"));
+      causes.push_back(Invalid("spec", nullptr, "field is immutable"));
     }
     return causes;
   }
   const Value allocation = object["status"]["allocation"];
   const Value was = before["status"]["allocation"];
   if (was.has_value() && allocation.has_value() && !api::Equal(was, allocation)) {
-    causes.push_back(Invalid("status.allocation", "null", "field cannot be modified once set"));
+    causes.push_back(Invalid("status.allocation", nullptr, "field cannot be modified once set"));
   }
   const Value reserved = object["status"]["reservedFor"];
   if (!reserved.empty() && !allocation.has_value()) {
@@ -142,7 +142,7 @@ std::vector<Cause> ResourceClaimStrategy::ValidateUpdate(Value object, Value bef
     const std::string path = StrCat("status.devices[", index++, "]");
     const DeviceKey key = KeyOf(device);
     if (!allocated.contains(key)) {
-      causes.push_back(Invalid(path, "{}", "must be an allocated device in the claim"));
+      causes.push_back(Invalid(path, device, "must be an allocated device in the claim"));
     }
     if (!reported.insert(key).second) causes.push_back(Duplicate(path, device["device"].str()));
   }
@@ -153,12 +153,12 @@ void ResourceClaimTemplateStrategy::Default(Draft& object, const StrategyContext
   if (object["spec"].is_object()) DefaultClaimSpec(object["spec"]["spec"]);
 }
 
-std::vector<Cause> ResourceClaimTemplateStrategy::ValidateUpdate(Value object, Value before,
+api::FieldErrors ResourceClaimTemplateStrategy::ValidateUpdate(Value object, Value before,
                                                                  std::string_view,
                                                                  const StrategyContext&) const {
-  std::vector<Cause> causes;
+  api::FieldErrors causes;
   if (!api::Equal(object["spec"], before["spec"])) {
-    causes.push_back(Invalid("spec", "null", "field is immutable"));
+    causes.push_back(Invalid("spec", nullptr, "field is immutable"));
   }
   return causes;
 }

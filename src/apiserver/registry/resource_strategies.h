@@ -18,7 +18,7 @@ class ResourceClaimStrategy final : public Strategy {
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;
-  std::vector<Cause> ValidateUpdate(api::Value object, api::Value before,
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                     std::string_view subresource,
                                     const StrategyContext& context) const override;
   bool ReturnsDeletedObject() const override { return true; }
@@ -27,7 +27,7 @@ class ResourceClaimStrategy final : public Strategy {
 class ResourceClaimTemplateStrategy final : public Strategy {
  public:
   void Default(api::Draft& object, const StrategyContext& context) const override;
-  std::vector<Cause> ValidateUpdate(api::Value object, api::Value before,
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                     std::string_view subresource,
                                     const StrategyContext& context) const override;
   bool ReturnsDeletedObject() const override { return true; }

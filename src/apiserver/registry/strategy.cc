@@ -9,11 +9,11 @@ void Strategy::PrepareForCreate(api::Draft&, const StrategyContext&) const {}
 void Strategy::PrepareForUpdate(api::Draft&, api::Value, std::string_view,
                                 const StrategyContext&) const {}
 
-std::vector<Cause> Strategy::Validate(api::Value, const StrategyContext&) const {
+api::FieldErrors Strategy::Validate(api::Value, const StrategyContext&) const {
   return {};
 }
 
-std::vector<Cause> Strategy::ValidateUpdate(api::Value, api::Value, std::string_view,
+api::FieldErrors Strategy::ValidateUpdate(api::Value, api::Value, std::string_view,
                                             const StrategyContext&) const {
   return {};
 }
@@ -22,8 +22,8 @@ std::vector<std::string> Strategy::Warnings(api::Value, const StrategyContext&) 
   return {};
 }
 
-std::optional<std::string> Strategy::CheckName(std::string_view name, bool prefix) const {
-  return CheckDnsSubdomain(name, prefix);
+api::Problems Strategy::CheckName(std::string_view name, bool prefix) const {
+  return CheckDnsSubdomainName(name, prefix);
 }
 
 std::optional<std::int64_t> Strategy::GracePeriod(api::Value, std::optional<std::int64_t>) const {

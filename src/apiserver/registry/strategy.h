@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/meta/names.h"
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
 #include "apiserver/rest/request.h"
@@ -51,8 +52,8 @@ class Strategy {
                                 std::string_view subresource,
                                 const StrategyContext& context) const;
   // All errors at once, as Kubernetes words them.
-  virtual std::vector<Cause> Validate(api::Value object, const StrategyContext& context) const;
-  virtual std::vector<Cause> ValidateUpdate(api::Value object, api::Value before,
+  virtual api::FieldErrors Validate(api::Value object, const StrategyContext& context) const;
+  virtual api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                             std::string_view subresource,
                                             const StrategyContext& context) const;
   virtual std::vector<std::string> Warnings(api::Value object,
@@ -67,7 +68,7 @@ class Strategy {
   // A status update may also change labels and annotations (pods, nodes).
   virtual bool StatusUpdateKeepsMetadata() const { return false; }
   // Names are DNS subdomains unless the kind says otherwise (for example RBAC path segments).
-  virtual std::optional<std::string> CheckName(std::string_view name, bool prefix) const;
+  virtual api::Problems CheckName(std::string_view name, bool prefix) const;
   // How long deleting waits for somebody to finish it; nullopt: the object goes at once.
   virtual std::optional<std::int64_t> GracePeriod(api::Value object,
                                                   std::optional<std::int64_t> asked) const;

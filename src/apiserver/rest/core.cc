@@ -190,11 +190,11 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   }
   Resource* resource = FindResource(*request.kind);
   if (resource == nullptr) {
-    done(Response::Failed(MethodNotAllowedFailure(VerbName(request.verb))));
+    done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));
     return;
   }
   if (!request.subresource.empty() && !HasSubresource(*request.kind, request.subresource)) {
-    done(Response::Failed(PathNotFoundFailure()));
+    done(Response::Failed(api::StatusNoSuchPath()));
     return;
   }
   const bool plain = request.subresource.empty() || request.subresource == "status";
@@ -203,7 +203,9 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
       if (plain) return done(Get(*resource, request));
       break;
     case Verb::kList:
-      if (request.subresource.empty()) return done(List(*resource, request));
+      if (request.subresource.empty()) {
+        return List(*resource, std::move(request), std::move(done));
+      }
       break;
     case Verb::kCreate:
       if (request.subresource == "binding") {
@@ -231,7 +233,7 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
       break;
     case Verb::kWatch: break;
   }
-  done(Response::Failed(MethodNotAllowedFailure(VerbName(request.verb))));
+  done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));
 }
 
 Response Core::Get(Resource& resource, const Request& request) {
@@ -243,6 +245,102 @@ Response Core::Get(Resource& resource, const Request& request) {
   return response;
 }
 
+namespace {
+
+// Picks a page out of objects in key order. `last_key` gets the key of the last one taken.
+template <typename Objects>
+void TakePage(const Objects& objects, const Request& request, const Selection& selection,
+              const std::string& after, Response& response, std::string& last_key) {
+  const std::string prefix = request.namespace_.empty() ? "" : request.namespace_ + "/";
+  auto it = after.empty() ? objects.lower_bound(prefix) : objects.upper_bound(after);
+  std::int64_t behind = 0;
+  bool more = false;
+  for (; it != objects.end(); ++it) {
+    const auto& [key, object] = *it;
+    if (key.compare(0, prefix.size(), prefix) != 0) break;
+    if (!request.name.empty() && object->name() != request.name) continue;
+    if (selection && !selection(*object)) continue;
+    if (request.limit > 0 &&
+        static_cast<std::int64_t>(response.items.size()) == request.limit) {
+      more = true;
+      // With a selector the rest is not counted: Kubernetes does not either.
+      if (selection) break;
+      ++behind;
+      continue;
+    }
+    response.items.push_back(object);
+    last_key = key;
+  }
+  if (!more) {
+    last_key.clear();
+  } else if (!selection) {
+    response.remaining_items = behind;
+  }
+}
+
+}  // namespace
+
+void Core::List(Resource& resource, Request request, std::function<void(Response)> done) {
+  Response response;
+  Selection selection;
+  if (std::optional<Failure> failure = BuildSelection(request, selection)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  storage::Revision asked = 0;
+  if (std::optional<Failure> failure = ParseResourceVersion(request.resource_version, asked)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  ContinueToken from;
+  if (!request.continue_token.empty()) {
+    if (std::optional<Failure> failure = DecodeContinue(request.continue_token, from)) {
+      return done(Response::Failed(std::move(*failure)));
+    }
+  }
+  const bool exact = request.resource_version_match == "Exact" && asked > 0;
+  const storage::Revision wanted = from.revision > 0 ? from.revision : exact ? asked : 0;
+  if (asked > revision()) {
+    return done(Response::Failed(api::StatusTimeout(
+        StrCat("Too large resource version: ", asked, ", current: ", revision()), 1)));
+  }
+  std::string last_key;
+  if (wanted == 0 || wanted >= resource.cache.last_change()) {
+    response.revision = wanted == 0 ? revision() : wanted;
+    TakePage(resource.cache.objects(), request, selection, from.last_key, response, last_key);
+    if (!last_key.empty()) response.continue_token = EncodeContinue({response.revision, last_key});
+    return done(std::move(response));
+  }
+  // The state of then: the caches only know now.
+  options_.store.Range(
+      {.prefix = resource.prefix, .revision = wanted},
+      [&resource, wanted, selection = std::move(selection), from = std::move(from),
+       request = std::move(request),
+       done = std::move(done)](Result<storage::RangeResult> range) {
+        if (!range.ok()) {
+          if (range.error().code == ErrorCode::kExpired) {
+            return done(Response::Failed(api::StatusExpired(
+                "The provided continue parameter is too old to display a consistent list result. "
+                "You must start a new list without the continue parameter.")));
+          }
+          return done(Response::Failed(api::StatusServiceUnavailable(range.error().message)));
+        }
+        std::map<std::string, api::ObjectPtr> objects;
+        for (const storage::Entry& entry : range->entries) {
+          Result<api::TreePtr> tree = api::ParseJson(*entry.value);
+          if (!tree.ok()) continue;
+          api::Draft draft(*tree);
+          draft["metadata"]["resourceVersion"] = std::to_string(entry.mod_revision);
+          objects.emplace(entry.key.substr(resource.prefix.size()),
+                          std::make_shared<const api::Object>(draft.Freeze()));
+        }
+        Response page;
+        std::string last;
+        page.revision = wanted;
+        TakePage(objects, request, selection, from.last_key, page, last);
+        if (!last.empty()) page.continue_token = EncodeContinue({wanted, last});
+        done(std::move(page));
+      });
+}
+
 Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
                                   std::function<void(const std::vector<Change>&)> on_changes) {
   options_.loop.AssertInLoop();
@@ -250,7 +348,7 @@ Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
   if ((start.failure = CheckAuthorized(request))) return start;
   Resource* resource = FindResource(*request.kind);
   if (resource == nullptr) {
-    start.failure = MethodNotAllowedFailure("watch");
+    start.failure = MethodNotAllowedFailure(*request.kind, "watch");
     return start;
   }
   CacheWatchOptions options;
@@ -261,7 +359,7 @@ Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
   storage::Revision after = 0;
   if ((start.failure = ParseResourceVersion(request.resource_version, after))) return start;
   if (after > revision()) {
-    start.failure = TooManyRequestsFailure(
+    start.failure = api::StatusTooManyRequests(
         StrCat("Too large resource version: ", after, ", current: ", revision()), 1);
     return start;
   }
@@ -269,7 +367,7 @@ Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
   start.watcher = resource->cache.StartWatch(std::move(options),
                                              CacheWatchCallbacks{std::move(on_changes)});
   if (start.watcher == nullptr) {
-    start.failure = ExpiredFailure(StrCat("too old resource version: ", after, " (",
+    start.failure = api::StatusExpired(StrCat("too old resource version: ", after, " (",
                                           resource->cache.oldest_watchable(), ")"));
   }
   return start;
@@ -306,7 +404,7 @@ void Core::Create(Resource& resource, Request request, std::function<void(Respon
           *resource.kind, object["metadata"]["name"].str(),
           StrCat("unable to create new content in namespace ", request.namespace_,
                  " because it is being terminated"));
-      failure.causes.push_back(Cause{"NamespaceTerminating",
+      failure.causes.push_back(api::StatusCause{"NamespaceTerminating",
                                      StrCat("namespace ", request.namespace_, " is being terminated"),
                                      "metadata.namespace"});
       done(Response::Failed(std::move(failure)));
@@ -330,12 +428,12 @@ void Core::Create(Resource& resource, Request request, std::function<void(Respon
     return;
   }
   const api::TreePtr candidate = object.Freeze();
-  std::vector<Cause> causes = ValidateMeta(*resource.kind, *resource.strategy, candidate->root());
-  for (Cause& cause : resource.strategy->Validate(candidate->root(), context)) {
+  api::FieldErrors causes = ValidateMeta(*resource.kind, *resource.strategy, candidate->root());
+  for (api::FieldError& cause : resource.strategy->Validate(candidate->root(), context)) {
     causes.push_back(std::move(cause));
   }
   if (!causes.empty()) {
-    done(Response::Failed(InvalidFailure(*resource.kind, name, std::move(causes))));
+    done(Response::Failed(InvalidFailure(*resource.kind, name, causes)));
     return;
   }
   for (std::string& warning : resource.strategy->Warnings(candidate->root(), context)) {
@@ -354,7 +452,7 @@ void Core::Create(Resource& resource, Request request, std::function<void(Respon
                  if (!revision.ok()) {
                    done(Response::Failed(revision.error().code == ErrorCode::kConflict
                                              ? AlreadyExistsFailure(*kind, name)
-                                             : UnavailableFailure(revision.error().message)));
+                                             : api::StatusServiceUnavailable(revision.error().message)));
                    return;
                  }
                  response.object = std::move(stored);
@@ -400,14 +498,14 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   }
 
   const api::TreePtr candidate = object.Freeze();
-  std::vector<Cause> causes =
+  api::FieldErrors causes =
       ValidateMetaUpdate(*resource.kind, candidate->root(), before->root());
-  for (Cause& cause : resource.strategy->ValidateUpdate(candidate->root(), before->root(),
+  for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate->root(), before->root(),
                                                         request.subresource, context)) {
     causes.push_back(std::move(cause));
   }
   if (!causes.empty()) {
-    done(Response::Failed(InvalidFailure(*resource.kind, request.name, std::move(causes))));
+    done(Response::Failed(InvalidFailure(*resource.kind, request.name, causes)));
     return;
   }
   for (std::string& warning : resource.strategy->Warnings(candidate->root(), context)) {
@@ -428,7 +526,7 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
           if (revision.error().code != ErrorCode::kConflict) {
-            done(Response::Failed(UnavailableFailure(revision.error().message)));
+            done(Response::Failed(api::StatusServiceUnavailable(revision.error().message)));
           } else if (attempt + 1 < kMaxAttempts) {
             Update(resource, std::move(request), std::move(done), attempt + 1);
           } else {
@@ -475,7 +573,7 @@ void Core::Delete(Resource& resource, Request request, std::function<void(Respon
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
           if (revision.error().code != ErrorCode::kConflict) {
-            done(Response::Failed(UnavailableFailure(revision.error().message)));
+            done(Response::Failed(api::StatusServiceUnavailable(revision.error().message)));
           } else if (attempt + 1 < kMaxAttempts) {
             Delete(resource, std::move(request), std::move(done), attempt + 1);
           } else {
@@ -527,7 +625,7 @@ void Core::DeleteCollection(Resource& resource, Request request,
     ++progress->waiting;
     Delete(resource, std::move(one), [progress, object](Response response) {
       // Gone already is what was asked for.
-      if (response.failure && response.failure->http_status != 404 &&
+      if (response.failure && response.failure->code != 404 &&
           !progress->response.failure) {
         progress->response.http_status = response.http_status;
         progress->response.failure = std::move(response.failure);
@@ -567,7 +665,7 @@ void Core::Bind(Resource& resource, Request request, std::function<void(Response
                  if (!revision.ok()) {
                    done(Response::Failed(revision.error().code == ErrorCode::kConflict
                                              ? ModifiedFailure(*kind, before->name())
-                                             : UnavailableFailure(revision.error().message)));
+                                             : api::StatusServiceUnavailable(revision.error().message)));
                    return;
                  }
                  api::Draft status = api::Draft::Object();

@@ -106,7 +106,7 @@ class Core {
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before);
 
   Response Get(Resource& resource, const Request& request);
-  Response List(Resource& resource, const Request& request);
+  void List(Resource& resource, Request request, std::function<void(Response)> done);
   void Create(Resource& resource, Request request, std::function<void(Response)> done);
   void Update(Resource& resource, Request request, std::function<void(Response)> done,
               int attempt = 0);

@@ -4,6 +4,7 @@
 
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/validation/cause.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -21,138 +22,60 @@ constexpr std::string_view kServerOwned[] = {"uid", "creationTimestamp", "deleti
                                              "deletionGracePeriodSeconds", "generation",
                                              "selfLink"};
 
-bool IsAlphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+// With `prefix` the text is the start of a generated name: a trailing dash will be followed.
+std::string MaskTrailingDash(std::string_view name, bool prefix) {
+  std::string masked(name);
+  if (prefix && !masked.empty() && masked.back() == '-') masked.back() = 'a';
+  return masked;
 }
 
-bool IsLowerAlphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-bool IsDnsLabel(std::string_view label) {
-  if (label.empty() || !IsLowerAlphanumeric(label.front()) || !IsLowerAlphanumeric(label.back())) {
-    return false;
-  }
-  return std::all_of(label.begin(), label.end(),
-                     [](char c) { return IsLowerAlphanumeric(c) || c == '-'; });
-}
-
-bool IsNamePart(std::string_view part) {
-  if (part.empty() || !IsAlphanumeric(part.front()) || !IsAlphanumeric(part.back())) return false;
-  return std::all_of(part.begin(), part.end(), [](char c) {
-    return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
-  });
-}
-
-std::vector<std::string> QualifiedNameErrors(std::string_view name) {
-  std::vector<std::string> errors;
-  std::string_view part = name;
-  const std::size_t slash = name.find('/');
-  if (slash != std::string_view::npos) {
-    if (name.find('/', slash + 1) != std::string_view::npos) {
-      return {
-          "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must "
-          "start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or "
-          "'123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') "
-          "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"};
-    }
-    const std::string_view prefix = name.substr(0, slash);
-    part = name.substr(slash + 1);
-    if (prefix.empty()) {
-      errors.push_back("prefix part must be non-empty");
-    } else if (auto why = CheckDnsSubdomain(prefix)) {
-      errors.push_back("prefix part " + *why);
-    }
-  }
-  if (part.empty()) {
-    errors.push_back("name part must be non-empty");
-  } else if (part.size() > 63) {
-    errors.push_back("name part must be no more than 63 bytes");
-  }
-  if (!IsNamePart(part)) {
-    errors.push_back(
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and "
-        "end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
-        "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')");
-  }
-  return errors;
-}
-
-void AddInvalid(std::vector<Cause>& causes, std::string field, std::string_view value,
-                std::string_view why) {
-  causes.push_back(Cause{"FieldValueInvalid",
-                         StrCat("Invalid value: ", Quote(value), ": ", why), std::move(field)});
-}
-
-void CheckLabels(Value labels, std::vector<Cause>& causes) {
+void CheckLabels(Value labels, api::FieldErrors& errors) {
   for (const auto& [key, name, value] : labels.members()) {
-    for (const std::string& why : QualifiedNameErrors(name)) {
-      AddInvalid(causes, "metadata.labels", name, why);
-    }
-    const std::string_view text = value.str();
-    if (text.size() > 63) {
-      AddInvalid(causes, StrCat("metadata.labels[", name, "]"), text,
-                 "must be no more than 63 bytes");
-    }
-    if (!text.empty() && !IsNamePart(text)) {
-      AddInvalid(causes, "metadata.labels", text,
-                 "a valid label must be an empty string or consist of alphanumeric characters, "
-                 "'-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
-                 "'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-                 "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
-    }
+    AddProblems(errors, "metadata.labels", name, api::CheckLabelKey(name));
+    AddProblems(errors, "metadata.labels", value.str(), api::CheckLabelValue(value.str()));
   }
 }
 
-void CheckAnnotations(Value annotations, std::vector<Cause>& causes) {
+void CheckAnnotations(Value annotations, api::FieldErrors& errors) {
   std::size_t total = 0;
   for (const auto& [key, name, value] : annotations.members()) {
-    for (const std::string& why : QualifiedNameErrors(ToLower(name))) {
-      AddInvalid(causes, "metadata.annotations", name, why);
-    }
+    AddProblems(errors, "metadata.annotations", name, api::CheckLabelKey(ToLower(name)));
     total += name.size() + value.str().size();
   }
   if (total > kMaxAnnotationsBytes) {
-    causes.push_back(Cause{"FieldValueTooLong",
-                           StrCat("Too long: may not be more than ", kMaxAnnotationsBytes, " bytes"),
-                           "metadata.annotations"});
+    errors.push_back(
+        api::FieldError::TooLong(api::FieldPath("metadata.annotations"), kMaxAnnotationsBytes));
   }
 }
 
-void CheckOwnerReferences(Value references, std::vector<Cause>& causes) {
+void CheckOwnerReferences(Value references, api::FieldErrors& errors) {
   std::size_t index = 0;
   std::string_view controller;
   for (Value reference : references.elements()) {
     const std::string path = StrCat("metadata.ownerReferences[", index++, "]");
     auto require = [&](std::string_view field, std::string_view why) {
-      if (reference[field].str().empty()) {
-        causes.push_back(Cause{"FieldValueInvalid", StrCat("Invalid value: \"\": ", why),
-                               StrCat(path, ".", field)});
-      }
+      if (reference[field].str().empty()) errors.push_back(Invalid(StrCat(path, ".", field), "", why));
     };
     require("apiVersion", "version must not be empty");
-    require("kind", "kind must not be empty");
-    require("name", "name must not be empty");
-    require("uid", "uid must not be empty");
+    require("kind", "must not be empty");
+    require("name", "must not be empty");
+    require("uid", "must not be empty");
     if (reference["controller"].boolean()) {
       if (!controller.empty()) {
-        causes.push_back(
-            Cause{"FieldValueInvalid",
-                  StrCat("Invalid value: Only one reference can have Controller set to true. Found "
-                         "\"true\" in references for ",
-                         controller, " and ", reference["name"].str()),
-                  "metadata.ownerReferences"});
+        errors.push_back(Invalid("metadata.ownerReferences", references,
+                                 StrCat("Only one reference can have Controller set to true. Found "
+                                        "\"true\" in references for ",
+                                        controller, " and ", reference["name"].str())));
       }
       controller = reference["name"].str();
     }
   }
 }
 
-void CheckFinalizers(Value finalizers, std::vector<Cause>& causes) {
+void CheckFinalizers(Value finalizers, api::FieldErrors& errors) {
   for (Value finalizer : finalizers.elements()) {
-    for (const std::string& why : QualifiedNameErrors(finalizer.str())) {
-      AddInvalid(causes, "metadata.finalizers", finalizer.str(), why);
-    }
+    AddProblems(errors, "metadata.finalizers", finalizer.str(),
+                api::CheckLabelKey(finalizer.str()));
   }
 }
 
@@ -189,26 +112,12 @@ void ApplyPropagationPolicy(const Request& request, Value before, Draft& metadat
 
 }  // namespace
 
-std::optional<std::string> CheckDnsLabel(std::string_view name, bool prefix) {
-  std::string masked(name);
-  if (prefix && !masked.empty() && masked.back() == '-') masked.back() = 'a';
-  if (masked.size() > 63) return "must be no more than 63 characters";
-  if (IsDnsLabel(masked)) return std::nullopt;
-  return "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
-         "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex "
-         "used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+api::Problems CheckDnsLabelName(std::string_view name, bool prefix) {
+  return api::CheckDnsLabel(MaskTrailingDash(name, prefix));
 }
 
-std::optional<std::string> CheckDnsSubdomain(std::string_view name, bool prefix) {
-  std::string masked(name);
-  if (prefix && !masked.empty() && masked.back() == '-') masked.back() = 'a';
-  if (masked.size() > 253) return "must be no more than 253 characters";
-  bool valid = !masked.empty();
-  for (std::string_view label : Split(masked, '.')) valid = valid && IsDnsLabel(label);
-  if (valid) return std::nullopt;
-  return "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-         "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
-         "used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+api::Problems CheckDnsSubdomainName(std::string_view name, bool prefix) {
+  return api::CheckDnsSubdomain(MaskTrailingDash(name, prefix));
 }
 
 std::optional<Failure> PrepareMetaForCreate(const api::KindSchema& kind, const Request& request,
@@ -219,18 +128,18 @@ std::optional<Failure> PrepareMetaForCreate(const api::KindSchema& kind, const R
   Draft& metadata = object["metadata"];
   if (!metadata.is_object()) metadata = Draft::Object();
   if (!metadata["resourceVersion"].str().empty()) {
-    return BadRequestFailure("resourceVersion should not be set on objects to be created");
+    return api::StatusBadRequest("resourceVersion should not be set on objects to be created");
   }
   const std::string_view given = metadata["namespace"].str();
   if (kind.namespaced) {
     if (!given.empty() && given != request.namespace_) {
-      return BadRequestFailure(
+      return api::StatusBadRequest(
           "the namespace of the provided object does not match the namespace sent on the request");
     }
     metadata["namespace"] = request.namespace_;
   } else {
     if (!given.empty()) {
-      return BadRequestFailure(
+      return api::StatusBadRequest(
           "namespace field must be empty for objects that are not in a namespace");
     }
     metadata.Remove("namespace");
@@ -250,12 +159,12 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
   if (!metadata.is_object()) metadata = Draft::Object();
   const std::string_view name = metadata["name"].str();
   if (!name.empty() && name != request.name) {
-    return BadRequestFailure(StrCat("the name of the object (", name,
+    return api::StatusBadRequest(StrCat("the name of the object (", name,
                                     ") does not match the name on the URL (", request.name, ")"));
   }
   const std::string_view namespace_ = metadata["namespace"].str();
   if (!namespace_.empty() && namespace_ != request.namespace_) {
-    return BadRequestFailure(StrCat("the namespace of the object (", namespace_,
+    return api::StatusBadRequest(StrCat("the namespace of the object (", namespace_,
                                     ") does not match the namespace on the request (",
                                     request.namespace_, ")"));
   }
@@ -263,9 +172,8 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
   if (version.empty() || version == "0") {
     if (!strategy.AllowsUnconditionalUpdate() && request.verb == Verb::kUpdate) {
       return InvalidFailure(kind, request.name,
-                            {Cause{"FieldValueInvalid",
-                                   "Invalid value: 0: must be specified for an update",
-                                   "metadata.resourceVersion"}});
+                            {Invalid("metadata.resourceVersion", 0,
+                                     "must be specified for an update")});
     }
   } else if (ParseInt64(version) != before.resource_version()) {
     return ModifiedFailure(kind, request.name);
@@ -328,27 +236,24 @@ void UpdateGeneration(Value before, Draft& object) {
   if (changed) object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
 }
 
-std::vector<Cause> ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,
+api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,
                                 Value object) {
-  std::vector<Cause> causes;
+  api::FieldErrors causes;
   const Value metadata = object["metadata"];
   const std::string_view name = metadata["name"].str();
   const std::string_view prefix = metadata["generateName"].str();
   if (!prefix.empty()) {
-    if (auto why = strategy.CheckName(prefix, /*prefix=*/true)) {
-      AddInvalid(causes, "metadata.generateName", prefix, *why);
-    }
+    AddProblems(causes, "metadata.generateName", prefix,
+                strategy.CheckName(prefix, /*prefix=*/true));
   }
   if (name.empty()) {
-    causes.push_back(Cause{"FieldValueRequired",
-                           "Required value: name or generateName is required", "metadata.name"});
-  } else if (auto why = strategy.CheckName(name, /*prefix=*/false)) {
-    AddInvalid(causes, "metadata.name", name, *why);
+    causes.push_back(Required("metadata.name", "name or generateName is required"));
+  } else {
+    AddProblems(causes, "metadata.name", name, strategy.CheckName(name, /*prefix=*/false));
   }
   if (kind.namespaced) {
-    if (auto why = CheckDnsLabel(metadata["namespace"].str())) {
-      AddInvalid(causes, "metadata.namespace", metadata["namespace"].str(), *why);
-    }
+    const std::string_view home = metadata["namespace"].str();
+    AddProblems(causes, "metadata.namespace", home, api::CheckDnsLabel(home));
   }
   CheckLabels(metadata["labels"], causes);
   CheckAnnotations(metadata["annotations"], causes);
@@ -357,8 +262,8 @@ std::vector<Cause> ValidateMeta(const api::KindSchema& kind, const Strategy& str
   return causes;
 }
 
-std::vector<Cause> ValidateMetaUpdate(const api::KindSchema&, Value object, Value before) {
-  std::vector<Cause> causes;
+api::FieldErrors ValidateMetaUpdate(const api::KindSchema&, Value object, Value before) {
+  api::FieldErrors causes;
   const Value metadata = object["metadata"];
   const Value current = before["metadata"];
   // What did not change was accepted once and is not held against an unrelated update.
@@ -377,12 +282,11 @@ std::vector<Cause> ValidateMetaUpdate(const api::KindSchema&, Value object, Valu
         if (!HasFinalizer(current, finalizer.str())) added.emplace_back(Quote(finalizer.str()));
       }
       if (!added.empty()) {
-        causes.push_back(
-            Cause{"FieldValueForbidden",
-                  StrCat("Forbidden: no new finalizers can be added if the object is being deleted, "
-                         "found new finalizers []string{",
-                         Join(added, ", "), "}"),
-                  "metadata.finalizers"});
+        causes.push_back(Forbidden(
+            "metadata.finalizers",
+            StrCat("no new finalizers can be added if the object is being deleted, found new "
+                   "finalizers []string{",
+                   Join(added, ", "), "}")));
       }
     }
   }
@@ -463,18 +367,15 @@ std::optional<Failure> ApplyBinding(const api::KindSchema& kind, const Request& 
                                     const api::Object& before, WallTime now, Draft& object) {
   const Value binding = request.object->root();
   const Value target = binding["target"];
-  std::vector<Cause> causes;
+  api::FieldErrors causes;
   if (!target["kind"].str().empty() && target["kind"].str() != "Node") {
-    causes.push_back(Cause{"FieldValueNotSupported",
-                           StrCat("Unsupported value: ", Quote(target["kind"].str()),
-                                  ": supported values: \"Node\", \"<empty>\""),
-                           "target.kind"});
+    causes.push_back(NotSupported("target.kind", target["kind"].str(), {"Node", "<empty>"}));
   }
   if (target["name"].str().empty()) {
-    causes.push_back(Cause{"FieldValueRequired", "Required value", "target.name"});
+    causes.push_back(Required("target.name"));
   }
   if (!causes.empty()) {
-    return InvalidFailure(*api::FindKind("", "v1", "Binding"), request.name, std::move(causes));
+    return InvalidFailure(*api::FindKind("", "v1", "Binding"), request.name, causes);
   }
   auto conflict = [&](std::string_view why) {
     Failure failure = ConflictFailure(kind, request.name, why);
@@ -526,17 +427,7 @@ std::string GenerateName(std::string_view prefix, Random& random) {
 }
 
 api::TreePtr SuccessStatus(const api::KindSchema& kind, const api::Object& object) {
-  Draft status = Draft::Object();
-  status["kind"] = "Status";
-  status["apiVersion"] = "v1";
-  status["metadata"] = Draft::Object();
-  status["status"] = "Success";
-  Draft& details = status["details"];
-  details["name"] = object.name();
-  if (!kind.group.empty()) details["group"] = kind.group;
-  details["kind"] = kind.plural;
-  details["uid"] = object.uid();
-  return status.Freeze();
+  return api::StatusSuccess({kind.group, kind.plural}, object.name(), object.uid()).ToTree();
 }
 
 }  // namespace drakkar::apiserver

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/meta/names.h"
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
 #include "apiserver/registry/strategy.h"
@@ -32,9 +33,9 @@ void KeepAllBut(std::string_view member, api::Value before, api::Draft& object);
 void UpdateGeneration(api::Value before, api::Draft& object);
 
 // Name, labels, annotations, owner references, finalizers.
-std::vector<Cause> ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,
+api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,
                                 api::Value object);
-std::vector<Cause> ValidateMetaUpdate(const api::KindSchema& kind, api::Value object,
+api::FieldErrors ValidateMetaUpdate(const api::KindSchema& kind, api::Value object,
                                       api::Value before);
 
 bool EqualButForVersion(api::Value a, api::Value b);
@@ -60,8 +61,8 @@ std::string GenerateName(std::string_view prefix, Random& random);
 
 api::TreePtr SuccessStatus(const api::KindSchema& kind, const api::Object& object);
 
-// Why a name is not a DNS-1123 subdomain, or nullopt. With `prefix`, a trailing dash is fine.
-std::optional<std::string> CheckDnsSubdomain(std::string_view name, bool prefix = false);
-std::optional<std::string> CheckDnsLabel(std::string_view name, bool prefix = false);
+// The usual syntax of names; with `prefix`, of the start of a generated one.
+api::Problems CheckDnsLabelName(std::string_view name, bool prefix);
+api::Problems CheckDnsSubdomainName(std::string_view name, bool prefix);
 
 }  // namespace drakkar::apiserver

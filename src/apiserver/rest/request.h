@@ -75,7 +75,7 @@ struct Response {
 
   static Response Failed(Failure failure) {
     Response response;
-    response.http_status = failure.http_status;
+    response.http_status = failure.code;
     response.failure = std::move(failure);
     return response;
   }

@@ -4,22 +4,24 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/rest/failure.h"
+#include "api/meta/field_error.h"
+#include "api/meta/names.h"
 
-// Builders of the causes validation reports, in Kubernetes' words.
+// Field errors by the text of their path, for validation that walks objects with plain strings.
 namespace drakkar::apiserver {
 
-Cause Required(std::string field, std::string_view detail = {});
-// `shown` is the value as it is printed: quoted for strings, JSON for everything else.
-Cause Invalid(std::string field, std::string shown, std::string_view detail);
-Cause InvalidText(std::string field, std::string_view value, std::string_view detail);
-Cause Duplicate(std::string field, std::string_view value);
-Cause Forbidden(std::string field, std::string_view detail);
-Cause TooLong(std::string field, std::size_t limit_bytes);
-Cause TooMany(std::string field, std::size_t count, std::size_t limit);
-Cause NotFoundValue(std::string field, std::string_view value, std::string_view detail = {});
-// The supported values are printed sorted.
-Cause NotSupported(std::string field, std::string_view value,
-                   std::vector<std::string_view> supported);
+api::FieldError Required(std::string_view field, std::string_view detail = {});
+api::FieldError Invalid(std::string_view field, api::BadValue value, std::string_view detail);
+api::FieldError Duplicate(std::string_view field, std::string_view value);
+api::FieldError Forbidden(std::string_view field, std::string_view detail);
+api::FieldError TooMany(std::string_view field, std::size_t count, std::size_t limit);
+api::FieldError NotFoundValue(std::string_view field, std::string_view value,
+                              std::string_view detail = {});
+api::FieldError NotSupported(std::string_view field, std::string_view value,
+                             std::vector<std::string_view> supported);
+
+// One Invalid error per problem with the syntax of a name.
+void AddProblems(api::FieldErrors& errors, std::string_view field, std::string_view value,
+                 const api::Problems& problems);
 
 }  // namespace drakkar::apiserver

@@ -18,19 +18,19 @@ std::string At(std::string_view path, std::size_t index) {
   return StrCat(path, "[", index, "]");
 }
 
-void CheckQuantities(Value list, const std::string& path, std::vector<Cause>& causes) {
+void CheckQuantities(Value list, const std::string& path, api::FieldErrors& causes) {
   for (const auto& [key, name, value] : list.members()) {
     auto quantity = api::Quantity::Parse(value.str());
     const std::string field = StrCat(path, "[", name, "]");
     if (!quantity.ok()) {
-      causes.push_back(InvalidText(field, value.str(), quantity.error().message));
+      causes.push_back(Invalid(field, value.str(), quantity.error().message));
     } else if (quantity->Sign() < 0) {
-      causes.push_back(InvalidText(field, value.str(), "must be greater than or equal to 0"));
+      causes.push_back(Invalid(field, value.str(), "must be greater than or equal to 0"));
     }
   }
 }
 
-void CheckResources(Value resources, const std::string& path, std::vector<Cause>& causes) {
+void CheckResources(Value resources, const std::string& path, api::FieldErrors& causes) {
   CheckQuantities(resources["limits"], path + ".limits", causes);
   CheckQuantities(resources["requests"], path + ".requests", causes);
   for (const auto& [key, name, value] : resources["requests"].members()) {
@@ -38,8 +38,8 @@ void CheckResources(Value resources, const std::string& path, std::vector<Cause>
     if (!limit.has_value()) continue;
     auto requested = api::Quantity::Parse(value.str());
     auto limited = api::Quantity::Parse(limit.str());
-    if (requested.ok() && limited.ok() && requested->Cmp(*limited) > 0) {
-      causes.push_back(InvalidText(path + ".requests", value.str(),
+    if (requested.ok() && limited.ok() && requested->Compare(*limited) > 0) {
+      causes.push_back(Invalid(path + ".requests", value.str(),
                                    StrCat("must be less than or equal to ", name, " limit of ",
                                           limit.str())));
     }
@@ -48,7 +48,7 @@ void CheckResources(Value resources, const std::string& path, std::vector<Cause>
 
 // The claims of a container must name the pod's, each as a whole or by request, not both.
 void CheckClaimReferences(Value claims, const std::string& path,
-                          const std::set<std::string_view>& known, std::vector<Cause>& causes) {
+                          const std::set<std::string_view>& known, api::FieldErrors& causes) {
   std::map<std::string_view, std::set<std::string_view>> seen;
   std::size_t index = 0;
   for (Value claim : claims.elements()) {
@@ -77,18 +77,18 @@ void CheckClaimReferences(Value claims, const std::string& path,
 
 void CheckContainer(Value container, const std::string& path,
                     const std::set<std::string_view>& claims,
-                    const std::set<std::string_view>& volumes, std::vector<Cause>& causes) {
+                    const std::set<std::string_view>& volumes, api::FieldErrors& causes) {
   const std::string_view name = container["name"].str();
   if (name.empty()) {
     causes.push_back(Required(path + ".name"));
-  } else if (auto why = CheckDnsLabel(name)) {
-    causes.push_back(InvalidText(path + ".name", name, *why));
+  } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
+      AddProblems(causes, path + ".name", name, why);
   }
   const std::string_view image = container["image"].str();
   if (image.empty()) {
     causes.push_back(Required(path + ".image"));
   } else if (Trim(image) != image) {
-    causes.push_back(InvalidText(path + ".image", image,
+    causes.push_back(Invalid(path + ".image", image,
                                  "must not have leading or trailing whitespace"));
   }
   const std::string_view pull = container["imagePullPolicy"].str();
@@ -109,7 +109,7 @@ void CheckContainer(Value container, const std::string& path,
     const std::string_view target = mount["mountPath"].str();
     if (target.empty()) causes.push_back(Required(at + ".mountPath"));
     if (!mounted.insert(target).second) {
-      causes.push_back(InvalidText(at + ".mountPath", target, "must be unique"));
+      causes.push_back(Invalid(at + ".mountPath", target, "must be unique"));
     }
   }
   index = 0;
@@ -118,12 +118,12 @@ void CheckContainer(Value container, const std::string& path,
     if (variable["name"].str().empty()) causes.push_back(Required(at + ".name"));
     if (!variable["value"].str().empty() && variable["valueFrom"].has_value()) {
       causes.push_back(
-          InvalidText(at + ".valueFrom", "", "may not be specified when `value` is not empty"));
+          Invalid(at + ".valueFrom", "", "may not be specified when `value` is not empty"));
     }
   }
 }
 
-std::set<std::string_view> CheckClaims(Value spec, std::vector<Cause>& causes) {
+std::set<std::string_view> CheckClaims(Value spec, api::FieldErrors& causes) {
   std::set<std::string_view> names;
   std::size_t index = 0;
   for (Value claim : spec["resourceClaims"].elements()) {
@@ -131,19 +131,19 @@ std::set<std::string_view> CheckClaims(Value spec, std::vector<Cause>& causes) {
     const std::string_view name = claim["name"].str();
     if (name.empty()) {
       causes.push_back(Required(path + ".name"));
-    } else if (auto why = CheckDnsLabel(name)) {
-      causes.push_back(InvalidText(path + ".name", name, *why));
+    } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
+      AddProblems(causes, path + ".name", name, why);
     } else if (!names.insert(name).second) {
       causes.push_back(Duplicate(path + ".name", name));
     }
     const Value direct = claim["resourceClaimName"];
     const Value from_template = claim["resourceClaimTemplateName"];
     if (direct.has_value() && from_template.has_value()) {
-      causes.push_back(Invalid(path, "{}",
+      causes.push_back(Invalid(path, claim,
                                "at most one of `resourceClaimName` or "
                                "`resourceClaimTemplateName` may be specified"));
     } else if (!direct.has_value() && !from_template.has_value()) {
-      causes.push_back(Invalid(path, "{}",
+      causes.push_back(Invalid(path, claim,
                                "must specify one of: `resourceClaimName`, "
                                "`resourceClaimTemplateName`"));
     }
@@ -151,15 +151,14 @@ std::set<std::string_view> CheckClaims(Value spec, std::vector<Cause>& causes) {
          {std::pair(direct, "resourceClaimName"),
           std::pair(from_template, "resourceClaimTemplateName")}) {
       if (!value.has_value()) continue;
-      if (auto why = CheckDnsSubdomain(value.str())) {
-        causes.push_back(InvalidText(StrCat(path, ".", field), value.str(), *why));
-      }
+      AddProblems(causes, StrCat(path, ".", field), value.str(),
+                  api::CheckDnsSubdomain(value.str()));
     }
   }
   return names;
 }
 
-std::set<std::string_view> CheckVolumes(Value spec, std::vector<Cause>& causes) {
+std::set<std::string_view> CheckVolumes(Value spec, api::FieldErrors& causes) {
   std::set<std::string_view> names;
   std::size_t index = 0;
   for (Value volume : spec["volumes"].elements()) {
@@ -167,8 +166,8 @@ std::set<std::string_view> CheckVolumes(Value spec, std::vector<Cause>& causes) 
     const std::string_view name = volume["name"].str();
     if (name.empty()) {
       causes.push_back(Required(path + ".name"));
-    } else if (auto why = CheckDnsLabel(name)) {
-      causes.push_back(InvalidText(path + ".name", name, *why));
+    } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
+      AddProblems(causes, path + ".name", name, why);
     } else if (!names.insert(name).second) {
       causes.push_back(Duplicate(path + ".name", name));
     }
@@ -200,8 +199,8 @@ bool ContainsValue(Value list, Value wanted) {
 
 }  // namespace
 
-std::vector<Cause> ValidatePod(Value pod, const StrategyContext&) {
-  std::vector<Cause> causes;
+api::FieldErrors ValidatePod(Value pod, const StrategyContext&) {
+  api::FieldErrors causes;
   const Value spec = pod["spec"];
   const std::set<std::string_view> claims = CheckClaims(spec, causes);
   const std::set<std::string_view> volumes = CheckVolumes(spec, causes);
@@ -225,15 +224,15 @@ std::vector<Cause> ValidatePod(Value pod, const StrategyContext&) {
   }
   const Value grace = spec["terminationGracePeriodSeconds"];
   if (grace.integer() < 0) {
-    causes.push_back(Invalid("spec.terminationGracePeriodSeconds", std::to_string(grace.integer()),
+    causes.push_back(Invalid("spec.terminationGracePeriodSeconds", grace.integer(),
                              "must be greater than or equal to 0"));
   }
   return causes;
 }
 
-std::vector<Cause> ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
+api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
                                      const StrategyContext&) {
-  std::vector<Cause> causes;
+  api::FieldErrors causes;
   if (subresource == "resize") return causes;
   if (!api::Equal(WithoutMutableParts(pod["spec"])->root(),
                   WithoutMutableParts(before["spec"])->root())) {
@@ -264,8 +263,8 @@ std::vector<Cause> ValidatePodUpdate(Value pod, Value before, std::string_view s
   return causes;
 }
 
-std::vector<Cause> ValidatePodStatusUpdate(Value pod, Value, const StrategyContext&) {
-  std::vector<Cause> causes;
+api::FieldErrors ValidatePodStatusUpdate(Value pod, Value, const StrategyContext&) {
+  api::FieldErrors causes;
   std::set<std::string_view> known;
   for (Value claim : pod["spec"]["resourceClaims"].elements()) known.insert(claim["name"].str());
   std::set<std::string_view> seen;
@@ -275,14 +274,13 @@ std::vector<Cause> ValidatePodStatusUpdate(Value pod, Value, const StrategyConte
     const std::string_view name = status["name"].str();
     if (!seen.insert(name).second) causes.push_back(Duplicate(path + ".name", name));
     if (!known.contains(name)) {
-      causes.push_back(InvalidText(path + ".name", name,
+      causes.push_back(Invalid(path + ".name", name,
                                    "must match the name of an entry in `spec.resourceClaims`"));
     }
     const Value claim = status["resourceClaimName"];
     if (claim.has_value()) {
-      if (auto why = CheckDnsSubdomain(claim.str())) {
-        causes.push_back(InvalidText(path + ".resourceClaimName", claim.str(), *why));
-      }
+      AddProblems(causes, path + ".resourceClaimName", claim.str(),
+                  api::CheckDnsSubdomain(claim.str()));
     }
   }
   return causes;

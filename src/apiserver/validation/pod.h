@@ -6,10 +6,10 @@
 
 namespace drakkar::apiserver {
 
-std::vector<Cause> ValidatePod(api::Value pod, const StrategyContext& context);
-std::vector<Cause> ValidatePodUpdate(api::Value pod, api::Value before,
+api::FieldErrors ValidatePod(api::Value pod, const StrategyContext& context);
+api::FieldErrors ValidatePodUpdate(api::Value pod, api::Value before,
                                      std::string_view subresource, const StrategyContext& context);
-std::vector<Cause> ValidatePodStatusUpdate(api::Value pod, api::Value before,
+api::FieldErrors ValidatePodStatusUpdate(api::Value pod, api::Value before,
                                            const StrategyContext& context);
 
 }  // namespace drakkar::apiserver

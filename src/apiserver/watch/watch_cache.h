@@ -79,6 +79,10 @@ class WatchCache {
   std::unique_ptr<Watcher> StartWatch(CacheWatchOptions options, CacheWatchCallbacks callbacks);
 
   storage::Revision oldest_watchable() const { return forgotten_up_to_; }
+  // The revision of the newest change (or of the load): the objects have been the same since.
+  storage::Revision last_change() const {
+    return changes_.empty() ? forgotten_up_to_ : changes_.back().revision;
+  }
   std::size_t watcher_count() const;
 
  private:
