@@ -91,6 +91,9 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
   if (!RealFileSystem().Exists(database->path_)) {
     RETURN_IF_ERROR(Create(options.directory, database->path_));
   }
+  // SQLite would take an empty file for a new one.
+  ASSIGN_OR_RETURN(FileInfo info, RealFileSystem().Stat(database->path_));
+  if (info.size_bytes == 0) return Damaged(database->path_, "it is empty");
   RETURN_IF_ERROR(database->Configure(options));
   RETURN_IF_ERROR(database->ReadMeta());
   RETURN_IF_ERROR(database->Prepare());
@@ -102,6 +105,19 @@ Database::~Database() {
     sqlite3_finalize(statement);
   }
   sqlite3_close(connection_);
+}
+
+bool Database::SyncCounter::OnWrite(std::string_view path) {
+  return next == nullptr || next->OnWrite(path);
+}
+
+bool Database::SyncCounter::OnSync(std::string_view path) {
+  ++syncs;
+  return next == nullptr || next->OnSync(path);
+}
+
+void Database::SyncCounter::AfterSync(std::string_view path) {
+  if (next != nullptr) next->AfterSync(path);
 }
 
 Error Database::Failure(int code, std::string_view what) const {
@@ -126,12 +142,15 @@ Result<void> Database::Execute(const char* sql) {
 }
 
 Result<void> Database::Configure(const Options& options) {
+  counter_.next = options.observer;
+  vfs_ = std::make_unique<ObservedVfs>(counter_);
   const int code = sqlite3_open_v2(path_.c_str(), &connection_,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, options.vfs);
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, vfs_->name());
   if (code != SQLITE_OK) return Failure(code, "open");
   RETURN_IF_ERROR(Execute(kOpenPragmas));
   if (options.file_bytes_max != 0) {
-    const std::string pages = "PRAGMA max_page_count=" + std::to_string(options.file_bytes_max / 4096);
+    const std::string pages =
+        "PRAGMA max_page_count=" + std::to_string(options.file_bytes_max / 4096);
     RETURN_IF_ERROR(Execute(pages.c_str()));
   }
   return Ok();
