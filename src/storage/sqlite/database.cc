@@ -10,13 +10,15 @@
 namespace drakkar::storage {
 namespace {
 
-// The write-ahead log is copied into the file when it has this many pages (16 MiB), and cut back
-// to this size: the bound on what a crash leaves to recover.
+// Measured with 900-byte values, 32 rows a commit, synced, ext4, on a busy two-core machine (median
+// commit): write-ahead log 0.4 to 0.6 ms, rollback journals 0.9 to 1.05 ms and half more CPU; pages
+// of 8 and 16 KiB no better. The log is copied into the file every 1,000 pages (4 MiB): a small log
+// whose blocks exist already syncs faster (15,700 rows/s against 7,300 with 16 MiB, sustained).
 constexpr const char* kOpenPragmas =
     "PRAGMA locking_mode=EXCLUSIVE;"  // no shared memory file; nobody holds the log back
     "PRAGMA journal_mode=WAL;"
     "PRAGMA synchronous=FULL;"
-    "PRAGMA wal_autocheckpoint=4096;"
+    "PRAGMA wal_autocheckpoint=1000;"
     "PRAGMA journal_size_limit=16777216;"
     "PRAGMA cache_size=-2048;"
     "PRAGMA cell_size_check=ON;"
