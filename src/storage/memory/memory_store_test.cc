@@ -34,10 +34,12 @@ TEST_F(MemoryStoreTest, AppliedRunsAheadOfDurable) {
   disk_.set_sync_delay(milliseconds(5));
   std::vector<Revision> applied;
   std::vector<Revision> durable;
-  auto a = store_->StartWatch({.mark = Mark::kApplied},
-                              {.on_events = [&](auto, Revision up_to) { applied.push_back(up_to); }});
-  auto d = store_->StartWatch({.mark = Mark::kDurable},
-                              {.on_events = [&](auto, Revision up_to) { durable.push_back(up_to); }});
+  auto a = store_->StartWatch(
+      {.mark = Mark::kApplied},
+      {.on_events = [&](auto, Revision up_to) { applied.push_back(up_to); }});
+  auto d = store_->StartWatch(
+      {.mark = Mark::kDurable},
+      {.on_events = [&](auto, Revision up_to) { durable.push_back(up_to); }});
   Put("a", "1");
   loop_.RunUntilIdle();
   EXPECT_EQ(applied, std::vector<Revision>{2});
