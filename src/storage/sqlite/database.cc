@@ -10,10 +10,11 @@
 namespace drakkar::storage {
 namespace {
 
-// Measured with 900-byte values, 32 rows a commit, synced, ext4, on a busy two-core machine (median
-// commit): write-ahead log 0.4 to 0.6 ms, rollback journals 0.9 to 1.05 ms and half more CPU; pages
-// of 8 and 16 KiB no better. The log is copied into the file every 1,000 pages (4 MiB): a small log
-// whose blocks exist already syncs faster (15,700 rows/s against 7,300 with 16 MiB, sustained).
+// Measured with 900-byte values, 32 rows a commit, synced, ext4, on a busy two-core machine, best of
+// three (median commit): write-ahead log 0.4 to 0.6 ms, rollback journals 0.9 to 1.05 ms and half
+// more CPU; pages of 8 and 16 KiB no better. The log is copied into the file every 1,000 pages: in
+// the best of four noisy runs 15,700 rows/s, against 7,300 with 4,096 pages. The medians did not
+// agree (0.73 and 0.57 ms), so measure again on a quiet machine before relying on that one.
 constexpr const char* kOpenPragmas =
     "PRAGMA locking_mode=EXCLUSIVE;"  // no shared memory file; nobody holds the log back
     "PRAGMA journal_mode=WAL;"
