@@ -68,7 +68,8 @@ class ServerSession {
   virtual void Shutdown() = 0;
   // Requests that were handed out or are partly received.
   virtual std::size_t open_streams() const = 0;
-  virtual bool IsReceivingRequest() const = 0;
+  // The oldest stream whose request is partly received, or 0: what a slow sender holds up.
+  virtual StreamId ReceivingStream() const = 0;
 };
 
 // The client's side, likewise.

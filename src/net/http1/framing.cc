@@ -9,37 +9,45 @@ Result<bool> HeadReader::Feed(std::string_view& bytes) {
   while (head_.empty() && !bytes.empty() && (bytes[0] == '\r' || bytes[0] == '\n')) {
     bytes.remove_prefix(1);
   }
-  const std::size_t old_size = head_.size();
-  const std::size_t room = max_bytes_ + 4 - old_size;
-  const std::string_view taken = bytes.substr(0, room);
+  // Byte by byte only what belongs to the head: the body may follow in the same bytes.
+  const std::string_view taken = bytes.substr(0, max_bytes_ + 4 - head_.size());
   for (std::size_t i = 0; i < taken.size(); ++i) {
-    const auto c = static_cast<unsigned char>(taken[i]);
-    if ((c < 0x20 && c != '\r' && c != '\n' && c != '\t') || c == 0x7f) {
+    const char c = taken[i];
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      line_end_ = 0;
+    } else if (c == '\r') {
+      line_end_ = line_end_ == 2 ? 3 : 1;
+    } else if (c == '\n') {
+      if (line_end_ != 1 && line_end_ != 3) {
+        return InvalidArgument("a line of the message head ends without CR");
+      }
+      if (++line_end_ == 4) {
+        line_end_ = 0;
+        head_.append(taken.substr(0, i > 0 ? i - 1 : 0));
+        bytes.remove_prefix(i + 1);
+        return true;
+      }
+    } else if (c == '\t') {
+      line_end_ = 0;
+    } else {
       return InvalidArgument("the message head has a control character");
-    }
-    if (c == '\n') {
-      const char before = i > 0 ? taken[i - 1] : (head_.empty() ? '\0' : head_.back());
-      if (before != '\r') return InvalidArgument("a line of the message head ends without CR");
     }
   }
   head_.append(taken);
-  const std::size_t end = head_.find("\r\n\r\n", old_size < 3 ? 0 : old_size - 3);
-  if (end == std::string::npos) {
-    bytes.remove_prefix(taken.size());
-    if (head_.size() > max_bytes_) {
-      return Error{ErrorCode::kResourceExhausted,
-                   StrCat("the message head is larger than ", max_bytes_, " bytes")};
-    }
-    return false;
+  bytes.remove_prefix(taken.size());
+  if (head_.size() > max_bytes_) {
+    return Error{ErrorCode::kResourceExhausted,
+                 StrCat("the message head is larger than ", max_bytes_, " bytes")};
   }
-  bytes.remove_prefix(end + 4 - old_size);
-  head_.resize(end + 2);
-  return true;
+  return false;
 }
 
 std::string HeadReader::TakeHead() {
   std::string head = std::move(head_);
   head_.clear();
+  // The final CR may have arrived before its LF.
+  if (head.ends_with("\r\n\r")) head.pop_back();
   return head;
 }
 

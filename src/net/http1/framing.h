@@ -25,6 +25,7 @@ class HeadReader {
  private:
   const std::size_t max_bytes_;
   std::string head_;
+  int line_end_ = 0;  // how much of CR LF CR LF the last bytes are
 };
 
 struct Head {

@@ -141,11 +141,9 @@ class Session final : public ServerSession {
   }
 
   std::size_t open_streams() const override {
-    return state_ == State::kHandling || state_ == State::kRaw || IsReceivingRequest() ? 1 : 0;
+    return state_ == State::kHandling || state_ == State::kRaw || IsReceiving() ? 1 : 0;
   }
-  bool IsReceivingRequest() const override {
-    return state_ == State::kBody || (state_ == State::kHead && !head_.empty());
-  }
+  StreamId ReceivingStream() const override { return IsReceiving() ? stream_ + 1 : 0; }
 
  private:
   enum class State { kHead, kBody, kHandling, kRaw, kClosing };
@@ -153,6 +151,10 @@ class Session final : public ServerSession {
 
   bool IsCurrent(StreamId stream) const {
     return state_ == State::kHandling && stream == stream_;
+  }
+
+  bool IsReceiving() const {
+    return state_ == State::kBody || (state_ == State::kHead && !head_.empty());
   }
 
   void Abort() {

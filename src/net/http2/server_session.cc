@@ -101,7 +101,14 @@ class Session final : public ServerSession, private Nghttp2Session {
   }
 
   std::size_t open_streams() const override { return streams_.size(); }
-  bool IsReceivingRequest() const override { return receiving_ > 0; }
+  StreamId ReceivingStream() const override {
+    if (receiving_ == 0) return 0;
+    StreamId oldest = 0;
+    for (const auto& [id, stream] : streams_) {
+      if (stream->header_bytes > 0 && (oldest == 0 || id < oldest)) oldest = id;
+    }
+    return oldest;
+  }
 
  private:
   void OnHeader(Stream& stream, std::string_view name, std::string_view value,

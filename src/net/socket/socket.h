@@ -34,6 +34,8 @@ class Socket {
     virtual void OnSocketDrained() = 0;
   };
 
+  struct Node;  // private to net/socket
+
   ~Socket();
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
@@ -54,7 +56,6 @@ class Socket {
  private:
   friend class Listener;
   friend class Connector;
-  struct Node;
   explicit Socket(Node* node);
   Node* node_;  // freed by its close callback
   std::string peer_;
