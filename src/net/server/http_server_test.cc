@@ -114,9 +114,8 @@ TEST_P(HttpServerTest, AnswersHeadWithoutABody) {
 
 TEST_P(HttpServerTest, StreamsAResponsePieceByPiece) {
   Loopback net(ServerOptions(), ClientOptions());
-  std::shared_ptr<ResponseWriter> held;
+  std::shared_ptr<ResponseWriter>& held = net.held;
   std::promise<bool> closed;
-  net.cleanup = [&] { held.reset(); };
   net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     held = std::move(writer);
     held->OnClosed([&](bool completed) { closed.set_value(completed); });
@@ -147,9 +146,8 @@ TEST_P(HttpServerTest, StreamsAResponsePieceByPiece) {
 
 TEST_P(HttpServerTest, TellsTheWriterWhenTheClientCancels) {
   Loopback net(ServerOptions(), ClientOptions());
-  std::shared_ptr<ResponseWriter> held;
+  std::shared_ptr<ResponseWriter>& held = net.held;
   std::promise<bool> closed;
-  net.cleanup = [&] { held.reset(); };
   net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     held = std::move(writer);
     held->OnClosed([&](bool completed) { closed.set_value(completed); });
@@ -210,9 +208,8 @@ TEST_P(HttpServerTest, RefusesABodyOverTheLimitWith413) {
 
 TEST_P(HttpServerTest, AWriterSeesWhatASlowClientHasNotTaken) {
   Loopback net(ServerOptions(), ClientOptions());
-  std::shared_ptr<ResponseWriter> held;
+  std::shared_ptr<ResponseWriter>& held = net.held;
   std::promise<void> drained;
-  net.cleanup = [&] { held.reset(); };
   net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     held = std::move(writer);
     held->StartStream(200, {});
@@ -241,8 +238,7 @@ TEST_P(HttpServerTest, AWriterSeesWhatASlowClientHasNotTaken) {
 
 TEST_P(HttpServerTest, StopWaitsForOpenRequestsAndThenCloses) {
   Loopback net(ServerOptions(), ClientOptions());
-  std::shared_ptr<ResponseWriter> held;
-  net.cleanup = [&] { held.reset(); };
+  std::shared_ptr<ResponseWriter>& held = net.held;
   net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     held = std::move(writer);
     held->StartStream(200, {});
@@ -277,9 +273,8 @@ TEST_P(HttpServerTest, StopCutsStreamsThatDoNotEndInTime) {
   HttpServerOptions options = ServerOptions();
   options.drain_timeout = std::chrono::milliseconds(20);
   Loopback net(std::move(options), ClientOptions());
-  std::shared_ptr<ResponseWriter> held;
+  std::shared_ptr<ResponseWriter>& held = net.held;
   std::promise<bool> closed;
-  net.cleanup = [&] { held.reset(); };
   net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     held = std::move(writer);
     held->OnClosed([&](bool completed) { closed.set_value(completed); });
@@ -325,9 +320,8 @@ TEST_P(HttpServerTest, ServesAThousandStreamsAtOnce) {
   client_options.max_connections_per_host = 1000;
   const std::size_t streams = IsHttp2() ? 1000 : 200;
   Loopback net(std::move(options), std::move(client_options));
-  std::vector<std::shared_ptr<ResponseWriter>> writers;
+  std::vector<std::shared_ptr<ResponseWriter>>& writers = net.writers;
   std::promise<void> all_open;
-  net.cleanup = [&] { writers.clear(); };
   net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     writer->StartStream(200, {});
     writers.push_back(std::move(writer));

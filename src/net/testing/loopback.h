@@ -112,7 +112,8 @@ class Loopback {
   }
   ~Loopback() {
     thread_.RunSync([&] {
-      if (cleanup) cleanup();
+      held.reset();
+      writers.clear();
       client.reset();
       server.reset();
     });
@@ -143,7 +144,9 @@ class Loopback {
   std::unique_ptr<HttpServer> server;
   std::unique_ptr<HttpClient> client;
   std::uint16_t port = 0;
-  std::function<void()> cleanup;  // drops what a test keeps on the loop
+  // What a handler keeps; dropped on the loop.
+  std::shared_ptr<ResponseWriter> held;
+  std::vector<std::shared_ptr<ResponseWriter>> writers;
 
  private:
   LoopThread thread_;
