@@ -85,7 +85,7 @@ struct Nghttp2Session::Callbacks {
   static int OnData(nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* data,
                     std::size_t length, void* user) {
     Stream* stream = Self(user).Find(id);
-    if (stream && !stream->refused) {
+    if (stream) {
       Self(user).OnBody(*stream, std::string_view(reinterpret_cast<const char*>(data), length));
     }
     return 0;

@@ -29,6 +29,7 @@ class Nghttp2Session {
     bool dispatched = false;      // server: OnRequest was called
     bool responded = false;       // server: a response head was submitted
     bool remote_done = false;     // the peer has sent END_STREAM
+    std::size_t discarded = 0;    // server: bytes dropped since the refusal
     bool refused = false;         // the rest of the peer's body is dropped
     bool silent = false;          // client: cancelled, no events
     OutputQueue out;

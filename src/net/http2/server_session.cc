@@ -7,6 +7,8 @@ namespace drakkar::net::http2 {
 namespace {
 
 constexpr std::int32_t kStreamWindow = 256 * 1024;
+// Of a body that was refused, before its stream is reset.
+constexpr std::size_t kMaxDiscardedBytes = 1024 * 1024;
 constexpr std::int32_t kConnectionWindow = 4 * 1024 * 1024;
 
 class Session final : public ServerSession, private Nghttp2Session {
@@ -20,20 +22,7 @@ class Session final : public ServerSession, private Nghttp2Session {
 
   Result<void> Receive(std::string_view bytes) override { return ReceiveBytes(bytes); }
 
-  void Send(std::string& out, std::size_t limit) override {
-    SendBytes(out, limit);
-    // A response that ended before its request did: tell the peer to stop sending (RFC 9113 8.1).
-    for (StreamId id : std::exchange(cut_short_, {})) {
-      if (Stream* stream = Find(id)) {
-        if (stream->out_final && stream->out.empty()) {
-          ResetStream(id, NGHTTP2_NO_ERROR);
-          SendBytes(out, limit);
-        } else {
-          cut_short_.push_back(id);
-        }
-      }
-    }
-  }
+  void Send(std::string& out, std::size_t limit) override { SendBytes(out, limit); }
 
   bool IsFinished() const override {
     if (broken_) return !nghttp2_session_want_write(session_);
@@ -137,7 +126,7 @@ class Session final : public ServerSession, private Nghttp2Session {
     }
   }
 
-  void OnHeadersDone(Stream& stream, bool) override {
+  void OnHeadersDone(Stream& stream, bool end) override {
     stream.head_done = true;
     if (stream.header_bytes > limits_.max_header_bytes) {
       Refuse(stream, 431, StrCat("the request head is larger than ", limits_.max_header_bytes,
@@ -148,9 +137,24 @@ class Session final : public ServerSession, private Nghttp2Session {
       const std::optional<std::int64_t> bytes = ParseInt64(*length);
       if (bytes && static_cast<std::uint64_t>(*bytes) > limits_.max_body_bytes) RefuseBody(stream);
     }
+    if (!stream.refused && !end &&
+        EqualsIgnoreCase(stream.request.headers.Get("expect"), "100-continue")) {
+      FieldList fields;
+      fields.AddPseudo(":status", "100");
+      const std::vector<nghttp2_nv> pairs = fields.Pairs();
+      nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, stream.id, nullptr, pairs.data(),
+                             pairs.size(), nullptr);
+    }
   }
 
   void OnBody(Stream& stream, std::string_view bytes) override {
+    if (stream.refused) {
+      // RFC 9113 section 8.1 lets us reset right after an early answer, but some clients then lose
+      // the answer; a sender that has read it stops by itself.
+      stream.discarded += bytes.size();
+      if (stream.discarded > kMaxDiscardedBytes) ResetStream(stream.id, NGHTTP2_NO_ERROR);
+      return;
+    }
     if (stream.request.body.size() + bytes.size() > limits_.max_body_bytes) {
       RefuseBody(stream);
       return;
@@ -211,7 +215,6 @@ class Session final : public ServerSession, private Nghttp2Session {
     stream.request.body = {};
     Respond(stream.id, status, Headers{{"content-type", "text/plain; charset=utf-8"}},
             Body{MakeSegment(why + "\n")}, true);
-    if (!stream.remote_done) cut_short_.push_back(stream.id);
   }
 
   const SessionLimits limits_;
@@ -220,7 +223,6 @@ class Session final : public ServerSession, private Nghttp2Session {
   std::size_t buffered_ = 0;
   std::size_t answered_ = 0;
   std::size_t early_resets_ = 0;
-  std::vector<StreamId> cut_short_;
   bool shut_down_ = false;
 };
 

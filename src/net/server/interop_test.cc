@@ -96,7 +96,7 @@ struct Output {
   std::string text;
 };
 
-Output Run(const std::string& command) {
+Output Shell(const std::string& command) {
   Output output;
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   char buffer[4096];
@@ -110,7 +110,7 @@ Output Run(const std::string& command) {
 class Curl : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (Run("curl --version").text.find("HTTP2") == std::string::npos) {
+    if (Shell("curl --version").text.find("HTTP2") == std::string::npos) {
       GTEST_SKIP() << "curl with HTTP/2 is not installed";
     }
     HttpServerOptions options;
@@ -138,14 +138,14 @@ class Curl : public ::testing::Test {
 };
 
 TEST_F(Curl, SpeaksBothVersions) {
-  EXPECT_EQ(Run(base_ + "--http2 " + net_->Url("/")).text, "hello nobody over 2 body 0");
-  EXPECT_EQ(Run(base_ + "--http1.1 " + net_->Url("/")).text, "hello nobody over 1 body 0");
+  EXPECT_EQ(Shell(base_ + "--http2 " + net_->Url("/")).text, "hello nobody over 2 body 0");
+  EXPECT_EQ(Shell(base_ + "--http1.1 " + net_->Url("/")).text, "hello nobody over 1 body 0");
 }
 
 TEST_F(Curl, PresentsAClientCertificate) {
-  EXPECT_EQ(Run(StrCat(base_, "--cert ", prefix_, ".crt --key ", prefix_, ".key ", net_->Url("/"))).text,
+  EXPECT_EQ(Shell(StrCat(base_, "--cert ", prefix_, ".crt --key ", prefix_, ".key ", net_->Url("/"))).text,
             "hello jane over 2 body 0");
-  EXPECT_EQ(Run(StrCat(base_, "--tls-max 1.2 --cert ", prefix_, ".crt --key ", prefix_, ".key ",
+  EXPECT_EQ(Shell(StrCat(base_, "--tls-max 1.2 --cert ", prefix_, ".crt --key ", prefix_, ".key ",
                        net_->Url("/"))).text,
             "hello jane over 2 body 0");
 }
@@ -154,14 +154,14 @@ TEST_F(Curl, SendsBodiesUpToTheLimit) {
   Write("body", std::string(3 * 1024 * 1024, 'b'));
   const std::string send = StrCat("-H 'Expect: 100-continue' --data-binary @", prefix_, ".body ",
                                   net_->Url("/"));
-  EXPECT_EQ(Run(base_ + "--http2 " + send).text, "hello nobody over 2 body 3145728");
-  EXPECT_EQ(Run(base_ + "--http1.1 " + send).text, "hello nobody over 1 body 3145728");
-  EXPECT_EQ(Run(base_ + "--http1.1 -H 'Transfer-Encoding: chunked' " + send).text,
+  EXPECT_EQ(Shell(base_ + "--http2 " + send).text, "hello nobody over 2 body 3145728");
+  EXPECT_EQ(Shell(base_ + "--http1.1 " + send).text, "hello nobody over 1 body 3145728");
+  EXPECT_EQ(Shell(base_ + "--http1.1 -H 'Transfer-Encoding: chunked' " + send).text,
             "hello nobody over 1 body 3145728");
   Write("body", std::string(3 * 1024 * 1024 + 1, 'b'));
-  EXPECT_THAT(Run(base_ + "-o /dev/null -w '%{http_code}' --http1.1 " + send).text,
+  EXPECT_THAT(Shell(base_ + "-o /dev/null -w '%{http_code}' --http1.1 " + send).text,
               HasSubstr("413"));
-  EXPECT_THAT(Run(base_ + "-o /dev/null -w '%{http_code}' --http2 " + send).text, HasSubstr("413"));
+  EXPECT_THAT(Shell(base_ + "-o /dev/null -w '%{http_code}' --http2 " + send).text, HasSubstr("413"));
 }
 
 TEST_F(Curl, ReadsAStreamInBothVersions) {
@@ -171,7 +171,7 @@ TEST_F(Curl, ReadsAStreamInBothVersions) {
     writer->Finish();
   };
   for (const char* version : {"--http2 ", "--http1.1 ", "--http1.0 "}) {
-    const Output output = Run(base_ + version + net_->Url("/watch"));
+    const Output output = Shell(base_ + version + net_->Url("/watch"));
     EXPECT_EQ(output.text, "event 0\nevent 1\nevent 2\n") << version;
     EXPECT_EQ(output.status, 0);
   }

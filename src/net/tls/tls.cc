@@ -11,8 +11,9 @@
 namespace drakkar::net {
 namespace {
 
-constexpr unsigned char kHttp2AndHttp1[] = "\x02h2\x08http/1.1";
-constexpr unsigned char kHttp1[] = "\x08http/1.1";
+// Best first.
+constexpr unsigned char kHttp2AndHttp1[] = "\x02h2\x08http/1.1\x08http/1.0";
+constexpr unsigned char kHttp1[] = "\x08http/1.1\x08http/1.0";
 constexpr std::size_t kReadBytes = 16 * 1024;
 
 int SelectProtocol(SSL*, const unsigned char** out, unsigned char* out_length,
@@ -137,7 +138,9 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Client(const TlsClientOpti
   }
   SSL_CTX_set_verify(context, options.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
   const unsigned char* protocols = options.offer_http2 ? kHttp2AndHttp1 : kHttp1;
-  const unsigned int length = options.offer_http2 ? sizeof(kHttp2AndHttp1) - 1 : sizeof(kHttp1) - 1;
+  constexpr unsigned int kHttp10Bytes = 9;  // which clients do not offer
+  const unsigned int length =
+      (options.offer_http2 ? sizeof(kHttp2AndHttp1) - 1 : sizeof(kHttp1) - 1) - kHttp10Bytes;
   CHECK(SSL_CTX_set_alpn_protos(context, protocols, length) == 0);
   return std::shared_ptr<const TlsContext>(new TlsContext(std::move(impl)));
 }
