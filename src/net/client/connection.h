@@ -56,6 +56,8 @@ class Connection final : public std::enable_shared_from_this<Connection>,
              std::shared_ptr<const TlsContext> tls);
   ~Connection() override;
 
+  void* pool_entry = nullptr;  // the owner's, to find its own record again
+
   void Start();
   bool is_ready() const { return session_ != nullptr; }
   bool is_http2() const { return http2_; }

@@ -119,6 +119,11 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     auto found = hosts_.find(key);
     if (found != hosts_.end()) return &found->second;
     if (hosts_.size() >= kMaxHosts) {
+      std::erase_if(hosts_, [](const auto& entry) {
+        return entry.second.connections.empty() && entry.second.queue.empty();
+      });
+    }
+    if (hosts_.size() >= kMaxHosts) {
       return Error{ErrorCode::kResourceExhausted, "too many different hosts"};
     }
     Host host;
@@ -140,13 +145,9 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     return &hosts_.emplace(key, std::move(host)).first->second;
   }
 
-  Host* HostOf(const Connection& connection) {
-    for (auto& [key, host] : hosts_) {
-      for (const auto& each : host.connections) {
-        if (each.get() == &connection) return &host;
-      }
-    }
-    return nullptr;
+  // Entries of the map stay where they are until the connection is let go.
+  static Host* HostOf(const Connection& connection) {
+    return static_cast<Host*>(connection.pool_entry);
   }
 
   void Dispatch(Host& host) {
@@ -177,6 +178,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     const std::size_t wanted = host.protocol_known && host.http1_only ? host.queue.size() : 1;
     while (connecting < wanted && host.connections.size() < options_.max_connections_per_host) {
       auto connection = std::make_shared<Connection>(loop_, options_, *this, host.url, host.tls);
+      connection->pool_entry = &host;
       host.connections.push_back(connection);
       connection->Start();
       ++connecting;
@@ -205,6 +207,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     Host* host = HostOf(connection);
     if (!host) return;
     std::erase_if(host->connections, [&](const auto& each) { return each.get() == &connection; });
+    connection.pool_entry = nullptr;
     if (error && host->connections.empty()) {
       for (CallPtr& call : std::exchange(host->queue, {})) FailLater(call, *error);
     }

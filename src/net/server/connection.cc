@@ -115,12 +115,14 @@ void Connection::FlushOutput() {
 }
 
 void Connection::TellDrained() {
-  if (writers_.empty()) return;
-  std::vector<StreamId> ids;
-  for (const auto& [id, writer] : writers_) ids.push_back(id);
-  for (StreamId id : ids) {
+  for (StreamId id : std::exchange(draining_, {})) {
     auto found = writers_.find(id);
-    if (found != writers_.end()) found->second->CheckDrained();
+    if (found == writers_.end()) continue;
+    if (session_->PendingBytes(id) > 0) {
+      draining_.push_back(id);
+    } else {
+      found->second->Drained();
+    }
   }
 }
 
@@ -318,8 +320,23 @@ void Writer::StartStream(int status, const Headers& headers) {
 void Writer::Write(Segment bytes) {
   loop_.AssertInLoop();
   if (state_ != State::kStreaming || closed_) return;
-  was_pending_ = true;
-  if (auto connection = connection_.lock()) connection->Write(stream_, std::move(bytes));
+  if (auto connection = connection_.lock()) {
+    connection->Write(stream_, std::move(bytes));
+    AwaitDrain(*connection);
+  }
+}
+
+void Writer::OnDrained(std::function<void()> callback) {
+  loop_.AssertInLoop();
+  on_drained_ = std::move(callback);
+  auto connection = connection_.lock();
+  if (connection && !closed_ && pending_bytes() > 0) AwaitDrain(*connection);
+}
+
+void Writer::AwaitDrain(Connection& connection) {
+  if (awaiting_drain_ || !on_drained_) return;
+  awaiting_drain_ = true;
+  connection.AwaitDrain(stream_);
 }
 
 void Writer::Finish() {
@@ -357,9 +374,8 @@ void Writer::Closed(bool completed) {
   if (on_closed_) std::exchange(on_closed_, nullptr)(completed);
 }
 
-void Writer::CheckDrained() {
-  if (!was_pending_ || pending_bytes() > 0) return;
-  was_pending_ = false;
+void Writer::Drained() {
+  awaiting_drain_ = false;
   if (on_drained_) {
     auto call = on_drained_;
     call();

@@ -49,6 +49,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   std::size_t PendingBytes(StreamId stream) const;
   std::unique_ptr<RawStream> Upgrade(StreamId stream, const Headers& headers);
   void Forget(StreamId stream) { writers_.erase(stream); }
+  void AwaitDrain(StreamId stream) { draining_.push_back(stream); }
 
   void FlushOutput() override;
   void RawWrite(std::string_view bytes) override;
@@ -77,6 +78,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   std::unique_ptr<ServerSession> session_;
   std::shared_ptr<ConnectionInfo> info_;
   std::unordered_map<StreamId, Writer*> writers_;
+  std::vector<StreamId> draining_;  // whose writers want to know when nothing is pending
   RawStreamEnd* raw_ = nullptr;
   bool raw_closing_ = false;
   std::string first_bytes_;  // without TLS: until the protocol is known
@@ -108,20 +110,22 @@ class Writer final : public ResponseWriter {
   std::size_t pending_bytes() const override;
   bool is_closed() const override { return closed_; }
   void OnClosed(std::function<void(bool)> callback) override { on_closed_ = std::move(callback); }
-  void OnDrained(std::function<void()> callback) override { on_drained_ = std::move(callback); }
+  void OnDrained(std::function<void()> callback) override;
   Result<std::unique_ptr<RawStream>> Upgrade(const Headers& headers) override;
 
   // Called by the connection.
   void Closed(bool completed);
-  void CheckDrained();
+  void Drained();
 
  private:
+  void AwaitDrain(Connection& connection);
+
   std::weak_ptr<Connection> connection_;
   const StreamId stream_;
   UvLoop& loop_;
   enum class State { kWaiting, kStreaming, kAnswered } state_ = State::kWaiting;
   bool closed_ = false;
-  bool was_pending_ = false;
+  bool awaiting_drain_ = false;
   std::function<void(bool)> on_closed_;
   std::function<void()> on_drained_;
 };

@@ -289,11 +289,11 @@ Result<void> TlsFilter::Receive(std::string_view cipher, std::string& plain) {
     if (!self.ready) return Ok();
   }
   while (!self.peer_closed) {
-    const std::size_t old_size = plain.size();
-    plain.resize(old_size + kReadBytes);
+    // One buffer per thread: growing `plain` first would clear memory that is mostly not needed.
+    thread_local std::unique_ptr<char[]> buffer = std::make_unique<char[]>(kReadBytes);
     ERR_clear_error();
-    const int count = SSL_read(self.ssl, plain.data() + old_size, kReadBytes);
-    plain.resize(old_size + static_cast<std::size_t>(std::max(count, 0)));
+    const int count = SSL_read(self.ssl, buffer.get(), kReadBytes);
+    if (count > 0) plain.append(buffer.get(), static_cast<std::size_t>(count));
     if (count > 0) continue;
     switch (SSL_get_error(self.ssl, count)) {
       case SSL_ERROR_WANT_READ: self.input = {}; return Ok();
