@@ -61,7 +61,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     }
     if (request.timeout > Duration(0)) {
       call->timeout = loop_.RunAfter(
-          request.timeout, [this, weak = std::weak_ptr<Call>(call)] {
+          request.timeout, [weak = std::weak_ptr<Call>(call)] {
             if (CallPtr late = weak.lock()) {
               Detach(*late);
               late->End(Error{ErrorCode::kDeadlineExceeded, "no response within the time limit"});

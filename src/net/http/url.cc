@@ -100,6 +100,8 @@ Result<std::string> PercentDecode(std::string_view text, bool plus_is_space) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '+' && plus_is_space) {
       out += ' ';
+    } else if (text[i] == '\0') {
+      return InvalidArgument("invalid NUL in a URL");
     } else if (text[i] != '%') {
       out += text[i];
     } else {

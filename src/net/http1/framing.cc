@@ -185,11 +185,16 @@ Result<void> BodyDecoder::Feed(std::string_view& bytes, std::string& content) {
         break;
       }
       case State::kChunkEnd:
-        RETURN_IF_ERROR(FeedLine(bytes, complete));
-        if (line_.size() > 1 || (complete && !line_.empty())) {
+        if (bytes[0] != (line_.empty() ? '\r' : '\n')) {
           return InvalidArgument("a chunk is longer than its size");
         }
-        if (complete) state_ = State::kSizeLine;
+        if (line_.empty()) {
+          line_ = "\r";
+        } else {
+          line_.clear();
+          state_ = State::kSizeLine;
+        }
+        bytes.remove_prefix(1);
         break;
       case State::kTrailer:
         RETURN_IF_ERROR(FeedLine(bytes, complete));

@@ -91,6 +91,38 @@ TEST(BadPeers, ARequestThatNeverEndsIsClosedAfterTheRequestTimeout) {
   EXPECT_EQ(RawExchange(net.port, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"), "");
 }
 
+TEST(BadPeers, WritingToAPeerThatIsGoneEndsThatConnectionOnly) {
+  std::promise<bool> closed;
+  Loopback net;
+  std::promise<void> arrived;
+  net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
+    net.held = std::move(writer);
+    net.held->OnClosed([&](bool completed) { closed.set_value(completed); });
+    net.held->StartStream(200, {});
+    arrived.set_value();
+  };
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(net.port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  constexpr std::string_view kRequest = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+  ASSERT_EQ(send(fd, kRequest.data(), kRequest.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(kRequest.size()));
+  testing::Await(arrived.get_future());
+  net.RunSync([&] {
+    // A reset, while the server has more to write than the kernel takes.
+    const linger reset{1, 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    close(fd);
+    net.held->Write(MakeSegment(std::string(16 << 20, 'x')));
+  });
+  EXPECT_FALSE(testing::Await(closed.get_future()));
+  net.handler.function = Greet;
+  EXPECT_EQ(net.Get("/").value().status, 200);
+}
+
 struct Output {
   int status = 0;
   std::string text;

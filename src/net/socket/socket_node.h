@@ -2,6 +2,7 @@
 
 #include <uv.h>
 
+#include <csignal>
 #include <string>
 
 #include "net/socket/socket.h"
@@ -27,6 +28,7 @@ struct Socket::Node {
   Socket::Handler* handler = nullptr;
 
   static Node* Create(uv_loop_t* loop, bool tcp) {
+    IgnoreBrokenPipes();
     auto* node = new Node;
     node->is_tcp = tcp;
     if (tcp) {
@@ -36,6 +38,13 @@ struct Socket::Node {
     }
     node->handle.data = node;
     return node;
+  }
+
+  // Writing to a connection the peer has closed is an error of that connection, not the end of the
+  // process: libuv writes without MSG_NOSIGNAL.
+  static void IgnoreBrokenPipes() {
+    static const bool kIgnored = std::signal(SIGPIPE, SIG_IGN) != SIG_ERR;
+    CHECK(kIgnored);
   }
 
   void Close() {
