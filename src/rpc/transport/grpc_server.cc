@@ -167,6 +167,7 @@ class CallReactor final : public grpc::ServerGenericBidiReactor,
   }
 
   const std::shared_ptr<LoopSide>& side() const { return side_; }
+  bool IsCancelled() const { return shared_->stopped || side_->cancelled; }  // on the loop
 
  private:
   void Dispatch(std::string request);
@@ -222,7 +223,7 @@ class ServerCallHandle final : public ServerCall {
     reactor_->side()->on_cancelled = nullptr;
     reactor_->FinishSoon(ToStatus(result));
   }
-  bool IsCancelled() const override { return reactor_->side()->cancelled; }
+  bool IsCancelled() const override { return reactor_->IsCancelled(); }
   void OnCancelled(std::function<void()> callback) override {
     reactor_->side()->on_cancelled = std::move(callback);
   }
@@ -356,7 +357,6 @@ void GrpcServer::Stop() {
     calls = shared.calls;
   }
   for (const std::shared_ptr<CallReactor>& call : calls) {
-    call->side()->cancelled = true;
     call->side()->on_cancelled = nullptr;
     call->Abort(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is stopping"));
   }
