@@ -1,5 +1,7 @@
 #include "rpc/transport/transport.h"
 
+#include <grpc/grpc.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -10,14 +12,22 @@
 namespace drakkar::rpc {
 namespace {
 
+// Keeps the library up from its first use to the end of the process. Otherwise it would shut down
+// with each short registration call and start its threads anew with the next.
+void KeepGrpcUp() {
+  [[maybe_unused]] static const bool initialized = (grpc_init(), true);
+}
+
 class GrpcTransport final : public Transport {
  public:
   explicit GrpcTransport(EventLoop& loop) : loop_(loop) {}
   std::unique_ptr<Channel> OpenChannel(ChannelOptions options) override {
+    KeepGrpcUp();
     return MakeGrpcChannel(loop_, std::move(options));
   }
   std::unique_ptr<Server> CreateServer(
       std::string socket_path, std::vector<std::unique_ptr<RpcService>> services) override {
+    KeepGrpcUp();
     return MakeGrpcServer(loop_, std::move(socket_path), std::move(services));
   }
 
