@@ -39,11 +39,20 @@ class ContractTest : public ::testing::TestWithParam<TransportKind> {
   std::unique_ptr<TransportHarness> harness_;
 };
 
-#define INSTANTIATE_CONTRACT_TEST(name)                                                  \
-  INSTANTIATE_TEST_SUITE_P(Transport, name,                                              \
-                           ::testing::Values(TransportKind::kGrpc, TransportKind::kMemory), \
-                           [](const auto& transport_kind) {                                        \
-                             return transport_kind.param == TransportKind::kGrpc ? "Grpc" : "Memory"; \
-                           })
+// Debian's gRPC is not instrumented: the thread sanitizer sees none of its locks and reports every
+// hand-over as a race, so under it only the transport in memory runs.
+#ifdef __SANITIZE_THREAD__
+inline constexpr TransportKind kTestedTransports[] = {TransportKind::kMemory};
+#else
+inline constexpr TransportKind kTestedTransports[] = {TransportKind::kGrpc, TransportKind::kMemory};
+#endif
+
+inline std::string TransportKindName(const ::testing::TestParamInfo<TransportKind>& info) {
+  return info.param == TransportKind::kGrpc ? "Grpc" : "Memory";
+}
+
+#define INSTANTIATE_CONTRACT_TEST(name) \
+  INSTANTIATE_TEST_SUITE_P(Transport, name, ::testing::ValuesIn(kTestedTransports), \
+                           TransportKindName)
 
 }  // namespace drakkar::rpc
