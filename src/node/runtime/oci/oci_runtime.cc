@@ -82,6 +82,20 @@ class OciRuntime final : public Runtime {
       : loop_(loop), workers_(workers), files_(files), random_(random), images_(images),
         options_(std::move(options)), spawner_(MakeSpawner(loop)) {}
 
+  // Callbacks hold the containers they are about: end them, or neither would ever be freed.
+  ~OciRuntime() override {
+    for (auto& [id, container] : containers_) {
+      container->launch.reset();
+      container->launch_timer.reset();
+      container->kill_timer.reset();
+      container->init_watch.reset();
+      container->conmon_watch.reset();
+      container->exit_waiters.clear();
+      container->remove_waiters.clear();
+    }
+    for (auto& [id, sandbox] : sandboxes_) sandbox->remove_waiters.clear();
+  }
+
   void Open(RuntimeCallback<void> done) override {
     loop_.AssertInLoop();
     auto prepared = Prepare();
