@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 namespace drakkar::api {
@@ -22,6 +23,27 @@ constexpr std::array<std::uint8_t, 256> kCharacters = [] {
   for (std::size_t i = 0x80; i < 256; ++i) table[i] = kMultiByte;
   return table;
 }();
+
+// How many bytes from the start surely need no look, eight at a time.
+std::size_t PlainPrefix(std::string_view text) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101u;
+  constexpr std::uint64_t kHighs = 0x8080808080808080u;
+  const auto has = [](std::uint64_t word, char c) {
+    const std::uint64_t same = word ^ (kOnes * static_cast<unsigned char>(c));
+    return (same - kOnes) & ~same;
+  };
+  std::size_t at = 0;
+  while (text.size() - at >= 8) {
+    std::uint64_t word;
+    std::memcpy(&word, text.data() + at, 8);
+    const std::uint64_t special = has(word, '"') | has(word, '\\') | has(word, '<') |
+                                  has(word, '>') | has(word, '&') |
+                                  ((word - kOnes * 0x20) & ~word) | word;
+    if ((special & kHighs) != 0) break;
+    at += 8;
+  }
+  return at;
+}
 
 void AppendEscaped(std::string& out, char c) {
   constexpr char kHex[] = "0123456789abcdef";
@@ -103,12 +125,19 @@ class Writer {
     out_ += ']';
   }
 
-  void WriteMember(std::string_view name, Value value, bool first) {
+  void WriteMember(const MemberView& member, bool first) {
     if (!first) out_ += ',';
     NewLine();
-    AppendJsonString(out_, name, options_.escape_html);
+    if (member.key->id != 0) {
+      // Names of the schema have nothing to escape.
+      out_ += '"';
+      out_ += member.name;
+      out_ += '"';
+    } else {
+      AppendJsonString(out_, member.name, options_.escape_html);
+    }
     out_ += options_.indent == 0 ? ":" : ": ";
-    Write(value);
+    Write(member.value);
   }
 
   void WriteObject(Value value) {
@@ -126,12 +155,12 @@ class Writer {
       std::sort(members.begin(), members.end(),
                 [](const MemberView& a, const MemberView& b) { return a.name < b.name; });
       for (const MemberView& member : members) {
-        WriteMember(member.name, member.value, first);
+        WriteMember(member, first);
         first = false;
       }
     } else {
       for (const MemberView member : value.members()) {
-        WriteMember(member.name, member.value, first);
+        WriteMember(member, first);
         first = false;
       }
     }
@@ -194,7 +223,7 @@ class Writer {
 void AppendJsonString(std::string& out, std::string_view text, bool escape_html) {
   out += '"';
   std::size_t plain = 0;  // everything before it is written
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  for (std::size_t i = PlainPrefix(text); i < text.size(); ++i) {
     const std::uint8_t kind = kCharacters[static_cast<unsigned char>(text[i])];
     if (kind == kPlain || (kind == kHtml && !escape_html)) continue;
     if (kind == kMultiByte) {
@@ -244,6 +273,7 @@ void AppendJson(std::string& out, Value value, const WriteOptions& options) {
 
 std::string WriteJson(Value value, const WriteOptions& options) {
   std::string out;
+  if (value.size() > 0) out.reserve(1024);
   AppendJson(out, value, options);
   return out;
 }
