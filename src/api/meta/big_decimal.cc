@@ -283,10 +283,9 @@ std::string BigDecimal::Text() const {
   if (scale_ == 0) return text;
   const std::size_t sign = negative_ ? 1 : 0;
   const auto places = static_cast<std::size_t>(scale_);
-  std::string digits = text.substr(sign);
-  if (digits.size() <= places) digits = std::string(places + 1 - digits.size(), '0') + digits;
-  const std::size_t whole = digits.size() - places;
-  return (negative_ ? "-" : "") + digits.substr(0, whole) + "." + digits.substr(whole);
+  if (text.size() - sign <= places) text.insert(sign, places + 1 - (text.size() - sign), '0');
+  text.insert(text.size() - places, 1, '.');
+  return text;
 }
 
 }  // namespace drakkar::api

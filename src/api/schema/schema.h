@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "api/tree/value.h"
+
+namespace drakkar::api {
+
+enum class FieldKind : std::uint8_t {
+  kString,
+  kBool,
+  kInt32,
+  kInt64,
+  kDouble,
+  kQuantity,     // string in the tree, canonical form; numbers are accepted on input
+  kTime,         // RFC 3339, seconds
+  kMicroTime,    // RFC 3339, microseconds
+  kDuration,     // Go duration text
+  kIntOrString,
+  kBytes,        // base64 text
+  kRaw,          // any JSON, kept byte for byte (RawExtension, FieldsV1)
+  kJson,         // any JSON, as a tree
+  kStruct,
+  kList,
+  kMap,          // object with free keys, sorted
+  kSkipNodeOperations,  // true, false, or a list of operations: kept as written
+};
+
+// How apply and strategic merge patch treat a list or a map.
+enum class MergeKind : std::uint8_t { kAtomic, kSet, kMapList, kGranular };
+
+struct StructSchema;
+
+struct TypeSchema {
+  FieldKind kind = FieldKind::kString;
+  const StructSchema* structure = nullptr;  // kStruct
+  const TypeSchema* element = nullptr;      // kList, kMap
+  MergeKind merge = MergeKind::kAtomic;     // server-side apply: x-kubernetes-list-type and friends
+  std::span<const std::string_view> list_keys;  // kMapList: the keys of an element
+  // Strategic merge patch: the key elements are merged by; empty: the list is replaced.
+  std::string_view patch_merge_key;
+  bool patch_merge = false;                 // patchStrategy has "merge"
+  bool patch_retain_keys = false;           // patchStrategy has "retainKeys"
+  bool patch_replace = false;               // patchStrategy is "replace": also of objects and maps
+};
+
+struct FieldSchema {
+  const Key* key = nullptr;
+  TypeSchema type;
+  std::uint16_t protobuf_number = 0;
+  // On the wire the field lies in a message of its own with this number (Go's inlined structs, such
+  // as the sources of a Volume); 0: it does not.
+  std::uint16_t protobuf_outer = 0;
+  bool required = false;      // must be in OpenAPI's "required"
+  bool omit_empty = true;     // Go leaves it out when it is the zero value
+  bool pointer = false;       // Go tells absent from zero
+  std::string_view description;  // ours; empty where we have none
+};
+
+struct StructSchema {
+  std::string_view name;  // "io.k8s.api.core.v1.PodSpec"
+  std::span<const FieldSchema> fields;  // in declaration order
+  // What Find looks into, made without collisions at build time: the place in `fields` of the key
+  // with a given id is index[(id * index_multiplier) >> index_shift]; 255 is no field.
+  // Schemas made by hand leave it out.
+  const std::uint8_t* index = nullptr;
+  std::uint32_t index_multiplier = 0;
+  std::uint32_t index_shift = 0;
+  bool preserve_unknown = false;
+
+  // Null if the struct has no such field.
+  const FieldSchema* Find(const Key& key) const;
+  const FieldSchema* Find(std::string_view name) const;
+};
+
+// By full name, "io.k8s.api.core.v1.PodSpec"; null if there is none.
+const StructSchema* FindStruct(std::string_view name);
+
+}  // namespace drakkar::api

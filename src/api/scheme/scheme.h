@@ -1,0 +1,65 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/schema/schema.h"
+
+namespace drakkar::api {
+
+struct GroupVersionKind {
+  std::string group;  // "" for core
+  std::string version;
+  std::string kind;
+  bool operator==(const GroupVersionKind&) const = default;
+  // "v1" or "resource.k8s.io/v1"
+  std::string api_version() const;
+};
+
+struct ColumnSchema {
+  std::string_view name;
+  std::string_view type;      // "string", "integer", "date"
+  std::string_view format;    // "name" for the first column
+  int priority = 0;           // above 0 only in wide output
+  std::string_view description;
+};
+
+// One kind in one served version: all that the machinery needs to serve it. Static data, generated
+// from schema/; behaviour (validation, strategy, columns' values) is registered by the API server.
+struct KindSchema {
+  std::string_view group;
+  std::string_view version;
+  std::string_view kind;        // "Pod"
+  std::string_view plural;      // "pods"
+  std::string_view singular;    // "pod"
+  std::span<const std::string_view> short_names;
+  std::span<const std::string_view> categories;  // "all"
+  bool namespaced = false;
+  bool storage_version = true;  // the version objects of this kind are stored in
+  std::span<const std::string_view> subresources;  // "status", "binding" ...
+  std::span<const std::string_view> verbs;
+  const StructSchema* schema = nullptr;
+  std::span<const ColumnSchema> columns;
+  std::span<const std::string_view> field_selectors;  // besides metadata.name and .namespace
+  // The kind objects are stored as: this one, another version, or (events) another group. Null for
+  // bodies.
+  const KindSchema* storage = nullptr;
+};
+
+// All kinds that are resources, in a fixed order.
+std::span<const KindSchema> AllKinds();
+// Kinds that are only bodies of requests and answers and have no plural, such as lists, Status,
+// Eviction, Scale and Table.
+std::span<const KindSchema> BodyKinds();
+
+// Resources and bodies; null if there is none.
+const KindSchema* FindKind(std::string_view group, std::string_view version, std::string_view kind);
+// Resources only.
+const KindSchema* FindResource(std::string_view group, std::string_view version,
+                               std::string_view plural);
+// By "v1" or "group/version", as in an object's apiVersion.
+const KindSchema* FindKindByApiVersion(std::string_view api_version, std::string_view kind);
+
+}  // namespace drakkar::api

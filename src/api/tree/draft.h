@@ -1,0 +1,138 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "api/tree/value.h"
+
+namespace drakkar::api {
+
+class Arena;
+
+// A name held by a draft: the schema's key, a key that lies in a borrowed tree, or one of its own.
+// Copies share it. Reads like a `const Key*`.
+class KeyRef {
+ public:
+  explicit KeyRef(std::string_view name);
+  // `key` must be a schema name, or outlive the reference.
+  KeyRef(const Key& key) : key_(std::shared_ptr<const void>(), &key) {}  // NOLINT: implicit
+  // `key` lies in what `keeper` keeps alive.
+  KeyRef(const Key& key, std::shared_ptr<const void> keeper) : key_(std::move(keeper), &key) {}
+
+  const Key& operator*() const { return *key_; }
+  const Key* operator->() const { return key_.get(); }
+  const Key* get() const { return key_.get(); }
+
+ private:
+  std::shared_ptr<const Key> key_;
+};
+
+// A value under construction. It starts from nothing or from a tree, and only the levels that are
+// changed are copied: everything else stays borrowed until Freeze makes one new block of all.
+//
+//   Draft draft(pod);                                 // borrows; pod's tree is kept alive
+//   draft["status"]["phase"] = "Running";             // makes objects on the way
+//   draft["metadata"]["finalizers"].Append("x/y");
+//   TreePtr changed = draft.Freeze();
+//
+// References to members and elements are invalidated when their container grows or shrinks.
+// Not shared between threads.
+class Draft {
+ public:
+  using Members = std::vector<std::pair<KeyRef, Draft>>;
+  using Elements = std::vector<Draft>;
+
+  Draft();  // absent: freezing it leaves the member out
+  Draft(std::nullptr_t);                // NOLINT: implicit, as in JSON
+  template <std::same_as<bool> T>
+  Draft(T value) : state_(static_cast<bool>(value)) {}  // NOLINT
+  template <std::integral T>
+    requires(!std::same_as<T, bool> && !std::same_as<T, char>)
+  Draft(T value) : state_(static_cast<std::int64_t>(value)) {}  // NOLINT
+  Draft(double value);                  // NOLINT
+  Draft(const char* text);              // NOLINT
+  Draft(std::string_view text);         // NOLINT
+  Draft(std::string text);              // NOLINT
+  Draft(std::initializer_list<std::pair<std::string_view, Draft>> members);
+  // Borrows: `value` must outlive the draft, or be kept alive by KeepAlive.
+  explicit Draft(Value value);
+  // Borrows from the tree and keeps it alive.
+  explicit Draft(TreePtr tree);
+  static Draft Object();
+  static Draft Array();
+  static Draft Array(std::vector<Draft> elements);
+  static Draft Raw(std::string json);
+
+  Draft(const Draft&);
+  Draft(Draft&&) noexcept;
+  Draft& operator=(const Draft&);
+  Draft& operator=(Draft&&) noexcept;
+  ~Draft();
+
+  ValueKind kind() const;
+  bool exists() const { return kind() != ValueKind::kAbsent; }
+  bool has_value() const { return kind() > ValueKind::kNull; }
+  bool is_object() const { return kind() == ValueKind::kObject; }
+  bool is_array() const { return kind() == ValueKind::kArray; }
+  std::string_view str(std::string_view fallback = {}) const;
+  std::int64_t integer(std::int64_t fallback = 0) const;
+  double number(double fallback = 0) const;
+  bool boolean(bool fallback = false) const;
+  std::size_t size() const;  // elements or members
+
+  // The member, made absent if it is not there; a draft that is no object becomes an empty one.
+  Draft& operator[](std::string_view name);
+  Draft& operator[](const char* name) { return (*this)[std::string_view(name)]; }
+  Draft& operator[](const Key& key);
+  // The member or null; changes nothing that can be seen.
+  Draft* Find(std::string_view name);
+  bool Has(std::string_view name) const;  // there, and not absent
+  bool Remove(std::string_view name);  // true if it was there
+  void Set(std::string_view name, Draft value) { (*this)[name] = std::move(value); }
+
+  // The element; `index` must be less than size().
+  Draft& at(std::size_t index);
+  // A draft that is no array becomes an empty one first.
+  Draft& Append(Draft element);
+  void Insert(std::size_t index, Draft element);
+  void RemoveAt(std::size_t index);
+
+  // Direct access for algorithms (patches, defaults): expands a borrowed level first.
+  Members& MutableMembers();
+  Elements& MutableElements();
+
+  // The borrowed value if this level is untouched, else absent: lets algorithms skip what did not
+  // change.
+  Value borrowed() const;
+
+  void KeepAlive(std::shared_ptr<const void> owner);
+
+  // One block with everything in it. Absent members and elements are left out; an absent root gives
+  // an absent value.
+  TreePtr Freeze() const;
+
+ private:
+  struct OwnedText {
+    std::string text;
+    bool raw;
+  };
+
+  Node ToNode(Arena& arena) const;
+  void MakeObject();  // expands a borrowed object; anything else becomes an empty one
+  void MakeArray();
+
+  std::variant<std::monostate, const Node*, std::nullptr_t, bool, std::int64_t, double, OwnedText,
+               std::unique_ptr<Elements>, std::unique_ptr<Members>>
+      state_;
+  // Keeps alive what this draft borrows from; the levels below inherit it when they are expanded.
+  std::shared_ptr<const void> kept_;
+};
+
+}  // namespace drakkar::api
