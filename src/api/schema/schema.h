@@ -43,12 +43,16 @@ struct TypeSchema {
   std::string_view patch_merge_key;
   bool patch_merge = false;                 // patchStrategy has "merge"
   bool patch_retain_keys = false;           // patchStrategy has "retainKeys"
+  bool patch_replace = false;               // patchStrategy is "replace": also of objects and maps
 };
 
 struct FieldSchema {
   const Key* key = nullptr;
   TypeSchema type;
   std::uint16_t protobuf_number = 0;
+  // On the wire the field lies in a message of its own with this number (Go's inlined structs, such
+  // as the sources of a Volume); 0: it does not.
+  std::uint16_t protobuf_outer = 0;
   bool required = false;      // must be in OpenAPI's "required"
   bool omit_empty = true;     // Go leaves it out when it is the zero value
   bool pointer = false;       // Go tells absent from zero
@@ -58,11 +62,15 @@ struct FieldSchema {
 struct StructSchema {
   std::string_view name;  // "io.k8s.api.core.v1.PodSpec"
   std::span<const FieldSchema> fields;  // in declaration order
+  const std::uint16_t* key_ids = nullptr;  // Key::id of each field: what Find looks through
   bool preserve_unknown = false;
 
   // Null if the struct has no such field.
   const FieldSchema* Find(const Key& key) const;
   const FieldSchema* Find(std::string_view name) const;
 };
+
+// By full name, "io.k8s.api.core.v1.PodSpec"; null if there is none.
+const StructSchema* FindStruct(std::string_view name);
 
 }  // namespace drakkar::api

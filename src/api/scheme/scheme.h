@@ -43,11 +43,20 @@ struct KindSchema {
   const StructSchema* schema = nullptr;
   std::span<const ColumnSchema> columns;
   std::span<const std::string_view> field_selectors;  // besides metadata.name and .namespace
+  // The kind objects are stored as: this one, another version, or (events) another group. Null for
+  // bodies.
+  const KindSchema* storage = nullptr;
 };
 
-// All kinds, in a fixed order.
+// All kinds that are resources, in a fixed order.
 std::span<const KindSchema> AllKinds();
+// Kinds that are only bodies of requests and answers and have no plural, such as lists, Status,
+// Eviction, Scale and Table.
+std::span<const KindSchema> BodyKinds();
+
+// Resources and bodies; null if there is none.
 const KindSchema* FindKind(std::string_view group, std::string_view version, std::string_view kind);
+// Resources only.
 const KindSchema* FindResource(std::string_view group, std::string_view version,
                                std::string_view plural);
 // By "v1" or "group/version", as in an object's apiVersion.

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +13,26 @@
 #include "api/tree/value.h"
 
 namespace drakkar::api {
+
+class Arena;
+
+// A name held by a draft: the schema's key, a key that lies in a borrowed tree, or one of its own.
+// Copies share it. Reads like a `const Key*`.
+class KeyRef {
+ public:
+  explicit KeyRef(std::string_view name);
+  // `key` must be a schema name, or outlive the reference.
+  KeyRef(const Key& key) : key_(std::shared_ptr<const void>(), &key) {}  // NOLINT: implicit
+  // `key` lies in what `keeper` keeps alive.
+  KeyRef(const Key& key, std::shared_ptr<const void> keeper) : key_(std::move(keeper), &key) {}
+
+  const Key& operator*() const { return *key_; }
+  const Key* operator->() const { return key_.get(); }
+  const Key* get() const { return key_.get(); }
+
+ private:
+  std::shared_ptr<const Key> key_;
+};
 
 // A value under construction. It starts from nothing or from a tree, and only the levels that are
 // changed are copied: everything else stays borrowed until Freeze makes one new block of all.
@@ -23,14 +46,16 @@ namespace drakkar::api {
 // Not shared between threads.
 class Draft {
  public:
-  using Members = std::vector<std::pair<const Key*, Draft>>;
+  using Members = std::vector<std::pair<KeyRef, Draft>>;
   using Elements = std::vector<Draft>;
 
   Draft();  // absent: freezing it leaves the member out
   Draft(std::nullptr_t);                // NOLINT: implicit, as in JSON
-  Draft(bool value);                    // NOLINT
-  Draft(int value);                     // NOLINT
-  Draft(std::int64_t value);            // NOLINT
+  template <std::same_as<bool> T>
+  Draft(T value) : state_(static_cast<bool>(value)) {}  // NOLINT
+  template <std::integral T>
+    requires(!std::same_as<T, bool> && !std::same_as<T, char>)
+  Draft(T value) : state_(static_cast<std::int64_t>(value)) {}  // NOLINT
   Draft(double value);                  // NOLINT
   Draft(const char* text);              // NOLINT
   Draft(std::string_view text);         // NOLINT
@@ -58,6 +83,7 @@ class Draft {
   bool is_array() const { return kind() == ValueKind::kArray; }
   std::string_view str(std::string_view fallback = {}) const;
   std::int64_t integer(std::int64_t fallback = 0) const;
+  double number(double fallback = 0) const;
   bool boolean(bool fallback = false) const;
   std::size_t size() const;  // elements or members
 
@@ -67,6 +93,7 @@ class Draft {
   Draft& operator[](const Key& key);
   // The member or null; changes nothing that can be seen.
   Draft* Find(std::string_view name);
+  bool Has(std::string_view name) const;  // there, and not absent
   bool Remove(std::string_view name);  // true if it was there
   void Set(std::string_view name, Draft value) { (*this)[name] = std::move(value); }
 
@@ -85,21 +112,27 @@ class Draft {
   // change.
   Value borrowed() const;
 
-  void KeepAlive(TreePtr tree);
+  void KeepAlive(std::shared_ptr<const void> owner);
 
   // One block with everything in it. Absent members and elements are left out; an absent root gives
   // an absent value.
   TreePtr Freeze() const;
 
  private:
-  struct Rep;
-  // Borrowed | null | bool | int | double | string | raw | array | object
-  struct OwnedString { std::string text; bool raw; };
-  std::variant<std::monostate, const Node*, std::nullptr_t, bool, std::int64_t, double, OwnedString,
+  struct OwnedText {
+    std::string text;
+    bool raw;
+  };
+
+  Node ToNode(Arena& arena) const;
+  void MakeObject();  // expands a borrowed object; anything else becomes an empty one
+  void MakeArray();
+
+  std::variant<std::monostate, const Node*, std::nullptr_t, bool, std::int64_t, double, OwnedText,
                std::unique_ptr<Elements>, std::unique_ptr<Members>>
       state_;
-  // Trees and names this draft borrows from; only roots usually have some.
-  std::shared_ptr<std::vector<std::shared_ptr<const void>>> kept_;
+  // Keeps alive what this draft borrows from; the levels below inherit it when they are expanded.
+  std::shared_ptr<const void> kept_;
 };
 
 }  // namespace drakkar::api

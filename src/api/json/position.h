@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace drakkar::api {
+
+// "line 3, column 7" of a byte, both from 1.
+std::string DescribePosition(std::string_view text, std::size_t offset);
+
+}  // namespace drakkar::api

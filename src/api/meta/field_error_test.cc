@@ -1,0 +1,48 @@
+#include "api/meta/field_error.h"
+
+#include <gtest/gtest.h>
+
+#include "api/tree/draft.h"
+
+namespace drakkar::api {
+namespace {
+
+TEST(FieldPath, IsBuiltFromNamesIndicesAndKeys) {
+  EXPECT_EQ(FieldPath("spec").Child("devices").Index(2).Child("attributes").Key("a/b").text(),
+            "spec.devices[2].attributes[a/b]");
+  EXPECT_EQ(FieldPath().Child("spec").text(), "spec");
+}
+
+TEST(FieldError, IsRenderedAsKubernetesRendersIt) {
+  const FieldPath path("spec.x");
+  EXPECT_EQ(FieldError::Required(path, "").ToString(), "spec.x: Required value");
+  EXPECT_EQ(FieldError::Required(path, "name it").ToString(), "spec.x: Required value: name it");
+  EXPECT_EQ(FieldError::Invalid(path, "a\"b", "no").ToString(), R"(spec.x: Invalid value: "a\"b": no)");
+  EXPECT_EQ(FieldError::Invalid(path, 5, "no").ToString(), "spec.x: Invalid value: 5: no");
+  EXPECT_EQ(FieldError::Invalid(path, nullptr, "no").ToString(), "spec.x: Invalid value: null: no");
+  EXPECT_EQ(FieldError::Invalid(path, BadValue::Omitted(), "no").ToString(), "spec.x: Invalid value: no");
+  EXPECT_EQ(FieldError::Duplicate(path, "a").ToString(), R"(spec.x: Duplicate value: "a")");
+  EXPECT_EQ(FieldError::NotSupported(path, "c", {"b", "a"}).ToString(),
+            R"(spec.x: Unsupported value: "c": supported values: "a", "b")");
+  EXPECT_EQ(FieldError::Forbidden(path, "why").ToString(), "spec.x: Forbidden: why");
+  EXPECT_EQ(FieldError::TooLong(path, 63).ToString(),
+            "spec.x: Too long: may not be more than 63 bytes");
+  EXPECT_EQ(FieldError::TooMany(path, 9, 8).ToString(),
+            "spec.x: Too many: 9: must have at most 8 items");
+  EXPECT_EQ(FieldError::NotFound(path, "n").ToString(), R"(spec.x: Not found: "n")");
+  EXPECT_EQ(FieldError::Internal(path, "oops").ToString(), "spec.x: Internal error: oops");
+  const TreePtr tree = Draft{{"a", 1}}.Freeze();
+  EXPECT_EQ(FieldError::Invalid(path, tree->root(), "no").ToString(),
+            R"(spec.x: Invalid value: {"a":1}: no)");
+}
+
+TEST(FieldError, SeveralAreJoinedAndRepeatedOnesShownOnce) {
+  const FieldError a = FieldError::Required(FieldPath("a"), "");
+  const FieldError b = FieldError::Forbidden(FieldPath("b"), "x");
+  EXPECT_EQ(JoinFieldErrors({a}), "a: Required value");
+  EXPECT_EQ(JoinFieldErrors({a, b, a}), "[a: Required value, b: Forbidden: x]");
+  EXPECT_EQ(JoinFieldErrors({a, a}), "a: Required value");
+}
+
+}  // namespace
+}  // namespace drakkar::api

@@ -1,0 +1,35 @@
+#include "api/meta/object.h"
+
+#include "api/json/writer.h"
+#include "base/text/text.h"
+
+namespace drakkar::api {
+
+Object::Object(TreePtr tree) : tree_(std::move(tree)) {}
+
+std::string_view Object::api_version() const { return root()["apiVersion"].str(); }
+std::string_view Object::kind() const { return root()["kind"].str(); }
+std::string_view Object::name() const { return root()["metadata"]["name"].str(); }
+std::string_view Object::namespace_() const { return root()["metadata"]["namespace"].str(); }
+std::string_view Object::uid() const { return root()["metadata"]["uid"].str(); }
+
+std::int64_t Object::resource_version() const {
+  const auto version = ParseInt64(root()["metadata"]["resourceVersion"].str());
+  return version && *version > 0 ? *version : 0;
+}
+
+bool Object::is_being_deleted() const {
+  return root()["metadata"]["deletionTimestamp"].has_value();
+}
+
+std::string Object::qualified_name() const {
+  const std::string_view space = namespace_();
+  return space.empty() ? std::string(name()) : StrCat(space, "/", name());
+}
+
+std::shared_ptr<const std::string> Object::json() const {
+  std::call_once(encoded_, [this] { json_ = std::make_shared<const std::string>(WriteJson(root())); });
+  return json_;
+}
+
+}  // namespace drakkar::api

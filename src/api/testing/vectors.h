@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/json/reader.h"
+#include "base/env/file_system.h"
+
+namespace drakkar::api {
+
+// A file of conformance vectors as a tree: from DRAKKAR_VECTORS, default ../shared/vectors beside
+// the source root. Nothing where the vectors are not there; a test then skips.
+inline TreePtr LoadVectors(std::string_view name) {
+  const char* root = std::getenv("DRAKKAR_VECTORS");
+  const std::string path =
+      std::string(root != nullptr ? root : "../shared/vectors") + "/" + std::string(name);
+  const auto text = RealFileSystem().ReadFile(path);
+  if (!text.ok()) return nullptr;
+  auto tree = ParseJson(*text);
+  return tree.ok() ? *tree : nullptr;
+}
+
+}  // namespace drakkar::api

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <span>
+
+#include "api/tree/value.h"
+
+namespace drakkar::api {
+
+// Every name of the API schema, each once, in one static array: SchemaKeys()[i].id == i. Entry 0 is
+// a placeholder with an empty text and is never found. Generated from schema/, as "api/keys.h" is.
+std::span<const Key> SchemaKeys();
+
+}  // namespace drakkar::api

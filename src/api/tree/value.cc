@@ -1,0 +1,176 @@
+#include "api/tree/value.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+namespace drakkar::api {
+namespace {
+
+constexpr Node kAbsentNode{};
+
+// Up to here comparing every pair of members is cheaper than sorting both sides.
+constexpr std::size_t kMaxUnsortedMembers = 32;
+
+bool SameKey(const Key* a, const Key* b) {
+  if (a == b) return true;
+  // Two schema names are the same only if they are one.
+  if (a->id != 0 || b->id != 0) return false;
+  return a->view() == b->view();
+}
+
+bool EqualNodes(const Node& a, const Node& b);
+
+bool EqualSorted(const Node& a, const Node& b) {
+  auto sorted = [](const Node& node) {
+    std::vector<const Member*> members(node.size);
+    for (std::uint32_t i = 0; i < node.size; ++i) members[i] = &node.members[i];
+    std::sort(members.begin(), members.end(), [](const Member* x, const Member* y) {
+      return x->key->view() < y->key->view();
+    });
+    return members;
+  };
+  const auto left = sorted(a);
+  const auto right = sorted(b);
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (!SameKey(left[i]->key, right[i]->key)) return false;
+    if (!EqualNodes(left[i]->value, right[i]->value)) return false;
+  }
+  return true;
+}
+
+bool EqualObjects(const Node& a, const Node& b) {
+  if (a.size != b.size) return false;
+  std::uint32_t i = 0;
+  // Mostly both sides have the same order.
+  while (i < a.size && SameKey(a.members[i].key, b.members[i].key)) {
+    if (!EqualNodes(a.members[i].value, b.members[i].value)) return false;
+    ++i;
+  }
+  if (i == a.size) return true;
+  if (a.size > kMaxUnsortedMembers) return EqualSorted(a, b);
+  for (; i < a.size; ++i) {
+    const Member* other = nullptr;
+    for (std::uint32_t j = 0; j < b.size && other == nullptr; ++j) {
+      if (SameKey(a.members[i].key, b.members[j].key)) other = &b.members[j];
+    }
+    if (other == nullptr || !EqualNodes(a.members[i].value, other->value)) return false;
+  }
+  return true;
+}
+
+// An integer and a double are equal if they are the same number exactly.
+bool EqualMixed(std::int64_t integer, double number) {
+  if (!(number >= -0x1p63 && number < 0x1p63)) return false;
+  return std::trunc(number) == number && static_cast<std::int64_t>(number) == integer;
+}
+
+bool EqualNodes(const Node& a, const Node& b) {
+  if (a.kind != b.kind) {
+    if (a.kind == ValueKind::kInt && b.kind == ValueKind::kDouble) {
+      return EqualMixed(a.integer, b.number);
+    }
+    if (a.kind == ValueKind::kDouble && b.kind == ValueKind::kInt) {
+      return EqualMixed(b.integer, a.number);
+    }
+    return false;
+  }
+  switch (a.kind) {
+    case ValueKind::kAbsent:
+    case ValueKind::kNull:
+      return true;
+    case ValueKind::kBool:
+      return a.boolean == b.boolean;
+    case ValueKind::kInt:
+      return a.integer == b.integer;
+    case ValueKind::kDouble:
+      return a.number == b.number;
+    case ValueKind::kString:
+    case ValueKind::kRaw:
+      return std::string_view(a.text, a.size) == std::string_view(b.text, b.size);
+    case ValueKind::kArray:
+      if (a.size != b.size) return false;
+      for (std::uint32_t i = 0; i < a.size; ++i) {
+        if (!EqualNodes(a.elements[i], b.elements[i])) return false;
+      }
+      return true;
+    case ValueKind::kObject:
+      return EqualObjects(a, b);
+  }
+  return false;
+}
+
+}  // namespace
+
+Value::Value() : node_(&kAbsentNode) {}
+
+std::string_view Value::str(std::string_view fallback) const {
+  if (kind() != ValueKind::kString && kind() != ValueKind::kRaw) return fallback;
+  return {node_->text, node_->size};
+}
+
+std::int64_t Value::integer(std::int64_t fallback) const {
+  return kind() == ValueKind::kInt ? node_->integer : fallback;
+}
+
+double Value::number(double fallback) const {
+  if (kind() == ValueKind::kDouble) return node_->number;
+  return kind() == ValueKind::kInt ? static_cast<double>(node_->integer) : fallback;
+}
+
+bool Value::boolean(bool fallback) const {
+  return kind() == ValueKind::kBool ? node_->boolean : fallback;
+}
+
+std::optional<std::int64_t> Value::optional_integer() const {
+  if (kind() != ValueKind::kInt) return std::nullopt;
+  return node_->integer;
+}
+
+std::optional<bool> Value::optional_boolean() const {
+  if (kind() != ValueKind::kBool) return std::nullopt;
+  return node_->boolean;
+}
+
+std::size_t Value::size() const {
+  return is_object() || is_array() ? node_->size : 0;
+}
+
+Value Value::operator[](const Key& key) const {
+  if (key.id == 0) return (*this)[key.view()];
+  if (!is_object()) return Value();
+  const Member* member = node_->members;
+  for (const Member* end = member + node_->size; member != end; ++member) {
+    if (member->key == &key) return Value(&member->value);
+  }
+  return Value();
+}
+
+Value Value::operator[](std::string_view name) const {
+  if (!is_object()) return Value();
+  const Member* member = node_->members;
+  for (const Member* end = member + node_->size; member != end; ++member) {
+    if (member->key->view() == name) return Value(&member->value);
+  }
+  return Value();
+}
+
+Value Value::at(std::size_t index) const {
+  if (!is_array() || index >= node_->size) return Value();
+  return Value(&node_->elements[index]);
+}
+
+ArrayRange Value::elements() const {
+  return is_array() ? ArrayRange(node_->elements, node_->size) : ArrayRange(nullptr, 0);
+}
+
+ObjectRange Value::members() const {
+  return is_object() ? ObjectRange(node_->members, node_->size) : ObjectRange(nullptr, 0);
+}
+
+bool Equal(Value a, Value b) {
+  return EqualNodes(*a.node(), *b.node());
+}
+
+}  // namespace drakkar::api

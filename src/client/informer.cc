@@ -1,0 +1,157 @@
+#include "client/informer.h"
+
+#include <algorithm>
+
+#include "telemetry/log/log.h"
+
+namespace drakkar::client {
+namespace {
+
+constexpr Logger kLog("informer");
+constexpr Duration kFirstRetry = std::chrono::milliseconds(50);
+constexpr Duration kLongestRetry = std::chrono::seconds(10);
+
+}  // namespace
+
+Informer::Informer(EventLoop& loop, Random& random, Client& client, Options options)
+    : loop_(loop), random_(random), client_(client), options_(std::move(options)) {}
+
+Informer::~Informer() {
+  *alive_ = false;
+}
+
+void Informer::AddHandlers(InformerHandlers handlers) {
+  handlers_.push_back(std::move(handlers));
+}
+
+void Informer::Start() {
+  loop_.AssertInLoop();
+  List();
+}
+
+void Informer::OnSynced(std::function<void()> callback) {
+  if (!synced_) {
+    synced_callbacks_.push_back(std::move(callback));
+    return;
+  }
+  loop_.Post([alive = alive_, callback = std::move(callback)] {
+    if (*alive) callback();
+  });
+}
+
+api::ObjectPtr Informer::Find(const std::string& qualified_name) const {
+  auto found = objects_.find(qualified_name);
+  return found == objects_.end() ? nullptr : found->second;
+}
+
+void Informer::List() {
+  retry_.reset();
+  watch_.reset();
+  const std::uint64_t generation = ++generation_;
+  client_.List(options_.collection,
+               ListOptions{.label_selector = options_.label_selector,
+                           .field_selector = options_.field_selector},
+               [this, alive = alive_, generation](ListReply reply) {
+                 if (*alive) OnListed(generation, std::move(reply));
+               });
+}
+
+void Informer::OnListed(std::uint64_t generation, ListReply reply) {
+  if (generation != generation_) return;
+  if (!reply.ok()) {
+    kLog.Warning("list failed, trying again", {{"error", reply.error->message}});
+    RetryLater(&Informer::List);
+    return;
+  }
+  failures_ = 0;
+  resource_version_ = reply.resource_version;
+  std::map<std::string, api::ObjectPtr> gone = objects_;
+  for (api::ObjectPtr& object : reply.items) {
+    gone.erase(object->qualified_name());
+    Put(std::move(object));
+  }
+  for (const auto& [key, object] : gone) Erase(key);
+  if (!synced_) {
+    synced_ = true;
+    auto callbacks = std::move(synced_callbacks_);
+    synced_callbacks_.clear();
+    for (auto& callback : callbacks) callback();
+  }
+  StartWatch();
+}
+
+void Informer::StartWatch() {
+  retry_.reset();
+  watch_ = client_.Watch(
+      options_.collection,
+      WatchOptions{.label_selector = options_.label_selector,
+                   .field_selector = options_.field_selector,
+                   .resource_version = resource_version_},
+      WatchCallbacks{
+          .on_events = [this](std::vector<WatchEvent> events) { OnEvents(std::move(events)); },
+          .on_closed = [this](Error error) { OnClosed(std::move(error)); }});
+}
+
+void Informer::OnEvents(std::vector<WatchEvent> events) {
+  failures_ = 0;
+  for (WatchEvent& event : events) {
+    resource_version_ = std::max(resource_version_, event.object->resource_version());
+    switch (event.type) {
+      case EventType::kAdded:
+      case EventType::kModified: Put(std::move(event.object)); break;
+      case EventType::kDeleted: Erase(event.object->qualified_name()); break;
+      case EventType::kBookmark: break;
+    }
+  }
+}
+
+void Informer::OnClosed(Error error) {
+  if (error.code == ErrorCode::kExpired) {
+    List();
+    return;
+  }
+  RetryLater(&Informer::StartWatch);
+}
+
+void Informer::RetryLater(void (Informer::*step)()) {
+  // Doubling from 50 ms, with jitter so that a restarted server is not met by everyone at once.
+  Duration delay = std::min(kFirstRetry * (1 << std::min(failures_, 8)), kLongestRetry);
+  ++failures_;
+  delay += Duration(static_cast<std::int64_t>(random_.Fraction() * static_cast<double>(delay.count()) / 2));
+  retry_ = loop_.RunAfter(delay, [this, step] { (this->*step)(); });
+}
+
+void Informer::Put(api::ObjectPtr object) {
+  api::ObjectPtr& slot = objects_[object->qualified_name()];
+  api::ObjectPtr before = slot;
+  if (before != nullptr) {
+    if (before->resource_version() == object->resource_version()) return;
+    // Another uid is another object that reused the name while we were not looking.
+    if (before->uid() != object->uid()) {
+      for (const InformerHandlers& handlers : handlers_) {
+        if (handlers.on_delete) handlers.on_delete(before);
+      }
+      before = nullptr;
+    }
+  }
+  slot = object;
+  for (const InformerHandlers& handlers : handlers_) {
+    if (before == nullptr) {
+      if (handlers.on_add) handlers.on_add(object);
+    } else if (handlers.on_update) {
+      handlers.on_update(before, object);
+    }
+  }
+}
+
+void Informer::Erase(const std::string& key) {
+  auto found = objects_.find(key);
+  if (found == objects_.end()) return;
+  api::ObjectPtr last = std::move(found->second);
+  objects_.erase(found);
+  for (const InformerHandlers& handlers : handlers_) {
+    if (handlers.on_delete) handlers.on_delete(last);
+  }
+}
+
+}  // namespace drakkar::client

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+
+namespace drakkar::client {
+
+struct InformerHandlers {
+  std::function<void(const api::ObjectPtr& object)> on_add;
+  std::function<void(const api::ObjectPtr& before, const api::ObjectPtr& after)> on_update;
+  std::function<void(const api::ObjectPtr& last)> on_delete;
+};
+
+// A local, current copy of a collection: one list, then a watch, and again after a failure (with
+// backoff) or when the server has forgotten the version (a new list, reported as the differences).
+// Objects are shared with the server's cache where that is in the same process.
+//
+// Guarantees: handlers see each object's versions in order, each at most once, deletions included
+// (with the last version known); nothing is reported twice across a relist.
+// Loop-bound. Its size is the collection's.
+class Informer {
+ public:
+  struct Options {
+    ResourceRef collection;
+    std::string label_selector;
+    std::string field_selector;
+  };
+  Informer(EventLoop& loop, Random& random, Client& client, Options options);
+  ~Informer();
+  Informer(const Informer&) = delete;
+  Informer& operator=(const Informer&) = delete;
+
+  // Before Start only.
+  void AddHandlers(InformerHandlers handlers);
+  void Start();
+
+  // True after the first list; its objects have been reported by then.
+  bool has_synced() const { return synced_; }
+  // Runs once, when has_synced becomes true (at the next turn of the loop if it already is).
+  void OnSynced(std::function<void()> callback);
+
+  // Null if there is none. `qualified_name` is "namespace/name" or "name".
+  api::ObjectPtr Find(const std::string& qualified_name) const;
+  const std::map<std::string, api::ObjectPtr>& objects() const { return objects_; }
+  // Where the copy is; grows.
+  std::int64_t resource_version() const { return resource_version_; }
+
+ private:
+  void List();
+  void OnListed(std::uint64_t generation, ListReply reply);
+  void StartWatch();
+  void OnEvents(std::vector<WatchEvent> events);
+  void OnClosed(Error error);
+  void RetryLater(void (Informer::*step)());
+  void Put(api::ObjectPtr object);
+  void Erase(const std::string& key);
+
+  EventLoop& loop_;
+  Random& random_;
+  Client& client_;
+  const Options options_;
+  std::vector<InformerHandlers> handlers_;
+
+  std::map<std::string, api::ObjectPtr> objects_;
+  std::int64_t resource_version_ = 0;
+  bool synced_ = false;
+  int failures_ = 0;               // in a row, for the backoff
+  std::uint64_t generation_ = 0;   // of the list under way: a late answer of an older one is dropped
+  std::vector<std::function<void()>> synced_callbacks_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<WatchHandle> watch_;
+  TimerHandle retry_;
+};
+
+}  // namespace drakkar::client

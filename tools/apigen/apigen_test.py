@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Tests of the generator.
+
+  apigen_test.py            runs them
+  apigen_test.py --update   writes testdata/golden anew
+"""
+
+import os
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+
+import apigen  # noqa: E402
+import keys  # noqa: E402
+import model  # noqa: E402
+import names  # noqa: E402
+import views  # noqa: E402
+
+SAMPLE = os.path.join(HERE, "testdata", "sample")
+GOLDEN = os.path.join(HERE, "testdata", "golden")
+SCHEMA = os.path.join(HERE, "..", "..", "schema")
+
+
+def load_text(package_text, kinds_text=""):
+    """A schema made of one package, demo.v1."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("demo.v1", package_text), ("kinds", kinds_text)):
+            with open(os.path.join(folder, name + ".schema"), "w", encoding="utf-8") as file:
+                file.write(text)
+        return model.load(folder)
+
+
+HEAD = "package demo\nversion v1\n"
+SHIP = HEAD + "struct Ship\n  name string p=1\nstruct ShipList\n  items list<Ship> p=2\n"
+
+
+class Golden(unittest.TestCase):
+    def test_the_sample_gives_the_golden_files(self):
+        made = apigen.outputs(model.load(SAMPLE))
+        stored = [os.path.relpath(os.path.join(folder, name), GOLDEN)
+                  for folder, _, files in os.walk(GOLDEN) for name in files]
+        self.assertEqual(sorted(made), sorted(stored))
+        for name, text in made.items():
+            with open(os.path.join(GOLDEN, name), encoding="utf-8") as file:
+                self.assertEqual(text, file.read(), f"{name}; apigen_test.py --update writes it")
+
+
+class Writing(unittest.TestCase):
+    def test_unchanged_files_are_not_touched(self):
+        with tempfile.TemporaryDirectory() as folder:
+            apigen.write(folder, {"a/x.h": "1", "y.h": "2"})
+            paths = [os.path.join(folder, "a", "x.h"), os.path.join(folder, "y.h")]
+            for path in paths:
+                os.utime(path, (1, 1))
+            apigen.write(folder, {"a/x.h": "1", "y.h": "3"})
+            self.assertEqual(os.stat(paths[0]).st_mtime, 1)
+            self.assertNotEqual(os.stat(paths[1]).st_mtime, 1)
+
+
+class Refusals(unittest.TestCase):
+    def refuses(self, message, package_text, kinds_text=""):
+        with self.assertRaisesRegex((model.SchemaError, ValueError), message):
+            apigen.outputs(load_text(package_text, kinds_text))
+
+    def test_every_mistake_is_named_with_its_place(self):
+        self.refuses("demo.v1.schema:3: a field outside of a struct", HEAD + "  name string")
+        self.refuses("demo.v1.schema:4: Ship has name twice|schema:5: Ship has name twice",
+                     HEAD + "struct Ship\n  name string\n  name string")
+        self.refuses("number 1 twice", HEAD + "struct Ship\n  a string p=1\n  b string p=1")
+        self.refuses("struct Ship is there twice", HEAD + "struct Ship\nstruct Ship")
+        self.refuses("not understood: reqired", HEAD + "struct Ship\n  name string reqired")
+        self.refuses("demo.v1.Ship.name: no such type: strin", HEAD + "struct Ship\n  name strin")
+        self.refuses("no such patch strategy: merg",
+                     HEAD + "struct Ship\n  a list<string> patch=merg")
+        self.refuses("set does not go with string", HEAD + "struct Ship\n  a string set")
+        self.refuses("elements have no field id",
+                     HEAD + "struct Ship\n  a list<Oar> listmap=id\nstruct Oar\n  name string")
+        self.refuses("merge keys need a list of structs",
+                     HEAD + "struct Ship\n  a list<string> listmap=id")
+        self.refuses("package or version is missing", "package demo")
+
+    def test_recursive_views_are_refused(self):
+        self.refuses("recursive: Ship -> Oar -> Ship",
+                     HEAD + "struct Ship\n  a Oar?\nstruct Oar\n  b list<Ship>")
+
+    def test_two_accessors_of_one_name_are_refused(self):
+        self.refuses("two accessors", HEAD + "struct Ship\n  podIP string\n  podIp string")
+
+    def test_kinds_are_checked(self):
+        self.refuses("needs one stored version", SHIP,
+                     "kind demo Ship\n  versions v1\n  names ships ship")
+        self.refuses("no type demo.v2.Ship", SHIP,
+                     "kind demo Ship\n  versions v2*\n  names ships ship")
+        self.refuses("can be listed but there is no ShipList", HEAD + "struct Ship\n  name string",
+                     "kind demo Ship\n  versions v1*\n  names ships ship")
+        self.refuses("stored as", SHIP,
+                     "kind demo Ship\n  versions v1*\n  names ships ship\n  stored other v1")
+        self.refuses("is there twice", SHIP,
+                     "kind demo Ship\n  versions v1*\n  names ships ship\n" * 2)
+        self.refuses("kinds.schema:2: not understood", SHIP, "kind demo Ship\n  colour red")
+
+
+class Names(unittest.TestCase):
+    def test_accessors_are_snake_case(self):
+        for name, expected in (
+                ("nodeName", "node_name"), ("podIPs", "pod_ips"), ("hostIPC", "host_ipc"),
+                ("setHostnameAsFQDN", "set_hostname_as_fqdn"), ("clusterIP", "cluster_ip"),
+                ("nonResourceURLs", "non_resource_urls"), ("volumeID", "volume_id"),
+                ("serverAddressByClientCIDRs", "server_address_by_client_cidrs"),
+                ("kubeProxyVersion", "kube_proxy_version"), ("fieldsV1", "fields_v1"),
+                ("namespace", "namespace_"), ("default", "default_"), ("operator", "operator_"),
+                ("value", "value_"), ("string", "string"), ("DaemonPort", "daemon_port")):
+            self.assertEqual(names.accessor(name), expected)
+
+    def test_names_that_differ_in_the_first_letter_are_told_apart(self):
+        self.assertEqual(names.key_identifiers(["Port", "port"]),
+                         {"Port": "kCapitalPort", "port": "kPort"})
+        self.assertEqual(names.key_identifiers(["Port"]), {"Port": "kPort"})
+
+    def test_every_name_has_its_slot(self):
+        every = keys.key_names(model.load(SCHEMA))
+        slots = keys.slots_of(every)
+        self.assertEqual(sorted(i for i, _ in slots if i), list(range(1, len(every) + 1)))
+        self.assertEqual(len(slots) & (len(slots) - 1), 0)
+
+
+class OurSchema(unittest.TestCase):
+    def test_it_loads_and_every_view_comes_after_what_it_returns(self):
+        schema = model.load(SCHEMA)
+        for package in schema.packages.values():
+            seen = set()
+            for struct in views.in_order(package):
+                for used in views.used_structs(struct):
+                    self.assertTrue(used.package is not package or used.name in seen)
+                seen.add(struct.name)
+            self.assertEqual(seen, set(package.structs))
+
+
+def update():
+    made = apigen.outputs(model.load(SAMPLE))
+    apigen.write(GOLDEN, made)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--update"]:
+        update()
+    else:
+        unittest.main()

@@ -1,0 +1,190 @@
+"""schema_tables.cc: every struct, field and kind as constant data."""
+
+from keys import key_table
+from model import SCALARS
+from names import cpp_string
+
+MERGE = {"atomic": "kAtomic", "set": "kSet", "maplist": "kMapList", "granular": "kGranular"}
+
+SOURCE = """\
+// Made by tools/apigen from schema/.
+#include "api/keys.h"
+#include "api/scheme/internal/tables.h"
+
+namespace drakkar::api::generated {
+
+using enum FieldKind;
+using enum MergeKind;
+using Text = std::string_view;
+using Texts = std::span<const Text>;
+
+extern const StructSchema kStructs[%(struct_count)d];
+extern const TypeSchema kTypes[%(type_count)d];
+extern const KindSchema kKinds[%(kind_count)d];
+extern const KindSchema kBodies[%(body_count)d];
+
+namespace {
+
+constexpr Text kTexts[] = {%(texts)s};
+
+}  // namespace
+
+// Types of elements.
+constinit const TypeSchema kTypes[%(type_count)d] = {
+%(types)s
+};
+
+namespace {
+
+constinit const FieldSchema kFields[] = {
+%(fields)s
+};
+
+// The key ids of kFields, close together: what StructSchema::Find looks through.
+constexpr std::uint16_t kFieldKeys[] = {
+%(field_keys)s
+};
+
+}  // namespace
+
+constinit const StructSchema kStructs[%(struct_count)d] = {
+%(structs)s
+};
+
+namespace {
+
+constexpr ColumnSchema kColumns[] = {
+%(columns)s
+};
+
+constexpr std::uint16_t kKindOrder[] = {
+%(kind_order)s
+};
+constexpr std::uint16_t kPluralOrder[] = {
+%(plural_order)s
+};
+
+}  // namespace
+
+constinit const KindSchema kKinds[%(kind_count)d] = {
+%(kinds)s
+};
+
+constinit const KindSchema kBodies[%(body_count)d] = {
+%(bodies)s
+};
+
+std::span<const StructSchema> Structs() { return kStructs; }
+std::span<const KindSchema> Kinds() { return kKinds; }
+std::span<const KindSchema> Bodies() { return kBodies; }
+std::span<const std::uint16_t> KindOrder() { return kKindOrder; }
+std::span<const std::uint16_t> PluralOrder() { return kPluralOrder; }
+
+}  // namespace drakkar::api::generated
+"""
+
+
+class Texts:
+    """Lists of texts, laid out in one array; equal lists share their place."""
+
+    def __init__(self):
+        self.all = []
+        self.places = {}
+
+    def span(self, texts):
+        texts = tuple(texts)
+        if not texts:
+            return "{}"
+        if texts not in self.places:
+            self.places[texts] = len(self.all)
+            self.all.extend(texts)
+        return f"Texts(kTexts + {self.places[texts]}, {len(texts)})"
+
+
+class Tables:
+    def __init__(self, schema):
+        self.schema = schema
+        self.structs = schema.structs()
+        self.struct_index = {s.full_name: i for i, s in enumerate(self.structs)}
+        self.texts = Texts()
+        self.types = []
+
+    def type_initializer(self, t):
+        kind = {"struct": "kStruct", "list": "kList", "map": "kMap"}.get(t.kind) or SCALARS[t.kind]
+        struct = f"&kStructs[{self.struct_index[t.struct.full_name]}]" if t.struct else "nullptr"
+        element = f"&kTypes[{self.element(t.element)}]" if t.element else "nullptr"
+        parts = [kind, struct, element, MERGE[t.merge]]
+        if (t.list_keys or t.patch_merge or t.patch_retain_keys or t.patch_replace
+                or t.patch_merge_key):
+            parts += [self.texts.span(t.list_keys), cpp_string(t.patch_merge_key),
+                      str(t.patch_merge).lower(), str(t.patch_retain_keys).lower(),
+                      str(t.patch_replace).lower()]
+        elif parts[1:] == ["nullptr", "nullptr", "kAtomic"]:
+            parts = parts[:1]
+        return "{" + ", ".join(parts) + "}"
+
+    def element(self, t):
+        text = self.type_initializer(t)
+        if text not in self.types:
+            self.types.append(text)
+        return self.types.index(text)
+
+    def field(self, f, keys):
+        flags = ", ".join(str(b).lower() for b in (f.required, not f.always, f.pointer))
+        description = ", " + cpp_string(f.description) if f.description else ""
+        return (f"    {{&kKeys[{keys[f.name]}], {self.type_initializer(f.type)}, {f.number}, "
+                f"{f.outer}, {flags}{description}}},  // {f.name}")
+
+    def kind(self, k, first_column, storage):
+        columns = (f"std::span(kColumns + {first_column}, {len(k.columns)})"
+                   if k.columns else "{}")
+        parts = [cpp_string(k.group), cpp_string(k.version), cpp_string(k.kind),
+                 cpp_string(k.plural), cpp_string(k.singular), self.texts.span(k.short_names),
+                 self.texts.span(k.categories), str(k.namespaced).lower(), str(k.stored).lower(),
+                 self.texts.span(k.subresources), self.texts.span(k.verbs),
+                 f"&kStructs[{self.struct_index[k.struct.full_name]}]", columns,
+                 self.texts.span(k.selectors), storage]
+        return "    {" + ", ".join(parts) + "},"
+
+    def emit(self):
+        keys = key_table(self.schema)
+        fields, field_keys, structs, columns = [], [], [], []
+        for s in self.structs:
+            structs.append(f"    {{{cpp_string(s.full_name)}, std::span(kFields + {len(fields)}, "
+                           f"{len(s.fields)}), kFieldKeys + {len(fields)}}},")
+            fields += [self.field(f, keys) for f in s.fields]
+            field_keys += [str(keys[f.name]) for f in s.fields]
+        kinds = self.schema.kinds
+        place = {(k.group, k.version, k.kind): i for i, k in enumerate(kinds)}
+        kind_lines = []
+        for k in kinds:
+            storage = f"&kKinds[{place[(*k.stored_as, k.kind)]}]"
+            kind_lines.append(self.kind(k, len(columns), storage))
+            columns += [f"    {{{cpp_string(c.name)}, {cpp_string(c.type)}, {cpp_string(c.format)},"
+                        f" {c.priority}, {cpp_string(c.description)}}}," for c in k.columns]
+        body_lines = [self.kind(k, 0, "nullptr") for k in self.schema.bodies]
+        everything = kinds + self.schema.bodies
+        kind_order = sorted(range(len(everything)),
+                            key=lambda i: (everything[i].kind, everything[i].group,
+                                           everything[i].version))
+        plural_order = sorted(range(len(kinds)),
+                              key=lambda i: (kinds[i].plural, kinds[i].group, kinds[i].version))
+        return {"schema_tables.cc": SOURCE % {
+            "struct_count": len(structs), "type_count": len(self.types),
+            "kind_count": len(kind_lines), "body_count": len(body_lines),
+            "texts": ", ".join(cpp_string(t) for t in self.texts.all),
+            "types": "\n".join(f"    {t}," for t in self.types),
+            "fields": "\n".join(fields), "field_keys": numbers(field_keys),
+            "structs": "\n".join(structs), "columns": "\n".join(columns),
+            "kind_order": numbers(kind_order), "plural_order": numbers(plural_order),
+            "kinds": "\n".join(kind_lines), "bodies": "\n".join(body_lines),
+        }}
+
+
+def numbers(values):
+    texts = [str(v) + "," for v in values]
+    return "\n".join("    " + " ".join(texts[i:i + 16]) for i in range(0, len(texts), 16))
+
+
+def emit(schema):
+    return Tables(schema).emit()

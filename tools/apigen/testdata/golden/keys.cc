@@ -1,0 +1,116 @@
+// Made by tools/apigen from schema/.
+#include "api/keys.h"
+
+#include <cstring>
+
+#include "api/tree/key_table.h"
+
+namespace drakkar::api {
+namespace generated {
+constinit const Key kKeys[28] = {
+    {0, 0, ""},
+    {1, 4, "Port"},
+    {2, 10, "apiVersion"},
+    {3, 8, "arrivals"},
+    {4, 2, "at"},
+    {5, 5, "berth"},
+    {6, 6, "counts"},
+    {7, 4, "crew"},
+    {8, 4, "home"},
+    {9, 5, "items"},
+    {10, 4, "kind"},
+    {11, 6, "labels"},
+    {12, 9, "mastCount"},
+    {13, 8, "metadata"},
+    {14, 4, "name"},
+    {15, 9, "namespace"},
+    {16, 4, "oars"},
+    {17, 7, "options"},
+    {18, 6, "podIPs"},
+    {19, 4, "port"},
+    {20, 5, "ports"},
+    {21, 4, "rank"},
+    {22, 4, "sail"},
+    {23, 8, "selector"},
+    {24, 4, "spec"},
+    {25, 6, "status"},
+    {26, 6, "stores"},
+    {27, 5, "value"},
+};
+}  // namespace generated
+
+namespace {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the hash is computed at build time");
+
+struct Slot {
+  std::uint16_t index;  // in kKeys, 0: free
+  std::uint16_t tag;    // high bits of the hash
+};
+
+constexpr std::size_t kSlotCount = 128;
+constexpr Slot kSlots[kSlotCount] = {
+  {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 15762}, {0, 0}, {0, 0},
+  {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0},
+  {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {23, 31014}, {0, 0},
+  {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0},
+  {0, 0}, {0, 0}, {0, 0}, {0, 0}, {9, 15852}, {0, 0}, {0, 0}, {0, 0},
+  {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {18, 47477}, {20, 3703},
+  {0, 0}, {0, 0}, {0, 0}, {10, 59840}, {0, 0}, {0, 0}, {0, 0}, {0, 0},
+  {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0},
+  {0, 0}, {0, 0}, {26, 31830}, {19, 40977}, {24, 9517}, {0, 0}, {0, 0}, {0, 0},
+  {0, 0}, {0, 0}, {0, 0}, {12, 37759}, {4, 12286}, {0, 0}, {0, 0}, {0, 0},
+  {0, 0}, {27, 39706}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {25, 3341}, {0, 0},
+  {0, 0}, {0, 0}, {0, 0}, {0, 0}, {15, 29069}, {0, 0}, {0, 0}, {8, 51750},
+  {0, 0}, {16, 27871}, {0, 0}, {6, 39717}, {2, 46867}, {0, 0}, {5, 31144}, {7, 3011},
+  {21, 40275}, {17, 19864}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0},
+  {0, 0}, {0, 0}, {22, 63276}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {3, 42215},
+  {14, 5333}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {11, 31042}, {13, 15029}, {0, 0},
+};
+
+template <typename T>
+std::uint64_t Load(const char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+// Reads at most 16 bytes of a name: both ends and the length tell schema names apart.
+std::uint64_t HashName(const char* text, std::size_t size) {
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+  if (size >= 8) {
+    a = Load<std::uint64_t>(text);
+    b = Load<std::uint64_t>(text + size - 8);
+  } else if (size >= 4) {
+    a = Load<std::uint32_t>(text);
+    b = Load<std::uint32_t>(text + size - 4);
+  } else if (size > 0) {
+    a = Load<std::uint8_t>(text) | Load<std::uint8_t>(text + size / 2) << 8 |
+        Load<std::uint8_t>(text + size - 1) << 16;
+  }
+  std::uint64_t h = (a ^ size) * 0x9E3779B97F4A7C15ULL;
+  h ^= h >> 32;
+  h = (h ^ b) * 0xC2B2AE3D27D4EB4FULL;
+  return h ^ (h >> 29);
+}
+
+}  // namespace
+
+std::span<const Key> SchemaKeys() { return generated::kKeys; }
+
+const Key* FindKey(std::string_view text) {
+  const std::uint64_t h = HashName(text.data(), text.size());
+  const auto tag = static_cast<std::uint16_t>(h >> 48);
+  for (std::size_t at = h & (kSlotCount - 1); kSlots[at].index != 0;
+       at = (at + 1) & (kSlotCount - 1)) {
+    if (kSlots[at].tag != tag) continue;
+    const Key& key = generated::kKeys[kSlots[at].index];
+    if (key.size == text.size() && std::memcmp(key.text, text.data(), text.size()) == 0) {
+      return &key;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace drakkar::api
