@@ -18,6 +18,7 @@ import apigen  # noqa: E402
 import keys  # noqa: E402
 import model  # noqa: E402
 import names  # noqa: E402
+import tables  # noqa: E402
 import views  # noqa: E402
 
 SAMPLE = os.path.join(HERE, "testdata", "sample")
@@ -126,6 +127,20 @@ class Names(unittest.TestCase):
         slots = keys.slots_of(every)
         self.assertEqual(sorted(i for i, _ in slots if i), list(range(1, len(every) + 1)))
         self.assertEqual(len(slots) & (len(slots) - 1), 0)
+
+
+class FieldIndex(unittest.TestCase):
+    def test_every_id_has_a_slot_of_its_own(self):
+        for ids in ([], [1], [7, 8], list(range(1, 255)), [3 * i * i + 1 for i in range(100)]):
+            multiplier, shift, places = tables.field_index(ids)
+            for place, key_id in enumerate(ids):
+                self.assertEqual(places[(key_id * multiplier & 0xFFFFFFFF) >> shift], place)
+            self.assertEqual(len([p for p in places if p != 255]), len(ids))
+            self.assertEqual(len(places), 1 << (32 - shift))
+
+    def test_more_fields_than_it_can_hold_are_refused(self):
+        with self.assertRaisesRegex(model.SchemaError, "255 fields"):
+            tables.field_index(list(range(1, 256)))
 
 
 class OurSchema(unittest.TestCase):

@@ -1,7 +1,7 @@
 """schema_tables.cc: every struct, field and kind as constant data."""
 
 from keys import key_table
-from model import SCALARS
+from model import SCALARS, SchemaError
 from names import cpp_string
 
 MERGE = {"atomic": "kAtomic", "set": "kSet", "maplist": "kMapList", "granular": "kGranular"}
@@ -40,9 +40,9 @@ constinit const FieldSchema kFields[] = {
 %(fields)s
 };
 
-// The key ids of kFields, close together: what StructSchema::Find looks through.
-constexpr std::uint16_t kFieldKeys[] = {
-%(field_keys)s
+// What StructSchema::Find looks into.
+constexpr std::uint8_t kIndex[] = {
+%(index)s
 };
 
 }  // namespace
@@ -101,6 +101,26 @@ class Texts:
         return f"Texts(kTexts + {self.places[texts]}, {len(texts)})"
 
 
+def field_index(ids):
+    """(multiplier, shift, places): ids are told apart by (id * multiplier mod 2^32) >> shift."""
+    if len(ids) > 254:
+        raise SchemaError(f"a struct has {len(ids)} fields, more than the index can hold")
+    bits = max(1, (len(ids) - 1).bit_length())
+    multiplier = 0x9E3779B1
+    while True:
+        for _ in range(300):
+            places = [255] * (1 << bits)
+            for place, key_id in enumerate(ids):
+                slot = (key_id * multiplier & 0xFFFFFFFF) >> (32 - bits)
+                if places[slot] != 255:
+                    break
+                places[slot] = place
+            else:
+                return multiplier, 32 - bits, places
+            multiplier = (multiplier * 1664525 + 1013904223) & 0xFFFFFFFF
+        bits += 1
+
+
 class Tables:
     def __init__(self, schema):
         self.schema = schema
@@ -148,12 +168,13 @@ class Tables:
 
     def emit(self):
         keys = key_table(self.schema)
-        fields, field_keys, structs, columns = [], [], [], []
+        fields, index, structs, columns = [], [], [], []
         for s in self.structs:
+            multiplier, shift, places = field_index([keys[f.name] for f in s.fields])
             structs.append(f"    {{{cpp_string(s.full_name)}, std::span(kFields + {len(fields)}, "
-                           f"{len(s.fields)}), kFieldKeys + {len(fields)}}},")
+                           f"{len(s.fields)}), kIndex + {len(index)}, {multiplier}u, {shift}}},")
             fields += [self.field(f, keys) for f in s.fields]
-            field_keys += [str(keys[f.name]) for f in s.fields]
+            index += places
         kinds = self.schema.kinds
         place = {(k.group, k.version, k.kind): i for i, k in enumerate(kinds)}
         kind_lines = []
@@ -174,7 +195,7 @@ class Tables:
             "kind_count": len(kind_lines), "body_count": len(body_lines),
             "texts": ", ".join(cpp_string(t) for t in self.texts.all),
             "types": "\n".join(f"    {t}," for t in self.types),
-            "fields": "\n".join(fields), "field_keys": numbers(field_keys),
+            "fields": "\n".join(fields), "index": numbers(index),
             "structs": "\n".join(structs), "columns": "\n".join(columns),
             "kind_order": numbers(kind_order), "plural_order": numbers(plural_order),
             "kinds": "\n".join(kind_lines), "bodies": "\n".join(body_lines),

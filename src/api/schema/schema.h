@@ -62,7 +62,12 @@ struct FieldSchema {
 struct StructSchema {
   std::string_view name;  // "io.k8s.api.core.v1.PodSpec"
   std::span<const FieldSchema> fields;  // in declaration order
-  const std::uint16_t* key_ids = nullptr;  // Key::id of each field: what Find looks through
+  // What Find looks into, made without collisions at build time: the place in `fields` of the key
+  // with a given id is index[(id * index_multiplier) >> index_shift]; 255 is no field.
+  // Schemas made by hand leave it out.
+  const std::uint8_t* index = nullptr;
+  std::uint32_t index_multiplier = 0;
+  std::uint32_t index_shift = 0;
   bool preserve_unknown = false;
 
   // Null if the struct has no such field.

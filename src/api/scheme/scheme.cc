@@ -8,11 +8,12 @@
 namespace drakkar::api {
 
 const FieldSchema* StructSchema::Find(const Key& key) const {
-  if (key.id == 0) return nullptr;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (key_ids[i] == key.id) return &fields[i];
+  if (index == nullptr) {  // a schema made by hand
+    const auto found = std::ranges::find(fields, &key, &FieldSchema::key);
+    return found == fields.end() ? nullptr : &*found;
   }
-  return nullptr;
+  const std::size_t place = index[(key.id * index_multiplier) >> index_shift];
+  return place < fields.size() && fields[place].key == &key ? &fields[place] : nullptr;
 }
 
 const FieldSchema* StructSchema::Find(std::string_view field_name) const {

@@ -67,23 +67,24 @@ constinit const FieldSchema kFields[] = {
     {&kKeys[6], {kMap, nullptr, &kTypes[6], kGranular}, 2, 0, false, true, false},  // counts
 };
 
-// The key ids of kFields, close together: what StructSchema::Find looks through.
-constexpr std::uint16_t kFieldKeys[] = {
-    4, 19, 1, 14, 21, 27, 18, 10, 2, 13, 24, 25, 10, 2, 13, 9,
-    14, 15, 11, 16, 7, 20, 26, 23, 8, 22, 12, 17, 5, 3, 6,
+// What StructSchema::Find looks into.
+constexpr std::uint8_t kIndex[] = {
+    0, 1, 255, 0, 3, 0, 2, 1, 2, 255, 4, 3, 1, 0, 255, 255,
+    0, 2, 3, 1, 255, 1, 0, 2, 6, 5, 4, 0, 255, 8, 255, 255,
+    255, 3, 7, 9, 2, 255, 255, 1, 1, 0,
 };
 
 }  // namespace
 
 constinit const StructSchema kStructs[8] = {
-    {"io.example.demo.v1.ArrivalTime", std::span(kFields + 0, 2), kFieldKeys + 0},
-    {"io.example.demo.v1.Harbour", std::span(kFields + 2, 1), kFieldKeys + 2},
-    {"io.example.demo.v1.Sailor", std::span(kFields + 3, 4), kFieldKeys + 3},
-    {"io.example.demo.v1.Ship", std::span(kFields + 7, 5), kFieldKeys + 7},
-    {"io.example.demo.v1.ShipList", std::span(kFields + 12, 4), kFieldKeys + 12},
-    {"io.example.demo.v1.ShipMeta", std::span(kFields + 16, 3), kFieldKeys + 16},
-    {"io.example.demo.v1.ShipSpec", std::span(kFields + 19, 10), kFieldKeys + 19},
-    {"io.example.demo.v1.ShipStatus", std::span(kFields + 29, 2), kFieldKeys + 29},
+    {"io.example.demo.v1.ArrivalTime", std::span(kFields + 0, 2), kIndex + 0, 2654435761u, 31},
+    {"io.example.demo.v1.Harbour", std::span(kFields + 2, 1), kIndex + 2, 2654435761u, 31},
+    {"io.example.demo.v1.Sailor", std::span(kFields + 3, 4), kIndex + 4, 4072214393u, 30},
+    {"io.example.demo.v1.Ship", std::span(kFields + 7, 5), kIndex + 8, 3310400750u, 29},
+    {"io.example.demo.v1.ShipList", std::span(kFields + 12, 4), kIndex + 16, 1788658079u, 30},
+    {"io.example.demo.v1.ShipMeta", std::span(kFields + 16, 3), kIndex + 20, 2654435761u, 30},
+    {"io.example.demo.v1.ShipSpec", std::span(kFields + 19, 10), kIndex + 24, 594579458u, 28},
+    {"io.example.demo.v1.ShipStatus", std::span(kFields + 29, 2), kIndex + 40, 795024139u, 31},
 };
 
 namespace {

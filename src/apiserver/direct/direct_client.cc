@@ -1,0 +1,229 @@
+#include "apiserver/direct/direct_client.h"
+
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+client::Reply ToReply(Response response) {
+  client::Reply reply;
+  reply.http_status = response.http_status;
+  reply.warnings = std::move(response.warnings);
+  if (response.failure) {
+    reply.error = api::ErrorFromStatus(*response.failure);
+    reply.object = std::make_shared<const api::Object>(response.failure->ToTree());
+    if (response.failure->retry_after_seconds > 0) {
+      reply.retry_after_seconds = response.failure->retry_after_seconds;
+    }
+  } else {
+    reply.object = std::move(response.object);
+  }
+  return reply;
+}
+
+client::EventType ToEventType(ChangeType type) {
+  switch (type) {
+    case ChangeType::kAdded: return client::EventType::kAdded;
+    case ChangeType::kModified: return client::EventType::kModified;
+    case ChangeType::kDeleted: return client::EventType::kDeleted;
+    case ChangeType::kBookmark: return client::EventType::kBookmark;
+  }
+  return client::EventType::kBookmark;
+}
+
+// What client and server side of a watch share. Each side touches only its own part, on its own
+// loop; `cancelled` is the client's word to itself that nothing may be delivered any more.
+struct WatchState {
+  bool cancelled = false;                           // client's loop
+  client::WatchCallbacks callbacks;                 // client's loop
+  std::unique_ptr<WatchCache::Watcher> watcher;     // core's loop
+  bool closed = false;                              // core's loop: do not start any more
+};
+
+class DirectWatch final : public client::WatchHandle {
+ public:
+  DirectWatch(EventLoop& core_loop, std::shared_ptr<WatchState> state)
+      : core_loop_(core_loop), state_(std::move(state)) {}
+  ~DirectWatch() override {
+    state_->cancelled = true;
+    core_loop_.Post([state = state_] {
+      state->closed = true;
+      state->watcher.reset();
+    });
+  }
+
+ private:
+  EventLoop& core_loop_;
+  std::shared_ptr<WatchState> state_;
+};
+
+class DirectClient final : public client::Client {
+ public:
+  DirectClient(EventLoop& loop, Core& core, UserInfo user)
+      : loop_(loop), core_(core), user_(std::move(user)) {}
+  ~DirectClient() override { *alive_ = false; }
+
+  void Get(client::ResourceRef ref, client::ReplyCallback done) override {
+    Send(MakeRequest(ref, Verb::kGet), std::move(done));
+  }
+
+  void List(client::ResourceRef ref, client::ListOptions options,
+            std::function<void(client::ListReply)> done) override {
+    Request request = MakeRequest(ref, Verb::kList);
+    SetListOptions(request, options);
+    Run(std::move(request), [done = std::move(done)](Response response) {
+      client::ListReply reply;
+      if (response.failure) {
+        reply.error = api::ErrorFromStatus(*response.failure);
+      } else {
+        reply.items = std::move(response.items);
+        reply.resource_version = response.revision;
+        reply.continue_token = std::move(response.continue_token);
+      }
+      done(std::move(reply));
+    });
+  }
+
+  void Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+              client::ReplyCallback done) override {
+    SendWrite(MakeRequest(ref, Verb::kCreate), std::move(body), options, std::move(done));
+  }
+
+  void Update(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+              client::ReplyCallback done) override {
+    SendWrite(MakeRequest(ref, Verb::kUpdate), std::move(body), options, std::move(done));
+  }
+
+  void Patch(client::ResourceRef ref, client::PatchType type, std::string body,
+             client::WriteOptions options, client::ReplyCallback done) override {
+    Request request = MakeRequest(ref, Verb::kPatch);
+    request.text = std::move(body);
+    switch (type) {
+      case client::PatchType::kJson: request.patch = PatchKind::kJson; break;
+      case client::PatchType::kMerge: request.patch = PatchKind::kMerge; break;
+      case client::PatchType::kStrategicMerge: request.patch = PatchKind::kStrategicMerge; break;
+      case client::PatchType::kApply: request.patch = PatchKind::kApply; break;
+    }
+    SendWrite(std::move(request), nullptr, options, std::move(done));
+  }
+
+  void Delete(client::ResourceRef ref, client::DeleteOptions options,
+              client::ReplyCallback done) override {
+    Request request = MakeRequest(ref, Verb::kDelete);
+    SetDeleteOptions(request, options);
+    Send(std::move(request), std::move(done));
+  }
+
+  void DeleteCollection(client::ResourceRef ref, client::ListOptions list,
+                        client::DeleteOptions options, client::ReplyCallback done) override {
+    Request request = MakeRequest(ref, Verb::kDeleteCollection);
+    SetListOptions(request, list);
+    SetDeleteOptions(request, options);
+    Send(std::move(request), std::move(done));
+  }
+
+  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref,
+                                             client::WatchOptions options,
+                                             client::WatchCallbacks callbacks) override {
+    loop_.AssertInLoop();
+    auto state = std::make_shared<WatchState>();
+    state->callbacks = std::move(callbacks);
+    Request request = MakeRequest(ref, Verb::kWatch);
+    request.label_selector = options.label_selector;
+    request.field_selector = options.field_selector;
+    request.resource_version = std::to_string(options.resource_version);
+    core_.loop().Post([this_core = &core_, loop = &loop_, alive = alive_, state,
+                       request = std::move(request)] {
+      if (state->closed) return;
+      Core::WatchStart start = this_core->StartWatch(
+          request, storage::Mark::kApplied,
+          [loop, alive, state](const std::vector<Change>& changes) {
+            std::vector<client::WatchEvent> events;
+            events.reserve(changes.size());
+            for (const Change& change : changes) {
+              events.push_back({ToEventType(change.type), change.object});
+            }
+            loop->Post([alive, state, events = std::move(events)]() mutable {
+              if (!*alive || state->cancelled) return;
+              state->callbacks.on_events(std::move(events));
+            });
+          });
+      if (start.failure) {
+        loop->Post([alive, state, error = api::ErrorFromStatus(*start.failure)] {
+          if (*alive && !state->cancelled) state->callbacks.on_closed(error);
+        });
+        return;
+      }
+      state->watcher = std::move(start.watcher);
+    });
+    return std::make_unique<DirectWatch>(core_.loop(), std::move(state));
+  }
+
+ private:
+  Request MakeRequest(const client::ResourceRef& ref, Verb verb) const {
+    Request request;
+    request.user = user_;
+    request.verb = verb;
+    request.kind = ref.kind;
+    request.namespace_ = ref.namespace_;
+    request.name = ref.name;
+    request.subresource = ref.subresource;
+    return request;
+  }
+
+  static void SetListOptions(Request& request, const client::ListOptions& options) {
+    request.label_selector = options.label_selector;
+    request.field_selector = options.field_selector;
+    request.limit = options.limit;
+    request.continue_token = options.continue_token;
+  }
+
+  static void SetDeleteOptions(Request& request, const client::DeleteOptions& options) {
+    request.grace_period_seconds = options.grace_period_seconds;
+    request.propagation_policy = options.propagation_policy;
+    request.precondition_uid = options.precondition_uid;
+    request.precondition_resource_version = options.precondition_resource_version;
+  }
+
+  void SendWrite(Request request, api::TreePtr body, const client::WriteOptions& options,
+                 client::ReplyCallback done) {
+    request.object = std::move(body);
+    request.dry_run = options.dry_run;
+    request.force = options.force;
+    request.field_manager = options.field_manager;
+    Send(std::move(request), std::move(done));
+  }
+
+  void Send(Request request, client::ReplyCallback done) {
+    Run(std::move(request),
+        [done = std::move(done)](Response response) { done(ToReply(std::move(response))); });
+  }
+
+  // There on the core's loop and back on ours; nothing runs inside the caller's call.
+  void Run(Request request, std::function<void(Response)> done) {
+    loop_.AssertInLoop();
+    core_.loop().Post([core = &core_, loop = &loop_, alive = alive_, request = std::move(request),
+                       done = std::move(done)]() mutable {
+      core->Handle(std::move(request), [loop, alive, done = std::move(done)](Response response) {
+        loop->Post([alive, done, response = std::move(response)]() mutable {
+          if (*alive) done(std::move(response));
+        });
+      });
+    });
+  }
+
+  EventLoop& loop_;
+  Core& core_;
+  const UserInfo user_;
+  // Read and written on our loop only; the core's loop merely carries it back.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace
+
+std::unique_ptr<client::Client> MakeDirectClient(EventLoop& loop, Core& core, UserInfo user) {
+  return std::make_unique<DirectClient>(loop, core, std::move(user));
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,129 @@
+#include "apiserver/registry/cluster_strategies.h"
+
+#include "apiserver/rest/object_meta.h"
+#include "apiserver/validation/cause.h"
+#include "base/text/text.h"
+#include "features/gates/feature_gates.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+bool IsLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// "MyFeature" or "MyFeature/mySubFeature".
+bool IsFeatureName(std::string_view name) {
+  bool first = true;
+  for (std::string_view segment : Split(name, '/')) {
+    if (segment.empty() || !IsLetter(segment[0])) return false;
+    if (first && !(segment[0] >= 'A' && segment[0] <= 'Z')) return false;
+    first = false;
+    for (char c : segment) {
+      if (!IsLetter(c) && !(c >= '0' && c <= '9')) return false;
+    }
+  }
+  return true;
+}
+
+// The field is dropped while its gate is off, unless the node already has it.
+void DropDisabledFeatures(api::Draft& object, api::Value before, const StrategyContext& context) {
+  if (context.gates.Enabled(Gate::kNodeDeclaredFeatures)) return;
+  if (!before["status"]["declaredFeatures"].empty()) return;
+  if (api::Draft* status = object.Find("status")) status->Remove("declaredFeatures");
+}
+
+}  // namespace
+
+void GenericStrategy::PrepareForCreate(api::Draft&, const StrategyContext&) const {}
+
+void NodeStrategy::PrepareForCreate(api::Draft& object, const StrategyContext& context) const {
+  DropDisabledFeatures(object, api::Value(), context);
+}
+
+void NodeStrategy::PrepareForUpdate(api::Draft& object, api::Value before, std::string_view,
+                                    const StrategyContext& context) const {
+  DropDisabledFeatures(object, before, context);
+}
+
+api::FieldErrors ValidateDeclaredFeatures(api::Value features) {
+  api::FieldErrors causes;
+  std::string_view previous;
+  std::size_t index = 0;
+  for (api::Value feature : features.elements()) {
+    const std::string path = StrCat("status.declaredFeatures[", index, "]");
+    const std::string_view name = feature.str();
+    if (name.size() > 253) {
+      causes.push_back(Invalid(path, name,
+                                   StrCat("invalid feature name ", Quote(name),
+                                          ": must be no more than 253 characters")));
+    } else if (!IsFeatureName(name)) {
+      causes.push_back(Invalid(
+          path, name,
+          StrCat("invalid feature name ", Quote(name),
+                 ": must start with an UpperCamelCase segment, with subsequent segments separated "
+                 "by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only "
+                 "alphanumeric characters and slashes")));
+    }
+    if (index > 0 && name == previous) {
+      causes.push_back(Duplicate(path, name));
+    } else if (index > 0 && name < previous) {
+      causes.push_back(Invalid(path, name, "list must be sorted alphabetically"));
+    }
+    previous = name;
+    ++index;
+  }
+  return causes;
+}
+
+api::FieldErrors NodeStrategy::Validate(api::Value object, const StrategyContext&) const {
+  return ValidateDeclaredFeatures(object["status"]["declaredFeatures"]);
+}
+
+api::FieldErrors NodeStrategy::ValidateUpdate(api::Value object, api::Value, std::string_view,
+                                                const StrategyContext&) const {
+  return ValidateDeclaredFeatures(object["status"]["declaredFeatures"]);
+}
+
+void NamespaceStrategy::PrepareForCreate(api::Draft& object, const StrategyContext&) const {
+  object["status"] = api::Draft::Object();
+  object["status"]["phase"] = "Active";
+  object["spec"] = api::Draft::Object();
+  object["spec"]["finalizers"].Append("kubernetes");
+  // Lets selectors name a namespace.
+  object["metadata"]["labels"]["kubernetes.io/metadata.name"] =
+      std::string(object["metadata"]["name"].str());
+}
+
+void NamespaceStrategy::PrepareForUpdate(api::Draft& object, api::Value before,
+                                         std::string_view subresource,
+                                         const StrategyContext&) const {
+  if (subresource != "finalize") {
+    KeepMember("spec", before, object);
+  }
+  if (before["metadata"]["deletionTimestamp"].has_value() && subresource != "status") {
+    object["status"]["phase"] = "Terminating";
+  }
+}
+
+api::Problems NamespaceStrategy::CheckName(std::string_view name, bool prefix) const {
+  return CheckDnsLabelName(name, prefix);
+}
+
+std::optional<std::int64_t> NamespaceStrategy::GracePeriod(api::Value,
+                                                           std::optional<std::int64_t>) const {
+  return std::nullopt;
+}
+
+api::Problems RbacStrategy::CheckName(std::string_view name, bool) const {
+  if (name == "." || name == "..") return {StrCat("may not be '", name, "'")};
+  api::Problems problems;
+  for (char bad : {'/', '%'}) {
+    if (name.find(bad) != std::string_view::npos) {
+      problems.push_back(StrCat("may not contain '", bad, "'"));
+    }
+  }
+  return problems;
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "apiserver/registry/strategy.h"
+
+namespace drakkar::apiserver {
+
+// Kinds that are only kept: the status is the controllers' business, so creation starts without.
+class GenericStrategy final : public Strategy {
+ public:
+  void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
+};
+
+// Nodes register themselves with their status in one go.
+class NodeStrategy final : public Strategy {
+ public:
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
+                                    std::string_view subresource,
+                                    const StrategyContext& context) const override;
+  void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
+                        const StrategyContext& context) const override;
+  void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
+  bool StatusUpdateKeepsMetadata() const override { return true; }
+};
+
+// A namespace is emptied by its controller before it goes: the finalizer in its spec says so.
+class NamespaceStrategy final : public Strategy {
+ public:
+  void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
+                        const StrategyContext& context) const override;
+  api::Problems CheckName(std::string_view name, bool prefix) const override;
+  std::optional<std::int64_t> GracePeriod(api::Value object,
+                                          std::optional<std::int64_t> asked) const override;
+};
+
+// Names of roles and bindings are path segments: anything but "/" and "%", ".", "..".
+class RbacStrategy final : public Strategy {
+ public:
+  api::Problems CheckName(std::string_view name, bool prefix) const override;
+};
+
+// node.status.declaredFeatures: format, order, uniqueness (KEP-5328).
+api::FieldErrors ValidateDeclaredFeatures(api::Value features);
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,197 @@
+#include "apiserver/registry/pod_strategy.h"
+
+#include <set>
+
+#include "api/meta/quantity.h"
+#include "apiserver/validation/pod.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Draft;
+using api::Value;
+
+constexpr std::string_view kContainerLists[] = {"initContainers", "containers",
+                                                "ephemeralContainers"};
+
+void SetIfAbsent(Draft& object, std::string_view member, Draft value) {
+  Draft& slot = object[member];
+  if (!slot.has_value()) slot = std::move(value);
+}
+
+void SetIfEmpty(Draft& object, std::string_view member, std::string_view text) {
+  Draft& slot = object[member];
+  if (slot.str().empty()) slot = text;
+}
+
+void DefaultProbe(Draft& container, std::string_view name) {
+  Draft* probe = container.Find(name);
+  if (probe == nullptr || !probe->is_object()) return;
+  for (const auto& [field, value] : {std::pair("timeoutSeconds", 1), std::pair("periodSeconds", 10),
+                                     std::pair("successThreshold", 1),
+                                     std::pair("failureThreshold", 3)}) {
+    if ((*probe)[field].integer() == 0) (*probe)[field] = value;
+  }
+  if (Draft* http = probe->Find("httpGet"); http != nullptr && http->is_object()) {
+    SetIfEmpty(*http, "path", "/");
+    SetIfEmpty(*http, "scheme", "HTTP");
+  }
+}
+
+// Untagged and ":latest" images are pulled again, others only when missing.
+std::string_view DefaultPullPolicy(std::string_view image) {
+  if (image.find('@') != std::string_view::npos) return "IfNotPresent";
+  const std::size_t slash = image.rfind('/');
+  const std::string_view last =
+      slash == std::string_view::npos ? image : image.substr(slash + 1);
+  const std::size_t colon = last.rfind(':');
+  const bool latest = colon == std::string_view::npos || last.substr(colon + 1) == "latest";
+  return latest ? "Always" : "IfNotPresent";
+}
+
+void DefaultContainer(Draft& container) {
+  SetIfEmpty(container, "terminationMessagePath", "/dev/termination-log");
+  SetIfEmpty(container, "terminationMessagePolicy", "File");
+  SetIfEmpty(container, "imagePullPolicy", DefaultPullPolicy(container["image"].str()));
+  SetIfAbsent(container, "resources", Draft::Object());
+  Draft& resources = container["resources"];
+  // A limit without a request asks for as much as it allows.
+  if (Draft* limits = resources.Find("limits"); limits != nullptr && limits->is_object()) {
+    for (auto& [key, quantity] : limits->MutableMembers()) {
+      SetIfAbsent(resources["requests"], key->view(), Draft(std::string(quantity.str())));
+    }
+  }
+  if (Draft* ports = container.Find("ports"); ports != nullptr && ports->is_array()) {
+    for (Draft& port : ports->MutableElements()) SetIfEmpty(port, "protocol", "TCP");
+  }
+  if (Draft* env = container.Find("env"); env != nullptr && env->is_array()) {
+    for (Draft& variable : env->MutableElements()) {
+      if (Draft* source = variable.Find("valueFrom")) {
+        if (Draft* field = source->Find("fieldRef")) SetIfEmpty(*field, "apiVersion", "v1");
+      }
+    }
+  }
+  for (std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
+    DefaultProbe(container, probe);
+  }
+}
+
+void DefaultVolume(Draft& volume) {
+  for (std::string_view source : {"configMap", "secret", "downwardAPI", "projected"}) {
+    Draft* content = volume.Find(source);
+    if (content != nullptr && content->is_object()) SetIfAbsent(*content, "defaultMode", 0644);
+  }
+  if (Draft* host = volume.Find("hostPath"); host != nullptr && host->is_object()) {
+    SetIfAbsent(*host, "type", "");
+  }
+}
+
+bool IsComputeResource(std::string_view name) {
+  return name == "cpu" || name == "memory";
+}
+
+}  // namespace
+
+std::string_view QosClass(Value spec) {
+  bool any = false;
+  bool guaranteed = true;
+  for (std::string_view list : {"initContainers", "containers"}) {
+    for (Value container : spec[list].elements()) {
+      std::set<std::string_view> limited;
+      for (const auto& [key, name, value] : container["resources"]["limits"].members()) {
+        if (!IsComputeResource(name)) continue;
+        auto quantity = api::Quantity::Parse(value.str());
+        if (!quantity.ok() || quantity->Sign() <= 0) continue;
+        any = true;
+        limited.insert(name);
+        auto request = api::Quantity::Parse(container["resources"]["requests"][name].str());
+        if (!request.ok() || request->Compare(*quantity) != 0) guaranteed = false;
+      }
+      for (const auto& [key, name, value] : container["resources"]["requests"].members()) {
+        if (!IsComputeResource(name)) continue;
+        auto quantity = api::Quantity::Parse(value.str());
+        if (quantity.ok() && quantity->Sign() > 0) any = true;
+      }
+      if (limited.size() != 2) guaranteed = false;
+    }
+  }
+  if (!any) return "BestEffort";
+  return guaranteed ? "Guaranteed" : "Burstable";
+}
+
+void PodStrategy::Default(Draft& object, const StrategyContext&) const {
+  Draft& spec = object["spec"];
+  if (!spec.is_object()) return;
+  SetIfEmpty(spec, "restartPolicy", "Always");
+  SetIfEmpty(spec, "dnsPolicy", "ClusterFirst");
+  SetIfEmpty(spec, "schedulerName", "default-scheduler");
+  SetIfAbsent(spec, "terminationGracePeriodSeconds", 30);
+  SetIfAbsent(spec, "securityContext", Draft::Object());
+  SetIfAbsent(spec, "enableServiceLinks", true);
+  for (std::string_view list : kContainerLists) {
+    Draft* containers = spec.Find(list);
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (Draft& container : containers->MutableElements()) DefaultContainer(container);
+  }
+  if (Draft* volumes = spec.Find("volumes"); volumes != nullptr && volumes->is_array()) {
+    for (Draft& volume : volumes->MutableElements()) DefaultVolume(volume);
+  }
+}
+
+void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext&) const {
+  const api::TreePtr frozen = object.Freeze();
+  object["status"] = Draft::Object();
+  object["status"]["phase"] = "Pending";
+  object["status"]["qosClass"] = QosClass(frozen->root()["spec"]);
+  if (!frozen->root()["spec"]["schedulingGates"].empty()) {
+    Draft condition = Draft::Object();
+    condition["type"] = "PodScheduled";
+    condition["status"] = "False";
+    condition["reason"] = "SchedulingGated";
+    condition["message"] = "Scheduling is blocked due to non-empty scheduling gates";
+    condition["lastProbeTime"] = nullptr;
+    condition["lastTransitionTime"] = nullptr;
+    object["status"]["conditions"].Append(std::move(condition));
+  }
+}
+
+void PodStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view subresource,
+                                   const StrategyContext&) const {
+  if (subresource == "status") {
+    // Whoever writes the status does not decide who owns the pod, nor its class of service.
+    Draft& metadata = object["metadata"];
+    const Value owners = before["metadata"]["ownerReferences"];
+    if (owners.exists()) {
+      metadata["ownerReferences"] = Draft(owners);
+    } else {
+      metadata.Remove("ownerReferences");
+    }
+    const Value qos = before["status"]["qosClass"];
+    if (qos.has_value()) object["status"]["qosClass"] = qos.str();
+  }
+}
+
+api::FieldErrors PodStrategy::Validate(Value object, const StrategyContext& context) const {
+  return ValidatePod(object, context);
+}
+
+api::FieldErrors PodStrategy::ValidateUpdate(Value object, Value before,
+                                               std::string_view subresource,
+                                               const StrategyContext& context) const {
+  if (subresource == "status") return ValidatePodStatusUpdate(object, before, context);
+  return ValidatePodUpdate(object, before, subresource, context);
+}
+
+std::optional<std::int64_t> PodStrategy::GracePeriod(Value object,
+                                                     std::optional<std::int64_t> asked) const {
+  // Nobody would end a grace period of a pod that no node has, or that has ended.
+  const std::string_view phase = object["status"]["phase"].str();
+  if (object["spec"]["nodeName"].str().empty()) return 0;
+  if (phase == "Failed" || phase == "Succeeded") return 0;
+  const std::int64_t period =
+      asked.value_or(object["spec"]["terminationGracePeriodSeconds"].integer(30));
+  // A negative period means: as soon as possible, but through the node.
+  return period < 0 ? 1 : period;
+}
+
+}  // namespace drakkar::apiserver

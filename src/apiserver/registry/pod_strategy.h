@@ -1,0 +1,29 @@
+#pragma once
+
+#include "apiserver/registry/strategy.h"
+
+namespace drakkar::apiserver {
+
+// Pods: Kubernetes' defaults, the phase and class of service at creation, what of a spec may change,
+// graceful deletion.
+class PodStrategy final : public Strategy {
+ public:
+  void Default(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
+                        const StrategyContext& context) const override;
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
+                                    std::string_view subresource,
+                                    const StrategyContext& context) const override;
+  bool MaintainsGeneration() const override { return true; }
+  bool ReturnsDeletedObject() const override { return true; }
+  bool StatusUpdateKeepsMetadata() const override { return true; }
+  std::optional<std::int64_t> GracePeriod(api::Value object,
+                                          std::optional<std::int64_t> asked) const override;
+};
+
+// "Guaranteed", "Burstable" or "BestEffort", from the containers' cpu and memory.
+std::string_view QosClass(api::Value spec);
+
+}  // namespace drakkar::apiserver

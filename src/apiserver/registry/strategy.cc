@@ -1,0 +1,33 @@
+#include "apiserver/registry/strategy.h"
+
+#include "apiserver/rest/object_meta.h"
+
+namespace drakkar::apiserver {
+
+void Strategy::Default(api::Draft&, const StrategyContext&) const {}
+void Strategy::PrepareForCreate(api::Draft&, const StrategyContext&) const {}
+void Strategy::PrepareForUpdate(api::Draft&, api::Value, std::string_view,
+                                const StrategyContext&) const {}
+
+api::FieldErrors Strategy::Validate(api::Value, const StrategyContext&) const {
+  return {};
+}
+
+api::FieldErrors Strategy::ValidateUpdate(api::Value, api::Value, std::string_view,
+                                            const StrategyContext&) const {
+  return {};
+}
+
+std::vector<std::string> Strategy::Warnings(api::Value, const StrategyContext&) const {
+  return {};
+}
+
+api::Problems Strategy::CheckName(std::string_view name, bool prefix) const {
+  return CheckDnsSubdomainName(name, prefix);
+}
+
+std::optional<std::int64_t> Strategy::GracePeriod(api::Value, std::optional<std::int64_t>) const {
+  return std::nullopt;
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apiserver/registry/strategy.h"
+#include "apiserver/rest/request.h"
+#include "apiserver/watch/watch_cache.h"
+#include "base/exec/event_loop.h"
+#include "storage/store.h"
+
+namespace drakkar {
+class FeatureGates;
+class Metrics;
+}
+
+namespace drakkar::apiserver {
+
+// An admission step may change an object on its way in or refuse the request. `before` is absent on
+// create; `object` is absent on delete. Listed in order in admission/admission.cc.
+class AdmissionStep {
+ public:
+  virtual ~AdmissionStep() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::optional<Failure> Admit(const Request& request, api::Draft* object,
+                                       api::Value before, const StrategyContext& context) = 0;
+};
+
+// Says whether a user may do something. RBAC and the node authorizer implement it.
+class Authorizer {
+ public:
+  virtual ~Authorizer() = default;
+  struct Attributes {
+    const UserInfo& user;
+    std::string_view verb;
+    std::string_view group;
+    std::string_view resource;
+    std::string_view subresource;
+    std::string_view namespace_;
+    std::string_view name;
+    std::string_view field_selector;
+  };
+  // nullopt: allowed. Otherwise the reason, which may be empty.
+  virtual std::optional<std::string> Check(const Attributes& attributes) = 0;
+};
+
+// The verbs, once for all kinds, over the store and the watch caches. Transport-independent:
+// HTTP and the direct client both end here.
+//
+// Loop-bound. `done` may run inside Handle. A response built on `response.revision` may be used
+// within the process at once and must not leave it before WhenDurable says so.
+class Core {
+ public:
+  struct Options {
+    EventLoop& loop;
+    Random& random;
+    storage::Store& store;
+    const FeatureGates& gates;
+    Authorizer* authorizer = nullptr;  // null: everything is allowed (tests)
+    std::vector<std::unique_ptr<AdmissionStep>> admission;
+  };
+  explicit Core(Options options);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // Reads the store into the caches; everything else only after `ready` got no error.
+  void Start(std::function<void(Result<void>)> ready);
+
+  void Handle(Request request, std::function<void(Response)> done);
+
+  struct WatchStart {
+    std::optional<Failure> failure;
+    std::unique_ptr<WatchCache::Watcher> watcher;
+  };
+  // Starts delivering to `on_changes` from the request's resourceVersion; the first call may come
+  // before StartWatch returns. Bookmarks are the frontend's business.
+  WatchStart StartWatch(const Request& request, storage::Mark mark,
+                        std::function<void(const std::vector<Change>&)> on_changes);
+
+  // Runs `done` once `revision` cannot be lost (at once if so already).
+  void WhenDurable(storage::Revision revision, std::function<void()> done);
+
+  // The newest revision, for lists and bookmarks.
+  storage::Revision revision() const { return options_.store.applied_revision(); }
+  storage::Revision durable_revision() const { return options_.store.durable_revision(); }
+  EventLoop& loop() { return options_.loop; }
+  const FeatureGates& gates() const { return options_.gates; }
+
+  // The current object, for admission, authorization and the node's proxies; null if none.
+  api::ObjectPtr Find(std::string_view group, std::string_view plural,
+                      const std::string& key) const;
+  const WatchCache* FindCache(std::string_view group, std::string_view plural) const;
+
+  std::optional<std::string> Authorize(const Authorizer::Attributes& attributes);
+
+ private:
+  struct Resource;
+
+  Resource* FindResource(const api::KindSchema& kind);
+  StrategyContext ContextFor(const Request& request);
+  std::optional<Failure> CheckAuthorized(const Request& request);
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before);
+
+  Response Get(Resource& resource, const Request& request);
+  void List(Resource& resource, Request request, std::function<void(Response)> done);
+  void Create(Resource& resource, Request request, std::function<void(Response)> done);
+  void Update(Resource& resource, Request request, std::function<void(Response)> done,
+              int attempt = 0);
+  void Delete(Resource& resource, Request request, std::function<void(Response)> done,
+              int attempt = 0);
+  void DeleteCollection(Resource& resource, Request request, std::function<void(Response)> done);
+  void Bind(Resource& resource, Request request, std::function<void(Response)> done);
+
+  // Writes `object` (null: deletes) if the key is still at `before`.
+  void CommitObject(Resource& resource, const std::string& key, api::Draft* object,
+                    api::ObjectPtr before, bool dry_run,
+                    std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done);
+  void OnDurable(storage::Revision revision);
+
+  Options options_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<Resource>, std::less<>> resources_;
+  std::multimap<storage::Revision, std::function<void()>> durable_waiters_;
+  storage::Revision durable_seen_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::apiserver

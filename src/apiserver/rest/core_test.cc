@@ -1,0 +1,313 @@
+#include "apiserver/rest/core.h"
+
+#include <gtest/gtest.h>
+
+#include "api/json/reader.h"
+#include "api/scheme/scheme.h"
+#include "apiserver/direct/direct_client.h"
+#include "base/testing/seeded_loop.h"
+#include "features/gates/feature_gates.h"
+#include "storage/memory/memory_store.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+// A core over a store in memory, on one seeded loop.
+class CoreTest : public ::testing::Test {
+ protected:
+  CoreTest() { Restart(); }
+
+  // Crashes the server: only what was durable is there afterwards.
+  void Restart() {
+    core_.reset();
+    store_.reset();
+    store_ = storage::OpenMemoryStore(loop_, disk_);
+    core_ = std::make_unique<Core>(Core::Options{
+        .loop = loop_, .random = loop_.random(), .store = *store_, .gates = gates_});
+    core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()) << ready.error().message; });
+    loop_.RunUntilIdle();
+    if (core_->Find("", "namespaces", "default") == nullptr) {
+      Request request = MakeRequest(Verb::kCreate, "Namespace", "", "");
+      request.text = R"({"metadata":{"name":"default"}})";
+      EXPECT_EQ(Handle(std::move(request)).http_status, 201);
+    }
+    Settle();
+  }
+
+  // Lets the disk finish.
+  void Settle() { loop_.Advance(std::chrono::milliseconds(1)); }
+
+  Request MakeRequest(Verb verb, std::string_view kind, std::string namespace_, std::string name) {
+    Request request;
+    request.verb = verb;
+    for (const api::KindSchema& each : api::AllKinds()) {
+      if (each.kind == kind && each.storage_version) request.kind = &each;
+    }
+    request.namespace_ = std::move(namespace_);
+    request.name = std::move(name);
+    return request;
+  }
+
+  Response Handle(Request request) {
+    std::optional<Response> answer;
+    core_->Handle(std::move(request), [&](Response response) { answer = std::move(response); });
+    if (!answer) loop_.RunUntilIdle();
+    EXPECT_TRUE(answer.has_value());
+    return std::move(*answer);
+  }
+
+  Response CreatePod(std::string name, std::string extra = "") {
+    Request request = MakeRequest(Verb::kCreate, "Pod", "default", "");
+    request.text = R"({"metadata":{"name":")" + name +
+                   R"("},"spec":{"containers":[{"name":"c","image":"busybox:1"}])" + extra + "}}";
+    return Handle(std::move(request));
+  }
+
+  Response Get(std::string_view kind, std::string name) {
+    return Handle(MakeRequest(Verb::kGet, kind, "default", std::move(name)));
+  }
+
+  SeededLoop loop_;
+  storage::MemoryDisk disk_;
+  FeatureGates gates_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<Core> core_;
+};
+
+TEST_F(CoreTest, CreatingGivesTheObjectItsIdentityAndDefaults) {
+  Response created = CreatePod("a");
+  ASSERT_EQ(created.http_status, 201) << created.failure->message;
+  const api::Object& pod = *created.object;
+  EXPECT_EQ(pod.kind(), "Pod");
+  EXPECT_EQ(pod.api_version(), "v1");
+  EXPECT_EQ(pod.namespace_(), "default");
+  EXPECT_EQ(pod.uid().size(), 36u);
+  EXPECT_EQ(pod.resource_version(), created.revision);
+  EXPECT_EQ(pod["spec"]["restartPolicy"].str(), "Always");
+  EXPECT_EQ(pod["status"]["phase"].str(), "Pending");
+  EXPECT_EQ(pod["status"]["qosClass"].str(), "BestEffort");
+  EXPECT_EQ(pod["metadata"]["generation"].integer(), 1);
+  EXPECT_EQ(Get("Pod", "a").object, created.object) << "shared, not copied";
+}
+
+TEST_F(CoreTest, RefusalsReadAsInKubernetes) {
+  ASSERT_EQ(CreatePod("a").http_status, 201);
+  EXPECT_EQ(CreatePod("a").failure->message, "pods \"a\" already exists");
+  EXPECT_EQ(Get("Pod", "b").failure->message, "pods \"b\" not found");
+  Response invalid = CreatePod("A_b", R"(,"restartPolicy":"Sometimes")");
+  ASSERT_TRUE(invalid.failure.has_value());
+  EXPECT_EQ(invalid.http_status, 422);
+  EXPECT_EQ(invalid.failure->causes.size(), 2u) << "all errors at once";
+  Request elsewhere = MakeRequest(Verb::kCreate, "Pod", "nowhere", "");
+  elsewhere.text = R"({"metadata":{"name":"x"},"spec":{}})";
+  EXPECT_EQ(Handle(std::move(elsewhere)).failure->message, "namespaces \"nowhere\" not found");
+}
+
+TEST_F(CoreTest, AnUpdateWithAnOldVersionIsAConflict) {
+  Response created = CreatePod("a");
+  auto update = [&](std::string_view version) {
+    api::Draft draft(created.object->tree());
+    draft["metadata"]["labels"]["v"] = version;
+    draft["metadata"]["resourceVersion"] = version;
+    Request request = MakeRequest(Verb::kUpdate, "Pod", "default", "a");
+    request.object = draft.Freeze();
+    return Handle(std::move(request));
+  };
+  const std::string version = std::to_string(created.object->resource_version());
+  Response first = update(version);
+  ASSERT_EQ(first.http_status, 200) << first.failure->message;
+  EXPECT_GT(first.object->resource_version(), created.object->resource_version());
+  Response second = update(version);
+  EXPECT_EQ(second.http_status, 409);
+  EXPECT_EQ(second.failure->reason, "Conflict");
+}
+
+TEST_F(CoreTest, AnUpdateThatChangesNothingWritesNothing) {
+  Response created = CreatePod("a");
+  Request request = MakeRequest(Verb::kUpdate, "Pod", "default", "a");
+  request.object = created.object->tree();
+  Response same = Handle(std::move(request));
+  EXPECT_EQ(same.object->resource_version(), created.object->resource_version());
+}
+
+TEST_F(CoreTest, SpecAndStatusAreWrittenThroughTheirOwnDoors) {
+  Response created = CreatePod("a");
+  api::Draft draft(created.object->tree());
+  draft["status"]["phase"] = "Running";
+  draft["spec"]["activeDeadlineSeconds"] = 5;
+  Request main = MakeRequest(Verb::kUpdate, "Pod", "default", "a");
+  main.object = draft.Freeze();
+  Response through_main = Handle(std::move(main));
+  ASSERT_FALSE(through_main.failure) << through_main.failure->message;
+  EXPECT_EQ(through_main.object->root()["status"]["phase"].str(), "Pending");
+  EXPECT_EQ(through_main.object->root()["spec"]["activeDeadlineSeconds"].integer(), 5);
+  EXPECT_EQ(through_main.object->root()["metadata"]["generation"].integer(), 2);
+
+  api::Draft status(through_main.object->tree());
+  status["status"]["phase"] = "Running";
+  status["spec"]["activeDeadlineSeconds"] = 7;
+  Request request = MakeRequest(Verb::kUpdate, "Pod", "default", "a");
+  request.subresource = "status";
+  request.object = status.Freeze();
+  Response through_status = Handle(std::move(request));
+  ASSERT_FALSE(through_status.failure) << through_status.failure->message;
+  EXPECT_EQ(through_status.object->root()["status"]["phase"].str(), "Running");
+  EXPECT_EQ(through_status.object->root()["spec"]["activeDeadlineSeconds"].integer(), 5);
+}
+
+TEST_F(CoreTest, ABoundPodIsDeletedWithGraceAndGoesWhenTheNodeSaysSo) {
+  CreatePod("a");
+  Request bind = MakeRequest(Verb::kCreate, "Pod", "default", "a");
+  bind.subresource = "binding";
+  bind.text = R"({"target":{"kind":"Node","name":"n1"}})";
+  Response bound = Handle(bind);
+  ASSERT_EQ(bound.http_status, 201) << bound.failure->message;
+  EXPECT_EQ(Get("Pod", "a").object->root()["spec"]["nodeName"].str(), "n1");
+  EXPECT_EQ(Handle(bind).http_status, 409) << "a pod is bound once";
+
+  Response marked = Handle(MakeRequest(Verb::kDelete, "Pod", "default", "a"));
+  ASSERT_FALSE(marked.failure);
+  EXPECT_TRUE(marked.object->is_being_deleted());
+  EXPECT_EQ(marked.object->root()["metadata"]["deletionGracePeriodSeconds"].integer(), 30);
+  Request final_delete = MakeRequest(Verb::kDelete, "Pod", "default", "a");
+  final_delete.grace_period_seconds = 0;
+  ASSERT_FALSE(Handle(std::move(final_delete)).failure);
+  EXPECT_EQ(Get("Pod", "a").http_status, 404);
+}
+
+TEST_F(CoreTest, FinalizersHoldAnObjectUntilTheLastIsRemoved) {
+  Request request = MakeRequest(Verb::kCreate, "ConfigMap", "default", "");
+  request.text = R"({"metadata":{"name":"a","finalizers":["x/y"]}})";
+  ASSERT_EQ(Handle(std::move(request)).http_status, 201);
+  Response marked = Handle(MakeRequest(Verb::kDelete, "ConfigMap", "default", "a"));
+  ASSERT_FALSE(marked.failure);
+  EXPECT_TRUE(marked.object->is_being_deleted());
+  api::Draft draft(marked.object->tree());
+  draft["metadata"].Remove("finalizers");
+  Request update = MakeRequest(Verb::kUpdate, "ConfigMap", "default", "a");
+  update.object = draft.Freeze();
+  ASSERT_FALSE(Handle(std::move(update)).failure);
+  EXPECT_EQ(Get("ConfigMap", "a").http_status, 404);
+}
+
+TEST_F(CoreTest, ListsPageOverOneStateWhileTheWorldChanges) {
+  for (char c = 'a'; c <= 'e'; ++c) CreatePod(std::string(1, c));
+  Request list = MakeRequest(Verb::kList, "Pod", "default", "");
+  list.limit = 2;
+  Response first = Handle(list);
+  ASSERT_EQ(first.items.size(), 2u);
+  EXPECT_EQ(first.remaining_items, 3);
+  Handle(MakeRequest(Verb::kDelete, "Pod", "default", "c"));
+  CreatePod("bb");
+  list.continue_token = first.continue_token;
+  Response second = Handle(list);
+  ASSERT_FALSE(second.failure) << second.failure->message;
+  ASSERT_EQ(second.items.size(), 2u);
+  EXPECT_EQ(second.items[0]->name(), "c") << "as it was when the list began";
+  EXPECT_EQ(second.items[1]->name(), "d");
+  EXPECT_EQ(second.revision, first.revision);
+  list.continue_token = second.continue_token;
+  Response last = Handle(list);
+  EXPECT_EQ(last.items.size(), 1u);
+  EXPECT_TRUE(last.continue_token.empty());
+}
+
+TEST_F(CoreTest, SelectorsFilterListsAndTurnLeavingIntoDeletion) {
+  CreatePod("a");
+  Request watch = MakeRequest(Verb::kWatch, "Pod", "", "");
+  watch.field_selector = "spec.nodeName=";
+  watch.resource_version = std::to_string(core_->revision());
+  std::vector<Change> seen;
+  Core::WatchStart started =
+      core_->StartWatch(watch, storage::Mark::kApplied, [&](const std::vector<Change>& changes) {
+        seen.insert(seen.end(), changes.begin(), changes.end());
+      });
+  ASSERT_FALSE(started.failure);
+  Request bind = MakeRequest(Verb::kCreate, "Pod", "default", "a");
+  bind.subresource = "binding";
+  bind.text = R"({"target":{"kind":"Node","name":"n1"}})";
+  Handle(std::move(bind));
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].type, ChangeType::kDeleted);
+  Request list = MakeRequest(Verb::kList, "Pod", "default", "");
+  list.field_selector = "spec.nodeName=n1";
+  EXPECT_EQ(Handle(list).items.size(), 1u);
+  list.field_selector = "spec.colour=red";
+  EXPECT_EQ(Handle(list).http_status, 400);
+}
+
+TEST_F(CoreTest, WhatLeavesTheProcessWaitsForTheDisk) {
+  disk_.HoldSyncs();
+  std::vector<Change> applied, durable;
+  Request watch = MakeRequest(Verb::kWatch, "Pod", "", "");
+  watch.resource_version = std::to_string(core_->revision());
+  auto note = [](std::vector<Change>& into) {
+    return [&into](const std::vector<Change>& changes) {
+      into.insert(into.end(), changes.begin(), changes.end());
+    };
+  };
+  auto one = core_->StartWatch(watch, storage::Mark::kApplied, note(applied));
+  auto two = core_->StartWatch(watch, storage::Mark::kDurable, note(durable));
+  Response created = CreatePod("a");
+  bool answered = false;
+  core_->WhenDurable(created.revision, [&] { answered = true; });
+  Settle();
+  EXPECT_EQ(applied.size(), 1u);
+  EXPECT_EQ(durable.size(), 0u);
+  EXPECT_FALSE(answered);
+  disk_.ReleaseSyncs();
+  Settle();
+  EXPECT_EQ(durable.size(), 1u);
+  EXPECT_TRUE(answered);
+}
+
+TEST_F(CoreTest, AWatchFromAForgottenVersionIsExpired) {
+  CreatePod("a");
+  Settle();
+  Restart();
+  ASSERT_EQ(Get("Pod", "a").http_status, 200) << "durable objects are there after a crash";
+  Request watch = MakeRequest(Verb::kWatch, "Pod", "", "");
+  watch.resource_version = "1";
+  auto started = core_->StartWatch(watch, storage::Mark::kApplied, [](const auto&) {});
+  ASSERT_TRUE(started.failure.has_value());
+  EXPECT_EQ(started.failure->code, 410);
+  EXPECT_EQ(started.failure->reason, "Expired");
+}
+
+TEST_F(CoreTest, ADryRunAnswersButStoresNothing) {
+  Request request = MakeRequest(Verb::kCreate, "Pod", "default", "");
+  request.text = R"({"metadata":{"generateName":"a-"},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+  request.dry_run = true;
+  Response response = Handle(std::move(request));
+  ASSERT_EQ(response.http_status, 201) << response.failure->message;
+  EXPECT_EQ(response.object->name().size(), 7u);
+  EXPECT_EQ(Handle(MakeRequest(Verb::kList, "Pod", "default", "")).items.size(), 0u);
+}
+
+TEST_F(CoreTest, PartsInTheProcessUseTheSameDoor) {
+  std::unique_ptr<client::Client> client = MakeDirectClient(loop_, *core_, UserInfo{.name = "part"});
+  const api::KindSchema* pods = api::FindKind("", "v1", "Pod");
+  std::vector<client::WatchEvent> events;
+  auto watch = client->Watch({pods, "", "", ""}, {.resource_version = core_->revision()},
+                             {.on_events =
+                                  [&](std::vector<client::WatchEvent> batch) {
+                                    for (auto& event : batch) events.push_back(std::move(event));
+                                  },
+                              .on_closed = [](Error error) { FAIL() << error.message; }});
+  std::optional<client::Reply> reply;
+  client->Create({pods, "default", "", ""},
+                 *api::ParseJson(R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}})"),
+                 {}, [&](client::Reply r) { reply = std::move(r); });
+  EXPECT_FALSE(reply.has_value()) << "never inside the call";
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(reply && reply->ok());
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].object, reply->object);
+  client->Get({pods, "default", "zzz", ""}, [&](client::Reply r) { reply = std::move(r); });
+  loop_.RunUntilIdle();
+  ASSERT_FALSE(reply->ok());
+  EXPECT_EQ(reply->error->code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver

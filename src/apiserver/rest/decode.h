@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apiserver/rest/request.h"
+
+namespace drakkar::apiserver {
+
+// Makes request.object of request.text (JSON or YAML), checked against the kind's schema as the
+// request's field validation asks. A body that is already a tree is only checked for its kind.
+std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
+                                  std::vector<std::string>& warnings);
+
+// The object that an update or a patch asks for, given the current one.
+std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request,
+                                   const api::Object& before, api::TreePtr& asked,
+                                   std::vector<std::string>& warnings);
+
+}  // namespace drakkar::apiserver

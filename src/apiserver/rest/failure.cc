@@ -1,0 +1,44 @@
+#include "apiserver/rest/failure.h"
+
+#include "api/scheme/scheme.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+api::GroupResource ResourceOf(const api::KindSchema& kind) {
+  return {kind.group, kind.plural};
+}
+
+}  // namespace
+
+Failure NotFoundFailure(const api::KindSchema& kind, std::string_view name) {
+  return api::StatusNotFound(ResourceOf(kind), name);
+}
+
+Failure AlreadyExistsFailure(const api::KindSchema& kind, std::string_view name) {
+  return api::StatusAlreadyExists(ResourceOf(kind), name);
+}
+
+Failure ConflictFailure(const api::KindSchema& kind, std::string_view name, std::string_view why) {
+  return api::StatusConflict(ResourceOf(kind), name, why);
+}
+
+Failure ModifiedFailure(const api::KindSchema& kind, std::string_view name) {
+  return api::StatusModified(ResourceOf(kind), name);
+}
+
+Failure ForbiddenFailure(const api::KindSchema& kind, std::string_view name,
+                         std::string_view why) {
+  return api::StatusForbidden(ResourceOf(kind), name, why);
+}
+
+Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
+                       const api::FieldErrors& errors) {
+  return api::StatusInvalid(kind.group, kind.kind, name, errors);
+}
+
+Failure MethodNotAllowedFailure(const api::KindSchema& kind, std::string_view verb) {
+  return api::StatusMethodNotSupported(ResourceOf(kind), verb);
+}
+
+}  // namespace drakkar::apiserver

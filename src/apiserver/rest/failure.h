@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/meta/status.h"
+
+namespace drakkar::api {
+struct KindSchema;
+}
+
+namespace drakkar::apiserver {
+
+// A request that did not succeed: what becomes a Kubernetes Status object.
+using Failure = api::Status;
+
+Failure NotFoundFailure(const api::KindSchema& kind, std::string_view name);
+Failure AlreadyExistsFailure(const api::KindSchema& kind, std::string_view name);
+// "Operation cannot be fulfilled on <resource> "<name>": <why>"
+Failure ConflictFailure(const api::KindSchema& kind, std::string_view name, std::string_view why);
+// The conflict of optimistic concurrency.
+Failure ModifiedFailure(const api::KindSchema& kind, std::string_view name);
+Failure ForbiddenFailure(const api::KindSchema& kind, std::string_view name, std::string_view why);
+Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
+                       const api::FieldErrors& errors);
+Failure MethodNotAllowedFailure(const api::KindSchema& kind, std::string_view verb);
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,433 @@
+#include "apiserver/rest/object_meta.h"
+
+#include <algorithm>
+
+#include "api/meta/time.h"
+#include "api/scheme/scheme.h"
+#include "apiserver/validation/cause.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Draft;
+using api::Value;
+
+constexpr std::string_view kOrphanFinalizer = "orphan";
+constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
+constexpr std::size_t kMaxAnnotationsBytes = 256 * 1024;
+
+// What the server alone decides; an update gets it back from the current object.
+constexpr std::string_view kServerOwned[] = {"uid", "creationTimestamp", "deletionTimestamp",
+                                             "deletionGracePeriodSeconds", "generation",
+                                             "selfLink"};
+
+// With `prefix` the text is the start of a generated name: a trailing dash will be followed.
+std::string MaskTrailingDash(std::string_view name, bool prefix) {
+  std::string masked(name);
+  if (prefix && !masked.empty() && masked.back() == '-') masked.back() = 'a';
+  return masked;
+}
+
+void CheckLabels(Value labels, api::FieldErrors& errors) {
+  for (const auto& [key, name, value] : labels.members()) {
+    AddProblems(errors, "metadata.labels", name, api::CheckLabelKey(name));
+    AddProblems(errors, "metadata.labels", value.str(), api::CheckLabelValue(value.str()));
+  }
+}
+
+void CheckAnnotations(Value annotations, api::FieldErrors& errors) {
+  std::size_t total = 0;
+  for (const auto& [key, name, value] : annotations.members()) {
+    AddProblems(errors, "metadata.annotations", name, api::CheckLabelKey(ToLower(name)));
+    total += name.size() + value.str().size();
+  }
+  if (total > kMaxAnnotationsBytes) {
+    errors.push_back(
+        api::FieldError::TooLong(api::FieldPath("metadata.annotations"), kMaxAnnotationsBytes));
+  }
+}
+
+void CheckOwnerReferences(Value references, api::FieldErrors& errors) {
+  std::size_t index = 0;
+  std::string_view controller;
+  for (Value reference : references.elements()) {
+    const std::string path = StrCat("metadata.ownerReferences[", index++, "]");
+    auto require = [&](std::string_view field, std::string_view why) {
+      if (reference[field].str().empty()) errors.push_back(Invalid(StrCat(path, ".", field), "", why));
+    };
+    require("apiVersion", "version must not be empty");
+    require("kind", "must not be empty");
+    require("name", "must not be empty");
+    require("uid", "must not be empty");
+    if (reference["controller"].boolean()) {
+      if (!controller.empty()) {
+        errors.push_back(Invalid("metadata.ownerReferences", references,
+                                 StrCat("Only one reference can have Controller set to true. Found "
+                                        "\"true\" in references for ",
+                                        controller, " and ", reference["name"].str())));
+      }
+      controller = reference["name"].str();
+    }
+  }
+}
+
+void CheckFinalizers(Value finalizers, api::FieldErrors& errors) {
+  for (Value finalizer : finalizers.elements()) {
+    AddProblems(errors, "metadata.finalizers", finalizer.str(),
+                api::CheckLabelKey(finalizer.str()));
+  }
+}
+
+bool HasFinalizer(Value metadata, std::string_view name) {
+  for (Value finalizer : metadata["finalizers"].elements()) {
+    if (finalizer.str() == name) return true;
+  }
+  return false;
+}
+
+void RemoveFinalizer(Draft& metadata, std::string_view name) {
+  Draft* finalizers = metadata.Find("finalizers");
+  if (finalizers == nullptr) return;
+  for (std::size_t i = finalizers->size(); i-- > 0;) {
+    if (finalizers->at(i).str() == name) finalizers->RemoveAt(i);
+  }
+  if (finalizers->size() == 0) metadata.Remove("finalizers");
+}
+
+// Orphaning and foreground deletion are carried out by the garbage collector, which the finalizers
+// tell what was asked.
+void ApplyPropagationPolicy(const Request& request, Value before, Draft& metadata) {
+  if (request.propagation_policy.empty()) return;
+  const bool orphan = request.propagation_policy == "Orphan";
+  const bool foreground = request.propagation_policy == "Foreground";
+  auto set = [&](std::string_view finalizer, bool wanted) {
+    const bool has = HasFinalizer(before["metadata"], finalizer);
+    if (wanted && !has) metadata["finalizers"].Append(finalizer);
+    if (!wanted && has) RemoveFinalizer(metadata, finalizer);
+  };
+  set(kOrphanFinalizer, orphan);
+  set(kForegroundFinalizer, foreground);
+}
+
+}  // namespace
+
+api::Problems CheckDnsLabelName(std::string_view name, bool prefix) {
+  return api::CheckDnsLabel(MaskTrailingDash(name, prefix));
+}
+
+api::Problems CheckDnsSubdomainName(std::string_view name, bool prefix) {
+  return api::CheckDnsSubdomain(MaskTrailingDash(name, prefix));
+}
+
+std::optional<Failure> PrepareMetaForCreate(const api::KindSchema& kind, const Request& request,
+                                            Draft& object) {
+  object["apiVersion"] =
+      kind.group.empty() ? std::string(kind.version) : StrCat(kind.group, "/", kind.version);
+  object["kind"] = kind.kind;
+  Draft& metadata = object["metadata"];
+  if (!metadata.is_object()) metadata = Draft::Object();
+  if (!metadata["resourceVersion"].str().empty()) {
+    return api::StatusBadRequest("resourceVersion should not be set on objects to be created");
+  }
+  const std::string_view given = metadata["namespace"].str();
+  if (kind.namespaced) {
+    if (!given.empty() && given != request.namespace_) {
+      return api::StatusBadRequest(
+          "the namespace of the provided object does not match the namespace sent on the request");
+    }
+    metadata["namespace"] = request.namespace_;
+  } else {
+    if (!given.empty()) {
+      return api::StatusBadRequest(
+          "namespace field must be empty for objects that are not in a namespace");
+    }
+    metadata.Remove("namespace");
+  }
+  for (std::string_view field : kServerOwned) metadata.Remove(field);
+  metadata.Remove("resourceVersion");
+  return std::nullopt;
+}
+
+std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const Strategy& strategy,
+                                            const Request& request, const api::Object& before,
+                                            Draft& object) {
+  object["apiVersion"] =
+      kind.group.empty() ? std::string(kind.version) : StrCat(kind.group, "/", kind.version);
+  object["kind"] = kind.kind;
+  Draft& metadata = object["metadata"];
+  if (!metadata.is_object()) metadata = Draft::Object();
+  const std::string_view name = metadata["name"].str();
+  if (!name.empty() && name != request.name) {
+    return api::StatusBadRequest(StrCat("the name of the object (", name,
+                                    ") does not match the name on the URL (", request.name, ")"));
+  }
+  const std::string_view namespace_ = metadata["namespace"].str();
+  if (!namespace_.empty() && namespace_ != request.namespace_) {
+    return api::StatusBadRequest(StrCat("the namespace of the object (", namespace_,
+                                    ") does not match the namespace on the request (",
+                                    request.namespace_, ")"));
+  }
+  const std::string_view version = metadata["resourceVersion"].str();
+  if (version.empty() || version == "0") {
+    if (!strategy.AllowsUnconditionalUpdate() && request.verb == Verb::kUpdate) {
+      return InvalidFailure(kind, request.name,
+                            {Invalid("metadata.resourceVersion", 0,
+                                     "must be specified for an update")});
+    }
+  } else if (ParseInt64(version) != before.resource_version()) {
+    return ModifiedFailure(kind, request.name);
+  }
+  const std::string_view uid = metadata["uid"].str();
+  if (!uid.empty() && uid != before.uid()) {
+    return ConflictFailure(kind, request.name,
+                           StrCat("Precondition failed: UID in precondition: ", uid,
+                                  ", UID in object meta: ", before.uid()));
+  }
+  const Value current = before["metadata"];
+  if (request.subresource == "status" && !strategy.StatusUpdateKeepsMetadata()) {
+    metadata = Draft(current);
+    metadata.KeepAlive(before.tree());
+  } else {
+    for (std::string_view field : kServerOwned) KeepMember(field, current, metadata);
+    // Kubernetes lets nobody rename by update, and keeps what was generated.
+    for (std::string_view field : {"name", "namespace", "generateName"}) {
+      KeepMember(field, current, metadata);
+    }
+  }
+  metadata.Remove("resourceVersion");
+  object.KeepAlive(before.tree());
+  return std::nullopt;
+}
+
+void KeepMember(std::string_view member, Value before, Draft& object) {
+  const Value kept = before[member];
+  if (kept.exists()) {
+    object[member] = Draft(kept);
+  } else {
+    object.Remove(member);
+  }
+}
+
+void KeepAllBut(std::string_view member, Value before, Draft& object) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : object.MutableMembers()) names.emplace_back(key->view());
+  for (const std::string& name : names) {
+    if (name != member && name != "metadata" && name != "apiVersion" && name != "kind") {
+      object.Remove(name);
+    }
+  }
+  for (const auto& [key, name, value] : before.members()) {
+    if (name != member && name != "metadata") object[name] = Draft(value);
+  }
+}
+
+void UpdateGeneration(Value before, Draft& object) {
+  const api::TreePtr frozen = object.Freeze();
+  bool changed = false;
+  for (const auto& [key, name, value] : frozen->root().members()) {
+    if (name == "metadata" || name == "status") continue;
+    changed = changed || !api::Equal(value, before[name]);
+  }
+  for (const auto& [key, name, value] : before.members()) {
+    if (name == "metadata" || name == "status") continue;
+    changed = changed || !frozen->root()[name].exists();
+  }
+  if (changed) object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
+}
+
+api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,
+                                Value object) {
+  api::FieldErrors causes;
+  const Value metadata = object["metadata"];
+  const std::string_view name = metadata["name"].str();
+  const std::string_view prefix = metadata["generateName"].str();
+  if (!prefix.empty()) {
+    AddProblems(causes, "metadata.generateName", prefix,
+                strategy.CheckName(prefix, /*prefix=*/true));
+  }
+  if (name.empty()) {
+    causes.push_back(Required("metadata.name", "name or generateName is required"));
+  } else {
+    AddProblems(causes, "metadata.name", name, strategy.CheckName(name, /*prefix=*/false));
+  }
+  if (kind.namespaced) {
+    const std::string_view home = metadata["namespace"].str();
+    AddProblems(causes, "metadata.namespace", home, api::CheckDnsLabel(home));
+  }
+  CheckLabels(metadata["labels"], causes);
+  CheckAnnotations(metadata["annotations"], causes);
+  CheckOwnerReferences(metadata["ownerReferences"], causes);
+  CheckFinalizers(metadata["finalizers"], causes);
+  return causes;
+}
+
+api::FieldErrors ValidateMetaUpdate(const api::KindSchema&, Value object, Value before) {
+  api::FieldErrors causes;
+  const Value metadata = object["metadata"];
+  const Value current = before["metadata"];
+  // What did not change was accepted once and is not held against an unrelated update.
+  if (!api::Equal(metadata["labels"], current["labels"])) CheckLabels(metadata["labels"], causes);
+  if (!api::Equal(metadata["annotations"], current["annotations"])) {
+    CheckAnnotations(metadata["annotations"], causes);
+  }
+  if (!api::Equal(metadata["ownerReferences"], current["ownerReferences"])) {
+    CheckOwnerReferences(metadata["ownerReferences"], causes);
+  }
+  if (!api::Equal(metadata["finalizers"], current["finalizers"])) {
+    CheckFinalizers(metadata["finalizers"], causes);
+    if (current["deletionTimestamp"].has_value()) {
+      std::vector<std::string> added;
+      for (Value finalizer : metadata["finalizers"].elements()) {
+        if (!HasFinalizer(current, finalizer.str())) added.emplace_back(Quote(finalizer.str()));
+      }
+      if (!added.empty()) {
+        causes.push_back(Forbidden(
+            "metadata.finalizers",
+            StrCat("no new finalizers can be added if the object is being deleted, found new "
+                   "finalizers []string{",
+                   Join(added, ", "), "}")));
+      }
+    }
+  }
+  return causes;
+}
+
+bool EqualButForVersion(Value a, Value b) {
+  auto same = [](Value x, Value y, auto&& skip) {
+    std::size_t left = 0, right = 0;
+    for (const auto& [key, name, value] : x.members()) {
+      if (skip(name)) continue;
+      ++left;
+      if (!api::Equal(value, y[name])) return false;
+    }
+    for (const auto& [key, name, value] : y.members()) right += skip(name) ? 0 : 1;
+    return left == right;
+  };
+  return same(a, b, [](std::string_view name) { return name == "metadata"; }) &&
+         same(a["metadata"], b["metadata"],
+              [](std::string_view name) { return name == "resourceVersion"; });
+}
+
+bool IsReadyToGo(Value object) {
+  const Value metadata = object["metadata"];
+  return metadata["deletionTimestamp"].has_value() && metadata["finalizers"].empty() &&
+         metadata["deletionGracePeriodSeconds"].integer() == 0;
+}
+
+std::optional<Failure> CheckPreconditions(const Request& request, const api::Object& object) {
+  if (!request.precondition_uid.empty() && request.precondition_uid != object.uid()) {
+    return ConflictFailure(*request.kind, request.name,
+                           StrCat("Precondition failed: UID in precondition: ",
+                                  request.precondition_uid, ", UID in object meta: ",
+                                  object.uid()));
+  }
+  if (!request.precondition_resource_version.empty() &&
+      ParseInt64(request.precondition_resource_version) != object.resource_version()) {
+    return ConflictFailure(*request.kind, request.name,
+                           StrCat("Precondition failed: ResourceVersion in precondition: ",
+                                  request.precondition_resource_version,
+                                  ", ResourceVersion in object meta: ",
+                                  object.resource_version()));
+  }
+  return std::nullopt;
+}
+
+DeletionPlan PlanDeletion(const Strategy& strategy, const Request& request,
+                          const api::Object& before, WallTime now, Draft& object) {
+  const Value current = before["metadata"];
+  Draft& metadata = object["metadata"];
+  ApplyPropagationPolicy(request, before.root(), metadata);
+  const std::int64_t grace =
+      strategy.GracePeriod(before.root(), request.grace_period_seconds).value_or(0);
+  const bool finalizers_left = [&] {
+    Draft* finalizers = metadata.Find("finalizers");
+    return finalizers != nullptr && finalizers->size() > 0;
+  }();
+  const bool deleting = current["deletionTimestamp"].has_value();
+  if (grace == 0 && !finalizers_left) return DeletionPlan::kNow;
+  if (deleting) {
+    // Being deleted twice can only shorten the wait.
+    const std::int64_t running = current["deletionGracePeriodSeconds"].integer();
+    if (grace >= running) {
+      const bool changed = !EqualButForVersion(object.Freeze()->root(), before.root());
+      return changed ? DeletionPlan::kMark : DeletionPlan::kUnchanged;
+    }
+  }
+  metadata["deletionTimestamp"] = api::FormatTime(now + std::chrono::seconds(grace));
+  metadata["deletionGracePeriodSeconds"] = grace;
+  if (strategy.MaintainsGeneration()) {
+    metadata["generation"] = current["generation"].integer() + 1;
+  }
+  metadata.Remove("resourceVersion");
+  return DeletionPlan::kMark;
+}
+
+std::optional<Failure> ApplyBinding(const api::KindSchema& kind, const Request& request,
+                                    const api::Object& before, WallTime now, Draft& object) {
+  const Value binding = request.object->root();
+  const Value target = binding["target"];
+  api::FieldErrors causes;
+  if (!target["kind"].str().empty() && target["kind"].str() != "Node") {
+    causes.push_back(NotSupported("target.kind", target["kind"].str(), {"Node", "<empty>"}));
+  }
+  if (target["name"].str().empty()) {
+    causes.push_back(Required("target.name"));
+  }
+  if (!causes.empty()) {
+    return InvalidFailure(*api::FindKind("", "v1", "Binding"), request.name, causes);
+  }
+  auto conflict = [&](std::string_view why) {
+    Failure failure = ConflictFailure(kind, request.name, why);
+    failure.message = StrCat("Operation cannot be fulfilled on pods/binding ", Quote(request.name),
+                             ": ", why);
+    return failure;
+  };
+  const std::string_view uid = binding["metadata"]["uid"].str();
+  if (!uid.empty() && uid != before.uid()) {
+    return conflict(StrCat("Precondition failed: UID in precondition: ", uid,
+                           ", UID in object meta: ", before.uid()));
+  }
+  if (before.is_being_deleted()) {
+    return conflict(StrCat("pod ", request.name, " is being deleted, cannot be assigned to a host"));
+  }
+  const std::string_view node = before["spec"]["nodeName"].str();
+  if (!node.empty()) {
+    return conflict(StrCat("pod ", request.name, " is already assigned to node ", Quote(node)));
+  }
+  if (!before["spec"]["schedulingGates"].empty()) {
+    return conflict(StrCat("pod ", request.name, " has non-empty .spec.schedulingGates"));
+  }
+  object["spec"]["nodeName"] = target["name"].str();
+  for (const auto& [key, name, value] : binding["metadata"]["annotations"].members()) {
+    object["metadata"]["annotations"][name] = value.str();
+  }
+  // A bound pod needs no nomination any more.
+  object["status"].Remove("nominatedNodeName");
+  Draft scheduled = Draft::Object();
+  scheduled["type"] = "PodScheduled";
+  scheduled["status"] = "True";
+  scheduled["lastProbeTime"] = nullptr;
+  scheduled["lastTransitionTime"] = api::FormatTime(now);
+  Draft& conditions = object["status"]["conditions"];
+  bool replaced = false;
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    if (conditions.at(i)["type"].str() != "PodScheduled") continue;
+    conditions.at(i) = scheduled;
+    replaced = true;
+  }
+  if (!replaced) conditions.Append(std::move(scheduled));
+  return std::nullopt;
+}
+
+std::string GenerateName(std::string_view prefix, Random& random) {
+  constexpr std::size_t kSuffix = 5;
+  constexpr std::size_t kLongest = 63;
+  return StrCat(prefix.substr(0, kLongest - kSuffix), random.NameSuffix(kSuffix));
+}
+
+api::TreePtr SuccessStatus(const api::KindSchema& kind, const api::Object& object) {
+  return api::StatusSuccess({kind.group, kind.plural}, object.name(), object.uid()).ToTree();
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/meta/names.h"
+#include "api/meta/object.h"
+#include "api/tree/draft.h"
+#include "apiserver/registry/strategy.h"
+#include "apiserver/rest/request.h"
+
+// What the verbs do to metadata, the same for every kind.
+namespace drakkar::apiserver {
+
+// Sets apiVersion, kind and namespace, clears what the server owns. Refuses a namespace that is not
+// the request's and a resourceVersion.
+std::optional<Failure> PrepareMetaForCreate(const api::KindSchema& kind, const Request& request,
+                                            api::Draft& object);
+
+// Checks name, namespace, uid and version against the request and the current object; restores what
+// clients cannot change.
+std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const Strategy& strategy,
+                                            const Request& request, const api::Object& before,
+                                            api::Draft& object);
+
+// `object` gets the member as it is in `before`, or loses it.
+void KeepMember(std::string_view member, api::Value before, api::Draft& object);
+// Everything but `member` becomes what it is in `before` (apiVersion, kind and metadata excepted).
+void KeepAllBut(std::string_view member, api::Value before, api::Draft& object);
+// +1 when anything outside metadata and status has changed, or when the deletion was requested.
+void UpdateGeneration(api::Value before, api::Draft& object);
+
+// Name, labels, annotations, owner references, finalizers.
+api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,
+                                api::Value object);
+api::FieldErrors ValidateMetaUpdate(const api::KindSchema& kind, api::Value object,
+                                      api::Value before);
+
+bool EqualButForVersion(api::Value a, api::Value b);
+// Being deleted, no finalizer left, no grace period running.
+bool IsReadyToGo(api::Value object);
+
+std::optional<Failure> CheckPreconditions(const Request& request, const api::Object& object);
+
+enum class DeletionPlan {
+  kNow,        // remove the object
+  kMark,       // keep it, changed: the draft has deletionTimestamp and finalizers
+  kUnchanged,  // it is already on its way and nothing is to be changed
+};
+DeletionPlan PlanDeletion(const Strategy& strategy, const Request& request,
+                          const api::Object& before, WallTime now, api::Draft& object);
+
+// POST pods/NAME/binding: puts the pod on the node, once.
+std::optional<Failure> ApplyBinding(const api::KindSchema& kind, const Request& request,
+                                    const api::Object& before, WallTime now, api::Draft& object);
+
+// "prefix" with five random characters, cut so that the name stays within 63.
+std::string GenerateName(std::string_view prefix, Random& random);
+
+api::TreePtr SuccessStatus(const api::KindSchema& kind, const api::Object& object);
+
+// The usual syntax of names; with `prefix`, of the start of a generated one.
+api::Problems CheckDnsLabelName(std::string_view name, bool prefix);
+api::Problems CheckDnsSubdomainName(std::string_view name, bool prefix);
+
+}  // namespace drakkar::apiserver

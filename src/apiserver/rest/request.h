@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "apiserver/rest/failure.h"
+#include "storage/store.h"
+
+namespace drakkar::apiserver {
+
+enum class Verb { kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete, kDeleteCollection };
+std::string_view VerbName(Verb verb);  // "get", ... as authorization and metrics spell it
+
+struct UserInfo {
+  std::string name;
+  std::string uid;
+  std::vector<std::string> groups;
+  std::map<std::string, std::vector<std::string>> extra;
+};
+
+enum class PatchKind { kJson, kMerge, kStrategicMerge, kApply };
+enum class FieldValidation { kIgnore, kWarn, kStrict };
+
+// A request as the verbs see it: the same whether it came over HTTP or from a part in this process.
+struct Request {
+  UserInfo user;
+  Verb verb = Verb::kGet;
+  const api::KindSchema* kind = nullptr;
+  std::string namespace_;
+  std::string name;
+  std::string subresource;
+
+  // The body: decoded already (direct calls), or as text.
+  api::TreePtr object;
+  std::string text;
+  bool text_is_yaml = false;
+  PatchKind patch = PatchKind::kMerge;
+
+  FieldValidation field_validation = FieldValidation::kWarn;
+  bool dry_run = false;
+  bool force = false;
+  std::string field_manager;
+
+  // Delete.
+  std::optional<std::int64_t> grace_period_seconds;
+  std::string propagation_policy;
+  std::string precondition_uid;
+  std::string precondition_resource_version;
+
+  // List and watch.
+  std::string label_selector;
+  std::string field_selector;
+  std::string resource_version;        // as given: "", "0" or a number
+  std::string resource_version_match;  // "", "NotOlderThan", "Exact"
+  std::int64_t limit = 0;
+  std::string continue_token;
+};
+
+// What became of it. `revision` is what the answer is built on: it must be durable before the
+// answer leaves the process.
+struct Response {
+  int http_status = 200;
+  std::optional<Failure> failure;
+  std::vector<std::string> warnings;
+  storage::Revision revision = 0;
+
+  api::ObjectPtr object;                // everything but lists
+  std::vector<api::ObjectPtr> items;    // lists
+  std::string continue_token;
+  std::optional<std::int64_t> remaining_items;
+
+  static Response Failed(Failure failure) {
+    Response response;
+    response.http_status = failure.code;
+    response.failure = std::move(failure);
+    return response;
+  }
+};
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "apiserver/rest/request.h"
+#include "apiserver/watch/watch_cache.h"
+
+namespace drakkar::apiserver {
+
+// The predicate of the request's label and field selectors; empty when everything is selected.
+std::optional<Failure> BuildSelection(const Request& request, Selection& selection);
+
+// "" and "0" give 0.
+std::optional<Failure> ParseResourceVersion(const std::string& text, storage::Revision& revision);
+
+// Where a list continues: behind `last_key`, in the state of `revision`.
+struct ContinueToken {
+  storage::Revision revision = 0;
+  std::string last_key;
+};
+std::string EncodeContinue(const ContinueToken& token);
+std::optional<Failure> DecodeContinue(const std::string& text, ContinueToken& token);
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,289 @@
+#include "apiserver/validation/pod.h"
+
+#include <map>
+#include <set>
+
+#include "api/meta/quantity.h"
+#include "api/tree/draft.h"
+#include "apiserver/rest/object_meta.h"
+#include "apiserver/validation/cause.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Value;
+
+std::string At(std::string_view path, std::size_t index) {
+  return StrCat(path, "[", index, "]");
+}
+
+void CheckQuantities(Value list, const std::string& path, api::FieldErrors& causes) {
+  for (const auto& [key, name, value] : list.members()) {
+    auto quantity = api::Quantity::Parse(value.str());
+    const std::string field = StrCat(path, "[", name, "]");
+    if (!quantity.ok()) {
+      causes.push_back(Invalid(field, value.str(), quantity.error().message));
+    } else if (quantity->Sign() < 0) {
+      causes.push_back(Invalid(field, value.str(), "must be greater than or equal to 0"));
+    }
+  }
+}
+
+void CheckResources(Value resources, const std::string& path, api::FieldErrors& causes) {
+  CheckQuantities(resources["limits"], path + ".limits", causes);
+  CheckQuantities(resources["requests"], path + ".requests", causes);
+  for (const auto& [key, name, value] : resources["requests"].members()) {
+    const Value limit = resources["limits"][name];
+    if (!limit.has_value()) continue;
+    auto requested = api::Quantity::Parse(value.str());
+    auto limited = api::Quantity::Parse(limit.str());
+    if (requested.ok() && limited.ok() && requested->Compare(*limited) > 0) {
+      causes.push_back(Invalid(path + ".requests", value.str(),
+                                   StrCat("must be less than or equal to ", name, " limit of ",
+                                          limit.str())));
+    }
+  }
+}
+
+// The claims of a container must name the pod's, each as a whole or by request, not both.
+void CheckClaimReferences(Value claims, const std::string& path,
+                          const std::set<std::string_view>& known, api::FieldErrors& causes) {
+  std::map<std::string_view, std::set<std::string_view>> seen;
+  std::size_t index = 0;
+  for (Value claim : claims.elements()) {
+    const std::string at = At(path, index++);
+    const std::string_view name = claim["name"].str();
+    const std::string_view request = claim["request"].str();
+    if (name.empty()) {
+      causes.push_back(Required(at));
+      continue;
+    }
+    auto& requests = seen[name];
+    const bool twice = requests.contains(request) || (requests.contains("") && !requests.empty()) ||
+                       (request.empty() && !requests.empty());
+    if (twice) {
+      causes.push_back(Duplicate(at, request.empty() ? std::string(name)
+                                                     : StrCat(name, "/", request)));
+    }
+    requests.insert(request);
+    if (!known.contains(name)) {
+      std::string detail = "must be one of the names in pod.spec.resourceClaims";
+      detail += known.empty() ? " which is empty" : ": " + Join(known, ", ");
+      causes.push_back(NotFoundValue(at, name, detail));
+    }
+  }
+}
+
+void CheckContainer(Value container, const std::string& path,
+                    const std::set<std::string_view>& claims,
+                    const std::set<std::string_view>& volumes, api::FieldErrors& causes) {
+  const std::string_view name = container["name"].str();
+  if (name.empty()) {
+    causes.push_back(Required(path + ".name"));
+  } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
+      AddProblems(causes, path + ".name", name, why);
+  }
+  const std::string_view image = container["image"].str();
+  if (image.empty()) {
+    causes.push_back(Required(path + ".image"));
+  } else if (Trim(image) != image) {
+    causes.push_back(Invalid(path + ".image", image,
+                                 "must not have leading or trailing whitespace"));
+  }
+  const std::string_view pull = container["imagePullPolicy"].str();
+  if (!pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never") {
+    causes.push_back(
+        NotSupported(path + ".imagePullPolicy", pull, {"Always", "IfNotPresent", "Never"}));
+  }
+  CheckResources(container["resources"], path + ".resources", causes);
+  CheckClaimReferences(container["resources"]["claims"], path + ".resources.claims", claims,
+                       causes);
+  std::set<std::string_view> mounted;
+  std::size_t index = 0;
+  for (Value mount : container["volumeMounts"].elements()) {
+    const std::string at = At(path + ".volumeMounts", index++);
+    if (!volumes.contains(mount["name"].str())) {
+      causes.push_back(NotFoundValue(at + ".name", mount["name"].str()));
+    }
+    const std::string_view target = mount["mountPath"].str();
+    if (target.empty()) causes.push_back(Required(at + ".mountPath"));
+    if (!mounted.insert(target).second) {
+      causes.push_back(Invalid(at + ".mountPath", target, "must be unique"));
+    }
+  }
+  index = 0;
+  for (Value variable : container["env"].elements()) {
+    const std::string at = At(path + ".env", index++);
+    if (variable["name"].str().empty()) causes.push_back(Required(at + ".name"));
+    if (!variable["value"].str().empty() && variable["valueFrom"].has_value()) {
+      causes.push_back(
+          Invalid(at + ".valueFrom", "", "may not be specified when `value` is not empty"));
+    }
+  }
+}
+
+std::set<std::string_view> CheckClaims(Value spec, api::FieldErrors& causes) {
+  std::set<std::string_view> names;
+  std::size_t index = 0;
+  for (Value claim : spec["resourceClaims"].elements()) {
+    const std::string path = At("spec.resourceClaims", index++);
+    const std::string_view name = claim["name"].str();
+    if (name.empty()) {
+      causes.push_back(Required(path + ".name"));
+    } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
+      AddProblems(causes, path + ".name", name, why);
+    } else if (!names.insert(name).second) {
+      causes.push_back(Duplicate(path + ".name", name));
+    }
+    const Value direct = claim["resourceClaimName"];
+    const Value from_template = claim["resourceClaimTemplateName"];
+    if (direct.has_value() && from_template.has_value()) {
+      causes.push_back(Invalid(path, claim,
+                               "at most one of `resourceClaimName` or "
+                               "`resourceClaimTemplateName` may be specified"));
+    } else if (!direct.has_value() && !from_template.has_value()) {
+      causes.push_back(Invalid(path, claim,
+                               "must specify one of: `resourceClaimName`, "
+                               "`resourceClaimTemplateName`"));
+    }
+    for (const auto& [value, field] :
+         {std::pair(direct, "resourceClaimName"),
+          std::pair(from_template, "resourceClaimTemplateName")}) {
+      if (!value.has_value()) continue;
+      AddProblems(causes, StrCat(path, ".", field), value.str(),
+                  api::CheckDnsSubdomain(value.str()));
+    }
+  }
+  return names;
+}
+
+std::set<std::string_view> CheckVolumes(Value spec, api::FieldErrors& causes) {
+  std::set<std::string_view> names;
+  std::size_t index = 0;
+  for (Value volume : spec["volumes"].elements()) {
+    const std::string path = At("spec.volumes", index++);
+    const std::string_view name = volume["name"].str();
+    if (name.empty()) {
+      causes.push_back(Required(path + ".name"));
+    } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
+      AddProblems(causes, path + ".name", name, why);
+    } else if (!names.insert(name).second) {
+      causes.push_back(Duplicate(path + ".name", name));
+    }
+  }
+  return names;
+}
+
+// What of a pod's spec may be changed by an update, taken out; the rest must stay the same.
+api::TreePtr WithoutMutableParts(Value spec) {
+  api::Draft draft(spec);
+  draft.Remove("activeDeadlineSeconds");
+  draft.Remove("terminationGracePeriodSeconds");
+  draft.Remove("tolerations");
+  draft.Remove("schedulingGates");
+  for (std::string_view list : {"containers", "initContainers"}) {
+    api::Draft* containers = draft.Find(list);
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (api::Draft& container : containers->MutableElements()) container.Remove("image");
+  }
+  return draft.Freeze();
+}
+
+bool ContainsValue(Value list, Value wanted) {
+  for (Value each : list.elements()) {
+    if (api::Equal(each, wanted)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+api::FieldErrors ValidatePod(Value pod, const StrategyContext&) {
+  api::FieldErrors causes;
+  const Value spec = pod["spec"];
+  const std::set<std::string_view> claims = CheckClaims(spec, causes);
+  const std::set<std::string_view> volumes = CheckVolumes(spec, causes);
+  if (spec["containers"].empty()) causes.push_back(Required("spec.containers"));
+  std::set<std::string_view> names;
+  for (std::string_view list : {"containers", "initContainers"}) {
+    std::size_t index = 0;
+    for (Value container : spec[list].elements()) {
+      const std::string path = At(StrCat("spec.", list), index++);
+      CheckContainer(container, path, claims, volumes, causes);
+      const std::string_view name = container["name"].str();
+      if (!name.empty() && !names.insert(name).second) {
+        causes.push_back(Duplicate(path + ".name", name));
+      }
+    }
+  }
+  const std::string_view restart = spec["restartPolicy"].str();
+  if (restart != "Always" && restart != "OnFailure" && restart != "Never") {
+    causes.push_back(
+        NotSupported("spec.restartPolicy", restart, {"Always", "OnFailure", "Never"}));
+  }
+  const Value grace = spec["terminationGracePeriodSeconds"];
+  if (grace.integer() < 0) {
+    causes.push_back(Invalid("spec.terminationGracePeriodSeconds", grace.integer(),
+                             "must be greater than or equal to 0"));
+  }
+  return causes;
+}
+
+api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
+                                     const StrategyContext&) {
+  api::FieldErrors causes;
+  if (subresource == "resize") return causes;
+  if (!api::Equal(WithoutMutableParts(pod["spec"])->root(),
+                  WithoutMutableParts(before["spec"])->root())) {
+    causes.push_back(
+        Forbidden("spec",
+                  "pod updates may not change fields other than `spec.containers[*].image`,"
+                  "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+                  "`spec.tolerations` (only additions to existing tolerations),"
+                  "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
+                  "previously negative)"));
+  }
+  for (Value toleration : before["spec"]["tolerations"].elements()) {
+    if (!ContainsValue(pod["spec"]["tolerations"], toleration)) {
+      causes.push_back(
+          Forbidden("spec.tolerations", "existing toleration can not be modified except its "
+                                        "tolerationSeconds"));
+      break;
+    }
+  }
+  for (Value gate : pod["spec"]["schedulingGates"].elements()) {
+    if (!ContainsValue(before["spec"]["schedulingGates"], gate)) {
+      causes.push_back(Forbidden(
+          "spec.schedulingGates",
+          StrCat("only deletion is allowed, but found new scheduling gate '",
+                 gate["name"].str(), "'")));
+    }
+  }
+  return causes;
+}
+
+api::FieldErrors ValidatePodStatusUpdate(Value pod, Value, const StrategyContext&) {
+  api::FieldErrors causes;
+  std::set<std::string_view> known;
+  for (Value claim : pod["spec"]["resourceClaims"].elements()) known.insert(claim["name"].str());
+  std::set<std::string_view> seen;
+  std::size_t index = 0;
+  for (Value status : pod["status"]["resourceClaimStatuses"].elements()) {
+    const std::string path = At("status.resourceClaimStatuses", index++);
+    const std::string_view name = status["name"].str();
+    if (!seen.insert(name).second) causes.push_back(Duplicate(path + ".name", name));
+    if (!known.contains(name)) {
+      causes.push_back(Invalid(path + ".name", name,
+                                   "must match the name of an entry in `spec.resourceClaims`"));
+    }
+    const Value claim = status["resourceClaimName"];
+    if (claim.has_value()) {
+      AddProblems(causes, path + ".resourceClaimName", claim.str(),
+                  api::CheckDnsSubdomain(claim.str()));
+    }
+  }
+  return causes;
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "storage/store.h"
+
+namespace drakkar::apiserver {
+
+enum class ChangeType { kAdded, kModified, kDeleted, kBookmark };
+
+// One change of one object, as watchers see it.
+struct Change {
+  ChangeType type = ChangeType::kAdded;
+  api::ObjectPtr object;    // for a deletion: the last state, with the revision of the deletion
+  api::ObjectPtr previous;  // null when it was created
+  storage::Revision revision = 0;
+};
+
+// True if an object is in a watcher's or list's selection.
+using Selection = std::function<bool(const api::Object&)>;
+
+struct CacheWatchOptions {
+  std::string namespace_;            // empty: all
+  std::string name;                  // empty: all
+  Selection selection;               // empty: all
+  storage::Revision after = 0;
+  storage::Mark mark = storage::Mark::kDurable;
+};
+
+struct CacheWatchCallbacks {
+  // Changes in order, already seen through the selection (an object that leaves it is kDeleted).
+  std::function<void(const std::vector<Change>& changes)> on_changes;
+};
+
+// The current objects of one resource and its recent changes, all in memory: what every read is
+// served from.
+//
+// Guarantees: a watcher sees each change after its revision once, in order. Watchers with
+// Mark::kDurable see a change only after it cannot be lost.
+// Bounds: kMaxChanges recent changes are kept; a watch from before them is refused (the client
+// lists again).
+// Loop-bound to the API server's loop.
+class WatchCache {
+ public:
+  static constexpr std::size_t kMaxChanges = 20'000;
+
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+  };
+
+  WatchCache();
+  ~WatchCache();
+
+  // "namespace/name", or "name" for cluster-scoped resources.
+  api::ObjectPtr Find(const std::string& key) const;
+  const std::map<std::string, api::ObjectPtr, std::less<>>& objects() const { return objects_; }
+
+  // Loading at start: no change is recorded. `revision` is the store's revision of the load.
+  void Load(const std::string& key, api::ObjectPtr object);
+  void FinishLoad(storage::Revision revision);
+
+  // The change of a transaction that was just applied; revisions only rise.
+  void Apply(const std::string& key, Change change);
+  // Everything up to `revision` cannot be lost any more.
+  void AdvanceDurable(storage::Revision revision);
+
+  // Null when `after` is older than what is kept (and not 0, which means "from now").
+  std::unique_ptr<Watcher> StartWatch(CacheWatchOptions options, CacheWatchCallbacks callbacks);
+
+  storage::Revision oldest_watchable() const { return forgotten_up_to_; }
+  // The revision of the newest change (or of the load): the objects have been the same since.
+  storage::Revision last_change() const {
+    return changes_.empty() ? forgotten_up_to_ : changes_.back().revision;
+  }
+  std::size_t watcher_count() const;
+
+ private:
+  struct WatcherState;
+  class WatcherHandle;
+
+  // What `watcher` makes of a change: nothing if it never was and is not in its selection.
+  static std::optional<Change> Filter(const WatcherState& watcher, const Change& change);
+  void Deliver(storage::Mark mark, std::size_t first, std::size_t last);
+
+  std::map<std::string, api::ObjectPtr, std::less<>> objects_;
+  std::deque<Change> changes_;
+  std::uint64_t first_index_ = 0;      // the number of changes forgotten: index of changes_[0]
+  std::uint64_t durable_index_ = 0;    // changes before it were delivered to durable watchers
+  storage::Revision forgotten_up_to_ = 0;
+  std::shared_ptr<std::list<WatcherState>> watchers_;
+  int delivering_ = 0;                 // nesting: watchers ended meanwhile are only marked
+};
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,192 @@
+#include "features/gates/feature_gates.h"
+
+#include "base/result/check.h"
+#include "base/text/text.h"
+
+namespace drakkar {
+namespace {
+
+// From `since` on the gate exists with this default.
+struct Stage {
+  int since_minor;
+  bool on;
+  bool locked = false;
+};
+
+struct GateEntry {
+  Gate gate;
+  std::string_view name;
+  std::string_view alias;
+  std::vector<Stage> stages;  // ascending; before the first the gate is unknown
+  std::vector<Gate> needs;
+};
+
+// One line per gate, in the order of the enum. The gates of the five proposals are never locked.
+const std::vector<GateEntry>& Table() {
+  using enum Gate;
+  static const std::vector<GateEntry> table = {
+      {kDynamicResourceAllocation, "DynamicResourceAllocation", "", {{26, false}, {34, true}, {35, true, true}}, {}},
+      {kDRAAdminAccess, "DRAAdminAccess", "", {{32, false}, {34, true}, {36, true, true}}, {kDynamicResourceAllocation}},
+      {kDRAPrioritizedList, "DRAPrioritizedList", "", {{33, false}, {34, true}, {37, true, true}}, {kDynamicResourceAllocation}},
+      {kDRAResourceClaimDeviceStatus, "DRAResourceClaimDeviceStatus", "", {{32, false}, {33, true}}, {}},
+      {kDRAExtendedResource, "DRAExtendedResource", "", {{34, false}, {36, true}, {37, true, true}}, {kDynamicResourceAllocation}},
+      {kDRADeviceTaints, "DRADeviceTaints", "", {{33, false}, {36, true}}, {kDynamicResourceAllocation}},
+      {kDRADeviceTaintRules, "DRADeviceTaintRules", "", {{35, false}, {37, true}}, {kDRADeviceTaints}},
+      {kDRAPartitionableDevices, "DRAPartitionableDevices", "", {{33, false}, {36, true}}, {kDynamicResourceAllocation}},
+      {kDRAConsumableCapacity, "DRAConsumableCapacity", "", {{34, false}, {36, true}}, {kDynamicResourceAllocation}},
+      {kDRAFractionalCapacityRange, "DRAFractionalCapacityRange", "", {{37, false}}, {kDRAConsumableCapacity}},
+      {kDRADeviceBindingConditions, "DRADeviceBindingConditions", "", {{34, false}, {36, true}}, {kDynamicResourceAllocation, kDRAResourceClaimDeviceStatus}},
+      {kDRAResourceClaimGranularStatusAuthorization, "DRAResourceClaimGranularStatusAuthorization", "", {{36, true}}, {kDynamicResourceAllocation, kDRAResourceClaimDeviceStatus}},
+      {kDRASchedulerFilterTimeout, "DRASchedulerFilterTimeout", "", {{34, true}}, {kDynamicResourceAllocation}},
+      {kDRAWorkloadResourceClaims, "DRAWorkloadResourceClaims", "", {{36, false}}, {kDynamicResourceAllocation, kGenericWorkload}},
+      {kDRAOptionalNodePreparation, "DRAOptionalNodePreparation", "DRAOptionalNodeOperations", {{37, false}}, {kDynamicResourceAllocation, kNodeDeclaredFeatures}},
+      {kDRAListTypeAttributes, "DRAListTypeAttributes", "", {{36, false}}, {kDynamicResourceAllocation}},
+      {kDRADerivedAttributes, "DRADerivedAttributes", "", {{37, false}}, {kDynamicResourceAllocation}},
+      {kDRADeviceCompatibilityGroups, "DRADeviceCompatibilityGroups", "", {{37, false}}, {kDynamicResourceAllocation, kDRAPartitionableDevices}},
+      {kDRANodeAllocatableResources, "DRANodeAllocatableResources", "", {{36, false}}, {kDynamicResourceAllocation}},
+      {kDRAPartitionableDevicesType, "DRAPartitionableDevicesType", "", {{37, false}}, {kDynamicResourceAllocation, kDRAPartitionableDevices, kDRAResourcePoolStatus}},
+      {kDRAResourcePoolStatus, "DRAResourcePoolStatus", "", {{36, false}}, {kDynamicResourceAllocation}},
+      {kNodeDeclaredFeatures, "NodeDeclaredFeatures", "", {{35, false}, {36, true}}, {}},
+      {kResourceHealthStatus, "ResourceHealthStatus", "", {{31, false}, {36, true}}, {kDynamicResourceAllocation}},
+      {kResourceHealthStatusMessage, "ResourceHealthStatusMessage", "", {{36, true}}, {kResourceHealthStatus}},
+      {kDeclarativeValidationBeta, "DeclarativeValidationBeta", "", {{36, true}}, {}},
+      {kRestartAllContainersOnContainerExits, "RestartAllContainersOnContainerExits", "", {{35, false}, {36, true}}, {kContainerRestartRules, kNodeDeclaredFeatures}},
+      {kContainerRestartRules, "ContainerRestartRules", "", {{34, false}, {35, true}}, {}},
+      {kInPlacePodVerticalScaling, "InPlacePodVerticalScaling", "", {{27, false}, {33, true}, {35, true, true}}, {}},
+      {kInPlacePodLevelResourcesVerticalScaling, "InPlacePodLevelResourcesVerticalScaling", "", {{35, false}, {36, true}}, {kInPlacePodVerticalScaling, kNodeDeclaredFeatures}},
+      {kInPlacePodVerticalScalingInitContainers, "InPlacePodVerticalScalingInitContainers", "", {{36, true}}, {kInPlacePodVerticalScaling, kNodeDeclaredFeatures}},
+      {kInPlacePodVerticalScalingMemoryBackedVolumes, "InPlacePodVerticalScalingMemoryBackedVolumes", "", {{37, false}}, {kInPlacePodVerticalScaling, kNodeDeclaredFeatures}},
+      {kUserNamespacesHostNetworkSupport, "UserNamespacesHostNetworkSupport", "", {{36, false}}, {kNodeDeclaredFeatures}},
+      {kVolumeBindMountOptions, "VolumeBindMountOptions", "", {{37, false}}, {kNodeDeclaredFeatures}},
+      {kExtendWebSocketsToKubelet, "ExtendWebSocketsToKubelet", "", {{36, true}}, {kNodeDeclaredFeatures}},
+      {kGenericWorkload, "GenericWorkload", "", {{35, false}}, {}},
+  };
+  return table;
+}
+
+const GateEntry& EntryOf(Gate gate) {
+  const GateEntry& entry = Table()[static_cast<std::size_t>(gate)];
+  CHECK(entry.gate == gate);
+  return entry;
+}
+
+const Stage* StageAt(const GateEntry& entry, ReleaseVersion version) {
+  const Stage* found = nullptr;
+  for (const Stage& stage : entry.stages) {
+    if (ReleaseVersion{1, stage.since_minor} <= version) found = &stage;
+  }
+  return found;
+}
+
+std::optional<bool> ParseBool(std::string_view text) {
+  for (std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
+    if (text == yes) return true;
+  }
+  for (std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string ReleaseVersion::ToString() const {
+  return StrCat(major, ".", minor);
+}
+
+std::optional<ReleaseVersion> ParseReleaseVersion(std::string_view text) {
+  if (!text.empty() && text[0] == 'v') text.remove_prefix(1);
+  std::vector<std::string_view> parts = Split(text, '.');
+  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
+  std::optional<std::int64_t> major = ParseInt64(parts[0]);
+  std::optional<std::int64_t> minor = ParseInt64(parts[1]);
+  if (!major || !minor || *major < 0 || *minor < 0 || *minor > 10'000) return std::nullopt;
+  return ReleaseVersion{static_cast<int>(*major), static_cast<int>(*minor)};
+}
+
+FeatureGates::FeatureGates() : FeatureGates(kOurVersion) {}
+
+FeatureGates::FeatureGates(ReleaseVersion emulated) : emulated_(emulated) {
+  for (const GateEntry& entry : Table()) {
+    const Stage* stage = StageAt(entry, emulated);
+    enabled_[static_cast<std::size_t>(entry.gate)] = stage != nullptr && stage->on;
+  }
+}
+
+Result<FeatureGates> FeatureGates::Create(const Options& options) {
+  if (options.emulated > kOurVersion) {
+    return InvalidArgument(StrCat("emulated version ", options.emulated.ToString(),
+                                  " is newer than this binary, which is ",
+                                  kOurVersion.ToString()));
+  }
+  FeatureGates gates(options.emulated);
+  for (Gate gate : options.turned_on) {
+    if (gates.Known(gate)) gates.enabled_[static_cast<std::size_t>(gate)] = true;
+  }
+  for (std::string_view part : Split(options.overrides, ',')) {
+    part = Trim(part);
+    if (part.empty()) continue;
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      return InvalidArgument(StrCat("feature gate ", Quote(part),
+                                    " has no value: write it as NAME=true or NAME=false"));
+    }
+    const std::string_view name = Trim(part.substr(0, equals));
+    const std::optional<bool> value = ParseBool(Trim(part.substr(equals + 1)));
+    if (!value) {
+      return InvalidArgument(
+          StrCat("feature gate ", name, ": the value must be true or false, not ",
+                 Quote(Trim(part.substr(equals + 1)))));
+    }
+    const std::optional<Gate> gate = FindGate(name);
+    const Stage* stage = gate ? StageAt(EntryOf(*gate), options.emulated) : nullptr;
+    if (stage == nullptr) {
+      return InvalidArgument(StrCat("feature gate ", Quote(name), " is not known to version ",
+                                    options.emulated.ToString()));
+    }
+    if (stage->locked && stage->on != *value) {
+      return InvalidArgument(StrCat("feature gate ", name, " is locked to ",
+                                    stage->on ? "true" : "false", " in version ",
+                                    options.emulated.ToString()));
+    }
+    gates.enabled_[static_cast<std::size_t>(*gate)] = *value;
+  }
+  for (const GateEntry& entry : Table()) {
+    if (!gates.Enabled(entry.gate)) continue;
+    for (Gate needed : entry.needs) {
+      if (gates.Enabled(needed)) continue;
+      return InvalidArgument(StrCat("feature gate ", entry.name, " is on but needs ",
+                                    GateName(needed), ", which is off: turn ", entry.name,
+                                    " off too, or ", GateName(needed), " on"));
+    }
+  }
+  return gates;
+}
+
+bool FeatureGates::Enabled(std::string_view name) const {
+  const std::optional<Gate> gate = FindGate(name);
+  return gate && Enabled(*gate);
+}
+
+bool FeatureGates::Known(Gate gate) const {
+  return StageAt(EntryOf(gate), emulated_) != nullptr;
+}
+
+FeatureGates FeatureGates::With(Gate gate, bool on) const {
+  FeatureGates changed = *this;
+  changed.enabled_[static_cast<std::size_t>(gate)] = on;
+  return changed;
+}
+
+std::string_view GateName(Gate gate) {
+  return EntryOf(gate).name;
+}
+
+std::optional<Gate> FindGate(std::string_view name) {
+  for (const GateEntry& entry : Table()) {
+    if (entry.name == name || (!entry.alias.empty() && entry.alias == name)) return entry.gate;
+  }
+  return std::nullopt;
+}
+
+}  // namespace drakkar

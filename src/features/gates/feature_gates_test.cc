@@ -1,0 +1,63 @@
+#include "features/gates/feature_gates.h"
+
+#include <gtest/gtest.h>
+
+namespace drakkar {
+namespace {
+
+Result<FeatureGates> Make(std::string overrides, int minor = 37) {
+  return FeatureGates::Create({.emulated = {1, minor}, .overrides = std::move(overrides)});
+}
+
+TEST(FeatureGates, EveryGateHasItsLineInTheOrderOfTheEnum) {
+  for (int i = 0; i < static_cast<int>(Gate::kCount); ++i) {
+    const Gate gate = static_cast<Gate>(i);
+    EXPECT_EQ(FindGate(GateName(gate)), gate);
+  }
+}
+
+TEST(FeatureGates, DefaultsFollowTheEmulatedRelease) {
+  EXPECT_FALSE(Make("", 34)->Known(Gate::kNodeDeclaredFeatures));
+  EXPECT_FALSE(Make("", 35)->Enabled(Gate::kNodeDeclaredFeatures));
+  EXPECT_TRUE(Make("", 36)->Enabled(Gate::kNodeDeclaredFeatures));
+  EXPECT_FALSE(Make("", 36)->Known(Gate::kDRAOptionalNodePreparation));
+  EXPECT_TRUE(FeatureGates().Known(Gate::kDRAOptionalNodePreparation));
+  EXPECT_FALSE(FeatureGates().Enabled(Gate::kDRAOptionalNodePreparation));
+  EXPECT_TRUE(FeatureGates().BindingConditions());
+}
+
+TEST(FeatureGates, OneGateHasTwoNames) {
+  EXPECT_TRUE(Make("DRAOptionalNodeOperations=true")->Enabled("DRAOptionalNodePreparation"));
+  EXPECT_TRUE(Make("DRAOptionalNodePreparation=true")->Enabled("DRAOptionalNodeOperations"));
+}
+
+TEST(FeatureGates, AGateNeedsItsDependencies) {
+  auto gates = Make("DRAOptionalNodePreparation=true,NodeDeclaredFeatures=false");
+  ASSERT_FALSE(gates.ok());
+  EXPECT_NE(gates.error().message.find("NodeDeclaredFeatures"), std::string::npos);
+  EXPECT_FALSE(Make("DRAResourceClaimDeviceStatus=false").ok());
+  EXPECT_TRUE(Make("DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,"
+                   "DRAResourceClaimGranularStatusAuthorization=false")
+                  .ok());
+}
+
+TEST(FeatureGates, BadInputIsOneSentence) {
+  EXPECT_EQ(Make("Nonsense=true").error().message,
+            "feature gate \"Nonsense\" is not known to version 1.37");
+  EXPECT_EQ(Make("NodeDeclaredFeatures").error().message,
+            "feature gate \"NodeDeclaredFeatures\" has no value: write it as NAME=true or "
+            "NAME=false");
+  EXPECT_FALSE(Make("NodeDeclaredFeatures=maybe").ok());
+  EXPECT_FALSE(Make("DRAAdminAccess=false").ok()) << "locked";
+  EXPECT_FALSE(Make("DRAOptionalNodePreparation=true", 36).ok()) << "unknown to 1.36";
+  EXPECT_FALSE(Make("", 38).ok()) << "newer than this binary";
+}
+
+TEST(ReleaseVersion, ParsesTheUsualForms) {
+  EXPECT_EQ(ParseReleaseVersion("v1.36.2"), (ReleaseVersion{1, 36}));
+  EXPECT_FALSE(ParseReleaseVersion("1").has_value());
+  EXPECT_FALSE(ParseReleaseVersion("1.x").has_value());
+}
+
+}  // namespace
+}  // namespace drakkar

@@ -1,0 +1,346 @@
+#include "storage/local/local_store.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace drakkar::storage {
+namespace {
+
+// Versions of history that one commit forgets on the way: more than it can add on average, so that
+// compaction keeps up, and little enough that no commit becomes slow.
+constexpr std::size_t kTrimPerCommit = 64;
+// The same for a step of compaction while nobody writes.
+constexpr std::size_t kTrimPerStep = 1'024;
+// How exactly the age bound is kept.
+constexpr Duration kAgeMarkInterval = std::chrono::seconds(1);
+constexpr Duration kTickInterval = std::chrono::seconds(10);
+
+Error Expired(Revision revision, Revision compacted) {
+  return {ErrorCode::kExpired, "revision " + std::to_string(revision) +
+                                   " has been compacted; the oldest available is " +
+                                   std::to_string(compacted)};
+}
+
+Error Future(Revision revision, Revision newest) {
+  return InvalidArgument("revision " + std::to_string(revision) +
+                         " is in the future; the newest is " + std::to_string(newest));
+}
+
+Entry ToEntry(const Version& version) {
+  return {version.key->key, version.value, version.create_revision, version.revision()};
+}
+
+}  // namespace
+
+LocalStore::LocalStore(EventLoop& loop, LocalStoreLimits limits, LoadedRows rows,
+                       std::unique_ptr<RowLog> log)
+    : loop_(loop),
+      limits_(limits),
+      index_(std::move(rows.index)),
+      log_(std::move(log)),
+      hub_(loop, index_,
+           [this](std::vector<RowId> ids, std::function<void(Result<std::vector<Bytes>>)> done) {
+             log_->Read(std::move(ids), std::move(done));
+           }),
+      self_(std::make_shared<LocalStore*>(this)) {
+  applied_ = std::max({Revision{1}, rows.newest, rows.compacted});
+  durable_ = applied_;
+  compacted_ = rows.compacted;
+  compacted_logged_ = rows.compacted;
+  hub_.Advance(applied_, durable_);
+  hub_.SetCompacted(compacted_);
+  log_->Start({.on_durable = [this](Revision up_to) { OnDurable(up_to); },
+               .on_failed = [this](Error error) { OnFailed(std::move(error)); }});
+  // A crash may have come between the mark and the removal of what it covers.
+  RowBatch leftovers;
+  index_.Trim(compacted_, std::numeric_limits<std::size_t>::max(), &leftovers.removed);
+  if (!leftovers.removed.empty()) log_->Append(std::move(leftovers));
+  // What was there at the start counts as written now: a watcher that comes back after a restart
+  // finds the history it had.
+  if (index_.history_versions() > 0) {
+    MarkAge();
+    ScheduleTick();
+  }
+}
+
+LocalStore::~LocalStore() = default;
+
+std::optional<Error> LocalStore::Refusal() const {
+  switch (state_) {
+    case State::kOpen:
+      return std::nullopt;
+    case State::kFailed:
+      return failure_;
+    case State::kStopping:
+    case State::kStopped:
+      break;
+  }
+  return Unavailable("the store is stopped");
+}
+
+Result<void> LocalStore::Validate(const Transaction& transaction) const {
+  if (transaction.operations.size() > kMaxOperationsPerTransaction) {
+    return InvalidArgument("a transaction has at most " +
+                           std::to_string(kMaxOperationsPerTransaction) + " operations, not " +
+                           std::to_string(transaction.operations.size()));
+  }
+  std::set<std::string_view> keys;
+  for (const Operation& operation : transaction.operations) {
+    if (operation.key.empty()) return InvalidArgument("a key must not be empty");
+    if (transaction.operations.size() > 1 && !keys.insert(operation.key).second) {
+      return InvalidArgument("the key " + operation.key + " appears twice in one transaction");
+    }
+  }
+  return Ok();
+}
+
+std::vector<Row> LocalStore::MakeRows(std::vector<Operation> operations, Revision revision) const {
+  std::vector<Row> rows;
+  rows.reserve(operations.size());
+  for (Operation& operation : operations) {
+    const Version* now = index_.Find(operation.key);
+    if (now == nullptr && operation.value == nullptr) continue;
+    rows.push_back({MakeRowId(revision, rows.size()),
+                    now == nullptr ? revision : now->create_revision, std::move(operation.key),
+                    std::move(operation.value)});
+  }
+  return rows;
+}
+
+void LocalStore::Commit(Transaction transaction,
+                        std::function<void(Result<TransactionResult>)> on_applied,
+                        std::function<void(Result<Revision>)> on_durable) {
+  loop_.AssertInLoop();
+  std::optional<Error> refusal = Refusal();
+  if (!refusal.has_value()) {
+    if (Result<void> valid = Validate(transaction); !valid.ok()) refusal = valid.error();
+  }
+  if (!refusal.has_value() && log_->queued_bytes() > limits_.queued_bytes_max) {
+    refusal = Error{ErrorCode::kResourceExhausted,
+                    "the disk does not keep up with the writes; retry later"};
+  }
+  if (refusal.has_value()) {
+    if (on_applied) on_applied(*refusal);
+    if (on_durable) on_durable(*std::move(refusal));
+    return;
+  }
+  ++transactions_;
+
+  TransactionResult result;
+  result.succeeded = true;
+  for (const Condition& condition : transaction.conditions) {
+    const Version* now = index_.Find(condition.key);
+    if ((now == nullptr ? 0 : now->revision()) == condition.mod_revision) continue;
+    result.succeeded = false;
+    result.failed.emplace_back(condition.key,
+                               now == nullptr ? std::nullopt : std::optional(ToEntry(*now)));
+  }
+  result.revision = applied_;
+  if (result.succeeded) {
+    RowBatch batch;
+    batch.rows = MakeRows(std::move(transaction.operations), applied_ + 1);
+    if (!batch.rows.empty()) {
+      result.revision = ++applied_;
+      for (const Row& row : batch.rows) index_.Apply(row);
+      MarkAge();
+      CompactByBounds();
+      FlushCompaction(kTrimPerCommit, &batch);
+      log_->Append(std::move(batch));
+      hub_.Advance(applied_, durable_);
+      ScheduleTick();
+    }
+    if (on_durable) WaitForDurable(applied_, std::move(on_durable));
+  }
+  if (on_applied) on_applied(std::move(result));
+}
+
+void LocalStore::WaitForDurable(Revision revision,
+                                std::function<void(Result<Revision>)> on_durable) {
+  if (revision > durable_) {
+    waiting_.push_back({revision, std::move(on_durable)});
+    return;
+  }
+  loop_.Post([weak = std::weak_ptr<LocalStore*>(self_), revision,
+              done = std::move(on_durable)]() mutable {
+    if (!weak.expired()) done(revision);
+  });
+}
+
+void LocalStore::Range(RangeOptions options, std::function<void(Result<RangeResult>)> done) {
+  loop_.AssertInLoop();
+  if (auto refusal = Refusal()) return done(*std::move(refusal));
+  const Revision revision = options.revision == 0 ? applied_ : options.revision;
+  if (revision > applied_) return done(Future(revision, applied_));
+  if (revision < compacted_) return done(Expired(revision, compacted_));
+
+  auto result = std::make_shared<RangeResult>();
+  auto missing = std::make_shared<std::vector<VersionIndex::Missing>>();
+  index_.Range(options, revision, result.get(), missing.get());
+  if (missing->empty()) return done(std::move(*result));
+  std::vector<RowId> rows;
+  rows.reserve(missing->size());
+  for (const auto& one : *missing) rows.push_back(one.row);
+  log_->Read(std::move(rows), [result, missing, done = std::move(done)](
+                                  Result<std::vector<Bytes>> values) {
+    if (!values.ok()) return done(std::move(values).error());
+    for (std::size_t i = 0; i < missing->size(); ++i) {
+      *(*missing)[i].place = std::move((*values)[i]);
+    }
+    done(std::move(*result));
+  });
+}
+
+std::unique_ptr<Watch> LocalStore::StartWatch(WatchOptions options, WatchCallbacks callbacks) {
+  loop_.AssertInLoop();
+  return hub_.Start(std::move(options), std::move(callbacks));
+}
+
+void LocalStore::OnDurable(Revision up_to) {
+  if (up_to <= durable_) return;
+  durable_ = up_to;
+  index_.EvictSuperseded(limits_.history_resident_bytes_max, durable_);
+  hub_.Advance(applied_, durable_);
+  const std::weak_ptr<LocalStore*> weak = self_;
+  while (!weak.expired() && !waiting_.empty() && waiting_.front().revision <= durable_) {
+    Waiting waiting = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting.on_durable(waiting.revision);
+  }
+}
+
+void LocalStore::OnFailed(Error error) {
+  const std::weak_ptr<LocalStore*> weak = self_;
+  if (state_ == State::kFailed) return;
+  error.message += "; nothing more is accepted: free or repair the disk, then restart";
+  failure_ = error;
+  if (state_ == State::kOpen) state_ = State::kFailed;
+  tick_.reset();
+  FailWaiting(error);
+  if (!weak.expired()) hub_.Close(Unavailable(error.message));
+}
+
+void LocalStore::FailWaiting(const Error& error) {
+  const std::weak_ptr<LocalStore*> weak = self_;
+  while (!weak.expired() && !waiting_.empty()) {
+    Waiting waiting = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting.on_durable(error);
+  }
+}
+
+void LocalStore::MarkAge() {
+  const MonotonicTime now = loop_.clock().Monotonic();
+  if (ages_.empty() || now - ages_.back().time >= kAgeMarkInterval) {
+    ages_.push_back({now, applied_});
+  } else {
+    ages_.back().revision = applied_;
+  }
+}
+
+// A mark covers revisions up to kAgeMarkInterval younger than its time; they are kept that much
+// shorter at worst, so the bound on age is never exceeded by more than the tick.
+void LocalStore::CompactByBounds() {
+  const MonotonicTime now = loop_.clock().Monotonic();
+  Revision target = 0;
+  while (!ages_.empty() && now - ages_.front().time > limits_.history_age_max) {
+    if (ages_.front().revision > durable_) break;
+    target = ages_.front().revision;
+    ages_.pop_front();
+  }
+  if (index_.history_bytes() > limits_.history_bytes_max) {
+    target = std::max(target, index_.RevisionOverBytes(limits_.history_bytes_max));
+  }
+  AdvanceCompacted(std::min(target, durable_));
+}
+
+void LocalStore::AdvanceCompacted(Revision revision) {
+  if (revision <= compacted_) return;
+  compacted_ = revision;
+  hub_.SetCompacted(compacted_);
+}
+
+void LocalStore::FlushCompaction(std::size_t max_versions, RowBatch* batch) {
+  if (index_.Trim(compacted_, max_versions, &batch->removed)) ScheduleTrim();
+  if (compacted_ == compacted_logged_) return;
+  batch->compacted = compacted_;
+  compacted_logged_ = compacted_;
+}
+
+// While somebody writes, compaction rides in the commits; this finishes the rest when nobody does.
+void LocalStore::ScheduleTrim() {
+  if (trim_scheduled_) return;
+  trim_scheduled_ = true;
+  loop_.Post([weak = std::weak_ptr<LocalStore*>(self_)] {
+    auto self = weak.lock();
+    if (self == nullptr) return;
+    LocalStore& store = **self;
+    store.trim_scheduled_ = false;
+    if (store.state_ != State::kOpen) return;
+    RowBatch batch;
+    store.FlushCompaction(kTrimPerStep, &batch);
+    if (!batch.removed.empty() || batch.compacted != 0) store.log_->Append(std::move(batch));
+  });
+}
+
+void LocalStore::ScheduleTick() {
+  if (tick_ != nullptr || state_ != State::kOpen) return;
+  tick_ = loop_.RunAfter(kTickInterval, [this] { Tick(); });
+}
+
+void LocalStore::Tick() {
+  tick_.reset();
+  if (state_ != State::kOpen) return;
+  CompactByBounds();
+  ScheduleTrim();
+  if (index_.history_versions() > 0) ScheduleTick();
+}
+
+void LocalStore::Compact(Revision revision, std::function<void(Result<void>)> done) {
+  loop_.AssertInLoop();
+  if (auto refusal = Refusal()) return done(*std::move(refusal));
+  if (revision > applied_) return done(Future(revision, applied_));
+  WaitForDurable(revision, [this, revision, done = std::move(done)](Result<Revision> durable) {
+    if (!durable.ok()) return done(std::move(durable).error());
+    if (auto refusal = Refusal()) return done(*std::move(refusal));
+    AdvanceCompacted(revision);
+    ScheduleTrim();
+    done(Ok());
+  });
+}
+
+StoreStatistics LocalStore::statistics() const {
+  RowLogStatistics log = log_->statistics();
+  StoreStatistics statistics;
+  statistics.transactions = transactions_;
+  statistics.commits = log.commits;
+  statistics.syncs = log.syncs;
+  statistics.bytes_written = log.bytes_written;
+  statistics.history_bytes = index_.history_bytes();
+  statistics.file_system = std::move(log.file_system);
+  return statistics;
+}
+
+void LocalStore::Stop(std::function<void()> done) {
+  loop_.AssertInLoop();
+  if (state_ == State::kStopped) {
+    if (done) loop_.Post([done = std::move(done)] { done(); });
+    return;
+  }
+  if (done) stop_waiters_.push_back(std::move(done));
+  if (state_ == State::kStopping) return;
+  state_ = State::kStopping;
+  tick_.reset();
+  log_->Close([this] {
+    state_ = State::kStopped;
+    const std::weak_ptr<LocalStore*> weak = self_;
+    FailWaiting(failure_.value_or(Unavailable("the store is stopped")));
+    if (!weak.expired()) hub_.Close(Unavailable("the store is stopped"));
+    if (weak.expired()) return;
+    const std::vector<std::function<void()>> waiters = std::move(stop_waiters_);
+    for (const auto& waiter : waiters) waiter();
+  });
+}
+
+}  // namespace drakkar::storage

@@ -1,0 +1,161 @@
+#include "storage/local/watch_hub.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace drakkar::storage {
+namespace {
+
+// Events per callback: a watcher far behind catches up in portions, the loop serves others between.
+constexpr std::size_t kMaxEventsPerCallback = 512;
+
+}  // namespace
+
+struct WatchHub::Watcher {
+  WatchOptions options;
+  WatchCallbacks callbacks;
+  Revision reached = 0;
+  bool alive = true;
+  bool loading = false;  // a portion waits for values from the log
+};
+
+struct WatchHub::Portion {
+  std::vector<WatchEvent> events;
+  std::vector<VersionIndex::Missing> missing;
+  Revision up_to = 0;
+};
+
+class WatchHub::Handle final : public Watch {
+ public:
+  Handle(std::weak_ptr<WatchHub*> hub, std::shared_ptr<Watcher> watcher)
+      : hub_(std::move(hub)), watcher_(std::move(watcher)) {}
+  ~Handle() override {
+    watcher_->alive = false;
+    if (auto hub = hub_.lock()) (*hub)->Remove(watcher_.get());
+  }
+
+ private:
+  std::weak_ptr<WatchHub*> hub_;
+  std::shared_ptr<Watcher> watcher_;
+};
+
+WatchHub::WatchHub(EventLoop& loop, const VersionIndex& index, Loader loader)
+    : loop_(loop),
+      index_(index),
+      loader_(std::move(loader)),
+      self_(std::make_shared<WatchHub*>(this)) {}
+
+WatchHub::~WatchHub() {
+  for (const auto& watcher : watchers_) watcher->alive = false;
+}
+
+std::unique_ptr<Watch> WatchHub::Start(WatchOptions options, WatchCallbacks callbacks) {
+  auto watcher = std::make_shared<Watcher>();
+  const Revision now = options.mark == Mark::kApplied ? applied_ : durable_;
+  watcher->reached = options.after == 0 ? now : options.after;
+  watcher->options = std::move(options);
+  watcher->callbacks = std::move(callbacks);
+  watchers_.push_back(watcher);
+  Schedule();
+  return std::make_unique<Handle>(self_, std::move(watcher));
+}
+
+void WatchHub::Advance(Revision applied, Revision durable) {
+  applied_ = applied;
+  durable_ = durable;
+  Schedule();
+}
+
+void WatchHub::SetCompacted(Revision compacted) {
+  compacted_ = compacted;
+  const bool someone_behind =
+      std::any_of(watchers_.begin(), watchers_.end(), [&](const std::shared_ptr<Watcher>& watcher) {
+        return watcher->reached < compacted_;
+      });
+  if (someone_behind) Schedule();
+}
+
+void WatchHub::Close(Error reason) {
+  closed_ = std::move(reason);
+  Dispatch();
+}
+
+void WatchHub::Schedule() {
+  if (scheduled_ || watchers_.empty()) return;
+  scheduled_ = true;
+  loop_.Post([weak = std::weak_ptr<WatchHub*>(self_)] {
+    auto self = weak.lock();
+    if (self == nullptr) return;
+    (*self)->scheduled_ = false;
+    (*self)->Dispatch();
+  });
+}
+
+void WatchHub::Dispatch() {
+  // A callback may start and end watches, or destroy the store: iterate over a copy, look again
+  // before each.
+  const std::weak_ptr<WatchHub*> weak = self_;
+  const std::vector<std::shared_ptr<Watcher>> watchers = watchers_;
+  for (const auto& watcher : watchers) {
+    if (weak.expired()) return;
+    if (!watcher->alive || watcher->loading) continue;
+    if (watcher->reached < compacted_) {
+      End(watcher, Error{ErrorCode::kExpired,
+                         "revision " + std::to_string(watcher->reached) +
+                             " has been compacted; the oldest available is " +
+                             std::to_string(compacted_)});
+      continue;
+    }
+    Deliver(watcher);
+    if (weak.expired()) return;
+    if (closed_.has_value() && watcher->alive && !watcher->loading) End(watcher, *closed_);
+  }
+}
+
+void WatchHub::Deliver(const std::shared_ptr<Watcher>& watcher) {
+  const Revision target = watcher->options.mark == Mark::kApplied ? applied_ : durable_;
+  if (target <= watcher->reached) return;
+  auto portion = std::make_shared<Portion>();
+  portion->up_to = index_.Events(watcher->options.prefix, watcher->reached, target,
+                                 kMaxEventsPerCallback, &portion->events, &portion->missing);
+  if (portion->up_to < target) Schedule();
+  if (portion->missing.empty()) {
+    watcher->reached = portion->up_to;
+    watcher->callbacks.on_events(std::move(portion->events), portion->up_to);
+    return;
+  }
+  watcher->loading = true;
+  std::vector<RowId> rows;
+  rows.reserve(portion->missing.size());
+  for (const auto& missing : portion->missing) rows.push_back(missing.row);
+  loader_(std::move(rows), [weak = std::weak_ptr<WatchHub*>(self_), watcher,
+                            portion](Result<std::vector<Bytes>> values) {
+    auto self = weak.lock();
+    if (self == nullptr || !watcher->alive) return;
+    WatchHub& hub = **self;
+    self.reset();
+    watcher->loading = false;
+    if (!values.ok()) {
+      hub.End(watcher, std::move(values).error());
+      return;
+    }
+    for (std::size_t i = 0; i < portion->missing.size(); ++i) {
+      *portion->missing[i].place = std::move((*values)[i]);
+    }
+    watcher->reached = portion->up_to;
+    hub.Schedule();
+    watcher->callbacks.on_events(std::move(portion->events), portion->up_to);
+  });
+}
+
+void WatchHub::End(const std::shared_ptr<Watcher>& watcher, Error reason) {
+  watcher->alive = false;
+  Remove(watcher.get());
+  if (watcher->callbacks.on_closed) watcher->callbacks.on_closed(std::move(reason));
+}
+
+void WatchHub::Remove(const Watcher* watcher) {
+  std::erase_if(watchers_, [watcher](const auto& other) { return other.get() == watcher; });
+}
+
+}  // namespace drakkar::storage

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/exec/event_loop.h"
+#include "storage/local/version_index.h"
+
+namespace drakkar::storage {
+
+// Brings history to the watchers: each has a revision it has reached, and gets what lies between
+// that and its mark, in bounded portions, once.
+//
+// Callbacks run from tasks of the loop, never inside a call to the hub but Close. A watcher whose
+// next revision has been compacted is closed with kExpired.
+class WatchHub {
+ public:
+  // Reads values back that are not resident.
+  using Loader = std::function<void(std::vector<RowId>,
+                                    std::function<void(Result<std::vector<Bytes>>)>)>;
+
+  WatchHub(EventLoop& loop, const VersionIndex& index, Loader loader);
+  ~WatchHub();
+
+  std::unique_ptr<Watch> Start(WatchOptions options, WatchCallbacks callbacks);
+
+  // The marks moved; watchers hear of it in a task of their own.
+  void Advance(Revision applied, Revision durable);
+  // Watchers behind this are closed.
+  void SetCompacted(Revision compacted);
+  // Gives every watcher what is there for it and closes it; later ones are closed in their turn.
+  // Callbacks run inside and may destroy the hub.
+  void Close(Error reason);
+
+  std::size_t watchers() const { return watchers_.size(); }
+
+ private:
+  struct Watcher;
+  struct Portion;
+  class Handle;
+
+  void Schedule();
+  void Dispatch();
+  void Deliver(const std::shared_ptr<Watcher>& watcher);
+  void End(const std::shared_ptr<Watcher>& watcher, Error reason);
+  void Remove(const Watcher* watcher);
+
+  EventLoop& loop_;
+  const VersionIndex& index_;
+  const Loader loader_;
+  std::vector<std::shared_ptr<Watcher>> watchers_;
+  Revision applied_ = 0;
+  Revision durable_ = 0;
+  Revision compacted_ = 0;
+  std::optional<Error> closed_;
+  bool scheduled_ = false;
+  // Posted tasks and handles hold it weakly: they outlive the hub.
+  std::shared_ptr<WatchHub*> self_;
+};
+
+}  // namespace drakkar::storage

@@ -1,0 +1,109 @@
+// The embedded engines under the contract: in memory on a seeded loop, in a SQLite file on a real
+// one, each also with bounds so small that history has to be read back from the log.
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/env/file_system.h"
+#include "base/exec/uv_loop.h"
+#include "base/testing/seeded_loop.h"
+#include "storage/memory/memory_store.h"
+#include "storage/sqlite/sqlite_store.h"
+#include "storage/store_contract.h"
+
+namespace drakkar::storage {
+namespace {
+
+LocalStoreLimits NothingResident() {
+  LocalStoreLimits limits;
+  limits.history_resident_bytes_max = 0;
+  return limits;
+}
+
+class MemoryHarness final : public StoreHarness {
+ public:
+  MemoryHarness(LocalStoreLimits limits, bool shuffle) : loop_(7, shuffle), limits_(limits) {
+    disk_.set_sync_delay(std::chrono::milliseconds(1));
+    store_ = OpenMemoryStore(loop_, disk_, limits_);
+  }
+  Store& store() override { return *store_; }
+  void Do(const std::function<void()>& task) override { task(); }
+  void WaitUntil(const std::function<bool()>& condition) override {
+    while (!condition()) {
+      if (loop_.RunOne()) continue;
+      if (loop_.AdvanceToNextTimer(std::chrono::seconds(1))) continue;
+      FAIL() << "nothing left to run, and what was waited for has not happened";
+    }
+  }
+  void Reopen() override {
+    bool stopped = false;
+    store_->Stop([&] { stopped = true; });
+    WaitUntil([&] { return stopped; });
+    store_.reset();
+    store_ = OpenMemoryStore(loop_, disk_, limits_);
+  }
+
+ private:
+  SeededLoop loop_;
+  MemoryDisk disk_;
+  LocalStoreLimits limits_;
+  std::unique_ptr<Store> store_;
+};
+
+class SqliteHarness final : public StoreHarness {
+ public:
+  explicit SqliteHarness(LocalStoreLimits limits) : thread_("store-test") {
+    char directory[] = "/tmp/drakkar-store-XXXXXX";
+    options_.directory = ::mkdtemp(directory);
+    options_.limits = limits;
+    Open();
+  }
+  ~SqliteHarness() override {
+    Do([this] { store_.reset(); });
+    EXPECT_TRUE(RealFileSystem().RemoveTree(options_.directory).ok());
+  }
+  Store& store() override { return *store_; }
+  void Do(const std::function<void()>& task) override {
+    thread_.RunSync([&task] { task(); });
+  }
+  void WaitUntil(const std::function<bool()>& condition) override {
+    bool holds = false;
+    while (!holds) Do([&] { holds = condition(); });
+  }
+  void Reopen() override {
+    bool stopped = false;
+    Do([&] { store_->Stop([&] { stopped = true; }); });
+    WaitUntil([&] { return stopped; });
+    Do([this] { store_.reset(); });
+    Open();
+  }
+
+ private:
+  void Open() {
+    Do([this] {
+      Result<std::unique_ptr<Store>> opened = OpenSqliteStore(thread_.loop(), options_);
+      ASSERT_TRUE(opened.ok()) << opened.error().message;
+      store_ = std::move(*opened);
+    });
+  }
+
+  SqliteStoreOptions options_;
+  LoopThread thread_;
+  std::unique_ptr<Store> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Embedded, StoreContract,
+    ::testing::Values(
+        StoreEngine{"Memory",
+                    [] { return std::make_unique<MemoryHarness>(LocalStoreLimits{}, false); }},
+        StoreEngine{"MemoryShuffledNothingResident",
+                    [] { return std::make_unique<MemoryHarness>(NothingResident(), true); }},
+        StoreEngine{"Sqlite", [] { return std::make_unique<SqliteHarness>(LocalStoreLimits{}); }},
+        StoreEngine{"SqliteNothingResident",
+                    [] { return std::make_unique<SqliteHarness>(NothingResident()); }}),
+    [](const ::testing::TestParamInfo<StoreEngine>& engine) { return engine.param.name; });
+
+}  // namespace
+}  // namespace drakkar::storage

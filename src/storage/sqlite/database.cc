@@ -1,0 +1,286 @@
+#include "storage/sqlite/database.h"
+
+#include <sqlite3.h>
+
+#include <utility>
+
+#include "base/env/file_system.h"
+#include "base/result/check.h"
+
+namespace drakkar::storage {
+namespace {
+
+// The write-ahead log is copied into the file when it has this many pages (16 MiB), and cut back
+// to this size: the bound on what a crash leaves to recover.
+constexpr const char* kOpenPragmas =
+    "PRAGMA locking_mode=EXCLUSIVE;"  // no shared memory file; nobody holds the log back
+    "PRAGMA journal_mode=WAL;"
+    "PRAGMA synchronous=FULL;"
+    "PRAGMA wal_autocheckpoint=4096;"
+    "PRAGMA journal_size_limit=16777216;"
+    "PRAGMA cache_size=-2048;"
+    "PRAGMA cell_size_check=ON;"
+    "PRAGMA temp_store=MEMORY;";
+
+// `id` is revision * 65536 + position within the transaction; `created` the revision in which the
+// key's present life began. The view is for people.
+constexpr const char* kSchema =
+    "PRAGMA synchronous=OFF;"
+    "PRAGMA page_size=4096;"
+    "PRAGMA application_id=0x44524b52;"
+    "PRAGMA journal_mode=WAL;"
+    "BEGIN;"
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+    "INSERT INTO meta VALUES ('format', 1), ('compacted', 0);"
+    "CREATE TABLE revisions (id INTEGER PRIMARY KEY, created INTEGER NOT NULL, key TEXT NOT NULL,"
+    " value BLOB);"
+    "CREATE VIEW history AS SELECT id >> 16 AS revision, id & 65535 AS position, created, key,"
+    " value, value IS NULL AS deleted FROM revisions;"
+    "COMMIT;";
+
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+bool IsDamage(int code) {
+  return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
+}
+
+Error Damaged(const std::string& path, std::string_view detail) {
+  return {ErrorCode::kDataLoss,
+          "the store file " + path + " is damaged (" + std::string(detail) +
+              "); nothing was changed: restore it from a backup, or move it away together with its "
+              "-wal file to start empty"};
+}
+
+// Makes the file complete under another name first: whoever finds store.db finds all of it.
+Result<void> Create(const std::string& directory, const std::string& path) {
+  FileSystem& files = RealFileSystem();
+  if (auto log = files.Stat(path + "-wal"); log.ok() && log->size_bytes > 0) {
+    return Error{ErrorCode::kDataLoss, "the store file " + path +
+                                           " is missing but its write-ahead log is there; put the "
+                                           "file back, or move " +
+                                           path + "-wal away to start empty"};
+  }
+  const std::string unfinished = path + ".new";
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    if (files.Exists(unfinished + suffix)) RETURN_IF_ERROR(files.Remove(unfinished + suffix));
+  }
+  sqlite3* connection = nullptr;
+  int code = sqlite3_open_v2(
+      unfinished.c_str(), &connection,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  if (code == SQLITE_OK) code = sqlite3_exec(connection, kSchema, nullptr, nullptr, nullptr);
+  const std::string detail = connection == nullptr ? "out of memory" : sqlite3_errmsg(connection);
+  const int closed = sqlite3_close(connection);
+  if (code != SQLITE_OK || closed != SQLITE_OK) {
+    return Unavailable("create " + path + ": " + detail);
+  }
+  RETURN_IF_ERROR(files.SetMode(unfinished, 0600));
+  RETURN_IF_ERROR(files.SyncFile(unfinished));
+  RETURN_IF_ERROR(files.Rename(unfinished, path));
+  return files.SyncDirectory(directory);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
+  std::unique_ptr<Database> database(new Database());
+  database->path_ = JoinPath(options.directory, "store.db");
+  if (!RealFileSystem().Exists(database->path_)) {
+    RETURN_IF_ERROR(Create(options.directory, database->path_));
+  }
+  RETURN_IF_ERROR(database->Configure(options));
+  RETURN_IF_ERROR(database->ReadMeta());
+  RETURN_IF_ERROR(database->Prepare());
+  return database;
+}
+
+Database::~Database() {
+  for (sqlite3_stmt* statement : {begin_, commit_, insert_, remove_, select_, set_compacted_}) {
+    sqlite3_finalize(statement);
+  }
+  sqlite3_close(connection_);
+}
+
+Error Database::Failure(int code, std::string_view what) const {
+  const std::string detail =
+      connection_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(connection_);
+  if (IsDamage(code)) return Damaged(path_, detail);
+  const std::string message = std::string(what) + " " + path_ + ": " + detail;
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return {ErrorCode::kResourceExhausted, message};
+    case SQLITE_BUSY:
+      return FailedPrecondition(path_ + " is held open by another program; close it first");
+    default:
+      return Unavailable(message);
+  }
+}
+
+Result<void> Database::Execute(const char* sql) {
+  const int code = sqlite3_exec(connection_, sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return Failure(sqlite3_extended_errcode(connection_), "open");
+  return Ok();
+}
+
+Result<void> Database::Configure(const Options& options) {
+  const int code = sqlite3_open_v2(path_.c_str(), &connection_,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, options.vfs);
+  if (code != SQLITE_OK) return Failure(code, "open");
+  RETURN_IF_ERROR(Execute(kOpenPragmas));
+  if (options.file_bytes_max != 0) {
+    const std::string pages = "PRAGMA max_page_count=" + std::to_string(options.file_bytes_max / 4096);
+    RETURN_IF_ERROR(Execute(pages.c_str()));
+  }
+  return Ok();
+}
+
+Result<void> Database::ReadMeta() {
+  sqlite3_stmt* raw = nullptr;
+  int code = sqlite3_prepare_v2(connection_, "SELECT name, value FROM meta", -1, &raw, nullptr);
+  Statement select(raw);
+  if (code == SQLITE_ERROR) return Damaged(path_, "it is not a drakkar store");
+  if (code != SQLITE_OK) return Failure(code, "read");
+  std::int64_t format = 0;
+  while ((code = sqlite3_step(raw)) == SQLITE_ROW) {
+    const std::string_view name(reinterpret_cast<const char*>(sqlite3_column_text(raw, 0)),
+                                static_cast<std::size_t>(sqlite3_column_bytes(raw, 0)));
+    if (name == "format") format = sqlite3_column_int64(raw, 1);
+    if (name == "compacted") compacted_ = sqlite3_column_int64(raw, 1);
+  }
+  if (code != SQLITE_DONE) return Failure(code, "read");
+  if (format > kStoreFormat) {
+    return FailedPrecondition("the store file " + path_ + " has format " + std::to_string(format) +
+                              ", this drakkar reads up to " + std::to_string(kStoreFormat) +
+                              "; use the newer drakkar that wrote it");
+  }
+  if (format < 1 || compacted_ < 0) return Damaged(path_, "its meta table is incomplete");
+  return Ok();
+}
+
+Result<void> Database::Prepare() {
+  const std::pair<sqlite3_stmt**, const char*> statements[] = {
+      {&begin_, "BEGIN IMMEDIATE"},
+      {&commit_, "COMMIT"},
+      {&insert_, "INSERT INTO revisions (id, created, key, value) VALUES (?, ?, ?, ?)"},
+      {&remove_, "DELETE FROM revisions WHERE id = ?"},
+      {&select_, "SELECT value FROM revisions WHERE id = ?"},
+      {&set_compacted_, "UPDATE meta SET value = ? WHERE name = 'compacted'"},
+  };
+  for (const auto& [place, sql] : statements) {
+    const int code =
+        sqlite3_prepare_v3(connection_, sql, -1, SQLITE_PREPARE_PERSISTENT, place, nullptr);
+    if (code != SQLITE_OK) return Failure(code, "open");
+  }
+  return Ok();
+}
+
+Result<void> Database::Load(const std::function<Result<void>(Row row)>& row) {
+  sqlite3_stmt* raw = nullptr;
+  int code = sqlite3_prepare_v2(connection_,
+                                "SELECT id, created, key, value FROM revisions ORDER BY id", -1,
+                                &raw, nullptr);
+  Statement select(raw);
+  if (code != SQLITE_OK) return Failure(code, "read");
+  RowId last = 0;
+  while ((code = sqlite3_step(raw)) == SQLITE_ROW) {
+    Row next;
+    next.id = sqlite3_column_int64(raw, 0);
+    next.create_revision = sqlite3_column_int64(raw, 1);
+    const auto* key = static_cast<const char*>(sqlite3_column_blob(raw, 2));
+    const auto key_size = static_cast<std::size_t>(sqlite3_column_bytes(raw, 2));
+    if (key != nullptr) next.key.assign(key, key_size);
+    if (sqlite3_column_type(raw, 3) != SQLITE_NULL) {
+      const auto* value = static_cast<const char*>(sqlite3_column_blob(raw, 3));
+      const auto size = static_cast<std::size_t>(sqlite3_column_bytes(raw, 3));
+      next.value = value == nullptr ? std::make_shared<const std::string>()
+                                    : std::make_shared<const std::string>(value, size);
+    }
+    if (next.id <= last || next.key.empty() || next.create_revision < 1 ||
+        next.create_revision > RowRevision(next.id)) {
+      return Damaged(path_, "row " + std::to_string(next.id) + " makes no sense");
+    }
+    last = next.id;
+    RETURN_IF_ERROR(row(std::move(next)));
+  }
+  if (code != SQLITE_DONE) return Failure(code, "read");
+  return Ok();
+}
+
+Result<void> Database::Step(sqlite3_stmt* statement) {
+  const int code = sqlite3_step(statement);
+  if (code != SQLITE_DONE) {
+    Error error = Failure(sqlite3_extended_errcode(connection_), "write");
+    sqlite3_reset(statement);
+    return error;
+  }
+  sqlite3_reset(statement);
+  return Ok();
+}
+
+Result<void> Database::WriteBatch(const RowBatch& batch) {
+  for (const Row& row : batch.rows) {
+    sqlite3_bind_int64(insert_, 1, row.id);
+    sqlite3_bind_int64(insert_, 2, row.create_revision);
+    sqlite3_bind_text64(insert_, 3, row.key.data(), row.key.size(), SQLITE_STATIC, SQLITE_UTF8);
+    if (row.value == nullptr) {
+      sqlite3_bind_null(insert_, 4);
+    } else {
+      sqlite3_bind_blob64(insert_, 4, row.value->data(), row.value->size(), SQLITE_STATIC);
+    }
+    RETURN_IF_ERROR(Step(insert_));
+  }
+  for (RowId row : batch.removed) {
+    sqlite3_bind_int64(remove_, 1, row);
+    RETURN_IF_ERROR(Step(remove_));
+  }
+  if (batch.compacted != 0) {
+    sqlite3_bind_int64(set_compacted_, 1, batch.compacted);
+    RETURN_IF_ERROR(Step(set_compacted_));
+  }
+  return Ok();
+}
+
+Result<void> Database::WriteGroup(const std::vector<RowBatch>& batches) {
+  RETURN_IF_ERROR(Step(begin_));
+  Result<void> result = Ok();
+  for (const RowBatch& batch : batches) {
+    result = WriteBatch(batch);
+    if (!result.ok()) break;
+  }
+  if (result.ok()) result = Step(commit_);
+  // The insert statement still points into the rows of the caller.
+  sqlite3_clear_bindings(insert_);
+  if (!result.ok()) sqlite3_exec(connection_, "ROLLBACK", nullptr, nullptr, nullptr);
+  return result;
+}
+
+Result<std::vector<Bytes>> Database::Read(const std::vector<RowId>& rows) {
+  std::vector<Bytes> values;
+  values.reserve(rows.size());
+  for (RowId row : rows) {
+    sqlite3_bind_int64(select_, 1, row);
+    const int code = sqlite3_step(select_);
+    if (code == SQLITE_ROW) {
+      if (sqlite3_column_type(select_, 0) == SQLITE_NULL) {
+        values.push_back(nullptr);
+      } else {
+        const auto* value = static_cast<const char*>(sqlite3_column_blob(select_, 0));
+        const auto size = static_cast<std::size_t>(sqlite3_column_bytes(select_, 0));
+        values.push_back(std::make_shared<const std::string>(value == nullptr ? "" : value, size));
+      }
+    }
+    Error error;
+    if (code != SQLITE_ROW) {
+      error = code == SQLITE_DONE ? Damaged(path_, "row " + std::to_string(row) + " is missing")
+                                  : Failure(sqlite3_extended_errcode(connection_), "read");
+    }
+    sqlite3_reset(select_);
+    if (code != SQLITE_ROW) return error;
+  }
+  return values;
+}
+
+}  // namespace drakkar::storage

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result/result.h"
+#include "storage/local/row.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace drakkar::storage {
+
+// The format this code reads and writes (docs/formats/store.md).
+constexpr int kStoreFormat = 1;
+
+// The file with the rows. One connection, used by one thread at a time; every call blocks.
+//
+// After any error of WriteGroup the file holds what the last successful one left, and the object
+// must only be destroyed.
+class Database {
+ public:
+  struct Options {
+    std::string directory;
+    std::size_t file_bytes_max = 0;  // 0: as much as the disk has
+    const char* vfs = nullptr;       // tests put faults between SQLite and the disk
+  };
+
+  // Opens or creates `store.db`. kDataLoss with advice when it is damaged; it is never reset.
+  static Result<std::unique_ptr<Database>> Open(const Options& options);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  // All rows in order; stops with the error of `row` if it has one.
+  Result<void> Load(const std::function<Result<void>(Row row)>& row);
+  Revision compacted() const { return compacted_; }
+
+  // One synced commit: all of it or nothing.
+  Result<void> WriteGroup(const std::vector<RowBatch>& batches);
+  Result<std::vector<Bytes>> Read(const std::vector<RowId>& rows);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  Database() = default;
+  Result<void> Configure(const Options& options);
+  Result<void> ReadMeta();
+  Result<void> Prepare();
+  Result<void> WriteBatch(const RowBatch& batch);
+  Result<void> Execute(const char* sql);
+  Result<void> Step(sqlite3_stmt* statement);  // one that returns no rows; resets it
+  Error Failure(int code, std::string_view what) const;
+
+  std::string path_;
+  sqlite3* connection_ = nullptr;
+  sqlite3_stmt* begin_ = nullptr;
+  sqlite3_stmt* commit_ = nullptr;
+  sqlite3_stmt* insert_ = nullptr;
+  sqlite3_stmt* remove_ = nullptr;
+  sqlite3_stmt* select_ = nullptr;
+  sqlite3_stmt* set_compacted_ = nullptr;
+  Revision compacted_ = 0;
+};
+
+}  // namespace drakkar::storage

@@ -1,0 +1,160 @@
+#include "storage/sqlite/sqlite_log.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace drakkar::storage {
+namespace {
+
+// What a row costs beside its key and value, for the bound on the queue.
+constexpr std::size_t kRowOverheadBytes = 96;
+
+std::size_t SizeOf(const RowBatch& batch) {
+  std::size_t bytes = batch.removed.size() * sizeof(RowId);
+  for (const Row& row : batch.rows) {
+    bytes += kRowOverheadBytes + row.key.size() + (row.value == nullptr ? 0 : row.value->size());
+  }
+  return bytes;
+}
+
+std::size_t PayloadOf(const std::vector<RowBatch>& batches) {
+  std::size_t bytes = 0;
+  for (const RowBatch& batch : batches) {
+    for (const Row& row : batch.rows) {
+      bytes += row.key.size() + (row.value == nullptr ? 0 : row.value->size());
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+SqliteLog::SqliteLog(EventLoop& loop, std::unique_ptr<DirectoryLock> lock,
+                     std::unique_ptr<Database> database, std::string file_system)
+    : loop_(loop),
+      file_system_(std::move(file_system)),
+      self_(std::make_shared<SqliteLog*>(this)),
+      weak_self_(self_),
+      lock_(std::move(lock)),
+      database_(std::move(database)) {}
+
+SqliteLog::~SqliteLog() {
+  {
+    std::lock_guard guard(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_one();
+  if (writer_.joinable()) writer_.join();
+}
+
+void SqliteLog::Start(Listener listener) {
+  listener_ = std::move(listener);
+  writer_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "store-writer");
+    Work();
+  });
+}
+
+void SqliteLog::Append(RowBatch batch) {
+  const std::size_t bytes = SizeOf(batch);
+  queued_bytes_ += bytes;
+  {
+    std::lock_guard guard(mutex_);
+    pending_.bytes += bytes;
+    if (!batch.rows.empty()) pending_.up_to = RowRevision(batch.rows.back().id);
+    pending_.batches.push_back(std::move(batch));
+  }
+  changed_.notify_one();
+}
+
+void SqliteLog::Read(std::vector<RowId> rows,
+                     std::function<void(Result<std::vector<Bytes>>)> done) {
+  bool refused = false;
+  {
+    std::lock_guard guard(mutex_);
+    refused = closing_;
+    if (!refused) pending_.reads.push_back({std::move(rows), done});
+  }
+  changed_.notify_one();
+  if (!refused) return;
+  PostToLoop([done = std::move(done)] { done(Unavailable("the store is stopped")); });
+}
+
+void SqliteLog::Close(std::function<void()> done) {
+  on_closed_ = std::move(done);
+  {
+    std::lock_guard guard(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_one();
+}
+
+RowLogStatistics SqliteLog::statistics() const {
+  return {.commits = commits_,
+          .syncs = commits_,
+          .bytes_written = bytes_written_,
+          .file_system = file_system_};
+}
+
+void SqliteLog::PostToLoop(Task task) {
+  loop_.Post([weak = weak_self_, task = std::move(task)]() mutable {
+    if (!weak.expired()) task();
+  });
+}
+
+void SqliteLog::Work() {
+  while (true) {
+    Group group;
+    {
+      std::unique_lock guard(mutex_);
+      changed_.wait(guard, [this] {
+        return closing_ || !pending_.batches.empty() || !pending_.reads.empty();
+      });
+      if (pending_.batches.empty() && pending_.reads.empty()) break;
+      std::swap(group, pending_);
+    }
+    // Reads ask for rows that were durable and not yet removed when they were queued: before the
+    // removals of this group they are all there.
+    Serve(std::move(group.reads));
+    if (!group.batches.empty()) Write(std::move(group));
+  }
+  Finish();
+}
+
+void SqliteLog::Serve(std::vector<ReadRequest> reads) {
+  for (ReadRequest& read : reads) {
+    PostToLoop([done = std::move(read.done), values = database_->Read(read.rows)]() mutable {
+      done(std::move(values));
+    });
+  }
+}
+
+void SqliteLog::Write(Group group) {
+  if (!failed_) {
+    Result<void> written = database_->WriteGroup(group.batches);
+    failed_ = !written.ok();
+    if (written.ok()) {
+      ++commits_;
+      bytes_written_ += PayloadOf(group.batches);
+      if (group.up_to != 0) {
+        PostToLoop([this, up_to = group.up_to] { listener_.on_durable(up_to); });
+      }
+    } else {
+      PostToLoop([this, error = std::move(written).error()]() mutable {
+        listener_.on_failed(std::move(error));
+      });
+    }
+  }
+  queued_bytes_ -= group.bytes;
+}
+
+void SqliteLog::Finish() {
+  database_.reset();
+  lock_.reset();
+  PostToLoop([this] {
+    if (on_closed_) std::exchange(on_closed_, nullptr)();
+  });
+}
+
+}  // namespace drakkar::storage

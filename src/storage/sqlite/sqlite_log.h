@@ -1,0 +1,78 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/exec/event_loop.h"
+#include "storage/local/row_log.h"
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/directory_lock.h"
+
+namespace drakkar::storage {
+
+// The log in a SQLite file: one thread writes. It takes whatever has gathered while the last commit
+// was synced and makes one commit of it; when it is idle the first batch starts at once.
+class SqliteLog final : public RowLog {
+ public:
+  SqliteLog(EventLoop& loop, std::unique_ptr<DirectoryLock> lock,
+            std::unique_ptr<Database> database, std::string file_system);
+  // Finishes what was appended, then joins the thread.
+  ~SqliteLog() override;
+
+  void Start(Listener listener) override;
+  void Append(RowBatch batch) override;
+  void Read(std::vector<RowId> rows,
+            std::function<void(Result<std::vector<Bytes>>)> done) override;
+  void Close(std::function<void()> done) override;
+  std::size_t queued_bytes() const override { return queued_bytes_.load(); }
+  RowLogStatistics statistics() const override;
+
+ private:
+  struct ReadRequest {
+    std::vector<RowId> rows;
+    std::function<void(Result<std::vector<Bytes>>)> done;
+  };
+  struct Group {
+    std::vector<RowBatch> batches;
+    std::vector<ReadRequest> reads;
+    std::size_t bytes = 0;
+    Revision up_to = 0;
+  };
+
+  void Work();
+  void Serve(std::vector<ReadRequest> reads);
+  void Write(Group group);
+  void Finish();
+  // Runs on the loop unless the log is gone by then.
+  void PostToLoop(Task task);
+
+  EventLoop& loop_;
+  const std::string file_system_;
+  Listener listener_;
+  std::shared_ptr<SqliteLog*> self_;
+  std::weak_ptr<SqliteLog*> weak_self_;  // set once: the writer copies it without touching self_
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Group pending_;         // guarded by mutex_
+  bool closing_ = false;  // guarded by mutex_
+
+  std::atomic<std::size_t> queued_bytes_{0};
+  std::atomic<std::uint64_t> commits_{0};
+  std::atomic<std::uint64_t> bytes_written_{0};
+
+  // The writer's own.
+  std::unique_ptr<DirectoryLock> lock_;
+  std::unique_ptr<Database> database_;
+  bool failed_ = false;
+
+  std::function<void()> on_closed_;
+  std::thread writer_;
+};
+
+}  // namespace drakkar::storage

@@ -1,0 +1,74 @@
+#include "storage/sqlite/sqlite_store.h"
+
+#include <sys/vfs.h>
+
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "base/env/file_system.h"
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/directory_lock.h"
+#include "storage/sqlite/sqlite_log.h"
+
+namespace drakkar::storage {
+namespace {
+
+// How often loading drops superseded values: the bound on memory holds while it reads, too.
+constexpr std::size_t kRowsBetweenEvictions = 1'024;
+
+std::string FileSystemName(const std::string& directory) {
+  struct statfs info {};
+  if (::statfs(directory.c_str(), &info) != 0) return "unknown";
+  switch (static_cast<std::uint32_t>(info.f_type)) {
+    case 0xEF53: return "ext4";  // ext2 and ext3 have the same number
+    case 0x58465342: return "xfs";
+    case 0x9123683E: return "btrfs";
+    case 0x01021994: return "tmpfs";
+    case 0x794C7630: return "overlay";
+    case 0x6969: return "nfs";
+    case 0x2FC12FC1: return "zfs";
+    case 0xF2F52010: return "f2fs";
+    case 0x65735546: return "fuse";
+    case 0x01021997: return "9p";
+    default: break;
+  }
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%x", static_cast<unsigned>(info.f_type));
+  return text;
+}
+
+Result<LoadedRows> Load(Database& database, std::size_t resident_bytes_max) {
+  LoadedRows loaded;
+  loaded.compacted = database.compacted();
+  std::size_t rows = 0;
+  RETURN_IF_ERROR(database.Load([&](Row row) -> Result<void> {
+    loaded.newest = RowRevision(row.id);
+    loaded.index.Apply(std::move(row));
+    if (++rows % kRowsBetweenEvictions == 0) {
+      loaded.index.EvictSuperseded(resident_bytes_max, loaded.newest);
+    }
+    return Ok();
+  }));
+  loaded.index.EvictSuperseded(resident_bytes_max, loaded.newest);
+  return loaded;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenSqliteStore(EventLoop& loop, SqliteStoreOptions options) {
+  RETURN_IF_ERROR(RealFileSystem().MakeDirectories(options.directory, 0700));
+  ASSIGN_OR_RETURN(std::unique_ptr<DirectoryLock> lock, DirectoryLock::Take(options.directory));
+  ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
+                   Database::Open({.directory = options.directory,
+                                   .file_bytes_max = options.file_bytes_max,
+                                   .vfs = options.vfs}));
+  ASSIGN_OR_RETURN(LoadedRows loaded,
+                   Load(*database, options.limits.history_resident_bytes_max));
+  auto log = std::make_unique<SqliteLog>(loop, std::move(lock), std::move(database),
+                                         FileSystemName(options.directory));
+  return std::unique_ptr<Store>(std::make_unique<LocalStore>(loop, options.limits,
+                                                             std::move(loaded), std::move(log)));
+}
+
+}  // namespace drakkar::storage

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "storage/store.h"
+
+namespace drakkar::storage {
+
+// What an engine gives to the contract test: a store on a loop, and how to wait for it.
+class StoreHarness {
+ public:
+  virtual ~StoreHarness() = default;
+  // Only inside Do.
+  virtual Store& store() = 0;
+  // Runs `task` on the store's loop and returns when it has run.
+  virtual void Do(const std::function<void()>& task) = 0;
+  // Lets the loop work until `condition`, checked on the loop, holds. Fails the test if it cannot.
+  virtual void WaitUntil(const std::function<bool()>& condition) = 0;
+  // Stops the store and opens it again over the same data.
+  virtual void Reopen() = 0;
+};
+
+struct StoreEngine {
+  std::string name;
+  std::function<std::unique_ptr<StoreHarness>()> make;
+  bool survives_reopen = true;
+};
+
+inline void PrintTo(const StoreEngine& engine, std::ostream* out) { *out << engine.name; }
+
+// Everything a watcher was told.
+struct WatchRecord {
+  std::vector<WatchEvent> events;
+  std::vector<Revision> marks;  // every up_to
+  std::optional<Error> closed;
+  std::unique_ptr<Watch> handle;  // touched on the loop only
+
+  Revision reached() const { return marks.empty() ? 0 : marks.back(); }
+};
+
+// The suite holds for every engine: instantiate it with StoreEngine values
+// (INSTANTIATE_TEST_SUITE_P(Name, StoreContract, ...)) in a binary with store_contract_test.cc.
+class StoreContract : public ::testing::TestWithParam<StoreEngine> {
+ protected:
+  void SetUp() override { harness_ = GetParam().make(); }
+
+  static Bytes Value(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
+  static Operation Put(std::string key, std::string value) {
+    return {std::move(key), Value(std::move(value))};
+  }
+  static Operation Delete(std::string key) { return {std::move(key), nullptr}; }
+
+  // Commits and waits until it is durable (or was refused).
+  Result<TransactionResult> Commit(Transaction transaction);
+  // As Commit, for a transaction that must succeed; gives its revision.
+  Revision Write(std::vector<Operation> operations);
+  Result<RangeResult> Range(RangeOptions options);
+  // "key=value" of each, for short comparisons.
+  std::vector<std::string> List(RangeOptions options);
+  std::shared_ptr<WatchRecord> StartWatch(WatchOptions options);
+  void EndWatch(const std::shared_ptr<WatchRecord>& record);
+  // Waits until the watcher has reached the revision, then gives "key=value@revision" and
+  // "key-@revision" for each event.
+  std::vector<std::string> EventsUpTo(const std::shared_ptr<WatchRecord>& record,
+                                      Revision revision);
+  Result<void> Compact(Revision revision);
+  Revision Applied();
+
+  std::unique_ptr<StoreHarness> harness_;
+};
+
+}  // namespace drakkar::storage
