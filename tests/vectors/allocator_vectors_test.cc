@@ -87,10 +87,14 @@ std::string Actual(Value vector) {
   device::AllocatedState allocated;
   allocator::SimpleExpressions compiler;
   SeededRandom random(1);
+  std::set<std::string> names;
   for (const Value slice : vector["slices"].elements()) {
     auto read = device::SliceFromApi(slice);
     if (!read.ok()) return StrCat("slice: ", read.error().message);
     EXPECT_TRUE(read->unknown_fields.empty()) << Join(read->unknown_fields, ", ");
+    // Some cases give several slices one name, which no API server would. The order in which they
+    // are given is the order of equal names.
+    while (!names.insert(read->name).second) read->name += '\x01';
     inventory.SetSlice(std::make_shared<device::Slice>(*std::move(read)));
   }
   for (const Value id : vector["allocatedDevices"].elements()) allocated.AddExclusive(ReadId(id));
