@@ -34,7 +34,7 @@ inline std::shared_ptr<device::Slice> PerfSlice(int node, int device_count = 10)
     const std::string root = StrCat("pci0000:0", i % 2);
     device.attributes = {
         {"driver", std::string("xe")},
-        {"driverVersion", device::Version{"1.2.3"}},
+        {"driverVersion", device::VersionText{"1.2.3"}},
         {"family", std::string("Arc Pro B-Series")},
         {"health", std::string("Healthy")},
         {"model", std::string("B60")},
