@@ -163,7 +163,7 @@ void Frontend::HandlePath(Exchange& exchange, net::ServerRequest& request) {
         200,
         {{"Content-Type",
           is_aggregated
-              ? "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+              ? std::string(kAggregatedDiscoveryType)
               : "application/json"},
          {"Vary", "Accept"}},
         net::Body{document});
@@ -275,9 +275,9 @@ void Frontend::Answer(Exchange& exchange, const Response& response) {
   if (exchange.negotiated.shape == Shape::kTable && !is_status) {
     TableOptions table;
     table.now = options_.core.loop().clock().Now();
-    if (exchange.include_object == "None") table.include_object = TableOptions::Include::kNone;
-    if (exchange.include_object == "Object") table.include_object = TableOptions::Include::kObject;
-    table.resource_version = response.revision;
+    table.include_object = ParseIncludeObject(exchange.include_object)
+                               .value_or(TableOptions::Include::kMetadata);
+    table.resource_version = std::to_string(response.revision);
     table.continue_token = response.continue_token;
     table.remaining_items = response.remaining_items;
     std::vector<api::ObjectPtr> objects = response.items;

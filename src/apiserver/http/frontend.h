@@ -44,6 +44,10 @@ class Frontend final : public net::RequestHandler {
   ~Frontend() override;
 
   void Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) override;
+  // `subresource` is "pods/log".
+  void AddProxy(std::string subresource, SubresourceProxy* proxy) {
+    options_.proxies[std::move(subresource)] = proxy;
+  }
 
  private:
   struct Exchange;

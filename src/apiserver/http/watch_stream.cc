@@ -107,7 +107,7 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
         TableOptions table;
         table.omit_columns = sent_columns_;
         table.now = core_.loop().clock().Now();
-        table.resource_version = object.resource_version();
+        table.resource_version = std::to_string(object.resource_version());
         sent_columns_ = true;
         writer_->Write(net::MakeSegment(
             api::WriteJson(MakeTable(*options_.request.kind, {&one, 1}, table)->root())));
