@@ -1,0 +1,162 @@
+#include "cdi/cache.h"
+
+#include <set>
+#include <utility>
+
+#include "base/hash/crc32.h"
+#include "base/text/text.h"
+#include "cdi/spec_reader.h"
+
+namespace drakkar::cdi {
+namespace {
+
+bool IsSpecFile(std::string_view name) {
+  return !name.starts_with('.') && (name.ends_with(".json") || name.ends_with(".yaml"));
+}
+
+// Enough to see that a file was written again; not a defence against someone who may write there.
+std::uint64_t Fingerprint(const std::string& text) {
+  return (static_cast<std::uint64_t>(text.size()) << 32) | Crc32(text);
+}
+
+template <typename T>
+void Append(const std::vector<T>& from, std::vector<T>* to) {
+  to->insert(to->end(), from.begin(), from.end());
+}
+
+void AppendEdits(const ContainerEdits& from, ContainerEdits* to) {
+  Append(from.env, &to->env);
+  Append(from.device_nodes, &to->device_nodes);
+  Append(from.net_devices, &to->net_devices);
+  Append(from.hooks, &to->hooks);
+  Append(from.mounts, &to->mounts);
+  if (from.intel_rdt.has_value()) to->intel_rdt = from.intel_rdt;
+  Append(from.additional_gids, &to->additional_gids);
+}
+
+}  // namespace
+
+std::vector<std::string> DefaultSpecDirectories() {
+  return {"/etc/cdi", "/var/run/cdi"};
+}
+
+Cache::Cache(FileSystem& files, Options options) : files_(files), options_(std::move(options)) {}
+
+void Cache::Refresh() {
+  devices_.clear();
+  errors_.clear();
+  scanned_ = true;
+  std::size_t budget = kMaxSpecFiles;
+  for (std::size_t i = 0; i < options_.directories.size(); ++i) ReadDirectory(i, &budget);
+}
+
+void Cache::ReadDirectory(std::size_t priority, std::size_t* budget) {
+  const std::string& directory = options_.directories[priority];
+  const Result<std::vector<std::string>> names = files_.ListDirectory(directory);
+  if (!names.ok()) {
+    if (names.error().code != ErrorCode::kNotFound) {
+      errors_[directory].push_back(names.error().message);
+    }
+    return;
+  }
+  for (const std::string& name : *names) {
+    if (!IsSpecFile(name)) continue;
+    if (*budget == 0) {
+      errors_[directory].push_back(
+          StrCat("more than ", kMaxSpecFiles, " spec files; the rest is not read"));
+      return;
+    }
+    --*budget;
+    const std::string path = JoinPath(directory, name);
+    const Result<std::string> text = files_.ReadFile(path);
+    if (!text.ok()) {
+      errors_[path].push_back(text.error().message);
+      continue;
+    }
+    Result<Spec> spec = ReadFile(path, *text);
+    if (!spec.ok()) {
+      errors_[path].push_back(spec.error().message);
+      continue;
+    }
+    AddDevices(std::make_shared<File>(File{.path = path,
+                                           .fingerprint = Fingerprint(*text),
+                                           .priority = priority,
+                                           .spec = std::move(spec).value()}));
+  }
+}
+
+Result<Spec> Cache::ReadFile(const std::string& path, const std::string& text) {
+  if (path.ends_with(".yaml") && options_.parse_yaml) {
+    ASSIGN_OR_RETURN(const Document document, options_.parse_yaml(text));
+    return ReadSpec(document);
+  }
+  return ReadSpecJson(text);
+}
+
+void Cache::AddDevices(const std::shared_ptr<const File>& file) {
+  for (std::size_t i = 0; i < file->spec.devices.size(); ++i) {
+    const std::string id = StrCat(file->spec.kind, "=", file->spec.devices[i].name);
+    const auto [found, added] = devices_.try_emplace(id, Entry{.file = file, .device_index = i});
+    if (added) continue;
+    Entry& entry = found->second;
+    if (entry.file->priority < file->priority) {
+      entry = Entry{.file = file, .device_index = i};
+      continue;
+    }
+    // Files are read in rising priority, so this is the same one.
+    entry.conflicted = true;
+    const std::string text = StrCat("conflicting device ", id, " (specs ", entry.file->path, ", ",
+                                    file->path, ")");
+    errors_[entry.file->path].push_back(text);
+    errors_[file->path].push_back(text);
+  }
+}
+
+std::vector<std::string> Cache::FindMissing(const std::vector<std::string>& ids) const {
+  std::vector<std::string> missing;
+  for (const std::string& id : ids) {
+    const auto found = devices_.find(id);
+    if (found == devices_.end() || found->second.conflicted) missing.push_back(id);
+  }
+  return missing;
+}
+
+bool Cache::AreFilesFresh(const std::vector<std::string>& ids) {
+  std::set<const File*> checked;
+  for (const std::string& id : ids) {
+    const File& file = *devices_.at(id).file;
+    if (!checked.insert(&file).second) continue;
+    const Result<std::string> text = files_.ReadFile(file.path);
+    if (!text.ok() || Fingerprint(*text) != file.fingerprint) return false;
+  }
+  return true;
+}
+
+Result<ContainerEdits> Cache::Resolve(const std::vector<std::string>& ids) {
+  if (!scanned_ || !FindMissing(ids).empty() || !AreFilesFresh(ids)) Refresh();
+  if (const std::vector<std::string> missing = FindMissing(ids); !missing.empty()) {
+    return NotFound(StrCat("unresolvable CDI devices ", Join(missing, ", ")));
+  }
+  ContainerEdits edits;
+  std::set<const File*> used_files;
+  std::set<std::string_view> used_ids;
+  for (const std::string& id : ids) {
+    if (!used_ids.insert(id).second) continue;
+    const Entry& entry = devices_.at(id);
+    if (used_files.insert(entry.file.get()).second) {
+      AppendEdits(entry.file->spec.container_edits, &edits);
+    }
+    AppendEdits(entry.file->spec.devices[entry.device_index].container_edits, &edits);
+  }
+  return edits;
+}
+
+std::vector<std::string> Cache::ListDevices() const {
+  std::vector<std::string> ids;
+  for (const auto& [id, entry] : devices_) {
+    if (!entry.conflicted) ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace drakkar::cdi

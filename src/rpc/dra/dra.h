@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "base/result/result.h"
+
+namespace drakkar::rpc {
+
+// The DRA plugin service in plain types. v1 is the hub; v1beta1 lacks Device.share_id only.
+
+enum class DraVersion { kV1, kV1beta1 };
+
+// "v1.DRAPlugin", "v1beta1.DRAPlugin": the names in PluginInfo.supported_versions.
+std::string_view DraServiceName(DraVersion version);
+std::optional<DraVersion> FindDraVersion(std::string_view service_name);
+
+struct ClaimReference {
+  std::string namespace_name;
+  std::string uid;
+  std::string name;
+
+  bool operator==(const ClaimReference&) const = default;
+};
+
+struct PreparedDevice {
+  std::vector<std::string> request_names;  // empty: belongs to all requests of the claim
+  std::string pool_name;
+  std::string device_name;
+  std::vector<std::string> cdi_device_ids;
+  std::optional<std::string> share_id;
+
+  bool operator==(const PreparedDevice&) const = default;
+};
+
+struct PrepareResult {
+  std::vector<PreparedDevice> devices;
+  std::string error;  // not empty: this claim failed, `devices` means nothing
+
+  bool operator==(const PrepareResult&) const = default;
+};
+
+struct UnprepareResult {
+  std::string error;
+
+  bool operator==(const UnprepareResult&) const = default;
+};
+
+// Keyed by claim UID. Nothing is checked against the request here: whether every claim has an
+// answer, and no other, is for the caller to see.
+using PrepareResults = std::map<std::string, PrepareResult>;
+using UnprepareResults = std::map<std::string, UnprepareResult>;
+
+using PrepareDone = absl::AnyInvocable<void(Result<PrepareResults>)>;
+using UnprepareDone = absl::AnyInvocable<void(Result<UnprepareResults>)>;
+
+// What a driver implements. Runs on the server's loop; `done` is called once, then or later, on
+// the same loop. Dropping `done` answers Internal. Calls may overlap and may repeat: both
+// operations are idempotent.
+class DraPluginService {
+ public:
+  virtual ~DraPluginService() = default;
+  virtual void NodePrepareResources(std::vector<ClaimReference> claims, PrepareDone done) = 0;
+  virtual void NodeUnprepareResources(std::vector<ClaimReference> claims, UnprepareDone done) = 0;
+};
+
+}  // namespace drakkar::rpc

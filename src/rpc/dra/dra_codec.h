@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rpc/dra/dra.h"
+
+namespace drakkar::rpc::dra {
+
+std::string PrepareMethod(DraVersion version);
+std::string UnprepareMethod(DraVersion version);
+
+// The request message of both methods.
+std::string EncodeClaims(const std::vector<ClaimReference>& claims);
+Result<std::vector<ClaimReference>> DecodeClaims(const std::string& bytes);
+
+std::string EncodePrepareResults(const PrepareResults& results, DraVersion version);
+Result<PrepareResults> DecodePrepareResults(const std::string& bytes, DraVersion version);
+std::string EncodeUnprepareResults(const UnprepareResults& results);
+Result<UnprepareResults> DecodeUnprepareResults(const std::string& bytes);
+
+}  // namespace drakkar::rpc::dra

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/exec/event_loop.h"
+#include "rpc/transport/transport.h"
+
+namespace drakkar::rpc {
+
+// Sockets in memory: the whole of rpc above the transport runs on it, on one loop and one seed.
+//
+// It behaves like the real one where callers can tell: answers arrive through the loop, deadlines
+// and back-off run on its clock, a kept channel that is not connected fails calls at once, and a
+// server that stops fails what is in flight. A test can break connections and make calls fail.
+// It must outlive its channels and servers.
+class MemoryTransport final : public Transport {
+ public:
+  explicit MemoryTransport(EventLoop& loop);
+  ~MemoryTransport() override;
+
+  std::unique_ptr<Channel> OpenChannel(ChannelOptions options) override;
+  std::unique_ptr<Server> CreateServer(std::string socket_path,
+                                       std::vector<std::unique_ptr<RpcService>> services) override;
+
+  // Called when a socket appears or goes, in place of watching a directory.
+  void OnSocketChange(std::function<void(const std::string& path, bool listening)> callback);
+  bool IsListening(const std::string& path) const;
+  std::vector<std::string> ListeningPaths() const;  // sorted
+
+  // Loses every connection to `path`; what is in flight fails. Kept channels reconnect.
+  void BreakConnections(const std::string& path);
+  // Asked before a call reaches the server; an error is what the caller gets instead.
+  using CallFault =
+      std::function<std::optional<Error>(const std::string& path, std::string_view method)>;
+  void SetCallFault(CallFault fault);
+
+  struct Hub;  // for the channels and servers of this transport
+
+ private:
+  std::shared_ptr<Hub> hub_;
+};
+
+}  // namespace drakkar::rpc

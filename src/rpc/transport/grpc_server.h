@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rpc/transport/transport.h"
+
+namespace drakkar::rpc {
+
+// Private to rpc/transport.
+std::unique_ptr<Server> MakeGrpcServer(EventLoop& loop, std::string socket_path,
+                                       std::vector<std::unique_ptr<RpcService>> services);
+
+}  // namespace drakkar::rpc

@@ -1,0 +1,48 @@
+#include "rpc/transport/transport.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text/text.h"
+#include "rpc/transport/grpc_channel.h"
+#include "rpc/transport/grpc_server.h"
+
+namespace drakkar::rpc {
+namespace {
+
+class GrpcTransport final : public Transport {
+ public:
+  explicit GrpcTransport(EventLoop& loop) : loop_(loop) {}
+  std::unique_ptr<Channel> OpenChannel(ChannelOptions options) override {
+    KeepGrpcUp();
+    return MakeGrpcChannel(loop_, std::move(options));
+  }
+  std::unique_ptr<Server> CreateServer(
+      std::string socket_path, std::vector<std::unique_ptr<RpcService>> services) override {
+    KeepGrpcUp();
+    return MakeGrpcServer(loop_, std::move(socket_path), std::move(services));
+  }
+
+ private:
+  EventLoop& loop_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> MakeGrpcTransport(EventLoop& loop) {
+  return std::make_unique<GrpcTransport>(loop);
+}
+
+std::string UnknownMethodText(const std::vector<std::string>& served, std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos || slash == 0) return StrCat("malformed method name: ", path);
+  const std::string_view prefix = path.substr(0, slash + 1);
+  const std::string_view service = path.substr(1, slash - 1);
+  const bool known = std::any_of(served.begin(), served.end(), [&](const std::string& other) {
+    return std::string_view(other).starts_with(prefix);
+  });
+  if (known) return StrCat("unknown method ", path.substr(slash + 1), " for service ", service);
+  return StrCat("unknown service ", service);
+}
+
+}  // namespace drakkar::rpc
