@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+namespace drakkar {
+
+class UvLoop;
+
+// Destroying it guarantees that the callback will not run afterwards. Must be destroyed on the loop.
+class [[nodiscard]] DescriptorWatch {
+ public:
+  virtual ~DescriptorWatch() = default;
+};
+
+// Calls `on_readable` on the loop for as long as `descriptor` (a pipe, socket, pidfd or inotify
+// instance; never a regular file) is readable or its other end is gone. The descriptor is borrowed
+// and must stay open until the watch is destroyed. The callback may destroy the watch. Null when
+// the kernel cannot poll such a descriptor. Only from the loop.
+std::unique_ptr<DescriptorWatch> WatchReadable(UvLoop& loop, int descriptor,
+                                               std::function<void()> on_readable);
+
+}  // namespace drakkar

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "node/runtime/runtime.h"
+
+namespace drakkar::node {
+
+// What a simulated container does once started.
+struct HollowProgram {
+  std::optional<Duration> runs_for;      // not set: until stopped
+  int exit_code = 0;
+  std::string reason;                    // empty: from the exit code
+  bool ignores_stop_signal = false;
+  Duration stops_within{};               // from the stop signal to its end
+  std::optional<Error> create_error;
+  std::optional<Error> start_error;
+  std::function<ExecResult(const std::vector<std::string>&)> exec;
+};
+
+struct HollowContainer {
+  ContainerStatus status;
+  ContainerConfig config;
+  HollowProgram program;
+  std::optional<WallTime> ends_at;
+  int end_code = 0;
+};
+
+// The simulated machine: what survives the agent. Several runtimes may be opened on it, one after
+// the other; containers go on, and end, while none is.
+struct HollowMachine {
+  std::vector<Image> images;
+  // Empty: every container runs until stopped.
+  std::function<HollowProgram(const ContainerConfig&)> program_of;
+  Duration start_takes{};
+  std::map<std::string, PodSandbox> sandboxes;
+  std::map<std::string, PodSandboxConfig> sandbox_configs;
+  std::map<std::string, HollowContainer> containers;
+  std::uint64_t next_id = 1;
+  int next_pid = 1000;
+
+  // The next call of this method ("CreateContainer") fails with this error; several queue up.
+  void FailNext(const std::string& method, Error error) { faults[method].push_back(std::move(error)); }
+  std::map<std::string, std::deque<Error>> faults;
+};
+
+// A runtime without processes, for tests and simulation: containers run for a programmed time on the
+// loop's clock. Keeps the contract of Runtime. `machine` must outlive it.
+std::unique_ptr<Runtime> MakeHollowRuntime(EventLoop& loop, HollowMachine& machine);
+
+}  // namespace drakkar::node

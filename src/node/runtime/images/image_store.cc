@@ -1,0 +1,350 @@
+#include "node/runtime/images/image_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include "base/text/text.h"
+#include "node/runtime/images/byte_source.h"
+#include "node/runtime/images/image_name.h"
+#include "node/runtime/images/oci_layout.h"
+#include "node/runtime/images/tar_reader.h"
+#include "node/runtime/images/unpack.h"
+#include "node/runtime/json.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr std::string_view kDigestPrefix = "sha256:";
+constexpr std::size_t kMinShortId = 12;
+
+// Reads an archive's names only, to tell an image layout from a root file system.
+Result<bool> IsLayoutArchive(const std::string& path) {
+  ASSIGN_OR_RETURN(auto file, OpenFileSource(path));
+  auto plain = MakeDecompressor(*file);
+  TarReader reader(*plain);
+  while (true) {
+    ASSIGN_OR_RETURN(auto entry, reader.Next());
+    if (!entry) return false;
+    auto clean = CleanTarPath(entry->path);
+    if (clean.ok() && *clean == "oci-layout") return true;
+  }
+}
+
+std::string WriteImageFile(const std::string& id, const ImageConfig& config, std::uint64_t size) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Member("id", id);
+  json.Key("sizeBytes").Unsigned(size);
+  json.Key("config").BeginObject();
+  json.Array("Env", config.environment);
+  json.Array("Entrypoint", config.entrypoint);
+  json.Array("Cmd", config.command);
+  json.Member("WorkingDir", config.working_directory);
+  json.Member("User", config.user);
+  json.Member("StopSignal", config.stop_signal);
+  json.EndObject();
+  json.EndObject();
+  return json.Take();
+}
+
+}  // namespace
+
+Result<ImageConfig> ParseImageConfig(std::string_view text) {
+  ASSIGN_OR_RETURN(const JsonValue json, ParseJson(text));
+  if (json.kind != JsonValue::Kind::kObject) {
+    return InvalidArgument("the image configuration is not an object");
+  }
+  ImageConfig config;
+  const JsonValue* process = json.Find("config");
+  if (process == nullptr) return config;
+  config.environment = process->Strings("Env");
+  config.entrypoint = process->Strings("Entrypoint");
+  config.command = process->Strings("Cmd");
+  config.working_directory = process->String("WorkingDir");
+  config.user = process->String("User");
+  config.stop_signal = process->String("StopSignal");
+  return config;
+}
+
+// Held by whoever changes the store; other processes wait for it.
+class ImageStore::Lock {
+ public:
+  static Result<Lock> Take(const std::string& directory, bool wait) {
+    const std::string path = JoinPath(directory, "lock");
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) return ErrnoError(errno, "open " + path);
+    while (::flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
+      if (errno == EINTR) continue;
+      const int reason = errno;
+      ::close(fd);
+      return reason == EWOULDBLOCK ? Unavailable("an import is under way")
+                                   : ErrnoError(reason, "lock " + path);
+    }
+    return Lock(fd);
+  }
+  Lock(Lock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ~Lock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+ private:
+  explicit Lock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+ImageStore::ImageStore(FileSystem& files, Random& random, std::string directory)
+    : files_(files), random_(random), directory_(std::move(directory)) {}
+
+std::string ImageStore::ImageDirectory(const std::string& id) const {
+  return JoinPath(directory_, "sha256-" + id.substr(kDigestPrefix.size()));
+}
+
+Result<void> ImageStore::Open() {
+  RETURN_IF_ERROR(files_.MakeDirectories(directory_, 0700));
+  // Another process imports right now: what it makes is not a leftover.
+  auto lock = Lock::Take(directory_, /*wait=*/false);
+  if (!lock.ok()) return lock.error().code == ErrorCode::kUnavailable ? Ok() : lock.error();
+  ASSIGN_OR_RETURN(const auto names, files_.ListDirectory(directory_));
+  for (const std::string& name : names) {
+    if (name.starts_with("tmp-")) RETURN_IF_ERROR(files_.RemoveTree(JoinPath(directory_, name)));
+  }
+  return Ok();
+}
+
+Result<std::map<std::string, std::string>> ImageStore::ReadNames() const {
+  std::map<std::string, std::string> names;
+  auto text = files_.ReadFile(JoinPath(directory_, "names.json"));
+  if (!text.ok()) {
+    if (text.error().code == ErrorCode::kNotFound) return names;
+    return text.error();
+  }
+  auto json = ParseJson(*text);
+  if (!json.ok()) return json.error().Prefixed(JoinPath(directory_, "names.json"));
+  for (const auto& [name, id] : json->members) {
+    if (IsSha256Digest(id.text)) names[name] = id.text;
+  }
+  return names;
+}
+
+Result<void> ImageStore::WriteNames(const std::map<std::string, std::string>& names) {
+  JsonWriter json;
+  json.BeginObject();
+  for (const auto& [name, id] : names) json.Member(name, id);
+  json.EndObject();
+  return files_.WriteFileAtomically(JoinPath(directory_, "names.json"), json.text(), 0600);
+}
+
+Result<StoredImage> ImageStore::Load(const std::string& id,
+                                     const std::map<std::string, std::string>& names) const {
+  const std::string directory = ImageDirectory(id);
+  ASSIGN_OR_RETURN(const std::string text, files_.ReadFile(JoinPath(directory, "image.json")));
+  auto json = ParseJson(text);
+  if (!json.ok()) return json.error().Prefixed(JoinPath(directory, "image.json"));
+  StoredImage stored;
+  stored.image.id = id;
+  stored.image.size_bytes = static_cast<std::uint64_t>(json->Integer("sizeBytes").value_or(0));
+  for (const auto& [name, named] : names) {
+    if (named == id) stored.image.names.push_back(name);
+  }
+  ASSIGN_OR_RETURN(stored.config, ParseImageConfig(text));
+  stored.rootfs = JoinPath(directory, "rootfs");
+  return stored;
+}
+
+Result<std::string> ImageStore::FindId(std::string_view name_or_id,
+                                       const std::map<std::string, std::string>& names) const {
+  if (auto normal = NormalizeImageName(name_or_id); normal.ok()) {
+    if (auto found = names.find(*normal); found != names.end()) return found->second;
+    // "name@digest": the image of that digest, whatever it is called here.
+    if (const std::size_t at = normal->find('@'); at != std::string::npos) {
+      const std::string id = normal->substr(at + 1);
+      if (files_.Exists(JoinPath(ImageDirectory(id), "image.json"))) return id;
+    }
+  }
+  std::string_view digits = name_or_id;
+  if (digits.starts_with(kDigestPrefix)) digits.remove_prefix(kDigestPrefix.size());
+  if (digits.size() >= kMinShortId && digits.size() <= 64 &&
+      digits.find_first_not_of("0123456789abcdef") == std::string_view::npos) {
+    ASSIGN_OR_RETURN(const auto entries, files_.ListDirectory(directory_));
+    std::vector<std::string> found;
+    for (const std::string& entry : entries) {
+      if (entry.starts_with(StrCat("sha256-", digits))) found.push_back(entry.substr(7));
+    }
+    if (found.size() > 1) {
+      return InvalidArgument(StrCat("image id ", Quote(name_or_id), " fits more than one image"));
+    }
+    if (found.size() == 1) return StrCat(kDigestPrefix, found[0]);
+  }
+  return NotFound(StrCat("image ", Quote(name_or_id),
+                         " is not present on this node; import it with: drakkar image import FILE --name ",
+                         name_or_id));
+}
+
+Result<StoredImage> ImageStore::Find(std::string_view name_or_id) const {
+  ASSIGN_OR_RETURN(const auto names, ReadNames());
+  ASSIGN_OR_RETURN(const std::string id, FindId(name_or_id, names));
+  return Load(id, names);
+}
+
+Result<std::vector<Image>> ImageStore::List() const {
+  ASSIGN_OR_RETURN(const auto names, ReadNames());
+  ASSIGN_OR_RETURN(const auto entries, files_.ListDirectory(directory_));
+  std::vector<Image> images;
+  for (const std::string& entry : entries) {
+    if (!entry.starts_with("sha256-")) continue;
+    auto stored = Load(StrCat(kDigestPrefix, entry.substr(7)), names);
+    if (stored.ok()) images.push_back(std::move(stored->image));
+  }
+  return images;
+}
+
+Result<void> ImageStore::Remove(std::string_view name_or_id) {
+  ASSIGN_OR_RETURN(const Lock lock, Lock::Take(directory_, /*wait=*/true));
+  ASSIGN_OR_RETURN(auto names, ReadNames());
+  ASSIGN_OR_RETURN(const std::string id, FindId(name_or_id, names));
+  const auto normal = NormalizeImageName(name_or_id);
+  const bool by_name = normal.ok() && names.contains(*normal);
+  auto remaining = names;
+  std::erase_if(remaining, [&](const auto& entry) {
+    return by_name ? entry.first == *normal : entry.second == id;
+  });
+  const bool is_last = std::none_of(remaining.begin(), remaining.end(),
+                                    [&](const auto& entry) { return entry.second == id; });
+  const std::string directory = ImageDirectory(id);
+  if (is_last) {
+    auto uses = files_.ListDirectory(JoinPath(directory, "uses"));
+    if (uses.ok() && !uses->empty()) {
+      return FailedPrecondition(StrCat("image ", Quote(name_or_id), " is used by ", uses->size(),
+                                       uses->size() == 1 ? " container" : " containers"));
+    }
+  }
+  RETURN_IF_ERROR(WriteNames(remaining));
+  if (!is_last) return Ok();
+  // Out of sight first: a half-removed tree must not look like an image.
+  const std::string doomed = JoinPath(directory_, "tmp-" + random_.NameSuffix(12));
+  RETURN_IF_ERROR(files_.Rename(directory, doomed));
+  return files_.RemoveTree(doomed);
+}
+
+Result<void> ImageStore::AddUse(const std::string& image_id, const std::string& user) {
+  return files_.WriteFile(JoinPath(JoinPath(ImageDirectory(image_id), "uses"), user), "", 0600);
+}
+
+Result<void> ImageStore::DropUse(const std::string& image_id, const std::string& user) {
+  if (!IsSha256Digest(image_id)) return Ok();
+  auto removed = files_.Remove(JoinPath(JoinPath(ImageDirectory(image_id), "uses"), user));
+  if (!removed.ok() && removed.error().code == ErrorCode::kNotFound) return Ok();
+  return removed;
+}
+
+Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& options) {
+  if (!options.name.empty()) {
+    ASSIGN_OR_RETURN(const std::string normal, NormalizeImageName(options.name));
+    if (normal.find('@') != std::string::npos) {
+      return InvalidArgument("give the image a name with a tag, not a digest");
+    }
+  }
+  ASSIGN_OR_RETURN(const FileInfo info, files_.Stat(path));
+  RETURN_IF_ERROR(files_.MakeDirectories(directory_, 0700));
+  ASSIGN_OR_RETURN(const Lock lock, Lock::Take(directory_, /*wait=*/true));
+  const std::string work = JoinPath(directory_, "tmp-" + random_.NameSuffix(12));
+  RETURN_IF_ERROR(files_.MakeDirectories(JoinPath(work, "rootfs"), 0755));
+  RETURN_IF_ERROR(files_.MakeDirectories(JoinPath(work, "uses"), 0700));
+  auto imported = [&]() -> Result<Image> {
+    if (info.type == FileType::kDirectory) {
+      if (!files_.Exists(JoinPath(path, "oci-layout"))) {
+        return InvalidArgument(path + " is a directory without an oci-layout file: give an OCI image"
+                                      " layout, or pack the root file system with tar");
+      }
+      return ImportLayout(path, work, options);
+    }
+    ASSIGN_OR_RETURN(const bool is_layout, IsLayoutArchive(path));
+    if (!is_layout) return ImportRootfs(path, work, options);
+    const std::string layout = JoinPath(work, "layout");
+    RETURN_IF_ERROR(files_.MakeDirectories(layout, 0700));
+    ASSIGN_OR_RETURN(auto file, OpenFileSource(path));
+    auto plain = MakeDecompressor(*file);
+    TarReader reader(*plain);
+    ASSIGN_OR_RETURN(const UnpackSummary unpacked, UnpackTar(reader, layout, UnpackOptions{}));
+    static_cast<void>(unpacked);
+    return ImportLayout(layout, work, options);
+  }();
+  // Published work was renamed away; anything else is dropped.
+  auto cleaned = files_.RemoveTree(work);
+  if (!imported.ok()) return std::move(imported).error().Prefixed("import " + path);
+  RETURN_IF_ERROR(std::move(cleaned));
+  return imported;
+}
+
+Result<Image> ImageStore::ImportRootfs(const std::string& path, const std::string& work,
+                                       const ImportOptions& options) {
+  if (options.name.empty()) {
+    return InvalidArgument("a root file system archive carries no name: give one with --name");
+  }
+  ASSIGN_OR_RETURN(auto file, OpenFileSource(path));
+  HashingSource hashed(*file);
+  auto plain = MakeDecompressor(hashed);
+  TarReader reader(*plain);
+  UnpackOptions unpack;
+  unpack.progress = options.progress;
+  ASSIGN_OR_RETURN(const UnpackSummary summary, UnpackTar(reader, JoinPath(work, "rootfs"), unpack));
+  if (summary.entries == 0) return InvalidArgument("the archive is empty");
+  ASSIGN_OR_RETURN(const std::string id, hashed.Finish());
+  ImageConfig config;
+  config.command = {"/bin/sh"};
+  return Publish(work, id, options.name, config, summary.bytes);
+}
+
+Result<Image> ImageStore::ImportLayout(const std::string& layout, const std::string& work,
+                                       const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const LayoutImage image, ReadOciLayout(files_, layout, options.name));
+  const std::string name = options.name.empty() ? image.name : options.name;
+  if (name.empty()) return InvalidArgument("the image layout carries no name: give one with --name");
+  ASSIGN_OR_RETURN(const ImageConfig config, ParseImageConfig(image.config_json));
+  std::uint64_t bytes = 0;
+  for (const LayoutLayer& layer : image.layers) {
+    ASSIGN_OR_RETURN(auto file, OpenFileSource(layer.path));
+    HashingSource hashed(*file);
+    auto plain = MakeDecompressor(hashed);
+    TarReader reader(*plain);
+    UnpackOptions unpack;
+    unpack.whiteouts = true;
+    if (options.progress) {
+      unpack.progress = [&](std::uint64_t done) { options.progress(bytes + done); };
+    }
+    auto summary = UnpackTar(reader, JoinPath(work, "rootfs"), unpack);
+    if (!summary.ok()) return std::move(summary).error().Prefixed("layer " + layer.digest);
+    bytes += summary->bytes;
+    ASSIGN_OR_RETURN(const std::string digest, hashed.Finish());
+    if (digest != layer.digest) {
+      return Error{ErrorCode::kDataLoss,
+                   "layer " + layer.digest + " is damaged: its content has the digest " + digest};
+    }
+  }
+  return Publish(work, image.config_digest, name, config, bytes);
+}
+
+Result<Image> ImageStore::Publish(const std::string& work, const std::string& id,
+                                  const std::string& name, const ImageConfig& config,
+                                  std::uint64_t size_bytes) {
+  ASSIGN_OR_RETURN(const std::string full_name, NormalizeImageName(name));
+  RETURN_IF_ERROR(files_.RemoveTree(JoinPath(work, "layout")));
+  RETURN_IF_ERROR(
+      files_.WriteFile(JoinPath(work, "image.json"), WriteImageFile(id, config, size_bytes), 0600));
+  const std::string final_path = ImageDirectory(id);
+  if (!files_.Exists(JoinPath(final_path, "image.json"))) {
+    RETURN_IF_ERROR(files_.Rename(work, final_path));
+  }
+  ASSIGN_OR_RETURN(auto names, ReadNames());
+  names[full_name] = id;
+  RETURN_IF_ERROR(WriteNames(names));
+  ASSIGN_OR_RETURN(StoredImage stored, Load(id, names));
+  return std::move(stored.image);
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/env/file_system.h"
+#include "base/env/random.h"
+#include "base/result/result.h"
+#include "node/runtime/runtime.h"
+
+namespace drakkar::node {
+
+// What an image says about how to run it (OCI image configuration).
+struct ImageConfig {
+  std::vector<std::string> environment;  // "K=V"
+  std::vector<std::string> entrypoint;
+  std::vector<std::string> command;
+  std::string working_directory;
+  std::string user;
+  std::string stop_signal;
+};
+
+Result<ImageConfig> ParseImageConfig(std::string_view json);
+
+struct StoredImage {
+  Image image;
+  ImageConfig config;
+  std::string rootfs;  // the unpacked tree; read-only by convention
+};
+
+struct ImportOptions {
+  std::string name;  // empty: the name in the image layout's index
+  std::function<void(std::uint64_t bytes)> progress;
+};
+
+// Images on disk, under one directory:
+//   names.json             full name -> image id
+//   sha256-<hex>/          image.json, rootfs/ (all layers applied, whiteouts resolved), uses/
+//   tmp-<random>/          an import under way
+//   lock                   held while writing; so `drakkar image import` and the agent may meet
+//
+// The layers of an image are unpacked into one tree: a container then needs a single overlay lower
+// directory whatever the number of layers, at the price of not sharing layers between images.
+// An image appears at once and whole (rename), or not at all. Every call reads the directory anew,
+// so that an import by another process is seen at once. All calls block: import on a worker, the
+// others are a few small reads.
+class ImageStore {
+ public:
+  ImageStore(FileSystem& files, Random& random, std::string directory);
+
+  // Makes the directory and removes what interrupted imports left behind.
+  Result<void> Open();
+
+  // An OCI image layout (directory, tar or tar.gz) or a root file system as tar or tar.gz. Digests
+  // are verified. Importing the same image again only adds the name; a name moves to the new image.
+  Result<Image> Import(const std::string& path, const ImportOptions& options);
+
+  // By name, or by id ("sha256:<hex>" or at least 12 digits of it).
+  Result<StoredImage> Find(std::string_view name_or_id) const;
+  Result<std::vector<Image>> List() const;
+  // A name is taken off; the image goes with its last name, unless a container uses it. An id
+  // removes all names. kFailedPrecondition while a container uses it.
+  Result<void> Remove(std::string_view name_or_id);
+
+  // Keeps an image from being removed while `user` (a container id) is built on it.
+  Result<void> AddUse(const std::string& image_id, const std::string& user);
+  Result<void> DropUse(const std::string& image_id, const std::string& user);
+
+ private:
+  class Lock;
+
+  Result<std::map<std::string, std::string>> ReadNames() const;
+  Result<void> WriteNames(const std::map<std::string, std::string>& names);
+  Result<StoredImage> Load(const std::string& id,
+                           const std::map<std::string, std::string>& names) const;
+  Result<std::string> FindId(std::string_view name_or_id,
+                             const std::map<std::string, std::string>& names) const;
+  Result<Image> ImportLayout(const std::string& layout, const std::string& work,
+                             const ImportOptions& options);
+  Result<Image> ImportRootfs(const std::string& path, const std::string& work,
+                             const ImportOptions& options);
+  Result<Image> Publish(const std::string& work, const std::string& id, const std::string& name,
+                        const ImageConfig& config, std::uint64_t size_bytes);
+  std::string ImageDirectory(const std::string& id) const;
+
+  FileSystem& files_;
+  Random& random_;
+  std::string directory_;
+};
+
+}  // namespace drakkar::node

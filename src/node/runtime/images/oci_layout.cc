@@ -1,0 +1,129 @@
+#include "node/runtime/images/oci_layout.h"
+
+#include "base/hash/sha256.h"
+#include "base/text/text.h"
+#include "node/runtime/images/image_name.h"
+#include "node/runtime/json.h"
+
+namespace drakkar::node {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::string_view kArchitecture = "amd64";
+#elif defined(__aarch64__)
+constexpr std::string_view kArchitecture = "arm64";
+#else
+#error "name this architecture as Go does, for image indexes"
+#endif
+
+constexpr int kMaxIndexDepth = 4;
+
+Result<std::string> BlobPath(const std::string& directory, const std::string& digest) {
+  if (!IsSha256Digest(digest)) {
+    return Error{ErrorCode::kUnimplemented,
+                 "digest " + Quote(digest) + " is not of the form sha256:<64 hex digits>"};
+  }
+  return JoinPath(directory, "blobs/sha256/" + digest.substr(7));
+}
+
+Result<std::string> ReadBlob(FileSystem& files, const std::string& directory,
+                             const std::string& digest) {
+  ASSIGN_OR_RETURN(const std::string path, BlobPath(directory, digest));
+  ASSIGN_OR_RETURN(const FileInfo info, files.Stat(path));
+  if (info.size_bytes > kMaxJsonBytes) return InvalidArgument("blob " + digest + " is too large");
+  ASSIGN_OR_RETURN(std::string content, files.ReadFile(path));
+  const std::string actual = "sha256:" + Sha256Hex(content);
+  if (actual != digest) {
+    return Error{ErrorCode::kDataLoss,
+                 "blob " + digest + " is damaged: its content has the digest " + actual};
+  }
+  return content;
+}
+
+std::string NameOf(const JsonValue& descriptor) {
+  const JsonValue* annotations = descriptor.Find("annotations");
+  if (annotations == nullptr) return "";
+  // containerd writes the full name, the specification asks for a reference that may be a tag only.
+  const std::string full = annotations->String("io.containerd.image.name");
+  return full.empty() ? annotations->String("org.opencontainers.image.ref.name") : full;
+}
+
+bool FitsMachine(const JsonValue& descriptor) {
+  const JsonValue* platform = descriptor.Find("platform");
+  if (platform == nullptr) return true;
+  return platform->String("os") == "linux" && platform->String("architecture") == kArchitecture;
+}
+
+bool SameName(const std::string& given, const std::string& wanted) {
+  if (given.empty()) return false;
+  const auto a = NormalizeImageName(given), b = NormalizeImageName(wanted);
+  if (a.ok() && b.ok() && *a == *b) return true;
+  const std::size_t colon = wanted.rfind(':');
+  return colon != std::string::npos && wanted.substr(colon + 1) == given;
+}
+
+// The one descriptor to follow in an index.
+Result<const JsonValue*> Choose(const JsonValue& index, const std::string& wanted_name) {
+  const JsonValue* manifests = index.Find("manifests");
+  std::vector<const JsonValue*> fitting;
+  if (manifests != nullptr) {
+    for (const JsonValue& descriptor : manifests->items) {
+      if (FitsMachine(descriptor)) fitting.push_back(&descriptor);
+    }
+  }
+  if (fitting.empty()) {
+    return InvalidArgument(StrCat("the index has no image for linux/", kArchitecture));
+  }
+  if (fitting.size() == 1) return fitting[0];
+  std::vector<std::string> names;
+  for (const JsonValue* descriptor : fitting) {
+    const std::string name = NameOf(*descriptor);
+    if (!wanted_name.empty() && SameName(name, wanted_name)) return descriptor;
+    names.push_back(name.empty() ? "(no name)" : name);
+  }
+  return InvalidArgument("the index has several images, choose one with --name: " + Join(names, ", "));
+}
+
+}  // namespace
+
+Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& directory,
+                                  const std::string& wanted_name) {
+  ASSIGN_OR_RETURN(const std::string version_text,
+                   files.ReadFile(JoinPath(directory, "oci-layout")));
+  ASSIGN_OR_RETURN(const JsonValue version, ParseJson(version_text));
+  if (!version.String("imageLayoutVersion").starts_with("1.")) {
+    return Error{ErrorCode::kUnimplemented, "image layout version " +
+                                                Quote(version.String("imageLayoutVersion")) +
+                                                " is not supported, 1.0.0 is"};
+  }
+  ASSIGN_OR_RETURN(std::string text, files.ReadFile(JoinPath(directory, "index.json")));
+  LayoutImage image;
+  for (int depth = 0;; ++depth) {
+    if (depth > kMaxIndexDepth) return InvalidArgument("indexes nested too deeply");
+    ASSIGN_OR_RETURN(const JsonValue json, ParseJson(text));
+    if (json.Find("layers") != nullptr || json.Find("config") != nullptr) {
+      const JsonValue* config = json.Find("config");
+      const JsonValue* layers = json.Find("layers");
+      if (config == nullptr || layers == nullptr) {
+        return InvalidArgument("the manifest lacks its config or its layers");
+      }
+      if (layers->items.size() > kMaxImageLayers) {
+        return InvalidArgument(StrCat("more than ", kMaxImageLayers, " layers"));
+      }
+      image.config_digest = config->String("digest");
+      ASSIGN_OR_RETURN(image.config_json, ReadBlob(files, directory, image.config_digest));
+      for (const JsonValue& layer : layers->items) {
+        LayoutLayer entry;
+        entry.digest = layer.String("digest");
+        ASSIGN_OR_RETURN(entry.path, BlobPath(directory, entry.digest));
+        image.layers.push_back(std::move(entry));
+      }
+      return image;
+    }
+    ASSIGN_OR_RETURN(const JsonValue* descriptor, Choose(json, wanted_name));
+    if (image.name.empty()) image.name = NameOf(*descriptor);
+    ASSIGN_OR_RETURN(text, ReadBlob(files, directory, descriptor->String("digest")));
+  }
+}
+
+}  // namespace drakkar::node

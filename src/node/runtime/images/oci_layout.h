@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/env/file_system.h"
+#include "base/result/result.h"
+
+namespace drakkar::node {
+
+struct LayoutLayer {
+  std::string digest;
+  std::string path;  // of the blob; not verified yet, its reader does
+};
+
+struct LayoutImage {
+  std::string name;  // from the index's annotations; may be empty
+  std::string config_digest;
+  std::string config_json;  // verified
+  std::vector<LayoutLayer> layers;  // lowest first
+};
+
+// At most this many layers are taken; real images stay below 128.
+constexpr std::size_t kMaxImageLayers = 512;
+
+// Reads an OCI image layout directory down to its layers: index.json, nested indexes, the manifest
+// for this machine's architecture, the configuration. With several images in it, `wanted_name` (full,
+// or only the tag) chooses; kInvalidArgument lists them if that does not decide.
+Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& directory,
+                                  const std::string& wanted_name);
+
+}  // namespace drakkar::node

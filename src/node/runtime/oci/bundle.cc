@@ -1,0 +1,388 @@
+#include "node/runtime/oci/bundle.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "base/text/text.h"
+#include "node/runtime/images/unpack.h"
+#include "node/runtime/oci/host.h"
+#include "node/runtime/oci/user_lookup.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr std::size_t kMaxPasswdBytes = 1u << 20;
+constexpr std::string_view kDefaultPath =
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+void SetVariable(std::vector<std::string>& environment, const std::string& entry) {
+  const std::string key = entry.substr(0, entry.find('=') + 1);
+  for (std::string& existing : environment) {
+    if (existing.starts_with(key)) {
+      existing = entry;
+      return;
+    }
+  }
+  environment.push_back(entry);
+}
+
+Mount BindFile(const std::string& host_path, const std::string& container_path) {
+  Mount mount;
+  mount.host_path = host_path;
+  mount.container_path = container_path;
+  return mount;
+}
+
+}  // namespace
+
+std::optional<int> SignalNumber(std::string_view name) {
+  if (const auto number = ParseInt64(name)) {
+    if (*number > 0 && *number < NSIG) return static_cast<int>(*number);
+    return std::nullopt;
+  }
+  if (name.starts_with("SIG")) name.remove_prefix(3);
+  if (name.starts_with("RTMIN")) {
+    const auto offset = name.size() == 5 ? std::optional<std::int64_t>(0)
+                                         : ParseInt64(name.substr(name[5] == '+' ? 6 : 5));
+    if (!offset || *offset < 0 || SIGRTMIN + *offset > SIGRTMAX) return std::nullopt;
+    return static_cast<int>(SIGRTMIN + *offset);
+  }
+  for (int signal = 1; signal < NSIG; ++signal) {
+    const char* known = ::sigabbrev_np(signal);
+    if (known != nullptr && name == known) return signal;
+  }
+  return std::nullopt;
+}
+
+Result<void> BundleBuilder::Save(const SandboxRecord& record) {
+  return files_.WriteFileAtomically(paths_.Sandbox(record.id) + "/state.json", WriteRecord(record),
+                                    0600, /*sync=*/false);
+}
+
+Result<void> BundleBuilder::Save(const ContainerRecord& record) {
+  return files_.WriteFileAtomically(paths_.Container(record.id) + "/state.json",
+                                    WriteRecord(record), 0600, /*sync=*/false);
+}
+
+// Unmounts before it removes: removing through a mount would delete what belongs to others.
+Result<void> BundleBuilder::RemoveDirectory(const std::string& directory) {
+  RETURN_IF_ERROR(UnmountAll(directory));
+  return files_.RemoveTree(directory);
+}
+
+Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
+                                                  const PodSandboxConfig& config) {
+  const std::string directory = paths_.Sandbox(record.id);
+  RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
+  record.phase = Phase::kCreating;
+  RETURN_IF_ERROR(Save(record));
+  auto built = [&]() -> Result<void> {
+    RETURN_IF_ERROR(files_.MakeDirectories(directory + "/ns", 0700));
+    NamespacePins pins;
+    if (!record.hostname.empty()) {
+      pins.uts_path = directory + "/ns/uts";
+      pins.hostname = record.hostname;
+    }
+    if (!record.host_ipc) pins.ipc_path = directory + "/ns/ipc";
+    RETURN_IF_ERROR(PinNamespaces(pins));
+    if (!record.host_ipc) {
+      RETURN_IF_ERROR(files_.MakeDirectories(directory + "/shm", 01777));
+      RETURN_IF_ERROR(MountTmpfs(directory + "/shm", "mode=1777,size=65536k"));
+    }
+    RETURN_IF_ERROR(WriteSandboxFiles(record, config));
+    RETURN_IF_ERROR(cgroups_.Create(record.cgroup_parent, config.resources));
+    if (!record.log_directory.empty()) {
+      RETURN_IF_ERROR(files_.MakeDirectories(record.log_directory, 0755));
+    }
+    record.phase = Phase::kRunning;
+    return Save(record);
+  }();
+  if (built.ok()) return record;
+  // The record says "creating": if this fails too, the next start cleans up.
+  static_cast<void>(DestroySandbox(record).ok());
+  return std::move(built).error();
+}
+
+Result<void> BundleBuilder::WriteSandboxFiles(const SandboxRecord& record,
+                                              const PodSandboxConfig& config) {
+  const std::string directory = paths_.Sandbox(record.id);
+  std::string resolv;
+  if (config.dns) {
+    for (const std::string& server : config.dns->servers) resolv += "nameserver " + server + "\n";
+    if (!config.dns->searches.empty()) resolv += "search " + Join(config.dns->searches, " ") + "\n";
+    if (!config.dns->options.empty()) resolv += "options " + Join(config.dns->options, " ") + "\n";
+  } else if (auto host = files_.ReadFile("/etc/resolv.conf"); host.ok()) {
+    resolv = *std::move(host);
+  }
+  RETURN_IF_ERROR(files_.WriteFile(directory + "/resolv.conf", resolv, 0644));
+  if (record.hostname.empty()) return Ok();
+  RETURN_IF_ERROR(files_.WriteFile(directory + "/hostname", record.hostname + "\n", 0644));
+  return files_.WriteFile(directory + "/hosts",
+                          "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n127.0.1.1\t" +
+                              record.hostname + "\n",
+                          0644);
+}
+
+bool BundleBuilder::IsSandboxIntact(const SandboxRecord& record) const {
+  const std::string directory = paths_.Sandbox(record.id);
+  if (!record.hostname.empty() && !IsPinnedNamespace(directory + "/ns/uts")) return false;
+  return record.host_ipc || IsPinnedNamespace(directory + "/ns/ipc");
+}
+
+Result<void> BundleBuilder::ReleaseSandbox(const std::string& id) {
+  return UnmountAll(paths_.Sandbox(id));
+}
+
+Result<void> BundleBuilder::DestroySandbox(const SandboxRecord& record) {
+  // The group first: while the record is there, a failure is found again.
+  if (!record.cgroup_parent.empty()) RETURN_IF_ERROR(cgroups_.Remove(record.cgroup_parent));
+  return RemoveDirectory(paths_.Sandbox(record.id));
+}
+
+Result<void> BundleBuilder::MakeRootfs(const std::string& directory, const std::string& lower,
+                                       std::vector<std::string>& warnings) {
+  for (const char* name : {"/rootfs", "/upper", "/work"}) {
+    RETURN_IF_ERROR(files_.MakeDirectories(directory + name, 0755));
+  }
+  auto mounted =
+      MountOverlay(lower, directory + "/upper", directory + "/work", directory + "/rootfs");
+  if (mounted.ok()) return Ok();
+  warnings.push_back("the image is copied for each container because " + mounted.error().message);
+  return CopyTree(lower, directory + "/rootfs");
+}
+
+Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
+                                              const SandboxRecord& sandbox,
+                                              const ContainerConfig& config,
+                                              const StoredImage& image) {
+  OciSpecInput input;
+  input.rootfs = paths_.Container(record.id) + "/rootfs";
+  input.hostname = "";  // the pinned namespace has it
+  // As Kubernetes: a command replaces the image's entrypoint and its arguments with it.
+  input.arguments = config.command.empty() ? image.config.entrypoint : config.command;
+  const std::vector<std::string>& rest =
+      config.arguments.empty() && config.command.empty() ? image.config.command : config.arguments;
+  input.arguments.insert(input.arguments.end(), rest.begin(), rest.end());
+  input.working_directory = config.working_directory.empty() ? image.config.working_directory
+                                                             : config.working_directory;
+
+  const std::string wanted = config.security.user.empty() ? image.config.user : config.security.user;
+  auto passwd = ReadFileInRoot(input.rootfs, "etc/passwd", kMaxPasswdBytes);
+  auto group = ReadFileInRoot(input.rootfs, "etc/group", kMaxPasswdBytes);
+  ASSIGN_OR_RETURN(const ContainerUser user, LookUpUser(wanted, passwd.ok() ? *passwd : "",
+                                                        group.ok() ? *group : ""));
+  input.uid = user.uid;
+  input.gid = config.security.group ? static_cast<std::uint32_t>(*config.security.group) : user.gid;
+  input.additional_gids = user.additional_gids;
+  for (std::int64_t gid : config.security.supplemental_groups) {
+    input.additional_gids.push_back(static_cast<std::uint32_t>(gid));
+  }
+  if (config.security.run_as_non_root && input.uid == 0) {
+    return FailedPrecondition("container has runAsNonRoot and image will run as root");
+  }
+
+  input.environment.emplace_back(kDefaultPath);
+  if (config.tty) SetVariable(input.environment, "TERM=xterm");
+  if (!sandbox.hostname.empty()) SetVariable(input.environment, "HOSTNAME=" + sandbox.hostname);
+  for (const std::string& entry : image.config.environment) SetVariable(input.environment, entry);
+  for (const auto& [name, value] : config.environment) {
+    SetVariable(input.environment, name + "=" + value);
+  }
+
+  const std::string shared = paths_.Sandbox(sandbox.id);
+  input.namespaces.push_back({"mount", ""});
+  if (!sandbox.host_pid) input.namespaces.push_back({"pid", ""});
+  if (!sandbox.host_ipc) input.namespaces.push_back({"ipc", shared + "/ns/ipc"});
+  if (!sandbox.hostname.empty()) input.namespaces.push_back({"uts", shared + "/ns/uts"});
+  if (cgroups_.is_unified() && !config.security.privileged) {
+    input.namespaces.push_back({"cgroup", ""});
+  }
+  input.cgroups_path = record.cgroup_path;
+  input.sandbox_mounts.push_back(BindFile(shared + "/resolv.conf", "/etc/resolv.conf"));
+  if (!sandbox.hostname.empty()) {
+    input.sandbox_mounts.push_back(BindFile(shared + "/hostname", "/etc/hostname"));
+    input.sandbox_mounts.push_back(BindFile(shared + "/hosts", "/etc/hosts"));
+  } else {
+    input.sandbox_mounts.push_back(BindFile("/etc/hosts", "/etc/hosts"));
+  }
+  input.sandbox_mounts.push_back(
+      BindFile(sandbox.host_ipc ? "/dev/shm" : shared + "/shm", "/dev/shm"));
+  for (const auto& [key, value] : sandbox.sysctls) input.sysctls.emplace_back(key, value);
+
+  if (config.security.privileged) input.devices = ListHostDevices();
+  for (const DeviceNode& device : config.devices) {
+    ASSIGN_OR_RETURN(DeviceNode resolved, ResolveDevice(device));
+    std::erase_if(input.devices, [&](const DeviceNode& existing) {
+      return existing.container_path == resolved.container_path;
+    });
+    input.devices.push_back(std::move(resolved));
+  }
+  for (const Mount& mount : config.mounts) {
+    const bool is_bind = mount.type.empty() || mount.type == "bind";
+    if (is_bind && !files_.Exists(mount.host_path)) {
+      return NotFound("mount " + mount.container_path + ": host path " + mount.host_path +
+                      " does not exist");
+    }
+  }
+  return input;
+}
+
+Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord record,
+                                                           const SandboxRecord& sandbox,
+                                                           const ContainerConfig& config) {
+  const std::string directory = paths_.Container(record.id);
+  ASSIGN_OR_RETURN(const StoredImage image, images_.Find(config.image));
+  const std::string stop = config.stop_signal.empty() ? image.config.stop_signal : config.stop_signal;
+  if (!stop.empty()) {
+    const auto number = SignalNumber(stop);
+    if (!number) return InvalidArgument("unknown stop signal " + Quote(stop));
+    record.stop_signal = *number;
+  }
+  record.image_id = image.image.id;
+  record.phase = Phase::kCreating;
+  RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
+  RETURN_IF_ERROR(Save(record));
+  std::vector<std::string> warnings;
+  auto built = [&]() -> Result<void> {
+    RETURN_IF_ERROR(images_.AddUse(record.image_id, record.id));
+    RETURN_IF_ERROR(MakeRootfs(directory, image.rootfs, warnings));
+    ASSIGN_OR_RETURN(const OciSpecInput input, SpecInput(record, sandbox, config, image));
+    ASSIGN_OR_RETURN(OciSpec spec, WriteOciSpec(config, input, limits_));
+    warnings.insert(warnings.end(), spec.warnings.begin(), spec.warnings.end());
+    RETURN_IF_ERROR(files_.WriteFile(directory + "/config.json", spec.json, 0600));
+    if (!record.log_path.empty()) {
+      RETURN_IF_ERROR(files_.MakeDirectories(DirectoryName(record.log_path), 0755));
+    }
+    record.phase = Phase::kCreated;
+    return Save(record);
+  }();
+  if (built.ok()) return Built{std::move(record), std::move(warnings)};
+  static_cast<void>(DestroyContainer(record).ok());
+  return std::move(built).error();
+}
+
+Result<void> BundleBuilder::ReleaseContainer(const ContainerRecord& record) {
+  if (!record.cgroup_path.empty()) RETURN_IF_ERROR(cgroups_.Remove(record.cgroup_path));
+  return files_.RemoveTree(paths_.runtime_state + "/" + record.id);
+}
+
+Result<void> BundleBuilder::DestroyContainer(const ContainerRecord& record) {
+  // conmon and runc carry the id as an argument; no exit file or pid file may appear behind us.
+  for (int pid : FindSupervisors(record.id)) ::kill(pid, SIGKILL);
+  RETURN_IF_ERROR(ReleaseContainer(record));
+  auto removed = files_.Remove(paths_.ExitFile(record.id));
+  if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;
+  RETURN_IF_ERROR(images_.DropUse(record.image_id, record.id));
+  return RemoveDirectory(paths_.Container(record.id));
+}
+
+Result<void> BundleBuilder::ReadExit(ContainerRecord& record) const {
+  const std::string path = paths_.ExitFile(record.id);
+  ASSIGN_OR_RETURN(const std::string text, files_.ReadFile(path));
+  ASSIGN_OR_RETURN(record.finished_at, ModifiedTime(path));
+  const auto code = ParseInt64(Trim(text));
+  record.exit_code = code && *code >= 0 ? static_cast<int>(*code) : 255;
+  record.phase = Phase::kExited;
+  record.reason = std::string(record.exit_code == 0 ? kReasonCompleted : kReasonError);
+  // conmon's own mark may be missing when the kernel was faster than its watch.
+  const bool oom = cgroups_.OomKills(record.cgroup_path) > 0 ||
+                   files_.Exists(paths_.Container(record.id) + "/oom");
+  if (oom && record.exit_code != 0) record.reason = std::string(kReasonOomKilled);
+  return Ok();
+}
+
+Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
+  const std::string directory = paths_.Container(record.id);
+  auto text = files_.ReadFile(directory + "/pid");
+  const auto pid = text.ok() ? ParseInt64(Trim(*text)) : std::nullopt;
+  const bool has_exited = files_.Exists(paths_.ExitFile(record.id));
+  if (pid && !has_exited) {
+    const auto number = static_cast<int>(*pid);
+    auto init = ProcessHandle::Open(number);
+    auto ticks = ProcessStartTicks(number);
+    // A process that is not in the container's group has only inherited the number.
+    if (init.ok() && ticks.ok() && cgroups_.Contains(record.cgroup_path, number)) {
+      auto released = ReleaseExecFifo(paths_.ExecFifo(record.id), *init);
+      if (released.ok() || released.error().code == ErrorCode::kNotFound) {
+        record.pid = number;
+        record.pid_start_ticks = *ticks;
+        record.phase = Phase::kRunning;
+        ASSIGN_OR_RETURN(record.started_at, ModifiedTime(directory + "/pid"));
+        return Save(record);
+      }
+    }
+  }
+  if (has_exited) {
+    record.phase = Phase::kRunning;  // whoever opens the runtime reads the exit file next
+    ASSIGN_OR_RETURN(record.started_at, ModifiedTime(directory + "/state.json"));
+    return Save(record);
+  }
+  for (int supervisor : FindSupervisors(record.id)) ::kill(supervisor, SIGKILL);
+  RETURN_IF_ERROR(ReleaseContainer(record));
+  auto removed = files_.Remove(directory + "/pid");
+  if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;
+  record.phase = Phase::kCreated;
+  return Save(record);
+}
+
+Result<BundleBuilder::Found> BundleBuilder::Scan() {
+  for (const std::string& directory :
+       {paths_.Sandboxes(), paths_.Containers(), paths_.Exits(), paths_.runtime_state}) {
+    RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
+  }
+  Found found;
+  ASSIGN_OR_RETURN(const auto container_names, files_.ListDirectory(paths_.Containers()));
+  for (const std::string& name : container_names) {
+    auto text = files_.ReadFile(paths_.Container(name) + "/state.json");
+    auto record = text.ok() ? ParseContainerRecord(*text) : Result<ContainerRecord>(text.error());
+    const bool usable = record.ok() && record->id == name && record->phase != Phase::kCreating &&
+                        record->phase != Phase::kRemoving;
+    if (usable) {
+      if (record->phase == Phase::kStarting) {
+        auto settled = SettleStart(*record);
+        if (!settled.ok()) return std::move(settled).error().Prefixed("adopt container " + name);
+        found.notes.push_back("container " + name + " was being started: " +
+                              (record->phase == Phase::kRunning ? "it runs" : "undone"));
+      }
+      found.containers.push_back(*std::move(record));
+      continue;
+    }
+    ContainerRecord rest;
+    if (record.ok()) rest = *std::move(record);
+    rest.id = name;
+    auto removed = DestroyContainer(rest);
+    found.notes.push_back("container " + name + " was half-made or half-removed: " +
+                          (removed.ok() ? "removed" : removed.error().message));
+  }
+  ASSIGN_OR_RETURN(const auto sandbox_names, files_.ListDirectory(paths_.Sandboxes()));
+  for (const std::string& name : sandbox_names) {
+    auto text = files_.ReadFile(paths_.Sandbox(name) + "/state.json");
+    auto record = text.ok() ? ParseSandboxRecord(*text) : Result<SandboxRecord>(text.error());
+    const bool usable = record.ok() && record->id == name && record->phase != Phase::kCreating &&
+                        record->phase != Phase::kRemoving;
+    if (!usable) {
+      SandboxRecord rest;
+      if (record.ok()) rest = *std::move(record);
+      rest.id = name;
+      auto removed = DestroySandbox(rest);
+      found.notes.push_back("sandbox " + name + " was half-made or half-removed: " +
+                            (removed.ok() ? "removed" : removed.error().message));
+      continue;
+    }
+    if (record->phase == Phase::kRunning && !IsSandboxIntact(*record)) {
+      record->phase = Phase::kExited;
+      found.notes.push_back("sandbox " + name + " did not survive a restart of the machine");
+      RETURN_IF_ERROR(Save(*record));
+    }
+    found.sandboxes.push_back(*std::move(record));
+  }
+  auto by_age = [](const auto& a, const auto& b) {
+    return std::tie(a.created_at, a.id) < std::tie(b.created_at, b.id);
+  };
+  std::sort(found.containers.begin(), found.containers.end(), by_age);
+  std::sort(found.sandboxes.begin(), found.sandboxes.end(), by_age);
+  return found;
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/env/file_system.h"
+#include "base/result/result.h"
+#include "node/runtime/images/image_store.h"
+#include "node/runtime/oci/cgroups.h"
+#include "node/runtime/oci/oci_spec.h"
+#include "node/runtime/oci/record.h"
+
+namespace drakkar::node {
+
+// Where everything of the embedded runtime is on disk.
+struct OciPaths {
+  std::string root;          // <data>/runtime
+  std::string runtime_state; // what `runc --root` gets
+
+  std::string Sandboxes() const { return root + "/sandboxes"; }
+  std::string Containers() const { return root + "/containers"; }
+  std::string Exits() const { return root + "/exits"; }
+  std::string Sandbox(const std::string& id) const { return Sandboxes() + "/" + id; }
+  std::string Container(const std::string& id) const { return Containers() + "/" + id; }
+  std::string ExitFile(const std::string& id) const { return Exits() + "/" + id; }
+  std::string ExecFifo(const std::string& id) const { return runtime_state + "/" + id + "/exec.fifo"; }
+};
+
+// The blocking half of the runtime: everything that makes and removes files, mounts and control
+// groups of one sandbox or container. Each step can be repeated, and each Destroy finishes what any
+// interrupted Build or Destroy left. Used from workers, one sandbox or container at a time.
+class BundleBuilder {
+ public:
+  BundleBuilder(FileSystem& files, ImageStore& images, OciPaths paths, Cgroups cgroups,
+                HostLimits limits)
+      : files_(files), images_(images), paths_(std::move(paths)), cgroups_(std::move(cgroups)),
+        limits_(std::move(limits)) {}
+
+  const OciPaths& paths() const { return paths_; }
+
+  Result<void> Save(const SandboxRecord& record);
+  Result<void> Save(const ContainerRecord& record);
+
+  Result<SandboxRecord> BuildSandbox(SandboxRecord record, const PodSandboxConfig& config);
+  Result<void> ReleaseSandbox(const std::string& id);  // its mounts; the record stays
+  Result<void> DestroySandbox(const SandboxRecord& record);
+  // False when its namespaces did not survive (a reboot).
+  bool IsSandboxIntact(const SandboxRecord& record) const;
+
+  struct Built {
+    ContainerRecord record;
+    std::vector<std::string> warnings;
+  };
+  Result<Built> BuildContainer(ContainerRecord record, const SandboxRecord& sandbox,
+                               const ContainerConfig& config);
+  // After the exit: kills what is left of it, removes control group and runtime state.
+  Result<void> ReleaseContainer(const ContainerRecord& record);
+  // Everything but the log. kUnavailable: the kernel is still busy with it, try again.
+  Result<void> DestroyContainer(const ContainerRecord& record);
+
+  struct Found {
+    std::vector<SandboxRecord> sandboxes;
+    std::vector<ContainerRecord> containers;
+    std::vector<std::string> notes;  // what was cleaned up, for the log
+  };
+  // Reads what is there, removes what is half-made and settles what was being started: such a
+  // container runs, or is as it was before the start.
+  Result<Found> Scan();
+
+  // How a container ended according to conmon's exit file; kNotFound while it has not.
+  Result<void> ReadExit(ContainerRecord& record) const;
+
+ private:
+  Result<void> MakeRootfs(const std::string& directory, const std::string& lower,
+                          std::vector<std::string>& warnings);
+  Result<OciSpecInput> SpecInput(const ContainerRecord& record, const SandboxRecord& sandbox,
+                                 const ContainerConfig& config, const StoredImage& image);
+  Result<void> WriteSandboxFiles(const SandboxRecord& record, const PodSandboxConfig& config);
+  Result<void> RemoveDirectory(const std::string& directory);
+  Result<void> SettleStart(ContainerRecord& record);
+
+  FileSystem& files_;
+  ImageStore& images_;
+  OciPaths paths_;
+  Cgroups cgroups_;
+  HostLimits limits_;
+};
+
+// "SIGTERM", "TERM" or "15"; nothing for an unknown one.
+std::optional<int> SignalNumber(std::string_view name);
+
+}  // namespace drakkar::node

@@ -1,0 +1,211 @@
+#include "node/runtime/oci/cgroups.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text/text.h"
+
+namespace drakkar::node {
+namespace {
+
+// CPU shares (2..262144, 1024 is one) to weight (1..10000, 100 is one), as every runtime maps them.
+std::int64_t WeightOfShares(std::int64_t shares) {
+  shares = std::clamp<std::int64_t>(shares, 2, 262144);
+  return 1 + (shares - 2) * 9999 / 262142;
+}
+
+}  // namespace
+
+Cgroups Cgroups::Parse(FileSystem& files, std::string_view mountinfo) {
+  Cgroups groups;
+  groups.files_ = &files;
+  std::string unified_root;
+  for (std::string_view line : Split(mountinfo, '\n')) {
+    const std::size_t separator = line.find(" - ");
+    if (separator == std::string_view::npos) continue;
+    const auto left = Split(line.substr(0, separator), ' ');
+    const auto right = Split(line.substr(separator + 3), ' ');
+    if (left.size() < 5 || right.empty()) continue;
+    const std::string point(left[4]);
+    // The same tree may be mounted in several places, containers' among them; the usual one counts.
+    if (!point.starts_with("/sys/fs/cgroup")) continue;
+    if (right[0] == "cgroup2") {
+      unified_root = point;
+      groups.roots_.push_back(point);
+    } else if (right[0] == "cgroup" && right.size() >= 3) {
+      groups.roots_.push_back(point);
+      for (std::string_view option : Split(right[2], ',')) {
+        groups.controllers_.push_back({std::string(option), point});
+      }
+    }
+  }
+  groups.unified_ = groups.controllers_.empty() && !unified_root.empty();
+  return groups;
+}
+
+Result<Cgroups> Cgroups::Detect(FileSystem& files) {
+  ASSIGN_OR_RETURN(const std::string text, files.ReadFile("/proc/self/mountinfo"));
+  Cgroups groups = Parse(files, text);
+  if (groups.roots_.empty()) {
+    return FailedPrecondition("no control groups are mounted under /sys/fs/cgroup");
+  }
+  return groups;
+}
+
+std::string Cgroups::RootOf(std::string_view controller) const {
+  if (unified_) return roots_.front();
+  for (const Controller& entry : controllers_) {
+    if (entry.name == controller) return entry.root;
+  }
+  return "";
+}
+
+Result<void> Cgroups::Create(const std::string& path, const CgroupResources& resources) {
+  auto make = [&](std::string_view controller) -> Result<std::string> {
+    const std::string root = RootOf(controller);
+    if (root.empty()) return std::string();
+    const std::string directory = root + path;
+    RETURN_IF_ERROR(files_->MakeDirectories(directory, 0755));
+    return directory;
+  };
+  auto set = [&](const std::string& directory, std::string_view file, const std::string& value)
+      -> Result<void> {
+    auto written = files_->WriteFile(JoinPath(directory, file), value, 0644);
+    if (!written.ok()) return std::move(written).error().Prefixed("limit the pod");
+    return Ok();
+  };
+  if (unified_) {
+    if (resources.memory_limit_bytes <= 0 && resources.cpu_shares <= 0 &&
+        resources.cpu_quota_us <= 0 && resources.pids_limit <= 0) {
+      return Ok();  // the runtime makes the parents of a container's group itself
+    }
+    // A controller reaches a group only if every group above hands it down.
+    std::string above = roots_.front();
+    for (std::string_view part : Split(path, '/')) {
+      if (part.empty()) continue;
+      for (std::string_view controller : {"cpu", "memory", "pids"}) {
+        static_cast<void>(files_->WriteFile(JoinPath(above, "cgroup.subtree_control"),
+                                            StrCat("+", controller), 0644)
+                              .ok());
+      }
+      above = JoinPath(above, part);
+      RETURN_IF_ERROR(files_->MakeDirectories(above, 0755));
+    }
+    if (resources.memory_limit_bytes > 0) {
+      RETURN_IF_ERROR(set(above, "memory.max", std::to_string(resources.memory_limit_bytes)));
+    }
+    if (resources.cpu_shares > 0) {
+      RETURN_IF_ERROR(set(above, "cpu.weight", std::to_string(WeightOfShares(resources.cpu_shares))));
+    }
+    if (resources.cpu_quota_us > 0) {
+      const std::int64_t period = resources.cpu_period_us > 0 ? resources.cpu_period_us : 100'000;
+      RETURN_IF_ERROR(set(above, "cpu.max", StrCat(resources.cpu_quota_us, " ", period)));
+    }
+    if (resources.pids_limit > 0) {
+      RETURN_IF_ERROR(set(above, "pids.max", std::to_string(resources.pids_limit)));
+    }
+    return Ok();
+  }
+  if (resources.memory_limit_bytes > 0) {
+    ASSIGN_OR_RETURN(const std::string group, make("memory"));
+    if (!group.empty()) {
+      RETURN_IF_ERROR(
+          set(group, "memory.limit_in_bytes", std::to_string(resources.memory_limit_bytes)));
+    }
+  }
+  if (resources.cpu_shares > 0 || resources.cpu_quota_us > 0) {
+    ASSIGN_OR_RETURN(const std::string group, make("cpu"));
+    if (!group.empty() && resources.cpu_shares > 0) {
+      RETURN_IF_ERROR(set(group, "cpu.shares", std::to_string(resources.cpu_shares)));
+    }
+    if (!group.empty() && resources.cpu_quota_us > 0) {
+      if (resources.cpu_period_us > 0) {
+        RETURN_IF_ERROR(set(group, "cpu.cfs_period_us", std::to_string(resources.cpu_period_us)));
+      }
+      RETURN_IF_ERROR(set(group, "cpu.cfs_quota_us", std::to_string(resources.cpu_quota_us)));
+    }
+  }
+  if (resources.pids_limit > 0) {
+    ASSIGN_OR_RETURN(const std::string group, make("pids"));
+    if (!group.empty()) RETURN_IF_ERROR(set(group, "pids.max", std::to_string(resources.pids_limit)));
+  }
+  return Ok();
+}
+
+void Cgroups::Collect(const std::string& directory, std::vector<int>& pids) const {
+  auto text = files_->ReadFile(JoinPath(directory, "cgroup.procs"));
+  if (!text.ok()) return;
+  for (std::string_view line : Split(*text, '\n')) {
+    const auto pid = ParseInt64(line);
+    if (pid && *pid > 0) pids.push_back(static_cast<int>(*pid));
+  }
+  auto names = files_->ListDirectory(directory);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    const std::string child = JoinPath(directory, name);
+    auto info = files_->LinkStat(child);
+    if (info.ok() && info->type == FileType::kDirectory) Collect(child, pids);
+  }
+}
+
+std::vector<int> Cgroups::Processes(const std::string& path) const {
+  std::vector<int> pids;
+  // One tree is enough: a process is in the same group of each. pids exists wherever runc works.
+  const std::string root = RootOf("pids");
+  Collect((root.empty() ? roots_.front() : root) + path, pids);
+  return pids;
+}
+
+bool Cgroups::Contains(const std::string& path, int pid) const {
+  const auto pids = Processes(path);
+  return std::find(pids.begin(), pids.end(), pid) != pids.end();
+}
+
+std::size_t Cgroups::Kill(const std::string& path) {
+  const auto pids = Processes(path);
+  for (int pid : pids) ::kill(pid, SIGKILL);
+  return pids.size();
+}
+
+Result<void> Cgroups::RemoveTree(const std::string& directory) {
+  if (::rmdir(directory.c_str()) == 0 || errno == ENOENT) return Ok();
+  auto names = files_->ListDirectory(directory);
+  if (names.ok()) {
+    for (const std::string& name : *names) {
+      const std::string child = JoinPath(directory, name);
+      auto info = files_->LinkStat(child);
+      if (info.ok() && info->type == FileType::kDirectory) RETURN_IF_ERROR(RemoveTree(child));
+    }
+  }
+  if (::rmdir(directory.c_str()) == 0 || errno == ENOENT) return Ok();
+  if (errno == EBUSY) return Unavailable("control group " + directory + " is still in use");
+  return ErrnoError(errno, "remove control group " + directory);
+}
+
+Result<void> Cgroups::Remove(const std::string& path) {
+  if (path.empty() || path == "/") return InvalidArgument("will not remove the root control group");
+  Kill(path);
+  Result<void> first;
+  for (const std::string& root : roots_) {
+    auto removed = RemoveTree(root + path);
+    if (!removed.ok() && first.ok()) first = std::move(removed);
+  }
+  return first;
+}
+
+std::int64_t Cgroups::OomKills(const std::string& path) const {
+  const std::string root = RootOf("memory");
+  if (root.empty()) return 0;
+  auto text = files_->ReadFile(root + path + (unified_ ? "/memory.events" : "/memory.oom_control"));
+  if (!text.ok()) return 0;
+  for (std::string_view line : Split(*text, '\n')) {
+    if (line.starts_with("oom_kill ")) return ParseInt64(Trim(line.substr(9))).value_or(0);
+  }
+  return 0;
+}
+
+}  // namespace drakkar::node

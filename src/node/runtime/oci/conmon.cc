@@ -1,0 +1,182 @@
+#include "node/runtime/oci/conmon.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/text/text.h"
+#include "node/runtime/json.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr std::size_t kMaxReportBytes = 64u << 10;
+constexpr int kSyncDescriptor = 3;
+
+std::string FindProgram(FileSystem& files, const std::string& name) {
+  if (name.find('/') != std::string::npos) return files.Exists(name) ? name : "";
+  const char* variable = ::getenv("PATH");
+  // The usual places last: a service manager may start us with a short PATH.
+  const std::string path =
+      StrCat(variable != nullptr ? variable : "", ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  for (std::string_view directory : Split(path, ':')) {
+    if (directory.empty()) continue;
+    std::string candidate = JoinPath(directory, name);
+    auto info = files.Stat(candidate);
+    if (info.ok() && info->type == FileType::kRegular && (info->mode & 0111) != 0) return candidate;
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_runtime,
+                                 bool unified_cgroups) {
+  OciPrograms programs;
+  programs.conmon = FindProgram(files, "conmon");
+  if (programs.conmon.empty()) {
+    return FailedPrecondition("conmon is not installed: run apt-get install conmon");
+  }
+  if (!wanted_runtime.empty()) {
+    programs.runtime = FindProgram(files, wanted_runtime);
+    if (programs.runtime.empty()) {
+      return FailedPrecondition("the container runtime " + wanted_runtime +
+                                " is not installed: run apt-get install runc");
+    }
+  } else {
+    programs.runtime = FindProgram(files, "runc");
+    // crun refuses hosts with cgroup v1 or a mixture.
+    if (programs.runtime.empty() && unified_cgroups) programs.runtime = FindProgram(files, "crun");
+    if (programs.runtime.empty()) {
+      return FailedPrecondition("runc is not installed: run apt-get install runc");
+    }
+  }
+  if (BaseName(programs.runtime) == "crun" && !unified_cgroups) {
+    return FailedPrecondition("crun does not work with this host's cgroup v1 hierarchies: use runc");
+  }
+  return programs;
+}
+
+std::vector<std::string> ConmonArguments(const OciPrograms& programs, const OciPaths& paths,
+                                         const ContainerRecord& record) {
+  const std::string bundle = paths.Container(record.id);
+  std::vector<std::string> arguments = {
+      programs.conmon, "--api-version", "1",
+      "--cid", record.id, "--cuuid", record.id, "--name", record.name,
+      "--runtime", programs.runtime, "--runtime-arg", "--root=" + paths.runtime_state,
+      "--bundle", bundle, "--persist-dir", bundle,
+      "--container-pidfile", bundle + "/pid", "--conmon-pidfile", bundle + "/conmon.pid",
+      "--exit-dir", paths.Exits(),
+      "--log-path", "k8s-file:" + (record.log_path.empty() ? "/dev/null" : record.log_path),
+      "--full-attach", "--no-sync-log", "--log-level", "error"};
+  if (record.terminal) arguments.push_back("--terminal");
+  if (record.standard_input) arguments.push_back("--stdin");
+  if (record.standard_input && !record.standard_input_once) {
+    arguments.push_back("--leave-stdin-open");
+  }
+  return arguments;
+}
+
+std::string MeaningfulLine(std::string_view output) {
+  std::string last;
+  for (std::string_view line : Split(output, '\n')) {
+    line = Trim(line);
+    if (line.empty()) continue;
+    // logrus: time="..." level=error msg="runc create failed: ..."
+    if (const std::size_t at = line.find("msg=\""); at != std::string_view::npos) {
+      const bool is_minor = line.find("level=info") != std::string_view::npos ||
+                            line.find("level=debug") != std::string_view::npos ||
+                            line.find("level=warning") != std::string_view::npos;
+      if (is_minor && !last.empty()) continue;
+      std::string text;
+      for (std::size_t i = at + 5; i < line.size() && line[i] != '"'; ++i) {
+        if (line[i] == '\\' && i + 1 < line.size()) ++i;
+        text += line[i];
+      }
+      last = std::move(text);
+    } else {
+      last = std::string(line);
+    }
+  }
+  for (std::string_view prefix : {"runc create failed: ", "runc exec failed: ", "runc delete failed: "}) {
+    if (last.starts_with(prefix)) last.erase(0, prefix.size());
+  }
+  return last;
+}
+
+Result<int> ParseConmonReport(std::string_view line) {
+  auto json = ParseJson(Trim(line));
+  if (!json.ok()) return Internal("conmon's report is not readable: " + std::string(Trim(line)));
+  auto data = json->Integer("data");
+  if (!data) data = json->Integer("pid");
+  if (data && *data > 0) return static_cast<int>(*data);
+  const std::string message = MeaningfulLine(json->String("message"));
+  return FailedPrecondition(message.empty() ? "the runtime gave no reason" : message);
+}
+
+Result<std::unique_ptr<ConmonLaunch>> ConmonLaunch::Start(UvLoop& loop, Spawner& spawner,
+                                                          std::vector<std::string> arguments,
+                                                          std::function<void(Result<int>)> done) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return ErrnoError(errno, "make a pipe");
+  std::unique_ptr<ConmonLaunch> launch(new ConmonLaunch(std::move(done)));
+  launch->sync_pipe_ = ends[0];
+  ProcessOptions options;
+  options.arguments = std::move(arguments);
+  const char* path = ::getenv("PATH");
+  options.environment = {
+      StrCat("PATH=", path != nullptr ? path : "/usr/sbin:/usr/bin:/sbin:/bin"),
+      StrCat("_OCI_SYNCPIPE=", kSyncDescriptor)};
+  options.inherited_descriptors = {{ends[1], kSyncDescriptor}};
+  options.new_session = true;
+  auto process = spawner.Spawn(std::move(options), [raw = launch.get()](ProcessExit exit) {
+    raw->OnExit(exit);
+  });
+  ::close(ends[1]);
+  if (!process.ok()) return std::move(process).error();
+  launch->process_ = *std::move(process);
+  launch->watch_ = WatchReadable(loop, launch->sync_pipe_, [raw = launch.get()] { raw->OnReadable(); });
+  if (launch->watch_ == nullptr) return Internal("watch conmon's pipe");
+  return launch;
+}
+
+ConmonLaunch::~ConmonLaunch() {
+  watch_.reset();
+  if (sync_pipe_ >= 0) ::close(sync_pipe_);
+}
+
+void ConmonLaunch::OnReadable() {
+  char buffer[4096];
+  while (true) {
+    const ssize_t size = ::read(sync_pipe_, buffer, sizeof(buffer));
+    if (size > 0) {
+      line_.append(buffer, static_cast<std::size_t>(size));
+      if (line_.size() > kMaxReportBytes) return Report(Internal("conmon's report is too long"));
+      if (line_.ends_with('\n')) return Report(ParseConmonReport(line_));
+      continue;
+    }
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    break;
+  }
+  // The other end is gone: conmon has ended, with or without a word.
+  if (!line_.empty()) return Report(ParseConmonReport(line_));
+  const std::string reason = MeaningfulLine(conmon_output_);
+  Report(FailedPrecondition(reason.empty() ? "conmon ended without a report" : "conmon: " + reason));
+}
+
+void ConmonLaunch::OnExit(const ProcessExit& exit) {
+  // The foreground conmon always ends early; only what it complained about matters.
+  conmon_output_ = exit.error_output;
+}
+
+void ConmonLaunch::Report(Result<int> result) {
+  watch_.reset();
+  if (!done_) return;
+  auto done = std::move(done_);
+  done_ = nullptr;
+  done(std::move(result));
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/env/clock.h"
+#include "base/result/result.h"
+#include "node/runtime/runtime.h"
+
+namespace drakkar::node {
+
+// What is on disk of a sandbox and a container: all that is needed to adopt or to clean up after the
+// agent was killed. Written before the side effect it announces. Replaced atomically but not synced:
+// the page cache outlives the agent, and what a power failure loses describes containers that ended
+// with it; an unreadable record is a half-made container and is cleaned up.
+
+// "removing" is final: once written, the clean-up is completed by whoever finds it.
+enum class Phase { kCreating, kCreated, kStarting, kRunning, kExited, kRemoving };
+
+struct SandboxRecord {
+  std::string id;
+  Phase phase = Phase::kCreating;  // creating, running (ready), exited (stopped), removing
+  std::string name;
+  std::string namespace_name;
+  std::string uid;
+  std::uint32_t attempt = 0;
+  std::string hostname;
+  std::string log_directory;
+  std::string cgroup_parent;
+  bool host_pid = false;
+  bool host_ipc = false;
+  WallTime created_at{};
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  std::map<std::string, std::string> sysctls;
+
+  bool operator==(const SandboxRecord&) const = default;
+};
+
+struct ContainerRecord {
+  std::string id;
+  std::string sandbox_id;
+  Phase phase = Phase::kCreating;
+  std::string name;
+  std::uint32_t attempt = 0;
+  std::string image;
+  std::string image_id;
+  std::string log_path;
+  std::string cgroup_path;
+  bool terminal = false;
+  bool standard_input = false;
+  bool standard_input_once = false;
+  bool has_poststop_hooks = false;
+  bool released = false;  // after the exit: control group and runtime state are gone
+  int stop_signal = 15;
+  int pid = 0;
+  std::uint64_t pid_start_ticks = 0;
+  WallTime created_at{};
+  WallTime started_at{};
+  WallTime finished_at{};
+  int exit_code = 0;
+  std::string reason;
+  std::string message;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+
+  bool operator==(const ContainerRecord&) const = default;
+};
+
+std::string WriteRecord(const SandboxRecord& record);
+std::string WriteRecord(const ContainerRecord& record);
+Result<SandboxRecord> ParseSandboxRecord(std::string_view text);
+Result<ContainerRecord> ParseContainerRecord(std::string_view text);
+
+ContainerStatus StatusOf(const ContainerRecord& record);
+PodSandbox SandboxOf(const SandboxRecord& record);
+
+}  // namespace drakkar::node

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace drakkar::node {
+
+// What a pod's sandbox and containers are made from. Plain values shaped after CRI v1, so that a CRI
+// implementation maps them field by field; the CDI plan of a container (env, mounts, device nodes,
+// hooks, additional gids, cgroup device rules) is merged into ContainerConfig by the caller.
+
+struct DnsConfig {
+  std::vector<std::string> servers;
+  std::vector<std::string> searches;
+  std::vector<std::string> options;
+};
+
+// Zero or empty means: not set, the kernel's default.
+struct CgroupResources {
+  std::int64_t cpu_shares = 0;
+  std::int64_t cpu_quota_us = 0;   // per period; -1 is unlimited
+  std::int64_t cpu_period_us = 0;
+  std::string cpuset_cpus;
+  std::string cpuset_mems;
+  std::int64_t memory_limit_bytes = 0;
+  std::int64_t pids_limit = 0;
+  std::map<std::string, std::int64_t> hugepage_limits_bytes;  // "2MB" -> bytes
+  std::optional<int> oom_score_adjust;  // a lower one than ours needs CAP_SYS_RESOURCE
+};
+
+struct PodSandboxConfig {
+  std::string name;
+  std::string namespace_name;
+  std::string uid;
+  std::uint32_t attempt = 0;
+  std::string hostname;        // empty: the pod shares the host's UTS namespace
+  std::string log_directory;   // absolute; a container's log_path is relative to it
+  std::string cgroup_parent;   // empty: /drakkar/pod<uid>
+  bool host_network = true;    // false needs CNI
+  bool host_pid = false;
+  bool host_ipc = false;
+  bool share_process_namespace = false;
+  CgroupResources resources;   // of the whole pod
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  // Not set: the host's resolv.conf.
+  std::optional<DnsConfig> dns;
+  std::map<std::string, std::string> sysctls;
+};
+
+enum class MountPropagation { kPrivate, kHostToContainer, kBidirectional };
+
+struct Mount {
+  std::string host_path;        // the source: a path, or "tmpfs" and the like for a type
+  std::string container_path;
+  std::string type = "bind";
+  bool readonly = false;
+  std::vector<std::string> options;  // besides ro/rw, bind and propagation
+  MountPropagation propagation = MountPropagation::kPrivate;
+};
+
+struct DeviceNode {
+  std::string host_path;       // where major, minor and type come from when they are not given
+  std::string container_path;  // empty: host_path
+  char type = 0;               // 'b', 'c', 'u', 'p'; 0: as on the host
+  std::int64_t major = -1;
+  std::int64_t minor = -1;
+  std::optional<std::uint32_t> file_mode;
+  std::optional<std::uint32_t> uid;
+  std::optional<std::uint32_t> gid;
+  std::string permissions = "rwm";  // of the cgroup
+};
+
+struct CgroupDeviceRule {
+  bool allow = true;
+  char type = 'a';
+  std::optional<std::int64_t> major;  // not set: all
+  std::optional<std::int64_t> minor;
+  std::string access = "rwm";
+};
+
+// `name` as in the OCI specification: prestart, createRuntime, createContainer, startContainer,
+// poststart, poststop.
+struct Hook {
+  std::string name;
+  std::string path;
+  std::vector<std::string> arguments;  // arguments[0] is the program's name
+  std::vector<std::string> environment;
+  std::optional<int> timeout_seconds;
+};
+
+struct Rlimit {
+  std::string type;  // "RLIMIT_NOFILE"
+  std::uint64_t hard = 0;
+  std::uint64_t soft = 0;
+};
+
+struct SecurityContext {
+  // A number, or a name looked up in the image's passwd; empty: the image's user.
+  std::string user;
+  std::optional<std::int64_t> group;
+  std::vector<std::int64_t> supplemental_groups;  // CDI's additional gids belong here too
+  std::vector<std::string> add_capabilities;      // "NET_ADMIN" or "CAP_NET_ADMIN"; "ALL"
+  std::vector<std::string> drop_capabilities;
+  bool privileged = false;
+  bool readonly_rootfs = false;
+  bool no_new_privileges = false;
+  bool run_as_non_root = false;  // refuse to start as user 0
+  std::vector<std::string> masked_paths;    // empty: the usual ones, unless privileged
+  std::vector<std::string> readonly_paths;
+};
+
+struct EnvironmentVariable {
+  std::string name;
+  std::string value;
+};
+
+struct ContainerConfig {
+  std::string name;
+  std::uint32_t attempt = 0;
+  std::string image;                      // a name or an image id
+  std::vector<std::string> command;       // replaces the image's entrypoint
+  std::vector<std::string> arguments;     // replaces the image's command
+  std::string working_directory;          // empty: the image's
+  std::vector<EnvironmentVariable> environment;  // later entries win, over the image's too
+  std::vector<Mount> mounts;
+  std::vector<DeviceNode> devices;
+  std::vector<CgroupDeviceRule> device_rules;
+  std::vector<Hook> hooks;
+  CgroupResources resources;
+  SecurityContext security;
+  std::vector<Rlimit> rlimits;
+  bool tty = false;
+  bool standard_input = false;
+  bool standard_input_once = false;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  std::string log_path;                   // relative to the sandbox's log directory
+  std::string stop_signal;                // "SIGTERM", "15"; empty: the image's, else SIGTERM
+};
+
+}  // namespace drakkar::node

@@ -1,0 +1,335 @@
+#include "base/env/file_system.h"
+#include "base/text/text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "node/runtime/runtime.h"
+#include "node/runtime/testing/runtime_harness.h"
+
+namespace drakkar::node {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Program = RuntimeHarness::Program;
+
+class RuntimeContract : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (std::string_view(GetParam()) == "hollow") {
+      harness_ = MakeHollowHarness();
+      return;
+    }
+    std::string why;
+    harness_ = MakeOciHarness(why);
+    if (!harness_) GTEST_SKIP() << "no real containers here: " << why;
+  }
+
+  std::string Sandbox(const std::string& uid = "uid-1") {
+    auto config = harness_->SandboxConfig(uid);
+    auto id = Await<std::string>(*harness_, [&](Runtime& runtime, RuntimeCallback<std::string> done) {
+      runtime.RunPodSandbox(config, std::move(done));
+    });
+    EXPECT_TRUE(id.ok()) << (id.ok() ? "" : id.error().message);
+    return id.ok() ? *id : "";
+  }
+  Result<std::string> Create(const std::string& sandbox, const ContainerConfig& config) {
+    return Await<std::string>(*harness_, [&](Runtime& runtime, RuntimeCallback<std::string> done) {
+      runtime.CreateContainer(sandbox, config, std::move(done));
+    });
+  }
+  Result<void> Start(const std::string& id) {
+    return Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+      runtime.StartContainer(id, std::move(done));
+    });
+  }
+  std::string Run(const std::string& sandbox, Program program, const std::string& name = "main") {
+    ContainerConfig config = harness_->ConfigFor(program);
+    config.name = name;
+    config.log_path = name + "/0.log";
+    auto id = Create(sandbox, config);
+    EXPECT_TRUE(id.ok()) << (id.ok() ? "" : id.error().message);
+    if (!id.ok()) return "";
+    auto started = Start(*id);
+    EXPECT_TRUE(started.ok()) << (started.ok() ? "" : started.error().message);
+    return *id;
+  }
+  Result<void> Stop(const std::string& id, Duration grace) {
+    return Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+      runtime.StopContainer(id, grace, std::move(done));
+    });
+  }
+  Result<void> Remove(const std::string& id) {
+    return Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+      runtime.RemoveContainer(id, std::move(done));
+    });
+  }
+  Result<void> RemoveSandbox(const std::string& id) {
+    return Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+      runtime.RemovePodSandbox(id, std::move(done));
+    });
+  }
+  ContainerStatus Status(const std::string& id) {
+    ContainerStatus status;
+    harness_->OnLoop([&](Runtime& runtime) {
+      auto found = runtime.GetContainerStatus(id);
+      EXPECT_TRUE(found.ok());
+      if (found.ok()) status = *found;
+    });
+    return status;
+  }
+  bool WaitForExit(const std::string& id) {
+    return harness_->WaitUntil([&] {
+      return std::any_of(harness_->exits().begin(), harness_->exits().end(),
+                         [&](const ContainerStatus& status) { return status.id == id; });
+    });
+  }
+  std::size_t ExitsOf(const std::string& id) {
+    return static_cast<std::size_t>(
+        std::count_if(harness_->exits().begin(), harness_->exits().end(),
+                      [&](const ContainerStatus& status) { return status.id == id; }));
+  }
+
+  std::unique_ptr<RuntimeHarness> harness_;
+};
+
+TEST_P(RuntimeContract, RunsAContainerAndReportsItsExitOnce) {
+  const std::string sandbox = Sandbox();
+  ContainerConfig config = harness_->ConfigFor(Program::kPrintsAndExits3);
+  config.environment = {{"COLOR", "red"}, {"COLOR", "blue"}};
+  config.labels = {{"app", "x"}};
+  auto id = Create(sandbox, config);
+  ASSERT_TRUE(id.ok()) << id.error().message;
+  EXPECT_EQ(Status(*id).state, ContainerState::kCreated);
+  auto started = Start(*id);
+  ASSERT_TRUE(started.ok()) << started.error().message;
+  ASSERT_TRUE(WaitForExit(*id));
+  const ContainerStatus status = Status(*id);
+  EXPECT_EQ(status.state, ContainerState::kExited);
+  EXPECT_EQ(status.exit_code, 3);
+  EXPECT_EQ(status.reason, kReasonError);
+  EXPECT_EQ(status.name, "main");
+  EXPECT_EQ(status.sandbox_id, sandbox);
+  EXPECT_EQ(status.labels.at("app"), "x");
+  EXPECT_EQ(status.pid, 0);
+  EXPECT_LE(status.created_at, status.started_at);
+  EXPECT_LE(status.started_at, status.finished_at + std::chrono::seconds(1));
+  EXPECT_THAT(status.image_id, HasSubstr("sha256:"));
+  EXPECT_EQ(ExitsOf(*id), 1u);
+  if (harness_->has_real_processes()) {
+    auto log = RealFileSystem().ReadFile(status.log_path);
+    ASSERT_TRUE(log.ok()) << status.log_path;
+    EXPECT_THAT(*log, HasSubstr(" stdout F COLOR=blue\n"));
+    EXPECT_THAT(*log, HasSubstr(" stdout F HOSTNAME=pod-host\n"));
+    EXPECT_THAT(*log, HasSubstr(" stderr F to-stderr\n"));
+    // 2026-01-02T03:04:05.123456789+00:00 stdout F ...
+    EXPECT_EQ((*log)[10], 'T');
+  }
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeContract, StopsWithTheStopSignalWithinTheGracePeriod) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kRunsUntilStopped);
+  EXPECT_EQ(Status(id).state, ContainerState::kRunning);
+  EXPECT_GT(Status(id).pid, 0);
+  ASSERT_TRUE(Stop(id, std::chrono::seconds(30)).ok());
+  EXPECT_EQ(Status(id).exit_code, 143);
+  EXPECT_TRUE(Stop(id, std::chrono::seconds(30)).ok()) << "stopping what is stopped succeeds";
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeContract, KillsWhatOutlivesItsGracePeriod) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kIgnoresStopSignal);
+  if (harness_->has_real_processes()) {
+    const std::string log = Status(id).log_path;
+    ASSERT_TRUE(harness_->WaitUntil([&] { return RealFileSystem().Stat(log).ok() &&
+                                                 RealFileSystem().Stat(log)->size_bytes > 0; }));
+  }
+  ASSERT_TRUE(Stop(id, std::chrono::milliseconds(100)).ok());
+  EXPECT_EQ(Status(id).exit_code, 137);
+  EXPECT_EQ(Status(id).reason, kReasonError);
+  EXPECT_EQ(ExitsOf(id), 1u);
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+}
+
+TEST_P(RuntimeContract, ASecondStopMayShortenTheGracePeriod) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kIgnoresStopSignal);
+  bool first_done = false;
+  harness_->OnLoop([&](Runtime& runtime) {
+    runtime.StopContainer(id, std::chrono::minutes(9), [&](Result<void>) { first_done = true; });
+  });
+  ASSERT_TRUE(Stop(id, Duration::zero()).ok());
+  EXPECT_EQ(Status(id).exit_code, 137);
+  EXPECT_TRUE(harness_->WaitUntil([&] { return first_done; }));
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+}
+
+TEST_P(RuntimeContract, RunsSeveralContainersInOnePod) {
+  const std::string sandbox = Sandbox();
+  const std::string a = Run(sandbox, Program::kRunsUntilStopped, "a");
+  const std::string b = Run(sandbox, Program::kRunsUntilStopped, "b");
+  const std::string c = Run(sandbox, Program::kPrintsAndExits3, "c");
+  ASSERT_TRUE(WaitForExit(c));
+  harness_->OnLoop([&](Runtime& runtime) {
+    auto list = runtime.ListContainers();
+    ASSERT_THAT(list, SizeIs(3));
+    EXPECT_EQ(list[0].id, a);
+    EXPECT_EQ(list[1].id, b);
+    EXPECT_EQ(list[2].id, c);
+    EXPECT_EQ(list[0].state, ContainerState::kRunning);
+    EXPECT_EQ(list[2].state, ContainerState::kExited);
+  });
+  ASSERT_TRUE(Remove(a).ok()) << "a running one is killed first";
+  ASSERT_TRUE(Remove(a).ok()) << "removing what is gone succeeds";
+  harness_->OnLoop([&](Runtime& runtime) { EXPECT_FALSE(runtime.GetContainerStatus(a).ok()); });
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  harness_->OnLoop([&](Runtime& runtime) {
+    EXPECT_THAT(runtime.ListContainers(), IsEmpty());
+    EXPECT_THAT(runtime.ListPodSandboxes(), IsEmpty());
+  });
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeContract, AdoptsRunningContainersAfterTheAgentDied) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kEndsWhenTold);
+  const ContainerStatus before = Status(id);
+  harness_->KillAgent();
+  harness_->StartAgent();
+  const ContainerStatus after = Status(id);
+  EXPECT_EQ(after.state, ContainerState::kRunning);
+  EXPECT_EQ(after.pid, before.pid) << "the same process, not a second one";
+  EXPECT_EQ(after.started_at, before.started_at);
+  harness_->OnLoop([&](Runtime& runtime) {
+    ASSERT_THAT(runtime.ListPodSandboxes(), SizeIs(1));
+    EXPECT_EQ(runtime.ListPodSandboxes()[0].state, SandboxState::kReady);
+  });
+  harness_->LetItEnd(id);
+  ASSERT_TRUE(WaitForExit(id));
+  EXPECT_EQ(Status(id).exit_code, 7);
+  EXPECT_EQ(ExitsOf(id), 1u);
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeContract, StopsAnAdoptedContainer) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kRunsUntilStopped);
+  harness_->KillAgent();
+  harness_->StartAgent();
+  ASSERT_TRUE(Stop(id, std::chrono::seconds(30)).ok());
+  EXPECT_EQ(Status(id).exit_code, 143);
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeContract, ReportsAnExitThatHappenedWhileTheAgentWasAway) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kEndsWhenTold);
+  harness_->KillAgent();
+  harness_->LetItEnd(id);
+  ASSERT_TRUE(harness_->WaitForUnseenExit(id));
+  harness_->StartAgent();
+  ASSERT_TRUE(WaitForExit(id));
+  EXPECT_EQ(ExitsOf(id), 1u);
+  const ContainerStatus status = Status(id);
+  EXPECT_EQ(status.state, ContainerState::kExited);
+  EXPECT_EQ(status.exit_code, 7);
+  EXPECT_GT(status.finished_at, status.started_at);
+  if (harness_->has_real_processes()) {
+    auto log = RealFileSystem().ReadFile(status.log_path);
+    ASSERT_TRUE(log.ok());
+    EXPECT_THAT(*log, HasSubstr(" stdout F ended\n"));
+  }
+  harness_->KillAgent();
+  harness_->StartAgent();
+  EXPECT_EQ(Status(id).exit_code, 7);
+  EXPECT_EQ(ExitsOf(id), 0u) << "what was reported and recorded is not news to the next agent";
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeContract, KeepsCreatedContainersOverARestart) {
+  const std::string sandbox = Sandbox();
+  auto id = Create(sandbox, harness_->ConfigFor(Program::kPrintsAndExits3));
+  ASSERT_TRUE(id.ok());
+  harness_->KillAgent();
+  harness_->StartAgent();
+  EXPECT_EQ(Status(*id).state, ContainerState::kCreated);
+  ASSERT_TRUE(Start(*id).ok());
+  ASSERT_TRUE(WaitForExit(*id));
+  EXPECT_EQ(Status(*id).exit_code, 3);
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+}
+
+TEST_P(RuntimeContract, ExecutesACommandInARunningContainer) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kRunsUntilStopped);
+  auto result = Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
+    runtime.ExecSync(id, {"/bin/sh", "-c", "echo out; echo err >&2; exit 5"}, std::chrono::seconds(20),
+                     std::move(done));
+  });
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->exit_code, 5);
+  EXPECT_EQ(result->output, "out\n");
+  EXPECT_EQ(result->error_output, "err\n");
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  auto late = Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
+    runtime.ExecSync(id, {"/bin/true"}, Duration::zero(), std::move(done));
+  });
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().code, ErrorCode::kFailedPrecondition);
+}
+
+TEST_P(RuntimeContract, SaysHowToImportAMissingImage) {
+  const std::string sandbox = Sandbox();
+  ContainerConfig config = harness_->ConfigFor(Program::kPrintsAndExits3);
+  config.image = "localhost/nowhere:1";
+  auto id = Create(sandbox, config);
+  ASSERT_FALSE(id.ok());
+  EXPECT_EQ(id.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(id.error().message, HasSubstr("drakkar image import"));
+  harness_->OnLoop([&](Runtime& runtime) { EXPECT_THAT(runtime.ListContainers(), IsEmpty()); });
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeContract, KnowsAnImageByEveryFormOfItsName) {
+  harness_->OnLoop([&](Runtime& runtime) {
+    for (const char* name : {"busybox", "busybox:latest", "library/busybox", "docker.io/library/busybox"}) {
+      EXPECT_TRUE(runtime.ImageStatus(name).ok()) << name;
+    }
+    EXPECT_FALSE(runtime.ImageStatus("busybox:other").ok());
+    EXPECT_THAT(runtime.ListImages(), SizeIs(1));
+  });
+}
+
+TEST_P(RuntimeContract, StoppingASandboxKillsItsContainersAndRefusesNewOnes) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kIgnoresStopSignal);
+  ASSERT_TRUE(Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+                runtime.StopPodSandbox(sandbox, std::move(done));
+              }).ok());
+  EXPECT_EQ(Status(id).exit_code, 137);
+  harness_->OnLoop([&](Runtime& runtime) {
+    ASSERT_THAT(runtime.ListPodSandboxes(), SizeIs(1));
+    EXPECT_EQ(runtime.ListPodSandboxes()[0].state, SandboxState::kNotReady);
+  });
+  auto refused = Create(sandbox, harness_->ConfigFor(Program::kPrintsAndExits3));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition);
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok()) << "removing what is gone succeeds";
+  EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RuntimeContract, ::testing::Values("hollow", "oci"),
+                         [](const auto& kind) { return std::string(kind.param); });
+
+}  // namespace
+}  // namespace drakkar::node

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/runtime/runtime.h"
+
+namespace drakkar::node {
+
+// What the contract test needs around a runtime: images, a few programs, waiting, a restart.
+class RuntimeHarness {
+ public:
+  enum class Program {
+    kPrintsAndExits3,    // environment on stdout, a line on stderr, exit code 3
+    kRunsUntilStopped,   // ends with 143 on SIGTERM
+    kIgnoresStopSignal,
+    kEndsWhenTold,       // with exit code 7, after LetItEnd
+  };
+
+  virtual ~RuntimeHarness() = default;
+  virtual ContainerConfig ConfigFor(Program program) = 0;
+  virtual PodSandboxConfig SandboxConfig(const std::string& uid) = 0;
+  virtual void LetItEnd(const std::string& container_id) = 0;
+
+  // Runs `call` on the runtime's loop and waits for it, or until `until` holds there.
+  virtual void OnLoop(std::function<void(Runtime&)> call) = 0;
+  virtual bool WaitUntil(std::function<bool()> until) = 0;
+  // The agent dies without a word and a new one opens the same state.
+  virtual void KillAgent() = 0;
+  virtual void StartAgent() = 0;
+  // True once a container ended although no agent looks.
+  virtual bool WaitForUnseenExit(const std::string& container_id) = 0;
+  virtual std::vector<ContainerStatus>& exits() = 0;
+  // What is left on the machine that should not be; empty is good.
+  virtual std::vector<std::string> Leftovers() = 0;
+  virtual bool has_real_processes() const = 0;
+};
+
+std::unique_ptr<RuntimeHarness> MakeHollowHarness();
+// Null with the reason in `why` where containers cannot run.
+std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why);
+
+template <typename T>
+Result<T> Await(RuntimeHarness& harness, std::function<void(Runtime&, RuntimeCallback<T>)> call) {
+  auto answer = std::make_shared<std::optional<Result<T>>>();
+  harness.OnLoop([&](Runtime& runtime) {
+    call(runtime, [answer](Result<T> result) { answer->emplace(std::move(result)); });
+  });
+  if (!harness.WaitUntil([answer] { return answer->has_value(); })) {
+    return Error{ErrorCode::kDeadlineExceeded, "no answer"};
+  }
+  std::optional<Result<T>> taken;
+  harness.OnLoop([&](Runtime&) { taken = std::move(*answer); });
+  return *std::move(taken);
+}
+
+}  // namespace drakkar::node
