@@ -12,7 +12,8 @@
 
 namespace drakkar::storage {
 
-// The store's logical clock: every successful transaction gets the next number. 0 means "none".
+// The store's logical clock: every transaction that changes something gets the next number. 0 means
+// "none"; an empty store is at 1, as in etcd, so the revision of a list is never 0.
 using Revision = std::int64_t;
 
 using Bytes = std::shared_ptr<const std::string>;
@@ -35,7 +36,8 @@ struct Operation {
   Bytes value;  // null: delete the key; deleting an absent key changes nothing
 };
 
-// All or nothing: if every condition holds, all operations happen at one new revision.
+// All or nothing: if every condition holds, all operations happen at one new revision. An operation
+// names each key at most once. Without an effect there is no new revision, and it succeeds.
 struct Transaction {
   std::vector<Condition> conditions;
   std::vector<Operation> operations;
@@ -120,13 +122,17 @@ class Store {
 
   // `on_applied` runs when order and revision are fixed (possibly before Commit returns);
   // `on_durable` (may be null) after the transaction cannot be lost any more, always after
-  // on_applied and only if it succeeded. Both get an Error when the store failed.
+  // on_applied and only if it succeeded. Both get an Error when the transaction was refused: it is
+  // malformed (kInvalidArgument), the disk does not keep up (kResourceExhausted, retry later), the
+  // store has failed or is stopped. Only on_durable gets it when the store failed in between.
   virtual void Commit(Transaction transaction,
                       std::function<void(Result<TransactionResult>)> on_applied,
                       std::function<void(Result<Revision>)> on_durable) = 0;
 
+  // `done` may run before Range returns. A revision that does not exist yet is kInvalidArgument.
   virtual void Range(RangeOptions options, std::function<void(Result<RangeResult>)> done) = 0;
 
+  // Callbacks run in tasks of their own, never inside this or another call.
   virtual std::unique_ptr<Watch> StartWatch(WatchOptions options, WatchCallbacks callbacks) = 0;
 
   virtual Revision applied_revision() const = 0;

@@ -50,7 +50,9 @@ class StoreContract : public ::testing::TestWithParam<StoreEngine> {
  protected:
   void SetUp() override { harness_ = GetParam().make(); }
 
-  static Bytes Value(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
+  static Bytes Value(std::string text) {
+    return std::make_shared<const std::string>(std::move(text));
+  }
   static Operation Put(std::string key, std::string value) {
     return {std::move(key), Value(std::move(value))};
   }

@@ -264,12 +264,11 @@ TEST_P(StoreContract, ADurableWatcherNeverRunsAheadOfTheDurableMark) {
   std::unique_ptr<Watch> watch;
   harness_->Do([&] {
     Store* store = &harness_->store();
-    watch = store->StartWatch({}, {.on_events =
-                                       [store, ahead, seen](std::vector<WatchEvent>, Revision up_to) {
-                                         if (up_to > store->durable_revision()) ++*ahead;
-                                         *seen = up_to;
-                                       },
-                                   .on_closed = nullptr});
+    const auto on_events = [store, ahead, seen](std::vector<WatchEvent>, Revision up_to) {
+      if (up_to > store->durable_revision()) ++*ahead;
+      *seen = up_to;
+    };
+    watch = store->StartWatch({}, {.on_events = on_events, .on_closed = nullptr});
     for (int i = 0; i < 50; ++i) {
       store->Commit({{}, {Put("a", std::to_string(i))}}, nullptr, nullptr);
     }

@@ -101,18 +101,14 @@ void NamespaceStrategy::PrepareForUpdate(api::Draft& object, api::Value before,
   if (subresource != "finalize") {
     KeepMember("spec", before, object);
   }
-  if (before["metadata"]["deletionTimestamp"].has_value() && subresource != "status") {
-    object["status"]["phase"] = "Terminating";
-  }
 }
 
 api::Problems NamespaceStrategy::CheckName(std::string_view name, bool prefix) const {
   return CheckDnsLabelName(name, prefix);
 }
 
-std::optional<std::int64_t> NamespaceStrategy::GracePeriod(api::Value,
-                                                           std::optional<std::int64_t>) const {
-  return std::nullopt;
+bool NamespaceStrategy::HoldsDeletion(api::Value object) const {
+  return !object["spec"]["finalizers"].empty();
 }
 
 api::Problems RbacStrategy::CheckName(std::string_view name, bool) const {

@@ -30,8 +30,7 @@ class NamespaceStrategy final : public Strategy {
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;
   api::Problems CheckName(std::string_view name, bool prefix) const override;
-  std::optional<std::int64_t> GracePeriod(api::Value object,
-                                          std::optional<std::int64_t> asked) const override;
+  bool HoldsDeletion(api::Value object) const override;
 };
 
 // Names of roles and bindings are path segments: anything but "/" and "%", ".", "..".

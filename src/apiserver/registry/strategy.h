@@ -63,6 +63,8 @@ class Strategy {
   virtual bool MaintainsGeneration() const { return false; }
   // An update may leave out resourceVersion.
   virtual bool AllowsUnconditionalUpdate() const { return true; }
+  // Somebody besides the finalizers in metadata has to finish a deletion (namespaces).
+  virtual bool HoldsDeletion(api::Value) const { return false; }
   // Deleting answers with the object as it last was, not with a Status.
   virtual bool ReturnsDeletedObject() const { return false; }
   // A status update may also change labels and annotations (pods, nodes).

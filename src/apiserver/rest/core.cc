@@ -518,7 +518,7 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
     return;
   }
   // The last finalizer of an object that is going away: this update is its end.
-  const bool ends = IsReadyToGo(candidate->root());
+  const bool ends = IsReadyToGo(*resource.strategy, candidate->root());
   CommitObject(
       resource, key, ends ? nullptr : &object, before, request.dry_run,
       [this, &resource, candidate, ends, attempt, request = std::move(request),

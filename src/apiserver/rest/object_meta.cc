@@ -309,9 +309,9 @@ bool EqualButForVersion(Value a, Value b) {
               [](std::string_view name) { return name == "resourceVersion"; });
 }
 
-bool IsReadyToGo(Value object) {
+bool IsReadyToGo(const Strategy& strategy, Value object) {
   const Value metadata = object["metadata"];
-  return metadata["deletionTimestamp"].has_value() && metadata["finalizers"].empty() &&
+  return !strategy.HoldsDeletion(object) && metadata["deletionTimestamp"].has_value() && metadata["finalizers"].empty() &&
          metadata["deletionGracePeriodSeconds"].integer() == 0;
 }
 
@@ -345,7 +345,8 @@ DeletionPlan PlanDeletion(const Strategy& strategy, const Request& request,
     return finalizers != nullptr && finalizers->size() > 0;
   }();
   const bool deleting = current["deletionTimestamp"].has_value();
-  if (grace == 0 && !finalizers_left) return DeletionPlan::kNow;
+  const bool held = finalizers_left || strategy.HoldsDeletion(before.root());
+  if (grace == 0 && !held) return DeletionPlan::kNow;
   if (deleting) {
     // Being deleted twice can only shorten the wait.
     const std::int64_t running = current["deletionGracePeriodSeconds"].integer();
@@ -360,6 +361,7 @@ DeletionPlan PlanDeletion(const Strategy& strategy, const Request& request,
     metadata["generation"] = current["generation"].integer() + 1;
   }
   metadata.Remove("resourceVersion");
+  if (strategy.HoldsDeletion(before.root())) object["status"]["phase"] = "Terminating";
   return DeletionPlan::kMark;
 }
 

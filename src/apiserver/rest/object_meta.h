@@ -40,7 +40,7 @@ api::FieldErrors ValidateMetaUpdate(const api::KindSchema& kind, api::Value obje
 
 bool EqualButForVersion(api::Value a, api::Value b);
 // Being deleted, no finalizer left, no grace period running.
-bool IsReadyToGo(api::Value object);
+bool IsReadyToGo(const Strategy& strategy, api::Value object);
 
 std::optional<Failure> CheckPreconditions(const Request& request, const api::Object& object);
 

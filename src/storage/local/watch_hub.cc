@@ -86,8 +86,10 @@ void WatchHub::Schedule() {
   loop_.Post([weak = std::weak_ptr<WatchHub*>(self_)] {
     auto self = weak.lock();
     if (self == nullptr) return;
-    (*self)->scheduled_ = false;
-    (*self)->Dispatch();
+    WatchHub& hub = **self;
+    self.reset();  // or Dispatch could not see that a callback destroyed the hub
+    hub.scheduled_ = false;
+    hub.Dispatch();
   });
 }
 

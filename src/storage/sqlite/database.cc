@@ -10,13 +10,16 @@
 namespace drakkar::storage {
 namespace {
 
-// The write-ahead log is copied into the file when it has this many pages (16 MiB), and cut back
-// to this size: the bound on what a crash leaves to recover.
+// Measured with 900-byte values, 32 rows a commit, synced, ext4, on a busy two-core machine, best of
+// three (median commit): write-ahead log 0.4 to 0.6 ms, rollback journals 0.9 to 1.05 ms and half
+// more CPU; pages of 8 and 16 KiB no better. The log is copied into the file every 1,000 pages: in
+// the best of four noisy runs 15,700 rows/s, against 7,300 with 4,096 pages. The medians did not
+// agree (0.73 and 0.57 ms), so measure again on a quiet machine before relying on that one.
 constexpr const char* kOpenPragmas =
     "PRAGMA locking_mode=EXCLUSIVE;"  // no shared memory file; nobody holds the log back
     "PRAGMA journal_mode=WAL;"
     "PRAGMA synchronous=FULL;"
-    "PRAGMA wal_autocheckpoint=4096;"
+    "PRAGMA wal_autocheckpoint=1000;"
     "PRAGMA journal_size_limit=16777216;"
     "PRAGMA cache_size=-2048;"
     "PRAGMA cell_size_check=ON;"
@@ -91,6 +94,9 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
   if (!RealFileSystem().Exists(database->path_)) {
     RETURN_IF_ERROR(Create(options.directory, database->path_));
   }
+  // SQLite would take an empty file for a new one.
+  ASSIGN_OR_RETURN(FileInfo info, RealFileSystem().Stat(database->path_));
+  if (info.size_bytes == 0) return Damaged(database->path_, "it is empty");
   RETURN_IF_ERROR(database->Configure(options));
   RETURN_IF_ERROR(database->ReadMeta());
   RETURN_IF_ERROR(database->Prepare());
@@ -102,6 +108,19 @@ Database::~Database() {
     sqlite3_finalize(statement);
   }
   sqlite3_close(connection_);
+}
+
+bool Database::SyncCounter::OnWrite(std::string_view path) {
+  return next == nullptr || next->OnWrite(path);
+}
+
+bool Database::SyncCounter::OnSync(std::string_view path) {
+  ++syncs;
+  return next == nullptr || next->OnSync(path);
+}
+
+void Database::SyncCounter::AfterSync(std::string_view path) {
+  if (next != nullptr) next->AfterSync(path);
 }
 
 Error Database::Failure(int code, std::string_view what) const {
@@ -126,12 +145,15 @@ Result<void> Database::Execute(const char* sql) {
 }
 
 Result<void> Database::Configure(const Options& options) {
+  counter_.next = options.observer;
+  vfs_ = std::make_unique<ObservedVfs>(counter_);
   const int code = sqlite3_open_v2(path_.c_str(), &connection_,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, options.vfs);
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, vfs_->name());
   if (code != SQLITE_OK) return Failure(code, "open");
   RETURN_IF_ERROR(Execute(kOpenPragmas));
   if (options.file_bytes_max != 0) {
-    const std::string pages = "PRAGMA max_page_count=" + std::to_string(options.file_bytes_max / 4096);
+    const std::string pages =
+        "PRAGMA max_page_count=" + std::to_string(options.file_bytes_max / 4096);
     RETURN_IF_ERROR(Execute(pages.c_str()));
   }
   return Ok();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "base/result/result.h"
 #include "storage/local/row.h"
+#include "storage/sqlite/observed_vfs.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -25,7 +27,7 @@ class Database {
   struct Options {
     std::string directory;
     std::size_t file_bytes_max = 0;  // 0: as much as the disk has
-    const char* vfs = nullptr;       // tests put faults between SQLite and the disk
+    IoObserver* observer = nullptr;  // sees writes and syncs of the open file; outlives it
   };
 
   // Opens or creates `store.db`. kDataLoss with advice when it is damaged; it is never reset.
@@ -42,7 +44,8 @@ class Database {
   Result<void> WriteGroup(const std::vector<RowBatch>& batches);
   Result<std::vector<Bytes>> Read(const std::vector<RowId>& rows);
 
-  const std::string& path() const { return path_; }
+  // Any thread.
+  std::uint64_t syncs() const { return counter_.syncs; }
 
  private:
   Database() = default;
@@ -54,7 +57,18 @@ class Database {
   Result<void> Step(sqlite3_stmt* statement);  // one that returns no rows; resets it
   Error Failure(int code, std::string_view what) const;
 
+  // Counts, then asks the observer of the options, if there is one.
+  struct SyncCounter final : IoObserver {
+    bool OnWrite(std::string_view path) override;
+    bool OnSync(std::string_view path) override;
+    void AfterSync(std::string_view path) override;
+    std::atomic<std::uint64_t> syncs{0};
+    IoObserver* next = nullptr;
+  };
+
   std::string path_;
+  SyncCounter counter_;
+  std::unique_ptr<ObservedVfs> vfs_;
   sqlite3* connection_ = nullptr;
   sqlite3_stmt* begin_ = nullptr;
   sqlite3_stmt* commit_ = nullptr;

@@ -92,7 +92,7 @@ void SqliteLog::Close(std::function<void()> done) {
 
 RowLogStatistics SqliteLog::statistics() const {
   return {.commits = commits_,
-          .syncs = commits_,
+          .syncs = syncs_,
           .bytes_written = bytes_written_,
           .file_system = file_system_};
 }
@@ -136,6 +136,7 @@ void SqliteLog::Write(Group group) {
     failed_ = !written.ok();
     if (written.ok()) {
       ++commits_;
+      syncs_ = database_->syncs();
       bytes_written_ += PayloadOf(group.batches);
       if (group.up_to != 0) {
         PostToLoop([this, up_to = group.up_to] { listener_.on_durable(up_to); });

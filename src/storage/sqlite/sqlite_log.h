@@ -64,6 +64,7 @@ class SqliteLog final : public RowLog {
 
   std::atomic<std::size_t> queued_bytes_{0};
   std::atomic<std::uint64_t> commits_{0};
+  std::atomic<std::uint64_t> syncs_{0};
   std::atomic<std::uint64_t> bytes_written_{0};
 
   // The writer's own.

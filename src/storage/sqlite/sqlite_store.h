@@ -9,12 +9,14 @@
 
 namespace drakkar::storage {
 
+class IoObserver;
+
 struct SqliteStoreOptions {
   std::string directory;  // made if it is not there; held by one process at a time
   LocalStoreLimits limits;
   // The file stops growing here and the store fails as on a full disk; 0: no bound of ours.
   std::size_t file_bytes_max = 0;
-  const char* vfs = nullptr;  // a registered SQLite VFS, for tests; null: the usual one
+  IoObserver* observer = nullptr;  // for tests: sees and breaks I/O; outlives the store
 };
 
 // Opens the embedded store, reading everything into memory. Blocks; call it before the loop has

@@ -1,0 +1,23 @@
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "api/codec/object_reader.h"
+#include "api/json/writer.h"
+#include "api/scheme/scheme.h"
+#include "base/result/check.h"
+
+// What is accepted is in its final form: reading it again changes nothing.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace drakkar::api;
+  const std::string_view json(reinterpret_cast<const char*>(data), size);
+  for (const KindSchema& kind : AllKinds()) {
+    if (kind.kind != "Pod" && kind.kind != "ResourceSlice") continue;
+    const auto once = ReadObject(json, *kind.schema, {.strictness = Strictness::kIgnore});
+    if (!once.ok()) continue;
+    const auto twice = ConvertObject(once->tree->root(), *kind.schema);
+    CHECK(twice.ok());
+    CHECK(WriteJson(twice->tree->root()) == WriteJson(once->tree->root()));
+  }
+  return 0;
+}

@@ -1,0 +1,80 @@
+#include "api/patch/merge_patch.h"
+
+#include "api/json/reader.h"
+#include "api/tree/draft.h"
+
+namespace drakkar::api {
+namespace {
+
+// `value` without the null members of its objects, at any depth; elements of arrays stay.
+Draft WithoutNulls(Value value) {
+  if (value.is_object()) {
+    Draft draft = Draft::Object();
+    for (const MemberView member : value.members()) {
+      if (!member.value.has_value()) continue;
+      draft[member.name] = WithoutNulls(member.value);
+    }
+    return draft;
+  }
+  if (value.is_array()) {
+    Draft draft = Draft::Array();
+    for (const Value element : value.elements()) draft.Append(WithoutNulls(element));
+    return draft;
+  }
+  return Draft(value);
+}
+
+void Merge(Draft& target, Value patch) {
+  for (const MemberView member : patch.members()) {
+    if (!member.value.has_value()) {
+      target.Remove(member.name);
+      continue;
+    }
+    Draft* child = target.Find(member.name);
+    if (child != nullptr && child->kind() == ValueKind::kRaw && member.value.is_object()) {
+      // Opaque JSON is patched like all other; what is not touched stays as it is.
+      if (auto tree = ParseJson(child->str(), {.refuse_duplicates = false}); tree.ok()) {
+        *child = Draft(*tree);
+      }
+    }
+    if (child != nullptr && child->is_object() && member.value.is_object()) {
+      Merge(*child, member.value);
+    } else {
+      target[member.name] = WithoutNulls(member.value);
+    }
+  }
+}
+
+// Absent if the two are equal.
+Draft Difference(Value original, Value modified) {
+  if (!original.is_object() || !modified.is_object()) {
+    return Equal(original, modified) ? Draft() : Draft(modified);
+  }
+  Draft patch;
+  for (const MemberView member : modified.members()) {
+    const Value before = original[member.name];
+    Draft child = before.exists() ? Difference(before, member.value) : Draft(member.value);
+    if (child.exists()) patch[member.name] = std::move(child);
+  }
+  for (const MemberView member : original.members()) {
+    if (!modified[member.name].exists()) patch[member.name] = nullptr;
+  }
+  return patch;
+}
+
+}  // namespace
+
+Result<TreePtr> ApplyMergePatch(Value original, Value patch) {
+  if (patch.is_array()) return WithoutNulls(patch).Freeze();
+  if (!patch.is_object()) return InvalidArgument("Invalid JSON Patch");
+  Draft target = original.is_object() ? Draft(original) : Draft::Object();
+  Merge(target, patch);
+  return target.Freeze();
+}
+
+TreePtr CreateMergePatch(Value original, Value modified) {
+  const Draft patch = Difference(original, modified);
+  return patch.exists() ? patch.Freeze() : Draft::Object().Freeze();
+}
+
+}  // namespace drakkar::api

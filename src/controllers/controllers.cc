@@ -1,0 +1,52 @@
+#include "controllers/controllers.h"
+
+#include "api/scheme/scheme.h"
+#include "client/informer.h"
+#include "controllers/garbage_collector/controller.h"
+#include "controllers/namespace/controller.h"
+#include "controllers/pod_gc/controller.h"
+#include "controllers/resource_claim/controller.h"
+
+namespace drakkar::controllers {
+
+struct Controllers::Impl {
+  static client::Informer::Options All(std::string_view group, std::string_view kind) {
+    return {.collection = {api::FindKind(group, "v1", kind), "", "", ""}};
+  }
+
+  explicit Impl(Options o)
+      : pods(o.loop, o.random, o.client, All("", "Pod")),
+        nodes(o.loop, o.random, o.client, All("", "Node")),
+        namespaces(o.loop, o.random, o.client, All("", "Namespace")),
+        claims(o.loop, o.random, o.client, All("resource.k8s.io", "ResourceClaim")),
+        templates(o.loop, o.random, o.client, All("resource.k8s.io", "ResourceClaimTemplate")),
+        resource_claim({o.loop, o.random, o.client, o.warn, o.metrics, pods, claims, templates}),
+        pod_gc(o.loop, o.random, o.client, pods, nodes),
+        name_space(o.loop, o.random, o.client, namespaces),
+        garbage_collector(o.loop, o.random, o.client) {}
+
+  // Informers first: they outlive the controllers that use them.
+  client::Informer pods, nodes, namespaces, claims, templates;
+  ResourceClaimController resource_claim;
+  PodGarbageCollector pod_gc;
+  NamespaceController name_space;
+  GarbageCollector garbage_collector;
+};
+
+Controllers::Controllers(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Controllers::~Controllers() = default;
+
+void Controllers::Start() {
+  for (client::Informer* informer : {&impl_->nodes, &impl_->namespaces, &impl_->templates,
+                                     &impl_->claims, &impl_->pods}) {
+    informer->Start();
+  }
+  impl_->garbage_collector.Start();
+}
+
+bool Controllers::has_synced() const {
+  return impl_->nodes.has_synced() && impl_->namespaces.has_synced() &&
+         impl_->templates.has_synced() && impl_->claims.has_synced() && impl_->pods.has_synced();
+}
+
+}  // namespace drakkar::controllers

@@ -1,0 +1,257 @@
+#include "controllers/controllers.h"
+
+#include <gtest/gtest.h>
+
+#include "controllers/resource_claim/planner.h"
+#include "telemetry/metrics/metrics.h"
+#include "tests/support/api_server.h"
+
+namespace drakkar::controllers {
+namespace {
+
+class ControllersTest : public ::testing::Test {
+ protected:
+  ControllersTest() { Start(); }
+
+  void Start() {
+    controllers_.reset();
+    client_ = server_.NewClient("system:kube-controller-manager");
+    controllers_ = std::make_unique<Controllers>(Controllers::Options{
+        .loop = loop_,
+        .random = loop_.random(),
+        .client = *client_,
+        .metrics = metrics_,
+        .warn = [this](const api::Object&, std::string_view reason, std::string message) {
+          warnings_.push_back(std::string(reason) + ": " + message);
+        }});
+    controllers_->Start();
+    Settle();
+  }
+
+  void Settle(Duration time = std::chrono::milliseconds(200)) { loop_.Advance(time); }
+
+  void CreateTemplate() {
+    server_.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate",
+      "metadata":{"name":"gpu"},"spec":{"metadata":{"labels":{"from":"template"}},
+      "spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}}})");
+  }
+
+  void CreatePod(const std::string& name) {
+    server_.Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name + R"("},
+      "spec":{"containers":[{"name":"c","image":"i:1","resources":{"claims":[{"name":"dev"}]}}],
+      "resourceClaims":[{"name":"dev","resourceClaimTemplateName":"gpu"}]}})");
+    Settle();
+  }
+
+  // The claim the pod's status names.
+  api::ObjectPtr ClaimOf(const std::string& pod) {
+    api::ObjectPtr object = server_.Get("Pod", "default/" + pod);
+    if (object == nullptr) return nullptr;
+    const api::Value status = object->root()["status"]["resourceClaimStatuses"].at(0);
+    return server_.Get("ResourceClaim",
+                       "default/" + std::string(status["resourceClaimName"].str()));
+  }
+
+  std::size_t ClaimCount() {
+    return server_.core().FindCache("resource.k8s.io", "resourceclaims")->objects().size();
+  }
+
+  // What the scheduler does: finalizer, then allocation and reservation.
+  void AllocateFor(const std::string& pod) {
+    api::ObjectPtr object = server_.Get("Pod", "default/" + pod);
+    api::ObjectPtr claim = ClaimOf(pod);
+    ASSERT_NE(claim, nullptr);
+    api::Draft draft(claim->tree());
+    draft["metadata"]["finalizers"].Append(kClaimFinalizer);
+    client::Reply reply =
+        server_.Update("ResourceClaim", claim->qualified_name(), "", draft.Freeze());
+    ASSERT_TRUE(reply.ok()) << reply.error->message;
+    api::Draft status(reply.object->tree());
+    status["status"]["allocation"]["devices"] = api::Draft::Object();
+    api::Draft consumer = api::Draft::Object();
+    consumer["resource"] = "pods";
+    consumer["name"] = pod;
+    consumer["uid"] = object->uid();
+    status["status"]["reservedFor"].Append(std::move(consumer));
+    reply = server_.Update("ResourceClaim", claim->qualified_name(), "status", status.Freeze());
+    ASSERT_TRUE(reply.ok()) << reply.error->message;
+    Settle();
+  }
+
+  SeededLoop loop_;
+  testing::TestApiServer server_{loop_};
+  Metrics metrics_;
+  std::vector<std::string> warnings_;
+  std::unique_ptr<client::Client> client_;
+  std::unique_ptr<Controllers> controllers_;
+};
+
+TEST_F(ControllersTest, APodGetsItsClaimFromTheTemplate) {
+  CreateTemplate();
+  CreatePod("p");
+  api::ObjectPtr claim = ClaimOf("p");
+  ASSERT_NE(claim, nullptr);
+  EXPECT_TRUE(claim->name().starts_with("p-dev-")) << claim->name();
+  EXPECT_EQ(claim->root()["metadata"]["annotations"][kPodClaimAnnotation].str(), "dev");
+  EXPECT_EQ(claim->root()["metadata"]["labels"]["from"].str(), "template");
+  const api::Value owner = claim->root()["metadata"]["ownerReferences"].at(0);
+  EXPECT_EQ(owner["kind"].str(), "Pod");
+  EXPECT_EQ(owner["name"].str(), "p");
+  EXPECT_TRUE(owner["controller"].boolean());
+  EXPECT_FALSE(owner["blockOwnerDeletion"].exists());
+  EXPECT_EQ(ClaimCount(), 1u);
+}
+
+TEST_F(ControllersTest, AMissingTemplateIsToldAndItsAppearanceHelps) {
+  CreatePod("p");
+  ASSERT_FALSE(warnings_.empty());
+  EXPECT_EQ(warnings_[0],
+            "FailedResourceClaimCreation: PodResourceClaim dev: resource claim template \"gpu\": "
+            "resourceclaimtemplate.resource.k8s.io \"gpu\" not found");
+  CreateTemplate();
+  Settle();
+  EXPECT_NE(ClaimOf("p"), nullptr);
+}
+
+TEST_F(ControllersTest, AControllerThatRestartsMakesNoSecondClaim) {
+  CreateTemplate();
+  CreatePod("p");
+  for (int i = 0; i < 5; ++i) Start();
+  EXPECT_EQ(ClaimCount(), 1u);
+}
+
+TEST_F(ControllersTest, ADeletedClaimIsMadeAgain) {
+  CreateTemplate();
+  CreatePod("p");
+  const std::string first(ClaimOf("p")->name());
+  server_.Delete("ResourceClaim", "default/" + first);
+  Settle();
+  api::ObjectPtr second = ClaimOf("p");
+  ASSERT_NE(second, nullptr);
+  EXPECT_NE(second->name(), first);
+}
+
+TEST_F(ControllersTest, AFinishedPodReleasesItsClaimWhichIsDeallocatedAndGoes) {
+  CreateTemplate();
+  CreatePod("p");
+  AllocateFor("p");
+  ASSERT_EQ(ClaimCount(), 1u) << "in use: nothing happens";
+  api::Draft pod(server_.Get("Pod", "default/p")->tree());
+  pod["status"]["phase"] = "Succeeded";
+  ASSERT_TRUE(server_.Update("Pod", "default/p", "status", pod.Freeze()).ok());
+  Settle();
+  EXPECT_EQ(ClaimCount(), 0u) << "released, finalizer removed, deleted";
+}
+
+TEST_F(ControllersTest, ASharedClaimOutlivesItsConsumersButNotTheirReservations) {
+  server_.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
+    "metadata":{"name":"shared","finalizers":["resource.kubernetes.io/delete-protection"]},
+    "spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})");
+  CreateTemplate();
+  CreatePod("a");
+  CreatePod("b");
+  api::Draft status(server_.Get("ResourceClaim", "default/shared")->tree());
+  status["status"]["allocation"]["devices"] = api::Draft::Object();
+  for (std::string_view pod : {"a", "b"}) {
+    api::Draft consumer = api::Draft::Object();
+    consumer["resource"] = "pods";
+    consumer["name"] = pod;
+    consumer["uid"] = server_.Get("Pod", "default/" + std::string(pod))->uid();
+    status["status"]["reservedFor"].Append(std::move(consumer));
+  }
+  ASSERT_TRUE(
+      server_.Update("ResourceClaim", "default/shared", "status", status.Freeze()).ok());
+  server_.Delete("Pod", "default/a");
+  Settle();
+  api::ObjectPtr claim = server_.Get("ResourceClaim", "default/shared");
+  EXPECT_EQ(claim->root()["status"]["reservedFor"].size(), 1u);
+  EXPECT_TRUE(claim->root()["status"]["allocation"].has_value());
+  server_.Delete("Pod", "default/b");
+  Settle();
+  claim = server_.Get("ResourceClaim", "default/shared");
+  ASSERT_NE(claim, nullptr) << "nobody's pod owns it";
+  EXPECT_FALSE(claim->root()["status"]["allocation"].exists());
+  EXPECT_TRUE(claim->root()["metadata"]["finalizers"].empty());
+}
+
+TEST_F(ControllersTest, WhatADeletedPodOwnedIsCollected) {
+  CreateTemplate();
+  CreatePod("p");
+  server_.Delete("Pod", "default/p");
+  Settle();
+  EXPECT_EQ(ClaimCount(), 0u);
+}
+
+TEST_F(ControllersTest, ForegroundDeletionWaitsForDependents) {
+  api::ObjectPtr owner =
+      server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}})");
+  server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child",
+    "finalizers":["x/hold"],"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap",
+    "name":"owner","uid":")" + std::string(owner->uid()) + R"("}]}})");
+  Settle();
+  server_.Delete("ConfigMap", "default/owner", {.propagation_policy = "Foreground"});
+  Settle();
+  ASSERT_NE(server_.Get("ConfigMap", "default/owner"), nullptr);
+  api::ObjectPtr child = server_.Get("ConfigMap", "default/child");
+  ASSERT_TRUE(child != nullptr && child->is_being_deleted());
+  api::Draft draft(child->tree());
+  draft["metadata"].Remove("finalizers");
+  server_.Update("ConfigMap", "default/child", "", draft.Freeze());
+  Settle();
+  EXPECT_EQ(server_.Get("ConfigMap", "default/child"), nullptr);
+  EXPECT_EQ(server_.Get("ConfigMap", "default/owner"), nullptr);
+}
+
+TEST_F(ControllersTest, OrphaningLeavesDependentsWithoutTheOwner) {
+  api::ObjectPtr owner =
+      server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}})");
+  server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child",
+    "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap",
+    "name":"owner","uid":")" + std::string(owner->uid()) + R"("}]}})");
+  Settle();
+  server_.Delete("ConfigMap", "default/owner", {.propagation_policy = "Orphan"});
+  Settle();
+  EXPECT_EQ(server_.Get("ConfigMap", "default/owner"), nullptr);
+  api::ObjectPtr child = server_.Get("ConfigMap", "default/child");
+  ASSERT_NE(child, nullptr);
+  EXPECT_TRUE(child->root()["metadata"]["ownerReferences"].empty());
+}
+
+TEST_F(ControllersTest, ADeletedNamespaceIsEmptiedFirst) {
+  server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
+  server_.Create(
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"team"}})");
+  Settle();
+  server_.Delete("Namespace", "team");
+  EXPECT_EQ(server_.Get("Namespace", "team")->root()["status"]["phase"].str(), "Terminating");
+  EXPECT_FALSE(
+      server_
+          .TryCreate(
+              R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"team"}})")
+          .ok());
+  Settle(std::chrono::seconds(3));
+  EXPECT_EQ(server_.Get("ConfigMap", "team/a"), nullptr);
+  EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
+}
+
+TEST_F(ControllersTest, PodsOfAVanishedNodeGoAfterTheQuarantine) {
+  server_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
+  server_.Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
+    "spec":{"nodeName":"n1","containers":[{"name":"c","image":"i:1"}]}})");
+  Settle();
+  server_.Delete("Node", "n1");
+  Settle(std::chrono::seconds(39));
+  EXPECT_NE(server_.Get("Pod", "default/p"), nullptr);
+  Settle(std::chrono::seconds(3));
+  EXPECT_EQ(server_.Get("Pod", "default/p"), nullptr);
+}
+
+TEST(ClaimGenerateName, ShortensBothPartsEvenly) {
+  EXPECT_EQ(ClaimGenerateName("pod", "gpu"), "pod-gpu-");
+  const std::string name = ClaimGenerateName(std::string(60, 'p'), std::string(60, 'c'));
+  EXPECT_LE(name.size(), 57u);
+  EXPECT_EQ(name, std::string(28, 'p') + "-" + std::string(28, 'c'));
+}
+
+}  // namespace
+}  // namespace drakkar::controllers

@@ -1,0 +1,108 @@
+#include "controllers/garbage_collector/graph.h"
+
+namespace drakkar::controllers {
+namespace {
+
+constexpr std::string_view kOrphan = "orphan";
+constexpr std::string_view kForeground = "foregroundDeletion";
+
+bool HasFinalizer(const api::Object& object, std::string_view name) {
+  for (api::Value finalizer : object["metadata"]["finalizers"].elements()) {
+    if (finalizer.str() == name) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void OwnerGraph::Put(const api::KindSchema& kind, const api::ObjectPtr& object) {
+  const std::string uid(object->uid());
+  if (auto before = items_.find(uid); before != items_.end()) {
+    for (api::Value owner : before->second.object->root()["metadata"]["ownerReferences"].elements()) {
+      auto found = dependents_.find(std::string(owner["uid"].str()));
+      if (found == dependents_.end()) continue;
+      found->second.erase(uid);
+      if (found->second.empty()) dependents_.erase(found);
+    }
+  }
+  items_[uid] = Item{&kind, object};
+  for (api::Value owner : object->root()["metadata"]["ownerReferences"].elements()) {
+    dependents_[std::string(owner["uid"].str())].insert(uid);
+  }
+}
+
+void OwnerGraph::Remove(const api::Object& object) {
+  const std::string uid(object.uid());
+  for (api::Value owner : object["metadata"]["ownerReferences"].elements()) {
+    auto found = dependents_.find(std::string(owner["uid"].str()));
+    if (found == dependents_.end()) continue;
+    found->second.erase(uid);
+    if (found->second.empty()) dependents_.erase(found);
+  }
+  items_.erase(uid);
+}
+
+const OwnerGraph::Item* OwnerGraph::Find(const std::string& uid) const {
+  auto found = items_.find(uid);
+  return found == items_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> OwnerGraph::Dependents(const std::string& uid) const {
+  auto found = dependents_.find(uid);
+  if (found == dependents_.end()) return {};
+  return {found->second.begin(), found->second.end()};
+}
+
+OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid,
+                                        const std::set<std::string>& certainly_gone) const {
+  using Action = Decision::Action;
+  Decision decision;
+  const Item* item = Find(uid);
+  if (item == nullptr) return decision;
+  const api::Object& object = *item->object;
+  if (object.is_being_deleted()) {
+    if (HasFinalizer(object, kOrphan)) {
+      decision.uids = Dependents(uid);
+      decision.action =
+          decision.uids.empty() ? Action::kRemoveOrphan : Action::kOrphanDependents;
+    } else if (HasFinalizer(object, kForeground)) {
+      for (const std::string& dependent : Dependents(uid)) {
+        if (!Find(dependent)->object->is_being_deleted()) decision.uids.push_back(dependent);
+      }
+      if (Dependents(uid).empty()) {
+        decision.action = Action::kRemoveForeground;
+      } else if (!decision.uids.empty()) {
+        decision.action = Action::kDeleteDependents;
+      }
+    }
+    return decision;
+  }
+  std::size_t alive = 0, waiting = 0;
+  std::vector<std::string> gone;
+  for (api::Value owner : object["metadata"]["ownerReferences"].elements()) {
+    const std::string owner_uid(owner["uid"].str());
+    const Item* found = Find(owner_uid);
+    if (found != nullptr) {
+      // An owner that waits for its dependents to go counts as going, not as alive.
+      const bool going = found->object->is_being_deleted() &&
+                         HasFinalizer(*found->object, kForeground);
+      ++(going ? waiting : alive);
+    } else if (certainly_gone.contains(owner_uid)) {
+      gone.push_back(owner_uid);
+    } else {
+      decision.unknown_owners.push_back(owner_uid);
+    }
+  }
+  if (!decision.unknown_owners.empty()) return decision;
+  if (gone.empty() && waiting == 0) return decision;
+  if (alive > 0) {
+    if (gone.empty()) return decision;
+    decision.action = Action::kDropDeadOwners;
+    decision.uids = std::move(gone);
+  } else {
+    decision.action = Action::kDelete;
+  }
+  return decision;
+}
+
+}  // namespace drakkar::controllers

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/meta/object.h"
+
+namespace drakkar::api {
+struct KindSchema;
+}
+
+namespace drakkar::controllers {
+
+// Who owns whom, by uid, and what follows from it: pure knowledge and decisions of the garbage
+// collector. Its size is that of the objects that own or are owned.
+class OwnerGraph {
+ public:
+  void Put(const api::KindSchema& kind, const api::ObjectPtr& object);
+  void Remove(const api::Object& object);
+
+  struct Item {
+    const api::KindSchema* kind = nullptr;
+    api::ObjectPtr object;
+  };
+  const Item* Find(const std::string& uid) const;
+  std::vector<std::string> Dependents(const std::string& uid) const;
+
+  struct Decision {
+    enum class Action {
+      kNothing,
+      kDelete,            // every owner is gone
+      kDropDeadOwners,    // some owners are gone: remove their references
+      kRemoveForeground,  // being deleted in the foreground and nothing depends on it any more
+      kDeleteDependents,  // being deleted in the foreground: its dependents first
+      kOrphanDependents,  // take this owner out of its dependents' references
+      kRemoveOrphan,
+    };
+    Action action = Action::kNothing;
+    std::vector<std::string> uids;  // of dead owners, or of dependents
+    std::vector<std::string> unknown_owners;  // uids to be confirmed as gone first
+  };
+  // `is_gone` is what is known for certain; an owner that is neither in the graph nor certainly gone
+  // is reported in unknown_owners and nothing is deleted because of it.
+  Decision Decide(const std::string& uid, const std::set<std::string>& certainly_gone) const;
+
+ private:
+  std::map<std::string, Item> items_;
+  std::map<std::string, std::set<std::string>> dependents_;  // owner uid to dependents' uids
+};
+
+}  // namespace drakkar::controllers

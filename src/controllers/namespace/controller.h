@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "client/informer.h"
+#include "client/work_queue.h"
+
+namespace drakkar::controllers {
+
+// Empties a namespace that is being deleted, then lets it go.
+class NamespaceController {
+ public:
+  NamespaceController(EventLoop& loop, Random& random, client::Client& client,
+                      client::Informer& namespaces);
+  ~NamespaceController();
+
+ private:
+  using Done = client::WorkQueue::Done;
+  void Sync(const std::string& name, Done done);
+  // Deletes what is left of the kinds from `index` on; then checks that all is empty.
+  void DeleteContent(const std::string& name, std::size_t index, Done done);
+  void CheckEmpty(const std::string& name, std::size_t index, Done done);
+  void Finalize(const std::string& name, Done done);
+
+  client::Client& client_;
+  client::Informer& namespaces_;
+  client::WorkQueue queue_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::controllers

@@ -1,0 +1,322 @@
+#include "controllers/resource_claim/controller.h"
+
+#include <algorithm>
+
+#include "api/json/writer.h"
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::controllers {
+namespace {
+
+constexpr std::size_t kMaxConfirmedGone = 100'000;
+
+const api::KindSchema* Claims() {
+  static const api::KindSchema* kind = api::FindKind("resource.k8s.io", "v1", "ResourceClaim");
+  return kind;
+}
+
+const api::KindSchema* Pods() {
+  static const api::KindSchema* kind = api::FindKind("", "v1", "Pod");
+  return kind;
+}
+
+client::ResourceRef RefOf(const api::KindSchema* kind, const api::Object& object,
+                          std::string subresource = {}) {
+  return {kind, std::string(object.namespace_()), std::string(object.name()),
+          std::move(subresource)};
+}
+
+// Gone already is what we wanted; everything else that failed is tried again.
+Result<void> Accept(const client::Reply& reply) {
+  if (reply.ok() || reply.error->code == ErrorCode::kNotFound) return Ok();
+  return *reply.error;
+}
+
+}  // namespace
+
+ResourceClaimController::ResourceClaimController(Options options)
+    : options_(std::move(options)),
+      queue_(options_.loop, options_.random, {"resource-claim"},
+             [this](const std::string& key, Done done) { Sync(key, std::move(done)); }) {
+  options_.pods.AddHandlers(
+      {.on_add = [this](const api::ObjectPtr& pod) { OnPod(pod); },
+       .on_update = [this](const api::ObjectPtr&, const api::ObjectPtr& pod) { OnPod(pod); },
+       .on_delete = [this](const api::ObjectPtr& pod) { OnPodGone(pod); }});
+  options_.claims.AddHandlers(
+      {.on_add = [this](const api::ObjectPtr& claim) { OnClaim(claim); },
+       .on_update = [this](const api::ObjectPtr&, const api::ObjectPtr& claim) { OnClaim(claim); },
+       .on_delete = [this](const api::ObjectPtr& claim) { OnClaimGone(claim); }});
+  options_.templates.AddHandlers({.on_add = [this](const api::ObjectPtr& claim_template) {
+    auto waiting = waiting_for_template_.find(claim_template->qualified_name());
+    if (waiting == waiting_for_template_.end()) return;
+    for (const std::string& pod : waiting->second) queue_.Add("pod:" + pod);
+    waiting_for_template_.erase(waiting);
+  }});
+}
+
+ResourceClaimController::~ResourceClaimController() {
+  *alive_ = false;
+}
+
+void ResourceClaimController::OnPod(const api::ObjectPtr& pod) {
+  const std::string key = pod->qualified_name();
+  confirmed_gone_.erase(key);
+  if (!pod->root()["spec"]["resourceClaims"].empty()) queue_.Add("pod:" + key);
+  if (IsPodTerminal(*pod) || pod->is_being_deleted()) {
+    for (const std::string& claim : reserved_by_pod_[key]) queue_.Add("claim:" + claim);
+    for (const auto& [claim, object] : owned_[std::string(pod->uid())]) {
+      queue_.Add("claim:" + claim);
+    }
+  }
+}
+
+void ResourceClaimController::OnPodGone(const api::ObjectPtr& pod) {
+  const std::string key = pod->qualified_name();
+  made_.erase(std::string(pod->uid()));
+  RememberGone(key);
+  if (auto claims = reserved_by_pod_.find(key); claims != reserved_by_pod_.end()) {
+    for (const std::string& claim : claims->second) queue_.Add("claim:" + claim);
+  }
+  if (auto owned = owned_.find(std::string(pod->uid())); owned != owned_.end()) {
+    for (const auto& [claim, object] : owned->second) queue_.Add("claim:" + claim);
+  }
+}
+
+void ResourceClaimController::RememberGone(const std::string& pod) {
+  if (confirmed_gone_.size() >= kMaxConfirmedGone) confirmed_gone_.clear();
+  confirmed_gone_.insert(pod);
+}
+
+void ResourceClaimController::OnClaim(const api::ObjectPtr& claim) {
+  const std::string key = claim->qualified_name();
+  std::set<std::string> pods;
+  for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
+    if (consumer["resource"].str() != "pods") continue;
+    pods.insert(StrCat(claim->namespace_(), "/", consumer["name"].str()));
+  }
+  std::set<std::string>& before = pods_of_claim_[key];
+  for (const std::string& pod : before) {
+    if (!pods.contains(pod)) reserved_by_pod_[pod].erase(key);
+  }
+  for (const std::string& pod : pods) reserved_by_pod_[pod].insert(key);
+  before = std::move(pods);
+  if (std::optional<OwnerPod> owner = FindOwnerPod(*claim)) {
+    owned_[owner->uid][key] = claim;
+    std::erase_if(made_[owner->uid], [&](const auto& each) { return each.second == claim->name(); });
+    if (made_[owner->uid].empty()) made_.erase(owner->uid);
+    queue_.Add("pod:" + owner->key);
+  }
+  queue_.Add("claim:" + key);
+}
+
+void ResourceClaimController::OnClaimGone(const api::ObjectPtr& claim) {
+  const std::string key = claim->qualified_name();
+  for (const std::string& pod : pods_of_claim_[key]) {
+    auto claims = reserved_by_pod_.find(pod);
+    if (claims == reserved_by_pod_.end()) continue;
+    claims->second.erase(key);
+    if (claims->second.empty()) reserved_by_pod_.erase(claims);
+  }
+  pods_of_claim_.erase(key);
+  if (std::optional<OwnerPod> owner = FindOwnerPod(*claim)) {
+    auto owned = owned_.find(owner->uid);
+    if (owned != owned_.end()) {
+      owned->second.erase(key);
+      if (owned->second.empty()) owned_.erase(owned);
+    }
+    queue_.Add("pod:" + owner->key);
+  }
+}
+
+void ResourceClaimController::Sync(const std::string& key, Done done) {
+  if (key.starts_with("pod:")) return SyncPod(key.substr(4), std::move(done));
+  SyncClaim(key.substr(6), std::move(done));
+}
+
+void ResourceClaimController::SyncPod(const std::string& key, Done done) {
+  api::ObjectPtr pod = options_.pods.Find(key);
+  // Claims not listed yet would look missing and be made twice.
+  if (pod == nullptr || !options_.claims.has_synced()) return done(Ok());
+  std::vector<api::ObjectPtr> owned;
+  if (auto found = owned_.find(std::string(pod->uid())); found != owned_.end()) {
+    for (const auto& [name, claim] : found->second) owned.push_back(claim);
+  }
+  auto made = made_.find(std::string(pod->uid()));
+  const PodPlan plan = PlanPod(
+      *pod, [this](const std::string& claim) { return options_.claims.Find(claim); }, owned,
+      made == made_.end() ? std::vector<std::pair<std::string, std::string>>() : made->second);
+  if (!plan.create.empty()) return CreateClaims(pod, plan.create, std::move(done));
+  if (plan.statuses) return WriteStatuses(pod, *plan.statuses, std::move(done));
+  if (!plan.reserve.empty()) return Reserve(pod, plan.reserve, std::move(done));
+  done(Ok());
+}
+
+void ResourceClaimController::CreateClaims(const api::ObjectPtr& pod,
+                                           std::vector<PodPlan::Create> wanted, Done done) {
+  // One after the other: a pod has a handful, and the first failure is the one worth telling.
+  const PodPlan::Create next = wanted.back();
+  wanted.pop_back();
+  const std::string template_key = StrCat(pod->namespace_(), "/", next.template_name);
+  api::ObjectPtr claim_template = options_.templates.Find(template_key);
+  if (claim_template == nullptr) {
+    const Error error = NotFound(StrCat("resource claim template ", Quote(next.template_name),
+                                        ": resourceclaimtemplate.resource.k8s.io ",
+                                        Quote(next.template_name), " not found"));
+    waiting_for_template_[template_key].insert(pod->qualified_name());
+    FailCreation(pod, next.entry, error);
+    return done(Ok());  // the template's appearance brings the pod back
+  }
+  options_.client.Create(
+      {Claims(), std::string(pod->namespace_()), "", ""},
+      ClaimFromTemplate(*pod, next.entry, *claim_template), {.field_manager = "ResourceClaimController"},
+      [this, alive = alive_, pod, next, wanted = std::move(wanted),
+       done = std::move(done)](client::Reply reply) mutable {
+        if (!*alive) return;
+        options_.metrics
+            .GetCounter("dynamic_resource_allocation_resourceclaim_creates_total",
+                        "Claims created for pods, by outcome.",
+                        {{"status", reply.ok() ? "success" : "failure"}})
+            .Add();
+        if (!reply.ok()) {
+          const Error error = reply.error->Prefixed("create ResourceClaim ");
+          FailCreation(pod, next.entry, error);
+          return done(error);
+        }
+        const std::string name(reply.object->name());
+        auto owned = owned_.find(std::string(pod->uid()));
+        const bool seen = owned != owned_.end() &&
+                          owned->second.contains(StrCat(pod->namespace_(), "/", name));
+        if (!seen) made_[std::string(pod->uid())].emplace_back(next.entry, name);
+        if (!wanted.empty()) return CreateClaims(pod, std::move(wanted), std::move(done));
+        SyncPod(pod->qualified_name(), std::move(done));
+      });
+}
+
+void ResourceClaimController::FailCreation(const api::ObjectPtr& pod, const std::string& entry,
+                                           const Error& error) {
+  if (!options_.warn) return;
+  options_.warn(*pod, "FailedResourceClaimCreation",
+                StrCat("PodResourceClaim ", entry, ": ", error.message));
+}
+
+void ResourceClaimController::WriteStatuses(
+    const api::ObjectPtr& pod, const std::vector<std::pair<std::string, std::string>>& statuses,
+    Done done) {
+  api::Draft patch = api::Draft::Object();
+  patch["metadata"]["uid"] = pod->uid();
+  for (const auto& [entry, claim] : statuses) {
+    api::Draft status = api::Draft::Object();
+    status["name"] = entry;
+    if (!claim.empty()) status["resourceClaimName"] = claim;
+    patch["status"]["resourceClaimStatuses"].Append(std::move(status));
+  }
+  options_.client.Patch(
+      RefOf(Pods(), *pod, "status"), client::PatchType::kStrategicMerge,
+      api::WriteJson(patch.Freeze()->root()), {.field_manager = "ResourceClaimController"},
+      [alive = alive_, done = std::move(done)](client::Reply reply) {
+        if (*alive) done(Accept(reply));
+      });
+}
+
+void ResourceClaimController::Reserve(const api::ObjectPtr& pod, std::vector<std::string> claims,
+                                      Done done) {
+  api::ObjectPtr claim = options_.claims.Find(claims.back());
+  if (claim == nullptr) return done(Ok());
+  api::Draft draft(claim->tree());
+  api::Draft consumer = api::Draft::Object();
+  consumer["resource"] = "pods";
+  consumer["name"] = pod->name();
+  consumer["uid"] = pod->uid();
+  draft["status"]["reservedFor"].Append(std::move(consumer));
+  options_.client.Update(RefOf(Claims(), *claim, "status"), draft.Freeze(), {},
+                         [alive = alive_, done = std::move(done)](client::Reply reply) {
+                           if (*alive) done(Accept(reply));
+                         });
+}
+
+void ResourceClaimController::SyncClaim(const std::string& key, Done done) {
+  api::ObjectPtr claim = options_.claims.Find(key);
+  if (claim == nullptr || !options_.pods.has_synced()) return done(Ok());
+  const ClaimPlan plan = PlanClaim(
+      *claim, [this](const std::string& pod) { return options_.pods.Find(pod); },
+      [this](const std::string& pod) {
+        return confirmed_gone_.contains(pod) ? Confirmed::kGone : Confirmed::kUnknown;
+      });
+  if (!plan.unknown_pods.empty()) return Confirm(key, plan.unknown_pods, std::move(done));
+  if (!plan.drop_uids.empty() || plan.deallocate) return Release(claim, plan, std::move(done));
+  if (plan.remove_finalizer) return RemoveFinalizer(claim, plan, std::move(done));
+  if (plan.delete_claim) return DeleteClaim(claim, std::move(done));
+  done(Ok());
+}
+
+void ResourceClaimController::Confirm(const std::string& claim_key,
+                                      const std::vector<std::string>& pods, Done done) {
+  // Our copy may lag behind: only the server can say that a pod does not exist.
+  const std::string pod = pods.front();
+  const std::size_t slash = pod.find('/');
+  options_.client.Get(
+      {Pods(), pod.substr(0, slash), pod.substr(slash + 1), ""},
+      [this, alive = alive_, pod, claim_key, done = std::move(done)](client::Reply reply) {
+        if (!*alive) return;
+        if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
+        if (reply.ok()) return done(Ok());  // it exists: its own event brings the claim back
+        RememberGone(pod);
+        SyncClaim(claim_key, done);
+      });
+}
+
+void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPlan& plan,
+                                      Done done) {
+  api::Draft draft(claim->tree());
+  api::Draft& status = draft["status"];
+  if (api::Draft* reserved = status.Find("reservedFor"); reserved != nullptr) {
+    for (std::size_t i = reserved->size(); i-- > 0;) {
+      const std::string uid(reserved->at(i)["uid"].str());
+      if (std::find(plan.drop_uids.begin(), plan.drop_uids.end(), uid) != plan.drop_uids.end()) {
+        reserved->RemoveAt(i);
+      }
+    }
+    if (reserved->size() == 0) status.Remove("reservedFor");
+  }
+  if (plan.deallocate) {
+    status.Remove("allocation");
+    status.Remove("devices");
+  }
+  options_.client.Update(
+      RefOf(Claims(), *claim, "status"), draft.Freeze(), {},
+      [this, alive = alive_, plan, done = std::move(done)](client::Reply reply) {
+        if (!*alive) return;
+        if (!reply.ok() || !plan.remove_finalizer) return done(Accept(reply));
+        RemoveFinalizer(reply.object, plan, done);
+      });
+}
+
+void ResourceClaimController::RemoveFinalizer(api::ObjectPtr claim, const ClaimPlan& plan,
+                                              Done done) {
+  api::Draft draft(claim->tree());
+  api::Draft& metadata = draft["metadata"];
+  if (api::Draft* finalizers = metadata.Find("finalizers"); finalizers != nullptr) {
+    for (std::size_t i = finalizers->size(); i-- > 0;) {
+      if (finalizers->at(i).str() == kClaimFinalizer) finalizers->RemoveAt(i);
+    }
+    if (finalizers->size() == 0) metadata.Remove("finalizers");
+  }
+  options_.client.Update(
+      RefOf(Claims(), *claim), draft.Freeze(), {},
+      [this, alive = alive_, claim, plan, done = std::move(done)](client::Reply reply) {
+        if (!*alive) return;
+        if (!reply.ok() || !plan.delete_claim) return done(Accept(reply));
+        DeleteClaim(claim, done);
+      });
+}
+
+void ResourceClaimController::DeleteClaim(const api::ObjectPtr& claim, Done done) {
+  options_.client.Delete(RefOf(Claims(), *claim), {.precondition_uid = std::string(claim->uid())},
+                         [alive = alive_, done = std::move(done)](client::Reply reply) {
+                           if (*alive) done(Accept(reply));
+                         });
+}
+
+}  // namespace drakkar::controllers

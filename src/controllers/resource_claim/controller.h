@@ -1,0 +1,81 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "client/informer.h"
+#include "client/work_queue.h"
+#include "controllers/resource_claim/planner.h"
+
+namespace drakkar {
+class Metrics;
+}
+
+namespace drakkar::controllers {
+
+// Makes claims from templates for pods, keeps reservedFor to pods that exist and run, deallocates a
+// claim when its last consumer is gone. Never allocates.
+//
+// Loop-bound. Shares the informers it is given, which must outlive it.
+class ResourceClaimController {
+ public:
+  struct Options {
+    EventLoop& loop;
+    Random& random;
+    client::Client& client;
+    // Tells the user, as an event about the pod: reason and message.
+    std::function<void(const api::Object& pod, std::string_view reason, std::string message)> warn;
+    Metrics& metrics;
+    client::Informer& pods;
+    client::Informer& claims;
+    client::Informer& templates;
+  };
+  // Adds its handlers: construct before the informers are started.
+  explicit ResourceClaimController(Options options);
+  ~ResourceClaimController();
+
+ private:
+  using Done = client::WorkQueue::Done;
+
+  void Sync(const std::string& key, Done done);
+  void SyncPod(const std::string& key, Done done);
+  void SyncClaim(const std::string& key, Done done);
+  void CreateClaims(const api::ObjectPtr& pod, std::vector<PodPlan::Create> wanted, Done done);
+  void WriteStatuses(const api::ObjectPtr& pod,
+                     const std::vector<std::pair<std::string, std::string>>& statuses, Done done);
+  void Reserve(const api::ObjectPtr& pod, std::vector<std::string> claims, Done done);
+  void Confirm(const std::string& claim_key, const std::vector<std::string>& pods, Done done);
+  void Release(const api::ObjectPtr& claim, const ClaimPlan& plan, Done done);
+  void RemoveFinalizer(api::ObjectPtr claim, const ClaimPlan& plan, Done done);
+  void DeleteClaim(const api::ObjectPtr& claim, Done done);
+
+  void OnPod(const api::ObjectPtr& pod);
+  void OnPodGone(const api::ObjectPtr& pod);
+  void OnClaim(const api::ObjectPtr& claim);
+  void OnClaimGone(const api::ObjectPtr& claim);
+  void RememberGone(const std::string& pod);
+  void FailCreation(const api::ObjectPtr& pod, const std::string& entry, const Error& error);
+
+  Options options_;
+  client::WorkQueue queue_;
+  // Created, but perhaps not in our copy yet, by pod uid: entry and claim name.
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> made_;
+  // Claims by the uid of the pod that owns them.
+  std::map<std::string, std::map<std::string, api::ObjectPtr>> owned_;
+  // Claims ("namespace/name") by pod ("namespace/name") that they are reserved for.
+  std::map<std::string, std::set<std::string>> reserved_by_pod_;
+  std::map<std::string, std::set<std::string>> pods_of_claim_;
+  // Pods by template ("namespace/name") that was missing when they asked for it.
+  std::map<std::string, std::set<std::string>> waiting_for_template_;
+  // Pods that the server said do not exist, until one of that name appears. Bounded; forgetting
+  // one only costs a question.
+  std::set<std::string> confirmed_gone_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::controllers

@@ -1,0 +1,199 @@
+#include "controllers/resource_claim/planner.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text/text.h"
+
+namespace drakkar::controllers {
+namespace {
+
+using api::Value;
+
+// The longest generateName that leaves room for the five random characters.
+constexpr std::size_t kMaxGenerateName = 57;
+
+std::string ClaimKey(const api::Object& pod, std::string_view claim) {
+  return StrCat(pod.namespace_(), "/", claim);
+}
+
+bool IsReservedFor(const api::Object& claim, std::string_view uid) {
+  for (Value consumer : claim["status"]["reservedFor"].elements()) {
+    if (consumer["uid"].str() == uid) return true;
+  }
+  return false;
+}
+
+bool IsOwnedBy(const api::Object& claim, const api::Object& pod) {
+  std::optional<OwnerPod> owner = FindOwnerPod(claim);
+  return owner && owner->uid == pod.uid();
+}
+
+bool HasFinalizer(const api::Object& claim) {
+  for (Value finalizer : claim["metadata"]["finalizers"].elements()) {
+    if (finalizer.str() == kClaimFinalizer) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<OwnerPod> FindOwnerPod(const api::Object& object) {
+  for (Value owner : object["metadata"]["ownerReferences"].elements()) {
+    if (owner["controller"].boolean() && owner["kind"].str() == "Pod" &&
+        owner["apiVersion"].str() == "v1") {
+      return OwnerPod{StrCat(object.namespace_(), "/", owner["name"].str()),
+                      std::string(owner["uid"].str())};
+    }
+  }
+  return std::nullopt;
+}
+
+bool IsPodTerminal(const api::Object& pod) {
+  const std::string_view phase = pod["status"]["phase"].str();
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+std::string ClaimGenerateName(std::string_view pod, std::string_view entry) {
+  std::string name = StrCat(pod, "-", entry, "-");
+  if (name.size() <= kMaxGenerateName) return name;
+  const std::size_t pod_part = pod.size() * kMaxGenerateName / name.size();
+  const std::size_t entry_part = entry.size() * kMaxGenerateName / name.size();
+  return StrCat(pod.substr(0, pod_part), "-", entry.substr(0, entry_part));
+}
+
+PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
+                const std::vector<api::ObjectPtr>& owned,
+                const std::vector<std::pair<std::string, std::string>>& made) {
+  PodPlan plan;
+  if (pod.is_being_deleted() || IsPodTerminal(pod)) return plan;
+  std::map<std::string, std::string> current;
+  for (Value status : pod["status"]["resourceClaimStatuses"].elements()) {
+    current[std::string(status["name"].str())] = status["resourceClaimName"].str();
+  }
+  std::map<std::string, std::string> wanted;
+  bool complete = true;
+  for (Value reference : pod["spec"]["resourceClaims"].elements()) {
+    const std::string entry(reference["name"].str());
+    std::string name(reference["resourceClaimName"].str());
+    const std::string template_name(reference["resourceClaimTemplateName"].str());
+    if (!template_name.empty()) {
+      auto known = current.find(entry);
+      if (known != current.end() && known->second.empty()) {
+        wanted[entry] = "";  // decided before: this entry needs no claim
+        continue;
+      }
+      if (known != current.end()) {
+        api::ObjectPtr claim = claims(ClaimKey(pod, known->second));
+        if (claim != nullptr && IsOwnedBy(*claim, pod)) name = known->second;
+      }
+      if (name.empty()) {
+        // One that we made before we could write it down.
+        for (const api::ObjectPtr& claim : owned) {
+          if (claim->root()["metadata"]["annotations"][kPodClaimAnnotation].str() == entry &&
+              !claim->is_being_deleted()) {
+            name = claim->name();
+          }
+        }
+      }
+      if (name.empty()) {
+        for (const auto& [made_entry, made_name] : made) {
+          if (made_entry == entry) name = made_name;
+        }
+      }
+      if (name.empty()) {
+        plan.create.push_back({entry, template_name});
+        complete = false;
+        continue;
+      }
+      wanted[entry] = name;
+    }
+    if (name.empty()) continue;
+    api::ObjectPtr claim = claims(ClaimKey(pod, name));
+    if (!pod["spec"]["nodeName"].str().empty() && claim != nullptr && !claim->is_being_deleted() &&
+        claim->root()["status"]["allocation"].has_value() && !IsReservedFor(*claim, pod.uid())) {
+      plan.reserve.push_back(ClaimKey(pod, name));
+    }
+  }
+  if (complete && wanted != current) {
+    plan.statuses.emplace(wanted.begin(), wanted.end());
+  }
+  return plan;
+}
+
+api::TreePtr ClaimFromTemplate(const api::Object& pod, std::string_view entry,
+                               const api::Object& claim_template) {
+  const Value spec = claim_template["spec"];
+  api::Draft claim = api::Draft::Object();
+  claim.KeepAlive(claim_template.tree());
+  api::Draft& metadata = claim["metadata"];
+  metadata["generateName"] = ClaimGenerateName(pod.name(), entry);
+  metadata["namespace"] = pod.namespace_();
+  if (spec["metadata"]["labels"].has_value()) {
+    metadata["labels"] = api::Draft(spec["metadata"]["labels"]);
+  }
+  if (spec["metadata"]["annotations"].has_value()) {
+    metadata["annotations"] = api::Draft(spec["metadata"]["annotations"]);
+  }
+  metadata["annotations"][kPodClaimAnnotation] = entry;
+  api::Draft owner = api::Draft::Object();
+  owner["apiVersion"] = "v1";
+  owner["kind"] = "Pod";
+  owner["name"] = pod.name();
+  owner["uid"] = pod.uid();
+  owner["controller"] = true;
+  metadata["ownerReferences"].Append(std::move(owner));
+  claim["spec"] = api::Draft(spec["spec"]);
+  claim["spec"].KeepAlive(claim_template.tree());
+  return claim.Freeze();
+}
+
+ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
+                    const std::function<Confirmed(const std::string& pod)>& confirmed) {
+  ClaimPlan plan;
+  const Value status = claim["status"];
+  std::size_t kept = 0;
+  for (Value consumer : status["reservedFor"].elements()) {
+    const bool is_pod = consumer["resource"].str() == "pods" && consumer["apiGroup"].str().empty();
+    if (!is_pod) {
+      ++kept;  // another kind of consumer: not ours to judge
+      continue;
+    }
+    const std::string key = StrCat(claim.namespace_(), "/", consumer["name"].str());
+    api::ObjectPtr pod = pods(key);
+    if (pod == nullptr && confirmed(key) == Confirmed::kUnknown) {
+      plan.unknown_pods.push_back(key);
+      ++kept;
+      continue;
+    }
+    const bool over = pod == nullptr || pod->uid() != consumer["uid"].str() ||
+                      IsPodTerminal(*pod) ||
+                      (pod->is_being_deleted() && pod->root()["spec"]["nodeName"].str().empty());
+    if (over) {
+      plan.drop_uids.emplace_back(consumer["uid"].str());
+    } else {
+      ++kept;
+    }
+  }
+  const bool allocated = status["allocation"].has_value();
+  const bool last_one_leaves = kept == 0 && !plan.drop_uids.empty();
+  plan.deallocate = allocated && kept == 0 && (last_one_leaves || claim.is_being_deleted());
+  plan.remove_finalizer = HasFinalizer(claim) && kept == 0 &&
+                          (plan.deallocate || !allocated) &&
+                          (last_one_leaves || claim.is_being_deleted() ||
+                           (!allocated && status["reservedFor"].empty()));
+  if (kept == 0 && !claim.is_being_deleted()) {
+    if (std::optional<OwnerPod> owner = FindOwnerPod(claim)) {
+      api::ObjectPtr pod = pods(owner->key);
+      if (pod == nullptr && confirmed(owner->key) == Confirmed::kUnknown) {
+        plan.unknown_pods.push_back(owner->key);
+      } else {
+        plan.delete_claim =
+            pod == nullptr || pod->uid() != owner->uid || IsPodTerminal(*pod);
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace drakkar::controllers

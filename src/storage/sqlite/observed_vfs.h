@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace drakkar::storage {
+
+// Hears of every write and sync before it happens, on the thread that does it. Returning false
+// makes the call fail as on a broken disk.
+class IoObserver {
+ public:
+  virtual ~IoObserver() = default;
+  virtual bool OnWrite(std::string_view path) = 0;  // also truncation
+  virtual bool OnSync(std::string_view path) = 0;
+  // The file as it is now is safe.
+  virtual void AfterSync(std::string_view path) = 0;
+};
+
+// A layer between SQLite and its files that reports to an observer: it counts syncs in production
+// and breaks disks in tests. Offers no shared memory, so a write-ahead log needs exclusive locking.
+//
+// Registered with SQLite while it lives; must outlive the connections opened through it.
+class ObservedVfs {
+ public:
+  explicit ObservedVfs(IoObserver& observer);
+  ~ObservedVfs();
+  ObservedVfs(const ObservedVfs&) = delete;
+  ObservedVfs& operator=(const ObservedVfs&) = delete;
+
+  const char* name() const { return name_.c_str(); }
+
+ private:
+  struct Impl;
+  std::string name_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace drakkar::storage

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "apiserver/direct/direct_client.h"
+#include "apiserver/rest/core.h"
+#include "base/testing/seeded_loop.h"
+#include "client/client.h"
+#include "features/gates/feature_gates.h"
+#include "storage/memory/memory_store.h"
+
+namespace drakkar::testing {
+
+// An API server over a store in memory, on a seeded loop that the test owns, with a client for the
+// test's own use. The namespace "default" exists.
+class TestApiServer {
+ public:
+  explicit TestApiServer(SeededLoop& loop, FeatureGates gates = FeatureGates());
+  ~TestApiServer();
+
+  // Loses what was not durable and reads the rest again; clients made before are dead.
+  void CrashAndRestart();
+
+  apiserver::Core& core() { return *core_; }
+  std::unique_ptr<client::Client> NewClient(std::string user);
+  client::Client& client() { return *client_; }
+  storage::MemoryDisk& disk() { return disk_; }
+
+  // The test's own calls: each runs the loop until the answer is there. `manifest` is JSON with
+  // apiVersion and kind. Failures are reported through gtest and give null.
+  api::ObjectPtr Create(std::string_view manifest);
+  client::Reply TryCreate(std::string_view manifest);
+  api::ObjectPtr Get(std::string_view kind, const std::string& key);  // null if there is none
+  client::Reply Delete(std::string_view kind, const std::string& key,
+                       client::DeleteOptions options = {});
+  client::Reply Update(std::string_view kind, const std::string& key, std::string subresource,
+                       api::TreePtr object);
+
+ private:
+  client::Reply Wait(std::optional<client::Reply>& reply);
+
+  SeededLoop& loop_;
+  FeatureGates gates_;
+  storage::MemoryDisk disk_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<apiserver::Core> core_;
+  std::unique_ptr<client::Client> client_;
+};
+
+// The stored version of a kind by its name, "ResourceClaim".
+const api::KindSchema* KindNamed(std::string_view kind);
+
+}  // namespace drakkar::testing
