@@ -178,6 +178,15 @@ Result<void> TarReader::Skip(std::uint64_t bytes) {
   return Ok();
 }
 
+// A decompressor checks its checksum only at its own end, which is past the archive's.
+Result<void> TarReader::Drain() {
+  char buffer[16384];
+  while (true) {
+    ASSIGN_OR_RETURN(const std::size_t got, source_.Read(buffer, sizeof(buffer)));
+    if (got == 0) return Ok();
+  }
+}
+
 Result<std::string> TarReader::ReadRecord(std::uint64_t size) {
   if (size > kMaxTarHeaderBytes) return Damaged("extended header too large");
   std::string record(static_cast<std::size_t>(size), '\0');
@@ -201,6 +210,7 @@ Result<std::optional<TarEntry>> TarReader::Next() {
     // Some writers leave out the two zero blocks at the end.
     if (!more) return std::optional<TarEntry>();
     if (std::all_of(block, block + kBlock, [](char c) { return c == '\0'; })) {
+      RETURN_IF_ERROR(Drain());
       return std::optional<TarEntry>();
     }
     if (!ChecksumFits(block)) return Damaged("header checksum does not fit; is this a tar archive?");

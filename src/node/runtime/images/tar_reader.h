@@ -46,6 +46,7 @@ class TarReader {
  private:
   Result<bool> ReadBlock(char* block);  // false: the stream ended at a block boundary
   Result<void> Skip(std::uint64_t bytes);
+  Result<void> Drain();
   Result<std::string> ReadRecord(std::uint64_t size);
 
   ByteSource& source_;

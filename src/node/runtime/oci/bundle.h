@@ -28,6 +28,9 @@ struct OciPaths {
   std::string ExecFifo(const std::string& id) const { return runtime_state + "/" + id + "/exec.fifo"; }
 };
 
+// Pods are in /drakkar/pod<uid> unless they name a parent of their own.
+inline constexpr char kCgroupRoot[] = "/drakkar";
+
 // The blocking half of the runtime: everything that makes and removes files, mounts and control
 // groups of one sandbox or container. Each step can be repeated, and each Destroy finishes what any
 // interrupted Build or Destroy left. Used from workers, one sandbox or container at a time.
@@ -46,6 +49,8 @@ class BundleBuilder {
   Result<SandboxRecord> BuildSandbox(SandboxRecord record, const PodSandboxConfig& config);
   Result<void> ReleaseSandbox(const std::string& id);  // its mounts; the record stays
   Result<void> DestroySandbox(const SandboxRecord& record);
+  // Once no sandbox is left: the control group above them.
+  void ReleaseRoot() { cgroups_.RemoveIfEmpty(kCgroupRoot); }
   // False when its namespaces did not survive (a reboot).
   bool IsSandboxIntact(const SandboxRecord& record) const;
 

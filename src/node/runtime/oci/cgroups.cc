@@ -197,6 +197,10 @@ Result<void> Cgroups::Remove(const std::string& path) {
   return first;
 }
 
+void Cgroups::RemoveIfEmpty(const std::string& path) {
+  for (const std::string& root : roots_) ::rmdir((root + path).c_str());
+}
+
 std::int64_t Cgroups::OomKills(const std::string& path) const {
   const std::string root = RootOf("memory");
   if (root.empty()) return 0;

@@ -26,6 +26,8 @@ class Cgroups {
   // Kills what is left in it and below, then removes it everywhere; absent is fine. kUnavailable if
   // the kernel still counts dying processes: try again.
   Result<void> Remove(const std::string& path);
+  // Only where nothing is below it; otherwise it stays.
+  void RemoveIfEmpty(const std::string& path);
   // How often the kernel killed for lack of memory in it.
   std::int64_t OomKills(const std::string& path) const;
   bool Contains(const std::string& path, int pid) const;

@@ -145,7 +145,7 @@ class OciRuntime final : public Runtime {
     record.hostname = config.hostname;
     record.log_directory = config.log_directory;
     record.cgroup_parent =
-        config.cgroup_parent.empty() ? "/drakkar/pod" + config.uid : config.cgroup_parent;
+        config.cgroup_parent.empty() ? StrCat(kCgroupRoot, "/pod", config.uid) : config.cgroup_parent;
     record.host_pid = config.host_pid;
     record.host_ipc = config.host_ipc;
     record.created_at = loop_.clock().Now();
@@ -682,6 +682,8 @@ class OciRuntime final : public Runtime {
   void FinishSandboxRemoval(const std::shared_ptr<Sandbox>& sandbox, Result<void> result) {
     if (result.ok()) {
       sandboxes_.erase(sandbox->record.id);
+      // On the loop, where no new sandbox can come in between.
+      if (sandboxes_.empty()) builder_->ReleaseRoot();
     } else {
       result = std::move(result).error().Prefixed("remove sandbox of pod " + sandbox->record.name);
     }

@@ -1,0 +1,247 @@
+#include "node/runtime/images/image_store.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/env/file_system.h"
+#include "base/hash/sha256.h"
+#include "base/text/text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "node/runtime/images/image_name.h"
+#include "node/runtime/images/unpack.h"
+#include "node/runtime/testing/tar_writer.h"
+
+namespace drakkar::node {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(ImageName, IsCompletedTheWayUsersExpect) {
+  EXPECT_EQ(*NormalizeImageName("busybox"), "docker.io/library/busybox:latest");
+  EXPECT_EQ(*NormalizeImageName("library/busybox:1"), "docker.io/library/busybox:1");
+  EXPECT_EQ(*NormalizeImageName("me/app"), "docker.io/me/app:latest");
+  EXPECT_EQ(*NormalizeImageName("localhost/hello:1"), "localhost/hello:1");
+  EXPECT_EQ(*NormalizeImageName("registry.example.com:5000/a/b"), "registry.example.com:5000/a/b:latest");
+  EXPECT_EQ(*NormalizeImageName("index.docker.io/library/x"), "docker.io/library/x:latest");
+  const std::string digest = "@sha256:" + std::string(64, '0');
+  EXPECT_EQ(*NormalizeImageName("a:1" + digest), "docker.io/library/a" + digest);
+  for (const char* bad : {"", "A", "a//b", "a:", "a:b:c", "-a", "a@sha256:12", "a b", "../x", "a__-b",
+                          "bad_host.:x/y", "example.com/"}) {
+    EXPECT_FALSE(NormalizeImageName(bad).ok()) << bad;
+  }
+}
+
+class ImageStoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/drakkar-images-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern), nullptr);
+    directory_ = pattern;
+    store_ = std::make_unique<ImageStore>(files_, RealRandom(), directory_ + "/images");
+    ASSERT_TRUE(store_->Open().ok());
+  }
+  void TearDown() override { EXPECT_TRUE(files_.RemoveTree(directory_).ok()); }
+
+  std::string Put(const std::string& name, std::string_view content) {
+    const std::string path = directory_ + "/" + name;
+    EXPECT_TRUE(files_.MakeDirectories(DirectoryName(path), 0755).ok());
+    EXPECT_TRUE(files_.WriteFile(path, content, 0644).ok());
+    return path;
+  }
+  std::string Blob(std::string_view content) {
+    const std::string hex = Sha256Hex(content);
+    Put("layout/blobs/sha256/" + hex, content);
+    return "sha256:" + hex;
+  }
+  // A layout with these layers; returns its directory.
+  std::string Layout(const std::vector<std::string>& layers, const std::string& config = "{}") {
+    std::string list;
+    for (const std::string& layer : layers) {
+      if (!list.empty()) list += ",";
+      list += StrCat(R"({"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":")", Blob(layer),
+                     R"(","size":)", layer.size(), "}");
+    }
+    const std::string manifest = StrCat(R"({"schemaVersion":2,"config":{"digest":")", Blob(config),
+                                        R"("},"layers":[)", list, "]}");
+    Put("layout/oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
+    Put("layout/index.json",
+        StrCat(R"({"schemaVersion":2,"manifests":[{"digest":")", Blob(manifest),
+               R"(","annotations":{"org.opencontainers.image.ref.name":"localhost/from-index:2"}}]})"));
+    return directory_ + "/layout";
+  }
+  Result<Image> Import(const std::string& path, const std::string& name) {
+    ImportOptions options;
+    options.name = name;
+    return store_->Import(path, options);
+  }
+  std::string Rooted(const std::string& image, const std::string& path) {
+    auto stored = store_->Find(image);
+    EXPECT_TRUE(stored.ok());
+    auto text = files_.ReadFile(stored->rootfs + "/" + path);
+    return text.ok() ? *text : "(none)";
+  }
+
+  FileSystem& files_ = RealFileSystem();
+  std::string directory_;
+  std::unique_ptr<ImageStore> store_;
+};
+
+TEST_F(ImageStoreTest, ImportsARootFileSystemPlainOrPacked) {
+  const std::string tar = TarWriter().Directory("./bin/").File("./bin/x", "run", 0755).Finish();
+  auto plain = Import(Put("a.tar", tar), "hello");
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(plain->id, "sha256:" + Sha256Hex(tar));
+  EXPECT_THAT(plain->names, ElementsAre("docker.io/library/hello:latest"));
+  EXPECT_EQ(Rooted("hello", "bin/x"), "run");
+  auto packed = Import(Put("a.tgz", Gzip(tar)), "localhost/hello:1");
+  ASSERT_TRUE(packed.ok()) << packed.error().message;
+  EXPECT_EQ(Rooted("localhost/hello:1", "bin/x"), "run");
+  EXPECT_EQ(store_->List()->size(), 2u);
+  EXPECT_TRUE(store_->Find(plain->id).ok());
+  EXPECT_TRUE(store_->Find(plain->id.substr(7, 12)).ok());
+  EXPECT_FALSE(Import(directory_ + "/a.tar", "").ok()) << "a root file system has no name of its own";
+}
+
+TEST_F(ImageStoreTest, ImportingAgainOnlyAddsTheNameAndANameMoves) {
+  const std::string first = Put("1.tar", TarWriter().File("v", "1").Finish());
+  const std::string second = Put("2.tar", TarWriter().File("v", "2").Finish());
+  ASSERT_TRUE(Import(first, "a").ok());
+  auto again = Import(first, "b");
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->names.size(), 2u);
+  ASSERT_TRUE(Import(second, "a").ok());
+  EXPECT_EQ(Rooted("a", "v"), "2");
+  EXPECT_EQ(Rooted("b", "v"), "1");
+}
+
+TEST_F(ImageStoreTest, AppliesLayersWithWhiteoutsAndOpaqueDirectories) {
+  const std::string base = TarWriter()
+                               .Directory("d/").File("d/old", "old").File("gone", "x")
+                               .Directory("tree/").File("tree/deep", "x").File("kept", "1").Finish();
+  const std::string top = TarWriter()
+                              .File("d/new", "new").File("d/.wh..wh..opq", "").File(".wh.gone", "")
+                              .File(".wh.tree", "").File("kept", "2").Finish();
+  const std::string config =
+      R"({"config":{"Env":["A=1"],"Entrypoint":["/e"],"Cmd":["c"],"WorkingDir":"/w","User":"guest","StopSignal":"SIGINT"}})";
+  auto image = Import(Layout({Gzip(base), top}, config), "");
+  ASSERT_TRUE(image.ok()) << image.error().message;
+  EXPECT_THAT(image->names, ElementsAre("localhost/from-index:2"));
+  EXPECT_EQ(image->id, "sha256:" + Sha256Hex(config));
+  const std::string name = "localhost/from-index:2";
+  EXPECT_EQ(Rooted(name, "d/old"), "(none)");
+  EXPECT_EQ(Rooted(name, "d/new"), "new");
+  EXPECT_EQ(Rooted(name, "gone"), "(none)");
+  EXPECT_EQ(Rooted(name, "tree/deep"), "(none)");
+  EXPECT_EQ(Rooted(name, "kept"), "2");
+  EXPECT_EQ(Rooted(name, ".wh.gone"), "(none)");
+  auto stored = store_->Find(name);
+  EXPECT_THAT(stored->config.environment, ElementsAre("A=1"));
+  EXPECT_THAT(stored->config.entrypoint, ElementsAre("/e"));
+  EXPECT_THAT(stored->config.command, ElementsAre("c"));
+  EXPECT_EQ(stored->config.working_directory, "/w");
+  EXPECT_EQ(stored->config.user, "guest");
+  EXPECT_EQ(stored->config.stop_signal, "SIGINT");
+}
+
+TEST_F(ImageStoreTest, ImportsALayoutPackedAsTar) {
+  const std::string layout = Layout({TarWriter().File("x", "1").Finish()});
+  TarWriter tar;
+  for (const char* name : {"oci-layout", "index.json"}) {
+    tar.File(name, *files_.ReadFile(layout + "/" + name));
+  }
+  const auto blobs = files_.ListDirectory(layout + "/blobs/sha256");
+  for (const std::string& blob : *blobs) {
+    tar.File("blobs/sha256/" + blob, *files_.ReadFile(layout + "/blobs/sha256/" + blob));
+  }
+  auto image = Import(Put("layout.tar.gz", Gzip(tar.Finish())), "packed");
+  ASSERT_TRUE(image.ok()) << image.error().message;
+  EXPECT_EQ(Rooted("packed", "x"), "1");
+}
+
+TEST_F(ImageStoreTest, RefusesDamagedBlobsAndLeavesNothingBehind) {
+  const std::string layer = TarWriter().File("x", "1").Finish();
+  const std::string layout = Layout({layer});
+  std::string damaged = layer;
+  damaged[512] = '2';
+  Put("layout/blobs/sha256/" + Sha256Hex(layer), damaged);
+  auto image = Import(layout, "x");
+  ASSERT_FALSE(image.ok());
+  EXPECT_THAT(image.error().message, HasSubstr("is damaged"));
+  EXPECT_THAT(*store_->List(), IsEmpty());
+  EXPECT_THAT(*files_.ListDirectory(directory_ + "/images"), ElementsAre("lock"));
+}
+
+TEST_F(ImageStoreTest, NothingIsWrittenOutsideOfTheRoot) {
+  Put("outside/victim", "safe");
+  const std::string up = "../../../../../../../.." + directory_ + "/outside";
+  // Links resolve inside of the root, where such a target does not exist.
+  for (const std::string& target : {directory_ + "/outside", up}) {
+    auto image = Import(
+        Put("l.tar", TarWriter().Symlink("out", target).File("out/victim", "overwritten").Finish()), "links");
+    EXPECT_FALSE(image.ok());
+    EXPECT_EQ(*files_.ReadFile(directory_ + "/outside/victim"), "safe");
+  }
+  auto inside = Import(Put("i.tar", TarWriter().Directory("usr/lib").Symlink("lib", "/usr/lib")
+                                        .File("lib/x", "1").Finish()), "inside");
+  ASSERT_TRUE(inside.ok()) << inside.error().message;
+  EXPECT_EQ(Rooted("inside", "usr/lib/x"), "1");
+  auto dots = Import(Put("d.tar", TarWriter().File("../victim", "x").Finish()), "dots");
+  ASSERT_FALSE(dots.ok());
+  EXPECT_THAT(dots.error().message, HasSubstr("leads out"));
+  auto hard = Import(Put("h.tar", TarWriter().HardLink("x", "../outside/victim").Finish()), "hard");
+  EXPECT_FALSE(hard.ok());
+}
+
+TEST_F(ImageStoreTest, AnImageInUseIsNotRemoved) {
+  auto image = Import(Put("1.tar", TarWriter().File("v", "1").Finish()), "a");
+  ASSERT_TRUE(image.ok());
+  ASSERT_TRUE(store_->AddUse(image->id, "container1").ok());
+  auto refused = store_->Remove("a");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition);
+  ASSERT_TRUE(store_->DropUse(image->id, "container1").ok());
+  ASSERT_TRUE(store_->DropUse(image->id, "container1").ok());
+  ASSERT_TRUE(store_->Remove("a").ok());
+  EXPECT_FALSE(store_->Find("a").ok());
+  EXPECT_THAT(*store_->List(), IsEmpty());
+}
+
+TEST_F(ImageStoreTest, OpeningRemovesWhatAnInterruptedImportLeft) {
+  Put("images/tmp-abc/rootfs/x", "1");
+  ASSERT_TRUE(store_->Open().ok());
+  EXPECT_FALSE(files_.Exists(directory_ + "/images/tmp-abc"));
+}
+
+TEST_F(ImageStoreTest, SaysWhatIsWrongWithTheInput) {
+  EXPECT_THAT(Import(directory_ + "/none", "x").error().message, HasSubstr("none"));
+  EXPECT_THAT(Import(directory_, "x").error().message, HasSubstr("oci-layout"));
+  EXPECT_THAT(Import(Put("t", "not a tar, but longer than a block" + std::string(600, '.')), "x").error().message,
+              HasSubstr("is this a tar archive?"));
+  EXPECT_THAT(store_->Find("nowhere").error().message, HasSubstr("drakkar image import FILE --name nowhere"));
+}
+
+TEST_F(ImageStoreTest, CopiesATreeWithModesAndLinks) {
+  Put("from/d/file", "content");
+  ASSERT_TRUE(files_.SetMode(directory_ + "/from/d/file", 0750).ok());
+  ASSERT_EQ(::symlink("d/file", (directory_ + "/from/link").c_str()), 0);
+  ASSERT_TRUE(files_.MakeDirectories(directory_ + "/to", 0755).ok());
+  ASSERT_TRUE(CopyTree(directory_ + "/from", directory_ + "/to").ok());
+  EXPECT_EQ(*files_.ReadFile(directory_ + "/to/link"), "content");
+  EXPECT_EQ(files_.Stat(directory_ + "/to/d/file")->mode, 0750u);
+}
+
+TEST_F(ImageStoreTest, ReadsFilesInsideARootWithoutFollowingLinksOut) {
+  Put("secret", "host");
+  Put("root/secret", "container");
+  ASSERT_EQ(::symlink("/secret", (directory_ + "/root/passwd").c_str()), 0);
+  EXPECT_EQ(*ReadFileInRoot(directory_ + "/root", "passwd", 100), "container");
+  EXPECT_EQ(*ReadFileInRoot(directory_ + "/root", "../secret", 100), "container");
+  ASSERT_EQ(::mkfifo((directory_ + "/root/fifo").c_str(), 0600), 0);
+  EXPECT_FALSE(ReadFileInRoot(directory_ + "/root", "fifo", 100).ok());
+}
+
+}  // namespace
+}  // namespace drakkar::node

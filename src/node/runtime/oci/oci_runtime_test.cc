@@ -1,0 +1,281 @@
+// What only real containers show; the rest is in the contract test.
+#include "node/runtime/oci/oci_runtime.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+
+#include "base/env/file_system.h"
+#include "base/text/text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "node/runtime/oci/record.h"
+#include "node/runtime/testing/runtime_harness.h"
+
+namespace drakkar::node {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Program = RuntimeHarness::Program;
+
+class OciRuntimeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    harness_ = MakeOciHarness(why);
+    if (!harness_) GTEST_SKIP() << "no real containers here: " << why;
+    sandbox_config_ = harness_->SandboxConfig("oci");
+    root_ = DirectoryName(DirectoryName(sandbox_config_.log_directory)) + "/runtime";
+  }
+  void RunSandbox() {
+    auto id = Await<std::string>(*harness_, [&](Runtime& runtime, RuntimeCallback<std::string> done) {
+      runtime.RunPodSandbox(sandbox_config_, std::move(done));
+    });
+    ASSERT_TRUE(id.ok()) << id.error().message;
+    sandbox_ = *id;
+  }
+  ContainerConfig Script(const std::string& script) {
+    ContainerConfig config = harness_->ConfigFor(Program::kPrintsAndExits3);
+    config.command = {"/bin/sh", "-c", script};
+    return config;
+  }
+  Result<std::string> Create(const ContainerConfig& config) {
+    return Await<std::string>(*harness_, [&](Runtime& runtime, RuntimeCallback<std::string> done) {
+      runtime.CreateContainer(sandbox_, config, std::move(done));
+    });
+  }
+  Result<void> Start(const std::string& id) {
+    return Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+      runtime.StartContainer(id, std::move(done));
+    });
+  }
+  ContainerStatus Status(const std::string& id) {
+    ContainerStatus status;
+    harness_->OnLoop([&](Runtime& runtime) { status = *runtime.GetContainerStatus(id); });
+    return status;
+  }
+  ContainerStatus WaitForExit(const std::string& id) {
+    EXPECT_TRUE(harness_->WaitUntil([&] {
+      return std::any_of(harness_->exits().begin(), harness_->exits().end(),
+                         [&](const ContainerStatus& status) { return status.id == id; });
+    }));
+    return Status(id);
+  }
+  // Runs a container to its end and returns its log.
+  std::string LogOf(const ContainerConfig& config) {
+    auto id = Create(config);
+    EXPECT_TRUE(id.ok()) << (id.ok() ? "" : id.error().message);
+    if (!id.ok()) return "";
+    auto started = Start(*id);
+    EXPECT_TRUE(started.ok()) << (started.ok() ? "" : started.error().message);
+    if (!started.ok()) return "";
+    auto log = RealFileSystem().ReadFile(WaitForExit(*id).log_path);
+    return log.ok() ? *log : "";
+  }
+  void CleanUp() {
+    auto removed = Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+      runtime.RemovePodSandbox(sandbox_, std::move(done));
+    });
+    ASSERT_TRUE(removed.ok()) << removed.error().message;
+    EXPECT_THAT(harness_->Leftovers(), IsEmpty());
+  }
+
+  std::unique_ptr<RuntimeHarness> harness_;
+  PodSandboxConfig sandbox_config_;
+  std::string root_;
+  std::string sandbox_;
+};
+
+TEST_F(OciRuntimeTest, GivesMountsDevicesHooksUserAndHostname) {
+  RunSandbox();
+  const std::string shared = DirectoryName(root_) + "/shared";
+  ASSERT_TRUE(RealFileSystem().MakeDirectories(shared, 0755).ok());
+  ASSERT_TRUE(RealFileSystem().WriteFile(shared + "/data", "from-host\n", 0644).ok());
+  ContainerConfig config = Script(
+      "cat /mnt/data; echo x > /mnt/data || echo readonly; id; hostname; ls -l /dev/my-null; pwd;"
+      "cat /etc/hostname; touch /tmp/ok && echo writable");
+  Mount mount;
+  mount.host_path = shared;
+  mount.container_path = "/mnt";
+  mount.readonly = true;
+  config.mounts.push_back(mount);
+  DeviceNode device;
+  device.host_path = "/dev/null";
+  device.container_path = "/dev/my-null";
+  config.devices.push_back(device);
+  config.security.user = "guest";
+  config.security.supplemental_groups = {4242};
+  config.working_directory = "/tmp";
+  config.hooks.push_back({"createRuntime", "/bin/sh", {"sh", "-c", "echo ran > " + shared + "/hook"}, {}, {}});
+  config.hooks.push_back({"poststop", "/bin/sh", {"sh", "-c", "echo ran > " + shared + "/poststop"}, {}, {}});
+  const std::string log = LogOf(config);
+  EXPECT_THAT(log, HasSubstr(" F from-host\n"));
+  EXPECT_THAT(log, HasSubstr(" F readonly\n"));
+  EXPECT_THAT(log, HasSubstr("uid=1000(guest) gid=1000(guest)"));
+  EXPECT_THAT(log, HasSubstr("44(video)"));
+  EXPECT_THAT(log, HasSubstr("4242"));
+  EXPECT_THAT(log, HasSubstr(" F pod-host\n"));
+  EXPECT_THAT(log, HasSubstr("1,   3"));
+  EXPECT_THAT(log, HasSubstr(" F /tmp\n"));
+  EXPECT_TRUE(RealFileSystem().Exists(shared + "/hook"));
+  EXPECT_TRUE(RealFileSystem().Exists(shared + "/poststop")) << "before the exit is reported";
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, ContainersOfAPodShareIpcAndHostnameButNotProcesses) {
+  RunSandbox();
+  auto writer = Create(Script("echo shared > /dev/shm/x; sleep 100"));
+  ASSERT_TRUE(writer.ok() && Start(*writer).ok());
+  ContainerConfig reader = Script("until [ -e /dev/shm/x ]; do sleep 0.01; done; cat /dev/shm/x; hostname; echo pid $$");
+  reader.name = "reader";
+  reader.log_path = "reader/0.log";
+  const std::string log = LogOf(reader);
+  EXPECT_THAT(log, HasSubstr(" F shared\n"));
+  EXPECT_THAT(log, HasSubstr(" F pid 1\n"));
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, ReportsWhyAContainerDidNotStart) {
+  RunSandbox();
+  ContainerConfig config = Script("");
+  config.command = {"/no/such/program"};
+  auto id = Create(config);
+  ASSERT_TRUE(id.ok());
+  auto started = Start(*id);
+  ASSERT_FALSE(started.ok());
+  EXPECT_THAT(started.error().message, HasSubstr("start container main: "));
+  EXPECT_THAT(started.error().message, HasSubstr("/no/such/program"));
+  EXPECT_THAT(started.error().message, HasSubstr("no such file or directory"));
+  EXPECT_THAT(started.error().message, Not(HasSubstr("level=")));
+  const ContainerStatus status = Status(*id);
+  EXPECT_EQ(status.state, ContainerState::kExited);
+  EXPECT_EQ(status.exit_code, 128);
+  EXPECT_EQ(status.reason, kReasonStartError);
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, SeesThatTheKernelKilledForLackOfMemory) {
+  RunSandbox();
+  // head buffers nothing, so tail has to keep it all: one line of endless zero bytes.
+  ContainerConfig config = Script("exec tail -n 1 /dev/zero");
+  config.resources.memory_limit_bytes = 16 << 20;
+  auto id = Create(config);
+  ASSERT_TRUE(id.ok());
+  auto started = Start(*id);
+  ASSERT_TRUE(started.ok()) << started.error().message;
+  const ContainerStatus status = WaitForExit(*id);
+  EXPECT_EQ(status.exit_code, 137);
+  EXPECT_EQ(status.reason, kReasonOomKilled);
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, KillsAContainerWhoseConmonIsGone) {
+  RunSandbox();
+  auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
+  ASSERT_TRUE(id.ok() && Start(*id).ok());
+  auto text = RealFileSystem().ReadFile(root_ + "/containers/" + *id + "/conmon.pid");
+  ASSERT_TRUE(text.ok());
+  ASSERT_EQ(::kill(std::stoi(*text), SIGKILL), 0);
+  const ContainerStatus status = WaitForExit(*id);
+  EXPECT_EQ(status.exit_code, 137);
+  EXPECT_THAT(status.message, HasSubstr("conmon"));
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, UndoesHalfMadeContainersAndSandboxesWhenOpened) {
+  RunSandbox();
+  harness_->KillAgent();
+  FileSystem& files = RealFileSystem();
+  ContainerRecord half;
+  half.id = "half";
+  half.phase = Phase::kCreating;
+  ASSERT_TRUE(files.MakeDirectories(root_ + "/containers/half/rootfs", 0755).ok());
+  ASSERT_TRUE(files.WriteFile(root_ + "/containers/half/state.json", WriteRecord(half), 0600).ok());
+  ASSERT_TRUE(files.MakeDirectories(root_ + "/containers/torn", 0755).ok());
+  ASSERT_TRUE(files.WriteFile(root_ + "/containers/torn/state.json", "", 0600).ok());
+  ASSERT_TRUE(files.MakeDirectories(root_ + "/sandboxes/empty", 0755).ok());
+  harness_->StartAgent();
+  harness_->OnLoop([&](Runtime& runtime) {
+    EXPECT_THAT(runtime.ListContainers(), IsEmpty());
+    EXPECT_EQ(runtime.ListPodSandboxes().size(), 1u);
+  });
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, SettlesAStartThatTheAgentDidNotSurvive) {
+  RunSandbox();
+  auto id = Create(harness_->ConfigFor(Program::kEndsWhenTold));
+  ASSERT_TRUE(id.ok());
+  // The agent dies at some point of the start: the answer never comes.
+  harness_->OnLoop([&](Runtime& runtime) { runtime.StartContainer(*id, [](Result<void>) {}); });
+  harness_->KillAgent();
+  harness_->StartAgent();
+  const ContainerStatus status = Status(*id);
+  if (status.state == ContainerState::kCreated) {
+    auto started = Start(*id);
+    ASSERT_TRUE(started.ok()) << started.error().message;
+  }
+  EXPECT_EQ(Status(*id).state, ContainerState::kRunning);
+  harness_->LetItEnd(*id);
+  EXPECT_EQ(WaitForExit(*id).exit_code, 7);
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, ContinuesTheLogInANewFileAfterARotation) {
+  RunSandbox();
+  auto id = Create(Script("echo first; until [ -e /told ]; do sleep 0.01; done; echo second"));
+  ASSERT_TRUE(id.ok() && Start(*id).ok());
+  FileSystem& files = RealFileSystem();
+  const std::string log = Status(*id).log_path;
+  ASSERT_TRUE(harness_->WaitUntil([&] {
+    auto text = files.ReadFile(log);
+    return text.ok() && text->find("first") != std::string::npos;
+  }));
+  ASSERT_TRUE(files.Rename(log, log + ".1").ok());
+  auto reopened = Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+    runtime.ReopenLog(*id, std::move(done));
+  });
+  ASSERT_TRUE(reopened.ok()) << reopened.error().message;
+  ASSERT_TRUE(harness_->WaitUntil([&] { return files.Exists(log); }));
+  harness_->LetItEnd(*id);
+  EXPECT_EQ(WaitForExit(*id).exit_code, 0);
+  EXPECT_THAT(*files.ReadFile(log), HasSubstr("second"));
+  EXPECT_THAT(*files.ReadFile(log + ".1"), Not(HasSubstr("second")));
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, KillsACommandThatRunsOutOfTime) {
+  RunSandbox();
+  auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
+  ASSERT_TRUE(id.ok() && Start(*id).ok());
+  auto result = Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
+    runtime.ExecSync(*id, {"/bin/sleep", "1000"}, std::chrono::milliseconds(300), std::move(done));
+  });
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kDeadlineExceeded);
+  auto missing = Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
+    runtime.ExecSync(*id, {"/no/such"}, std::chrono::seconds(20), std::move(done));
+  });
+  ASSERT_FALSE(missing.ok());
+  EXPECT_THAT(missing.error().message, HasSubstr("/no/such"));
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, StopsAContainerThatIsStillStarting) {
+  RunSandbox();
+  auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
+  ASSERT_TRUE(id.ok());
+  bool stopped = false;
+  harness_->OnLoop([&](Runtime& runtime) {
+    runtime.StartContainer(*id, [](Result<void>) {});
+    runtime.StopContainer(*id, std::chrono::milliseconds(50), [&](Result<void>) { stopped = true; });
+  });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return stopped; }));
+  EXPECT_EQ(Status(*id).state, ContainerState::kExited);
+  CleanUp();
+}
+
+}  // namespace
+}  // namespace drakkar::node

@@ -1,0 +1,294 @@
+#include "node/runtime/oci/oci_spec.h"
+
+#include "base/env/file_system.h"
+#include "base/testing/memory_file_system.h"
+#include "base/text/text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "node/runtime/json.h"
+#include "node/runtime/oci/bundle.h"
+#include "node/runtime/oci/cgroups.h"
+#include "node/runtime/oci/conmon.h"
+#include "node/runtime/oci/record.h"
+#include "node/runtime/oci/user_lookup.h"
+
+namespace drakkar::node {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+OciSpecInput Input() {
+  OciSpecInput input;
+  input.rootfs = "/r";
+  input.arguments = {"/bin/sh"};
+  input.environment = {"A=1"};
+  input.cgroups_path = "/drakkar/pod1/c";
+  input.namespaces = {{"mount", ""}, {"ipc", "/ns/ipc"}};
+  return input;
+}
+
+JsonValue Write(const ContainerConfig& config, const OciSpecInput& input = Input(),
+                const HostLimits& limits = {}) {
+  auto spec = WriteOciSpec(config, input, limits);
+  EXPECT_TRUE(spec.ok()) << (spec.ok() ? "" : spec.error().message);
+  auto json = ParseJson(spec->json);
+  EXPECT_TRUE(json.ok()) << spec->json;
+  return *json;
+}
+
+const JsonValue* MountAt(const JsonValue& spec, std::string_view path) {
+  for (const JsonValue& mount : spec.Find("mounts")->items) {
+    if (mount.String("destination") == path) return &mount;
+  }
+  return nullptr;
+}
+
+TEST(OciSpec, CarriesProcessRootNamespacesAndLimits) {
+  ContainerConfig config;
+  config.resources.memory_limit_bytes = 1 << 20;
+  config.resources.cpu_shares = 512;
+  config.resources.cpu_quota_us = 50'000;
+  config.resources.cpu_period_us = 100'000;
+  config.resources.pids_limit = 10;
+  config.security.readonly_rootfs = true;
+  const JsonValue spec = Write(config);
+  EXPECT_EQ(spec.Find("root")->String("path"), "/r");
+  EXPECT_TRUE(spec.Find("root")->Bool("readonly"));
+  EXPECT_THAT(spec.Find("process")->Strings("args"), ElementsAre("/bin/sh"));
+  EXPECT_EQ(spec.Find("process")->String("cwd"), "/");
+  const JsonValue* linux_part = spec.Find("linux");
+  EXPECT_EQ(linux_part->String("cgroupsPath"), "/drakkar/pod1/c");
+  EXPECT_EQ(linux_part->Find("namespaces")->items[1].String("path"), "/ns/ipc");
+  const JsonValue* resources = linux_part->Find("resources");
+  EXPECT_EQ(resources->Find("memory")->Integer("limit"), 1 << 20);
+  EXPECT_EQ(resources->Find("cpu")->Integer("quota"), 50'000);
+  EXPECT_EQ(resources->Find("pids")->Integer("limit"), 10);
+  EXPECT_FALSE(resources->Find("devices")->items[0].Bool("allow")) << "deny all first";
+}
+
+TEST(OciSpec, CarriesAllThatACdiPlanEdits) {
+  ContainerConfig config;
+  Mount mount;
+  mount.host_path = "/host/file";
+  mount.container_path = "/in/file";
+  mount.options = {"ro", "nosuid", "bind"};
+  config.mounts.push_back(mount);
+  config.hooks.push_back({"createContainer", "/bin/hook", {"hook", "x"}, {"K=V"}, 5});
+  CgroupDeviceRule rule;
+  rule.type = 'c';
+  rule.major = 195;
+  rule.access = "rw";
+  config.device_rules.push_back(rule);
+  OciSpecInput input = Input();
+  DeviceNode device;
+  device.container_path = "/dev/x0";
+  device.type = 'c';
+  device.major = 10;
+  device.minor = 7;
+  device.permissions = "r";
+  device.gid = 44;
+  input.devices.push_back(device);
+  input.additional_gids = {44};
+  const JsonValue spec = Write(config, input);
+  const JsonValue* written = MountAt(spec, "/in/file");
+  ASSERT_NE(written, nullptr);
+  EXPECT_EQ(written->String("type"), "bind");
+  EXPECT_THAT(written->Strings("options"), ElementsAre("ro", "nosuid", "bind", "rprivate"));
+  const JsonValue& hook = spec.Find("hooks")->Find("createContainer")->items.at(0);
+  EXPECT_EQ(hook.String("path"), "/bin/hook");
+  EXPECT_EQ(hook.Integer("timeout"), 5);
+  const JsonValue& node = spec.Find("linux")->Find("devices")->items.at(0);
+  EXPECT_EQ(node.String("path"), "/dev/x0");
+  EXPECT_EQ(node.Integer("major"), 10);
+  EXPECT_EQ(node.Integer("gid"), 44);
+  const auto& rules = spec.Find("linux")->Find("resources")->Find("devices")->items;
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_EQ(rules[1].String("access"), "r");
+  EXPECT_EQ(rules[2].Integer("major"), 195);
+  EXPECT_FALSE(rules[2].Integer("minor")) << "not given: all";
+  EXPECT_EQ(spec.Find("process")->Find("user")->Find("additionalGids")->items.at(0).integer, 44);
+}
+
+TEST(OciSpec, MountsParentsFirstAndLetsTheConfigReplaceDefaults) {
+  ContainerConfig config;
+  for (const char* path : {"/a/b/c", "/a", "/dev/shm", "/etc/hosts"}) {
+    Mount mount;
+    mount.host_path = "/h";
+    mount.container_path = path;
+    config.mounts.push_back(mount);
+  }
+  config.mounts[1].propagation = MountPropagation::kBidirectional;
+  OciSpecInput input = Input();
+  Mount hosts;
+  hosts.host_path = "/sandbox/hosts";
+  hosts.container_path = "/etc/hosts";
+  input.sandbox_mounts.push_back(hosts);
+  const JsonValue spec = Write(config, input);
+  std::vector<std::string> order;
+  for (const JsonValue& mount : spec.Find("mounts")->items) {
+    if (mount.String("source") == "/h") order.push_back(mount.String("destination"));
+    EXPECT_NE(mount.String("source"), "/sandbox/hosts");
+  }
+  EXPECT_THAT(order, ElementsAre("/a", "/dev/shm", "/etc/hosts", "/a/b/c"));
+  EXPECT_EQ(spec.Find("linux")->String("rootfsPropagation"), "rshared");
+}
+
+TEST(OciSpec, GivesWhatTheHostHasAndWarnsAboutTheRest) {
+  ContainerConfig config;
+  config.security.privileged = true;
+  config.resources.oom_score_adjust = -997;
+  config.rlimits.push_back({"RLIMIT_NOFILE", 1000, 1000});
+  HostLimits limits;
+  limits.capabilities &= ~(std::uint64_t{1} << *CapabilityBit("SYS_RESOURCE"));
+  limits.lowest_oom_score = 0;
+  limits.may_raise_rlimits = false;
+  limits.rlimits.push_back({"RLIMIT_NOFILE", 100, 100});
+  auto spec = WriteOciSpec(config, Input(), limits);
+  ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(spec->warnings.size(), 3u);
+  const JsonValue json = *ParseJson(spec->json);
+  const JsonValue* process = json.Find("process");
+  EXPECT_FALSE(process->Integer("oomScoreAdj"));
+  EXPECT_EQ(process->Find("rlimits")->items[0].Integer("hard"), 100);
+  const auto names = process->Find("capabilities")->Strings("bounding");
+  EXPECT_THAT(names, Contains("CAP_SYS_ADMIN"));
+  EXPECT_THAT(names, Not(Contains("CAP_SYS_RESOURCE")));
+}
+
+TEST(OciSpec, AddsAndDropsCapabilitiesAsKubernetesDoes) {
+  ContainerConfig config;
+  config.security.add_capabilities = {"net_admin", "CAP_SYS_TIME"};
+  config.security.drop_capabilities = {"ALL"};
+  const auto names = Write(config).Find("process")->Find("capabilities")->Strings("permitted");
+  EXPECT_THAT(names, ElementsAre("CAP_NET_ADMIN", "CAP_SYS_TIME"));
+  config.security.add_capabilities = {"FLY"};
+  EXPECT_THAT(WriteOciSpec(config, Input(), {}).error().message, HasSubstr("\"FLY\""));
+}
+
+TEST(OciSpec, RefusesWhatItCannotExpress) {
+  ContainerConfig config;
+  OciSpecInput input = Input();
+  input.arguments.clear();
+  EXPECT_FALSE(WriteOciSpec(config, input, {}).ok());
+  config.hooks.push_back({"sometime", "/x", {}, {}, {}});
+  EXPECT_THAT(WriteOciSpec(config, Input(), {}).error().message, HasSubstr("hook"));
+  ContainerConfig relative;
+  relative.mounts.emplace_back();
+  relative.mounts[0].container_path = "x";
+  EXPECT_FALSE(WriteOciSpec(relative, Input(), {}).ok());
+}
+
+TEST(OciSpec, ExecKeepsTheProcessButItsArgumentsAndTerminal) {
+  ContainerConfig config;
+  config.tty = true;
+  auto spec = WriteOciSpec(config, Input(), {});
+  auto process = ParseJson(*WriteExecProcess(spec->json, {"ls"}));
+  ASSERT_TRUE(process.ok());
+  EXPECT_THAT(process->Strings("args"), ElementsAre("ls"));
+  EXPECT_THAT(process->Strings("env"), ElementsAre("A=1"));
+  EXPECT_FALSE(process->Bool("terminal"));
+  EXPECT_NE(process->Find("capabilities"), nullptr);
+}
+
+TEST(Record, SurvivesARoundTrip) {
+  ContainerRecord record;
+  record.id = "c1";
+  record.phase = Phase::kRunning;
+  record.name = "main";
+  record.pid = 12;
+  record.pid_start_ticks = 345;
+  record.started_at = WallTime(std::chrono::nanoseconds(1'700'000'000'123'456'789));
+  record.labels = {{"a", "b\"c"}};
+  record.message = "why\n";
+  record.has_poststop_hooks = true;
+  EXPECT_EQ(*ParseContainerRecord(WriteRecord(record)), record);
+  SandboxRecord sandbox;
+  sandbox.id = "s";
+  sandbox.uid = "u";
+  sandbox.host_ipc = true;
+  sandbox.sysctls = {{"net.x", "1"}};
+  EXPECT_EQ(*ParseSandboxRecord(WriteRecord(sandbox)), sandbox);
+  EXPECT_FALSE(ParseContainerRecord("").ok());
+  EXPECT_FALSE(ParseContainerRecord("{}").ok());
+  EXPECT_FALSE(ParseContainerRecord(R"({"version":2,"id":"x","phase":"running"})").ok());
+}
+
+TEST(UserLookup, FindsNamesNumbersAndGroups) {
+  const char* passwd = "root:x:0:0:root:/root:/bin/sh\nguest:x:1000:100::/home/g:/bin/sh\n";
+  const char* group = "users:x:100:\nvideo:x:44:root,guest\naudio:x:29:guest\n";
+  auto guest = LookUpUser("guest", passwd, group);
+  ASSERT_TRUE(guest.ok());
+  EXPECT_EQ(guest->uid, 1000u);
+  EXPECT_EQ(guest->gid, 100u);
+  EXPECT_THAT(guest->additional_gids, ElementsAre(44u, 29u));
+  EXPECT_EQ(LookUpUser("guest:video", passwd, group)->gid, 44u);
+  EXPECT_EQ(LookUpUser("4711:5", passwd, group)->uid, 4711u);
+  EXPECT_EQ(LookUpUser("4711:5", passwd, group)->gid, 5u);
+  EXPECT_EQ(LookUpUser("", "", "")->uid, 0u);
+  EXPECT_THAT(LookUpUser("nobody", passwd, group).error().message, HasSubstr("\"nobody\""));
+  EXPECT_FALSE(LookUpUser("guest:none", passwd, group).ok());
+}
+
+TEST(Conmon, ReportsPidsAndReasons) {
+  EXPECT_EQ(*ParseConmonReport("{\"data\": 77}\n"), 77);
+  EXPECT_EQ(*ParseConmonReport("{\"pid\": 78}\n"), 78);
+  auto failed = ParseConmonReport(
+      R"({"data": -1, "message": "time=\"2026-01-01T00:00:00Z\" level=warning msg=\"x\"\ntime=\"...\" level=error msg=\"runc create failed: unable to start container process: exec: \\\"nope\\\": executable file not found in $PATH\"\n"})");
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().message,
+            "unable to start container process: exec: \"nope\": executable file not found in $PATH");
+  EXPECT_FALSE(ParseConmonReport("nonsense").ok());
+}
+
+TEST(Conmon, SaysWhatToInstall) {
+  MemoryFileSystem files;
+  EXPECT_THAT(FindPrograms(files, "", true).error().message, HasSubstr("apt-get install conmon"));
+  ASSERT_TRUE(files.MakeDirectories("/usr/bin", 0755).ok());
+  ASSERT_TRUE(files.WriteFile("/usr/bin/conmon", "", 0755).ok());
+  EXPECT_THAT(FindPrograms(files, "", true).error().message, HasSubstr("apt-get install runc"));
+  ASSERT_TRUE(files.WriteFile("/usr/bin/crun", "", 0755).ok());
+  EXPECT_TRUE(FindPrograms(files, "", true).ok());
+  EXPECT_FALSE(FindPrograms(files, "", false).ok());
+  EXPECT_THAT(FindPrograms(files, "crun", false).error().message, HasSubstr("use runc"));
+}
+
+TEST(Cgroups, TellsUnifiedFromOneTreePerController) {
+  MemoryFileSystem files;
+  const Cgroups unified =
+      Cgroups::Parse(files, "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+  EXPECT_TRUE(unified.is_unified());
+  EXPECT_THAT(unified.roots(), ElementsAre("/sys/fs/cgroup"));
+  const Cgroups hybrid = Cgroups::Parse(
+      files,
+      "31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+      "32 30 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+      "33 30 0:29 / /var/lib/x/sys/fs/cgroup rw - cgroup cgroup rw,memory\n");
+  EXPECT_FALSE(hybrid.is_unified());
+  EXPECT_EQ(hybrid.roots().size(), 2u);
+}
+
+TEST(Cgroups, CountsOutOfMemoryKills) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(files.MakeDirectories("/sys/fs/cgroup/memory/p", 0755).ok());
+  ASSERT_TRUE(files.WriteFile("/sys/fs/cgroup/memory/p/memory.oom_control",
+                              "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", 0644).ok());
+  const Cgroups groups = Cgroups::Parse(files, "1 1 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  EXPECT_EQ(groups.OomKills("/p"), 2);
+  EXPECT_EQ(groups.OomKills("/other"), 0);
+}
+
+TEST(Signals, HaveNamesAndNumbers) {
+  EXPECT_EQ(SignalNumber("SIGTERM"), 15);
+  EXPECT_EQ(SignalNumber("INT"), 2);
+  EXPECT_EQ(SignalNumber("9"), 9);
+  EXPECT_EQ(SignalNumber("SIGRTMIN+3"), SignalNumber("RTMIN").value() + 3);
+  EXPECT_FALSE(SignalNumber("SIGNONE"));
+  EXPECT_FALSE(SignalNumber("0"));
+}
+
+}  // namespace
+}  // namespace drakkar::node
