@@ -5,6 +5,7 @@
 #include "node/checkpoint/blocking_work.h"
 #include "node/checkpoint/checkpoint_file.h"
 #include "node/dra/dra_manager.h"
+#include "node/health/health_monitor.h"
 #include "node/plugins/plugin_registrar.h"
 #include "node/plugins/plugin_store.h"
 #include "node/plugins/slice_wiper.h"
@@ -32,7 +33,9 @@ struct NodeAgent::Parts {
   explicit Parts(const Options& options)
       : wiper(options.loop, options.random, options.client, options.node_name),
         store(options.transport,
-              {.on_usable =
+              {.on_added = [this](const PluginInstancePtr& plugin) { health.Add(plugin); },
+               .on_removed = [this](const PluginInstancePtr& plugin) { health.Remove(plugin); },
+               .on_usable =
                    [this](const std::string& driver, bool usable) {
                      wiper.SetUsable(driver, usable);
                      if (usable && pods) pods->DriverUsable();
@@ -44,6 +47,14 @@ struct NodeAgent::Parts {
              .checkpoint = checkpoint,
              .gates = options.gates,
              .metrics = options.metrics}),
+        health({.loop = options.loop,
+                .files = options.files,
+                .work = options.blocking,
+                .gates = options.gates,
+                .claims = dra.cache(),
+                .metrics = options.metrics,
+                .directory = options.root_directory,
+                .on_changed = [this](const auto& changes) { HealthChanged(changes); }}),
         events(options.loop, options.random, options.client, "kubelet", options.node_name),
         cdi(options.files, CdiOptions(options)),
         context{.loop = options.loop,
@@ -60,7 +71,11 @@ struct NodeAgent::Parts {
                 .host_ip = options.facts.addresses.empty() ? "" : options.facts.addresses.front(),
                 .service_variables = options.service_variables,
                 .machine_memory_bytes = options.facts.memory_bytes,
-                .machine_cpu_milli = options.facts.cpu_count * 1000},
+                .machine_cpu_milli = options.facts.cpu_count * 1000,
+                .resource_health =
+                    [this](api::Value pod, api::Value container) {
+                      return health.ResourceStatus(pod, container);
+                    }},
         registrar({.loop = options.loop,
                    .files = options.files,
                    .watcher = options.watcher,
@@ -80,12 +95,31 @@ struct NodeAgent::Parts {
               .agent_port = options.port,
               .not_ready_reason = [this] { return not_ready; }}) {}
 
+  void HealthChanged(const std::vector<HealthMonitor::Change>& changes) {
+    if (pods == nullptr) return;
+    std::set<std::string> uids;
+    for (const HealthMonitor::Change& change : changes) {
+      uids.insert(change.pod_uids.begin(), change.pod_uids.end());
+      if (change.now.health != rpc::DeviceHealthState::kUnhealthy) continue;
+      for (const std::string& uid : change.pod_uids) {
+        auto worker = pods->workers().find(uid);
+        if (worker == pods->workers().end() || worker->second->pod() == nullptr) continue;
+        events.Warning(worker->second->pod()->root(), "DeviceUnhealthy",
+                       StrCat("device ", change.device.device, " of pool ", change.device.pool,
+                              " of driver ", change.device.driver, " is unhealthy",
+                              change.now.message.empty() ? "" : ": ", change.now.message));
+      }
+    }
+    pods->HealthChanged(uids);
+  }
+
   std::string not_ready = "container runtime is not open yet";
   std::unique_ptr<PodManager> pods;
   SliceWiper wiper;
   PluginStore store;
   CheckpointFile checkpoint;
   DraManager dra;
+  HealthMonitor health;
   EventRecorder events;
   cdi::Cache cdi;
   PodContext context;
@@ -110,6 +144,7 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     });
   };
   if (auto loaded = parts.dra.Load(); !loaded.ok()) return fail(loaded.error());
+  parts.health.Load();
   parts.context.admit = [&parts](const api::ObjectPtr& pod) -> std::optional<PodVerdict> {
     if (auto claim = parts.dra.FindDisallowedSkip(std::string(pod->uid()))) {
       return PodVerdict{"PodFeatureUnsupported",

@@ -171,8 +171,8 @@ void NodeRegistrar::OnNode(client::Reply reply) {
   Draft changed(node_->tree());
   changed["status"] = MakeStatus((*node_)["status"], heartbeat);
   const api::TreePtr tree = changed.Freeze();
-  if (api::Equal(tree->root()["status"], (*node_)["status"])) return NextLook(kStatusEvery);
   if (heartbeat) last_heartbeat_ = now;
+  if (api::Equal(tree->root()["status"], (*node_)["status"])) return NextLook(kStatusEvery);
   WriteNode("status", tree);
 }
 
@@ -254,7 +254,7 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
                                if (!made.ok() && made.error->code != ErrorCode::kAlreadyExists) {
                                  return NextLease(kRetryAfter);
                                }
-                               NextLease(Duration::zero());
+                               SyncLease();
                              });
       return;
     }

@@ -163,15 +163,15 @@ api::ObjectPtr NodeHarness::CreatePod(const std::string& name, const std::string
     EXPECT_TRUE(reply.ok()) << reply.error->message;
   }
   // Bound only now, as the scheduler would.
-  auto binding = (*api::Draft({{"apiVersion", api::Draft("v1")},
+  const api::TreePtr binding = api::Draft({{"apiVersion", api::Draft("v1")},
                                {"kind", api::Draft("Binding")},
                                {"metadata", api::Draft({{"name", api::Draft(name)},
                                                         {"namespace", api::Draft("default")}})},
                                {"target", api::Draft({{"kind", api::Draft("Node")},
                                                       {"name", api::Draft("node-1")}})}})
-                      .Freeze()).root();
+                      .Freeze();
   std::optional<client::Reply> reply;
-  api.client().Create({testing::KindNamed("Pod"), "default", name, "binding"}, api::CopyTree(binding),
+  api.client().Create({testing::KindNamed("Pod"), "default", name, "binding"}, binding,
                       {}, [&](client::Reply answer) { reply = std::move(answer); });
   Run();
   EXPECT_TRUE(reply && reply->ok()) << (reply && reply->error ? reply->error->message : "no answer");
