@@ -1,0 +1,370 @@
+#include "net/client/http_client.h"
+
+#include <deque>
+#include <map>
+
+#include "base/text/text.h"
+#include "net/client/connection.h"
+#include "net/http/status.h"
+
+namespace drakkar::net {
+
+using client::Call;
+using client::CallPtr;
+using client::Connection;
+
+class HttpClient::Impl final : public client::ConnectionOwner {
+ public:
+  Impl(UvLoop& loop, HttpClientOptions options)
+      : loop_(loop), options_(std::move(options)), flushes_(loop) {
+    ArmCheck();
+  }
+
+  void Shutdown() {
+    check_.reset();
+    auto hosts = std::move(hosts_);
+    hosts_.clear();
+    for (auto& [key, host] : hosts) {
+      for (CallPtr& call : host.queue) Drop(*call);
+      for (auto& connection : host.connections) connection->Abandon();
+    }
+  }
+
+  // Null after reporting what is wrong with the request.
+  CallPtr Begin(ClientRequest request, StreamSink* sink, std::unique_ptr<StreamSink> owned,
+                bool upgrade, std::function<void(std::unique_ptr<RawStream>)> on_upgrade) {
+    loop_.AssertInLoop();
+    auto call = std::make_shared<Call>();
+    call->sink = sink;
+    call->owned_sink = std::move(owned);
+    call->what = StrCat(MethodName(request.method), " ", request.url);
+    call->method = request.method;
+    call->on_upgrade = std::move(on_upgrade);
+    Result<Url> url = ParseUrl(request.url);
+    if (!url.ok()) {
+      FailLater(call, url.error());
+      return call;
+    }
+    call->request.method = request.method;
+    call->request.target = url->target;
+    call->request.headers = std::move(request.headers);
+    call->request.body = std::move(request.body);
+    if (!call->request.headers.Find("host")) call->request.headers.Add("Host", url->Authority());
+    Result<Host*> host = FindHost(*url, upgrade);
+    if (!host.ok()) {
+      FailLater(call, host.error());
+      return call;
+    }
+    if ((*host)->queue.size() >= options_.max_queued_requests) {
+      FailLater(call, Error{ErrorCode::kResourceExhausted, "too many requests are waiting"});
+      return call;
+    }
+    if (request.timeout > Duration(0)) {
+      call->timeout = loop_.RunAfter(
+          request.timeout, [weak = std::weak_ptr<Call>(call)] {
+            if (CallPtr late = weak.lock()) {
+              Detach(*late);
+              late->End(Error{ErrorCode::kDeadlineExceeded, "no response within the time limit"});
+            }
+          });
+    }
+    (*host)->queue.push_back(call);
+    Dispatch(**host);
+    return call;
+  }
+
+  void Cancel(const CallPtr& call) {
+    Detach(*call);
+    Drop(*call);
+  }
+
+  std::size_t open_connections() const {
+    std::size_t count = 0;
+    for (const auto& [key, host] : hosts_) {
+      for (const auto& connection : host.connections) count += connection->is_ready() ? 1 : 0;
+    }
+    return count;
+  }
+
+ private:
+  struct Host {
+    Url url;
+    std::shared_ptr<const TlsContext> tls;
+    bool http1_only = false;   // for upgrades, or found out by ALPN
+    bool protocol_known = false;
+    std::vector<std::shared_ptr<Connection>> connections;
+    std::deque<CallPtr> queue;  // calls that are over are skipped
+  };
+
+  FlushQueue& flush_queue() override { return flushes_; }
+
+  static void Drop(Call& call) {
+    call.over = true;
+    call.sink = nullptr;
+    call.timeout.reset();
+  }
+
+  // Takes a call off its connection; in a queue it is skipped once it is over.
+  static void Detach(Call& call) {
+    if (call.connection) call.connection->Cancel(call);
+  }
+
+  void FailLater(const CallPtr& call, Error error) {
+    loop_.Post([call, error = std::move(error)] { call->End(error); });
+  }
+
+  Result<Host*> FindHost(const Url& url, bool upgrade) {
+    const std::string key =
+        StrCat(upgrade ? "upgrade+" : "", url.scheme, "://", url.host, ":", url.port);
+    auto found = hosts_.find(key);
+    if (found != hosts_.end()) return &found->second;
+    if (hosts_.size() >= kMaxHosts) {
+      std::erase_if(hosts_, [](const auto& entry) {
+        return entry.second.connections.empty() && entry.second.queue.empty();
+      });
+    }
+    if (hosts_.size() >= kMaxHosts) {
+      return Error{ErrorCode::kResourceExhausted, "too many different hosts"};
+    }
+    Host host;
+    host.url = url;
+    host.http1_only = upgrade;
+    host.protocol_known = upgrade;
+    if (url.scheme == "https") {
+      auto& context = upgrade ? upgrade_tls_ : tls_;
+      if (!context) {
+        TlsClientOptions options = options_.tls;
+        if (upgrade) options.offer_http2 = false;
+        ASSIGN_OR_RETURN(context, TlsContext::Client(options));
+      }
+      host.tls = context;
+    } else if (!options_.http2_prior_knowledge) {
+      host.http1_only = true;
+      host.protocol_known = true;
+    }
+    return &hosts_.emplace(key, std::move(host)).first->second;
+  }
+
+  // Entries of the map stay where they are until the connection is let go.
+  static Host* HostOf(const Connection& connection) {
+    return static_cast<Host*>(connection.pool_entry);
+  }
+
+  void Dispatch(Host& host) {
+    while (!host.queue.empty()) {
+      if (host.queue.front()->over) {
+        host.queue.pop_front();
+        continue;
+      }
+      Connection* chosen = nullptr;
+      for (const auto& connection : host.connections) {
+        if (connection->CanSubmit()) {
+          chosen = connection.get();
+          break;
+        }
+      }
+      if (!chosen) break;
+      CallPtr call = std::move(host.queue.front());
+      host.queue.pop_front();
+      chosen->Submit(std::move(call));
+    }
+    if (!host.queue.empty()) OpenConnections(host);
+  }
+
+  // Over HTTP/2, or while the protocol is not known, one new connection at a time is enough.
+  void OpenConnections(Host& host) {
+    std::size_t connecting = 0;
+    for (const auto& connection : host.connections) connecting += connection->is_ready() ? 0 : 1;
+    const std::size_t wanted = host.protocol_known && host.http1_only ? host.queue.size() : 1;
+    while (connecting < wanted && host.connections.size() < options_.max_connections_per_host) {
+      auto connection = std::make_shared<Connection>(loop_, options_, *this, host.url, host.tls);
+      connection->pool_entry = &host;
+      host.connections.push_back(connection);
+      connection->Start();
+      ++connecting;
+    }
+  }
+
+  void OnConnectionReady(Connection& connection) override {
+    Host* host = HostOf(connection);
+    if (!host) return;
+    host->protocol_known = true;
+    host->http1_only = !connection.is_http2();
+    Dispatch(*host);
+  }
+
+  void OnConnectionRoom(Connection& connection) override {
+    if (Host* host = HostOf(connection)) Dispatch(*host);
+  }
+
+  void OnRetry(Connection& connection, CallPtr call) override {
+    Host* host = HostOf(connection);
+    if (!host) return FailLater(call, Unavailable("the client is closed"));
+    host->queue.push_front(std::move(call));
+  }
+
+  void OnConnectionClosed(Connection& connection, const Error* error) override {
+    Host* host = HostOf(connection);
+    if (!host) return;
+    std::erase_if(host->connections, [&](const auto& each) { return each.get() == &connection; });
+    connection.pool_entry = nullptr;
+    if (error && host->connections.empty()) {
+      for (CallPtr& call : std::exchange(host->queue, {})) FailLater(call, *error);
+    }
+    Dispatch(*host);
+  }
+
+  void ArmCheck() {
+    const Duration shortest =
+        std::min({options_.idle_timeout, options_.ping_after, options_.ping_timeout});
+    const Duration interval =
+        std::clamp<Duration>(shortest / 4, std::chrono::milliseconds(5), std::chrono::seconds(5));
+    check_ = loop_.RunAfter(interval, [this] {
+      const MonotonicTime now = loop_.clock().Monotonic();
+      std::vector<std::shared_ptr<Connection>> all;
+      for (auto& [key, host] : hosts_) {
+        all.insert(all.end(), host.connections.begin(), host.connections.end());
+      }
+      for (const auto& connection : all) connection->Check(now);
+      ArmCheck();
+    });
+  }
+
+  static constexpr std::size_t kMaxHosts = 10'000;
+
+  UvLoop& loop_;
+  const HttpClientOptions options_;
+  FlushQueue flushes_;
+  std::shared_ptr<const TlsContext> tls_;
+  std::shared_ptr<const TlsContext> upgrade_tls_;
+  std::map<std::string, Host> hosts_;
+  TimerHandle check_;
+};
+
+namespace {
+
+// Collects a response for Do.
+class Collector final : public StreamSink {
+ public:
+  Collector(std::function<void(Result<Response>)> callback, std::size_t max_bytes)
+      : callback_(std::move(callback)), max_bytes_(max_bytes) {}
+
+  void OnResponse(int status, const Headers& headers) override {
+    response_.status = status;
+    response_.headers = headers;
+  }
+  void OnData(std::string_view bytes) override {
+    if (response_.body.size() + bytes.size() > max_bytes_) {
+      too_large_ = true;
+      return;
+    }
+    response_.body.append(bytes);
+  }
+  void OnEnd(Result<void> result) override {
+    auto callback = std::move(callback_);
+    if (!result.ok()) {
+      callback(std::move(result).error());
+    } else if (too_large_) {
+      callback(Error{ErrorCode::kResourceExhausted,
+                     StrCat("the response is larger than ", max_bytes_, " bytes")});
+    } else {
+      callback(std::move(response_));
+    }
+  }
+
+ private:
+  std::function<void(Result<Response>)> callback_;
+  const std::size_t max_bytes_;
+  Response response_;
+  bool too_large_ = false;
+};
+
+class UpgradeSink final : public StreamSink {
+ public:
+  explicit UpgradeSink(std::function<void(Result<UpgradedConnection>)> callback)
+      : callback_(std::move(callback)) {}
+
+  void OnResponse(int status, const Headers& headers) override {
+    response_.status = status;
+    response_.headers = headers;
+  }
+  void OnData(std::string_view bytes) override {
+    if (response_.body.size() + bytes.size() <= kMaxErrorBytes) response_.body.append(bytes);
+  }
+  void OnEnd(Result<void> result) override {
+    auto callback = std::move(callback_);
+    if (!result.ok()) return callback(std::move(result).error());
+    callback(Error{response_.status >= 400 ? ErrorCodeOf(response_.status) : ErrorCode::kUnavailable,
+                   StrCat("not upgraded, status ", response_.status,
+                          response_.body.empty() ? "" : ": ", Trim(response_.body))});
+  }
+  void Upgraded(std::unique_ptr<RawStream> stream) {
+    auto callback = std::move(callback_);
+    callback(UpgradedConnection{std::move(response_), std::move(stream)});
+  }
+
+ private:
+  static constexpr std::size_t kMaxErrorBytes = 16 * 1024;
+  std::function<void(Result<UpgradedConnection>)> callback_;
+  Response response_;
+};
+
+}  // namespace
+
+HttpClient::HttpClient(UvLoop& loop, HttpClientOptions options)
+    : impl_(std::make_shared<Impl>(loop, std::move(options))) {}
+
+HttpClient::~HttpClient() {
+  impl_->Shutdown();
+}
+
+namespace {
+
+template <typename Owner>
+class Handle final : public RequestHandle {
+ public:
+  Handle(std::weak_ptr<Owner> owner, CallPtr call)
+      : owner_(std::move(owner)), call_(std::move(call)) {}
+  ~Handle() override {
+    if (auto owner = owner_.lock()) {
+      owner->Cancel(call_);
+    } else {
+      call_->over = true;
+      call_->sink = nullptr;
+    }
+  }
+
+ private:
+  std::weak_ptr<Owner> owner_;
+  CallPtr call_;
+};
+
+}  // namespace
+
+void HttpClient::Do(ClientRequest request, std::function<void(Result<Response>)> callback) {
+  auto sink = std::make_unique<Collector>(std::move(callback), request.max_response_bytes);
+  StreamSink* raw = sink.get();
+  impl_->Begin(std::move(request), raw, std::move(sink), false, nullptr);
+}
+
+std::unique_ptr<RequestHandle> HttpClient::Stream(ClientRequest request, StreamSink& sink) {
+  return std::make_unique<Handle<Impl>>(
+      impl_, impl_->Begin(std::move(request), &sink, nullptr, false, nullptr));
+}
+
+std::unique_ptr<RequestHandle> HttpClient::Upgrade(
+    ClientRequest request, std::function<void(Result<UpgradedConnection>)> callback) {
+  auto sink = std::make_unique<UpgradeSink>(std::move(callback));
+  UpgradeSink* raw = sink.get();
+  return std::make_unique<Handle<Impl>>(
+      impl_, impl_->Begin(std::move(request), raw, std::move(sink), true,
+                          [raw](std::unique_ptr<RawStream> stream) {
+                            raw->Upgraded(std::move(stream));
+                          }));
+}
+
+std::size_t HttpClient::open_connections() const {
+  return impl_->open_connections();
+}
+
+}  // namespace drakkar::net

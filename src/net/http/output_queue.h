@@ -1,0 +1,50 @@
+#pragma once
+
+#include <deque>
+
+#include "net/http/message.h"
+
+namespace drakkar::net {
+
+// Bytes waiting to be sent, in order, shared segments uncopied until they are handed out.
+class OutputQueue {
+ public:
+  void Push(Segment segment) {
+    if (!segment || segment->empty()) return;
+    bytes_ += segment->size();
+    segments_.push_back(std::move(segment));
+  }
+  void Push(std::string bytes) { Push(MakeSegment(std::move(bytes))); }
+
+  // Appends to `out` at most `count` bytes; returns how many.
+  std::size_t Pop(std::string& out, std::size_t count) {
+    std::size_t moved = 0;
+    while (moved < count && !segments_.empty()) {
+      const std::string& front = *segments_.front();
+      const std::size_t part = std::min(count - moved, front.size() - offset_);
+      out.append(front, offset_, part);
+      moved += part;
+      offset_ += part;
+      if (offset_ == front.size()) {
+        segments_.pop_front();
+        offset_ = 0;
+      }
+    }
+    bytes_ -= moved;
+    return moved;
+  }
+  void Clear() {
+    segments_.clear();
+    bytes_ = 0;
+    offset_ = 0;
+  }
+  std::size_t bytes() const { return bytes_; }
+  bool empty() const { return bytes_ == 0; }
+
+ private:
+  std::deque<Segment> segments_;
+  std::size_t offset_ = 0;  // into the front
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace drakkar::net

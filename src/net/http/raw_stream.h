@@ -1,0 +1,86 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace drakkar::net {
+
+// What an HTTP/1.1 connection becomes after 101 Switching Protocols: bytes both ways. Bound to the
+// connection's loop. Destroying it closes the connection after what was written.
+class RawStream {
+ public:
+  virtual ~RawStream() = default;
+  // Begins to deliver. `on_closed` is the last call; neither comes after destruction.
+  virtual void Start(std::function<void(std::string_view)> on_data,
+                     std::function<void()> on_closed) = 0;
+  virtual void Write(std::string_view bytes) = 0;
+  // Bytes written that the kernel has not taken.
+  virtual std::size_t pending_bytes() const = 0;
+  // False: stop reading from the peer, so that it feels back-pressure.
+  virtual void SetReading(bool reading) = 0;
+};
+
+// The connection's side of a RawStream; private to net.
+class RawEndpoint {
+ public:
+  virtual ~RawEndpoint() = default;
+  virtual void RawWrite(std::string_view bytes) = 0;
+  virtual std::size_t RawPendingBytes() const = 0;
+  virtual void RawSetReading(bool reading) = 0;
+  virtual void RawClose() = 0;  // the stream is gone: no further delivery
+};
+
+class RawStreamEnd final : public RawStream {
+ public:
+  explicit RawStreamEnd(std::weak_ptr<RawEndpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+  ~RawStreamEnd() override {
+    if (auto endpoint = endpoint_.lock()) endpoint->RawClose();
+  }
+
+  void Start(std::function<void(std::string_view)> on_data,
+             std::function<void()> on_closed) override {
+    on_data_ = std::move(on_data);
+    on_closed_ = std::move(on_closed);
+    started_ = true;
+    if (!early_.empty()) {
+      const std::string early = std::move(early_);
+      early_.clear();
+      on_data_(early);
+    }
+  }
+  void Write(std::string_view bytes) override {
+    if (auto endpoint = endpoint_.lock()) endpoint->RawWrite(bytes);
+  }
+  std::size_t pending_bytes() const override {
+    auto endpoint = endpoint_.lock();
+    return endpoint ? endpoint->RawPendingBytes() : 0;
+  }
+  void SetReading(bool reading) override {
+    if (auto endpoint = endpoint_.lock()) endpoint->RawSetReading(reading);
+  }
+
+  // Called by the connection. Either may destroy this object.
+  void Deliver(std::string_view bytes) {
+    if (!started_) {
+      early_.append(bytes);
+    } else if (on_data_) {
+      auto call = on_data_;
+      call(bytes);
+    }
+  }
+  void Closed() {
+    endpoint_.reset();
+    if (on_closed_) std::exchange(on_closed_, nullptr)();
+  }
+
+ private:
+  std::weak_ptr<RawEndpoint> endpoint_;
+  std::function<void(std::string_view)> on_data_;
+  std::function<void()> on_closed_;
+  std::string early_;  // arrived before Start; at most what one read brings
+  bool started_ = false;
+};
+
+}  // namespace drakkar::net

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result/result.h"
+#include "net/http/output_queue.h"
+#include "net/http/session.h"
+
+namespace drakkar::net::http2 {
+
+// What the two sides share: the nghttp2 session, its callbacks turned into virtual calls, the stream
+// table and the outgoing bodies. Private to net/http2.
+class Nghttp2Session {
+ public:
+  struct Stream {
+    StreamId id = 0;
+    Request request;              // server: being received
+    int status = 0;               // client: of the response being received
+    Headers headers;              // client: likewise
+    std::size_t header_bytes = 0;
+    std::size_t buffered = 0;     // server: counted in the connection's buffered bytes
+    bool head_done = false;       // the peer's header block is complete
+    bool dispatched = false;      // server: OnRequest was called
+    bool responded = false;       // server: a response head was submitted
+    bool remote_done = false;     // the peer has sent END_STREAM
+    std::size_t discarded = 0;    // server: bytes dropped since the refusal
+    bool refused = false;         // the rest of the peer's body is dropped
+    bool silent = false;          // client: cancelled, no events
+    OutputQueue out;
+    bool out_final = false;       // nothing follows `out`
+    bool deferred = false;        // nghttp2 waits to be told of more
+    bool has_body = false;        // a data provider is attached
+  };
+
+  virtual ~Nghttp2Session();
+
+ protected:
+  enum class Side { kServer, kClient };
+
+  void Init(Side side, const SessionLimits& limits, std::vector<nghttp2_settings_entry> settings,
+            std::int32_t connection_window);
+
+  virtual void OnHeader(Stream& stream, std::string_view name, std::string_view value,
+                        bool trailer) = 0;
+  virtual void OnHeadersDone(Stream& stream, bool end) = 0;
+  virtual void OnBody(Stream& stream, std::string_view bytes) = 0;
+  virtual void OnRemoteEnd(Stream& stream) = 0;
+  virtual void OnClose(Stream& stream, std::uint32_t error_code) = 0;
+  virtual void OnGoaway() {}
+  virtual void OnPeerReset(Stream&) {}
+
+  Result<void> ReceiveBytes(std::string_view bytes);
+  void SendBytes(std::string& out, std::size_t limit);
+  Stream* Find(StreamId id) const;
+  Stream& Open(StreamId id);
+  void Resume(Stream& stream);
+  void ResetStream(StreamId id, std::uint32_t error_code);
+  static nghttp2_data_provider Provider(Stream& stream);
+
+  nghttp2_session* session_ = nullptr;
+  std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
+  bool broken_ = false;    // the connection must end once GOAWAY is out
+  std::string broken_why_;
+
+ private:
+  struct Callbacks;
+  std::string* out_ = nullptr;  // during SendBytes
+  std::size_t out_limit_ = 0;
+};
+
+// Name-value pairs for nghttp2: names in lower case, connection fields left out, values cleaned.
+class FieldList {
+ public:
+  void AddPseudo(std::string_view name, std::string value);
+  void Add(const Headers& headers, bool skip_host);
+  std::vector<nghttp2_nv> Pairs() const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> fields_;
+};
+
+}  // namespace drakkar::net::http2

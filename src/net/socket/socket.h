@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/exec/uv_loop.h"
+#include "base/result/result.h"
+
+namespace drakkar::net {
+
+// Where to listen or connect: a host (IP address or, for connecting, a name) and port, or the path
+// of a unix socket.
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string unix_path;
+
+  std::string ToText() const;  // "127.0.0.1:6443", "[::1]:6443", "unix:/path"
+};
+
+// A connected stream socket. Bound to its loop; destroying it closes at once and no event follows.
+class Socket {
+ public:
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    virtual void OnSocketData(std::string_view bytes) = 0;
+    // The peer closed (null) or the connection broke. The last event.
+    virtual void OnSocketClosed(const Error* error) = 0;
+    // Everything written has been taken by the kernel, after it once was not.
+    virtual void OnSocketDrained() = 0;
+  };
+
+  struct Node;  // private to net/socket
+
+  ~Socket();
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  // Begins to read. Events come from the loop, never from within a call.
+  void Start(Handler& handler);
+  // Hands `bytes` to the kernel as far as it takes them and queues the rest. `bytes` is empty
+  // afterwards (its capacity kept where possible). The caller bounds the queue by pending_bytes.
+  void Write(std::string& bytes);
+  std::size_t pending_bytes() const;
+  std::uint64_t total_written() const;  // bytes the kernel took so far
+  void PauseReading();
+  void ResumeReading();
+  // Writes what is queued, then ends our side. OnSocketClosed follows when the peer ends its own.
+  void ShutdownWrites();
+  const std::string& peer() const { return peer_; }  // "10.0.0.7:40312", or "@" for a unix socket
+
+ private:
+  friend class Listener;
+  friend class Connector;
+  explicit Socket(Node* node);
+  Node* node_;  // freed by its close callback
+  std::string peer_;
+};
+
+class Listener {
+ public:
+  struct Options {
+    Address address;
+    bool reuse_port = false;  // several listeners, one per loop, share the port
+    int backlog = 1024;
+  };
+  using AcceptCallback = std::function<void(std::unique_ptr<Socket>)>;
+
+  // A unix socket gets mode 0600; a stale socket file is replaced.
+  static Result<std::unique_ptr<Listener>> Create(UvLoop& loop, const Options& options,
+                                                  AcceptCallback on_accept);
+  ~Listener();  // also removes the file of a unix socket
+  std::uint16_t port() const;
+
+ private:
+  struct Node;
+  explicit Listener(Node* node);
+  Node* node_;
+};
+
+// An attempt to connect, all addresses of a name in turn. Destroying it cancels.
+class Connector {
+ public:
+  using Callback = std::function<void(Result<std::unique_ptr<Socket>>)>;
+  // The callback comes from the loop, never from within this call.
+  static std::unique_ptr<Connector> Start(UvLoop& loop, const Address& address, Callback callback);
+  ~Connector();
+
+ private:
+  struct Attempt;
+  explicit Connector(std::shared_ptr<Attempt> attempt);
+  std::shared_ptr<Attempt> attempt_;
+};
+
+// Calls FlushOutput of everything added once per iteration of the loop, before it waits: whatever
+// was produced by the events of one iteration leaves in one write.
+class Flushable {
+ public:
+  virtual ~Flushable() = default;
+  virtual void FlushOutput() = 0;
+};
+
+class FlushQueue {
+ public:
+  explicit FlushQueue(UvLoop& loop);
+  ~FlushQueue();
+  void Add(std::shared_ptr<Flushable> item);
+
+ private:
+  struct Node;
+  Node* node_;
+};
+
+}  // namespace drakkar::net

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <uv.h>
+
+#include <string_view>
+
+#include "base/result/error.h"
+
+namespace drakkar::net {
+
+// "<what>: <reason>" for a libuv error number.
+inline Error UvError(int code, std::string_view what) {
+  Error error = Unavailable(code == UV_EOF ? "the connection was closed" : uv_strerror(code));
+  if (code == UV_EACCES || code == UV_EPERM) error.code = ErrorCode::kForbidden;
+  if (code == UV_EMFILE || code == UV_ENFILE) error.code = ErrorCode::kResourceExhausted;
+  if (code == UV_ETIMEDOUT) error.code = ErrorCode::kDeadlineExceeded;
+  if (code == UV_EINVAL) error.code = ErrorCode::kInvalidArgument;
+  return what.empty() ? error : std::move(error).Prefixed(what);
+}
+
+}  // namespace drakkar::net

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/env/clock.h"
+#include "base/result/result.h"
+
+namespace drakkar::net {
+
+// X.509 with P-256 keys and ECDSA-SHA256. Everything is PEM in, PEM out; serial numbers and keys come
+// from OpenSSL's generator, which the kernel seeds.
+
+struct CertificateAndKey {
+  std::string certificate_pem;
+  std::string key_pem;
+};
+
+struct Validity {
+  WallTime not_before;
+  WallTime not_after;
+};
+
+struct CertificateSubject {
+  std::string common_name;
+  std::vector<std::string> organizations;
+  std::vector<std::string> dns_names;
+  std::vector<std::string> ip_addresses;
+};
+
+enum class CertificateUse { kServer, kClient, kBoth };
+
+Result<std::string> GenerateKeyPem();
+Result<std::string> PublicKeyPem(std::string_view private_key_pem);
+
+// A self-signed authority.
+Result<CertificateAndKey> CreateCa(std::string_view common_name, Validity validity);
+// A new key with a certificate signed by `ca`.
+Result<CertificateAndKey> IssueCertificate(const CertificateAndKey& ca,
+                                           const CertificateSubject& subject, CertificateUse use,
+                                           Validity validity);
+
+Result<std::string> CreateSigningRequest(std::string_view key_pem,
+                                         const CertificateSubject& subject);
+// The subject a request asks for; its own signature is checked.
+Result<CertificateSubject> ParseSigningRequest(std::string_view request_pem);
+// Signs the request's key with the subject it asks for. Returns the certificate.
+Result<std::string> SignRequest(const CertificateAndKey& ca, std::string_view request_pem,
+                                CertificateUse use, Validity validity);
+
+struct CertificateInfo {
+  CertificateSubject subject;
+  std::string issuer_common_name;
+  std::string serial_hex;
+  std::string sha256_hex;  // of the DER bytes
+  Validity validity;
+  bool is_ca = false;
+};
+// The first certificate of the text.
+Result<CertificateInfo> ParseCertificate(std::string_view pem);
+
+}  // namespace drakkar::net

@@ -1,0 +1,108 @@
+#include "net/transport/transport.h"
+
+namespace drakkar::net {
+
+Transport::Transport(std::unique_ptr<Socket> socket, std::unique_ptr<TlsFilter> tls,
+                     Handler& handler)
+    : socket_(std::move(socket)), tls_(std::move(tls)), handler_(&handler) {}
+
+Transport::~Transport() {
+  *alive_ = false;
+}
+
+void Transport::Start() {
+  socket_->Start(*this);
+  if (tls_) {
+    WriteTlsOutput();
+  } else {
+    ready_ = true;
+    handler_->OnTransportReady();
+  }
+}
+
+void Transport::WriteTlsOutput() {
+  socket_->Write(tls_->output());
+}
+
+void Transport::Write(std::string& plain) {
+  if (plain.empty()) return;
+  if (!tls_) {
+    socket_->Write(plain);
+    return;
+  }
+  // A failure here shows as a failure of the connection on the next read.
+  (void)tls_->Send(plain);
+  plain.clear();
+  WriteTlsOutput();
+}
+
+void Transport::SetReading(bool reading) {
+  if (reading) {
+    socket_->ResumeReading();
+  } else {
+    socket_->PauseReading();
+  }
+}
+
+void Transport::Shutdown() {
+  if (tls_) {
+    tls_->Close();
+    WriteTlsOutput();
+  }
+  socket_->ShutdownWrites();
+}
+
+void Transport::ReportClosed(const Error* error) {
+  if (!handler_) return;
+  Handler* told = handler_;
+  handler_ = nullptr;
+  told->OnTransportClosed(error);
+}
+
+void Transport::OnSocketData(std::string_view bytes) {
+  if (!handler_) return;
+  if (!tls_) {
+    handler_->OnTransportData(bytes);
+    return;
+  }
+  const std::shared_ptr<bool> alive = alive_;
+  std::string plain;
+  Result<void> received = tls_->Receive(bytes, plain);
+  if (!received.ok() && !tls_->is_ready() && received.error().message == "TLS: http request") {
+    // What a browser or curl shows when someone forgets the s of https.
+    std::string answer =
+        "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+    tls_->output().clear();
+    socket_->Write(answer);
+  }
+  WriteTlsOutput();
+  if (!ready_ && tls_->is_ready()) {
+    ready_ = true;
+    handler_->OnTransportReady();
+    if (!*alive || !handler_) return;
+  }
+  if (!plain.empty()) {
+    handler_->OnTransportData(plain);
+    if (!*alive) return;
+  }
+  if (!received.ok()) {
+    ReportClosed(&received.error());
+  } else if (tls_->peer_closed()) {
+    ReportClosed(nullptr);
+  }
+}
+
+void Transport::OnSocketClosed(const Error* error) {
+  if (error == nullptr && tls_ && !ready_) {
+    const Error early = Unavailable("TLS: the peer closed during the handshake");
+    ReportClosed(&early);
+    return;
+  }
+  ReportClosed(error);
+}
+
+void Transport::OnSocketDrained() {
+  if (handler_) handler_->OnTransportDrained();
+}
+
+}  // namespace drakkar::net

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/socket/socket.h"
+#include "net/tls/tls.h"
+
+namespace drakkar::net {
+
+// A socket with or without TLS: plain bytes in and out. Bound to the socket's loop. Destroying it
+// closes at once.
+class Transport final : private Socket::Handler {
+ public:
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    virtual void OnTransportReady() = 0;  // connected, and with TLS the handshake is done
+    virtual void OnTransportData(std::string_view bytes) = 0;
+    // The last event. Null: the peer closed in good order.
+    virtual void OnTransportClosed(const Error* error) = 0;
+    virtual void OnTransportDrained() = 0;
+  };
+
+  // Beyond this many bytes in the socket's queue CanWrite is false.
+  static constexpr std::size_t kHighWaterBytes = 256 * 1024;
+
+  Transport(std::unique_ptr<Socket> socket, std::unique_ptr<TlsFilter> tls, Handler& handler);
+  ~Transport() override;
+
+  void Start();
+  // `plain` is empty afterwards.
+  void Write(std::string& plain);
+  bool CanWrite() const { return socket_->pending_bytes() < kHighWaterBytes; }
+  std::size_t pending_bytes() const { return socket_->pending_bytes(); }
+  std::uint64_t total_written() const { return socket_->total_written(); }
+  void SetReading(bool reading);
+  // Sends what is queued, close_notify and FIN; OnTransportClosed follows once the peer has closed.
+  void Shutdown();
+
+  bool is_tls() const { return tls_ != nullptr; }
+  std::string_view alpn() const { return tls_ ? tls_->alpn() : std::string_view(); }
+  const TlsFilter* tls() const { return tls_.get(); }
+  const std::string& peer() const { return socket_->peer(); }
+
+ private:
+  void OnSocketData(std::string_view bytes) override;
+  void OnSocketClosed(const Error* error) override;
+  void OnSocketDrained() override;
+  void WriteTlsOutput();
+  void ReportClosed(const Error* error);
+
+  std::unique_ptr<Socket> socket_;
+  std::unique_ptr<TlsFilter> tls_;
+  Handler* handler_;  // null after the last event
+  bool ready_ = false;
+  // Cleared by the destructor: an event may destroy the transport that raises it.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::net
