@@ -235,16 +235,20 @@ int RunDriver(const cli::Arguments& arguments, cli::Console& console) {
   if (!gates.ok()) return Fail(console, gates.error());
   Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-driver");
   if (!clients.ok()) return Fail(console, clients.error());
-  driver::DeviceConfig devices = driver::DefaultDeviceConfig();
-  if (const std::string& path = arguments.Text("devices"); !path.empty()) {
-    Result<driver::DeviceConfig> read = driver::ReadDeviceConfig(RealFileSystem(), path);
-    if (!read.ok()) return Fail(console, read.error());
-    devices = std::move(*read);
+  // Without a file there are four plain devices.
+  std::string description;
+  const std::string& path = arguments.Text("devices");
+  if (!path.empty()) {
+    Result<std::string> text = RealFileSystem().ReadFile(path);
+    if (!text.ok()) return Fail(console, text.error());
+    description = std::move(*text);
   }
+  Result<driver::DeviceConfig> devices = driver::ParseDeviceConfig(description);
+  if (!devices.ok()) return Fail(console, devices.error().Prefixed(path));
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(std::make_unique<DriverProcess>(
-      loop, arguments, std::move(devices),
+      loop, arguments, std::move(*devices),
       (*clients)(loop, "", {}, storage::Mark::kDurable)));
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("the driver is running"); });
 }
