@@ -18,8 +18,8 @@ class NodeRestrictionTest : public CoreFixture {
   }
 
   static std::string Slice(std::string_view name, std::string_view node) {
-    return StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")",
-                  name, R"("},"spec":{"driver":"d.example.com","nodeName":")", node,
+    return StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice",)",
+                  R"("metadata":{"name":")", name, R"("},"spec":{"driver":"d.example.com","nodeName":")", node,
                   R"(","pool":{"name":"p","generation":1,"resourceSliceCount":1},"devices":[]}})");
   }
 
@@ -96,7 +96,8 @@ TEST_F(NodeRestrictionTest, NodesDoNotTouchTheClaimStatusesOfTheirPods) {
 }
 
 TEST_F(NodeRestrictionTest, NodesCreateOnlyMirrorPodsOfTheirOwn) {
-  constexpr std::string_view kPod = R"(,"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]}})";
+  constexpr std::string_view kPod =
+      R"(,"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]}})";
   EXPECT_EQ(MessageOf(TryCreate(
                 StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"})", kPod),
                 NodeUser("n1"))),

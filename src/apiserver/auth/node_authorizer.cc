@@ -222,10 +222,10 @@ NodeAuthorizer::Verdict NodeAuthorizer::CheckPod(std::string_view node,
       return std::string("can only list/watch pods with spec.nodeName field selector");
     }
   }
-  const bool known = attributes.subresource.empty()             ? OneOf(verb, {"get", "delete"})
-                     : attributes.subresource == "status"   ? OneOf(verb, {"get", "update", "patch"})
-                     : attributes.subresource == "eviction" ? verb == "create"
-                                                            : false;
+  bool known = false;
+  if (attributes.subresource.empty()) known = OneOf(verb, {"get", "delete"});
+  if (attributes.subresource == "status") known = OneOf(verb, {"get", "update", "patch"});
+  if (attributes.subresource == "eviction") known = verb == "create";
   if (!known) return std::string("nodes may read, delete and evict pods and write their status");
   if (attributes.name.empty() || !FollowPods() ||
       !references_.Has(node, "pods", attributes.namespace_, attributes.name)) {

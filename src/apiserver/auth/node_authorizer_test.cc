@@ -46,7 +46,8 @@ TEST_F(NodeAuthorizerTest, ReadsOnlyWhatItsPodsName) {
   EXPECT_EQ(Ask("n1", "get", "", "secrets", "default", "s"),
             "no relationship found between node 'n1' and this object");
   CreatePod("p", "n1",
-            R"(,"imagePullSecrets":[{"name":"s"}],"resourceClaims":[{"name":"r","resourceClaimName":"c"}],
+            R"(,"imagePullSecrets":[{"name":"s"}],
+               "resourceClaims":[{"name":"r","resourceClaimName":"c"}],
                "volumes":[{"name":"v","configMap":{"name":"m"}}])");
   EXPECT_TRUE(May("n1", "get", "", "secrets", "default", "s")) << "after the first look too";
   EXPECT_TRUE(May("n1", "watch", "", "secrets", "default", "", "metadata.name=s"));
@@ -72,7 +73,8 @@ TEST_F(NodeAuthorizerTest, ClaimsMadeFromTemplatesCountThroughTheStatus) {
   request.object = nullptr;
   request.subresource = "status";
   request.patch = PatchKind::kMerge;
-  request.text = R"({"status":{"resourceClaimStatuses":[{"name":"r","resourceClaimName":"p-r-x"}]}})";
+  request.text =
+      R"({"status":{"resourceClaimStatuses":[{"name":"r","resourceClaimName":"p-r-x"}]}})";
   Response patched = Handle(std::move(request));
   ASSERT_FALSE(patched.failure.has_value()) << patched.failure->message;
   EXPECT_TRUE(May("n1", "get", "resource.k8s.io", "resourceclaims", "default", "p-r-x"));

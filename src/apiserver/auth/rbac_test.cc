@@ -16,7 +16,8 @@ class RbacTest : public CoreFixture {
   }
 
   bool May(const UserInfo& user, std::string_view verb, std::string_view group,
-           std::string_view resource, std::string_view namespace_ = "", std::string_view name = "") {
+           std::string_view resource, std::string_view namespace_ = "",
+           std::string_view name = "") {
     const std::size_t slash = resource.find('/');
     const std::string_view sub =
         slash == std::string_view::npos ? std::string_view() : resource.substr(slash + 1);
@@ -60,7 +61,8 @@ TEST_F(RbacTest, OnlyMastersMayDoAnythingWithoutRules) {
 }
 
 TEST_F(RbacTest, RolesCountInTheirNamespaceOnly) {
-  CreateRole("Role", "reader", R"([{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}])");
+  CreateRole("Role", "reader",
+             R"([{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}])");
   Bind("RoleBinding", "b", "Role", "reader", User("u"));
   const UserInfo user = PlainUser("u");
   EXPECT_TRUE(May(user, "get", "", "pods", "default", "p"));
@@ -110,9 +112,11 @@ TEST_F(RbacTest, GroupsAndServiceAccountsAreSubjects) {
 TEST_F(RbacTest, ChangesCountAtOnce) {
   const UserInfo user = PlainUser("u");
   Bind("ClusterRoleBinding", "b", "ClusterRole", "later", User("u"));
-  std::optional<std::string> reason = rbac_.Check({user, "get", "", "pods", "", "default", "p", ""});
+  std::optional<std::string> reason =
+      rbac_.Check({user, "get", "", "pods", "", "default", "p", ""});
   EXPECT_EQ(reason, "RBAC: clusterrole.rbac.authorization.k8s.io \"later\" not found");
-  CreateRole("ClusterRole", "later", R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}])");
+  CreateRole("ClusterRole", "later",
+             R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}])");
   EXPECT_TRUE(May(user, "get", "", "pods", "default", "p"));
   Delete("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "b");
   EXPECT_FALSE(May(user, "get", "", "pods", "default", "p"));

@@ -32,7 +32,8 @@ inline UserInfo PlainUser(std::string name, std::vector<std::string> groups = {}
 // made as whoever the test says. Namespaces "default" and "kube-node-lease" exist.
 class CoreFixture : public ::testing::Test {
  protected:
-  void StartCore(Authorizer* authorizer, std::vector<std::unique_ptr<AdmissionStep>> admission = {}) {
+  void StartCore(Authorizer* authorizer,
+                 std::vector<std::unique_ptr<AdmissionStep>> admission = {}) {
     store_ = storage::OpenMemoryStore(loop_, disk_);
     core_ = std::make_unique<Core>(Core::Options{.loop = loop_,
                                                  .random = loop_.random(),
