@@ -19,7 +19,8 @@ class NodeRestrictionTest : public CoreFixture {
 
   static std::string Slice(std::string_view name, std::string_view node) {
     return StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice",)",
-                  R"("metadata":{"name":")", name, R"("},"spec":{"driver":"d.example.com","nodeName":")", node,
+                  R"("metadata":{"name":")", name,
+                  R"("},"spec":{"driver":"d.example.com","nodeName":")", node,
                   R"(","pool":{"name":"p","generation":1,"resourceSliceCount":1},"devices":[]}})");
   }
 
