@@ -107,7 +107,8 @@ TEST(DiscoveryTest, AggregatedDiscoveryHoldsWhatTheSingleListsHold) {
         const std::string path = name.empty()
                                      ? StrCat("/api/", version["version"].str())
                                      : StrCat("/apis/", name, "/", version["version"].str());
-        for (api::Value each : Read(path)->root()["resources"].elements()) {
+        const api::TreePtr list = Read(path);
+        for (api::Value each : list->root()["resources"].elements()) {
           single.insert(StrCat(path, " ", each["name"].str(), " ", each["kind"].str(), " ",
                                Join(Texts(each["verbs"]), ",")));
         }
