@@ -9,7 +9,8 @@
 
 namespace drakkar::scheduler {
 
-TestCluster::TestCluster(FeatureGates gates) : gates_(gates) {
+TestCluster::TestCluster(FeatureGates gates, std::uint64_t seed, bool shuffle)
+    : loop_(seed, shuffle), gates_(gates) {
   store_ = storage::OpenMemoryStore(loop_, disk_);
   core_ = std::make_unique<apiserver::Core>(apiserver::Core::Options{
       .loop = loop_, .random = loop_.random(), .store = *store_, .gates = gates_});

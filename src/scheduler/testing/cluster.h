@@ -21,7 +21,9 @@ namespace drakkar::scheduler {
 // what became of them. For tests and benchmarks.
 class TestCluster {
  public:
-  explicit TestCluster(FeatureGates gates = FeatureGates());
+  // With `shuffle`, what is ready at the same time runs in an order drawn from the seed.
+  explicit TestCluster(FeatureGates gates = FeatureGates(), std::uint64_t seed = 1,
+                       bool shuffle = false);
   ~TestCluster();
 
   void StartScheduler();
