@@ -1,6 +1,7 @@
 // Random things happen to a cluster while the scheduler works; what must never happen does not.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -16,10 +17,76 @@ namespace {
 constexpr char kConditions[] =
     R"(,"bindingConditions":["d.example.com/attached"],"bindingFailureConditions":["d.example.com/failed"])";
 
+// Loses some writes, and the answers to some.
+class FlakyClient final : public client::Client {
+ public:
+  FlakyClient(EventLoop& loop, Random& random, client::Client& beneath)
+      : loop_(loop), random_(random), beneath_(beneath) {}
+  bool flaky = true;
+
+  void Get(client::ResourceRef ref, client::ReplyCallback done) override {
+    if (Lost(done)) return;
+    beneath_.Get(std::move(ref), std::move(done));
+  }
+  void List(client::ResourceRef ref, client::ListOptions options,
+            std::function<void(client::ListReply)> done) override {
+    beneath_.List(std::move(ref), std::move(options), std::move(done));
+  }
+  void Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+              client::ReplyCallback done) override {
+    if (Lost(done)) return;
+    beneath_.Create(std::move(ref), std::move(body), std::move(options), MaybeUnheard(done));
+  }
+  void Update(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+              client::ReplyCallback done) override {
+    if (Lost(done)) return;
+    beneath_.Update(std::move(ref), std::move(body), std::move(options), MaybeUnheard(done));
+  }
+  void Patch(client::ResourceRef, client::PatchType, std::string, client::WriteOptions,
+             client::ReplyCallback) override {
+    ADD_FAILURE();
+  }
+  void Delete(client::ResourceRef, client::DeleteOptions, client::ReplyCallback) override {
+    ADD_FAILURE();
+  }
+  void DeleteCollection(client::ResourceRef, client::ListOptions, client::DeleteOptions,
+                        client::ReplyCallback) override {
+    ADD_FAILURE();
+  }
+  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref, client::WatchOptions options,
+                                             client::WatchCallbacks callbacks) override {
+    return beneath_.Watch(std::move(ref), std::move(options), std::move(callbacks));
+  }
+
+ private:
+  static client::Reply NoAnswer() {
+    client::Reply reply;
+    reply.error = Unavailable("connection closed");
+    return reply;
+  }
+  bool Lost(const client::ReplyCallback& done) {
+    if (!flaky || random_.Below(10) != 0) return false;
+    loop_.Post([done] { done(NoAnswer()); });
+    return true;
+  }
+  client::ReplyCallback MaybeUnheard(client::ReplyCallback done) {
+    if (!flaky || random_.Below(10) != 0) return done;
+    return [done = std::move(done)](client::Reply) { done(NoAnswer()); };
+  }
+  EventLoop& loop_;
+  Random& random_;
+  client::Client& beneath_;
+};
+
 class RandomCluster {
  public:
   explicit RandomCluster(std::uint64_t seed)
-      : cluster_(FeatureGates(), seed, seed % 2 == 0), random_(seed) {
+      // Not shuffled: a watch delivers in order.
+      : cluster_(FeatureGates(), seed),
+        random_(seed),
+        client_(cluster_.loop(), random_, cluster_.client()) {
+    cluster_.scheduler_client = &client_;
+    client_.flaky = seed % 3 != 0;
     cluster_.binding_timeout = std::chrono::seconds(60);
     for (int i = 0; i < 3; ++i) cluster_.CreateNode(StrCat("n", i));
     cluster_.CreateSlice("n0", 2);
@@ -53,6 +120,7 @@ class RandomCluster {
   }
 
   void Settle() {
+    client_.flaky = false;
     for (int i = 0; i < 40; ++i) {
       cluster_.loop().Advance(std::chrono::seconds(10));
       for (const auto& [pod, claim] : claims_) AttachIfWaiting(claim);
@@ -190,13 +258,17 @@ class RandomCluster {
 
   TestCluster cluster_;
   SeededRandom random_;
+  FlakyClient client_;
   std::unique_ptr<Scheduler> scheduler_;
   std::map<std::string, std::string> claims_;  // of each pod
   int next_ = 0;
 };
 
 TEST(RandomCluster, NoDeviceIsGivenTwiceAndEverybodySettles) {
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+  // DRAKKAR_SEEDS=1000 for a long run.
+  const char* seeds = std::getenv("DRAKKAR_SEEDS");
+  const std::uint64_t last = seeds == nullptr ? 12 : std::strtoull(seeds, nullptr, 10);
+  for (std::uint64_t seed = 1; seed <= last; ++seed) {
     SCOPED_TRACE(seed);
     RandomCluster cluster(seed);
     for (int i = 0; i < 120; ++i) {
