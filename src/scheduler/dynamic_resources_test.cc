@@ -70,10 +70,12 @@ TEST(ClaimScheduling, ManyPodsInFlightNeverShareADevice) {
     cluster.CreateSlice(StrCat("n", i), 5);
   }
   cluster.CreateClass();
-  for (int i = 0; i < 25; ++i) cluster.CreateClaim(StrCat("c", i));
+  // All there before it starts, so that all are in flight together.
+  for (int i = 0; i < 25; ++i) {
+    cluster.CreateClaim(StrCat("c", i));
+    cluster.CreatePodWithClaims(StrCat("p", i), {StrCat("c", i)});
+  }
   cluster.StartScheduler();
-  for (int i = 0; i < 25; ++i) cluster.CreatePodWithClaims(StrCat("p", i), {StrCat("c", i)});
-  cluster.Settle();
   std::set<std::string> devices;
   int bound = 0;
   for (int i = 0; i < 25; ++i) {

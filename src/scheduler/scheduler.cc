@@ -94,6 +94,8 @@ class Scheduler::Impl {
     CyclePtr cycle;
     int attempts = 0;
     MonotonicTime first_queued{};
+    bool pod_gone = false;
+    std::string nominated_node;  // shown as such while the pod waits
   };
   std::map<std::string, Binding> bindings_;  // by pod uid
 
@@ -137,11 +139,14 @@ Scheduler::Impl::Impl(Options options)
            .claims = claims_,
            .gates = options_.gates,
            .metrics = metrics_,
-           .filter_timeout = options_.filter_timeout,
+           .filter_timeout = options_.gates.Enabled(Gate::kDRASchedulerFilterTimeout)
+                                 ? options_.filter_timeout
+                                 : Duration::zero(),
            .binding_timeout = options_.binding_timeout,
            .notify = [this](const ClusterEvent& event) { queue_->OnEvent(event); },
            .nominate =
                [this](const PodInfo& pod, const std::string& node) {
+                 bindings_[pod.uid].nominated_node = node;
                  pod_status_.Write(pod.pod, {.nominated_node = node});
                },
            .is_bound = [this](std::string_view uid) { return IsBound(uid); }})) {
@@ -308,7 +313,9 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
   queue_->Remove(uid);
   plugins_.dynamic_resources->ForgetPod(uid);
   if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
-    // The binding ends by itself, with an error at the latest when it is written.
+    // The binding ends by itself, with an error at the latest when it is written; what the pod
+    // occupies is given back then.
+    binding->second.pod_gone = true;
     const CyclePtr cycle = binding->second.cycle;
     framework_->Cancel(*cycle);
     return;
@@ -394,7 +401,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
     return;
   }
   placements_.Denominate(pod.uid);
-  bindings_[pod.uid] = {cycle, queued.attempts, queued.first_queued_at};
+  bindings_[pod.uid] = {cycle, queued.attempts, queued.first_queued_at, false, {}};
   BindingCycle(cycle);
 }
 
@@ -420,9 +427,15 @@ void Scheduler::Impl::OnBound(const CyclePtr& cycle) {
   const auto binding = bindings_.find(pod.uid);
   metrics_.ObserveAttempt(SchedulerMetrics::Result::kScheduled, Now() - cycle->started);
   metrics_.ObserveScheduled(binding->second.attempts, Now() - binding->second.first_queued);
+  const bool pod_gone = binding->second.pod_gone;
   bindings_.erase(binding);
   queue_->Done(pod.uid);
   plugins_.dynamic_resources->ForgetPod(pod.uid);
+  if (pod_gone) {
+    // Bound and deleted before we heard of the former.
+    placements_.Remove(pod.uid);
+    queue_->OnEvent({EventKind::kBoundPodRemove, pod.pod, nullptr, {}});
+  }
   events_.Record(pod.pod, client::EventKind::kNormal, "Scheduled",
                  StrCat("Successfully assigned ", pod.key, " to ", cycle->node_name), "Binding");
   Wake();
@@ -430,17 +443,23 @@ void Scheduler::Impl::OnBound(const CyclePtr& cycle) {
 
 void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
   const PodInfo& pod = *cycle->pod;
-  bindings_.erase(pod.uid);
+  const auto binding = bindings_.find(pod.uid);
+  const bool pod_gone = binding->second.pod_gone;
+  const std::string nominated = binding->second.nominated_node;
+  bindings_.erase(binding);
   framework_->Unreserve(*cycle);
-  placements_.Forget(pod.uid);
+  if (pod_gone) {
+    placements_.Remove(pod.uid);
+  } else {
+    placements_.Forget(pod.uid);
+  }
   metrics_.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
   const ObjectPtr current = pods_->Find(pod.key);
-  const bool is_there = current != nullptr && current->uid() == pod.uid;
-  if (is_there && current->root()[key::kSpec][key::kNodeName].str().empty()) {
-    if (const std::string_view nominated = current->root()[key::kStatus][key::kNominatedNodeName].str();
-        !nominated.empty()) {
-      placements_.Nominate(MakePodInfo(current), std::string(nominated));
-    }
+  const bool is_unbound = !pod_gone && current != nullptr && current->uid() == pod.uid &&
+                          current->root()[key::kSpec][key::kNodeName].str().empty();
+  if (is_unbound) {
+    // The node it was meant for is tried first, and its room kept, until it is placed.
+    if (!nominated.empty()) placements_.Nominate(cycle->pod, nominated);
     if (cycle->retry_at_once) {
       Tell(pod, "SchedulerError", status.Message());
       queue_->ReturnReady(pod.uid);

@@ -1,9 +1,12 @@
 #include "scheduler/binding/claim_writer.h"
 
+#include <algorithm>
+
 #include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "device/from_api.h"
 #include "device/to_api.h"
 
 namespace drakkar::scheduler {
@@ -75,13 +78,25 @@ void ClaimWriter::OnWritten(const JobPtr& job, bool last, client::Reply reply) {
     }
     return;
   }
-  if (reply.error->code != ErrorCode::kConflict || ++job->tries >= kMaxTries) {
+  const bool is_conflict = reply.error->code == ErrorCode::kConflict;
+  if (!is_conflict && !MayHaveHappened(*reply.error)) {
     job->done(reply.error->message);
     return;
   }
-  const auto jitter = Duration(static_cast<std::int64_t>(random_.Below(
-      static_cast<std::uint64_t>(kPause.count()) / 10)));
-  job->pause = loop_.RunAfter(kPause + jitter, [this, loop = &loop_, alive = alive_, job] {
+  job->last_error = reply.error->message;
+  ++job->tries;
+  if (is_conflict && job->tries >= kMaxTries) {
+    job->done(job->last_error);
+    return;
+  }
+  ReadLater(job);
+}
+
+void ClaimWriter::ReadLater(const JobPtr& job) {
+  const Duration longest = std::min(kPause * (1 << std::min(job->failed_reads, 10)), kLongestPause);
+  const auto jitter = Duration(
+      static_cast<std::int64_t>(random_.Below(static_cast<std::uint64_t>(longest.count()) / 10)));
+  job->pause = loop_.RunAfter(longest + jitter, [this, loop = &loop_, alive = alive_, job] {
     // The timer is being run: it must not be destroyed with the job from within itself.
     loop->Post([alive, this, job] {
       if (*alive) ReadAgain(job);
@@ -93,15 +108,36 @@ void ClaimWriter::ReadAgain(const JobPtr& job) {
   client_.Get({ClaimKind(), job->ns, job->name, ""},
               [this, alive = alive_, job](client::Reply reply) {
                 if (!*alive) return;
+                if (!reply.ok() && MayHaveHappened(*reply.error)) {
+                  ++job->failed_reads;
+                  ReadLater(job);
+                  return;
+                }
+                job->failed_reads = 0;
                 if (!reply.ok()) {
                   job->done(reply.error->message);
                 } else if (reply.object->uid() != job->uid) {
                   job->done(StrCat("claim ", job->key, " got deleted in the meantime"));
                 } else {
                   (void)claims_.Assume(reply.object).ok();
-                  Continue(job, reply.object);
+                  if (job->tries >= kMaxTries &&
+                      !std::holds_alternative<Finished>(job->plan(*reply.object))) {
+                    job->done(job->last_error);
+                  } else {
+                    Continue(job, reply.object);
+                  }
                 }
               });
+}
+
+bool MayHaveHappened(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kDeadlineExceeded:
+    case ErrorCode::kCancelled:
+    case ErrorCode::kInternal: return true;
+    default: return false;
+  }
 }
 
 namespace {
@@ -159,6 +195,12 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
       }
       if (IsReservedFor(claim, pod.uid)) return ClaimWriter::Finished{};
     } else if (allocated) {
+      // Ours, if an earlier write got through without an answer.
+      const auto written = device::AllocationFromApi(claim[key::kStatus][key::kAllocation]);
+      if (written.ok() && HoldSameDevices(*written, *allocation) &&
+          IsReservedFor(claim, pod.uid)) {
+        return ClaimWriter::Finished{};
+      }
       return ClaimWriter::Refused{StrCat("claim ", name, " got allocated elsewhere in the meantime")};
     } else if (!HasFinalizer(claim)) {
       api::Draft draft(claim.tree());

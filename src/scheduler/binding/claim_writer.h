@@ -15,13 +15,16 @@ namespace drakkar::scheduler {
 // Brings a claim in the API to where a plan wants it, one write after the other.
 //
 // The plan looks at the newest version and says what to write next, or that nothing is left; after
-// each write it is asked again. A conflict costs a read and another try, kMaxTries in all. Answers
-// go into the claim cache. Loop-bound; callbacks do not run after it is destroyed (through its
+// each write it is asked again. A conflict costs a read and another try, kMaxTries in all. A write
+// whose fate is unknown (no answer, server trouble) is not given up before a read has shown what
+// became of it: whoever frees devices after an error must be able to rely on it. Answers go into
+// the claim cache. Loop-bound; callbacks do not run after it is destroyed (through its
 // client).
 class ClaimWriter {
  public:
   static constexpr int kMaxTries = 5;
   static constexpr Duration kPause = std::chrono::milliseconds(10);
+  static constexpr Duration kLongestPause = std::chrono::seconds(5);  // between failing reads
 
   struct Finished {};
   struct WriteObject {
@@ -57,12 +60,15 @@ class ClaimWriter {
     Plan plan;
     Callback done;
     int tries = 0;
+    int failed_reads = 0;  // in a row
+    std::string last_error;
     TimerHandle pause;
   };
   using JobPtr = std::shared_ptr<Job>;
 
   void Continue(const JobPtr& job, const api::ObjectPtr& claim);
   void OnWritten(const JobPtr& job, bool last, client::Reply reply);
+  void ReadLater(const JobPtr& job);
   void ReadAgain(const JobPtr& job);
 
   EventLoop& loop_;
@@ -71,6 +77,9 @@ class ClaimWriter {
   ClaimCache& claims_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
+
+// Whether a write that failed like this may have happened all the same.
+bool MayHaveHappened(const Error& error);
 
 inline constexpr char kClaimFinalizer[] = "resource.kubernetes.io/delete-protection";
 

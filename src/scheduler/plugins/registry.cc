@@ -25,6 +25,7 @@ PluginList MakePlugins(DynamicResources::Options options) {
   };
   const NodeTable& nodes = options.nodes;
   client::Client& client = options.client;
+  EventLoop& loop = options.loop;
   add(std::make_unique<SchedulingGates>());
   add(std::make_unique<UnsupportedFields>());
   add(std::make_unique<NodeUnschedulable>(nodes));
@@ -37,7 +38,7 @@ PluginList MakePlugins(DynamicResources::Options options) {
   list.dynamic_resources = dynamic_resources.get();
   add(std::move(dynamic_resources), 2);
   add(std::make_unique<NodeResourcesBalanced>(nodes));
-  add(std::make_unique<DefaultBinder>(client));
+  add(std::make_unique<DefaultBinder>(loop, client));
   return list;
 }
 

@@ -9,7 +9,7 @@
 
 namespace drakkar::scheduler {
 
-TestCluster::TestCluster(FeatureGates gates) : gates_(gates) {
+TestCluster::TestCluster(FeatureGates gates, std::uint64_t seed) : loop_(seed), gates_(gates) {
   store_ = storage::OpenMemoryStore(loop_, disk_);
   core_ = std::make_unique<apiserver::Core>(apiserver::Core::Options{
       .loop = loop_, .random = loop_.random(), .store = *store_, .gates = gates_});
@@ -28,7 +28,7 @@ TestCluster::~TestCluster() {
 Scheduler::Options TestCluster::SchedulerOptions() {
   return {.loop = loop_,
           .random = loop_.random(),
-          .client = *client_,
+          .client = scheduler_client != nullptr ? *scheduler_client : *client_,
           .metrics = metrics_,
           .compiler = expressions_,
           .gates = gates_,

@@ -21,7 +21,7 @@ namespace drakkar::scheduler {
 // what became of them. For tests and benchmarks.
 class TestCluster {
  public:
-  explicit TestCluster(FeatureGates gates = FeatureGates());
+  explicit TestCluster(FeatureGates gates = FeatureGates(), std::uint64_t seed = 1);
   ~TestCluster();
 
   void StartScheduler();
@@ -74,6 +74,7 @@ class TestCluster {
   Scheduler::Options SchedulerOptions();
   // Changes what StartScheduler uses.
   Duration binding_timeout = std::chrono::minutes(10);
+  client::Client* scheduler_client = nullptr;  // null: client()
 
  private:
   void Write(std::string_view kind, std::string name, std::string subresource, api::TreePtr body);
