@@ -279,6 +279,10 @@ class Reader {
       out = TextNode(text);
       return true;
     }
+    if (type.kind == FieldKind::kTime && IsNormalTime(text)) {
+      out = TextNode(text);
+      return true;
+    }
     Result<std::string> normal = std::string();
     if (type.kind == FieldKind::kDuration) {
       auto duration = ParseDuration(text);

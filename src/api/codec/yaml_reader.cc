@@ -48,9 +48,36 @@ std::string_view TokenText(fy_token* token) {
   return text == nullptr ? std::string_view() : std::string_view(text, size);
 }
 
+// The text between single quotes: two quotes stand for one, a line end for a space, and further
+// line ends for themselves.
+std::string DecodeSingleQuoted(std::string_view source) {
+  std::string text;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const char c = source[i];
+    if (c == '\'') {
+      text += c;
+      ++i;
+      continue;
+    }
+    if (c != '\n' && c != '\r') {
+      text += c;
+      continue;
+    }
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.pop_back();
+    std::size_t breaks = 0;
+    for (; i < source.size() && std::string_view(" \t\r\n").find(source[i]) != std::string_view::npos;
+         ++i) {
+      breaks += source[i] == '\n';
+    }
+    --i;
+    text += breaks <= 1 ? std::string(" ") : std::string(breaks - 1, '\n');
+  }
+  return text;
+}
+
 class Reader {
  public:
-  Reader(std::string_view text, const YamlReadOptions& options) : options_(options) {
+  Reader(std::string_view text, const YamlReadOptions& options) : text_(text), options_(options) {
     fy_diag_cfg diag_config;
     fy_diag_cfg_default(&diag_config);
     diag_config.fp = nullptr;
@@ -157,8 +184,25 @@ class Reader {
     return node;
   }
 
+  // The text of a scalar, in the arena. libfyaml 0.7.12 gets some texts with doubled single quotes
+  // wrong (it drops what follows two of them), so those are decoded here.
+  std::string_view ScalarText(fy_token* token) {
+    const std::string_view text = TokenText(token);
+    if (token != nullptr && fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED &&
+        text.find('\'') != std::string_view::npos) {
+      const fy_mark* start = fy_token_start_mark(token);
+      const fy_mark* end = fy_token_end_mark(token);
+      if (start != nullptr && end != nullptr && start->input_pos <= end->input_pos &&
+          end->input_pos <= text_.size()) {
+        std::string_view source = text_.substr(start->input_pos, end->input_pos - start->input_pos);
+        return arena_->CopyText(DecodeSingleQuoted(source));
+      }
+    }
+    return arena_->CopyText(text);
+  }
+
   Result<Node> ReadScalar(const fy_event_scalar_data& scalar) {
-    const std::string_view text = arena_->CopyText(TokenText(scalar.value));
+    const std::string_view text = ScalarText(scalar.value);
     const bool plain =
         scalar.value == nullptr || fy_token_scalar_style(scalar.value) == FYSS_PLAIN;
     const std::string_view tag = TokenText(scalar.tag);
@@ -259,6 +303,7 @@ class Reader {
     return At("map merge requires map or sequence of maps as the value", token);
   }
 
+  const std::string_view text_;
   const YamlReadOptions& options_;
   std::unique_ptr<fy_diag, DiagDeleter> diag_;
   std::unique_ptr<fy_parser, ParserDeleter> parser_;

@@ -142,6 +142,10 @@ TEST(WriteYaml, FoldsLongTexts) {
   EXPECT_EQ(Yaml(json), "message: " + word + " " + word + " " + word + "\n  " + word + "\n");
 }
 
+TEST(ParseYaml, ReadsSingleQuotesOverSeveralLines) {
+  EXPECT_EQ(Json("a: 'it''s\n  one\n\n  ''two'''\nb: '''''~'\n"), R"({"a":"it's one\n'two'","b":"''~"})");
+}
+
 TEST(WriteYaml, IsReadBackAsTheSame) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const TreePtr tree = Draft{{"root", RandomTree(seed).Make()}}.Freeze();

@@ -71,6 +71,28 @@ bool IsBase60(std::string_view text) {
   return colon;
 }
 
+// A date, with or without a time: a timestamp to readers of YAML 1.1.
+bool IsTimestamp(std::string_view text) {
+  std::size_t at = 0;
+  const auto digits = [&](std::size_t least, std::size_t most) {
+    const std::size_t start = at;
+    while (at < text.size() && at - start < most && IsDigit(text[at])) ++at;
+    return at - start >= least;
+  };
+  const auto literal = [&](char c) { return at < text.size() && text[at] == c && ++at != 0; };
+  if (!digits(4, 4) || !literal('-') || !digits(1, 2) || !literal('-') || !digits(1, 2)) return false;
+  if (at == text.size()) return true;
+  const bool zoned = text[at] == 'T' || text[at] == 't';
+  if (!zoned && text[at] != ' ') return false;
+  ++at;
+  if (!digits(1, 2) || !literal(':') || !digits(1, 2) || !literal(':') || !digits(1, 2)) return false;
+  if (literal('.')) digits(0, text.size());
+  if (!zoned || at == text.size()) return !zoned && at == text.size();
+  if (literal('Z')) return at == text.size();
+  if (!literal('+') && !literal('-')) return false;
+  return digits(2, 2) && literal(':') && digits(2, 2) && at == text.size();
+}
+
 enum class Style { kPlain, kSingleQuoted, kDoubleQuoted, kLiteral };
 
 // Which styles can carry the text, by the rules of YAML's reference emitter.
@@ -139,7 +161,8 @@ Style ChooseStyle(std::string_view text, bool is_key) {
     return analysis.literal && !is_key ? Style::kLiteral : Style::kDoubleQuoted;
   }
   const Node resolved = ResolveYamlScalar(text);
-  if (resolved.kind != ValueKind::kString || IsBase60(text) || text == "<<" || text == "=") {
+  if (resolved.kind != ValueKind::kString || IsBase60(text) || IsTimestamp(text) ||
+      text == "<<" || text == "=") {
     return Style::kDoubleQuoted;
   }
   if (analysis.plain) return Style::kPlain;

@@ -284,7 +284,7 @@ std::string BigDecimal::Text() const {
   const std::size_t sign = negative_ ? 1 : 0;
   const auto places = static_cast<std::size_t>(scale_);
   if (text.size() - sign <= places) text.insert(sign, places + 1 - (text.size() - sign), '0');
-  text.insert(text.size() - places, ".");
+  text.insert(text.size() - places, 1, '.');
   return text;
 }
 

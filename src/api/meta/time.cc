@@ -222,6 +222,19 @@ Result<std::string> NormalizeMicroTime(std::string_view text) {
   return Normalize(text, true);
 }
 
+bool IsNormalTime(std::string_view text) {
+  constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:ddZ";
+  if (text.size() != kShape.size()) return false;
+  for (std::size_t i = 0; i < kShape.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kShape[i] == 'd' ? !digit : text[i] != kShape[i]) return false;
+  }
+  const auto two = [&](std::size_t at) { return (text[at] - '0') * 10 + (text[at + 1] - '0'); };
+  // Days after the 28th and years before 1000 are left to the thorough way.
+  return text[0] != '0' && two(5) >= 1 && two(5) <= 12 && two(8) >= 1 && two(8) <= 28 &&
+         two(11) < 24 && two(14) < 60 && two(17) < 60;
+}
+
 Result<Duration> ParseDuration(std::string_view text) {
   const auto invalid = [&] { return InvalidArgument("time: invalid duration " + Quote(text)); };
   constexpr std::uint64_t kLimit = std::uint64_t{1} << 63;

@@ -23,6 +23,9 @@ std::string FormatMicroTime(WallTime time);  // "2025-06-07T08:09:10.123456Z"
 Result<std::string> NormalizeTime(std::string_view text);
 Result<std::string> NormalizeMicroTime(std::string_view text);
 
+// Whether NormalizeTime would give `text` as it is; false for some rare ones all the same.
+bool IsNormalTime(std::string_view text);
+
 // Go's durations: "1h2m3s", "1.5s", "100ms", "-2m".
 Result<Duration> ParseDuration(std::string_view text);
 std::string FormatDuration(Duration duration);  // "10m0s", "0s", "1.5µs"

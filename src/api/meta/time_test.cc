@@ -40,6 +40,18 @@ TEST(Time, RefusesInTheWordsOfGo) {
   EXPECT_FALSE(ParseTime("9999-12-31T23:59:59Z").ok());
 }
 
+TEST(Time, TheQuickWayAgreesWithTheThoroughOne) {
+  for (const char* text : {"2025-06-07T08:09:10Z", "2025-06-28T23:59:59Z", "1000-01-01T00:00:00Z"}) {
+    EXPECT_TRUE(IsNormalTime(text));
+    EXPECT_EQ(Normal(text), text);
+  }
+  for (const char* text : {"2025-13-07T08:09:10Z", "2025-02-30T08:09:10Z", "2025-06-07T24:09:10Z",
+                           "2025-06-07T08:60:10Z", "2025-06-07T08:09:60Z", "2025-06-07 08:09:10Z",
+                           "0001-01-01T00:00:00Z", "2025-00-07T08:09:10Z", "2025-06-00T08:09:10Z"}) {
+    EXPECT_FALSE(IsNormalTime(text)) << text;
+  }
+}
+
 TEST(Time, MicroTimeHasExactlySixDigits) {
   EXPECT_EQ(*NormalizeMicroTime("2025-06-07T08:09:10.123456+01:00"), "2025-06-07T07:09:10.123456Z");
   EXPECT_FALSE(ParseMicroTime("2025-06-07T08:09:10Z").ok());

@@ -1,50 +1,142 @@
 #include "apiserver/rest/decode.h"
 
+#include "api/codec/object_reader.h"
+#include "api/codec/yaml_reader.h"
 #include "api/json/reader.h"
+#include "api/patch/json_patch.h"
+#include "api/patch/merge_patch.h"
+#include "api/patch/strategic.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
 namespace {
 
+std::string ApiVersionOf(const api::KindSchema& kind) {
+  return kind.group.empty() ? std::string(kind.version) : StrCat(kind.group, "/", kind.version);
+}
+
 std::optional<Failure> CheckKind(const api::KindSchema& kind, api::Value object) {
   const std::string_view given_kind = object["kind"].str();
   const std::string_view given_version = object["apiVersion"].str();
-  const std::string expected = kind.group.empty() ? std::string(kind.version)
-                                                  : StrCat(kind.group, "/", kind.version);
+  const std::string expected = ApiVersionOf(kind);
   if ((!given_kind.empty() && given_kind != kind.kind) ||
       (!given_version.empty() && given_version != expected)) {
-    return api::StatusBadRequest(
-        StrCat("the object provided is ", given_version, ", Kind=", given_kind,
-               ", but the path is for ", expected, ", Kind=", kind.kind));
+    return api::StatusBadRequest(StrCat(
+        "the API version in the data (", given_version.empty() ? expected : given_version, ", Kind=",
+        given_kind.empty() ? kind.kind : given_kind, ") does not match the expected API version (",
+        expected, ", Kind=", kind.kind, ")"));
   }
+  return std::nullopt;
+}
+
+api::ObjectReadOptions OptionsFor(const Request& request) {
+  api::ObjectReadOptions options;
+  switch (request.field_validation) {
+    case FieldValidation::kIgnore: options.strictness = api::Strictness::kIgnore; break;
+    case FieldValidation::kWarn: options.strictness = api::Strictness::kWarn; break;
+    case FieldValidation::kStrict: options.strictness = api::Strictness::kStrict; break;
+  }
+  return options;
+}
+
+Failure CannotBeHandled(const api::KindSchema& kind, const Error& error) {
+  return api::StatusBadRequest(StrCat(kind.kind, " in version ", Quote(kind.version),
+                                      " cannot be handled as a ", kind.kind, ": ", error.message));
+}
+
+std::optional<Failure> Take(const api::KindSchema& kind, Result<api::ObjectReadResult> read,
+                            api::TreePtr& tree, std::vector<std::string>& warnings) {
+  if (!read.ok()) return CannotBeHandled(kind, read.error());
+  tree = std::move(read->tree);
+  for (std::string& warning : read->warnings) warnings.push_back(std::move(warning));
+  return std::nullopt;
+}
+
+// One YAML document (or JSON, which is YAML) without a schema.
+std::optional<Failure> ParseOneYaml(const std::string& text, api::TreePtr& tree) {
+  Result<std::vector<api::TreePtr>> documents = api::ParseYaml(text);
+  if (!documents.ok()) return api::StatusBadRequest(documents.error().message);
+  if (documents->size() != 1) {
+    return api::StatusBadRequest(
+        StrCat("the body of the request must be one YAML document, not ", documents->size()));
+  }
+  tree = std::move(documents->front());
+  return std::nullopt;
+}
+
+std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& request,
+                                  const api::Object& before, api::TreePtr& patched) {
+  Result<api::TreePtr> patch = api::ParseJson(request.text, {.refuse_duplicates = false});
+  if (!patch.ok()) {
+    return api::StatusBadRequest(StrCat("error decoding patch: ", patch.error().message));
+  }
+  const api::Value change = (*patch)->root();
+  Result<api::TreePtr> result = [&]() -> Result<api::TreePtr> {
+    switch (request.patch) {
+      case PatchKind::kJson: return api::ApplyJsonPatch(before.root(), change);
+      case PatchKind::kMerge: return api::ApplyMergePatch(before.root(), change);
+      case PatchKind::kStrategicMerge:
+        return api::ApplyStrategicPatch(before.root(), change, *kind.schema);
+      case PatchKind::kApply: break;
+    }
+    return Error{ErrorCode::kUnimplemented, "server-side apply is not supported yet"};
+  }();
+  if (!result.ok()) {
+    if (result.error().code == ErrorCode::kUnimplemented) {
+      return api::StatusUnsupportedMediaType(result.error().message);
+    }
+    // A JSON patch that does not fit the object is the object's fault as much as the patch's.
+    Failure failure = request.patch == PatchKind::kJson
+                          ? InvalidFailure(kind, request.name, {})
+                          : api::StatusBadRequest(result.error().message);
+    if (request.patch == PatchKind::kJson) {
+      failure.message = StrCat("the server rejected our request due to an error in our request: ",
+                               result.error().message);
+    }
+    return failure;
+  }
+  patched = std::move(*result);
   return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
-                                  std::vector<std::string>&) {
+                                  std::vector<std::string>& warnings) {
   if (request.object == nullptr) {
-    Result<api::TreePtr> tree = api::ParseJson(request.text);
-    if (!tree.ok()) return api::StatusBadRequest(tree.error().message);
-    request.object = std::move(*tree);
+    if (request.text_is_yaml) {
+      api::TreePtr plain;
+      if (std::optional<Failure> failure = ParseOneYaml(request.text, plain)) return failure;
+      if (std::optional<Failure> failure = CheckKind(kind, plain->root())) return failure;
+      return Take(kind, api::ConvertObject(plain->root(), *kind.schema, OptionsFor(request)),
+                  request.object, warnings);
+    }
+    if (std::optional<Failure> failure =
+            Take(kind, api::ReadObject(request.text, *kind.schema, OptionsFor(request)),
+                 request.object, warnings)) {
+      return failure;
+    }
+    return CheckKind(kind, request.object->root());
   }
-  if (!request.object->root().is_object()) {
-    return api::StatusBadRequest("the body of the request must be an object");
-  }
-  return CheckKind(kind, request.object->root());
+  // A tree made in this process: brought into the same form as one that was read.
+  if (std::optional<Failure> failure = CheckKind(kind, request.object->root())) return failure;
+  return Take(kind, api::ConvertObject(request.object->root(), *kind.schema, OptionsFor(request)),
+              request.object, warnings);
 }
 
 std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request,
-                                   const api::Object&, api::TreePtr& asked,
+                                   const api::Object& before, api::TreePtr& asked,
                                    std::vector<std::string>& warnings) {
   if (request.verb == Verb::kUpdate) {
     if (std::optional<Failure> failure = DecodeBody(kind, request, warnings)) return failure;
     asked = request.object;
     return std::nullopt;
   }
-  return api::StatusUnsupportedMediaType("patches are not supported yet");
+  api::TreePtr patched;
+  if (std::optional<Failure> failure = ApplyPatch(kind, request, before, patched)) return failure;
+  return Take(kind, api::ConvertObject(patched->root(), *kind.schema, OptionsFor(request)), asked,
+              warnings);
 }
 
 }  // namespace drakkar::apiserver

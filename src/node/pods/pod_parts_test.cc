@@ -159,7 +159,7 @@ TEST(ContainerConfig, TakesCdiEditsOverItsOwn) {
   ASSERT_TRUE(files.WriteFile("/cdi/x.json", R"json({"cdiVersion":"0.5.0","kind":"v.com/c","devices":[{"name":"d",
     "containerEdits":{"env":["E=cdi"],"mounts":[{"hostPath":"/host/lib","containerPath":"/a","options":["ro","bind"]}],
     "deviceNodes":[{"path":"/dev/x","type":"c","major":1,"minor":3,"permissions":"r"}],
-    "hooks":[{"hookName":"createContainer","path":"/bin/hook","args":["hook"]}]}}]})", 0644).ok());
+    "hooks":[{"hookName":"createContainer","path":"/bin/hook","args":["hook"]}]}}]})json", 0644).ok());
   cdi::Cache cache(files, {.directories = {"/cdi"}});
   ContainerConfig config;
   config.environment = {{"E", "own"}};

@@ -1,7 +1,5 @@
 #include "rpc/transport/transport.h"
 
-#include <grpc/grpc.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -11,12 +9,6 @@
 
 namespace drakkar::rpc {
 namespace {
-
-// Keeps the library up from its first use to the end of the process. Otherwise it would shut down
-// with each short registration call and start its threads anew with the next.
-void KeepGrpcUp() {
-  [[maybe_unused]] static const bool initialized = (grpc_init(), true);
-}
 
 class GrpcTransport final : public Transport {
  public:

@@ -68,7 +68,7 @@ std::string Gzip(std::string_view bytes) {
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
   CHECK(::deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  out.resize(out.size() - stream.avail_out);
+  out = out.substr(0, stream.total_out);
   ::deflateEnd(&stream);
   return out;
 }
