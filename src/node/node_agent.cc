@@ -5,6 +5,7 @@
 #include "node/checkpoint/blocking_work.h"
 #include "node/checkpoint/checkpoint_file.h"
 #include "node/dra/dra_manager.h"
+#include "node/dra/pod_resources.h"
 #include "node/health/health_monitor.h"
 #include "node/plugins/plugin_registrar.h"
 #include "node/plugins/plugin_store.h"
@@ -12,6 +13,7 @@
 #include "node/pods/pod_manager.h"
 #include "node/status/event_recorder.h"
 #include "node/status/node_registrar.h"
+#include "rpc/server/service_set.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -28,7 +30,7 @@ cdi::Cache::Options CdiOptions(const NodeAgent::Options& options) {
 
 }  // namespace
 
-// Destroyed in reverse: pods before what they use, the store of plugins after all who call drivers.
+// Destroyed in reverse: the store of plugins after all who call drivers. Stop takes the pods first.
 struct NodeAgent::Parts {
   explicit Parts(const Options& options)
       : wiper(options.loop, options.random, options.client, options.node_name),
@@ -55,6 +57,7 @@ struct NodeAgent::Parts {
                 .metrics = options.metrics,
                 .directory = options.root_directory,
                 .on_changed = [this](const auto& changes) { HealthChanged(changes); }}),
+        resources(dra.cache(), [this] { return ActivePods(); }),
         events(options.loop, options.random, options.client, "kubelet", options.node_name),
         cdi(options.files, CdiOptions(options)),
         context{.loop = options.loop,
@@ -113,6 +116,17 @@ struct NodeAgent::Parts {
     pods->HealthChanged(uids);
   }
 
+  std::vector<api::ObjectPtr> ActivePods() const {
+    std::vector<api::ObjectPtr> active;
+    if (pods == nullptr) return active;
+    for (const auto& [uid, worker] : pods->workers()) {
+      if (worker->pod() == nullptr) continue;
+      const std::string_view phase = (*worker->pod())["status"]["phase"].str();
+      if (phase != "Succeeded" && phase != "Failed") active.push_back(worker->pod());
+    }
+    return active;
+  }
+
   std::string not_ready = "container runtime is not open yet";
   std::unique_ptr<PodManager> pods;
   SliceWiper wiper;
@@ -120,6 +134,8 @@ struct NodeAgent::Parts {
   CheckpointFile checkpoint;
   DraManager dra;
   HealthMonitor health;
+  PodResourcesView resources;
+  std::unique_ptr<rpc::Server> resources_server;
   EventRecorder events;
   cdi::Cache cdi;
   PodContext context;
@@ -159,6 +175,17 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.not_ready.clear();
     if (auto started = ready.registrar.Start(); !started.ok()) {
       return done(started.error().Prefixed("watch the plugin registry"));
+    }
+    // Tools that watch devices live without it; so does the node.
+    const std::string directory = JoinPath(options_.root_directory, "pod-resources");
+    auto serving = options_.files.MakeDirectories(directory, 0750);
+    if (serving.ok()) {
+      ready.resources_server = rpc::CreateServer(options_.transport, JoinPath(directory, "kubelet.sock"),
+                                                 {.pod_resources = &ready.resources});
+      serving = ready.resources_server->Start();
+    }
+    if (!serving.ok()) {
+      kLog.Error("the pod resources service is not available", {{"err", serving.error().message}});
     }
     ready.wiper.WipeAll();
     ready.pods = std::make_unique<PodManager>(ready.context, options_.random);

@@ -6,6 +6,7 @@
 #include "node/dra/dra_manager.h"
 #include "node/pods/pod_manager.h"
 #include "node/testing/node_harness.h"
+#include "rpc/podresources/podresources.h"
 
 namespace drakkar::node {
 namespace {
@@ -348,6 +349,78 @@ TEST(NodeAgent, SurvivesBeingKilledAfterAnyNumberOfSteps) {
     EXPECT_EQ(node.history.back(), "unprepare c");
     EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u);
   }
+}
+
+// Each file operation fails once in turn, and the pod runs all the same.
+TEST(NodeAgent, RecoversFromEachFailingFileOperation) {
+  for (std::size_t call = 0; call < 400; ++call) {
+    SCOPED_TRACE(call);
+    NodeHarness node;
+    RunFor(node, seconds(5));
+    node.StartAgent();
+    FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+    driver.Start();
+    node.CreateClaim("c", {"gpu.example.com/dev-0"});
+    const std::size_t before = node.files.calls();
+    driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
+      rpc::PreparedDevice device;
+      device.pool_name = "pool";
+      device.device_name = "device";
+      return rpc::PrepareResult{.devices = {device}};
+    };
+    node.files.FailCall(call);
+    node.CreatePod("p", kUsesClaim, {"c"});
+    node.Advance(seconds(30));
+    EXPECT_EQ(node.Phase("p"), "Succeeded");
+    EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u);
+    if (node.Phase("p") == "Succeeded") node.DeletePod("p");
+    node.Advance(seconds(10));
+    EXPECT_EQ(node.Phase("p"), "(gone)");
+    EXPECT_EQ(node.agent->pods().workers().size(), 0u);
+    if (node.files.calls() - before <= call) break;
+    ASSERT_LT(call, 399u) << "the run has more calls than the test tries";
+  }
+}
+
+// Each call to a driver fails once in turn.
+TEST(NodeAgent, RecoversFromEachFailingDriverCall) {
+  for (int call = 0; call < 40; ++call) {
+    SCOPED_TRACE(call);
+    NodeHarness node;
+    RunFor(node, seconds(5));
+    int calls = 0;
+    node.transport.SetCallFault([&](const std::string&, std::string_view) -> std::optional<Error> {
+      if (calls++ == call) return Unavailable("rpc error: code = Unavailable desc = lost");
+      return std::nullopt;
+    });
+    node.StartAgent();
+    FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+    driver.Start();
+    node.CreateClaim("c", {"gpu.example.com/dev-0"});
+    node.CreatePod("p", kUsesClaim, {"c"});
+    node.Advance(seconds(60));
+    EXPECT_EQ(node.Phase("p"), "Succeeded");
+    EXPECT_EQ(node.history.back(), "unprepare c");
+    if (calls <= call) break;
+  }
+}
+
+TEST(NodeAgent, ServesWhichPodHoldsWhichDevice) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  auto client = rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
+  std::optional<Result<std::vector<rpc::PodResources>>> list;
+  client->List(seconds(1), [&](auto result) { list = std::move(result); });
+  node.Run();
+  ASSERT_TRUE(list && list->ok());
+  ASSERT_EQ((**list).size(), 1u);
+  const auto& resource = (**list)[0].containers.at(0).dynamic_resources.at(0);
+  EXPECT_EQ(resource.claim_name, "c");
+  EXPECT_EQ(resource.claim_resources.at(0).device_name, "device-c");
 }
 
 TEST(NodeAgent, TakesDownAPodThatWasDeletedByForceMeanwhile) {

@@ -319,7 +319,6 @@ std::vector<std::string> ListIgnoredFields(Value pod) {
   if (!spec["hostAliases"].empty()) fields.push_back("hostAliases");
   if (!spec["runtimeClassName"].str().empty()) fields.push_back("runtimeClassName");
   if (spec["hostUsers"].optional_boolean() == false) fields.push_back("hostUsers: false");
-  if (spec["activeDeadlineSeconds"].has_value()) fields.push_back("activeDeadlineSeconds");
   return fields;
 }
 

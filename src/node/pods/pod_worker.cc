@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "base/env/device_node.h"
 #include "base/text/text.h"
@@ -116,6 +117,19 @@ void PodWorker::DecideStop(const PodPlan& plan) {
     }
   }
   if (!stopping_ && plan.finished) stopping_ = true;
+  if (const auto deadline = root()["spec"]["activeDeadlineSeconds"].optional_integer();
+      !stopping_ && deadline) {
+    auto started = api::ParseTime(root()["status"]["startTime"].str());
+    const WallTime end = (started.ok() ? *started : Now()) + std::chrono::seconds(*deadline);
+    if (end > Now()) {
+      ArmTimer(end);
+    } else {
+      verdict_ = PodVerdict{"DeadlineExceeded",
+                            "Pod was active on the node longer than the specified deadline"};
+      context_.events.Normal(root(), verdict_->reason, verdict_->message);
+      stopping_ = true;
+    }
+  }
   if (stopping_) {
     stop_started_ = Now();
     retry_at_ = WallTime{};
