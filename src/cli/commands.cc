@@ -4,14 +4,14 @@ namespace drakkar::cli {
 
 void AddClusterCommands(App& app) {
   app.Add(GetCommand());
-  //X app.Add(DescribeCommand());
+  app.Add(DescribeCommand());
   app.Add(ApplyCommand());
   app.Add(CreateCommand());
   app.Add(DeleteCommand());
-  //X app.Add(LogsCommand());
-  //X app.Add(WaitCommand());
-  //X app.Add(VersionCommand());
-  //X app.Add(CompletionCommand(app));
+  app.Add(LogsCommand());
+  app.Add(WaitCommand());
+  app.Add(VersionCommand());
+  app.Add(CompletionCommand(app));
 }
 
 }  // namespace drakkar::cli
