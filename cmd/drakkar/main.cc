@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
                "the driver.");
   cli::AddClusterCommands(app);
   cmd::AddImageCommands(app);
+  cli::AddOtherCommands(app);
   cli::ProcessConsole console;
   const int code = app.Run({argv + 1, argv + argc}, console);
   return code == cli::kExitOk && console.had_write_error() ? cli::kExitFailure : code;

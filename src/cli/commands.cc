@@ -10,6 +10,9 @@ void AddClusterCommands(App& app) {
   app.Add(DeleteCommand());
   app.Add(LogsCommand());
   app.Add(WaitCommand());
+}
+
+void AddOtherCommands(App& app) {
   app.Add(VersionCommand());
   app.Add(CompletionCommand(app));
 }

@@ -92,9 +92,16 @@ TEST_F(CommandTest, DeleteOfAHeldObjectEndsWhenItsFinalizerGoes) {
   Outcome timed_out = Run("delete cm held --timeout 50ms");
   EXPECT_EQ(timed_out.code, 1);
   EXPECT_THAT(timed_out.err, HasSubstr("timed out waiting for configmap/held to be deleted"));
-  std::future<Outcome> deleting = Start("delete cm held");
+  FakeConsole console;
+  Prepare(console);
+  std::promise<void> accepted;
+  console.on_out = [&] { accepted.set_value(); };
+  std::future<int> deleting = std::async(std::launch::async, [&] {
+    return app_.Run({"delete", "cm", "held"}, console);
+  });
+  accepted.get_future().wait();
   Run("apply -f -", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: held\n");
-  EXPECT_EQ(deleting.get().code, 0);
+  EXPECT_EQ(deleting.get(), 0) << console.err;
 }
 
 TEST_F(CommandTest, DeleteTakesFilesSelectorsAndAll) {
