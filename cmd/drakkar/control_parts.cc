@@ -1,6 +1,6 @@
 // Controllers and scheduler, each on a loop of its own.
 #include "client/event_recorder.h"
-#include "control_plane.h"
+#include "cmd/drakkar/control_plane.h"
 #include "controllers/controllers.h"
 #include "device/cel_expressions.h"
 #include "scheduler/scheduler.h"

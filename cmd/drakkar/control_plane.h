@@ -5,7 +5,7 @@
 
 #include "apiserver/pki/pki.h"
 #include "apiserver/server.h"
-#include "daemon.h"
+#include "cmd/drakkar/daemon.h"
 #include "net/socket/socket.h"
 #include "telemetry/metrics/metrics.h"
 

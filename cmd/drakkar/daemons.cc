@@ -4,9 +4,9 @@
 
 #include "base/text/text.h"
 #include "client/http_client.h"
-#include "commands.h"
-#include "control_plane.h"
-#include "node_part.h"
+#include "cmd/drakkar/command_groups.h"
+#include "cmd/drakkar/control_plane.h"
+#include "cmd/drakkar/node_part.h"
 #include "rpc/transport/transport.h"
 #include "sdk/driver/reference/reference_driver.h"
 #include "telemetry/log/log.h"

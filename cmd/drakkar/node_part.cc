@@ -1,4 +1,4 @@
-#include "node_part.h"
+#include "cmd/drakkar/node_part.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include "node/node_agent.h"
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
-#include "node/server/node_server.h"
+#include "node/node_server.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -113,10 +113,13 @@ class NodeState {
     node_server_ = std::make_unique<node::NodeServer>(node::NodeServer::Options{
         .loop = loop_,
         .files = RealFileSystem(),
-        .watcher = *watcher_,
         .agent = *agent_,
-        .metrics = metrics_,
-        .log_directory = JoinPath(options_.data_dir, "logs")});
+        .runtime = *runtime_,
+        .metrics = &metrics_,
+        // A certificate of our authority: the API server's, or the administrator's.
+        .is_allowed = [](const net::ConnectionInfo& connection) {
+          return connection.peer.has_value();
+        }});
     net::HttpServerOptions http;
     http.address.host = options_.address;
     http.address.port = options_.port;

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "daemon.h"
+#include "cmd/drakkar/daemon.h"
 #include "net/tls/certificates.h"
 
 namespace drakkar::cmd {

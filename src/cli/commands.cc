@@ -4,14 +4,17 @@ namespace drakkar::cli {
 
 void AddClusterCommands(App& app) {
   app.Add(GetCommand());
-  //X app.Add(DescribeCommand());
+  app.Add(DescribeCommand());
   app.Add(ApplyCommand());
   app.Add(CreateCommand());
   app.Add(DeleteCommand());
-  //X app.Add(LogsCommand());
-  //X app.Add(WaitCommand());
-  //X app.Add(VersionCommand());
-  //X app.Add(CompletionCommand(app));
+  app.Add(LogsCommand());
+  app.Add(WaitCommand());
+}
+
+void AddOtherCommands(App& app) {
+  app.Add(VersionCommand());
+  app.Add(CompletionCommand(app));
 }
 
 }  // namespace drakkar::cli

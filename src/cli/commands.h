@@ -4,8 +4,10 @@
 
 namespace drakkar::cli {
 
-// All commands that talk to a server, and completion: one function per file of the same name.
+// The commands about objects of a server: get, describe, apply, create, delete, logs, wait.
 void AddClusterCommands(App& app);
+// version and completion, which come last in help. `app` must outlive its commands.
+void AddOtherCommands(App& app);
 
 Command GetCommand();
 Command ApplyCommand();
@@ -14,7 +16,6 @@ Command DeleteCommand();
 Command DescribeCommand();
 Command LogsCommand();
 Command WaitCommand();
-// `app` is the one whose version or commands are shown; it must outlive the command.
 Command VersionCommand();
 Command CompletionCommand(const App& app);
 

@@ -7,6 +7,7 @@ namespace drakkar::cli {
 namespace {
 
 using testing::CommandTest;
+using testing::FakeConsole;
 using testing::PodManifest;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -91,9 +92,16 @@ TEST_F(CommandTest, DeleteOfAHeldObjectEndsWhenItsFinalizerGoes) {
   Outcome timed_out = Run("delete cm held --timeout 50ms");
   EXPECT_EQ(timed_out.code, 1);
   EXPECT_THAT(timed_out.err, HasSubstr("timed out waiting for configmap/held to be deleted"));
-  std::future<Outcome> deleting = Start("delete cm held");
+  FakeConsole console;
+  Prepare(console);
+  std::promise<void> accepted;
+  console.on_out = [&] { accepted.set_value(); };
+  std::future<int> deleting = std::async(std::launch::async, [&] {
+    return app_.Run({"delete", "cm", "held"}, console);
+  });
+  accepted.get_future().wait();
   Run("apply -f -", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: held\n");
-  EXPECT_EQ(deleting.get().code, 0);
+  EXPECT_EQ(deleting.get(), 0) << console.err;
 }
 
 TEST_F(CommandTest, DeleteTakesFilesSelectorsAndAll) {
@@ -114,9 +122,9 @@ TEST_F(CommandTest, MistakesInManifestsAreToldByFileDocumentAndLine) {
   Outcome outcome = Run("apply -f /bad.yaml");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "pod/good created\n");
-  EXPECT_THAT(outcome.err, HasSubstr("error: /bad.yaml: document 2, line 19: unknown field "
+  EXPECT_THAT(outcome.err, HasSubstr("error: /bad.yaml: document 2, line 20: unknown field "
                                      "\"spec.containers[0].colour\" in Pod\n"));
-  EXPECT_THAT(outcome.err, HasSubstr("error: /bad.yaml: document 3, line 22: no matches for kind "
+  EXPECT_THAT(outcome.err, HasSubstr("error: /bad.yaml: document 3, line 23: no matches for kind "
                                      "\"Pot\" in version \"v1\", did you mean \"Pod\"?\n"));
   EXPECT_THAT(outcome.err, HasSubstr("error: /bad.yaml: document 4, line "));
 }
@@ -140,6 +148,134 @@ TEST_F(CommandTest, ServerThatIsNotThereIsSaidSo) {
   Outcome outcome = Run("get pods");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, StartsWith("error: cannot reach the server https://127.0.0.1:1 ("));
+}
+
+TEST_F(CommandTest, WaitEndsWhenTheConditionIsMet) {
+  Run("apply -f -", PodManifest("a"));
+  EXPECT_EQ(Run("wait --for=jsonpath={.spec.containers[0].name}=main pod/a").out,
+            "pod/a condition met\n");
+  EXPECT_EQ(Run("wait --for=create pod/a").code, 0);
+  Outcome late = Run("wait --for=condition=Ready pod/a --timeout 20ms");
+  EXPECT_EQ(late.code, 1);
+  EXPECT_EQ(late.err, "error: timed out waiting for the condition on pods/a\n");
+  EXPECT_EQ(Run("wait --for=condition=Ready pod/nope").err,
+            "Error from server (NotFound): pods \"nope\" not found\n");
+  EXPECT_EQ(Run("wait --for=delete pod/nope").code, 0);
+  EXPECT_EQ(Run("wait --for=sunshine pod/a").code, 2);
+  std::future<Outcome> waiting = Start("wait --for=jsonpath={.metadata.labels.done}=yes pod/a");
+  EXPECT_EQ(Run("apply -f -",
+                "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {done: 'yes'}}\n"
+                "spec: {containers: [{name: main, image: 'busybox:1'}]}\n").out,
+            "pod/a configured\n");
+  EXPECT_EQ(waiting.get().out, "pod/a condition met\n");
+}
+
+TEST_F(CommandTest, LogsAreStreamedWithTheOptionsAsked) {
+  Run("apply -f -", PodManifest("a"));
+  log_text_ = "one\ntwo\n";
+  Outcome logs = Run("logs a --tail=5 --since=90s --timestamps -f");
+  EXPECT_EQ(logs.code, 0) << logs.err;
+  EXPECT_EQ(logs.out, "one\ntwo\n");
+  EXPECT_EQ(log_query_, "container=main&follow=true&timestamps=true&tailLines=5&sinceSeconds=90");
+  EXPECT_EQ(Run("logs pod/a --prefix").out, "[pod/a/main] one\n[pod/a/main] two\n");
+  EXPECT_EQ(Run("logs a -c other").err, "error: container other is not valid for pod a: it has main\n");
+  EXPECT_EQ(Run("logs nope").code, 1);
+}
+
+TEST_F(CommandTest, GetWatchShowsChangesAsTheyCome) {
+  Run("apply -f -", PodManifest("a"));
+  FakeConsole console;
+  Prepare(console);
+  std::promise<void> listed;
+  std::promise<void> changed;
+  int outputs = 0;
+  console.on_out = [&] {
+    if (++outputs == 1) listed.set_value();
+    if (outputs == 2) changed.set_value();
+  };
+  std::future<int> watching = std::async(std::launch::async, [&] {
+    return app_.Run({"get", "pods", "-w"}, console);
+  });
+  listed.get_future().wait();
+  Run("apply -f -", PodManifest("b"));
+  changed.get_future().wait();
+  // The server goes away, and with it the watch.
+  thread_.RunSync([this] { server_.reset(); });
+  watching.get();
+  EXPECT_THAT(console.out, ::testing::MatchesRegex("NAME .*\na .*\nb .*\n"));
+}
+
+TEST_F(CommandTest, DescribeShowsAPodWithItsClaimsAndDevices) {
+  Outcome applied = Run("apply -f -", R"(
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec:
+  devices:
+    requests:
+    - name: one
+      exactly: {deviceClassName: gpu.example.com, selectors: [{cel: {expression: "device.driver == 'x'"}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  resourceClaims: [{name: dev, resourceClaimName: gpu}]
+  containers:
+  - name: main
+    image: busybox
+    command: [sh, -c]
+    resources: {claims: [{name: dev}]}
+---
+apiVersion: v1
+kind: Event
+metadata: {name: a.1}
+involvedObject: {kind: Pod, name: a, namespace: default}
+reason: FailedScheduling
+message: 0/1 nodes are available
+type: Warning
+lastTimestamp: "2025-01-01T00:00:00Z"
+)");
+  ASSERT_EQ(applied.code, 0) << applied.err;
+  Outcome pod = Run("describe pod a");
+  EXPECT_EQ(pod.code, 0) << pod.err;
+  EXPECT_THAT(pod.out, StartsWith("Name:             a\nNamespace:        default\n"));
+  EXPECT_THAT(pod.out, HasSubstr("Resource Claims:\n  dev:\n    Claim:    gpu\n    State:    pending\n    Devices:  <none>\n"));
+  EXPECT_THAT(pod.out, HasSubstr("Containers:\n  main:\n"));
+  Outcome claim = Run("describe resourceclaim/gpu");
+  EXPECT_THAT(claim.out, HasSubstr("Requests:\n  one:\n    Device Class:  gpu.example.com\n    Count:         1\n"
+                                   "    Selectors:     device.driver == 'x'\n"));
+  EXPECT_THAT(claim.out, HasSubstr("Reserved For:  <none>\n"));
+  EXPECT_THAT(Run("describe ns default").out, HasSubstr("Events:"));
+  EXPECT_EQ(Run("describe pod nope").code, 1);
+}
+
+TEST_F(CommandTest, VersionAsksTheServer) {
+  Outcome version = Run("version");
+  EXPECT_EQ(version.code, 0) << version.err;
+  EXPECT_THAT(version.out, StartsWith("Client Version: v"));
+  EXPECT_THAT(version.out, HasSubstr("\nServer Version: v1.37"));
+}
+
+TEST_F(CommandTest, CompletionKnowsAllCommands) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    Outcome script = Run(std::string("completion ") + shell);
+    EXPECT_EQ(script.code, 0);
+    for (const Command& command : app_.commands()) {
+      EXPECT_THAT(script.out, HasSubstr(command.name)) << shell;
+    }
+    EXPECT_THAT(script.out, HasSubstr("resourceclaims")) << shell;
+  }
+  EXPECT_EQ(Run("completion tcsh").code, 2);
+}
+
+TEST_F(CommandTest, EveryCommandHasHelpWithExamples) {
+  for (const Command& command : app_.commands()) {
+    Outcome help = Run(command.name + " --help");
+    EXPECT_EQ(help.code, 0);
+    EXPECT_THAT(help.out, HasSubstr("Examples:\n  ")) << command.name;
+    for (const Flag& flag : AllFlags(command)) EXPECT_FALSE(flag.help.empty()) << flag.name;
+  }
 }
 
 }  // namespace

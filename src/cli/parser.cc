@@ -18,8 +18,8 @@ const Flag* FindShort(const std::vector<Flag>& flags, char name) {
   return nullptr;
 }
 
-// CLI11 takes "-o=wide" for the value "=wide", and "-o" "{.x}" or "[a]" for lists: such words are
-// brought into the long form, which it leaves alone.
+// CLI11 takes "-o=wide" for the value "=wide", and "--output=" for a flag without a value: such words
+// are brought into a form that it reads as everybody else does.
 std::vector<std::string> Normalize(const std::vector<Flag>& flags,
                                    const std::vector<std::string>& words) {
   std::vector<std::string> normal;
@@ -31,6 +31,11 @@ std::vector<std::string> Normalize(const std::vector<Flag>& flags,
         normal.push_back(StrCat("--", flag->name, word.substr(2)));
         continue;
       }
+    }
+    if (!only_positionals && word.starts_with("--") && word.find('=') == word.size() - 1) {
+      normal.push_back(word.substr(0, word.size() - 1));
+      normal.emplace_back();
+      continue;
     }
     normal.push_back(word);
   }
@@ -45,8 +50,6 @@ Result<ParsedWords> ParseWords(const std::vector<Flag>& flags,
   CLI::App parser;
   parser.set_help_flag();
   parser.allow_extras();
-  // Values are collected as they are given; CLI11's own reading of lists in brackets is bypassed by
-  // keeping what the callbacks get.
   std::vector<std::pair<const Flag*, CLI::Option*>> options;
   try {
     for (const Flag& flag : flags) {

@@ -87,10 +87,18 @@ struct Session::Impl {
     });
   }
 
-  // Waits, and says what for when it takes long. `what` empty: the server's answer.
+  // Waits, and says what for when it takes long. `what` empty: the server's answer. The callback that
+  // brought the answer has returned by then, so that what it refers to may go.
   template <typename T>
   T Await(std::future<T> future, std::string_view what) {
-    if (!shows_progress) return future.get();
+    if (shows_progress) ShowProgress(future, what);
+    T answer = future.get();
+    thread.RunSync([] {});
+    return answer;
+  }
+
+  template <typename T>
+  void ShowProgress(std::future<T>& future, std::string_view what) {
     Duration waited{0};
     Duration step = kProgressAfter;
     while (future.wait_for(step) != std::future_status::ready) {
@@ -99,7 +107,6 @@ struct Session::Impl {
       console.Err(StrCat("waiting for ", what.empty() ? "the server's answer" : what, " (",
                          std::chrono::duration_cast<std::chrono::seconds>(waited).count(), "s)\n"));
     }
-    return future.get();
   }
 
   void Trace(std::string_view method, const std::string& path) {

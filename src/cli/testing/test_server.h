@@ -43,11 +43,11 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
                                             certificates.ca.certificate_pem, certificates.client,
                                             "admin");
     AddClusterCommands(app_);
+    AddOtherCommands(app_);
     Run("create -f -", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: default\n");
   }
   ~CommandTest() override {
     thread_.RunSync([this] {
-      log_writer_.reset();
       server_.reset();
       frontend_.reset();
       core_.reset();
@@ -111,7 +111,6 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
   std::unique_ptr<apiserver::Core> core_;
   std::unique_ptr<apiserver::Frontend> frontend_;
   std::unique_ptr<net::HttpServer> server_;
-  std::shared_ptr<net::ResponseWriter> log_writer_;
   std::string kubeconfig_;
   std::map<std::string, std::string> files_;
   std::string log_text_ = "hello\n";
