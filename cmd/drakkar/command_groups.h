@@ -13,6 +13,4 @@ void AddImageCommands(cli::App& app);
 // up, apiserver, controllers, scheduler, node, driver.
 void AddDaemonCommands(cli::App& app);
 
-constexpr char kDefaultDataDirectory[] = "/var/lib/drakkar";
-
 }  // namespace drakkar::cmd

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "apiserver/pki/pki.h"
+#include "apiserver/http/frontend.h"
 #include "apiserver/server.h"
 #include "cmd/drakkar/daemon.h"
 #include "net/socket/socket.h"

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/env/device_node.h"
+#include "base/env/process.h"
 #include "base/env/file_watcher.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
