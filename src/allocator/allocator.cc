@@ -1,5 +1,6 @@
 #include "allocator/allocator.h"
 
+#include <algorithm>
 #include <array>
 
 #include "allocator/result/result_builder.h"

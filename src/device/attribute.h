@@ -1,26 +1,12 @@
 #pragma once
 
-#include <compare>
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "device/device_input.h"
+
 namespace drakkar::device {
-
-// A semantic version as published; compared as text, parsed only by expressions.
-struct Version {
-  std::string text;
-  auto operator<=>(const Version&) const = default;
-};
-
-// The value of a device attribute. The first alternative is "none of the known fields is set",
-// which fails every expression on the device and every constraint on the attribute.
-using AttributeValue =
-    std::variant<std::monostate, std::int64_t, bool, std::string, Version,
-                 std::vector<std::int64_t>, std::vector<bool>, std::vector<std::string>,
-                 std::vector<Version>>;
 
 struct Attribute {
   std::string name;  // as published: "domain/id", or "id" in the driver's own domain

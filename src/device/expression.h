@@ -14,7 +14,7 @@ namespace drakkar::device {
 
 // Which attributes of a device an expression can look at; driver, capacity and
 // allowMultipleAllocations are always assumed. Two devices equal in these give equal answers.
-struct ReadSet {
+struct Reads {
   bool everything = false;              // it may look at any attribute, or at all of them
   std::vector<std::string> attributes;  // "domain/id"
 };
@@ -26,7 +26,7 @@ class Expression {
 
   // Set if the text does not compile; then nothing below may be called but reads().
   const std::optional<std::string>& compile_error() const { return compile_error_; }
-  const ReadSet& reads() const { return reads_; }
+  const Reads& reads() const { return reads_; }
 
   // A selector's answer; the error text is the expression language's own.
   virtual Result<bool> Matches(std::string_view driver, const Device& device) const = 0;
@@ -35,7 +35,7 @@ class Expression {
 
  protected:
   std::optional<std::string> compile_error_;
-  ReadSet reads_;
+  Reads reads_;
 };
 
 // Compiles texts. Behind an interface so that the search can be tested with predicates of its own.

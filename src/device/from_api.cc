@@ -137,7 +137,7 @@ AttributeValue ReadAttribute(const Reader& reader) {
   reader.Known({"int", "bool", "string", "version", "ints", "bools", "strings", "versions"});
   const Value value = reader.value();
   const auto text = [](Value element) { return std::string(element.str()); };
-  const auto version = [](Value element) { return Version{std::string(element.str())}; };
+  const auto version = [](Value element) { return VersionText{std::string(element.str())}; };
   if (const Value set = value["int"]; set.has_value()) return set.integer();
   if (const Value set = value["bool"]; set.has_value()) return set.boolean();
   if (const Value set = value["string"]; set.has_value()) return text(set);
@@ -152,7 +152,7 @@ AttributeValue ReadAttribute(const Reader& reader) {
     return ReadList<std::string>(set, text);
   }
   if (const Value set = value["versions"]; set.has_value()) {
-    return ReadList<Version>(set, version);
+    return ReadList<VersionText>(set, version);
   }
   return std::monostate();
 }

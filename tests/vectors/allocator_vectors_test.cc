@@ -5,11 +5,11 @@
 #include <set>
 
 #include "allocator/allocator.h"
-#include "allocator/testing/simple_expressions.h"
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "base/env/file_system.h"
 #include "base/text/text.h"
+#include "device/cel_expressions.h"
 #include "device/from_api.h"
 #include "device/to_api.h"
 #include "tests/vectors/allocator_deviations.h"
@@ -85,7 +85,7 @@ device::DeviceId ReadId(Value value) {
 std::string Actual(Value vector) {
   device::Inventory inventory;
   device::AllocatedState allocated;
-  allocator::SimpleExpressions compiler;
+  device::CelExpressions compiler;
   SeededRandom random(1);
   std::set<std::string> names;
   for (const Value slice : vector["slices"].elements()) {

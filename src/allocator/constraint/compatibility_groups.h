@@ -18,7 +18,7 @@ class CompatibilityGroups {
     for (const CounterNeed::Membership& member : sets) {
       GroupState& state = states_[member.counter_set];
       undo_.push_back({member.counter_set, state});
-      if (Join(state, *member.groups)) continue;
+      if (JoinGroups(state, *member.groups)) continue;
       Rewind(mark);
       return false;
     }

@@ -29,7 +29,7 @@ struct ElementWriter {
   void operator()(const std::string& value) const {
     Add('s', [&](KeyBuilder& key) { key.Text(value); });
   }
-  void operator()(const device::Version& value) const {
+  void operator()(const device::VersionText& value) const {
     Add('v', [&](KeyBuilder& key) { key.Text(value.text); });
   }
   void operator()(const std::vector<bool>& values) const {

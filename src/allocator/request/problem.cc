@@ -145,41 +145,45 @@ Problem PlanCache::Prepare(std::span<const std::shared_ptr<const Claim>> claims,
 
 std::optional<Error> PlanCache::CheckRequest(const device::Request& request,
                                              std::string_view claim) const {
-  const std::string where = StrCat("claim ", claim, ", request ", request.name, ": ");
+  const auto bad = [&](std::string_view what) {
+    return Bad(StrCat("claim ", claim, ", request ", request.name, ": ", what));
+  };
   if (!request.first_available.empty() && !features_.prioritized_list) {
-    return Bad(where + "has subrequests, but the DRAPrioritizedList feature is disabled");
+    return bad("has subrequests, but the DRAPrioritizedList feature is disabled");
   }
   if (!features_.consumable_capacity) {
     constexpr char kDisabled[] =
         "has capacity requests, but the DRAConsumableCapacity feature is disabled";
-    if (request.exactly && request.exactly->capacity) return Bad(where + kDisabled);
+    if (request.exactly && request.exactly->capacity) return bad(kDisabled);
     for (const RequestSpec& spec : request.first_available) {
       if (!spec.capacity) continue;
       return Bad(StrCat("claim ", claim, ", subrequest ", spec.name, ": ", kDisabled));
     }
   }
   if (!request.exactly && request.first_available.empty()) {
-    return Bad(where + "missing device class name (unsupported request type?)");
+    return bad("missing device class name (unsupported request type?)");
   }
   return std::nullopt;
 }
 
 std::optional<Error> PlanCache::CheckAlternative(const RequestSpec& spec,
                                                  std::string_view claim) const {
-  const std::string where = StrCat("claim ", claim, ", request ", spec.name);
+  const auto bad = [&](const auto&... what) {
+    return Bad(StrCat("claim ", claim, ", request ", spec.name, what...));
+  };
   if (!spec.derived_attributes.empty() && !features_.derived_attributes) {
-    return Bad(where + ": cannot handle request with derived attributes, the feature is disabled");
+    return bad(": cannot handle request with derived attributes, the feature is disabled");
   }
   for (std::size_t i = 0; i < spec.selectors.size(); ++i) {
     if (spec.selectors[i].cel) continue;
-    return Bad(StrCat(where, ", selector #", i,
-                      ": CEL expression empty (unsupported selector type?)"));
+    return bad(", selector #", i,
+               ": CEL expression empty (unsupported selector type?)");
   }
   if (spec.admin_access && !features_.admin_access) {
-    return Bad(where + ": admin access is requested, but the feature is disabled");
+    return bad(": admin access is requested, but the feature is disabled");
   }
   if (spec.device_class.empty()) {
-    return Bad(where + ": missing device class name (unsupported request type?)");
+    return bad(": missing device class name (unsupported request type?)");
   }
   return std::nullopt;
 }
@@ -187,14 +191,16 @@ std::optional<Error> PlanCache::CheckAlternative(const RequestSpec& spec,
 std::optional<Error> PlanCache::ResolveClass(
     const RequestSpec& spec, std::string_view claim, const ClassLookup& classes,
     std::vector<std::shared_ptr<const DeviceClass>>& out) {
-  const std::string where = StrCat("claim ", claim, ", request ", spec.name);
+  const auto bad = [&](const auto&... what) {
+    return Bad(StrCat("claim ", claim, ", request ", spec.name, what...));
+  };
   Result<std::shared_ptr<const DeviceClass>> found = classes(spec.device_class);
   if (!found.ok()) {
-    return Bad(StrCat(where, ": could not retrieve device class ", spec.device_class, ": ",
-                      found.error().message));
+    return bad(": could not retrieve device class ", spec.device_class, ": ",
+               found.error().message);
   }
   if (spec.allocation_mode != "ExactCount" && spec.allocation_mode != "All") {
-    return Bad(StrCat(where, ": unsupported count mode ", spec.allocation_mode));
+    return bad(": unsupported count mode ", spec.allocation_mode);
   }
   for (std::size_t i = 0; i < (*found)->selectors.size(); ++i) {
     if ((*found)->selectors[i].cel) continue;

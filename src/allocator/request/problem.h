@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "allocator/features.h"
@@ -74,7 +75,7 @@ class PlanCache {
   device::ExpressionCompiler& compiler_;
   ShapeTable& shapes_;
   const Features features_;
-  std::map<std::string, std::shared_ptr<Plan>, std::less<>> plans_;
+  std::unordered_map<std::string, std::shared_ptr<Plan>> plans_;  // never walked
   std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> selectors_;
   std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> derived_;
 };

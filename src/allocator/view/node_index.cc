@@ -83,7 +83,9 @@ void NodeIndex::RefreshInventory() {
     shared_views_.erase(change.pool);
     if (change.shared) {
       ++shared_version_;
-      for (const auto& [name, number] : numbers_) RegatherPool(number, change.pool);
+      for (NodeNumber number = 0; number < entries_.size(); ++number) {
+        if (entries_[number].known) RegatherPool(number, change.pool);
+      }
       continue;
     }
     if (change.nodes.size() > 1) ++shared_version_;
@@ -177,7 +179,8 @@ void NodeIndex::RenumberEverything() {
   for (const auto& [id, views] : shared_views_) {
     for (const auto& [key, view] : views) Prepare(*view);
   }
-  for (const auto& [name, number] : numbers_) {
+  for (NodeNumber number = 0; number < entries_.size(); ++number) {
+    if (!entries_[number].known) continue;
     for (const std::shared_ptr<PoolView>& view : entries_[number].pools) {
       if (view->local || view->status == PoolView::Status::kBroken) Prepare(*view);
     }

@@ -294,7 +294,7 @@ void RefreshUse(PoolView& view, const device::PoolUse* use, Interner& pool_state
     }
     for (const CounterNeed::Membership& member : need.sets) {
       GroupState& state = view.groups[member.counter_set];
-      if (Join(state, *member.groups)) continue;
+      if (JoinGroups(state, *member.groups)) continue;
       // Members that may not be together already are: nobody else can join them.
       state.grouped = true;
       state.common.clear();
@@ -330,7 +330,7 @@ void RefreshUse(PoolView& view, const device::PoolUse* use, Interner& pool_state
   view.state_id = pool_states.Intern(key.bytes());
 }
 
-bool Join(GroupState& state, const std::vector<std::string>& groups) {
+bool JoinGroups(GroupState& state, const std::vector<std::string>& groups) {
   if (!state.has_members) {
     state.has_members = true;
     state.grouped = !groups.empty();

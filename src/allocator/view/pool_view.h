@@ -108,6 +108,6 @@ void RefreshShapes(PoolView& view, ShapeTable& shapes, Interner& pool_shapes);
 void RefreshUse(PoolView& view, const device::PoolUse* use, Interner& pool_states);
 
 // Lets one more member with `groups` into a counter set, or says no and changes nothing.
-bool Join(GroupState& state, const std::vector<std::string>& groups);
+bool JoinGroups(GroupState& state, const std::vector<std::string>& groups);
 
 }  // namespace drakkar::allocator

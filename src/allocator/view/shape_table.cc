@@ -12,7 +12,7 @@ struct ValueWriter {
   void operator()(std::int64_t value) const { key.Number(static_cast<std::uint64_t>(value)); }
   void operator()(bool value) const { key.Flag(value); }
   void operator()(const std::string& value) const { key.Text(value); }
-  void operator()(const device::Version& value) const { key.Text(value.text); }
+  void operator()(const device::VersionText& value) const { key.Text(value.text); }
   void operator()(const std::vector<bool>& values) const {
     key.Small(static_cast<std::uint32_t>(values.size()));
     for (const bool value : values) key.Flag(value);
@@ -59,7 +59,7 @@ void Write(KeyBuilder& key, const device::CounterConsumption& consumption) {
   key.List(consumption.compatibility_groups);
 }
 
-bool IsBroken(const device::Version& version) {
+bool IsBroken(const device::VersionText& version) {
   return !api::Semver::Parse(version.text).ok();
 }
 
@@ -68,11 +68,11 @@ bool IsBroken(const device::Version& version) {
 bool FailsEveryExpression(const device::Device& device) {
   for (const device::Attribute& attribute : device.attributes) {
     if (std::holds_alternative<std::monostate>(attribute.value)) return true;
-    if (const auto* version = std::get_if<device::Version>(&attribute.value)) {
+    if (const auto* version = std::get_if<device::VersionText>(&attribute.value)) {
       if (IsBroken(*version)) return true;
     }
-    if (const auto* versions = std::get_if<std::vector<device::Version>>(&attribute.value)) {
-      for (const device::Version& version : *versions) {
+    if (const auto* versions = std::get_if<std::vector<device::VersionText>>(&attribute.value)) {
+      for (const device::VersionText& version : *versions) {
         if (IsBroken(version)) return true;
       }
     }
@@ -135,7 +135,7 @@ std::uint32_t ShapeTable::Intern(std::string_view driver, const device::Device& 
   return shape;
 }
 
-void ShapeTable::AddInterest(const device::ReadSet& reads) {
+void ShapeTable::AddInterest(const device::Reads& reads) {
   if (reads.everything && !everything_) {
     everything_ = true;
     Grow();

@@ -26,7 +26,7 @@ class ShapeTable {
   // What of a shape is neither driver nor attributes nor counters.
   std::uint32_t mechanics(std::uint32_t shape) const { return mechanics_of_[shape]; }
 
-  void AddInterest(const device::ReadSet& reads);
+  void AddInterest(const device::Reads& reads);
   void AddInterest(std::string_view attribute);
 
   std::uint64_t epoch() const { return epoch_; }
