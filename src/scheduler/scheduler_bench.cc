@@ -200,5 +200,31 @@ void BM_Burst(benchmark::State& state) {
 }
 BENCHMARK(BM_Burst)->Arg(500)->Arg(5000)->Unit(benchmark::kMillisecond)->Iterations(3);
 
+// That many pods wait for a binding condition; the condition of one becomes true and the pod is
+// bound: the work of API server and scheduler in between.
+void BM_FlipToBind(benchmark::State& state) {
+  constexpr int kPerNode = 64;
+  TestCluster cluster;
+  cluster.CreateClass();
+  const int pods = static_cast<int>(state.range(0));
+  for (int i = 0; i < (pods + kPerNode - 1) / kPerNode; ++i) {
+    cluster.CreateNode(StrCat("n", i));
+    cluster.CreateSlice(StrCat("n", i), kPerNode, R"(,"bindingConditions":["a.b/attached"])");
+  }
+  for (int i = 0; i < pods; ++i) {
+    cluster.CreateClaim(StrCat("c", i));
+    cluster.CreatePodWithClaims(StrCat("p", i), {StrCat("c", i)});
+  }
+  cluster.StartScheduler();
+  CHECK(cluster.scheduler().counts().waiting_for_conditions == static_cast<std::size_t>(pods));
+  int next = 0;
+  for (auto _ : state) {
+    cluster.SetDeviceCondition(StrCat("c", next), "a.b/attached", "True");
+    CHECK(!cluster.NodeOf(StrCat("p", next)).empty());
+    ++next;
+  }
+}
+BENCHMARK(BM_FlipToBind)->Arg(1000)->Arg(10000)->Unit(benchmark::kMicrosecond)->Iterations(500);
+
 }  // namespace
 }  // namespace drakkar::scheduler

@@ -244,7 +244,12 @@ Status DynamicResources::FilterUnallocated(Cycle& cycle, PodDevices& state, Node
     state.avoiding = false;
     options_.devices.allocator().Filter(state.problem, budget, verdicts_);
   }
-  // Most verdicts are a yes for whole words of nodes; anything else is looked at one by one.
+  kinds_.clear();
+  for (const Verdict& verdict : verdicts_.distinct) kinds_.push_back(verdict.kind);
+  if (std::all_of(kinds_.begin(), kinds_.end(),
+                  [](Verdict::Kind kind) { return kind == Verdict::Kind::kFits; })) {
+    return Status::Success();
+  }
   for (std::size_t word = 0; word < nodes.word_count(); ++word) {
     std::uint64_t bits = nodes.word(word);
     std::uint64_t kept = bits;
@@ -252,14 +257,13 @@ Status DynamicResources::FilterUnallocated(Cycle& cycle, PodDevices& state, Node
       const auto bit = static_cast<unsigned>(std::countr_zero(bits));
       const auto node = static_cast<NodeIndex>(word * 64 + bit);
       const std::uint32_t at = verdicts_.by_node[options_.devices.NumberOf(node)];
-      const Verdict& verdict = verdicts_.distinct[at];
-      switch (verdict.kind) {
+      switch (kinds_[at]) {
         case Verdict::Kind::kFits: continue;
         case Verdict::Kind::kUnsatisfiable: break;
         case Verdict::Kind::kBudgetExceeded:
           return Status::Error(StrCat("node ", options_.nodes.name(node),
                                       ": timed out trying to allocate devices"));
-        case Verdict::Kind::kFatal: return Status::Error(verdict.error->message);
+        case Verdict::Kind::kFatal: return Status::Error(verdicts_.distinct[at].error->message);
       }
       kept &= ~(std::uint64_t{1} << bit);
     }
@@ -291,14 +295,20 @@ void DynamicResources::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
                                     : DescribeBindingTimeout(*claim, binding));
     break;
   }
+  // Counted by verdict first: there are few, whatever the number of nodes.
+  std::size_t unavailable_count = 0;
+  std::vector<std::size_t> counts(verdicts_.distinct.size(), 0);
   rejected.ForEach([&](NodeIndex node) {
     if (state.unavailable.Contains(node)) {
-      diagnosis.Count(unavailable);
-      return;
+      ++unavailable_count;
+    } else {
+      ++counts[verdicts_.by_node[options_.devices.NumberOf(node)]];
     }
-    const std::uint32_t at = verdicts_.by_node[options_.devices.NumberOf(node)];
-    diagnosis.Count(verdicts_.distinct[at].why.message);
   });
+  if (unavailable_count > 0) diagnosis.Count(unavailable, unavailable_count);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) diagnosis.Count(verdicts_.distinct[i].why.message, counts[i]);
+  }
 }
 
 Status DynamicResources::PostFilter(Cycle& cycle) {

@@ -110,6 +110,7 @@ class DynamicResources final : public Plugin {
   std::map<std::string, std::set<device::DeviceId>> avoided_;  // by pod uid
   // Of the cycle under way; kept to save their memory.
   allocator::Allocator::Verdicts verdicts_;
+  std::vector<allocator::Allocator::Verdict::Kind> kinds_;  // of verdicts_.distinct
 };
 
 }  // namespace drakkar::scheduler
