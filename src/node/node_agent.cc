@@ -28,6 +28,15 @@ cdi::Cache::Options CdiOptions(const NodeAgent::Options& options) {
   return cdi;
 }
 
+// KEP-5945 has one feature with two names; a node that has it declares both.
+std::vector<std::string> DeclaredFeatures(const NodeAgent::Options& options) {
+  std::set<std::string> names(options.declared_features.begin(), options.declared_features.end());
+  if (options.gates.Enabled(Gate::kDRAOptionalNodePreparation)) {
+    names.insert({"DRAOptionalNodeOperations", "DraOptionalNodePreparation"});
+  }
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 // Destroyed in reverse: the store of plugins after all who call drivers. Stop takes the pods first.
@@ -75,6 +84,8 @@ struct NodeAgent::Parts {
                 .service_variables = options.service_variables,
                 .machine_memory_bytes = options.facts.memory_bytes,
                 .machine_cpu_milli = options.facts.cpu_count * 1000,
+                .metrics = options.metrics,
+                .prober = options.prober,
                 .resource_health =
                     [this](api::Value pod, api::Value container) {
                       return health.ResourceStatus(pod, container);
@@ -93,7 +104,7 @@ struct NodeAgent::Parts {
               .node_name = options.node_name,
               .facts = options.facts,
               .labels = options.labels,
-              .declared_features = options.declared_features,
+              .declared_features = DeclaredFeatures(options),
               .declares_features = options.gates.Enabled(Gate::kNodeDeclaredFeatures),
               .agent_port = options.port,
               .not_ready_reason = [this] { return not_ready; }}) {}

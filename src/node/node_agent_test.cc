@@ -492,15 +492,115 @@ TEST(NodeAgent, WithTheGateOffARunningPodThatSkipsIsStoppedAndItsDeletionIsImmed
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
+TEST(NodeAgent, WithTheGateOffAdmissionRejectsAPodWhoseClaimSkips) {
+  NodeHarness node;
+  node.CreateClaim("c", {"ghost.example.com/dev-0"}, "NodeUnprepareResources");
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false);
+  node.StartAgent();
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
+  EXPECT_EQ((*node.Pod("p"))["status"]["message"].str(),
+            "Pod was rejected: Pod requires node features that are not available: "
+            "DraOptionalNodePreparation");
+  EXPECT_TRUE(node.machine.sandboxes.empty());
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr(R"(kubelet_admission_rejections_total{reason="PodFeatureUnsupported"} 1)"));
+}
+
 TEST(NodeAgent, WithTheGateOffPreparingAClaimThatSkipsFails) {
   NodeHarness node;
   node.CreateClaim("c", {"ghost.example.com/dev-0"}, "*");
-  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false);
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false)
+                   .With(Gate::kNodeDeclaredFeatures, false);
   node.StartAgent();
   node.CreatePod("p", kUsesClaim, {"c"});
   EXPECT_EQ(node.Phase("p"), "Pending");
   EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
               HasSubstr("DRAOptionalNodePreparationDisabled"));
+}
+
+TEST(NodeAgent, DeclaresOptionalPreparationUnderBothNames) {
+  NodeHarness node;
+  node.StartAgent();
+  const auto declared = (*node.api.Get("Node", "node-1"))["status"]["declaredFeatures"];
+  ASSERT_EQ(declared.size(), 2u);
+  EXPECT_EQ(declared.at(0).str(), "DRAOptionalNodeOperations");
+  EXPECT_EQ(declared.at(1).str(), "DraOptionalNodePreparation");
+}
+
+TEST(NodeAgent, StopsAPodAtItsActiveDeadline) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", StrCat(kOneContainer, R"(,"activeDeadlineSeconds":20)"));
+  node.Advance(seconds(19));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "DeadlineExceeded");
+}
+
+TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
+    "livenessProbe":{"grpc":{"port":80}}}])");
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_EQ(node.Events("UnsupportedFields").at(0),
+            "this node does not act on: livenessProbe of container a");
+}
+
+TEST(NodeAgent, ProbesSayWhenAContainerIsReadyAndKillOneThatIsStuck) {
+  NodeHarness node;
+  bool ready = false, alive = true;
+  node.machine.program_of = [&](const ContainerConfig&) {
+    return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
+      const bool good = command.at(0) == "alive" ? alive : ready;
+      return ExecResult{.exit_code = good ? 0 : 1, .output = "no"};
+    }};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
+    "readinessProbe":{"exec":{"command":["ready"]},"periodSeconds":1},
+    "livenessProbe":{"exec":{"command":["alive"]},"periodSeconds":2,"failureThreshold":2}}])");
+  auto status = [&](const char* field) {
+    return (*node.Pod("p"))["status"]["containerStatuses"].at(0)[field];
+  };
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_FALSE(status("ready").boolean());
+  ready = true;
+  node.Advance(seconds(2));
+  EXPECT_TRUE(status("ready").boolean());
+  ready = false;
+  node.Advance(seconds(4));
+  EXPECT_FALSE(status("ready").boolean());
+  EXPECT_EQ(status("restartCount").integer(), 0);
+  EXPECT_EQ(node.Events("Unhealthy").at(0), "Readiness probe failed: no");
+  alive = false;
+  node.Advance(seconds(5));
+  EXPECT_EQ(status("restartCount").integer(), 1);
+}
+
+TEST(NodeAgent, RunsThePreStopHookBeforeTheSignal) {
+  NodeHarness node;
+  std::vector<std::string> hooks;
+  node.machine.program_of = [&](const ContainerConfig&) {
+    return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
+      for (const auto& [id, container] : node.machine.containers) {
+        EXPECT_EQ(container.status.state, ContainerState::kRunning);
+      }
+      hooks.push_back(command.at(0));
+      return ExecResult{};
+    }};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
+    "lifecycle":{"preStop":{"exec":{"command":["bye"]}}}}])");
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_THAT(hooks, ElementsAre("bye"));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
 TEST(NodeAgent, AForgottenDriverNoLongerHoldsUpDeletion) {

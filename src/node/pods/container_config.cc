@@ -295,18 +295,22 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vect
   return Ok();
 }
 
-std::vector<std::string> ListIgnoredFields(Value pod) {
+std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
   std::vector<std::string> fields;
   const Value spec = pod["spec"];
   for (const char* list : {"initContainers", "containers"}) {
     for (Value container : spec[list].elements()) {
       for (const char* field : {"livenessProbe", "readinessProbe", "startupProbe"}) {
-        if (container[field].has_value()) {
+        const Value probe = container[field];
+        const bool network = probe["httpGet"].has_value() || probe["tcpSocket"].has_value();
+        if (probe.has_value() && !probe["exec"].has_value() && !(network && probes_network)) {
           fields.push_back(StrCat(field, " of container ", container["name"].str()));
         }
       }
       for (const char* hook : {"preStop", "postStart"}) {
-        if (container["lifecycle"][hook].has_value()) {
+        const Value action = container["lifecycle"][hook];
+        const bool done = std::string_view(hook) == "preStop" && action["exec"].has_value();
+        if (action.has_value() && !done) {
           fields.push_back(StrCat("lifecycle.", hook, " of container ", container["name"].str()));
         }
       }

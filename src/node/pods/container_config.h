@@ -36,7 +36,7 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vect
                       ContainerConfig& config);
 
 // Fields of the pod this node does not act on, in words; empty if there are none.
-std::vector<std::string> ListIgnoredFields(api::Value pod);
+std::vector<std::string> ListIgnoredFields(api::Value pod, bool probes_network);
 
 // "/var/log/pods/<ns>_<pod>_<uid>" below `root`, and "<container>/<attempt>.log" in it.
 std::string PodLogDirectory(const std::string& root, api::Value pod);

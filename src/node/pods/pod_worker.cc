@@ -12,6 +12,7 @@
 #include "node/pods/environment.h"
 #include "node/status/event_recorder.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::node {
 namespace {
@@ -92,12 +93,79 @@ void PodWorker::Step() {
   ReadTerminationMessages();
   const PodPlan plan = PlanPod(facts_, ReadRestartPolicy(root()));
   initialized_ = plan.initialized;
+  if (!stopping_ && !admitted_ && !skips_checked_ && !IsDeleted() && !IsOverInApi() &&
+      context_.dra.NeedsSkipCheck(root())) {
+    return CheckSkips();
+  }
   DecideStop(plan);
+  SyncProbes();
   if (stopping_) {
     StepStop();
   } else {
     StepRun(plan);
   }
+}
+
+// Every running container has its probes, and none that belong to an earlier run.
+void PodWorker::SyncProbes() {
+  if (stopping_) return probes_.clear();
+  for (const auto* list : {&facts_.init, &facts_.regular}) {
+    for (const ContainerFacts& each : *list) {
+      if ((each.init && !each.sidecar) || !ContainerProbes::HasProbes(each.spec)) continue;
+      auto found = probes_.find(each.name);
+      if (!each.running()) {
+        if (found != probes_.end()) probes_.erase(found);
+        continue;
+      }
+      const std::string& id = each.current->id;
+      if (found != probes_.end() && found->second->container_id() == id) continue;
+      const std::string name = each.name;
+      auto later = [this](std::function<void()> task) {
+        // Not from inside the probes: what follows may replace them.
+        context_.loop.Post([task = std::move(task), alive = Alive()] {
+          if (alive.lock()) task();
+        });
+      };
+      probes_[name] = std::make_unique<ContainerProbes>(
+          ContainerProbes::Options{.loop = context_.loop,
+                                   .runtime = context_.runtime,
+                                   .network = context_.prober,
+                                   .pod = pod_,
+                                   .container = each.spec,
+                                   .container_id = id,
+                                   .pod_ip = context_.host_ip,
+                                   .started_at = each.current->started_at},
+          ContainerProbes::Callbacks{
+              .on_change = [this, later] { later([this] { Sync(); }); },
+              .on_dead =
+                  [this, later, name, id](const std::string& why) {
+                    later([this, name, id, why] {
+                      context_.events.Normal(root(), "Killing",
+                                             StrCat("Container ", name, " ", why, ", will be restarted"));
+                      const std::int64_t grace = root()["spec"]["terminationGracePeriodSeconds"].integer(30);
+                      StopOne(id, name, std::chrono::seconds(grace));
+                    });
+                  },
+              .on_failure =
+                  [this, later](const std::string& message) {
+                    later([this, message] { context_.events.Warning(root(), "Unhealthy", message); });
+                  }});
+    }
+  }
+}
+
+void PodWorker::CheckSkips() {
+  Begin();
+  context_.dra.FindSkippingClaim(pod_, [this, alive = Alive()](std::optional<std::string> claim) {
+    if (!alive.lock()) return;
+    skips_checked_ = true;
+    if (claim) {
+      verdict_ = PodVerdict{"PodFeatureUnsupported",
+                            "Pod requires node features that are not available: "
+                            "DraOptionalNodePreparation"};
+    }
+    End();
+  });
 }
 
 void PodWorker::DecideStop(const PodPlan& plan) {
@@ -106,12 +174,17 @@ void PodWorker::DecideStop(const PodPlan& plan) {
     stopping_ = true;
   } else if (!admitted_) {
     admitted_ = true;
-    if (context_.admit) verdict_ = context_.admit(pod_);
+    if (!verdict_ && context_.admit) verdict_ = context_.admit(pod_);
     if (verdict_) {
+      if (context_.metrics != nullptr) {
+        context_.metrics->GetCounter("kubelet_admission_rejections_total",
+                                     "Cumulative number pod admission rejections by the Kubelet.",
+                                     {{"reason", verdict_->reason}}).Add();
+      }
       context_.events.Warning(root(), verdict_->reason, verdict_->message);
       verdict_->message = StrCat("Pod was rejected: ", verdict_->message);
       stopping_ = true;
-    } else if (const auto ignored = ListIgnoredFields(root()); !ignored.empty()) {
+    } else if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr); !ignored.empty()) {
       context_.events.Warning(root(), "UnsupportedFields",
                               StrCat("this node does not act on: ", Join(ignored, ", ")));
     }
@@ -468,6 +541,24 @@ bool PodWorker::StopContainers() {
 }
 
 void PodWorker::StopOne(const std::string& id, const std::string& name, Duration grace) {
+  const Value hook = FindSpec(name)["lifecycle"]["preStop"]["exec"];
+  if (hook.has_value() && grace > Duration::zero() && hooked_.insert(id).second) {
+    std::vector<std::string> command;
+    for (Value word : hook["command"].elements()) command.emplace_back(word.str());
+    const WallTime kill_at = Now() + grace;
+    // The hook's time counts; a container it leaves without any gets two more seconds.
+    return context_.runtime.ExecSync(
+        id, std::move(command), grace, [this, id, name, kill_at, alive = Alive()](Result<ExecResult> result) {
+          if (!alive.lock()) return;
+          if ((!result.ok() || result->exit_code != 0) && pod_) {
+            context_.events.Warning(root(), "FailedPreStopHook",
+                                    StrCat("PreStopHook failed: ",
+                                           result.ok() ? StrCat("exit code ", result->exit_code)
+                                                       : result.error().message));
+          }
+          StopOne(id, name, std::max<Duration>(kill_at - Now(), std::chrono::seconds(2)));
+        });
+  }
   context_.runtime.StopContainer(id, grace, [this, id, name, alive = Alive()](Result<void> result) {
     if (!alive.lock()) return;
     if (!result.ok()) {
@@ -583,6 +674,19 @@ bool PodWorker::WriteStatus() {
                     .pod_ip = context_.host_ip,
                     .runtime_name = context_.runtime_name,
                     .now = Now()};
+  auto find_probes = [this](const ContainerFacts& facts) -> const ContainerProbes* {
+    auto found = probes_.find(facts.name);
+    if (found == probes_.end() || !facts.current || found->second->container_id() != facts.current->id) return nullptr;
+    return found->second.get();
+  };
+  input.is_ready = [find_probes](const ContainerFacts& facts) {
+    const ContainerProbes* probes = find_probes(facts);
+    return probes != nullptr ? probes->ready() : !facts.spec["readinessProbe"].has_value();
+  };
+  input.is_started = [find_probes](const ContainerFacts& facts) {
+    const ContainerProbes* probes = find_probes(facts);
+    return probes != nullptr ? probes->started() : !facts.spec["startupProbe"].has_value();
+  };
   if (context_.resource_health) {
     input.resource_health = [this](Value container) {
       return context_.resource_health(root(), container);
@@ -592,7 +696,14 @@ bool PodWorker::WriteStatus() {
   object["status"] = MakePodStatus(input);
   api::TreePtr tree = object.Freeze();
   if (api::Equal(tree->root()["status"], root()["status"])) return true;
+  // A server that changes what we write would keep us writing.
+  if (asked_ && answered_ && api::Equal(tree->root()["status"], asked_->root()["status"]) &&
+      api::Equal(root()["status"], (*answered_)["status"])) {
+    return true;
+  }
   writing_status_ = true;
+  asked_ = tree;
+  answered_ = nullptr;
   context_.client.Update(Ref("status"), std::move(tree), {.field_manager = "drakkar-node"},
                          [this, alive = Alive()](client::Reply reply) {
                            if (alive.lock()) OnStatusWritten(std::move(reply));
@@ -604,6 +715,7 @@ void PodWorker::OnStatusWritten(client::Reply reply) {
   if (reply.ok()) {
     writing_status_ = false;
     status_retry_ = kFirstRetry;
+    answered_ = reply.object;
     if (reply.object && reply.object->uid() == uid_ &&
         reply.object->resource_version() >= pod_->resource_version()) {
       pod_ = reply.object;

@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "api/meta/object.h"
 #include "base/exec/event_loop.h"
 #include "client/client.h"
+#include "node/pods/container_probes.h"
 #include "node/pods/pod_facts.h"
 #include "node/pods/pod_sources.h"
 #include "node/pods/pod_status.h"
@@ -16,6 +18,7 @@
 
 namespace drakkar {
 class DeviceNodeProbe;
+class Metrics;
 namespace cdi {
 class Cache;
 }
@@ -44,6 +47,8 @@ struct PodContext {
   std::map<std::string, std::string> service_variables;
   std::int64_t machine_memory_bytes = 0;
   std::int64_t machine_cpu_milli = 0;
+  Metrics* metrics = nullptr;
+  NetworkProber* prober = nullptr;  // null: httpGet and tcpSocket probes are reported, not run
   // Says no to a pod, at first sight in this process. May be empty.
   std::function<std::optional<PodVerdict>(const api::ObjectPtr&)> admit;
   // allocatedResourcesStatus of a container. May be empty.
@@ -94,6 +99,8 @@ class PodWorker {
   bool IsOverInApi() const;
   void Step();
   void DecideStop(const PodPlan& plan);
+  void CheckSkips();
+  void SyncProbes();
 
   // Running.
   void StepRun(const PodPlan& plan);
@@ -148,6 +155,7 @@ class PodWorker {
   PodFacts facts_;
   bool gone_ = false;
   bool admitted_ = false;
+  bool skips_checked_ = false;
   std::optional<PodVerdict> verdict_;
 
   bool busy_ = false;
@@ -164,11 +172,13 @@ class PodWorker {
   std::map<std::string, CrashBackoff> crash_;
   std::map<std::string, std::pair<WallTime, Duration>> container_retry_;
   std::map<std::string, WaitingReason> waiting_;
+  std::map<std::string, std::unique_ptr<ContainerProbes>> probes_;  // by container, while it runs
   std::map<std::string, std::string> termination_messages_;
 
   bool stopping_ = false;
   WallTime stop_started_{};
   std::map<std::string, WallTime> stops_;  // container id -> the kill time it was told
+  std::set<std::string> hooked_;           // container ids whose preStop hook was begun
   bool unprepared_ = false;
   bool terminated_ = false;
   bool removed_ = false;
@@ -176,6 +186,8 @@ class PodWorker {
   bool finished_ = false;
 
   bool writing_status_ = false;
+  api::TreePtr asked_;       // what was written last, and
+  api::ObjectPtr answered_;  // what the server made of it
   Duration status_retry_ = kFirstRetry;
   WallTime status_retry_at_{};
 

@@ -20,6 +20,11 @@ const api::KindSchema* NodeKind() {
   return api::FindResource("", "v1", "nodes");
 }
 
+// Canonical, as the server writes it back.
+std::string Kibibytes(std::int64_t bytes) {
+  return api::Quantity(bytes / 1024 * 1024, api::Quantity::Format::kBinarySI).ToString();
+}
+
 struct ConditionText {
   const char* type;
   bool status;
@@ -63,10 +68,10 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   for (const char* list : {"capacity", "allocatable"}) {
     Draft& resources = status[list];
     resources["cpu"] = std::to_string(facts.cpu_count);
-    resources["memory"] = StrCat(facts.memory_bytes / 1024, "Ki");
+    resources["memory"] = Kibibytes(facts.memory_bytes);
     resources["pods"] = std::to_string(facts.max_pods);
     if (facts.ephemeral_storage_bytes > 0) {
-      resources["ephemeral-storage"] = StrCat(facts.ephemeral_storage_bytes / 1024, "Ki");
+      resources["ephemeral-storage"] = Kibibytes(facts.ephemeral_storage_bytes);
     }
   }
   std::vector<Draft> addresses;
@@ -166,6 +171,10 @@ void NodeRegistrar::OnNode(client::Reply reply) {
   if (!api::Equal(with_labels->root()["metadata"], (*node_)["metadata"])) {
     return WriteNode("", with_labels);
   }
+  SyncStatus();
+}
+
+void NodeRegistrar::SyncStatus() {
   const WallTime now = options_.loop.clock().Now();
   const bool heartbeat = now - last_heartbeat_ >= kHeartbeatEvery;
   Draft changed(node_->tree());
@@ -195,9 +204,16 @@ void NodeRegistrar::CreateNode() {
 void NodeRegistrar::WriteNode(const char* subresource, api::TreePtr tree) {
   options_.client.Update({NodeKind(), "", options_.node_name, subresource}, std::move(tree),
                          {.field_manager = "drakkar-node"},
-                         [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+                         [this, status = *subresource != '\0',
+                          alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
                            if (!alive.lock()) return;
-                           if (reply.ok() || reply.error->code == ErrorCode::kConflict) return SyncNode();
+                           if (reply.ok()) {
+                             // Not compared at once: a server that changes what we write would
+                             // keep us writing.
+                             node_ = reply.object;
+                             return status ? NextLook(kStatusEvery) : SyncStatus();
+                           }
+                           if (reply.error->code == ErrorCode::kConflict) return SyncNode();
                            kLog.Warning("cannot write our node", {{"err", reply.error->message}});
                            NextLook(kRetryAfter);
                          });

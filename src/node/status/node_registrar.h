@@ -52,6 +52,7 @@ class NodeRegistrar {
  private:
   void SyncNode();
   void OnNode(client::Reply reply);
+  void SyncStatus();
   void CreateNode();
   void WriteNode(const char* subresource, api::TreePtr tree);
   void NextLook(Duration delay);
