@@ -234,6 +234,27 @@ TEST_F(SliceControllerTest, UndoesForeignChangesAfterTheDelayOnly) {
   EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
 }
 
+TEST_F(SliceControllerTest, WhatAStartingNodeDeletesIsBackAtOnce) {
+  Publish({{{"p", PoolOf({{"a"}})}}});
+  loop_.Advance(std::chrono::minutes(2));
+  const auto wipe = [&] { server_.Delete("ResourceSlice", std::string(Slices().front()->name())); };
+  wipe();
+  EXPECT_TRUE(Slices().empty());
+  controller_->OnRegistered();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
+  loop_.Advance(std::chrono::seconds(35));
+  controller_->OnRegistered();
+  wipe();
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
+  // Later deletions wait again.
+  loop_.Advance(std::chrono::seconds(11));
+  wipe();
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(Slices().empty());
+}
+
 TEST_F(SliceControllerTest, ANodeThatWasMadeAnewOwnsTheNewSlices) {
   Publish({{{"p", PoolOf({{"a"}})}}});
   loop_.RunUntilIdle();
