@@ -130,6 +130,10 @@ Result<void> Driver::Open() {
         .driver_name = options_.driver_name,
         .endpoint = plugin_path_,
         .services = AdvertisedServices(),
+        .on_registered =
+            [this] {
+              if (slices_ != nullptr) slices_->OnRegistered();
+            },
         .on_refused = [this](const Error& error) { options_.plugin.HandleError(error, true); }});
   }
   // One socket for both is fine: the node finds everything behind the registration.

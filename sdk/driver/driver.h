@@ -50,7 +50,7 @@ struct DriverOptions {
   std::string registrar_socket;
   std::string plugin_socket;
   // UID of the driver's pod: lets a new instance start before the old one ends. Sockets carry it,
-  // and calls of both instances are serialised by a lock file.
+  // and calls of both instances are serialised by a lock file, which needs a real file system.
   std::string rolling_update_uid;
 
   bool registration_service = true;

@@ -67,7 +67,18 @@ rpc::HealthReport HealthHub::Everything() const {
 }
 
 void HealthHub::Send(const rpc::HealthReport& report) {
-  for (const auto& [key, sink] : sinks_) sink->Send(report);
+  // Sending may end a stream, and so change the map.
+  std::vector<rpc::HealthSink*> sinks;
+  for (const auto& [key, sink] : sinks_) sinks.push_back(key);
+  for (rpc::HealthSink* key : sinks) {
+    const auto found = sinks_.find(key);
+    if (found == sinks_.end()) continue;
+    if (found->second->IsCancelled()) {
+      sinks_.erase(found);
+    } else {
+      found->second->Send(report);
+    }
+  }
 }
 
 void HealthHub::ArmTimer() {

@@ -108,10 +108,11 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
       return (*answer)(objects.error().Prefixed("get resource claims"));
     }
     Enqueue([this, answer, uids, request_id,
-             claims = *std::move(objects)](Turn turn) mutable {
+             claims = *std::move(objects)](Result<Turn> turn) mutable {
+      if (!turn.ok()) return (*answer)(std::move(turn).error());
       options_.plugin.PrepareResourceClaims(
           std::move(claims), [answer = std::move(answer), uids = std::move(uids), request_id,
-                              turn = std::move(turn)](Result<rpc::PrepareResults> results) mutable {
+                              turn = *std::move(turn)](Result<rpc::PrepareResults> results) mutable {
             if (results.ok()) {
               kLog.Debug("prepared", {{"requestID", request_id}});
               (*answer)(CompleteResults(uids, *std::move(results)));
@@ -130,12 +131,13 @@ void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodeUnprepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
   Enqueue([this, claims = std::move(claims), request_id,
-           done = std::move(done)](Turn turn) mutable {
+           done = std::move(done)](Result<Turn> turn) mutable {
+    if (!turn.ok()) return done(std::move(turn).error());
     std::vector<std::string> uids = UidsOf(claims);
     options_.plugin.UnprepareResourceClaims(
         std::move(claims),
         [done = std::move(done), uids = std::move(uids), request_id,
-         turn = std::move(turn)](Result<rpc::UnprepareResults> results) mutable {
+         turn = *std::move(turn)](Result<rpc::UnprepareResults> results) mutable {
           if (results.ok()) {
             kLog.Debug("unprepared", {{"requestID", request_id}});
             done(CompleteResults(uids, *std::move(results)));
@@ -160,9 +162,11 @@ void NodeService::RunNext() {
     Result<bool> taken = lock_->TryLock();
     if (!taken.ok()) {
       // Without the lock two instances might touch one device at once: the call has to fail.
-      options_.on_error(std::move(taken).error().Prefixed("lock out other instances"));
+      const Error error = std::move(taken).error().Prefixed("lock out other instances");
+      options_.on_error(error);
       Call failed = std::move(waiting_.front());
       waiting_.pop_front();
+      failed(error);
       EndTurn();
       return;
     }

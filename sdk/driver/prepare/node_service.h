@@ -42,7 +42,7 @@ class NodeService final : public rpc::DraPluginService {
  private:
   // Kept by whoever still works on a call; its end lets the next call start.
   using Turn = std::shared_ptr<void>;
-  using Call = absl::AnyInvocable<void(Turn turn)>;
+  using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
 
   bool Admit();
   void Enqueue(Call call);

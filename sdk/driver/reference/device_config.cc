@@ -22,6 +22,7 @@ using api::ValueKind;
 using Path = std::vector<std::string>;
 
 constexpr std::int64_t kDefaultCount = 4;
+constexpr std::size_t kMaxAttributeTextBytes = 64;  // of the API
 
 Path Below(Path path, std::string name) {
   path.push_back(std::move(name));
@@ -63,6 +64,14 @@ class Parser {
     RETURN_IF_ERROR(ReadDevice(root, {}, pattern));
     RETURN_IF_ERROR(ReadCount(root, pattern, config));
     RETURN_IF_ERROR(ReadStrings(root, {}, "skipNodeOperations", config.skip_node_operations));
+    for (const std::string& operation : config.skip_node_operations) {
+      if (operation != "*" && operation != "NodePrepareResources" &&
+          operation != "NodeUnprepareResources") {
+        return At({"skipNodeOperations"},
+                  StrCat(Quote(operation),
+                         " must be one of NodePrepareResources, NodeUnprepareResources, *"));
+      }
+    }
     return ReadDevices(root, pattern, std::move(config));
   }
 
@@ -191,9 +200,21 @@ class Parser {
     }
     if (binds.has_value()) device.device.binds_to_node = binds.boolean();
     RETURN_IF_ERROR(
-        ReadStrings(map, path, "bindingConditions", device.device.binding_conditions));
-    return ReadStrings(map, path, "bindingFailureConditions",
-                       device.device.binding_failure_conditions);
+        ReadConditions(map, path, "bindingConditions", device.device.binding_conditions));
+    return ReadConditions(map, path, "bindingFailureConditions",
+                          device.device.binding_failure_conditions);
+  }
+
+  Result<void> ReadConditions(Value map, const Path& path, const char* field,
+                              std::vector<std::string>& conditions) const {
+    RETURN_IF_ERROR(ReadStrings(map, path, field, conditions));
+    for (const std::string& condition : conditions) {
+      if (!api::CheckLabelKey(condition).empty()) {
+        return At(Below(path, field),
+                  StrCat(Quote(condition), " must be a name such as example.com/attached"));
+      }
+    }
+    return Ok();
   }
 
   Result<void> CheckQualifiedName(std::string_view name, const Path& path) const {
@@ -219,7 +240,7 @@ class Parser {
     switch (value.kind()) {
       case ValueKind::kInt: return AttributeValue(value.integer());
       case ValueKind::kBool: return AttributeValue(value.boolean());
-      case ValueKind::kString: return AttributeValue(std::string(value.str()));
+      case ValueKind::kString: return Scalar(value, ValueKind::kString, path, "a text");
       case ValueKind::kObject:
         if (value.size() == 1) return ReadTypedAttribute(*value.members().begin(), path);
         break;
@@ -260,6 +281,9 @@ class Parser {
     if (value.kind() != kind) return At(path, StrCat("must be ", what));
     if (kind == ValueKind::kInt) return AttributeValue(value.integer());
     if (kind == ValueKind::kBool) return AttributeValue(value.boolean());
+    if (value.str().size() > kMaxAttributeTextBytes) {
+      return At(path, StrCat("must have no more than ", kMaxAttributeTextBytes, " bytes"));
+    }
     return AttributeValue(std::string(value.str()));
   }
 

@@ -106,6 +106,11 @@ TEST(DeviceConfig, ErrorsSayWhatAndWhere) {
       {"devices:\n  - attributes: {}\n", "devices[0].name", "line 2, column 5"},
       {"devices:\n  - {name: a, health: Ill}\n", "must be Healthy", "line 2, column 15"},
       {"skipNodeOperations: true\n", "must be a list of texts", "line 1, column 1"},
+      {"skipNodeOperations: [Everything]\n", "\"Everything\" must be one of", "line 1, column 1"},
+      {"devices:\n  - name: a\n    bindingConditions: ['no name']\n", "\"no name\" must be a name",
+       "line 3, column 5"},
+      {"attributes:\n  a: 12345678901234567890123456789012345678901234567890123456789012345x\n",
+       "no more than 64 bytes", "line 2, column 3"},
       {"a: [\n", "", "line "},
       {"count: 1\n---\ncount: 2\n", "one document", "line 2, column 1"},
   };

@@ -151,10 +151,13 @@ TEST_F(ReferenceDriverTest, RegistersWithANode) {
               ElementsAre("v1.DRAPlugin", "v1beta1.DRAPlugin", "v1.DRAResourceHealth",
                           "v1alpha1.DRAResourceHealth", "v1alpha1.NodeHealth"));
   EXPECT_FALSE(driver_->driver()->registration_status().has_value());
+  // A node deletes the slices of its drivers when it starts; they are back with the registration.
+  server_.Delete("ResourceSlice", std::string(Slices().front()->name()));
   node->NotifyRegistrationStatus("/registry/sim.drakkar.io-reg.sock", {.plugin_registered = true},
                                  std::chrono::seconds(5), [](Result<void>) {});
   loop_.RunUntilIdle();
   EXPECT_TRUE(driver_->driver()->registration_status()->plugin_registered);
+  EXPECT_EQ(Slices().size(), 1u);
 }
 
 TEST_F(ReferenceDriverTest, PublishesOnePoolNamedAfterTheNode) {

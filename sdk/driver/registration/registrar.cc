@@ -11,7 +11,9 @@ Result<rpc::PluginInfo> Registrar::GetInfo() {
 
 Result<void> Registrar::NotifyRegistrationStatus(const rpc::RegistrationStatus& status) {
   status_ = status;
-  if (!status.plugin_registered && options_.on_refused) {
+  if (status.plugin_registered) {
+    options_.on_registered();
+  } else {
     options_.on_refused(FailedPrecondition("the node refused the registration: " + status.error));
   }
   return Ok();

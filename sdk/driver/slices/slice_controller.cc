@@ -12,6 +12,11 @@ namespace {
 
 using api::Draft;
 
+// How long after a registration deletions are taken for those of a starting node, and how soon they
+// are answered then.
+constexpr Duration kEagerTime = std::chrono::seconds(10);
+constexpr Duration kEagerDelay = std::chrono::milliseconds(500);
+
 const api::KindSchema* SliceKind() {
   static const api::KindSchema* const kind =
       api::FindKind("resource.k8s.io", "v1", "ResourceSlice");
@@ -55,12 +60,12 @@ void SliceController::Start() {
                                 .field_selector = StrCat("spec.driver=", options_.driver_name,
                                                          ",spec.nodeName=", options_.node_name)});
   informer_->AddHandlers(
-      {.on_add = [this](const api::ObjectPtr& slice) { OnForeignChange(slice); },
+      {.on_add = [this](const api::ObjectPtr& slice) { OnForeignChange(slice, false); },
        .on_update = [this](const api::ObjectPtr&,
-                           const api::ObjectPtr& slice) { OnForeignChange(slice); },
+                           const api::ObjectPtr& slice) { OnForeignChange(slice, false); },
        .on_delete =
            [this](const api::ObjectPtr& slice) {
-             if (deleted_.erase(std::string(slice->uid())) == 0) OnForeignChange(slice);
+             if (deleted_.erase(std::string(slice->uid())) == 0) OnForeignChange(slice, true);
            }});
   informer_->OnSynced([this] {
     for (const auto& [pool, desired] : desired_) queue_->Add(pool);
@@ -96,11 +101,19 @@ Result<void> SliceController::Publish(const DriverResources& resources) {
   return Ok();
 }
 
+void SliceController::OnRegistered() {
+  options_.loop.AssertInLoop();
+  eager_until_ = options_.loop.clock().Monotonic() + kEagerTime;
+  if (informer_ == nullptr || !informer_->has_synced()) return;
+  resyncs_.clear();
+  for (const auto& [pool, desired] : desired_) queue_->Add(pool);
+}
+
 bool SliceController::IsSettled() const {
   return informer_ != nullptr && informer_->has_synced() && queue_->size() == 0;
 }
 
-void SliceController::OnForeignChange(const api::ObjectPtr& slice) {
+void SliceController::OnForeignChange(const api::ObjectPtr& slice, bool deleted) {
   if (!IsOurs(*slice)) return;
   const auto own = written_.find(std::string(slice->name()));
   if (own != written_.end() && own->second->resource_version() == slice->resource_version()) {
@@ -112,7 +125,8 @@ void SliceController::OnForeignChange(const api::ObjectPtr& slice) {
   const std::string pool = PoolOf(*slice);
   TimerHandle& timer = resyncs_[pool];
   if (timer != nullptr) return;
-  timer = options_.loop.RunAfter(options_.sync_delay, [this, pool] {
+  const bool eager = deleted && options_.loop.clock().Monotonic() < eager_until_;
+  timer = options_.loop.RunAfter(eager ? kEagerDelay : options_.sync_delay, [this, pool] {
     resyncs_.erase(pool);
     queue_->Add(pool);
   });

@@ -62,6 +62,11 @@ class SliceController {
   // the server; a refused one changes nothing.
   Result<void> Publish(const DriverResources& resources);
 
+  // The node took the driver in, which it does after its own start: it may have deleted the slices
+  // of its drivers then, and may still be at it. Missing slices are written at once, and those
+  // deleted in the next seconds soon after, without the usual delay.
+  void OnRegistered();
+
   // True when the last Publish is on the server and no work is under way.
   bool IsSettled() const;
 
@@ -87,7 +92,7 @@ class SliceController {
 
   void Start();
   bool IsOurs(const api::Object& slice) const;
-  void OnForeignChange(const api::ObjectPtr& slice);
+  void OnForeignChange(const api::ObjectPtr& slice, bool deleted);
   void Sync(const std::string& pool, client::WorkQueue::Done done);
   std::vector<api::ObjectPtr> SlicesOf(const std::string& pool);
   void LookUpOwner(const RunPtr& run);
@@ -105,6 +110,7 @@ class SliceController {
 
   std::map<std::string, DesiredPool> desired_;
   std::uint64_t publication_ = 0;
+  MonotonicTime eager_until_{};  // see OnRegistered
   Counts counts_;
   std::map<std::string, std::string> last_error_;  // pool -> text
   // What we wrote and the informer has not shown yet: newer versions by name, deleted uids.

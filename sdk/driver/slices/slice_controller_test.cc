@@ -24,6 +24,7 @@ class FaultyClient final : public client::Client {
       : loop_(loop), real_(std::move(real)) {}
 
   int fault_percent = 0;
+  Duration watch_delay{};  // how far watches lag behind
   std::optional<Error> create_error;  // every create
   // Changes what a write stores, as a server that drops fields would.
   std::function<api::TreePtr(api::TreePtr)> rewrite;
@@ -64,10 +65,26 @@ class FaultyClient final : public client::Client {
   }
   std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref, client::WatchOptions options,
                                              client::WatchCallbacks callbacks) override {
-    return real_->Watch(std::move(ref), std::move(options), std::move(callbacks));
+    auto handle = std::make_unique<LaggingWatch>();
+    LaggingWatch* watch = handle.get();
+    client::WatchCallbacks delayed;
+    delayed.on_events = [this, watch, on_events = callbacks.on_events](
+                            std::vector<client::WatchEvent> events) {
+      if (watch_delay == Duration()) return on_events(std::move(events));
+      watch->timers.push_back(loop_.RunAfter(
+          watch_delay, [on_events, events = std::move(events)] { on_events(events); }));
+    };
+    delayed.on_closed = std::move(callbacks.on_closed);
+    handle->real = real_->Watch(std::move(ref), std::move(options), std::move(delayed));
+    return handle;
   }
 
  private:
+  struct LaggingWatch final : client::WatchHandle {
+    std::vector<TimerHandle> timers;
+    std::unique_ptr<client::WatchHandle> real;
+  };
+
   std::optional<Error> Fault() {
     if (loop_.random().Below(100) >= static_cast<std::uint64_t>(fault_percent)) return std::nullopt;
     if (loop_.random().Below(2) == 0) return Error{ErrorCode::kConflict, "injected conflict"};
@@ -185,6 +202,29 @@ TEST_F(SliceControllerTest, TwoPublicationsInARowDoNotDoubleSlices) {
   EXPECT_EQ(Published().size(), 3u);
 }
 
+TEST_F(SliceControllerTest, AWatchThatLagsDoesNotDoubleWrites) {
+  client_.watch_delay = std::chrono::seconds(5);
+  Publish({{{"p", PoolOf({{"a"}, {"b"}})}}});
+  loop_.RunUntilIdle();
+  Publish({{{"p", PoolOf({{"a"}, {"c"}})}}});
+  loop_.RunUntilIdle();
+  Publish({{{"p", PoolOf({{"a"}, {"c"}})}}});
+  loop_.RunUntilIdle();
+  EXPECT_EQ(controller_->counts(), (SliceController::Counts{.creations = 2, .updates = 1}));
+  Publish({});
+  loop_.RunUntilIdle();
+  Publish({{{"p", PoolOf({{"a"}})}}});
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
+  EXPECT_EQ(controller_->counts(),
+            (SliceController::Counts{.creations = 3, .updates = 1, .deletions = 2}));
+  loop_.Advance(std::chrono::minutes(2));
+  EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
+  EXPECT_EQ(controller_->counts(),
+            (SliceController::Counts{.creations = 3, .updates = 1, .deletions = 2}));
+  EXPECT_THAT(errors_, ElementsAre());
+}
+
 TEST_F(SliceControllerTest, PoolsThatAreNotPublishedAnyMoreAreRemoved) {
   Publish({{{"p", PoolOf({{"a"}})}, {"q", PoolOf({{"b"}})}}});
   loop_.RunUntilIdle();
@@ -232,6 +272,27 @@ TEST_F(SliceControllerTest, UndoesForeignChangesAfterTheDelayOnly) {
   EXPECT_THAT(Published(), ElementsAre("p/1/1: z"));
   loop_.Advance(std::chrono::seconds(31));
   EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
+}
+
+TEST_F(SliceControllerTest, WhatAStartingNodeDeletesIsBackAtOnce) {
+  Publish({{{"p", PoolOf({{"a"}})}}});
+  loop_.Advance(std::chrono::minutes(2));
+  const auto wipe = [&] { server_.Delete("ResourceSlice", std::string(Slices().front()->name())); };
+  wipe();
+  EXPECT_TRUE(Slices().empty());
+  controller_->OnRegistered();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
+  loop_.Advance(std::chrono::seconds(35));
+  controller_->OnRegistered();
+  wipe();
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_THAT(Published(), ElementsAre("p/1/1: a"));
+  // Later deletions wait again.
+  loop_.Advance(std::chrono::seconds(11));
+  wipe();
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(Slices().empty());
 }
 
 TEST_F(SliceControllerTest, ANodeThatWasMadeAnewOwnsTheNewSlices) {
@@ -378,6 +439,7 @@ class SliceControllerRandomTest : public SliceControllerTest,
 
 TEST_P(SliceControllerRandomTest, ConvergesToWhatWasPublishedLast) {
   SCOPED_TRACE(StrCat("seed ", GetParam()));
+  client_.watch_delay = std::chrono::milliseconds(GetParam() % 4 * 700);
   DriverResources wanted;
   Publish(wanted);
   for (int round = 0; round < 25; ++round) {

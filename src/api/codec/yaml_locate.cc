@@ -12,13 +12,24 @@ namespace {
 struct ParserDeleter {
   void operator()(fy_parser* parser) const { fy_parser_destroy(parser); }
 };
+struct DiagDeleter {
+  void operator()(fy_diag* diag) const { fy_diag_destroy(diag); }
+};
 
 // Walks the events of a document along a path.
 class Walker {
  public:
   explicit Walker(std::string_view text) {
+    // Errors are collected, and so neither printed nor looked at.
+    fy_diag_cfg diag_config;
+    fy_diag_cfg_default(&diag_config);
+    diag_config.fp = nullptr;
+    diag_.reset(fy_diag_create(&diag_config));
+    fy_diag_set_collect_errors(diag_.get(), true);
     fy_parse_cfg config = {};
-    config.flags = static_cast<fy_parse_cfg_flags>(FYPCF_QUIET | FYPCF_JSON_NONE);
+    config.flags =
+        static_cast<fy_parse_cfg_flags>(FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE);
+    config.diag = diag_.get();
     parser_.reset(fy_parser_create(&config));
     fy_parser_set_string(parser_.get(), text.data(), text.size());
   }
@@ -99,6 +110,7 @@ class Walker {
     return false;
   }
 
+  std::unique_ptr<fy_diag, DiagDeleter> diag_;
   std::unique_ptr<fy_parser, ParserDeleter> parser_;
   fy_event_type type_ = FYET_NONE;
   YamlPosition position_;
