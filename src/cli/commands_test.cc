@@ -226,22 +226,20 @@ spec:
     image: busybox
     command: [sh, -c]
     resources: {claims: [{name: dev}]}
----
-apiVersion: v1
-kind: Event
-metadata: {name: a.1}
-involvedObject: {kind: Pod, name: a, namespace: default}
-reason: FailedScheduling
-message: 0/1 nodes are available
-type: Warning
-lastTimestamp: "2025-01-01T00:00:00Z"
 )");
   ASSERT_EQ(applied.code, 0) << applied.err;
+  const std::string uid = Run("get pod a -o jsonpath={.metadata.uid}").out;
+  Outcome event = Run("create -f -", StrCat("apiVersion: v1\nkind: Event\nmetadata: {name: a.1}\n"
+                                            "involvedObject: {kind: Pod, name: a, namespace: default, uid: ",
+                                            uid, "}\nreason: FailedScheduling\nmessage: no nodes\n"
+                                            "type: Warning\nlastTimestamp: '2025-01-01T00:00:00Z'\n"));
+  ASSERT_EQ(event.code, 0) << event.err;
   Outcome pod = Run("describe pod a");
   EXPECT_EQ(pod.code, 0) << pod.err;
   EXPECT_THAT(pod.out, StartsWith("Name:             a\nNamespace:        default\n"));
   EXPECT_THAT(pod.out, HasSubstr("Resource Claims:\n  dev:\n    Claim:    gpu\n    State:    pending\n    Devices:  <none>\n"));
   EXPECT_THAT(pod.out, HasSubstr("Containers:\n  main:\n"));
+  EXPECT_THAT(pod.out, ::testing::ContainsRegex("Events:\n +Type +Reason .*\n +Warning +FailedScheduling .* no nodes\n"));
   Outcome claim = Run("describe resourceclaim/gpu");
   EXPECT_THAT(claim.out, HasSubstr("Requests:\n  one:\n    Device Class:  gpu.example.com\n    Count:         1\n"
                                    "    Selectors:     device.driver == 'x'\n"));
