@@ -1,5 +1,6 @@
 #include "features/declared.h"
 
+#include <array>
 #include <utility>
 
 #include "base/text/text.h"
@@ -26,6 +27,14 @@ Declaration DeclareForNode(const Framework& framework, const NodeConfiguration& 
     for (std::string& problem : *problems) declaration.problems.push_back(std::move(problem));
   }
   return declaration;
+}
+
+std::span<const std::string_view> ImplementedByOurNode() {
+  static constexpr std::array<std::string_view, 2> kNames = {
+      "DraOptionalNodePreparation",
+      "RestartAllContainersOnContainerExits",
+  };
+  return kNames;
 }
 
 std::vector<std::string> DeclaredNames(const Framework& framework,

@@ -20,9 +20,20 @@ struct Declaration {
 Declaration DeclareForNode(const Framework& framework, const NodeConfiguration& configuration,
                            std::span<const std::string_view> implemented);
 
+// What our node agent really does; it declares nothing else, whatever the gates say. A name comes
+// in here together with the code on the node.
+std::span<const std::string_view> ImplementedByOurNode();
+
 // The names alone, of everything the configuration leads to.
 std::vector<std::string> DeclaredNames(const Framework& framework,
                                        const NodeConfiguration& configuration);
+
+// Whether a node that changed from `before` to `after` has come to satisfy `required`: the one
+// change of a node that may help a waiting pod. All three are sets of one registry.
+inline bool ComesToSatisfy(const FeatureSet& required, const FeatureSet& before,
+                           const FeatureSet& after) {
+  return required.IsSubsetOf(after) && !required.IsSubsetOf(before);
+}
 
 // Why a pod was not admitted by a node (event and pod status), and the label of the metric.
 inline constexpr std::string_view kPodFeatureUnsupported = "PodFeatureUnsupported";

@@ -41,7 +41,8 @@ Result<api::TreePtr> ReadObject(const char* json) {
 Result<std::vector<std::string>> Strings(api::Value list, std::string_view what) {
   std::vector<std::string> texts;
   for (api::Value element : list.elements()) {
-    if (!element.is_string()) return InvalidArgument(std::string(what) + " must be a list of strings");
+    if (!element.is_string())
+      return InvalidArgument(std::string(what) + " must be a list of strings");
     texts.emplace_back(element.str());
   }
   return texts;
@@ -50,12 +51,12 @@ Result<std::vector<std::string>> Strings(api::Value list, std::string_view what)
 Result<api::TreePtr> Discover(const Framework& framework, const char* json) {
   ASSIGN_OR_RETURN(const api::TreePtr input, ReadObject(json));
   const api::Value node = input->root();
-  ASSIGN_OR_RETURN(const DiscoverReport report,
-                   ReportDiscover(framework,
-                                  {.kubelet_configuration = node["kubeletConfiguration"],
-                                   .feature_gates = std::string(node["featureGates"].str()),
-                                   .runtime_features = std::string(node["runtimeFeatures"].str()),
-                                   .version = std::string(node["version"].str())}));
+  ASSIGN_OR_RETURN(
+      const DiscoverReport report,
+      ReportDiscover(framework, {.kubelet_configuration = node["kubeletConfiguration"],
+                                 .feature_gates = std::string(node["featureGates"].str()),
+                                 .runtime_features = std::string(node["runtimeFeatures"].str()),
+                                 .version = std::string(node["version"].str())}));
   return ToTree(report);
 }
 
@@ -63,9 +64,9 @@ Result<api::TreePtr> Require(const Framework& framework, const char* json) {
   ASSIGN_OR_RETURN(const api::TreePtr input, ReadObject(json));
   std::vector<api::Value> claims;
   for (api::Value claim : input->root()["claims"].elements()) claims.push_back(claim);
-  ASSIGN_OR_RETURN(const RequireReport report,
-                   ReportRequire(framework, input->root()["pod"], claims,
-                                 input->root()["version"].str()));
+  ASSIGN_OR_RETURN(
+      const RequireReport report,
+      ReportRequire(framework, input->root()["pod"], claims, input->root()["version"].str()));
   return ToTree(report);
 }
 
@@ -81,9 +82,9 @@ Result<api::TreePtr> RequireUpdate(const Framework& framework, const char* json)
   if (root["version"].has_value()) {
     ASSIGN_OR_RETURN(target, ParseVersion(root["version"].str()));
   }
-  ASSIGN_OR_RETURN(const FeatureSet required,
-                   framework.InferForPodUpdate(PodInfoOf(root["oldPod"]), PodInfoOf(root["pod"]),
-                                               target));
+  ASSIGN_OR_RETURN(
+      const FeatureSet required,
+      framework.InferForPodUpdate(PodInfoOf(root["oldPod"]), PodInfoOf(root["pod"]), target));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, framework.registry().Names(required));
   api::Draft list = api::Draft::Array();
   for (const std::string& name : names) {
@@ -130,9 +131,13 @@ drakkar_features* drakkar_features_new(int setting) {
                                       : features::CatalogSetting::kKubernetes)};
 }
 
-void drakkar_features_free(drakkar_features* handle) { delete handle; }
+void drakkar_features_free(drakkar_features* handle) {
+  delete handle;
+}
 
-void drakkar_features_free_string(char* text) { std::free(text); }
+void drakkar_features_free_string(char* text) {
+  std::free(text);
+}
 
 char* drakkar_features_discover(const drakkar_features* handle, const char* node_json,
                                 char** error) {

@@ -28,11 +28,12 @@ class FeaturesC : public testing::Test {
 };
 
 TEST_F(FeaturesC, ForeseesWhatANodeDeclares) {
-  EXPECT_EQ(Ask(drakkar_features_discover,
-                R"({"version":"1.36.1","featureGates":)"
-                R"("InPlacePodVerticalScalingInitContainers=false, ExtendWebSocketsToKubelet=false"})"),
-            R"({"declaredFeatures":["InPlacePodLevelResourcesVerticalScaling",)"
-            R"("RestartAllContainersOnContainerExits"]})");
+  EXPECT_EQ(
+      Ask(drakkar_features_discover,
+          R"({"version":"1.36.1","featureGates":)"
+          R"("InPlacePodVerticalScalingInitContainers=false, ExtendWebSocketsToKubelet=false"})"),
+      R"({"declaredFeatures":["InPlacePodLevelResourcesVerticalScaling",)"
+      R"("RestartAllContainersOnContainerExits"]})");
 }
 
 TEST_F(FeaturesC, SaysWhatAPodAndItsUpdateNeed) {

@@ -54,7 +54,8 @@ class StandIn : public Feature {
   explicit StandIn(std::optional<Version> last) : last_(std::move(last)) {}
   std::string_view Name() const override { return "StandIn"; }
   FeatureRequirements Requirements() const override {
-    return {.enabled_feature_gates = {"StandIn"}, .static_configuration = {}, .runtime_features = {}};
+    return {
+        .enabled_feature_gates = {"StandIn"}, .static_configuration = {}, .runtime_features = {}};
   }
   NeededBecauseOf InferForScheduling(const PodInfo&) const override { return ""; }
   NeededBecauseOf InferForUpdate(const PodInfo&, const PodInfo&) const override { return ""; }
@@ -89,8 +90,7 @@ class Vectors {
 
 template <typename Check>
 void RunFile(Vectors& vectors, std::string_view name, Check check) {
-  const api::TreePtr tree =
-      api::LoadVectors("nodedeclaredfeatures/" + std::string(name) + ".json");
+  const api::TreePtr tree = api::LoadVectors("nodedeclaredfeatures/" + std::string(name) + ".json");
   ASSERT_NE(tree, nullptr) << name;
   std::size_t index = 0;
   for (api::Value entry : tree->root().elements()) vectors.Count(name, index++, check(entry));
@@ -159,10 +159,10 @@ TEST(FeaturesVector, AnswersAsKubernetesDoes) {
   RunFile(vectors, "registry", [&](api::Value entry) { return RegistryAgrees(framework, entry); });
   RunFile(vectors, "discover", [&](api::Value entry) { return DiscoverAgrees(framework, entry); });
   RunFile(vectors, "infer_scheduling", [&](api::Value entry) {
-    return SetAgrees(framework,
-                     framework.InferForPodScheduling(PodInfoOf(entry["pod"]),
-                                                     VersionIn(entry["targetVersion"])),
-                     entry);
+    return SetAgrees(
+        framework,
+        framework.InferForPodScheduling(PodInfoOf(entry["pod"]), VersionIn(entry["targetVersion"])),
+        entry);
   });
   RunFile(vectors, "match", [&](api::Value entry) { return MatchAgrees(framework, entry); });
   RunFile(vectors, "version_bound", [&](api::Value entry) { return VersionBoundAgrees(entry); });
@@ -171,9 +171,8 @@ TEST(FeaturesVector, AnswersAsKubernetesDoes) {
   ASSERT_NE(updates, nullptr);
   std::size_t index = 0;
   for (api::Value entry : updates->root().elements()) {
-    const Result<FeatureSet> required =
-        framework.InferForPodUpdate(PodInfoOf(entry["oldPod"]), PodInfoOf(entry["pod"]),
-                                    VersionIn(entry["targetVersion"]));
+    const Result<FeatureSet> required = framework.InferForPodUpdate(
+        PodInfoOf(entry["oldPod"]), PodInfoOf(entry["pod"]), VersionIn(entry["targetVersion"]));
     const bool listed = Deviations().contains(entry["name"].str());
     EXPECT_EQ(listed, entry["panic"].exists()) << entry["name"].str();
     if (listed) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "features/declared.h"
 
 namespace drakkar::features {
 namespace {
@@ -49,8 +51,9 @@ Result<RuntimeFeatures> ReadRuntimeFeatures(std::string_view text) {
       known = true;
     }
     if (!known) {
-      return InvalidArgument(StrCat("runtime feature ", Quote(name),
-                                    " is not known: MountOptions and UserNamespacesHostNetwork are"));
+      return InvalidArgument(
+          StrCat("runtime feature ", Quote(name),
+                 " is not known: MountOptions and UserNamespacesHostNetwork are"));
     }
   }
   return features;
@@ -92,8 +95,8 @@ Result<SplitGates> SplitByKnowledge(std::string_view given) {
     }
     const std::string value = ToLower(Trim(part.substr(part.find('=') + 1)));
     if (value != "true" && value != "false") {
-      return InvalidArgument(StrCat("feature gate ", name,
-                                    ": the value must be true or false, not ", Quote(value)));
+      return InvalidArgument(
+          StrCat("feature gate ", name, ": the value must be true or false, not ", Quote(value)));
     }
     split.others[std::string(name)] = value == "true";
   }
@@ -110,7 +113,8 @@ api::Draft ListOf(const std::vector<std::string>& texts) {
 
 Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
   const api::Value kubelet = input.kubelet_configuration;
-  if (kubelet.has_value() && kubelet["kind"].str("KubeletConfiguration") != "KubeletConfiguration") {
+  if (kubelet.has_value() &&
+      kubelet["kind"].str("KubeletConfiguration") != "KubeletConfiguration") {
     return InvalidArgument(
         StrCat("kind is ", Quote(kubelet["kind"].str()), ", a KubeletConfiguration is needed"));
   }
@@ -139,19 +143,22 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
   ASSIGN_OR_RETURN(std::string given, GatesOf(kubelet));
   given = StrCat(given, ",", input.feature_gates);
   ASSIGN_OR_RETURN(SplitGates split, SplitByKnowledge(given));
-  ASSIGN_OR_RETURN(const FeatureGates gates,
-                   FeatureGates::Create({.emulated = release, .overrides = split.known, .turned_on = {}}));
-  read.configuration.gate_enabled = [gates, others = std::move(split.others)](std::string_view name) {
+  ASSIGN_OR_RETURN(
+      const FeatureGates gates,
+      FeatureGates::Create({.emulated = release, .overrides = split.known, .turned_on = {}}));
+  read.configuration.gate_enabled = [gates,
+                                     others = std::move(split.others)](std::string_view name) {
     if (gates.Enabled(name)) return true;
     const auto found = others.find(name);
     return found != others.end() && found->second;
   };
   read.declares_features = gates.Enabled(Gate::kNodeDeclaredFeatures);
   if (!read.declares_features) {
-    read.notes.push_back(gates.Known(Gate::kNodeDeclaredFeatures)
-                             ? "feature gate NodeDeclaredFeatures is off: the node declares nothing"
-                             : StrCat("version ", release.ToString(),
-                                      " does not know NodeDeclaredFeatures: the node declares nothing"));
+    read.notes.push_back(
+        gates.Known(Gate::kNodeDeclaredFeatures)
+            ? "feature gate NodeDeclaredFeatures is off: the node declares nothing"
+            : StrCat("version ", release.ToString(),
+                     " does not know NodeDeclaredFeatures: the node declares nothing"));
   }
 
   for (const StaticSetting& setting : kStaticSettings) {
@@ -159,7 +166,8 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
     read.configuration.static_configuration[std::string(setting.key)] =
         std::string(value.empty() ? setting.fallback : value);
   }
-  ASSIGN_OR_RETURN(read.configuration.runtime_features, ReadRuntimeFeatures(input.runtime_features));
+  ASSIGN_OR_RETURN(read.configuration.runtime_features,
+                   ReadRuntimeFeatures(input.runtime_features));
   return read;
 }
 
@@ -170,6 +178,17 @@ Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInpu
   Discovery discovery = framework.DiscoverNodeFeatures(read.configuration);
   report.declared = std::move(discovery.names);
   for (std::string& problem : discovery.problems) report.notes.push_back(std::move(problem));
+  return report;
+}
+
+Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInput& input,
+                                      std::span<const std::string_view> implemented) {
+  ASSIGN_OR_RETURN(ReadConfiguration read, ReadNodeConfiguration(input));
+  DiscoverReport report{.declared = {}, .notes = std::move(read.notes)};
+  if (!read.declares_features) return report;
+  Declaration declaration = DeclareForNode(framework, read.configuration, implemented);
+  report.declared = std::move(declaration.names);
+  for (std::string& problem : declaration.problems) report.notes.push_back(std::move(problem));
   return report;
 }
 

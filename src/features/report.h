@@ -1,6 +1,6 @@
 #pragma once
 
-#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,13 +30,16 @@ struct ReadConfiguration {
 };
 Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input);
 
-// What such a node would declare.
+// What such a node would declare: a stock kubelet, which does all that we know, or a node that does
+// only `implemented` (ImplementedByOurNode for ours).
 struct DiscoverReport {
   std::vector<std::string> declared;  // with aliases, ascending
   std::vector<std::string> notes;     // a sentence each
 };
 Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInput& input);
-std::string ToText(const DiscoverReport& report);  // one name a line
+Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInput& input,
+                                      std::span<const std::string_view> implemented);
+std::string ToText(const DiscoverReport& report);   // one name a line
 api::TreePtr ToTree(const DiscoverReport& report);  // {"declaredFeatures": [], "notes": []}
 
 // What a pod needs, and why. Of `claims` (ResourceClaim objects) those of other pods must have been

@@ -60,8 +60,8 @@ TEST(Report, RuntimeFeaturesCountAsStated) {
   const std::string gates = "UserNamespacesHostNetworkSupport=true,VolumeBindMountOptions=true";
   EXPECT_THAT(Discover({.feature_gates = gates}).declared, Not(Contains("VolumeBindMountOptions")));
   const std::vector<std::string> declared =
-      Discover({.feature_gates = gates,
-                .runtime_features = "UserNamespacesHostNetwork, mountOptions"})
+      Discover(
+          {.feature_gates = gates, .runtime_features = "UserNamespacesHostNetwork, mountOptions"})
           .declared;
   EXPECT_THAT(declared, Contains("VolumeBindMountOptions"));
   EXPECT_THAT(declared, Contains("UserNamespacesHostNetworkSupport"));
@@ -69,8 +69,9 @@ TEST(Report, RuntimeFeaturesCountAsStated) {
 }
 
 TEST(Report, AnOlderNodeDeclaresWhatItsReleaseKnows) {
-  EXPECT_THAT(Discover({.version = "1.34.3"}).notes,
-              ElementsAre("version 1.34 does not know NodeDeclaredFeatures: the node declares nothing"));
+  EXPECT_THAT(
+      Discover({.version = "1.34.3"}).notes,
+      ElementsAre("version 1.34 does not know NodeDeclaredFeatures: the node declares nothing"));
   EXPECT_THAT(Discover({.version = "v1.35.0"}).notes,
               ElementsAre("feature gate NodeDeclaredFeatures is off: the node declares nothing"));
   EXPECT_THAT(Discover({.feature_gates = "NodeDeclaredFeatures=true,"
@@ -78,8 +79,9 @@ TEST(Report, AnOlderNodeDeclaresWhatItsReleaseKnows) {
                         .version = "v1.35.0"})
                   .declared,
               ElementsAre("RestartAllContainersOnContainerExits"));
-  EXPECT_THAT(DiscoverError({.feature_gates = "DRAOptionalNodePreparation=true", .version = "1.36"}),
-              HasSubstr("is not known to version 1.36"));
+  EXPECT_THAT(
+      DiscoverError({.feature_gates = "DRAOptionalNodePreparation=true", .version = "1.36"}),
+      HasSubstr("is not known to version 1.36"));
 }
 
 TEST(Report, ANewerNodeIsTakenWithOurGates) {
@@ -89,9 +91,11 @@ TEST(Report, ANewerNodeIsTakenWithOurGates) {
 }
 
 TEST(Report, RefusesWhatNoNodeWouldStartWith) {
-  EXPECT_THAT(DiscoverError({.feature_gates = "ContainerRestartRules=false"}),
-              HasSubstr("RestartAllContainersOnContainerExits is on but needs ContainerRestartRules"));
-  EXPECT_THAT(DiscoverError({.feature_gates = "NodeDeclaredFeatures=maybe"}), HasSubstr("\"maybe\""));
+  EXPECT_THAT(
+      DiscoverError({.feature_gates = "ContainerRestartRules=false"}),
+      HasSubstr("RestartAllContainersOnContainerExits is on but needs ContainerRestartRules"));
+  EXPECT_THAT(DiscoverError({.feature_gates = "NodeDeclaredFeatures=maybe"}),
+              HasSubstr("\"maybe\""));
   EXPECT_THAT(DiscoverError({.feature_gates = "Foreign=maybe"}), HasSubstr("\"maybe\""));
   EXPECT_THAT(DiscoverError({.feature_gates = "Foreign"}), HasSubstr("has no value"));
   EXPECT_THAT(DiscoverError({.version = "new"}), HasSubstr("version \"new\""));
@@ -121,10 +125,11 @@ TEST(Report, SettingsOfTheFileReachAFeatureOfOnesOwn) {
 TEST(Report, EqualInputGivesEqualBytes) {
   const NodeInput input{.feature_gates = "VolumeBindMountOptions=true",
                         .runtime_features = "MountOptions"};
-  EXPECT_EQ(api::WriteJson(ToTree(Discover(input))->root()),
-            R"({"declaredFeatures":["ExtendWebSocketsToKubelet",)"
-            R"("InPlacePodLevelResourcesVerticalScaling","InPlacePodVerticalScalingInitContainers",)"
-            R"("RestartAllContainersOnContainerExits","VolumeBindMountOptions"]})");
+  EXPECT_EQ(
+      api::WriteJson(ToTree(Discover(input))->root()),
+      R"({"declaredFeatures":["ExtendWebSocketsToKubelet",)"
+      R"("InPlacePodLevelResourcesVerticalScaling","InPlacePodVerticalScalingInitContainers",)"
+      R"("RestartAllContainersOnContainerExits","VolumeBindMountOptions"]})");
 }
 
 TEST(Report, SaysWhatAPodNeedsAndWhy) {
@@ -144,9 +149,9 @@ TEST(Report, SaysWhatAPodNeedsAndWhy) {
             "spec.containers[0].restartPolicyRules[0].action\n"
             "UserNamespacesHostNetworkSupport: spec.hostUsers\n");
   const api::TreePtr plain = Json(R"({"spec":{"containers":[]}})");
-  EXPECT_EQ(api::WriteJson(
-                ToTree(ReportRequire(DefaultFramework(), plain->root(), {}).value())->root()),
-            R"({"requiredFeatures":[]})");
+  EXPECT_EQ(
+      api::WriteJson(ToTree(ReportRequire(DefaultFramework(), plain->root(), {}).value())->root()),
+      R"({"requiredFeatures":[]})");
 }
 
 TEST(Report, OnlyPodsNeedFeatures) {
@@ -197,6 +202,31 @@ TEST(Declared, ANodeDeclaresOnlyWhatItReallyDoes) {
   node.gate_enabled = nullptr;
   EXPECT_THAT(DeclareForNode(DefaultFramework(), node, implemented).names, IsEmpty());
   EXPECT_THAT(DeclaredNames(DefaultFramework(), node), IsEmpty());
+}
+
+TEST(Declared, WhatOurNodeDoesIsRegistered) {
+  NodeConfiguration node;
+  node.gate_enabled = [](std::string_view) { return true; };
+  const Declaration declaration = DeclareForNode(DefaultFramework(), node, ImplementedByOurNode());
+  EXPECT_THAT(declaration.problems, IsEmpty());
+  EXPECT_THAT(declaration.names,
+              ElementsAre("DRAOptionalNodeOperations", "DraOptionalNodePreparation",
+                          "RestartAllContainersOnContainerExits"));
+  EXPECT_THAT(ReportDiscover(DefaultFramework(), {}, ImplementedByOurNode()).value().declared,
+              ElementsAre("RestartAllContainersOnContainerExits"));
+}
+
+TEST(Declared, OnlyANodeThatComesToSatisfyAPodHelpsIt) {
+  const Registry& registry = DefaultFramework().registry();
+  const FeatureSet none = registry.NewSet();
+  const FeatureSet one = registry.Map({"VolumeBindMountOptions"}).value();
+  const FeatureSet two =
+      registry.Map({"VolumeBindMountOptions", "ExtendWebSocketsToKubelet"}).value();
+  EXPECT_TRUE(ComesToSatisfy(one, none, two));
+  EXPECT_TRUE(ComesToSatisfy(two, one, two));
+  EXPECT_FALSE(ComesToSatisfy(two, none, one));
+  EXPECT_FALSE(ComesToSatisfy(one, one, two));
+  EXPECT_FALSE(ComesToSatisfy(one, two, none));
 }
 
 TEST(Declared, MessagesNameWhatIsMissing) {

@@ -4,15 +4,15 @@
 #include <utility>
 
 // The registry: one line per feature, whose file defines Make<Name>. Order does not matter.
-#define DRAKKAR_FEATURES(FEATURE)                         \
-  FEATURE(DraNodeAllocatableResources)                    \
-  FEATURE(DraOptionalNodePreparation)                     \
-  FEATURE(ExtendWebSocketsToKubelet)                      \
-  FEATURE(InPlacePodLevelResourcesVerticalScaling)        \
-  FEATURE(InPlacePodVerticalScalingInitContainers)        \
-  FEATURE(InPlacePodVerticalScalingMemoryBackedVolumes)   \
-  FEATURE(RestartAllContainersOnContainerExits)           \
-  FEATURE(UserNamespacesHostNetworkSupport)               \
+#define DRAKKAR_FEATURES(FEATURE)                       \
+  FEATURE(DraNodeAllocatableResources)                  \
+  FEATURE(DraOptionalNodePreparation)                   \
+  FEATURE(ExtendWebSocketsToKubelet)                    \
+  FEATURE(InPlacePodLevelResourcesVerticalScaling)      \
+  FEATURE(InPlacePodVerticalScalingInitContainers)      \
+  FEATURE(InPlacePodVerticalScalingMemoryBackedVolumes) \
+  FEATURE(RestartAllContainersOnContainerExits)         \
+  FEATURE(UserNamespacesHostNetworkSupport)             \
   FEATURE(VolumeBindMountOptions)
 
 namespace drakkar::features {

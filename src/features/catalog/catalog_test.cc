@@ -54,8 +54,9 @@ std::vector<std::string> RequiredForUpdate(std::string_view before, std::string_
   const api::TreePtr new_pod = Json(after);
   const Framework& framework = DefaultFramework(setting);
   return framework.registry()
-      .Names(framework.InferForPodUpdate(PodInfoOf(old_pod->root()), PodInfoOf(new_pod->root()), k137)
-                 .value())
+      .Names(
+          framework.InferForPodUpdate(PodInfoOf(old_pod->root()), PodInfoOf(new_pod->root()), k137)
+              .value())
       .value();
 }
 
@@ -92,8 +93,8 @@ TEST_P(EachFeature, IsNotDeclaredWithAnyOfItsGatesOff) {
     // All other gates of the world are on.
     configuration.gate_enabled = [&](std::string_view name) { return name != off; };
     configuration.runtime_features = {true, true};
-    EXPECT_FALSE(framework().DiscoverNodeFeatures(configuration).features.Get(
-        std::get<1>(GetParam())));
+    EXPECT_FALSE(
+        framework().DiscoverNodeFeatures(configuration).features.Get(std::get<1>(GetParam())));
     // Nor would the feature itself say so.
     EXPECT_FALSE(feature().Discover(configuration).value());
   }
@@ -144,10 +145,9 @@ TEST(Catalog, AFeatureOfOnesOwnIsObeyedEverywhere) {
   const api::TreePtr pod = Json(R"({"spec":{"schedulerName":"exclusive"}})");
   const FeatureSet required = framework.InferForPodScheduling(PodInfoOf(pod->root()), k137).value();
   EXPECT_TRUE(framework.MatchNodeFeatureSet(required, discovery.features).value().is_match);
-  EXPECT_THAT(framework.MatchNodeFeatureSet(required, framework.registry().NewSet())
-                  .value()
-                  .unsatisfied,
-              ElementsAre("TestStaticCpu"));
+  EXPECT_THAT(
+      framework.MatchNodeFeatureSet(required, framework.registry().NewSet()).value().unsatisfied,
+      ElementsAre("TestStaticCpu"));
 }
 
 TEST(Catalog, ANameThatIsTakenCannotBeAdded) {
@@ -167,8 +167,8 @@ TEST(DraOptionalNodePreparation, IsNeededWhenAResultOfAnAllocatedClaimSkipsOpera
   const std::string why =
       "DraOptionalNodePreparation (claim n/gpu: "
       "status.allocation.devices.results[1].skipNodeOperations)";
-  for (const char* skip : {"true", R"(["*"])", R"(["NodePrepareResources"])",
-                           R"(["NodeUnprepareResources"])"}) {
+  for (const char* skip :
+       {"true", R"(["*"])", R"(["NodePrepareResources"])", R"(["NodeUnprepareResources"])"}) {
     EXPECT_THAT(Required(kPod, {claim(skip)}), ElementsAre(why)) << skip;
     EXPECT_THAT(Required(kPod, {R"({"metadata":{"name":"x"}})", claim(skip)}), ElementsAre(why));
     EXPECT_THAT(Required(kPod, {claim(skip)}, CatalogSetting::kKubernetes), IsEmpty());
@@ -209,8 +209,10 @@ TEST(DraOptionalNodePreparation, HasOneNameInTheKubernetesSetting) {
 
 TEST(RestartAllContainers, IsNeededByTheActionInAnyContainerButEphemeralOnes) {
   const auto pod = [](std::string_view list, std::string_view action) {
-    return R"({"spec":{")" + std::string(list) + R"(":[{"name":"a"},{"name":"b","restartPolicyRules":[
-      {"action":"Restart"},{"action":")" + std::string(action) + R"("}]}]}})";
+    return R"({"spec":{")" + std::string(list) +
+           R"(":[{"name":"a"},{"name":"b","restartPolicyRules":[
+      {"action":"Restart"},{"action":")" +
+           std::string(action) + R"("}]}]}})";
   };
   EXPECT_THAT(Required(pod("containers", "RestartAllContainers")),
               ElementsAre("RestartAllContainersOnContainerExits "
@@ -244,8 +246,9 @@ TEST(UserNamespacesHostNetwork, NeedsTheRuntimeBesidesTheGate) {
 
 TEST(VolumeBindMountOptions, IsNeededByOptionsOnAnyMount) {
   for (const char* list : {"containers", "initContainers", "ephemeralContainers"}) {
-    const std::string pod = R"({"spec":{")" + std::string(list) +
-                            R"(":[{"volumeMounts":[{"name":"v","bindMountOptions":["noexec"]}]}]}})";
+    const std::string pod =
+        R"({"spec":{")" + std::string(list) +
+        R"(":[{"volumeMounts":[{"name":"v","bindMountOptions":["noexec"]}]}]}})";
     EXPECT_THAT(Required(pod), ElementsAre("VolumeBindMountOptions (spec." + std::string(list) +
                                            "[0].volumeMounts[0].bindMountOptions)"));
   }
@@ -256,16 +259,18 @@ TEST(PodLevelResources, AnUpdateNeedsTheFeatureWhenTheirMeaningChanges) {
     return R"({"spec":{"resources":)" + std::string(resources) + "}}";
   };
   const auto changed = ElementsAre("InPlacePodLevelResourcesVerticalScaling");
-  EXPECT_THAT(RequiredForUpdate(pod(R"({"requests":{"cpu":"1"}})"), pod(R"({"requests":{"cpu":"2"}})")),
-              changed);
-  EXPECT_THAT(RequiredForUpdate(pod(R"({"requests":{"cpu":"1"}})"),
-                                pod(R"({"requests":{"cpu":"1000m"}})")),
-              IsEmpty());
-  EXPECT_THAT(RequiredForUpdate(pod(R"({"requests":{"cpu":1}})"), pod(R"({"requests":{"cpu":"1"}})")),
-              IsEmpty());
-  EXPECT_THAT(RequiredForUpdate(pod(R"({"requests":{"cpu":"1"}})"),
-                                pod(R"({"requests":{"memory":"1"}})")),
-              changed);
+  EXPECT_THAT(
+      RequiredForUpdate(pod(R"({"requests":{"cpu":"1"}})"), pod(R"({"requests":{"cpu":"2"}})")),
+      changed);
+  EXPECT_THAT(
+      RequiredForUpdate(pod(R"({"requests":{"cpu":"1"}})"), pod(R"({"requests":{"cpu":"1000m"}})")),
+      IsEmpty());
+  EXPECT_THAT(
+      RequiredForUpdate(pod(R"({"requests":{"cpu":1}})"), pod(R"({"requests":{"cpu":"1"}})")),
+      IsEmpty());
+  EXPECT_THAT(
+      RequiredForUpdate(pod(R"({"requests":{"cpu":"1"}})"), pod(R"({"requests":{"memory":"1"}})")),
+      changed);
   EXPECT_THAT(RequiredForUpdate(pod("null"), pod("{}")), changed);
   EXPECT_THAT(RequiredForUpdate(pod(R"({"limits":{}})"), pod("{}")), IsEmpty());
 }
@@ -282,9 +287,10 @@ TEST(InitContainerResources, WritingThemDifferentlyIsNoChangeExceptForKubernetes
 }
 
 TEST(InitContainerResources, AContainerThatIsGoneNeedsNothing) {
-  EXPECT_THAT(RequiredForUpdate(R"({"spec":{"initContainers":[{"resources":{"requests":{"cpu":"1"}}}]}})",
-                                R"({"spec":{}})"),
-              IsEmpty());
+  EXPECT_THAT(
+      RequiredForUpdate(R"({"spec":{"initContainers":[{"resources":{"requests":{"cpu":"1"}}}]}})",
+                        R"({"spec":{}})"),
+      IsEmpty());
 }
 
 TEST(MemoryBackedVolumes, AVolumeThatWasNoEmptyDirNeedsNothing) {

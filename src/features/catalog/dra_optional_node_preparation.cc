@@ -16,8 +16,8 @@ bool Skips(api::Value skip_node_operations) {
 
 // KEP-5945: a node that may leave out the driver's prepare and unprepare calls. A pod needs it when
 // a result of one of its allocated claims skips calls: on a node that does not know the field the
-// driver would be called, and there may be none. The claims of a pod do not change, so updates never
-// need it.
+// driver would be called, and there may be none. The claims of a pod do not change, so updates
+// never need it.
 class DraOptionalNodePreparation : public Feature {
  public:
   explicit DraOptionalNodePreparation(CatalogSetting setting)

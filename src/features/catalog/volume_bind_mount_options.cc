@@ -14,11 +14,11 @@ class VolumeBindMountOptions : public GatedFeature {
       if (mount["bindMountOptions"].empty()) return std::nullopt;
       return ".bindMountOptions";
     };
-    return FindInContainers(
-        pod.spec, {"initContainers", "containers", "ephemeralContainers"},
-        [&](api::Value container) {
-          return FindInList(container["volumeMounts"], ".volumeMounts", has_options);
-        });
+    return FindInContainers(pod.spec, {"initContainers", "containers", "ephemeralContainers"},
+                            [&](api::Value container) {
+                              return FindInList(container["volumeMounts"], ".volumeMounts",
+                                                has_options);
+                            });
   }
 };
 

@@ -7,9 +7,15 @@
 namespace drakkar::features {
 namespace {
 
-bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool IsLetter(char c) { return IsUpper(c) || (c >= 'a' && c <= 'z'); }
-bool IsLetterOrDigit(char c) { return IsLetter(c) || (c >= '0' && c <= '9'); }
+bool IsUpper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+bool IsLetter(char c) {
+  return IsUpper(c) || (c >= 'a' && c <= 'z');
+}
+bool IsLetterOrDigit(char c) {
+  return IsLetter(c) || (c >= '0' && c <= '9');
+}
 
 bool IsWellFormed(std::string_view name) {
   bool first = true;

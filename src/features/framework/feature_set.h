@@ -12,8 +12,8 @@
 namespace drakkar::features {
 
 // A set of features: one bit for each feature of a registry, in 64-bit words. Sets over registries
-// of different size do not mix. Up to 128 features live inside the object, so that testing a node is
-// two words side by side in memory.
+// of different size do not mix. Up to 128 features live inside the object, so that testing a node
+// is two words side by side in memory.
 class FeatureSet {
  public:
   FeatureSet() = default;  // over an empty registry

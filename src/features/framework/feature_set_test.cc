@@ -68,7 +68,8 @@ TEST_P(FeatureSetOfSize, BehavesLikeASetOfNumbers) {
     ExpectSame(a);
     ExpectSame(b);
 
-    const bool subset = std::includes(b.model.begin(), b.model.end(), a.model.begin(), a.model.end());
+    const bool subset =
+        std::includes(b.model.begin(), b.model.end(), a.model.begin(), a.model.end());
     EXPECT_EQ(a.bits.IsSubsetOf(b.bits), subset);
     EXPECT_EQ(a.bits.CheckedIsSubsetOf(b.bits).value(), subset);
     EXPECT_EQ(a.bits == b.bits, a.model == b.model);

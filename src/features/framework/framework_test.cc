@@ -118,8 +118,8 @@ TEST(Registry, RefusesANameThatComesTwice) {
 TEST(Registry, RefusesMoreFeaturesThanItsBound) {
   FeatureList list;
   for (std::size_t i = 0; i <= kMaxRegisteredFeatures; ++i) {
-    list.push_back(std::make_unique<PlainFeature>("F" + std::to_string(i),
-                                                  std::vector<std::string>{"G"}));
+    list.push_back(
+        std::make_unique<PlainFeature>("F" + std::to_string(i), std::vector<std::string>{"G"}));
   }
   EXPECT_EQ(RegistrationError(std::move(list)), "more than 1024 features");
 }
@@ -201,12 +201,16 @@ TEST(Framework, AboveItsLastVersionAFeatureIsNeitherNeededNorDeclared) {
   const Framework framework = FrameworkOf(StaticCpuFeature(ParseVersion("1.38.0").value()));
   const api::TreePtr tree = api::ParseJson(R"({"spec":{"schedulerName":"exclusive"}})").value();
   const PodInfo pod = PodInfoOf(tree->root());
-  for (const auto& [version, counts] : std::vector<std::pair<std::string, bool>>{
-           {"1.36.0", true}, {"1.38.0", true}, {"1.38.0-rc.1", true}, {"1.38.1", false},
-           {"1.39.0-alpha.1", false}}) {
+  for (const auto& [version, counts] :
+       std::vector<std::pair<std::string, bool>>{{"1.36.0", true},
+                                                 {"1.38.0", true},
+                                                 {"1.38.0-rc.1", true},
+                                                 {"1.38.1", false},
+                                                 {"1.39.0-alpha.1", false}}) {
     const Version target = ParseVersion(version).value();
     EXPECT_EQ(framework.InferForPodScheduling(pod, target).value().Count(), counts ? 1u : 0u);
-    EXPECT_EQ(framework.InferForPodUpdate(PodInfo{}, pod, target).value().Count(), counts ? 1u : 0u);
+    EXPECT_EQ(framework.InferForPodUpdate(PodInfo{}, pod, target).value().Count(),
+              counts ? 1u : 0u);
     NodeConfiguration node = With({{"TestStaticCpuGate", true}}, {{"CPUManagerPolicy", "static"}});
     node.version = target;
     EXPECT_EQ(framework.DiscoverNodeFeatures(node).names.empty(), !counts) << version;

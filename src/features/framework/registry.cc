@@ -78,8 +78,8 @@ FeatureSet Registry::MapNodeFeatures(api::Value node) const {
 
 Result<std::vector<std::string>> Registry::Names(const FeatureSet& set) const {
   if (set.size() != size()) {
-    return InvalidArgument(StrCat("feature size mismatch! s.size=", set.size(),
-                                  ", registry has ", size()));
+    return InvalidArgument(
+        StrCat("feature size mismatch! s.size=", set.size(), ", registry has ", size()));
   }
   std::vector<std::string> names;
   set.ForEach([&](std::size_t index) { names.emplace_back(feature(index).Name()); });

@@ -38,7 +38,8 @@ class Registry {
 
   // Names without aliases, ascending: for messages.
   Result<std::vector<std::string>> Names(const FeatureSet& set) const;
-  // Names and aliases, ascending: for node.status.declaredFeatures. The set must be of this registry.
+  // Names and aliases, ascending: for node.status.declaredFeatures. The set must be of this
+  // registry.
   std::vector<std::string> DeclaredNames(const FeatureSet& set) const;
 
  private:
@@ -49,7 +50,7 @@ class Registry {
 
   Registry() = default;
 
-  FeatureList features_;           // ascending by name
+  FeatureList features_;            // ascending by name
   std::vector<NameEntry> by_name_;  // names and aliases, ascending
 };
 

@@ -4,9 +4,9 @@
 
 namespace drakkar::features {
 
-// A made-up feature for tests, with all that a feature may have: a gate, a static setting, an alias,
-// rules for scheduling and updates, and a last version. A pod needs it when its scheduler is called
-// "exclusive", an update when that name changes.
+// A made-up feature for tests, with all that a feature may have: a gate, a static setting, an
+// alias, rules for scheduling and updates, and a last version. A pod needs it when its scheduler is
+// called "exclusive", an update when that name changes.
 class StaticCpuFeature : public Feature {
  public:
   explicit StaticCpuFeature(std::optional<Version> last = std::nullopt) : last_(std::move(last)) {}
