@@ -1,0 +1,61 @@
+#pragma once
+
+#include <vector>
+
+#include "cel/eval/node.h"
+
+namespace drakkar::cel {
+
+struct Qualifier {
+  Value key;                          // if node is null
+  const Node* node = nullptr;         // computes the key
+  const AttributeNode* attribute = nullptr;  // the same, when it is an attribute
+  bool optional = false;
+  bool test_only = false;
+};
+
+// A variable, a branch of a conditional or the value of an expression, followed by selections and
+// indexes. Each selection costs one, and the whole costs one more unless it only tests presence or
+// stands for a branch of ?:.
+class AttributeNode final : public Node {
+ public:
+  enum class Base { kVariable, kSlot, kAccumulator, kNode, kConditional };
+
+  static std::unique_ptr<AttributeNode> Variable(std::size_t index);
+  static std::unique_ptr<AttributeNode> Slot(std::size_t slot);
+  static std::unique_ptr<AttributeNode> Accumulator(const FoldNode* fold);
+  static std::unique_ptr<AttributeNode> Relative(const Node* operand);
+  static std::unique_ptr<AttributeNode> Conditional(const Node* condition, AttributeNode* then, AttributeNode* otherwise);
+
+  AttributeNode* AsAttribute() override { return this; }
+  void AddQualifier(const Qualifier& qualifier);
+  void SetTestOnly() { test_only_ = true; }
+
+  Value Eval(Frame& frame) const override {
+    const Value value = Resolve(frame);
+    if (!test_only_ && base_ != Base::kConditional) frame.Charge(1);
+    return value;
+  }
+  // Without the charge for the whole.
+  Value Resolve(Frame& frame) const;
+
+  Base base() const { return base_; }
+  std::size_t index() const { return index_; }
+  const std::vector<Qualifier>& qualifiers() const { return qualifiers_; }
+
+ private:
+  explicit AttributeNode(Base base) : base_(base) {}
+
+  Value Qualify(Frame& frame, Value object) const;
+
+  Base base_;
+  bool test_only_ = false;
+  std::size_t index_ = 0;
+  const FoldNode* fold_ = nullptr;
+  const Node* operand_ = nullptr;
+  AttributeNode* then_ = nullptr;
+  AttributeNode* otherwise_ = nullptr;
+  std::vector<Qualifier> qualifiers_;
+};
+
+}  // namespace drakkar::cel

@@ -1,0 +1,119 @@
+#include "cel/library/regex.h"
+
+#include <re2/re2.h>
+
+#include "base/text/text.h"
+
+namespace drakkar::cel::library {
+namespace {
+
+using namespace types;  // NOLINT
+
+// A pattern may take this much memory; larger ones are refused like malformed ones.
+constexpr std::int64_t kMaxProgramBytes = 1 << 20;
+
+std::unique_ptr<re2::RE2> Compile(std::string_view pattern) {
+  re2::RE2::Options options(re2::RE2::Quiet);
+  options.set_max_mem(kMaxProgramBytes);
+  auto regex = std::make_unique<re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
+  return regex->ok() ? std::move(regex) : nullptr;
+}
+
+re2::StringPiece Piece(std::string_view text) { return {text.data(), text.size()}; }
+
+Value Malformed(CallContext& c, std::string_view pattern) {
+  re2::RE2::Options options(re2::RE2::Quiet);
+  const re2::RE2 regex(Piece(pattern), options);
+  return NewError(c.arena, StrCat("error parsing regexp: ", regex.error(), ": `", pattern, "`"));
+}
+
+bool Matches(const re2::RE2& regex, std::string_view text) {
+  return re2::RE2::PartialMatch(Piece(text), regex);
+}
+
+Value FindFirst(CallContext&, const re2::RE2& regex, std::string_view text) {
+  re2::StringPiece found;
+  if (!regex.Match(Piece(text), 0, text.size(), re2::RE2::UNANCHORED, &found, 1)) return MakeString("");
+  return MakeString({found.data(), found.size()});
+}
+
+Value FindEvery(CallContext& c, const re2::RE2& regex, std::string_view text, std::int64_t limit) {
+  std::vector<Value> matches;
+  std::size_t at = 0;
+  bool after_match = false;
+  while (at <= text.size() && (limit < 0 || static_cast<std::int64_t>(matches.size()) < limit)) {
+    re2::StringPiece found;
+    if (!regex.Match(Piece(text), at, text.size(), re2::RE2::UNANCHORED, &found, 1)) break;
+    const auto begin = static_cast<std::size_t>(found.data() - text.data());
+    const std::size_t end = begin + found.size();
+    // An empty match right after a match does not count.
+    if (!(found.empty() && after_match && begin == at)) matches.push_back(MakeString({found.data(), found.size()}));
+    after_match = true;
+    if (found.empty()) {
+      at = end + 1;
+      while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
+      after_match = false;
+    } else {
+      at = end;
+    }
+  }
+  return NewList(c.arena, matches.data(), matches.size());
+}
+
+enum class Operation { kMatches, kFind, kFindAll };
+
+template <Operation operation>
+Value Apply(CallContext& c, const re2::RE2& regex, Args args) {
+  if constexpr (operation == Operation::kMatches) return MakeBool(Matches(regex, args[0].text()));
+  if constexpr (operation == Operation::kFind) return FindFirst(c, regex, args[0].text());
+  const std::int64_t limit = args.size() == 3 ? args[2].integer : -1;
+  return FindEvery(c, regex, args[0].text(), limit);
+}
+
+template <Operation operation>
+Value Run(CallContext& c, Args args) {
+  if (args[0].kind != Kind::kString || args[1].kind != Kind::kString) return NoSuchOverload(c);
+  const std::unique_ptr<re2::RE2> regex = Compile(args[1].text());
+  if (regex == nullptr) return Malformed(c, args[1].text());
+  return Apply<operation>(c, *regex, args);
+}
+
+template <Operation operation>
+class PreparedRegex final : public PreparedCall {
+ public:
+  explicit PreparedRegex(std::unique_ptr<re2::RE2> regex) : regex_(std::move(regex)) {}
+  Value Call(CallContext& c, Args args) const override {
+    if (args[0].kind != Kind::kString) return NoSuchOverload(c);
+    return Apply<operation>(c, *regex_, args);
+  }
+
+ private:
+  std::unique_ptr<re2::RE2> regex_;
+};
+
+template <Operation operation>
+std::unique_ptr<PreparedCall> PrepareRegex(std::span<const Value* const> constants) {
+  if (constants.size() < 2 || constants[1] == nullptr || constants[1]->kind != Kind::kString) return nullptr;
+  std::unique_ptr<re2::RE2> regex = Compile(constants[1]->text());
+  if (regex == nullptr) return nullptr;
+  return std::make_unique<PreparedRegex<operation>>(std::move(regex));
+}
+
+}  // namespace
+
+Value MatchesRegex(CallContext& context, Args args) { return Run<Operation::kMatches>(context, args); }
+std::unique_ptr<PreparedCall> PrepareMatches(std::span<const Value* const> constants) {
+  return PrepareRegex<Operation::kMatches>(constants);
+}
+bool IsValidRegex(std::string_view pattern) { return Compile(pattern) != nullptr; }
+
+void AddRegex(Declarations& d) {
+  Member(d, "find", "string_find_string", {String(), String()}, String(), Run<Operation::kFind>,
+         PrepareRegex<Operation::kFind>);
+  Member(d, "findAll", "string_find_all_string", {String(), String()}, List(String()), Run<Operation::kFindAll>,
+         PrepareRegex<Operation::kFindAll>);
+  Member(d, "findAll", "string_find_all_string_int", {String(), String(), Int()}, List(String()),
+         Run<Operation::kFindAll>, PrepareRegex<Operation::kFindAll>);
+}
+
+}  // namespace drakkar::cel::library

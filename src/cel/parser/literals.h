@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result/result.h"
+
+namespace drakkar::cel {
+
+// The value of a string or bytes token, quotes and prefix included. Bytes escapes name bytes,
+// string escapes name characters.
+Result<std::string> UnescapeText(std::string_view token, bool is_bytes);
+
+void AppendUtf8(std::string& out, char32_t code);
+
+}  // namespace drakkar::cel

@@ -1,0 +1,26 @@
+// Any text: lexer, parser, checker, planner, estimator and evaluator end with an answer.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "device/device_cel.h"
+
+using namespace drakkar::device;  // NOLINT: a fuzz target
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const DeviceCompiler compiler({true, true, 36});
+  static const auto device = [] {
+    DeviceInput input;
+    input.driver = "d";
+    input.attributes = {{"s", std::string("text")}, {"i", std::int64_t{7}}, {"v", VersionText{"1.2.3"}}};
+    input.capacity = {{"m", *drakkar::api::Quantity::Parse("1Gi")}};
+    return CelDevice::Create(input);
+  }();
+  const std::string_view source(reinterpret_cast<const char*>(data), size);
+  const auto outcome = compiler.CompileDerivedAttribute(source, ExpressionSet::kStored);
+  if (!outcome.expression) return 0;
+  (void)outcome.expression->EstimateCost();
+  drakkar::cel::Evaluator evaluator;
+  (void)outcome.expression->Derive(**device, evaluator, 10'000);
+  return 0;
+}
