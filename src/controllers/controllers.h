@@ -22,7 +22,7 @@ class Controllers {
     client::Client& client;
     Metrics& metrics;
     // Tells the user about an object, as an event of type Warning.
-    std::function<void(const api::Object& object, std::string_view reason, std::string message)>
+    std::function<void(const api::ObjectPtr& object, std::string_view reason, std::string message)>
         warn;
   };
   explicit Controllers(Options options);

@@ -21,7 +21,7 @@ class ControllersTest : public ::testing::Test {
         .random = loop_.random(),
         .client = *client_,
         .metrics = metrics_,
-        .warn = [this](const api::Object&, std::string_view reason, std::string message) {
+        .warn = [this](const api::ObjectPtr&, std::string_view reason, std::string message) {
           warnings_.push_back(std::string(reason) + ": " + message);
         }});
     controllers_->Start();

@@ -17,7 +17,6 @@ constexpr std::size_t kMaxIdLength = 32;
 constexpr std::size_t kMaxDriverLength = 63;
 constexpr std::size_t kMaxEntries = 32;
 constexpr std::size_t kMaxValueSize = 64;    // a string's length; more than a list can have
-constexpr std::size_t kMaxIncludesSize = 64;
 
 cel::TypeRef AttributeType(bool lists) { return lists ? cel::types::Dyn() : cel::types::Any(); }
 
@@ -37,7 +36,7 @@ std::unique_ptr<cel::Environment> MakeEnvironment(bool lists, bool consumable, i
   if (consumable) device.fields["allowMultipleAllocations"] = cel::types::Bool();
   environment->declarations().AddStruct(kDeviceType, std::move(device));
   environment->AddVariable("device", cel::types::Struct(kDeviceType));
-  if (lists) cel::library::AddIncludes(environment->declarations(), "dra_includes_dyn_dyn");
+  if (lists && minor < 37) cel::library::AddIncludes(environment->declarations(), "dra_includes_dyn_dyn");
   return environment;
 }
 
@@ -63,11 +62,7 @@ std::optional<cel::Estimate> SizeOfPath(std::span<const std::string> path) {
 }
 
 const cel::EstimatorOptions& SelectorEstimatorOptions() {
-  static const cel::EstimatorOptions kOptions = {
-      SizeOfPath, [](std::string_view function, std::string_view id) -> std::optional<cel::Estimate> {
-        if (function == "includes" && id == "dra_includes_dyn_dyn") return cel::Estimate{0, kMaxIncludesSize};
-        return std::nullopt;
-      }};
+  static const cel::EstimatorOptions kOptions = {SizeOfPath};
   return kOptions;
 }
 

@@ -60,8 +60,8 @@ class DirectWatch final : public client::WatchHandle {
 
 class DirectClient final : public client::Client {
  public:
-  DirectClient(EventLoop& loop, Core& core, UserInfo user)
-      : loop_(loop), core_(core), user_(std::move(user)) {}
+  DirectClient(EventLoop& loop, Core& core, UserInfo user, storage::Mark mark)
+      : loop_(loop), core_(core), user_(std::move(user)), mark_(mark) {}
   ~DirectClient() override { *alive_ = false; }
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override {
@@ -133,11 +133,11 @@ class DirectClient final : public client::Client {
     request.label_selector = options.label_selector;
     request.field_selector = options.field_selector;
     request.resource_version = std::to_string(options.resource_version);
-    core_.loop().Post([this_core = &core_, loop = &loop_, alive = alive_, state,
+    core_.loop().Post([this_core = &core_, loop = &loop_, alive = alive_, state, mark = mark_,
                        request = std::move(request)] {
       if (state->closed) return;
       Core::WatchStart start = this_core->StartWatch(
-          request, storage::Mark::kApplied,
+          request, mark,
           [loop, alive, state](const std::vector<Change>& changes) {
             std::vector<client::WatchEvent> events;
             events.reserve(changes.size());
@@ -203,12 +203,18 @@ class DirectClient final : public client::Client {
   // There on the core's loop and back on ours; nothing runs inside the caller's call.
   void Run(Request request, std::function<void(Response)> done) {
     loop_.AssertInLoop();
-    core_.loop().Post([core = &core_, loop = &loop_, alive = alive_, request = std::move(request),
-                       done = std::move(done)]() mutable {
-      core->Handle(std::move(request), [loop, alive, done = std::move(done)](Response response) {
-        loop->Post([alive, done, response = std::move(response)]() mutable {
-          if (*alive) done(std::move(response));
-        });
+    core_.loop().Post([core = &core_, loop = &loop_, alive = alive_, mark = mark_,
+                       request = std::move(request), done = std::move(done)]() mutable {
+      core->Handle(std::move(request), [core, loop, alive, mark,
+                                        done = std::move(done)](Response response) {
+        const storage::Revision revision = response.revision;
+        auto answer = [loop, alive, done, response = std::move(response)]() mutable {
+          loop->Post([alive, done, response = std::move(response)]() mutable {
+            if (*alive) done(std::move(response));
+          });
+        };
+        if (mark == storage::Mark::kApplied) return answer();
+        core->WhenDurable(revision, std::move(answer));
       });
     });
   }
@@ -216,14 +222,16 @@ class DirectClient final : public client::Client {
   EventLoop& loop_;
   Core& core_;
   const UserInfo user_;
+  const storage::Mark mark_;
   // Read and written on our loop only; the core's loop merely carries it back.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace
 
-std::unique_ptr<client::Client> MakeDirectClient(EventLoop& loop, Core& core, UserInfo user) {
-  return std::make_unique<DirectClient>(loop, core, std::move(user));
+std::unique_ptr<client::Client> MakeDirectClient(EventLoop& loop, Core& core, UserInfo user,
+                                                 storage::Mark mark) {
+  return std::make_unique<DirectClient>(loop, core, std::move(user), mark);
 }
 
 }  // namespace drakkar::apiserver

@@ -96,13 +96,14 @@ class Core {
   const WatchCache* FindCache(std::string_view group, std::string_view plural) const;
 
   std::optional<std::string> Authorize(const Authorizer::Attributes& attributes);
+  // The 403 of a request its user may not make.
+  std::optional<Failure> CheckAuthorized(const Request& request);
 
  private:
   struct Resource;
 
   Resource* FindResource(const api::KindSchema& kind);
   StrategyContext ContextFor(const Request& request);
-  std::optional<Failure> CheckAuthorized(const Request& request);
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before);
 
   Response Get(Resource& resource, const Request& request);

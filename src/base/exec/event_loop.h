@@ -27,7 +27,7 @@ class EventLoop {
   virtual ~EventLoop() = default;
 
   // Runs `task` on the loop, in the order posted. Callable from any thread. A task posted after the
-  // loop has stopped is destroyed without running.
+  // loop has stopped for good is destroyed with it, without running.
   virtual void Post(Task task) = 0;
 
   // Runs `task` once after `delay` unless the handle is destroyed first. Only from the loop.

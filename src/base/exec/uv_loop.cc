@@ -161,7 +161,8 @@ void UvLoop::Run() {
   {
     std::lock_guard lock(impl_->mutex);
     rest.swap(impl_->posted);
-    impl_->stopped = true;
+    // It may be run again; what is posted until then, or never run, waits for that or for the end.
+    impl_->stopping = false;
   }
   for (Task& task : rest) {
     task();

@@ -22,7 +22,7 @@ class UvLoop final : public EventLoop {
   bool IsInLoop() const override;
   const Clock& clock() const override;
 
-  // Runs until Stop; afterwards closes what is still open. Tasks posted before Stop have run.
+  // Runs until Stop. Tasks posted before Stop have run. May be called again afterwards.
   void Run();
   // From any thread.
   void Stop();

@@ -44,6 +44,19 @@ TEST(UvLoop, TasksPostedBeforeStopStillRun) {
   EXPECT_EQ(ran, 1);
 }
 
+TEST(UvLoop, MayBeRunAgainAfterItWasStopped) {
+  UvLoop loop;
+  int ran = 0;
+  for (int i = 0; i < 3; ++i) {
+    loop.Post([&] {
+      ++ran;
+      loop.Stop();
+    });
+    loop.Run();
+  }
+  EXPECT_EQ(ran, 3);
+}
+
 TEST(WorkerPool, RefusesBeyondItsBoundAndFinishesWhatItTook) {
   std::atomic<int> ran = 0;
   std::atomic<bool> release = false;

@@ -70,6 +70,8 @@ class Declarations {
   std::string container;
   bool homogeneous_literals = true;
   bool cross_type_comparisons = true;
+  // Testing a value that has no fields for one is an error instead of false.
+  bool strict_presence = false;
 
  private:
   std::map<std::string, Function, std::less<>> functions_;

@@ -36,7 +36,11 @@ bool AcceptsNull(const Type& type) {
 
 }  // namespace
 
-TypeRef MoreGeneral(const TypeRef& a, const TypeRef& b) { return IsEqualOrLessSpecific(*a, *b) ? a : b; }
+TypeRef MoreGeneral(const TypeRef& a, const TypeRef& b) {
+  // Null only stands in for what admits it.
+  if (b->kind() == TypeKind::kNull && AcceptsNull(*a)) return a;
+  return IsEqualOrLessSpecific(*a, *b) ? a : b;
+}
 
 bool Substitution::Assignable(const TypeRef& to, const TypeRef& from) {
   Map attempt = map_;

@@ -199,9 +199,6 @@ class Estimator {
                             const std::vector<Estimate>& arg_costs) {
     Estimate args;
     for (const Estimate& cost : arg_costs) args = args.Plus(cost);
-    if (options_.cost_of_call) {
-      if (const std::optional<Estimate> own = options_.cost_of_call(expr.name, id)) return {own->Plus(args), std::nullopt};
-    }
     if (std::optional<CallEstimate> library = EstimateLibraryCall(expr.name, id, o)) {
       library->cost = library->cost.Plus(args);
       return *library;

@@ -16,8 +16,6 @@ struct EstimatorOptions {
   // The size of what a path leads to, such as device, attributes, @values: a variable, then field
   // names, @keys, @values, @items or @indices.
   std::function<std::optional<Estimate>(std::span<const std::string> path)> size_of_path;
-  // Costs of calls that only this environment knows.
-  std::function<std::optional<Estimate>(std::string_view function, std::string_view overload_id)> cost_of_call;
 };
 
 // The least and the most an evaluation can cost.

@@ -37,12 +37,31 @@ CompileResult Environment::Compile(std::string_view source, bool check) const {
   return result;
 }
 
+void AddLanguage(Environment& environment) {
+  Declarations& d = environment.declarations();
+  library::AddStandard(d);
+  // Well-known wrapper messages.
+  struct WellKnown {
+    const char* name;
+    TypeRef type;
+  };
+  for (const WellKnown& known : {WellKnown{"Bool", types::Bool()}, WellKnown{"Int64", types::Int()},
+                                 WellKnown{"Int32", types::Int()}, WellKnown{"UInt64", types::Uint()},
+                                 WellKnown{"UInt32", types::Uint()}, WellKnown{"Double", types::Double()},
+                                 WellKnown{"Float", types::Double()}, WellKnown{"String", types::String()},
+                                 WellKnown{"Bytes", types::Bytes()}}) {
+    const std::string name = std::string("google.protobuf.") + known.name + "Value";
+    d.AddTypeName(name, types::Wrapper(known.type));
+    d.AddStruct(name, {{{"value", known.type}}});
+  }
+}
+
 void AddKubernetesBase(Environment& environment, int minor) {
   Declarations& d = environment.declarations();
   MacroOptions& macros = environment.parser_options().macros;
   d.homogeneous_literals = true;
   d.cross_type_comparisons = minor >= 28;
-  library::AddStandard(d);
+  AddLanguage(environment);
   library::AddUrls(d);
   library::AddRegex(d);
   library::AddKubernetesLists(d);
@@ -67,20 +86,6 @@ void AddKubernetesBase(Environment& environment, int minor) {
   if (minor >= 34) library::AddLists(d);
   if (minor >= 37) library::AddIncludes(d, "list_includes_dyn_dyn");
   macros.bindings = false;  // where an environment has cel.bind, it says so
-  // Well-known wrapper messages.
-  struct WellKnown {
-    const char* name;
-    TypeRef type;
-  };
-  for (const WellKnown& known : {WellKnown{"Bool", types::Bool()}, WellKnown{"Int64", types::Int()},
-                                 WellKnown{"Int32", types::Int()}, WellKnown{"UInt64", types::Uint()},
-                                 WellKnown{"UInt32", types::Uint()}, WellKnown{"Double", types::Double()},
-                                 WellKnown{"Float", types::Double()}, WellKnown{"String", types::String()},
-                                 WellKnown{"Bytes", types::Bytes()}}) {
-    const std::string name = std::string("google.protobuf.") + known.name + "Value";
-    d.AddTypeName(name, types::Wrapper(known.type));
-    d.AddStruct(name, {{{"value", known.type}}});
-  }
 }
 
 }  // namespace drakkar::cel

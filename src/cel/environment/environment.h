@@ -54,6 +54,8 @@ class Environment {
   std::vector<std::string> variables_;
 };
 
+// The standard library and the well-known wrapper messages.
+void AddLanguage(Environment& environment);
 // The language as Kubernetes offers it to every kind of expression in release 1.`minor`.
 void AddKubernetesBase(Environment& environment, int minor);
 

@@ -52,7 +52,7 @@ Access Lookup(Frame& frame, const Value& object, const Value& key, bool lenient,
     }
     case Kind::kError: *out = object; return Access::kError;
     default:
-      if (lenient) return Access::kMissing;
+      if (lenient && !frame.strict_presence) return Access::kMissing;
       *out = NewError(frame.arena, StrCat("no such key: ", DebugText(key)));
       return Access::kError;
   }

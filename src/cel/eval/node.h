@@ -170,12 +170,14 @@ class OptionalOrNode final : public Node {
 // google.protobuf.Int64Value{value: x} and its like.
 class WrapperNode final : public Node {
  public:
-  WrapperNode(const Node* value, Value default_value) : value_(value), default_(default_value) {}
+  WrapperNode(const Node* value, Value default_value, bool single_precision)
+      : value_(value), default_(default_value), single_precision_(single_precision) {}
   Value Eval(Frame& frame) const override;
 
  private:
   const Node* value_;  // null: the default
   Value default_;
+  bool single_precision_;
 };
 
 // A comprehension. The accumulator is initialised when something first asks for it: that is what

@@ -45,6 +45,10 @@ Value EqualNode::Eval(Frame& frame) const {
     result = args[0];
   } else if (args[1].IsError()) {
     result = args[1];
+  } else if (!negated_ && args[0].kind == Kind::kObject && args[1].kind != Kind::kNull &&
+             (args[1].kind != Kind::kObject || args[1].object->type_name() != args[0].object->type_name())) {
+    // The library's types refuse to be compared with others; inequality just holds.
+    result = NewError(frame.arena, "no such overload");
   } else {
     result = MakeBool(Equal(args[0], args[1]) != negated_);
   }
@@ -148,8 +152,12 @@ Value MapNode::Build(Frame& frame) const {
       }
       value = *value.optional;
     }
-    if (map.map->Contains(key, map.size)) {
-      return NewError(frame.arena, StrCat("Failed with repeated key: ", DebugText(key)));
+    // The same key twice: the last one wins, unless it is written as different types of number.
+    for (std::uint32_t i = 0; key.IsNumber() && i < map.size; ++i) {
+      const Value other = map.map->KeyAt(i);
+      if (other.kind != key.kind && Equal(other, key)) {
+        return NewError(frame.arena, StrCat("Failed with repeated key: ", DebugText(key)));
+      }
     }
     map = MapInsert(frame.arena, map, key, value);
   }
@@ -170,7 +178,10 @@ Value OptionalOrNode::Eval(Frame& frame) const {
 }
 
 Value WrapperNode::Eval(Frame& frame) const {
-  const Value value = value_ ? value_->Eval(frame) : default_;
+  Value value = value_ ? value_->Eval(frame) : default_;
+  if (single_precision_ && value.kind == Kind::kDouble) {
+    value.number = static_cast<double>(static_cast<float>(value.number));
+  }
   frame.Charge(cost::kStructCreate);
   return value;
 }

@@ -44,19 +44,24 @@ Value CharAt(CallContext& c, Args args) {
   return MakeString(text.substr(at, CharacterBytes(text, at)));
 }
 
+// Whether an offset beyond the end is an error, or just finds nothing.
+enum class Beyond { kError, kNothing };
+
+template <Beyond beyond>
 Value IndexOf(CallContext& c, Args args) {
   const std::string_view text = args[0].text();
   const std::string_view part = args[1].text();
   const std::int64_t from = args.size() == 3 ? args[2].integer : 0;
   if (from < 0) return OutOfRange(c, from);
   const std::size_t at = OffsetOf(text, from);
-  if (at == std::string_view::npos) return OutOfRange(c, from);
+  if (at == std::string_view::npos) return beyond == Beyond::kError ? OutOfRange(c, from) : MakeInt(-1);
   if (part.empty()) return MakeInt(from);
   const std::size_t found = text.find(part, at);
   if (found == std::string_view::npos) return MakeInt(-1);
   return MakeInt(static_cast<std::int64_t>(CountCharacters(text.substr(0, found))));
 }
 
+template <Beyond beyond>
 Value LastIndexOf(CallContext& c, Args args) {
   const std::string_view text = args[0].text();
   const std::string_view part = args[1].text();
@@ -64,7 +69,8 @@ Value LastIndexOf(CallContext& c, Args args) {
   std::int64_t from = length;
   if (args.size() == 3) {
     from = args[2].integer;
-    if (from < 0 || from > length) return OutOfRange(c, from);
+    if (from < 0) return OutOfRange(c, from);
+    if (from > length) return beyond == Beyond::kError ? OutOfRange(c, from) : MakeInt(-1);
   }
   if (part.empty()) return MakeInt(from);
   const std::size_t found = text.rfind(part, OffsetOf(text, from));
@@ -236,11 +242,13 @@ Value Format(CallContext& c, Args args) {
 
 void AddStrings(Declarations& d, int version) {
   const TypeRef& s = String();
+  const Implementation index_of = version >= 4 ? IndexOf<Beyond::kError> : IndexOf<Beyond::kNothing>;
+  const Implementation last_index_of = version >= 4 ? LastIndexOf<Beyond::kError> : LastIndexOf<Beyond::kNothing>;
   Member(d, "charAt", "string_char_at_int", {s, Int()}, s, CharAt);
-  Member(d, "indexOf", "string_index_of_string", {s, s}, Int(), IndexOf);
-  Member(d, "indexOf", "string_index_of_string_int", {s, s, Int()}, Int(), IndexOf);
-  Member(d, "lastIndexOf", "string_last_index_of_string", {s, s}, Int(), LastIndexOf);
-  Member(d, "lastIndexOf", "string_last_index_of_string_int", {s, s, Int()}, Int(), LastIndexOf);
+  Member(d, "indexOf", "string_index_of_string", {s, s}, Int(), index_of);
+  Member(d, "indexOf", "string_index_of_string_int", {s, s, Int()}, Int(), index_of);
+  Member(d, "lastIndexOf", "string_last_index_of_string", {s, s}, Int(), last_index_of);
+  Member(d, "lastIndexOf", "string_last_index_of_string_int", {s, s, Int()}, Int(), last_index_of);
   Member(d, "lowerAscii", "string_lower_ascii", {s}, s, Lower);
   Member(d, "upperAscii", "string_upper_ascii", {s}, s, Upper);
   Member(d, "replace", "string_replace_string_string", {s, s, s}, s, Replace);

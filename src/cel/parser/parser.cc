@@ -244,7 +244,12 @@ class Parser {
         Advance();
         ++count;
       }
-      ExprPtr operand = SyncToExpression({}) ? Member(false) : Missing();
+      if (!fatal_ && !ExpressionStart().contains(Current().kind)) {
+        ReportSyntax(StrCat("extraneous input '", Current().text, "' expecting ", Describe(ExpressionStart())));
+        while (!Follow().contains(Current().kind)) ++at_;
+        return Missing();
+      }
+      ExprPtr operand = Member(false);
       if (count % 2 == 0) return operand;
       return builder_.NewCall(kind == Kind::kNot ? names::kNot : names::kNegate, offset, std::move(operand));
     }

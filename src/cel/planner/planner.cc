@@ -17,6 +17,7 @@ class Planner {
     if (error_) return *error_;
     program_->root_ = root;
     program_->slot_count_ = slots_;
+    program_->strict_presence_ = declarations_.strict_presence;
     CollectAccessPaths();
     return std::move(program_);
   }
@@ -73,12 +74,12 @@ class Planner {
   }
 
   Node* VisitIdent(const Expr& expr) {
-    for (std::size_t i = locals_.size(); i > 0; --i) {
+    const Reference* reference = checked_.ReferenceOf(expr);
+    for (std::size_t i = reference ? 0 : locals_.size(); i > 0; --i) {
       const Local& local = locals_[i - 1];
       if (local.name != expr.name) continue;
       return Own(local.fold ? AttributeNode::Accumulator(local.fold) : AttributeNode::Slot(local.slot));
     }
-    const Reference* reference = checked_.ReferenceOf(expr);
     if (reference) {
       if (reference->constant) return Constant(MakeInt(*reference->constant));
       if (reference->is_type) {
@@ -293,7 +294,7 @@ class Planner {
       default: default_value = MakeBytes(""); break;
     }
     const Node* value = expr.fields.empty() ? nullptr : Visit(*expr.fields[0].value);
-    return New<WrapperNode>(value, default_value);
+    return New<WrapperNode>(value, default_value, expr.name == "google.protobuf.FloatValue");
   }
 
   Node* VisitFold(const Expr& expr) {

@@ -10,7 +10,8 @@ Evaluation Program::Evaluate(Evaluator& evaluator, std::span<const Value> variab
     evaluator.ready_ = std::make_unique<bool[]>(slot_count_);
     evaluator.ready_size_ = slot_count_;
   }
-  Frame frame{evaluator.arena_, variables, evaluator.slots_.data(), evaluator.ready_.get(), cost_limit};
+  Frame frame{evaluator.arena_, variables, evaluator.slots_.data(), evaluator.ready_.get(), cost_limit,
+              strict_presence_};
   Evaluation result;
   result.value = root_->Eval(frame);
   result.cost = frame.cost;

@@ -51,6 +51,7 @@ class Program {
   std::vector<std::unique_ptr<PreparedCall>> prepared_;
   const Node* root_ = nullptr;
   std::size_t slot_count_ = 0;
+  bool strict_presence_ = false;
   std::vector<AccessPath> access_paths_;
 };
 

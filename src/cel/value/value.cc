@@ -123,11 +123,11 @@ Order CompareNumbers(const Value& a, const Value& b) {
     if (std::isnan(a.number)) return Order::kNone;
     if (b.kind == Kind::kInt) {
       if (a.number < -9223372036854775808.0) return Order::kLess;
-      if (a.number >= 9223372036854775808.0) return Order::kGreater;
+      if (a.number > 9223372036854775808.0) return Order::kGreater;
       return CompareDoubles(a.number, static_cast<double>(b.integer));
     }
     if (a.number < 0) return Order::kLess;
-    if (a.number >= 18446744073709551616.0) return Order::kGreater;
+    if (a.number > 18446744073709551616.0) return Order::kGreater;
     return CompareDoubles(a.number, static_cast<double>(b.unsigned_integer));
   }
   if (a.kind == b.kind) {

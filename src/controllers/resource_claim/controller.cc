@@ -197,7 +197,7 @@ void ResourceClaimController::CreateClaims(const api::ObjectPtr& pod,
 void ResourceClaimController::FailCreation(const api::ObjectPtr& pod, const std::string& entry,
                                            const Error& error) {
   if (!options_.warn) return;
-  options_.warn(*pod, "FailedResourceClaimCreation",
+  options_.warn(pod, "FailedResourceClaimCreation",
                 StrCat("PodResourceClaim ", entry, ": ", error.message));
 }
 

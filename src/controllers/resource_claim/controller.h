@@ -29,7 +29,8 @@ class ResourceClaimController {
     Random& random;
     client::Client& client;
     // Tells the user, as an event about the pod: reason and message.
-    std::function<void(const api::Object& pod, std::string_view reason, std::string message)> warn;
+    std::function<void(const api::ObjectPtr& pod, std::string_view reason, std::string message)>
+        warn;
     Metrics& metrics;
     client::Informer& pods;
     client::Informer& claims;

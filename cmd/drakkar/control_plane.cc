@@ -1,0 +1,93 @@
+#include "control_plane.h"
+
+#include "apiserver/direct/direct_client.h"
+#include "apiserver/http/node_proxy.h"
+#include "base/text/text.h"
+#include "storage/sqlite/sqlite_store.h"
+
+namespace drakkar::cmd {
+
+Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
+  FileSystem& files = RealFileSystem();
+  RETURN_IF_ERROR(files.MakeDirectories(options.data_dir, 0700));
+  // The store first: its lock keeps a second process away from everything else in the directory.
+  Result<std::unique_ptr<storage::Store>> store = storage::OpenSqliteStore(
+      options.loop, {.directory = JoinPath(options.data_dir, "store")});
+  if (!store.ok()) return store.error();
+  apiserver::Pki::Options pki_options;
+  pki_options.directory = JoinPath(options.data_dir, "pki");
+  const std::string& host = options.address.host;
+  if (!host.empty() && host != "0.0.0.0" && host != "::") {
+    pki_options.server_addresses.push_back(host);
+  }
+  Result<apiserver::Pki> pki = apiserver::Pki::Open(files, RealClock(), pki_options);
+  if (!pki.ok()) return pki.error().Prefixed("certificates");
+  std::unique_ptr<ApiServerPart> part(new ApiServerPart(std::move(options), std::move(*pki)));
+  part->server_ = std::make_unique<apiserver::ApiServer>(apiserver::ApiServer::Options{
+      .loop = part->options_.loop,
+      .gates = part->options_.gates,
+      .metrics = part->metrics_,
+      .store = std::move(*store),
+      .pki = part->pki_,
+      .address = part->options_.address,
+  });
+  return part;
+}
+
+ApiServerPart::~ApiServerPart() = default;
+
+void ApiServerPart::Start(std::function<void(Result<void>)> done) {
+  Result<net::CertificateAndKey> identity =
+      pki_.IssueClient("drakkar-apiserver-node-client", {"system:masters"});
+  if (!identity.ok()) return done(identity.error());
+  net::TlsClientOptions tls;
+  tls.ca_pem = pki_.ca().certificate_pem;
+  tls.certificate_pem = identity->certificate_pem;
+  tls.key_pem = identity->key_pem;
+  log_proxy_ = std::make_unique<apiserver::PodLogProxy>(options_.loop, core(), std::move(tls));
+  server_->AddProxy("pods/log", log_proxy_.get());
+  server_->Start([this, done = std::move(done)](Result<void> started) {
+    if (started.ok()) started = WriteKubeconfig();
+    done(std::move(started));
+  });
+}
+
+void ApiServerPart::Stop(std::function<void()> done) {
+  server_->Stop([this, done = std::move(done)] {
+    log_proxy_.reset();
+    done();
+  });
+}
+
+std::string ApiServerPart::url() const {
+  std::string host = options_.address.host;
+  if (host.empty() || host == "0.0.0.0") host = "127.0.0.1";
+  if (host == "::") host = "::1";
+  if (host.find(':') != std::string::npos) host = StrCat("[", host, "]");
+  return StrCat("https://", host, ":", server_->port());
+}
+
+std::string ApiServerPart::kubeconfig_path() const {
+  return JoinPath(options_.data_dir, "admin.kubeconfig");
+}
+
+Result<void> ApiServerPart::WriteKubeconfig() {
+  ASSIGN_OR_RETURN(net::CertificateAndKey admin,
+                   pki_.IssueClient("kubernetes-admin", {"system:masters"}));
+  return RealFileSystem().WriteFileAtomically(
+      kubeconfig_path(),
+      apiserver::MakeKubeconfig(url(), pki_.ca().certificate_pem, admin, "kubernetes-admin"), 0600,
+      /*sync=*/false);
+}
+
+ClientFactory ApiServerPart::DirectClients() {
+  return [this](UvLoop& loop, std::string user, std::vector<std::string> groups,
+                storage::Mark mark) {
+    groups.emplace_back(apiserver::kAuthenticatedGroup);
+    return apiserver::MakeDirectClient(
+        loop, core(), apiserver::UserInfo{.name = std::move(user), .groups = std::move(groups)},
+        mark);
+  };
+}
+
+}  // namespace drakkar::cmd

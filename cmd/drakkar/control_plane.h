@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "apiserver/pki/pki.h"
+#include "apiserver/server.h"
+#include "daemon.h"
+#include "net/socket/socket.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::cmd {
+
+// The API server on the main loop, over the embedded store in `data_dir`.
+class ApiServerPart final : public Part {
+ public:
+  struct Options {
+    UvLoop& loop;
+    std::string data_dir;
+    net::Address address;
+    FeatureGates gates;
+  };
+  // Reads or makes the cluster's authority and opens the store: what can fail before anything runs.
+  static Result<std::unique_ptr<ApiServerPart>> Open(Options options);
+  ~ApiServerPart() override;
+
+  std::string_view name() const override { return "API server"; }
+  void Start(std::function<void(Result<void>)> done) override;
+  void Stop(std::function<void()> done) override;
+
+  apiserver::Core& core() { return server_->core(); }
+  apiserver::ApiServer& server() { return *server_; }
+  const apiserver::Pki& pki() const { return pki_; }
+  // "https://127.0.0.1:6443"; after Start.
+  std::string url() const;
+  // Where the administrator's kubeconfig is; written by Start.
+  std::string kubeconfig_path() const;
+  ClientFactory DirectClients();
+
+ private:
+  ApiServerPart(Options options, apiserver::Pki pki) : options_(std::move(options)), pki_(std::move(pki)) {}
+  Result<void> WriteKubeconfig();
+
+  Options options_;
+  apiserver::Pki pki_;
+  Metrics metrics_;
+  std::unique_ptr<apiserver::ApiServer> server_;
+  std::unique_ptr<apiserver::SubresourceProxy> log_proxy_;
+};
+
+std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients);
+std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients,
+                                        FeatureGates gates);
+
+}  // namespace drakkar::cmd

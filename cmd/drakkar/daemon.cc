@@ -1,0 +1,135 @@
+#include "daemon.h"
+
+#include <signal.h>
+
+#include "base/text/text.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::cmd {
+namespace {
+
+constexpr Logger kLog("drakkar");
+
+// Starts the parts one after the other, waits for a signal, stops them in reverse.
+class Runner {
+ public:
+  Runner(UvLoop& loop, std::vector<std::unique_ptr<Part>> parts, cli::Console& console,
+         std::function<void()> on_ready)
+      : loop_(loop), parts_(std::move(parts)), console_(console), on_ready_(std::move(on_ready)) {}
+
+  int Run() {
+    auto stop = [this] { Stop(); };
+    TimerHandle interrupt = loop_.OnSignal(SIGINT, stop);
+    TimerHandle terminate = loop_.OnSignal(SIGTERM, stop);
+    loop_.Post([this] { StartNext(); });
+    loop_.Run();
+    interrupt.reset();
+    terminate.reset();
+    parts_.clear();
+    return exit_code_;
+  }
+
+ private:
+  void StartNext() {
+    if (stopping_) return;
+    if (started_ == parts_.size()) {
+      on_ready_();
+      return;
+    }
+    Part& part = *parts_[started_];
+    part.Start([this, &part](Result<void> result) {
+      if (!result.ok()) {
+        console_.Error(StrCat(part.name(), ": ", result.error().message));
+        exit_code_ = cli::kExitFailure;
+        ++started_;  // it may have begun something that Stop must end
+        Stop();
+        return;
+      }
+      ++started_;
+      StartNext();
+    });
+  }
+
+  void Stop() {
+    if (stopping_) return;
+    stopping_ = true;
+    StopNext();
+  }
+
+  void StopNext() {
+    if (started_ == 0) {
+      loop_.Stop();
+      return;
+    }
+    --started_;
+    kLog.Debug("stopping", {{"part", parts_[started_]->name()}});
+    parts_[started_]->Stop([this] { StopNext(); });
+  }
+
+  UvLoop& loop_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  cli::Console& console_;
+  std::function<void()> on_ready_;
+  std::size_t started_ = 0;
+  bool stopping_ = false;
+  int exit_code_ = cli::kExitOk;
+};
+
+}  // namespace
+
+int RunParts(UvLoop& main_loop, std::vector<std::unique_ptr<Part>> parts, cli::Console& console,
+             std::function<void()> on_ready) {
+  return Runner(main_loop, std::move(parts), console, std::move(on_ready)).Run();
+}
+
+std::vector<cli::Flag> CommonFlags() {
+  return {
+      {.name = "feature-gates",
+       .help = "Features to turn on or off, as NAME=true,NAME=false.",
+       .placeholder = "GATES"},
+      {.name = "emulated-version",
+       .help = "Behave as this release of Kubernetes, for example 1.36.",
+       .default_value = kOurVersion.ToString(),
+       .placeholder = "VERSION"},
+      {.name = "logging-format", .help = "text or json.", .default_value = "text", .placeholder = "FORMAT"},
+      {.name = "log-level",
+       .help = "The least important messages to show: debug, info, warning or error.",
+       .default_value = "info",
+       .placeholder = "LEVEL"},
+  };
+}
+
+Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
+                                     std::vector<Gate> turned_on) {
+  LogFormat format = LogFormat::kText;
+  if (arguments.Text("logging-format") == "json") {
+    format = LogFormat::kJson;
+  } else if (arguments.Text("logging-format") != "text") {
+    return InvalidArgument(StrCat("--logging-format must be text or json, not ",
+                                  Quote(arguments.Text("logging-format"))));
+  }
+  LogLevel level = LogLevel::kInfo;
+  const std::string& wanted = arguments.Text("log-level");
+  if (wanted == "debug") {
+    level = LogLevel::kDebug;
+  } else if (wanted == "warning") {
+    level = LogLevel::kWarning;
+  } else if (wanted == "error") {
+    level = LogLevel::kError;
+  } else if (wanted != "info") {
+    return InvalidArgument(
+        StrCat("--log-level must be debug, info, warning or error, not ", Quote(wanted)));
+  }
+  ConfigureLogging(format, level, RealClock());
+  const std::optional<ReleaseVersion> version =
+      ParseReleaseVersion(arguments.Text("emulated-version"));
+  if (!version) {
+    return InvalidArgument(StrCat("--emulated-version must be a release such as 1.36, not ",
+                                  Quote(arguments.Text("emulated-version"))));
+  }
+  return FeatureGates::Create({.emulated = *version,
+                               .overrides = arguments.Text("feature-gates"),
+                               .turned_on = std::move(turned_on)});
+}
+
+}  // namespace drakkar::cmd

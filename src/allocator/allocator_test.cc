@@ -1,0 +1,349 @@
+#include "allocator/allocator.h"
+
+#include <gtest/gtest.h>
+
+#include "allocator/testing/harness.h"
+#include "allocator/testing/workload.h"
+
+namespace drakkar::allocator {
+namespace {
+
+using ClaimPtr = std::shared_ptr<const device::Claim>;
+
+// A cluster of scheduler_perf nodes.
+struct Cluster : Harness {
+  explicit Cluster(int nodes, Features features = {}) : Harness(features) {
+    for (int i = 0; i < nodes; ++i) {
+      inventory.SetSlice(PerfSlice(i));
+      allocator.SetNode({NodeName(i), {}, {}});
+    }
+  }
+  Problem PrepareOne(const ClaimPtr& claim) {
+    return allocator.Prepare(std::span(&claim, 1), OneClass(PerfClass()));
+  }
+  Result<Outcome> Allocate(const ClaimPtr& claim, int node = 0, const SearchBudget& budget = {}) {
+    return allocator.Allocate(PrepareOne(claim), NodeName(node), budget);
+  }
+  Explanation Explain(const ClaimPtr& claim, int node = 0) {
+    auto explanation = allocator.Explain(PrepareOne(claim), NodeName(node), {});
+    EXPECT_TRUE(explanation.ok());
+    return *std::move(explanation);
+  }
+};
+
+const Unsatisfiable* AsNo(const Result<Outcome>& outcome) {
+  return outcome.ok() ? std::get_if<Unsatisfiable>(&*outcome) : nullptr;
+}
+const Allocation* AsYes(const Result<Outcome>& outcome) {
+  return outcome.ok() ? std::get_if<Allocation>(&*outcome) : nullptr;
+}
+
+TEST(Allocator, TakesTheFirstFreeDeviceAndTheNextOnceThatIsHeld) {
+  Cluster cluster(1);
+  const ClaimPtr claim = MakeClaim({ExactRequest("req-0", 1)});
+  for (int i = 0; i < 10; ++i) {
+    const auto outcome = cluster.Allocate(claim);
+    ASSERT_NE(AsYes(outcome), nullptr);
+    EXPECT_EQ(AsYes(outcome)->results[0].results[0].id.device, StrCat("basic-device-", i));
+    cluster.allocated.Add(AsYes(outcome)->results[0]);
+  }
+  const auto full = cluster.Allocate(claim);
+  ASSERT_NE(AsNo(full), nullptr);
+  EXPECT_EQ(AsNo(full)->message, "cannot allocate all claims");
+}
+
+TEST(Allocator, SearchesOncePerClassOfNodes) {
+  Cluster cluster(50);
+  for (int i = 0; i < 10; ++i) {
+    cluster.allocated.AddExclusive({kTestDriver, NodeName(7), StrCat("basic-device-", i)});
+  }
+  const Problem problem = cluster.PrepareOne(MakeClaim({ExactRequest("req-0", 1)}));
+  Allocator::Verdicts verdicts;
+  cluster.allocator.Filter(problem, {}, verdicts);
+  EXPECT_EQ(verdicts.distinct.size(), 2u);
+  for (NodeNumber node = 0; node < 50; ++node) {
+    const bool fits = verdicts.distinct[verdicts.by_node[node]].kind ==
+                      Allocator::Verdict::Kind::kFits;
+    EXPECT_EQ(fits, node != 7) << node;
+  }
+}
+
+TEST(Allocator, AnAttributeNobodyReadsDoesNotTellNodesApart) {
+  Cluster cluster(0);
+  for (int i = 0; i < 20; ++i) {
+    auto slice = PerfSlice(i);
+    for (device::Device& device : slice->devices) {
+      device.attributes[5].value = StrCat("unique-", i, "-", device.name);  // pciAddress
+    }
+    cluster.inventory.SetSlice(slice);
+    cluster.allocator.SetNode({NodeName(i), {}, {}});
+  }
+  Allocator::Verdicts verdicts;
+  cluster.allocator.Filter(cluster.PrepareOne(MakeClaim({ExactRequest("r", 1)})), {}, verdicts);
+  EXPECT_EQ(verdicts.distinct.size(), 1u);
+  // Once somebody does, it does.
+  const std::string selector =
+      StrCat("device.attributes[\"", kTestDriver, "\"].pciAddress == \"unique-3-basic-device-4\"");
+  const Problem problem = cluster.PrepareOne(MakeClaim({ExactRequest("r", 1, selector)}));
+  cluster.allocator.Filter(problem, {}, verdicts);
+  int fits = 0;
+  for (NodeNumber node = 0; node < 20; ++node) {
+    fits += verdicts.distinct[verdicts.by_node[node]].kind == Allocator::Verdict::Kind::kFits;
+  }
+  EXPECT_EQ(fits, 1);
+}
+
+TEST(Allocator, SixOfFiveEqualDevicesTakeFewSteps) {
+  Cluster cluster(0);
+  cluster.inventory.SetSlice(PerfSlice(0, 5));
+  cluster.allocator.SetNode({NodeName(0), {}, {}});
+  std::vector<device::Request> requests;
+  for (int i = 0; i < 6; ++i) requests.push_back(ExactRequest(StrCat("r", i), 1));
+  SearchBudget budget;
+  budget.steps = 60;
+  EXPECT_NE(AsNo(cluster.Allocate(MakeClaim(std::move(requests)), 0, budget)), nullptr);
+}
+
+TEST(Allocator, SaysSoWhenTheBudgetIsSpentAndTriesAgainWithMore) {
+  Cluster cluster(1);
+  const ClaimPtr claim = MakeClaim({ExactRequest("r", 4)});
+  SearchBudget budget;
+  budget.steps = 3;
+  const auto outcome = cluster.Allocate(claim, 0, budget);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_TRUE(std::holds_alternative<BudgetExceeded>(*outcome));
+  EXPECT_NE(AsYes(cluster.Allocate(claim)), nullptr);
+}
+
+TEST(Allocator, StopsWhenTheCallerSaysSo) {
+  Features features;
+  features.consumable_capacity = true;
+  Cluster cluster(0, features);
+  auto slice = PerfSlice(0, 26);
+  // Nothing is equal to anything, and the eleven that are wanted never match.
+  for (std::size_t i = 0; i < slice->devices.size(); ++i) {
+    slice->devices[i].capacity[0].value = api::Quantity(static_cast<std::int64_t>(1000 + i));
+  }
+  cluster.inventory.SetSlice(slice);
+  cluster.allocator.SetNode({NodeName(0), {}, {}});
+  auto claim = MakeClaim({ExactRequest("r", 12), ExactRequest("s", 12),
+                          ExactRequest("t", 1, "device.driver == \"nobody\"")});
+  SearchBudget budget;
+  int asked = 0;
+  budget.should_stop = [&] { return ++asked == 3; };
+  const auto outcome = cluster.Allocate(claim, 0, budget);
+  ASSERT_TRUE(outcome.ok());
+  ASSERT_TRUE(std::holds_alternative<BudgetExceeded>(*outcome));
+  EXPECT_EQ(std::get<BudgetExceeded>(*outcome).steps, 3 * SearchBudget::kPollSteps);
+}
+
+TEST(Allocator, AskingForANodeThatIsNotKnownIsAnError) {
+  Cluster cluster(1);
+  EXPECT_EQ(cluster.Allocate(MakeClaim({ExactRequest("r", 1)}), 99).error().code,
+            ErrorCode::kNotFound);
+}
+
+TEST(Allocator, ErrorsOfClaimsAreThoseOfKubernetes) {
+  Cluster cluster(1);
+  const auto message = [&](auto&& change) {
+    auto claim = MakeClaim({ExactRequest("r", 1)});
+    change(*claim);
+    const auto outcome = cluster.Allocate(claim);
+    return outcome.ok() ? std::string("no error") : outcome.error().message;
+  };
+  EXPECT_EQ(message([](device::Claim& claim) { claim.requests[0].exactly->device_class = "x"; }),
+            "claim default/claim, request r: could not retrieve device class x: no class x");
+  EXPECT_EQ(message([](device::Claim& claim) { claim.requests[0].exactly->allocation_mode = "Half"; }),
+            "claim default/claim, request r: unsupported count mode Half");
+  EXPECT_EQ(message([](device::Claim& claim) {
+              claim.requests[0].first_available.push_back(*claim.requests[0].exactly);
+              claim.requests[0].exactly.reset();
+            }),
+            "claim default/claim, request r: has subrequests, but the DRAPrioritizedList feature is "
+            "disabled");
+  EXPECT_EQ(message([](device::Claim& claim) {
+              claim.requests[0].exactly->derived_attributes.push_back({"a/b", "1"});
+            }),
+            "claim default/claim, request r: cannot handle request with derived attributes, the "
+            "feature is disabled");
+  EXPECT_EQ(message([](device::Claim& claim) {
+              claim.requests[0].exactly->selectors.push_back(
+                  {StrCat("device.attributes[\"", kTestDriver, "\"].absent == 1")});
+            }),
+            StrCat("claim default/claim: selector #0 on device ", kTestDriver, "/", NodeName(0),
+                   "/basic-device-0: CEL runtime error: no such key: absent. consider using CEL "
+                   "optional chaining (.? followed by orValue()) or guarding the check with has() "
+                   "for optional fields"));
+}
+
+TEST(Allocator, AnErrorCountsOnlyIfTheSearchReachesTheDevice) {
+  Cluster cluster(0);
+  auto slice = PerfSlice(0, 2);
+  slice->devices[1].attributes.erase(slice->devices[1].attributes.begin() + 4);  // model
+  cluster.inventory.SetSlice(slice);
+  cluster.allocator.SetNode({NodeName(0), {}, {}});
+  const std::string selector = StrCat("device.attributes[\"", kTestDriver, "\"].model == \"B60\"");
+  EXPECT_NE(AsYes(cluster.Allocate(MakeClaim({ExactRequest("r", 1, selector)}))), nullptr);
+  EXPECT_FALSE(cluster.Allocate(MakeClaim({ExactRequest("r", 2, selector)})).ok());
+  EXPECT_FALSE(cluster.Allocate(MakeClaim({ExactRequest("r", 3, selector)})).ok());
+}
+
+TEST(Allocator, DevicesWithoutBindingConditionsComeFirstOverAllPools) {
+  Features features;
+  features.device_binding_and_status = true;
+  Cluster cluster(0, features);
+  auto first = PerfSlice(0, 2);
+  first->devices[0].binding_conditions = {"ready"};
+  auto second = PerfSlice(0, 2);
+  second->name = "second";
+  second->pool = "second";
+  second->devices[1].binding_conditions = {"ready"};
+  cluster.inventory.SetSlice(first);
+  cluster.inventory.SetSlice(second);
+  cluster.allocator.SetNode({NodeName(0), {}, {}});
+  const auto outcome = cluster.Allocate(MakeClaim({ExactRequest("r", 4)}));
+  ASSERT_NE(AsYes(outcome), nullptr);
+  std::vector<std::string> order;
+  for (const auto& result : AsYes(outcome)->results[0].results) {
+    order.push_back(StrCat(result.id.pool == "second" ? "2" : "1", result.id.device.back()));
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"11", "20", "10", "21"}));
+  Allocator::Verdicts verdicts;
+  cluster.allocator.Filter(cluster.PrepareOne(MakeClaim({ExactRequest("r", 2)})), {}, verdicts);
+  EXPECT_FALSE(verdicts.distinct[0].waits);
+  cluster.allocator.Filter(cluster.PrepareOne(MakeClaim({ExactRequest("r", 3)})), {}, verdicts);
+  EXPECT_TRUE(verdicts.distinct[0].waits);
+}
+
+struct SkippingCluster : Cluster {
+  SkippingCluster(bool gate, std::vector<std::string> declared, device::SkipNodeOperations skip)
+      : Cluster(0, [&] {
+          Features features;
+          features.optional_node_operations = gate;
+          return features;
+        }()) {
+    auto slice = PerfSlice(0, 1);
+    slice->skip_node_operations = std::move(skip);
+    inventory.SetSlice(slice);
+    allocator.SetNode({NodeName(0), {}, std::move(declared)});
+  }
+};
+
+TEST(SkipNodeOperations, AreCopiedAsWrittenToNodesThatDeclareThemUnderEitherName) {
+  for (const char* name : {"DraOptionalNodePreparation", "DRAOptionalNodeOperations"}) {
+    for (const device::SkipNodeOperations& skip :
+         {device::SkipNodeOperations{true}, device::SkipNodeOperations{false},
+          device::SkipNodeOperations{}, device::SkipNodeOperations{std::vector<std::string>{"*"}}}) {
+      SkippingCluster cluster(true, {name}, skip);
+      const auto outcome = cluster.Allocate(MakeClaim({ExactRequest("r", 1)}));
+      ASSERT_NE(AsYes(outcome), nullptr);
+      EXPECT_EQ(AsYes(outcome)->results[0].results[0].skip_node_operations, skip);
+    }
+  }
+}
+
+TEST(SkipNodeOperations, OnANodeThatDoesNotDeclareThemTheReasonNamesTheFeature) {
+  SkippingCluster cluster(true, {"Other"}, {true});
+  const ClaimPtr claim = MakeClaim({ExactRequest("r", 1)});
+  const auto outcome = cluster.Allocate(claim);
+  ASSERT_NE(AsNo(outcome), nullptr);
+  EXPECT_EQ(AsNo(outcome)->reason, Reason::kSkipUndeclared);
+  EXPECT_EQ(AsNo(outcome)->message,
+            "node(s) did not match node declared features: DraOptionalNodePreparation");
+  // Without the feature it would not fit either: then the feature is not to blame.
+  const auto more = cluster.Allocate(MakeClaim({ExactRequest("r", 2)}));
+  EXPECT_EQ(AsNo(more)->reason, Reason::kNoDevices);
+  // The node learns to do it.
+  cluster.allocator.SetNode({NodeName(0), {}, {kOptionalNodePreparation}});
+  EXPECT_NE(AsYes(cluster.Allocate(claim)), nullptr);
+}
+
+TEST(SkipNodeOperations, WithTheGateOffTheReasonNamesGateAndSlice) {
+  SkippingCluster cluster(false, {kOptionalNodePreparation}, {std::vector<std::string>{"*"}});
+  const ClaimPtr claim = MakeClaim({ExactRequest("r", 1)});
+  const auto outcome = cluster.Allocate(claim);
+  ASSERT_NE(AsNo(outcome), nullptr);
+  EXPECT_EQ(AsNo(outcome)->message,
+            "ResourceSlice resourceslice-0 skips node operations, but the "
+            "DRAOptionalNodePreparation feature gate is disabled");
+  // Other devices meet the claim all the same.
+  auto other = PerfSlice(0, 1);
+  other->name = "other";
+  other->pool = "other";
+  cluster.inventory.SetSlice(other);
+  ASSERT_NE(AsYes(cluster.Allocate(claim)), nullptr);
+  EXPECT_EQ(AsYes(cluster.Allocate(claim))->results[0].results[0].id.pool, "other");
+}
+
+TEST(Taints, OfARuleRefuseDevicesUntilTheRuleGoes) {
+  Features features;
+  features.device_taints = true;
+  Cluster cluster(1, features);
+  const ClaimPtr claim = MakeClaim({ExactRequest("r", 1)});
+  cluster.inventory.SetTaintRule(
+      {"rule", device::TaintRule::DeviceSelector{kTestDriver, {}, {}}, {"k", "", "NoSchedule", ""}, {}});
+  EXPECT_NE(AsNo(cluster.Allocate(claim)), nullptr);
+  auto tolerant = MakeClaim({ExactRequest("r", 1)});
+  tolerant->requests[0].exactly->tolerations.push_back({"k", "Exists", "", "", {}});
+  EXPECT_NE(AsYes(cluster.Allocate(tolerant)), nullptr);
+  cluster.inventory.RemoveTaintRule("rule");
+  EXPECT_NE(AsYes(cluster.Allocate(claim)), nullptr);
+}
+
+TEST(Explain, CountsWhatEachRuleRefusedAndNamesTheClosestMiss) {
+  Features features;
+  features.device_taints = true;
+  Cluster cluster(0, features);
+  auto slice = PerfSlice(0, 6);
+  slice->devices[5].taints.push_back({"broken", "", "NoExecute", ""});
+  cluster.inventory.SetSlice(slice);
+  cluster.allocator.SetNode({NodeName(0), {}, {}});
+  for (const char* device : {"basic-device-0", "basic-device-1"}) {
+    cluster.allocated.AddExclusive({kTestDriver, NodeName(0), device});
+  }
+  const Explanation explanation = cluster.Explain(MakeClaim({ExactRequest("gpu", 4)}));
+  EXPECT_FALSE(explanation.fits);
+  const RequestExplanation& request = explanation.claims.at(0).requests.at(0);
+  EXPECT_EQ(request.candidates, 3u);
+  ASSERT_EQ(request.refusals.size(), 2u);
+  EXPECT_EQ(request.refusals[0].rule, Rule::kInUse);
+  EXPECT_EQ(request.refusals[0].count, 2u);
+  EXPECT_EQ(request.refusals[1].rule, Rule::kTaint);
+  EXPECT_EQ(request.refusals[1].examples.at(0).device, "basic-device-5");
+  EXPECT_EQ(explanation.closest, (std::vector<Rule>{Rule::kInUse, Rule::kTaint}));
+  EXPECT_EQ(RenderText(explanation),
+            "node scheduler-perf-dra-0: does not fit\n"
+            "├─ claim default/claim\n"
+            "│  └─ request gpu wants 4, 3 of 6 devices left\n"
+            "│     ├─ 2 held by another claim (e.g. "
+            "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-0, "
+            "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-1)\n"
+            "│     └─ 1 has a taint that the request does not tolerate (e.g. "
+            "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5)\n"
+            "└─ would fit but for: held by another claim; or: has a taint that the request does not "
+            "tolerate\n");
+}
+
+TEST(Explain, TellsAConstraintThatKeepsRequestsApart) {
+  Cluster cluster(1);
+  auto claim = MakeClaim({ExactRequest("a", 6)});
+  claim->constraints.push_back({{}, "resource.kubernetes.io/pciRoot", {}});
+  const Explanation explanation = cluster.Explain(claim);
+  EXPECT_EQ(explanation.claims[0].requests[0].candidates, 10u);
+  EXPECT_EQ(explanation.closest, (std::vector<Rule>{Rule::kConstraint}));
+}
+
+TEST(Explain, NamesPoolsThatAreNotComplete) {
+  Cluster cluster(0);
+  auto slice = PerfSlice(0);
+  slice->slice_count = 2;
+  cluster.inventory.SetSlice(slice);
+  cluster.allocator.SetNode({NodeName(0), {}, {}});
+  const Explanation explanation = cluster.Explain(MakeClaim({ExactRequest("a", 1)}));
+  ASSERT_EQ(explanation.pools.size(), 1u);
+  EXPECT_EQ(explanation.pools[0].reason, "has 1 of 2 slices of generation 1");
+  EXPECT_TRUE(explanation.closest.empty());
+}
+
+}  // namespace
+}  // namespace drakkar::allocator

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "allocator/view/pool_view.h"
+
+namespace drakkar::allocator {
+
+// Who may be together in the counter sets of one pool, on top of what is allocated already.
+class CompatibilityGroups {
+ public:
+  explicit CompatibilityGroups(const std::vector<GroupState>& allocated) : states_(allocated) {}
+
+  // Joins all the sets; false, and nothing is changed, if one of them does not take the device.
+  bool Add(const std::vector<CounterNeed::Membership>& sets) {
+    const std::size_t mark = undo_.size();
+    for (const CounterNeed::Membership& member : sets) {
+      GroupState& state = states_[member.counter_set];
+      undo_.push_back({member.counter_set, state});
+      if (JoinGroups(state, *member.groups)) continue;
+      Rewind(mark);
+      return false;
+    }
+    marks_.push_back(mark);
+    return true;
+  }
+  // Takes back the last Add that succeeded.
+  void Undo() {
+    Rewind(marks_.back());
+    marks_.pop_back();
+  }
+
+ private:
+  struct Before {
+    std::uint32_t counter_set;
+    GroupState state;
+  };
+  void Rewind(std::size_t mark) {
+    while (undo_.size() > mark) {
+      states_[undo_.back().counter_set] = std::move(undo_.back().state);
+      undo_.pop_back();
+    }
+  }
+
+  std::vector<GroupState> states_;
+  std::vector<Before> undo_;
+  std::vector<std::size_t> marks_;
+};
+
+}  // namespace drakkar::allocator

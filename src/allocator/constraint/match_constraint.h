@@ -1,0 +1,34 @@
+#pragma once
+
+#include <vector>
+
+#include "allocator/constraint/value_table.h"
+
+namespace drakkar::allocator {
+
+// All devices have a value in common (one value each: they are equal).
+class MatchConstraint {
+ public:
+  explicit MatchConstraint(const ValueTable& values) : values_(&values) {}
+
+  // Adds a device with this value; false, and nothing is changed, if it shares none with the others.
+  bool Add(std::int32_t value) {
+    if (value < 0) return false;
+    if (common_.empty()) {
+      common_.push_back(values_->set(value));
+      return true;
+    }
+    ValueTable::Set both = Intersect(common_.back(), values_->set(value));
+    if (both.empty()) return false;
+    common_.push_back(std::move(both));
+    return true;
+  }
+  // Takes back the last Add that succeeded.
+  void Undo() { common_.pop_back(); }
+
+ private:
+  const ValueTable* values_;
+  std::vector<ValueTable::Set> common_;  // what the first n devices have in common, for each n
+};
+
+}  // namespace drakkar::allocator

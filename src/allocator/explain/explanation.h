@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "allocator/rule.h"
+#include "device/device_id.h"
+
+namespace drakkar::allocator {
+
+// How many devices one rule refused for one request, looking at each device by itself.
+struct Refusal {
+  static constexpr std::size_t kMaxExamples = 3;
+
+  Rule rule;
+  std::size_t count = 0;
+  std::vector<device::DeviceId> examples;
+};
+
+struct RequestExplanation {
+  std::string name;  // "request" or "request/subrequest"
+  std::size_t wanted = 0;
+  bool wants_all = false;
+  std::size_t candidates = 0;      // devices that no rule refuses by itself
+  std::vector<Refusal> refusals;   // in the order in which rules are asked
+};
+
+struct ClaimExplanation {
+  std::string name;
+  std::vector<RequestExplanation> requests;
+};
+
+// A pool of the node that offers no devices.
+struct PoolProblem {
+  device::PoolId pool;
+  bool invalid = false;  // otherwise incomplete
+  std::string reason;
+};
+
+// Why claims do or do not fit a node.
+struct Explanation {
+  std::string node;
+  bool fits = false;
+  bool out_of_budget = false;
+  std::vector<ClaimExplanation> claims;
+  std::vector<PoolProblem> pools;
+  // The rules that, each taken away alone, would have let the claims through: the closest misses.
+  std::vector<Rule> closest;
+};
+
+// A short tree for people:
+//   node worker-0: does not fit
+//   ├─ claim ns/gpu
+//   │  └─ request gpu wants 2, 1 of 10 devices left
+//   │     ├─ 6 held by another claim (e.g. drv/pool/gpu-0)
+//   ...
+std::string RenderText(const Explanation& explanation);
+
+}  // namespace drakkar::allocator

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "device/allocation.h"
+
+namespace drakkar::allocator {
+
+// One result per claim, in the order of the claims.
+struct Allocation {
+  std::vector<device::AllocationResult> results;
+};
+
+// Why a node cannot serve the claims, as much as a scheduling event says; Explain tells the rest.
+enum class Reason : std::uint8_t {
+  kNoDevices,       // "cannot allocate all claims"
+  kInvalidPools,    // "invalid resource pools were encountered"
+  kSkipUndeclared,  // it would fit if the node declared that it can skip node operations
+  kSkipDisabled,    // it would fit if the gate for skipping node operations were on
+};
+
+struct Unsatisfiable {
+  Reason reason = Reason::kNoDevices;
+  std::string message;
+};
+
+// Neither yes nor no: the search was ended before it was done.
+struct BudgetExceeded {
+  std::uint64_t steps = 0;
+};
+
+using Outcome = std::variant<Allocation, Unsatisfiable, BudgetExceeded>;
+
+}  // namespace drakkar::allocator

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "allocator/constraint/value_table.h"
+#include "allocator/features.h"
+#include "allocator/ledger/capacity_policy.h"
+#include "allocator/outcome.h"
+#include "allocator/view/pool_view.h"
+#include "device/claim.h"
+#include "device/expression.h"
+
+namespace drakkar::allocator {
+
+// What a request says about devices of one shape, remembered because shapes are few.
+enum class Selection : std::uint8_t { kUnknown, kYes, kNotByClass, kNotByRequest, kError };
+
+// One request without alternatives, or one alternative of a request.
+struct Alternative {
+  device::RequestSpec spec;
+  std::string parent;  // the request it is an alternative of; empty otherwise
+  std::string class_name;
+  std::vector<std::shared_ptr<const device::Expression>> class_selectors;
+  std::vector<std::shared_ptr<const device::Expression>> selectors;
+  std::vector<std::shared_ptr<const device::Expression>> derived;  // parallel to the spec's
+  bool all = false;
+  bool admin = false;
+  std::vector<std::uint32_t> constraints;  // of the claim, those that apply
+
+  std::string full_name() const;  // "request" or "request/subrequest"
+
+  // By shape.
+  std::vector<Selection> selection;
+  std::vector<std::uint8_t> tolerates;                  // 0 unknown, 1 no, 2 yes
+  std::vector<std::unique_ptr<CapacityNeed>> capacity;  // null: unknown
+  std::vector<std::vector<std::int32_t>> values;        // per entry of `constraints`, then shape
+};
+
+struct RequestPlan {
+  std::vector<Alternative> alternatives;  // one, or the subrequests in their order
+  bool prioritized = false;
+};
+
+struct ConstraintPlan {
+  bool distinct = false;
+  std::string attribute;
+};
+
+struct ClaimPlan {
+  std::vector<RequestPlan> requests;
+  std::vector<ConstraintPlan> constraints;
+};
+
+// One taken device of a solution: positions, so that it holds on every node of a class.
+struct Pick {
+  std::uint32_t claim;
+  std::uint32_t request;
+  std::uint32_t alternative;
+  std::uint32_t device;  // position in the search order of the node
+};
+
+// What a search on one class of nodes came to.
+struct CachedOutcome {
+  enum class Kind : std::uint8_t { kUnknown, kFits, kUnsatisfiable };
+  Kind kind = Kind::kUnknown;
+  Reason reason = Reason::kNoDevices;  // of kUnsatisfiable, with its sentence
+  std::string message;
+  std::uint64_t shared_version = 0;
+  std::vector<Pick> picks;
+  std::vector<std::vector<std::uint32_t>> chosen;  // per claim and request: the alternative
+};
+
+// A set of claims with everything that does not depend on the claims' names, ready to be searched
+// for, and what was found out about it so far. Equal claims share one plan.
+class Plan {
+ public:
+  Plan(std::vector<ClaimPlan> claims, const Features& features)
+      : claims_(std::move(claims)), features_(features) {}
+
+  std::vector<ClaimPlan>& claims() { return claims_; }
+  const std::vector<ClaimPlan>& claims() const { return claims_; }
+  const ValueTable& values() const { return values_; }
+
+  // Forgets everything kept by shape if shapes have been numbered anew.
+  void Sync(std::uint64_t shape_epoch, std::size_t shape_count);
+
+  Selection SelectionOf(Alternative& alternative, std::string_view driver, const ViewDevice& device);
+  bool Tolerates(Alternative& alternative, const std::vector<device::Taint>& taints,
+                 std::uint32_t shape);
+  const CapacityNeed& CapacityOf(Alternative& alternative, const ViewDevice& device);
+  // The value that the n-th constraint that applies to the alternative compares.
+  std::int32_t ValueOf(const ClaimPlan& claim, Alternative& alternative, std::size_t n,
+                       std::string_view driver, const ViewDevice& device);
+
+  // Answers by class of nodes; valid for one generation of the node index.
+  std::vector<CachedOutcome> outcomes;
+  std::uint64_t outcome_generation = ~std::uint64_t{0};
+
+ private:
+
+  std::vector<ClaimPlan> claims_;
+  const Features features_;
+  ValueTable values_;
+  std::uint64_t shape_epoch_ = ~std::uint64_t{0};
+  std::size_t shape_count_ = 0;
+};
+
+// Why SelectionOf says kError for this device: the text that ends the attempt.
+std::string SelectionError(const Alternative& alternative, std::string_view claim,
+                           std::string_view driver, const device::DeviceId& id,
+                           const device::Device& device);
+// Why ValueOf says kError.
+std::string DerivedError(const ClaimPlan& claim, const Alternative& alternative, std::size_t n,
+                         std::string_view driver, const device::DeviceId& id,
+                         const device::Device& device);
+
+}  // namespace drakkar::allocator

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "allocator/features.h"
+#include "allocator/request/plan.h"
+#include "allocator/view/shape_table.h"
+#include "base/result/result.h"
+#include "device/claim.h"
+#include "device/expression.h"
+
+namespace drakkar::allocator {
+
+// Finds a device class by name, or fails with a reason that the caller can show.
+using ClassLookup =
+    std::function<Result<std::shared_ptr<const device::DeviceClass>>(std::string_view name)>;
+
+// The claims of one pod that have no allocation yet, checked and ready to be searched for. Made by
+// PlanCache; usable on every node, as long as the allocator lives and classes do not change.
+struct Problem {
+  std::vector<std::shared_ptr<const device::Claim>> claims;
+  std::vector<std::string> claim_names;  // as errors print them
+  // Per claim, request and alternative.
+  std::vector<std::vector<std::vector<std::shared_ptr<const device::DeviceClass>>>> classes;
+
+  // What is wrong with the claims, at the place where Kubernetes would notice: after all requests
+  // before it were found right on the node at hand (asking for all devices can fail there).
+  struct Fault {
+    std::size_t claim;
+    std::size_t request;      // == number of requests: found at the end of the claim
+    std::size_t alternative;
+    Error error;
+  };
+  std::optional<Fault> fault;  // then `plan` ends before it
+
+  std::shared_ptr<Plan> plan;
+};
+
+// Makes problems, and lets equal claims share what was learned about them.
+//
+// Bounds: kMaxPlans plans and kMaxExpressions compiled texts; past them all are dropped at once and
+// learned again, which costs one search per class of nodes.
+class PlanCache {
+ public:
+  static constexpr std::size_t kMaxPlans = 512;
+  static constexpr std::size_t kMaxExpressions = 4'096;
+
+  PlanCache(device::ExpressionCompiler& compiler, ShapeTable& shapes, const Features& features)
+      : compiler_(compiler), shapes_(shapes), features_(features) {}
+
+  Problem Prepare(std::span<const std::shared_ptr<const device::Claim>> claims,
+                  const ClassLookup& classes);
+
+ private:
+  std::optional<Error> CheckRequest(const device::Request& request, std::string_view claim) const;
+  std::optional<Error> CheckAlternative(const device::RequestSpec& spec,
+                                        std::string_view claim) const;
+  std::optional<Error> ResolveClass(const device::RequestSpec& spec, std::string_view claim,
+                                    const ClassLookup& classes,
+                                    std::vector<std::shared_ptr<const device::DeviceClass>>& out);
+  std::shared_ptr<Plan> BuildPlan(const Problem& problem);
+  Alternative BuildAlternative(const device::RequestSpec& spec, const device::DeviceClass& device_class,
+                               std::string_view parent, const device::Claim& claim);
+  std::shared_ptr<const device::Expression> Selector(std::string_view text);
+  std::shared_ptr<const device::Expression> Derived(std::string_view text);
+
+  device::ExpressionCompiler& compiler_;
+  ShapeTable& shapes_;
+  const Features features_;
+  std::unordered_map<std::string, std::shared_ptr<Plan>> plans_;  // never walked
+  std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> selectors_;
+  std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> derived_;
+};
+
+// The most results a claim's status can hold.
+inline constexpr std::size_t kMaxResultsPerClaim = 32;
+
+}  // namespace drakkar::allocator

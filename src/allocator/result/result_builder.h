@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "allocator/features.h"
+#include "allocator/request/problem.h"
+#include "allocator/search/search_space.h"
+#include "base/env/random.h"
+#include "device/allocation.h"
+
+namespace drakkar::allocator {
+
+// Turns the picks of a search into what goes into the status of each claim, in the order of the
+// claims. Share ids come from `random`. Fails on a slice with a node selector of several terms,
+// which validation does not admit.
+Result<std::vector<device::AllocationResult>> BuildResults(
+    const Problem& problem, const SearchSpace& space, const Features& features,
+    const std::vector<Pick>& picks, const std::vector<std::vector<std::uint32_t>>& chosen,
+    Random& random);
+
+}  // namespace drakkar::allocator

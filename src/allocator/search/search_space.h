@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "allocator/view/node_index.h"
+#include "allocator/view/pool_view.h"
+
+namespace drakkar::allocator {
+
+struct SpaceDevice {
+  PoolView* pool;
+  std::uint32_t pool_ordinal;
+  std::uint32_t index;  // in the pool
+
+  const ViewDevice& view() const { return pool->devices[index]; }
+  device::DeviceId id() const { return {pool->id.driver, pool->id.pool, view().device->name}; }
+};
+
+// The devices of one node in the order in which they are tried: over all pools those without
+// binding conditions first (KEP-5007; Kubernetes decides that per pool), then by pool, slice name
+// and position in the slice.
+struct SearchSpace {
+  explicit SearchSpace(const NodeIndex::Entry& node);
+
+  const NodeIndex::Entry* node;
+  std::vector<SpaceDevice> devices;
+};
+
+}  // namespace drakkar::allocator

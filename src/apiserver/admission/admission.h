@@ -1,0 +1,13 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "apiserver/rest/core.h"
+
+namespace drakkar::apiserver {
+
+// The admission steps in the order they run: the one place that lists them.
+std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain();
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "apiserver/rest/request.h"
+#include "net/server/http_server.h"
+
+namespace drakkar::apiserver {
+
+constexpr std::string_view kAuthenticatedGroup = "system:authenticated";
+constexpr std::string_view kAnonymousUser = "system:anonymous";
+constexpr std::string_view kUnauthenticatedGroup = "system:unauthenticated";
+
+// Who sent a request: by client certificate (common name and organizations), else by bearer token,
+// else nobody in particular.
+class Authenticator {
+ public:
+  // What a token stands for; nullopt if it does not verify.
+  using TokenVerifier = std::function<std::optional<UserInfo>(std::string_view token)>;
+
+  void AddStaticToken(std::string token, UserInfo user);
+  void AddTokenVerifier(TokenVerifier verifier) { verifiers_.push_back(std::move(verifier)); }
+
+  // nullopt: credentials were given and are not valid.
+  std::optional<UserInfo> Authenticate(const net::ServerRequest& request) const;
+
+ private:
+  std::optional<UserInfo> FromToken(std::string_view token) const;
+
+  std::map<std::string, UserInfo, std::less<>> tokens_;
+  std::vector<TokenVerifier> verifiers_;
+};
+
+}  // namespace drakkar::apiserver

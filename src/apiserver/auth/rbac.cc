@@ -1,0 +1,208 @@
+#include "apiserver/auth/rbac.h"
+
+#include <algorithm>
+#include <set>
+
+#include "api/meta/label_selector.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+constexpr std::string_view kMasters = "system:masters";
+
+bool IsMaster(const UserInfo& user) {
+  return std::ranges::find(user.groups, kMasters) != user.groups.end();
+}
+
+}  // namespace
+
+struct RbacAuthorizer::Role {
+  std::vector<PolicyRule> rules;
+};
+
+struct RbacAuthorizer::Grant {
+  std::string namespace_;            // empty: everywhere
+  std::shared_ptr<const Role> role;  // null: the binding names one that is not there
+  std::string missing;               // then what to say about it
+};
+
+// Makes the index; keeps each role compiled once, however many bindings name it.
+class RbacAuthorizer::Builder {
+ public:
+  explicit Builder(RbacAuthorizer& owner) : owner_(owner) {}
+
+  void Build() {
+    owner_.users_.clear();
+    owner_.groups_.clear();
+    for (const auto& [key, binding] : owner_.cluster_bindings_->objects()) AddBinding(*binding, "");
+    for (const auto& [key, binding] : owner_.bindings_->objects()) {
+      AddBinding(*binding, binding->namespace_());
+    }
+  }
+
+ private:
+  void AddBinding(const api::Object& binding, std::string_view home) {
+    const api::Value reference = binding["roleRef"];
+    const std::string_view name = reference["name"].str();
+    Grant grant;
+    grant.namespace_ = home;
+    if (reference["kind"].str() == "ClusterRole") {
+      grant.role = ClusterRole(name);
+      if (!grant.role) {
+        grant.missing = StrCat("clusterrole.rbac.authorization.k8s.io ", Quote(name), " not found");
+      }
+    } else if (!home.empty()) {
+      grant.role = NamespacedRole(StrCat(home, "/", name));
+      if (!grant.role) {
+        grant.missing = StrCat("role.rbac.authorization.k8s.io ", Quote(name), " not found");
+      }
+    } else {
+      return;  // a cluster binding cannot name a Role
+    }
+    for (api::Value subject : binding["subjects"].elements()) {
+      const std::string_view kind = subject["kind"].str();
+      std::string who(subject["name"].str());
+      if (kind == "Group") {
+        owner_.groups_[std::move(who)].push_back(grant);
+      } else if (kind == "User") {
+        owner_.users_[std::move(who)].push_back(grant);
+      } else if (kind == "ServiceAccount") {
+        const std::string_view stated = subject["namespace"].str();
+        const std::string_view account_home = stated.empty() ? home : stated;
+        if (account_home.empty()) continue;
+        owner_.users_[StrCat("system:serviceaccount:", account_home, ":", who)].push_back(grant);
+      }
+    }
+  }
+
+  std::shared_ptr<const Role> NamespacedRole(const std::string& key) {
+    auto [found, is_new] = roles_.try_emplace(key);
+    if (is_new) {
+      if (api::ObjectPtr object = owner_.roles_->Find(key)) {
+        auto role = std::make_shared<Role>();
+        AddRules(*object, *role);
+        found->second = std::move(role);
+      }
+    }
+    return found->second;
+  }
+
+  std::shared_ptr<const Role> ClusterRole(std::string_view name) {
+    auto [found, is_new] = cluster_roles_.try_emplace(std::string(name));
+    if (is_new) {
+      if (api::ObjectPtr object = owner_.cluster_roles_->Find(found->first)) {
+        auto role = std::make_shared<Role>();
+        std::set<std::string, std::less<>> visited;
+        AddClusterRules(*object, *role, visited);
+        found->second = std::move(role);
+      }
+    }
+    return found->second;
+  }
+
+  static void AddRules(const api::Object& object, Role& role) {
+    for (api::Value rule : object["rules"].elements()) role.rules.emplace_back(rule);
+  }
+
+  // An aggregating role has the rules of the roles its selectors find, and those may aggregate too.
+  void AddClusterRules(const api::Object& object, Role& role,
+                       std::set<std::string, std::less<>>& visited) {
+    if (!visited.emplace(object.name()).second) return;
+    const api::Value selectors = object["aggregationRule"]["clusterRoleSelectors"];
+    if (selectors.empty()) return AddRules(object, role);
+    for (api::Value each : selectors.elements()) {
+      const Result<api::LabelSelector> selector = api::LabelSelector::FromObject(each);
+      if (!selector.ok()) continue;
+      for (const auto& [name, candidate] : owner_.cluster_roles_->objects()) {
+        if (selector->Matches((*candidate)["metadata"]["labels"])) {
+          AddClusterRules(*candidate, role, visited);
+        }
+      }
+    }
+  }
+
+  RbacAuthorizer& owner_;
+  std::map<std::string, std::shared_ptr<const Role>> roles_;
+  std::map<std::string, std::shared_ptr<const Role>> cluster_roles_;
+};
+
+RbacAuthorizer::RbacAuthorizer() = default;
+RbacAuthorizer::~RbacAuthorizer() = default;
+
+void RbacAuthorizer::Attach(const Core& core) {
+  Detach();
+  roles_ = core.FindCache(kGroup, "roles");
+  cluster_roles_ = core.FindCache(kGroup, "clusterroles");
+  bindings_ = core.FindCache(kGroup, "rolebindings");
+  cluster_bindings_ = core.FindCache(kGroup, "clusterrolebindings");
+}
+
+void RbacAuthorizer::Detach() {
+  roles_ = cluster_roles_ = bindings_ = cluster_bindings_ = nullptr;
+  std::ranges::fill(seen_, -1);
+  users_.clear();
+  groups_.clear();
+}
+
+void RbacAuthorizer::Refresh() {
+  if (roles_ == nullptr) return;
+  const storage::Revision now[4] = {roles_->last_change(), cluster_roles_->last_change(),
+                                    bindings_->last_change(), cluster_bindings_->last_change()};
+  if (std::ranges::equal(now, seen_)) return;
+  std::ranges::copy(now, seen_);
+  Builder(*this).Build();
+}
+
+template <typename Visit>
+bool RbacAuthorizer::ForEachGrant(const UserInfo& user, Visit visit) const {
+  const auto look = [&](const BySubject& subjects, std::string_view who) {
+    const auto found = subjects.find(who);
+    return found != subjects.end() && std::ranges::any_of(found->second, visit);
+  };
+  if (look(users_, user.name)) return true;
+  return std::ranges::any_of(user.groups,
+                             [&](const std::string& group) { return look(groups_, group); });
+}
+
+std::optional<std::string> RbacAuthorizer::Check(const Attributes& attributes) {
+  if (IsMaster(attributes.user)) return std::nullopt;
+  Refresh();
+  const std::uint32_t bit = PolicyRule::BitOf(attributes.verb);
+  // A namespace itself counts as being in it: whoever may read in it may read it.
+  const std::string_view home = attributes.namespace_.empty() && attributes.group.empty() &&
+                                        attributes.resource == "namespaces"
+                                    ? attributes.name
+                                    : attributes.namespace_;
+  std::string reason;
+  const bool allowed = ForEachGrant(attributes.user, [&](const Grant& grant) {
+    if (!grant.namespace_.empty() && grant.namespace_ != home) return false;
+    if (grant.role == nullptr) {
+      reason += StrCat(reason.empty() ? "RBAC: " : ", ", grant.missing);
+      return false;
+    }
+    return std::ranges::any_of(grant.role->rules, [&](const PolicyRule& rule) {
+      return rule.Allows(attributes, bit);
+    });
+  });
+  if (allowed) return std::nullopt;
+  return reason;
+}
+
+std::optional<std::string> RbacAuthorizer::CheckPath(const UserInfo& user, std::string_view verb,
+                                                     std::string_view path) {
+  if (IsMaster(user)) return std::nullopt;
+  Refresh();
+  const std::uint32_t bit = PolicyRule::BitOf(verb);
+  const bool allowed = ForEachGrant(user, [&](const Grant& grant) {
+    if (!grant.namespace_.empty() || grant.role == nullptr) return false;
+    return std::ranges::any_of(grant.role->rules, [&](const PolicyRule& rule) {
+      return rule.AllowsPath(verb, bit, path);
+    });
+  });
+  if (allowed) return std::nullopt;
+  return std::string();
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "apiserver/auth/rule.h"
+#include "apiserver/rest/core.h"
+
+namespace drakkar::apiserver {
+
+// Role-based access control over the API server's own Roles, ClusterRoles and their bindings. What
+// a user may do is compiled into an index by subject, anew when one of the four kinds changed; a
+// check then looks at the rules of the user's own roles only.
+//
+// Members of system:masters may do everything, always. Before Attach nobody else may do anything.
+// Loop-bound to the API server's loop.
+class RbacAuthorizer final : public Authorizer {
+ public:
+  RbacAuthorizer();
+  ~RbacAuthorizer() override;
+
+  // `core` must outlive this, or Detach must come first.
+  void Attach(const Core& core);
+  void Detach();
+
+  std::optional<std::string> Check(const Attributes& attributes) override;
+  // For paths that are no resources; verbs are "get", "post" ... in lower case.
+  std::optional<std::string> CheckPath(const UserInfo& user, std::string_view verb,
+                                       std::string_view path);
+
+ private:
+  struct Role;
+  struct Grant;
+  class Builder;
+  using Grants = std::vector<Grant>;
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  using BySubject = std::unordered_map<std::string, Grants, TextHash, std::equal_to<>>;
+
+  void Refresh();
+  // Calls `visit` with the grants of the user and of each group, until it returns true.
+  template <typename Visit>
+  bool ForEachGrant(const UserInfo& user, Visit visit) const;
+
+  const WatchCache* roles_ = nullptr;
+  const WatchCache* cluster_roles_ = nullptr;
+  const WatchCache* bindings_ = nullptr;
+  const WatchCache* cluster_bindings_ = nullptr;
+  // The newest change of each when the index was made.
+  storage::Revision seen_[4] = {-1, -1, -1, -1};
+  BySubject users_;
+  BySubject groups_;
+};
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,325 @@
+#include "apiserver/http/discovery.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "api/json/writer.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/hash/crc32.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Draft;
+
+constexpr std::string_view kReadWrite[] = {"get", "patch", "update"};
+constexpr std::string_view kCreateOnly[] = {"create"};
+constexpr std::string_view kGetOnly[] = {"get"};
+constexpr std::string_view kUpdateOnly[] = {"update"};
+constexpr std::string_view kStream[] = {"create", "get"};
+constexpr std::string_view kProxy[] = {"create", "delete", "get", "patch", "update"};
+
+bool Contains(std::span<const std::string_view> list, std::string_view wanted) {
+  return std::ranges::find(list, wanted) != list.end();
+}
+
+Draft ToArray(std::span<const std::string_view> texts) {
+  Draft array = Draft::Array();
+  for (std::string_view text : texts) array.Append(text);
+  return array;
+}
+
+Draft ToSortedArray(std::span<const std::string_view> texts) {
+  std::vector<std::string_view> sorted(texts.begin(), texts.end());
+  std::ranges::sort(sorted);
+  return ToArray(sorted);
+}
+
+std::vector<std::string_view> ServedSubresources(const api::KindSchema& kind,
+                                                 const DiscoveryOptions& options) {
+  std::vector<std::string_view> served;
+  for (std::string_view each : kind.subresources) {
+    if (IsServedSubresource(each, options)) served.push_back(each);
+  }
+  std::ranges::sort(served);
+  return served;
+}
+
+struct Version {
+  std::string_view name;
+  std::vector<const api::KindSchema*> kinds;  // by plural
+};
+
+struct Group {
+  std::string_view name;
+  std::vector<Version> versions;  // preferred first
+};
+
+// Groups in the order of the scheme, the core group first.
+std::vector<Group> ServedGroups(const DiscoveryOptions& options) {
+  std::vector<Group> groups;
+  for (const api::KindSchema& kind : api::AllKinds()) {
+    if (!IsServed(kind, options)) continue;
+    auto group = std::ranges::find(groups, kind.group, &Group::name);
+    if (group == groups.end()) group = groups.insert(group, Group{kind.group, {}});
+    auto version = std::ranges::find(group->versions, kind.version, &Version::name);
+    if (version == group->versions.end()) {
+      version = group->versions.insert(version, Version{kind.version, {}});
+    }
+    version->kinds.push_back(&kind);
+  }
+  for (Group& group : groups) {
+    std::ranges::sort(group.versions, VersionBefore, &Version::name);
+    for (Version& version : group.versions) {
+      std::ranges::sort(version.kinds, {}, &api::KindSchema::plural);
+    }
+  }
+  std::ranges::stable_partition(groups, [](const Group& group) { return group.name.empty(); });
+  return groups;
+}
+
+std::string GroupVersion(std::string_view group, std::string_view version) {
+  return group.empty() ? std::string(version) : StrCat(group, "/", version);
+}
+
+Draft ResourceList(const Group& group, const Version& version, const DiscoveryOptions& options) {
+  Draft resources = Draft::Array();
+  for (const api::KindSchema* kind : version.kinds) {
+    Draft entry({{"name", kind->plural},
+                 {"singularName", kind->singular},
+                 {"namespaced", kind->namespaced},
+                 {"kind", kind->kind},
+                 {"verbs", ToSortedArray(kind->verbs)}});
+    if (!kind->short_names.empty()) entry["shortNames"] = ToArray(kind->short_names);
+    if (!kind->categories.empty()) entry["categories"] = ToArray(kind->categories);
+    resources.Append(std::move(entry));
+    for (std::string_view name : ServedSubresources(*kind, options)) {
+      const SubresourceShape shape = ShapeOf(*kind, name);
+      Draft sub({{"name", StrCat(kind->plural, "/", name)},
+                 {"singularName", ""},
+                 {"namespaced", kind->namespaced}});
+      // Stated only where it is not the list's own.
+      if (shape.group != group.name || shape.version != version.name) {
+        sub["group"] = shape.group;
+        sub["version"] = shape.version;
+      }
+      sub["kind"] = shape.kind;
+      sub["verbs"] = ToArray(shape.verbs);
+      resources.Append(std::move(sub));
+    }
+  }
+  return Draft({{"kind", "APIResourceList"},
+                {"apiVersion", "v1"},
+                {"groupVersion", GroupVersion(group.name, version.name)},
+                {"resources", std::move(resources)}});
+}
+
+Draft GroupEntry(const Group& group) {
+  Draft versions = Draft::Array();
+  for (const Version& version : group.versions) {
+    versions.Append(Draft({{"groupVersion", GroupVersion(group.name, version.name)},
+                           {"version", version.name}}));
+  }
+  Draft preferred = versions.at(0);
+  return Draft({{"name", group.name},
+                {"versions", std::move(versions)},
+                {"preferredVersion", std::move(preferred)}});
+}
+
+Draft ResponseKind(std::string_view group, std::string_view version, std::string_view kind) {
+  return Draft({{"group", group}, {"version", version}, {"kind", kind}});
+}
+
+Draft AggregatedGroup(const Group& group, const DiscoveryOptions& options) {
+  Draft versions = Draft::Array();
+  for (const Version& version : group.versions) {
+    Draft resources = Draft::Array();
+    for (const api::KindSchema* kind : version.kinds) {
+      Draft entry({{"resource", kind->plural},
+                   {"responseKind", ResponseKind(kind->group, kind->version, kind->kind)},
+                   {"scope", kind->namespaced ? "Namespaced" : "Cluster"},
+                   {"singularResource", kind->singular},
+                   {"verbs", ToSortedArray(kind->verbs)}});
+      if (!kind->short_names.empty()) entry["shortNames"] = ToArray(kind->short_names);
+      if (!kind->categories.empty()) entry["categories"] = ToArray(kind->categories);
+      for (std::string_view name : ServedSubresources(*kind, options)) {
+        const SubresourceShape shape = ShapeOf(*kind, name);
+        entry["subresources"].Append(
+            Draft({{"subresource", name},
+                   {"responseKind", ResponseKind(shape.group, shape.version, shape.kind)},
+                   {"verbs", ToArray(shape.verbs)}}));
+      }
+      resources.Append(std::move(entry));
+    }
+    versions.Append(Draft({{"version", version.name},
+                           {"resources", std::move(resources)},
+                           {"freshness", "Current"}}));
+  }
+  Draft metadata = Draft::Object();
+  if (!group.name.empty()) metadata["name"] = group.name;
+  metadata["creationTimestamp"] = nullptr;
+  return Draft({{"metadata", std::move(metadata)}, {"versions", std::move(versions)}});
+}
+
+Draft AggregatedList(Draft items) {
+  return Draft({{"kind", "APIGroupDiscoveryList"},
+                {"apiVersion", "apidiscovery.k8s.io/v2"},
+                {"metadata", Draft::Object()},
+                {"items", std::move(items)}});
+}
+
+constexpr std::string_view Platform() {
+#if defined(__aarch64__)
+  return "linux/arm64";
+#else
+  return "linux/amd64";
+#endif
+}
+
+// What /version says: the Kubernetes release whose API this is. No commit and no date of the build,
+// so that equal sources answer equally.
+Draft VersionDocument() {
+  return Draft({{"major", "1"},
+                {"minor", "37"},
+                {"emulationMajor", "1"},
+                {"emulationMinor", "37"},
+                {"minCompatibilityMajor", "1"},
+                {"minCompatibilityMinor", "36"},
+                {"gitVersion", "v1.37.0+drakkar"},
+                {"gitCommit", ""},
+                {"gitTreeState", "clean"},
+                {"buildDate", "1970-01-01T00:00:00Z"},
+                {"goVersion", ""},
+                {"compiler", "c++20"},
+                {"platform", Platform()}});
+}
+
+std::shared_ptr<const std::string> ToText(const Draft& draft) {
+  return std::make_shared<const std::string>(
+      api::WriteJson(draft.Freeze()->root(), {.final_newline = true}));
+}
+
+}  // namespace
+
+bool IsServed(const api::KindSchema& kind, const DiscoveryOptions& options) {
+  if (!kind.storage_version) return false;
+  return Contains(kind.verbs, "get") || Contains(options.questions, kind.plural);
+}
+
+bool IsServedSubresource(std::string_view subresource, const DiscoveryOptions& options) {
+  return Contains(options.subresources, subresource);
+}
+
+SubresourceShape ShapeOf(const api::KindSchema& kind, std::string_view subresource) {
+  if (subresource == "binding") return {"", "v1", "Binding", kCreateOnly};
+  if (subresource == "eviction") return {"policy", "v1", "Eviction", kCreateOnly};
+  if (subresource == "token") return {"authentication.k8s.io", "v1", "TokenRequest", kCreateOnly};
+  if (subresource == "scale") return {"autoscaling", "v1", "Scale", kReadWrite};
+  if (subresource == "exec") return {"", "v1", "PodExecOptions", kStream};
+  if (subresource == "attach") return {"", "v1", "PodAttachOptions", kStream};
+  if (subresource == "portforward") return {"", "v1", "PodPortForwardOptions", kStream};
+  if (subresource == "proxy") {
+    if (kind.kind == "Node") return {"", "v1", "NodeProxyOptions", kProxy};
+    if (kind.kind == "Service") return {"", "v1", "ServiceProxyOptions", kProxy};
+    return {"", "v1", "PodProxyOptions", kProxy};
+  }
+  std::span<const std::string_view> verbs = kReadWrite;  // status, resize, ephemeralcontainers
+  if (subresource == "log") verbs = kGetOnly;
+  if (subresource == "finalize") verbs = kUpdateOnly;
+  return {kind.group, kind.version, kind.kind, verbs};
+}
+
+bool VersionBefore(std::string_view a, std::string_view b) {
+  struct Parts {
+    int stage = 0;  // 3: stable, 2: beta, 1: alpha, 0: not in the usual form
+    std::int64_t major = 0;
+    std::int64_t minor = 0;
+    auto operator<=>(const Parts&) const = default;
+  };
+  const auto parse = [](std::string_view text) {
+    Parts parts;
+    if (text.empty() || text[0] != 'v') return parts;
+    text.remove_prefix(1);
+    const std::size_t letters = text.find_first_not_of("0123456789");
+    const std::optional<std::int64_t> major = ParseInt64(text.substr(0, letters));
+    if (!major) return parts;
+    if (letters == std::string_view::npos) return Parts{3, *major, 0};
+    text.remove_prefix(letters);
+    for (int stage : {2, 1}) {
+      const std::string_view word = stage == 2 ? "beta" : "alpha";
+      if (!text.starts_with(word)) continue;
+      const std::optional<std::int64_t> minor = ParseInt64(text.substr(word.size()));
+      if (minor) return Parts{stage, *major, *minor};
+    }
+    return parts;
+  };
+  const Parts left = parse(a);
+  const Parts right = parse(b);
+  if (left != right) return left > right;
+  return a < b;
+}
+
+Discovery::Discovery(const DiscoveryOptions& options) {
+  Draft all_groups = Draft::Array();
+  Draft aggregated_core = Draft::Array();
+  Draft aggregated_named = Draft::Array();
+  std::vector<std::string_view> paths = {"/healthz", "/livez",   "/metrics", "/openapi/v2",
+                                         "/openapi/v3", "/readyz", "/version"};
+  for (const Group& group : ServedGroups(options)) {
+    const std::string root = group.name.empty() ? "/api" : StrCat("/apis/", group.name);
+    for (const Version& version : group.versions) {
+      documents_[StrCat(root, "/", version.name)] = ToText(ResourceList(group, version, options));
+    }
+    if (group.name.empty()) {
+      Draft versions = Draft::Array();
+      for (const Version& version : group.versions) versions.Append(version.name);
+      documents_["/api"] = ToText(Draft({{"kind", "APIVersions"},
+                                         {"versions", std::move(versions)},
+                                         {"serverAddressByClientCIDRs", Draft::Array()}}));
+      aggregated_core.Append(AggregatedGroup(group, options));
+      continue;
+    }
+    Draft entry = GroupEntry(group);
+    Draft document({{"kind", "APIGroup"}, {"apiVersion", "v1"}});
+    for (auto& [key, value] : entry.MutableMembers()) document[key->view()] = value;
+    documents_[root] = ToText(document);
+    all_groups.Append(std::move(entry));
+    aggregated_named.Append(AggregatedGroup(group, options));
+  }
+  documents_["/apis"] = ToText(Draft({{"kind", "APIGroupList"},
+                                      {"apiVersion", "v1"},
+                                      {"groups", std::move(all_groups)}}));
+  documents_["/version"] = ToText(VersionDocument());
+  aggregated_["/api"] = ToText(AggregatedList(std::move(aggregated_core)));
+  aggregated_["/apis"] = ToText(AggregatedList(std::move(aggregated_named)));
+  for (const auto& [path, document] : documents_) paths.push_back(path);
+  documents_["/"] = ToText(Draft({{"paths", ToSortedArray(paths)}}));
+}
+
+std::shared_ptr<const std::string> Discovery::Find(std::string_view path, bool aggregated) const {
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  if (path.empty()) path = "/";
+  if (aggregated) {
+    const auto found = aggregated_.find(path);
+    if (found != aggregated_.end()) return found->second;
+  }
+  const auto found = documents_.find(path);
+  return found == documents_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const std::string> FindDiscovery(std::string_view path, bool aggregated) {
+  static const Discovery discovery;
+  return discovery.Find(path, aggregated);
+}
+
+std::string EntityTag(std::string_view document) {
+  char text[2 * 16 + 3];
+  std::snprintf(text, sizeof(text), "\"%016llX%08X\"",
+                static_cast<unsigned long long>(Fnv1a(document)), Crc32(document));
+  return text;
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace drakkar::api {
+struct KindSchema;
+}
+
+namespace drakkar::apiserver {
+
+// The content type of aggregated discovery.
+inline constexpr std::string_view kAggregatedDiscoveryType =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+// Subresources that are answered now; the description of a kind may know more.
+inline constexpr std::string_view kServedSubresources[] = {"status", "binding", "log", "finalize"};
+
+struct DiscoveryOptions {
+  std::span<const std::string_view> subresources = kServedSubresources;
+  // Kinds that are only asked, never stored (reviews), by their plural.
+  std::span<const std::string_view> questions = {};
+};
+
+// What a kind is served as: stored ones in the version they are stored in, and the questions.
+bool IsServed(const api::KindSchema& kind, const DiscoveryOptions& options = {});
+bool IsServedSubresource(std::string_view subresource, const DiscoveryOptions& options = {});
+
+// What a subresource takes and answers, and the verbs it has.
+struct SubresourceShape {
+  std::string_view group;
+  std::string_view version;
+  std::string_view kind;
+  std::span<const std::string_view> verbs;  // sorted
+};
+SubresourceShape ShapeOf(const api::KindSchema& kind, std::string_view subresource);
+
+// True if version `a` is listed before `b`: v1 before v1beta2 before v1beta1 before v1alpha3.
+bool VersionBefore(std::string_view a, std::string_view b);
+
+// The documents that tell clients what there is: /api, /apis, /apis/<group>, /api/v1,
+// /apis/<group>/<version>, /version and the list of paths at /. Made once; immutable afterwards.
+class Discovery {
+ public:
+  explicit Discovery(const DiscoveryOptions& options = {});
+
+  // Null: not a path of discovery. `aggregated` matters for /api and /apis only.
+  std::shared_ptr<const std::string> Find(std::string_view path, bool aggregated) const;
+
+ private:
+  std::map<std::string, std::shared_ptr<const std::string>, std::less<>> documents_;
+  std::map<std::string, std::shared_ptr<const std::string>, std::less<>> aggregated_;
+};
+
+// With the default options.
+std::shared_ptr<const std::string> FindDiscovery(std::string_view path, bool aggregated);
+
+// A strong entity tag of a document, with its quotes.
+std::string EntityTag(std::string_view document);
+
+}  // namespace drakkar::apiserver

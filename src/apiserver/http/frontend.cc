@@ -1,0 +1,311 @@
+#include "apiserver/http/frontend.h"
+
+#include "api/codec/object_reader.h"
+#include "api/json/reader.h"
+#include "api/scheme/scheme.h"
+#include "apiserver/http/discovery.h"
+#include "apiserver/http/encode.h"
+#include "apiserver/http/openapi.h"
+#include "apiserver/http/table.h"
+#include "apiserver/http/watch_stream.h"
+#include "base/ids/uuid.h"
+#include "base/text/text.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+bool IsHealthPath(std::string_view path) {
+  for (std::string_view health : {"/healthz", "/livez", "/readyz"}) {
+    if (path == health || (path.starts_with(health) && path[health.size()] == '/')) return true;
+  }
+  return false;
+}
+
+// Warning headers as RFC 7234 has them; what would break the header is made harmless.
+void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    std::string escaped;
+    for (char c : net::CleanHeaderValue(warning)) {
+      if (c == '"' || c == '\\') escaped += '\\';
+      escaped += c;
+    }
+    headers.Add("Warning", StrCat("299 - \"", escaped, "\""));
+  }
+}
+
+bool IsYaml(std::string_view content_type) {
+  return content_type == "application/yaml" || content_type == "application/x-yaml";
+}
+
+std::optional<Failure> ReadPatchType(std::string_view content_type, PatchKind& kind) {
+  if (content_type == "application/json-patch+json") {
+    kind = PatchKind::kJson;
+  } else if (content_type == "application/merge-patch+json") {
+    kind = PatchKind::kMerge;
+  } else if (content_type == "application/strategic-merge-patch+json") {
+    kind = PatchKind::kStrategicMerge;
+  } else if (content_type == "application/apply-patch+yaml") {
+    kind = PatchKind::kApply;
+  } else {
+    return api::StatusUnsupportedMediaType(
+        StrCat("the body of the request was in an unknown format - accepted media types include: "
+               "application/json-patch+json, application/merge-patch+json, "
+               "application/strategic-merge-patch+json, application/apply-patch+yaml (it was ",
+               Quote(content_type), ")"));
+  }
+  return std::nullopt;
+}
+
+// The body of a delete: DeleteOptions, of which the query may have said some already.
+std::optional<Failure> ReadDeleteOptions(std::string_view body, Request& request) {
+  if (Trim(body).empty()) return std::nullopt;
+  Result<api::TreePtr> tree = api::ParseJson(body);
+  if (!tree.ok()) {
+    return api::StatusBadRequest(StrCat("error decoding DeleteOptions: ", tree.error().message));
+  }
+  const api::Value options = (*tree)->root();
+  if (std::optional<std::int64_t> grace = options["gracePeriodSeconds"].optional_integer()) {
+    request.grace_period_seconds = *grace;
+  }
+  if (!options["propagationPolicy"].str().empty()) {
+    request.propagation_policy = options["propagationPolicy"].str();
+  }
+  if (options["orphanDependents"].boolean()) request.propagation_policy = "Orphan";
+  request.precondition_uid = options["preconditions"]["uid"].str();
+  request.precondition_resource_version = options["preconditions"]["resourceVersion"].str();
+  for (api::Value dry_run : options["dryRun"].elements()) {
+    if (dry_run.str() == "All") request.dry_run = true;
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> CheckPropagation(const Request& request) {
+  const std::string_view policy = request.propagation_policy;
+  if (policy.empty() || policy == "Orphan" || policy == "Background" || policy == "Foreground") {
+    return std::nullopt;
+  }
+  return api::StatusBadRequest(
+      StrCat("invalid DeletionPropagation value ", Quote(policy),
+             ": it must be Orphan, Background or Foreground"));
+}
+
+}  // namespace
+
+// One request on its way through.
+struct Frontend::Exchange {
+  std::shared_ptr<net::ResponseWriter> writer;
+  Negotiated negotiated;
+  UserInfo user;
+  RequestInfo info;
+  Verb verb = Verb::kGet;
+  std::string include_object;
+  std::string audit_id;
+  std::string method;
+  MonotonicTime begun;
+};
+
+Frontend::Frontend(Options options) : options_(std::move(options)) {}
+Frontend::~Frontend() {
+  *alive_ = false;
+}
+
+void Frontend::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) {
+  auto exchange = std::make_shared<Exchange>();
+  exchange->writer = std::move(writer);
+  exchange->method = net::MethodName(request.method);
+  exchange->begun = options_.core.loop().clock().Monotonic();
+  exchange->info = ParseRequestPath(request.path);
+  if (std::optional<Failure> failure =
+          NegotiateAccept(request.headers.Get("accept"), exchange->negotiated)) {
+    return Fail(*exchange, *failure);
+  }
+  if (!request.query().ok()) {
+    return Fail(*exchange, api::StatusBadRequest(request.query().error().message));
+  }
+  const net::Query& query = *request.query();
+  exchange->include_object = query.Get("includeObject");
+  const std::string_view pretty = query.Get("pretty");
+  exchange->negotiated.pretty = pretty == "true" || pretty == "1";
+  std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
+  if (!user) return Fail(*exchange, api::StatusUnauthorized("Unauthorized"));
+  exchange->user = std::move(*user);
+  if (!exchange->info.is_resource) return HandlePath(*exchange, request);
+  HandleResource(std::move(exchange), std::move(request));
+}
+
+void Frontend::HandlePath(Exchange& exchange, net::ServerRequest& request) {
+  const std::string& path = request.path;
+  if (options_.authorize_path &&
+      !options_.authorize_path(exchange.user, ToLower(exchange.method), path)) {
+    Failure failure = api::StatusForbidden({}, "", "");
+    failure.message = StrCat("forbidden: User ", Quote(exchange.user.name), " cannot ",
+                             ToLower(exchange.method), " path ", Quote(path));
+    return Fail(exchange, failure);
+  }
+  if (request.method != net::Method::kGet && request.method != net::Method::kHead) {
+    return Fail(exchange, api::StatusMethodNotSupported({}, ToLower(exchange.method)));
+  }
+  if (IsHealthPath(path)) {
+    const bool ready =
+        !path.starts_with("/readyz") || !options_.is_ready || options_.is_ready();
+    return exchange.writer->Send(ready ? 200 : 500, {{"Content-Type", "text/plain; charset=utf-8"}},
+                                 ready ? "ok" : "not ready: the controllers have not synced yet\n");
+  }
+  if (path == "/metrics") {
+    return exchange.writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4"}},
+                                 options_.metrics.Text());
+  }
+  const bool aggregated = exchange.negotiated.shape == Shape::kDiscovery;
+  if (std::shared_ptr<const std::string> document = FindDiscovery(path, aggregated)) {
+    const bool is_aggregated = aggregated && (path == "/api" || path == "/apis");
+    return exchange.writer->Send(
+        200,
+        {{"Content-Type",
+          is_aggregated
+              ? std::string(kAggregatedDiscoveryType)
+              : "application/json"},
+         {"Vary", "Accept"}},
+        net::Body{document});
+  }
+  if (std::shared_ptr<const std::string> document = FindOpenApi(path)) {
+    return exchange.writer->Send(200, {{"Content-Type", "application/json"}},
+                                 net::Body{document});
+  }
+  Fail(exchange, api::StatusNoSuchPath());
+}
+
+void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerRequest request) {
+  const RequestInfo& info = exchange->info;
+  if (info.kind == nullptr) return Fail(*exchange, api::StatusNoSuchPath());
+  const net::Query& query = *request.query();
+  const std::optional<Verb> verb = VerbOf(request.method, info, query);
+  if (!verb) {
+    return Fail(*exchange, MethodNotAllowedFailure(*info.kind, ToLower(exchange->method)));
+  }
+  exchange->verb = *verb;
+  if (info.kind->namespaced && info.namespace_.empty() && !info.name.empty()) {
+    return Fail(*exchange, api::StatusNoSuchPath());
+  }
+
+  Request asked;
+  asked.user = exchange->user;
+  asked.verb = *verb;
+  asked.kind = info.kind;
+  asked.namespace_ = info.namespace_;
+  asked.name = info.name;
+  asked.subresource = info.subresource;
+  if (std::optional<Failure> failure = ReadOptions(query, asked)) return Fail(*exchange, *failure);
+
+  if (auto proxy = options_.proxies.find(StrCat(info.resource, "/", info.subresource));
+      proxy != options_.proxies.end()) {
+    if (std::optional<Failure> failure = options_.core.CheckAuthorized(asked)) {
+      return Fail(*exchange, *failure);
+    }
+    return proxy->second->Serve(info, exchange->user, std::move(request), exchange->writer);
+  }
+
+  const std::string_view content_type = MediaTypeOf(request.headers.Get("content-type"));
+  switch (*verb) {
+    case Verb::kPatch:
+      if (std::optional<Failure> failure = ReadPatchType(content_type, asked.patch)) {
+        return Fail(*exchange, *failure);
+      }
+      asked.text = std::move(request.body);
+      break;
+    case Verb::kCreate:
+    case Verb::kUpdate:
+      if (!content_type.empty() && content_type != "application/json" && !IsYaml(content_type)) {
+        return Fail(*exchange,
+                    api::StatusUnsupportedMediaType(
+                        StrCat("the body of the request was in an unknown format - accepted media "
+                               "types include: application/json, application/yaml (it was ",
+                               Quote(content_type), ")")));
+      }
+      asked.text_is_yaml = IsYaml(content_type);
+      asked.text = std::move(request.body);
+      break;
+    case Verb::kDelete:
+    case Verb::kDeleteCollection:
+      if (std::optional<Failure> failure = ReadDeleteOptions(request.body, asked)) {
+        return Fail(*exchange, *failure);
+      }
+      if (std::optional<Failure> failure = CheckPropagation(asked)) {
+        return Fail(*exchange, *failure);
+      }
+      break;
+    case Verb::kWatch: {
+      WatchStreamOptions watch;
+      const std::string_view bookmarks = query.Get("allowWatchBookmarks");
+      watch.bookmarks = bookmarks == "true" || bookmarks == "1";
+      const std::string_view initial = query.Get("sendInitialEvents");
+      watch.send_initial_events = initial == "true" || initial == "1";
+      if (const std::string* timeout = query.Find("timeoutSeconds")) {
+        const std::optional<std::int64_t> seconds = ParseInt64(*timeout);
+        if (!seconds || *seconds < 0) {
+          return Fail(*exchange, api::StatusBadRequest(StrCat(
+                                     "timeoutSeconds: ", Quote(*timeout), " is not a number")));
+        }
+        if (*seconds > 0) watch.timeout = std::chrono::seconds(std::min<std::int64_t>(*seconds, 86'400));
+      }
+      watch.request = std::move(asked);
+      watch.negotiated = exchange->negotiated;
+      return ServeWatch(options_.core, std::move(watch), exchange->writer);
+    }
+    case Verb::kGet:
+    case Verb::kList: break;
+  }
+  Core& core = options_.core;
+  core.Handle(std::move(asked), [this, alive = alive_, exchange, &core](Response response) {
+    // What the answer is built on must not be lost after the client has seen it.
+    const storage::Revision revision = response.revision;
+    core.WhenDurable(revision, [this, alive, exchange, response = std::move(response)] {
+      if (*alive) Answer(*exchange, response);
+    });
+  });
+}
+
+void Frontend::Answer(Exchange& exchange, const Response& response) {
+  if (response.failure) return Fail(exchange, *response.failure);
+  net::Headers headers = {{"Cache-Control", "no-cache, private"}};
+  AddWarnings(headers, response.warnings);
+  EncodedBody encoded;
+  const bool is_list = exchange.verb == Verb::kList || exchange.verb == Verb::kDeleteCollection;
+  const bool is_status = response.object != nullptr && response.object->kind() == "Status";
+  if (exchange.negotiated.shape == Shape::kTable && !is_status) {
+    TableOptions table;
+    table.now = options_.core.loop().clock().Now();
+    table.include_object = ParseIncludeObject(exchange.include_object)
+                               .value_or(TableOptions::Include::kMetadata);
+    table.resource_version = std::to_string(response.revision);
+    table.continue_token = response.continue_token;
+    table.remaining_items = response.remaining_items;
+    std::vector<api::ObjectPtr> objects = response.items;
+    if (!is_list) objects.push_back(response.object);
+    const api::ObjectPtr tree = std::make_shared<const api::Object>(
+        MakeTable(*exchange.info.kind, objects, table));
+    Negotiated plain = exchange.negotiated;
+    plain.shape = Shape::kObject;
+    encoded = EncodeObject(plain, *tree);
+  } else if (is_list) {
+    encoded = EncodeList(exchange.negotiated, *exchange.info.kind, response);
+  } else {
+    encoded = EncodeObject(exchange.negotiated, *response.object);
+  }
+  headers.Set("Content-Type", encoded.content_type);
+  exchange.writer->Send(response.http_status, headers, std::move(encoded.body));
+}
+
+void Frontend::Fail(Exchange& exchange, const Failure& failure) {
+  Negotiated plain = exchange.negotiated;
+  plain.shape = Shape::kObject;
+  EncodedBody encoded = EncodeFailure(plain, failure);
+  net::Headers headers = {{"Content-Type", encoded.content_type},
+                          {"Cache-Control", "no-cache, private"}};
+  if (failure.retry_after_seconds > 0) {
+    headers.Set("Retry-After", std::to_string(failure.retry_after_seconds));
+  }
+  exchange.writer->Send(failure.code, headers, std::move(encoded.body));
+}
+
+}  // namespace drakkar::apiserver

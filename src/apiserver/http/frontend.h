@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "apiserver/auth/authenticator.h"
+#include "apiserver/http/request_info.h"
+#include "apiserver/rest/core.h"
+#include "net/server/http_server.h"
+
+namespace drakkar {
+class Metrics;
+}
+
+namespace drakkar::apiserver {
+
+// Serves what lies behind a subresource that is no object: logs, exec. The request has been
+// authorized.
+class SubresourceProxy {
+ public:
+  virtual ~SubresourceProxy() = default;
+  virtual void Serve(const RequestInfo& info, const UserInfo& user, net::ServerRequest request,
+                     std::shared_ptr<net::ResponseWriter> writer) = 0;
+};
+
+// HTTP in front of the core: who is asking, what for, in which form; then the core; then the answer,
+// once what it is built on is durable.
+class Frontend final : public net::RequestHandler {
+ public:
+  struct Options {
+    Core& core;
+    const Authenticator& authenticator;
+    Metrics& metrics;
+    // May `user` do `verb` on a path that is no resource? Null: everybody may.
+    std::function<bool(const UserInfo& user, std::string_view verb, std::string_view path)>
+        authorize_path;
+    // Named checks of /readyz beyond "the store answers".
+    std::function<bool()> is_ready;
+    std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"
+  };
+  explicit Frontend(Options options);
+  ~Frontend() override;
+
+  void Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) override;
+  // `subresource` is "pods/log".
+  void AddProxy(std::string subresource, SubresourceProxy* proxy) {
+    options_.proxies[std::move(subresource)] = proxy;
+  }
+
+ private:
+  struct Exchange;
+
+  void HandlePath(Exchange& exchange, net::ServerRequest& request);
+  void HandleResource(std::shared_ptr<Exchange> exchange, net::ServerRequest request);
+  void Answer(Exchange& exchange, const Response& response);
+  void Fail(Exchange& exchange, const Failure& failure);
+
+  Options options_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::apiserver

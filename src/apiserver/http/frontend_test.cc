@@ -1,0 +1,245 @@
+#include "apiserver/http/frontend.h"
+
+#include <gtest/gtest.h>
+
+#include "api/json/reader.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "client/http_client.h"
+#include "features/gates/feature_gates.h"
+#include "net/client/http_client.h"
+#include "net/testing/loopback.h"
+#include "storage/memory/memory_store.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+// The API server over HTTPS on one real loop; the test drives the loop until it has its answer.
+class FrontendTest : public ::testing::Test {
+ protected:
+  FrontendTest() {
+    store_ = storage::OpenMemoryStore(loop_, disk_);
+    core_ = std::make_unique<Core>(Core::Options{
+        .loop = loop_, .random = random_, .store = *store_, .gates = gates_});
+    core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()); });
+    frontend_ = std::make_unique<Frontend>(
+        Frontend::Options{.core = *core_, .authenticator = authenticator_, .metrics = metrics_});
+    net::HttpServerOptions options;
+    options.address.host = "127.0.0.1";
+    options.tls = net::testing::TestServerTls();
+    server_ = std::make_unique<net::HttpServer>(loop_, std::move(options), *frontend_);
+    EXPECT_TRUE(server_->Start().ok());
+    const net::testing::TestCertificates& certificates = net::testing::TestCertificates::Get();
+    access_.server = "https://127.0.0.1:" + std::to_string(server_->port());
+    access_.ca_pem = certificates.ca.certificate_pem;
+    access_.client_certificate_pem = certificates.client.certificate_pem;
+    access_.client_key_pem = certificates.client.key_pem;
+    http_ = std::make_unique<net::HttpClient>(loop_, client::HttpOptionsFor(access_));
+    client_ = client::MakeHttpClient(loop_, access_, "test");
+    Post("/api/v1/namespaces", R"({"metadata":{"name":"default"}})");
+  }
+  ~FrontendTest() override {
+    watch_.reset();
+    client_.reset();
+    http_.reset();
+    server_.reset();
+  }
+
+  // Runs the loop until `done` says so, within a bound.
+  template <typename Condition>
+  void RunUntil(Condition done) {
+    TimerHandle limit = loop_.RunAfter(std::chrono::seconds(10), [&] {
+      ADD_FAILURE() << "nothing happened for ten seconds";
+      loop_.Stop();
+    });
+    while (!done() && !HasFailure()) RunOnce();
+  }
+  void RunOnce() {
+    loop_.Post([this] { step_ = loop_.RunAfter(std::chrono::milliseconds(1), [this] { loop_.Stop(); }); });
+    loop_.Run();
+    step_.reset();
+  }
+
+  net::Response Do(net::Method method, const std::string& path, std::string body = "",
+                   net::Headers headers = {}) {
+    net::ClientRequest request;
+    request.method = method;
+    request.url = access_.server + path;
+    request.headers = std::move(headers);
+    request.body = std::move(body);
+    std::optional<Result<net::Response>> answer;
+    http_->Do(std::move(request), [&](Result<net::Response> response) { answer = std::move(response); });
+    RunUntil([&] { return answer.has_value(); });
+    EXPECT_TRUE(answer && answer->ok());
+    return answer && answer->ok() ? **answer : net::Response{};
+  }
+  net::Response Post(const std::string& path, std::string body) {
+    return Do(net::Method::kPost, path, std::move(body), {{"Content-Type", "application/json"}});
+  }
+  net::Response PostPod(const std::string& name) {
+    return Post("/api/v1/namespaces/default/pods",
+                R"({"metadata":{"name":")" + name +
+                    R"("},"spec":{"containers":[{"name":"c","image":"i:1"}]}})");
+  }
+  api::TreePtr Parse(const net::Response& response) {
+    Result<api::TreePtr> tree = api::ParseJson(response.body);
+    EXPECT_TRUE(tree.ok()) << response.body;
+    return tree.ok() ? *tree : api::Draft::Object().Freeze();
+  }
+
+  UvLoop loop_;
+  SeededRandom random_{1};
+  storage::MemoryDisk disk_;
+  FeatureGates gates_;
+  Metrics metrics_;
+  Authenticator authenticator_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<Core> core_;
+  std::unique_ptr<Frontend> frontend_;
+  std::unique_ptr<net::HttpServer> server_;
+  client::ClusterAccess access_;
+  std::unique_ptr<net::HttpClient> http_;
+  std::unique_ptr<client::Client> client_;
+  std::unique_ptr<client::WatchHandle> watch_;
+  TimerHandle step_;
+};
+
+TEST_F(FrontendTest, CreatesReadsAndDeletesOverHttps) {
+  net::Response created = PostPod("a");
+  EXPECT_EQ(created.status, 201) << created.body;
+  net::Response read = Do(net::Method::kGet, "/api/v1/namespaces/default/pods/a");
+  EXPECT_EQ(read.status, 200);
+  EXPECT_EQ(Parse(read)->root()["metadata"]["name"].str(), "a");
+  net::Response list = Do(net::Method::kGet, "/api/v1/pods");
+  EXPECT_EQ(Parse(list)->root()["kind"].str(), "PodList");
+  EXPECT_EQ(Parse(list)->root()["items"].size(), 1u);
+  EXPECT_EQ(Do(net::Method::kDelete, "/api/v1/namespaces/default/pods/a").status, 200);
+  net::Response gone = Do(net::Method::kGet, "/api/v1/namespaces/default/pods/a");
+  EXPECT_EQ(gone.status, 404);
+  EXPECT_EQ(Parse(gone)->root()["reason"].str(), "NotFound");
+}
+
+TEST_F(FrontendTest, BadInputGetsAStatusThatSaysWhatIsWrong) {
+  EXPECT_EQ(Post("/api/v1/namespaces/default/pods", "{").status, 400);
+  EXPECT_EQ(Do(net::Method::kPost, "/api/v1/namespaces/default/pods", "x",
+               {{"Content-Type", "text/plain"}})
+                .status,
+            415);
+  EXPECT_EQ(Do(net::Method::kGet, "/apis/no.such/v1/things").status, 404);
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods?limit=x").status, 400);
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods", "", {{"Accept", "image/png"}}).status, 406);
+  EXPECT_EQ(Do(net::Method::kPatch, "/api/v1/namespaces/default/pods/a", "{}",
+               {{"Content-Type", "application/json"}})
+                .status,
+            415);
+  net::Response unknown = Post("/api/v1/namespaces/default/pods?fieldValidation=Strict",
+                               R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"colour":"red"}})");
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_NE(unknown.body.find("unknown field \\\"spec.colour\\\""), std::string::npos)
+      << unknown.body;
+}
+
+TEST_F(FrontendTest, UnknownFieldsAreWarnedAboutByDefault) {
+  net::Response response = Post(
+      "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"a"},"colour":"red"})");
+  EXPECT_EQ(response.status, 201);
+  EXPECT_EQ(response.headers.Get("warning"), "299 - \"unknown field \\\"colour\\\"\"");
+}
+
+TEST_F(FrontendTest, AStrangersCertificateIsRefused) {
+  access_.client_certificate_pem = net::testing::TestCertificates::Get().stranger.certificate_pem;
+  access_.client_key_pem = net::testing::TestCertificates::Get().stranger.key_pem;
+  http_ = std::make_unique<net::HttpClient>(loop_, client::HttpOptionsFor(access_));
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods").status, 401);
+}
+
+TEST_F(FrontendTest, PatchesOfThreeKinds) {
+  PostPod("a");
+  const std::string path = "/api/v1/namespaces/default/pods/a";
+  EXPECT_EQ(Do(net::Method::kPatch, path, R"({"metadata":{"labels":{"x":"1"}}})",
+               {{"Content-Type", "application/merge-patch+json"}})
+                .status,
+            200);
+  EXPECT_EQ(Do(net::Method::kPatch, path, R"([{"op":"add","path":"/metadata/labels/y","value":"2"}])",
+               {{"Content-Type", "application/json-patch+json"}})
+                .status,
+            200);
+  net::Response last =
+      Do(net::Method::kPatch, path, R"({"spec":{"containers":[{"name":"c","image":"i:2"}]}})",
+         {{"Content-Type", "application/strategic-merge-patch+json"}});
+  EXPECT_EQ(last.status, 200) << last.body;
+  const api::TreePtr pod = Parse(last);
+  EXPECT_EQ(pod->root()["metadata"]["labels"]["x"].str(), "1");
+  EXPECT_EQ(pod->root()["metadata"]["labels"]["y"].str(), "2");
+  EXPECT_EQ(pod->root()["spec"]["containers"].at(0)["image"].str(), "i:2");
+  EXPECT_EQ(pod->root()["spec"]["containers"].at(0)["imagePullPolicy"].str(), "IfNotPresent")
+      << "merged, not replaced";
+}
+
+TEST_F(FrontendTest, KubectlGetsATable) {
+  PostPod("a");
+  net::Response table = Do(net::Method::kGet, "/api/v1/namespaces/default/pods", "",
+                           {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}});
+  const api::TreePtr tree = Parse(table);
+  EXPECT_EQ(tree->root()["kind"].str(), "Table");
+  EXPECT_EQ(tree->root()["rows"].at(0)["cells"].at(0).str(), "a");
+  EXPECT_EQ(tree->root()["rows"].at(0)["cells"].at(1).str(), "0/1");
+}
+
+TEST_F(FrontendTest, SpeaksYaml) {
+  net::Response created = Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps",
+                             "metadata:\n  name: a\ndata:\n  k: v\n",
+                             {{"Content-Type", "application/yaml"}, {"Accept", "application/yaml"}});
+  EXPECT_EQ(created.status, 201) << created.body;
+  EXPECT_NE(created.body.find("data:\n  k: v\n"), std::string::npos) << created.body;
+}
+
+TEST_F(FrontendTest, OurOwnClientListsWatchesAndWrites) {
+  const api::KindSchema* pods = api::FindKind("", "v1", "Pod");
+  PostPod("a");
+  std::optional<client::ListReply> list;
+  client_->List({pods, "", "", ""}, {}, [&](client::ListReply reply) { list = std::move(reply); });
+  RunUntil([&] { return list.has_value(); });
+  ASSERT_TRUE(list->ok());
+  ASSERT_EQ(list->items.size(), 1u);
+  EXPECT_EQ(list->items[0]->kind(), "Pod");
+  std::vector<std::pair<client::EventType, std::string>> events;
+  watch_ = client_->Watch({pods, "", "", ""}, {.resource_version = list->resource_version},
+                          {.on_events =
+                               [&](std::vector<client::WatchEvent> batch) {
+                                 for (const auto& event : batch) {
+                                   events.emplace_back(event.type, event.object->name());
+                                 }
+                               },
+                           .on_closed = [](Error error) { FAIL() << error.message; }});
+  PostPod("b");
+  std::optional<client::Reply> deleted;
+  client_->Delete({pods, "default", "a", ""}, {}, [&](client::Reply reply) { deleted = std::move(reply); });
+  RunUntil([&] { return events.size() == 2; });
+  EXPECT_EQ(events[0], std::pair(client::EventType::kAdded, std::string("b")));
+  EXPECT_EQ(events[1], std::pair(client::EventType::kDeleted, std::string("a")));
+}
+
+TEST_F(FrontendTest, AWatchFromAForgottenVersionTellsTheClientToListAgain) {
+  const api::KindSchema* pods = api::FindKind("", "v1", "Pod");
+  std::optional<Error> closed;
+  client::WatchOptions future;
+  future.resource_version = 1'000'000;
+  watch_ = client_->Watch({pods, "", "", ""}, future,
+                          {.on_events = [](std::vector<client::WatchEvent>) {},
+                           .on_closed = [&](Error error) { closed = std::move(error); }});
+  RunUntil([&] { return closed.has_value(); });
+  EXPECT_NE(closed->message.find("Too large resource version"), std::string::npos)
+      << closed->message;
+}
+
+TEST_F(FrontendTest, HealthAndDiscoveryAreThere) {
+  EXPECT_EQ(Do(net::Method::kGet, "/readyz").body, "ok");
+  EXPECT_EQ(Do(net::Method::kGet, "/version").status, 200);
+  EXPECT_EQ(Parse(Do(net::Method::kGet, "/apis/resource.k8s.io/v1"))->root()["kind"].str(),
+            "APIResourceList");
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver

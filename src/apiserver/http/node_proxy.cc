@@ -1,0 +1,167 @@
+#include "apiserver/http/node_proxy.h"
+
+#include <algorithm>
+
+#include "api/scheme/scheme.h"
+#include "apiserver/http/encode.h"
+#include "base/text/text.h"
+#include "net/http/url.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr std::int64_t kDefaultNodePort = 10250;
+// A reader that does not read: the node's stream is dropped rather than buffered.
+constexpr std::size_t kMaxPendingLogBytes = 4u << 20;
+
+void Refuse(net::ResponseWriter& writer, const Failure& failure) {
+  EncodedBody encoded = EncodeFailure(Negotiated{}, failure);
+  writer.Send(failure.code, {{"Content-Type", encoded.content_type}}, std::move(encoded.body));
+}
+
+// Copies one answer. Owns itself until either side is done.
+class LogStream final : public net::StreamSink, public std::enable_shared_from_this<LogStream> {
+ public:
+  LogStream(std::shared_ptr<net::ResponseWriter> writer, std::string node)
+      : writer_(std::move(writer)), node_(std::move(node)) {}
+
+  void Start(net::HttpClient& http, EventLoop& loop, net::ClientRequest request) {
+    loop_ = &loop;
+    self_ = shared_from_this();
+    writer_->OnClosed([weak = weak_from_this()](bool) {
+      if (auto self = weak.lock()) self->End();
+    });
+    handle_ = http.Stream(std::move(request), *this);
+  }
+
+ private:
+  void OnResponse(int status, const net::Headers& headers) override {
+    status_ = status;
+    const std::string_view type = headers.Get("content-type");
+    if (status == 200) {
+      writer_->StartStream(200, {{"Content-Type", type.empty() ? "text/plain" : std::string(type)}});
+    }
+  }
+  void OnData(std::string_view bytes) override {
+    if (status_ != 200) {
+      if (error_text_.size() < 4096) error_text_ += bytes;
+      return;
+    }
+    writer_->Write(net::MakeSegment(std::string(bytes)));
+    if (writer_->pending_bytes() > kMaxPendingLogBytes) {
+      writer_->Abort();
+      End();
+    }
+  }
+  void OnEnd(Result<void> result) override {
+    if (status_ == 200) {
+      if (result.ok()) {
+        writer_->Finish();
+      } else {
+        writer_->Abort();
+      }
+    } else if (status_ != 0) {
+      Failure failure = api::StatusBadRequest(std::string(Trim(error_text_)));
+      if (status_ == 404) {
+        failure.code = 404;
+        failure.reason = "NotFound";
+      }
+      Refuse(*writer_, failure);
+    } else {
+      Refuse(*writer_, api::StatusInternalError(
+                           StrCat("ask node ", node_, ": ",
+                                  result.ok() ? "no answer" : result.error().message)));
+    }
+    End();
+  }
+
+  void End() {
+    // Not now: we may be inside a call of the request this destroys.
+    if (self_ == nullptr) return;
+    loop_->Post([self = std::move(self_)] {
+      self->handle_.reset();
+      self->writer_.reset();
+    });
+    self_ = nullptr;
+  }
+
+  std::shared_ptr<net::ResponseWriter> writer_;
+  const std::string node_;
+  EventLoop* loop_ = nullptr;
+  int status_ = 0;
+  std::string error_text_;
+  std::unique_ptr<net::RequestHandle> handle_;
+  std::shared_ptr<LogStream> self_;
+};
+
+net::HttpClientOptions ClientOptions(net::TlsClientOptions tls) {
+  net::HttpClientOptions options;
+  options.tls = std::move(tls);
+  return options;
+}
+
+}  // namespace
+
+Result<std::string> NodeAgentUrl(const api::Object& node) {
+  std::string host;
+  for (api::Value address : node["status"]["addresses"].elements()) {
+    if (address["type"].str() == "InternalIP" && host.empty()) host = address["address"].str();
+  }
+  if (host.empty()) {
+    return FailedPrecondition(StrCat("node ", node.name(), " has no internal address"));
+  }
+  std::int64_t port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].integer();
+  if (port <= 0 || port > 65535) port = kDefaultNodePort;
+  if (host.find(':') != std::string::npos) host = StrCat("[", host, "]");
+  return StrCat("https://", host, ":", port);
+}
+
+PodLogProxy::PodLogProxy(UvLoop& loop, Core& core, net::TlsClientOptions tls)
+    : core_(core), http_(loop, ClientOptions(std::move(tls))) {}
+PodLogProxy::~PodLogProxy() = default;
+
+void PodLogProxy::Serve(const RequestInfo& info, const UserInfo&, net::ServerRequest request,
+                        std::shared_ptr<net::ResponseWriter> writer) {
+  if (request.method != net::Method::kGet) {
+    return Refuse(*writer, MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
+  }
+  api::ObjectPtr pod = core_.Find("", "pods", StrCat(info.namespace_, "/", info.name));
+  if (pod == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, info.name));
+  std::vector<std::string_view> containers;
+  for (std::string_view list : {"initContainers", "containers"}) {
+    for (api::Value container : pod->root()["spec"][list].elements()) {
+      containers.push_back(container["name"].str());
+    }
+  }
+  std::string container(request.query()->Get("container"));
+  if (container.empty()) {
+    const api::Value regular = pod->root()["spec"]["containers"];
+    if (regular.size() > 1) {
+      return Refuse(*writer, api::StatusBadRequest(
+                                 StrCat("a container name must be specified for pod ", info.name,
+                                        ", choose one of: [", Join(containers, " "), "]")));
+    }
+    container = regular.at(0)["name"].str();
+  } else if (std::find(containers.begin(), containers.end(), container) == containers.end()) {
+    return Refuse(*writer, api::StatusBadRequest(
+                               StrCat("container ", container, " is not valid for pod ", info.name)));
+  }
+  const std::string node_name(pod->root()["spec"]["nodeName"].str());
+  if (node_name.empty()) {
+    return Refuse(*writer, api::StatusBadRequest(
+                               StrCat("pod ", info.name, " does not have a host assigned")));
+  }
+  api::ObjectPtr node = core_.Find("", "nodes", node_name);
+  if (node == nullptr) {
+    return Refuse(*writer, NotFoundFailure(*api::FindKind("", "v1", "Node"), node_name));
+  }
+  Result<std::string> url = NodeAgentUrl(*node);
+  if (!url.ok()) return Refuse(*writer, api::StatusInternalError(url.error().message));
+  net::ClientRequest ask;
+  ask.url = StrCat(*url, "/containerLogs/", net::PercentEncode(info.namespace_), "/",
+                   net::PercentEncode(info.name), "/", net::PercentEncode(container));
+  if (!request.raw_query.empty()) ask.url += "?" + request.raw_query;
+  std::make_shared<LogStream>(std::move(writer), node_name)->Start(http_, core_.loop(), std::move(ask));
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+
+// Schemas of OpenAPI out of the scheme's tables. Used by openapi.cc only.
+namespace drakkar::apiserver {
+
+enum class OpenApiVersion { kV2, kV3 };
+
+// Collects schemas: asking for a reference makes sure that the schema, and all that it refers to,
+// is among the definitions.
+class SchemaCollector {
+ public:
+  explicit SchemaCollector(OpenApiVersion version) : version_(version) {}
+
+  // {"$ref": "#/components/schemas/<name>"}
+  api::Draft Reference(const api::StructSchema& structure);
+  // The body of a patch: any object.
+  api::Draft PatchReference();
+  // All schemas by name, in the order of the names.
+  api::Draft Take();
+
+ private:
+  api::Draft NamedReference(std::string_view name);
+  api::Draft Leaf(std::string_view name);
+  api::Draft TypeOf(const api::TypeSchema& type);
+  api::Draft FieldOf(const api::FieldSchema& field);
+  api::Draft StructOf(const api::StructSchema& structure);
+
+  OpenApiVersion version_;
+  std::map<std::string, api::Draft, std::less<>> schemas_;
+  std::set<std::string, std::less<>> started_;
+  std::vector<const api::StructSchema*> waiting_;
+};
+
+}  // namespace drakkar::apiserver

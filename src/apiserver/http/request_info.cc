@@ -1,0 +1,113 @@
+#include "apiserver/http/request_info.h"
+
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+
+RequestInfo ParseRequestPath(std::string_view path) {
+  RequestInfo info;
+  std::vector<std::string_view> parts;
+  for (std::string_view part : Split(path, '/')) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  std::size_t next = 0;
+  if (parts.size() >= 3 && parts[0] == "api") {
+    info.version = parts[1];
+    next = 2;
+  } else if (parts.size() >= 4 && parts[0] == "apis") {
+    info.group = parts[1];
+    info.version = parts[2];
+    next = 3;
+  } else {
+    return info;
+  }
+  info.is_resource = true;
+  auto take = [&]() -> std::string_view { return next < parts.size() ? parts[next++] : ""; };
+  std::string_view resource = take();
+  if (resource == "namespaces" && next < parts.size()) {
+    const bool namespace_itself =
+        next + 1 >= parts.size() || parts[next + 1] == "status" || parts[next + 1] == "finalize";
+    // "/namespaces/x/status" is the namespace's own status, as "status" is no resource.
+    if (!namespace_itself) {
+      info.namespace_ = take();
+      resource = take();
+    }
+  }
+  info.resource = resource;
+  info.name = take();
+  info.subresource = take();
+  while (next < parts.size()) info.rest.emplace_back(parts[next++]);
+  info.kind = api::FindResource(info.group, info.version, info.resource);
+  return info;
+}
+
+std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const net::Query& query) {
+  switch (method) {
+    case net::Method::kGet:
+    case net::Method::kHead: {
+      const std::string_view watch = query.Get("watch");
+      if (watch == "true" || watch == "1") return Verb::kWatch;
+      return info.name.empty() ? Verb::kList : Verb::kGet;
+    }
+    case net::Method::kPost: return Verb::kCreate;
+    case net::Method::kPut: return Verb::kUpdate;
+    case net::Method::kPatch: return Verb::kPatch;
+    case net::Method::kDelete:
+      return info.name.empty() ? Verb::kDeleteCollection : Verb::kDelete;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
+  request.label_selector = query.Get("labelSelector");
+  request.field_selector = query.Get("fieldSelector");
+  request.resource_version = query.Get("resourceVersion");
+  request.resource_version_match = query.Get("resourceVersionMatch");
+  request.continue_token = query.Get("continue");
+  request.field_manager = query.Get("fieldManager");
+  request.propagation_policy = query.Get("propagationPolicy");
+  const std::string_view force = query.Get("force");
+  request.force = force == "true" || force == "1";
+  if (const std::string* limit = query.Find("limit"); limit != nullptr && !limit->empty()) {
+    const std::optional<std::int64_t> parsed = ParseInt64(*limit);
+    if (!parsed || *parsed < 0) {
+      return api::StatusBadRequest(StrCat("limit: ", Quote(*limit), " is not a number of items"));
+    }
+    request.limit = *parsed;
+  }
+  if (const std::string* grace = query.Find("gracePeriodSeconds"); grace != nullptr) {
+    const std::optional<std::int64_t> parsed = ParseInt64(*grace);
+    if (!parsed) {
+      return api::StatusBadRequest(
+          StrCat("gracePeriodSeconds: ", Quote(*grace), " is not a number of seconds"));
+    }
+    request.grace_period_seconds = *parsed;
+  }
+  if (const std::string* dry_run = query.Find("dryRun"); dry_run != nullptr) {
+    if (*dry_run != "All") {
+      return api::StatusBadRequest(
+          StrCat("dryRun: Unsupported value: ", Quote(*dry_run), ": supported values: \"All\""));
+    }
+    request.dry_run = true;
+  }
+  const std::string_view validation = query.Get("fieldValidation");
+  if (validation == "Strict") {
+    request.field_validation = FieldValidation::kStrict;
+  } else if (validation == "Ignore") {
+    request.field_validation = FieldValidation::kIgnore;
+  } else if (!validation.empty() && validation != "Warn") {
+    return api::StatusBadRequest(
+        StrCat("fieldValidation: Unsupported value: ", Quote(validation),
+               ": supported values: \"Ignore\", \"Strict\", \"Warn\""));
+  }
+  const std::string_view match = request.resource_version_match;
+  if (!match.empty() && match != "Exact" && match != "NotOlderThan") {
+    return api::StatusBadRequest(
+        StrCat("resourceVersionMatch: Unsupported value: ", Quote(match),
+               ": supported values: \"Exact\", \"NotOlderThan\""));
+  }
+  return std::nullopt;
+}
+
+}  // namespace drakkar::apiserver

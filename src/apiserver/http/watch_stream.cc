@@ -1,0 +1,190 @@
+#include "apiserver/http/watch_stream.h"
+
+#include "api/json/writer.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "apiserver/http/encode.h"
+#include "apiserver/http/table.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+// Kubernetes sends one about every minute; without changes a client still learns how far it is.
+constexpr Duration kBookmarkInterval = std::chrono::seconds(60);
+
+class WatchStream : public std::enable_shared_from_this<WatchStream> {
+ public:
+  WatchStream(Core& core, WatchStreamOptions options, std::shared_ptr<net::ResponseWriter> writer)
+      : core_(core), options_(std::move(options)), writer_(std::move(writer)) {}
+
+  void Start() {
+    const bool list_first =
+        options_.send_initial_events || options_.request.resource_version.empty() ||
+        options_.request.resource_version == "0";
+    if (!list_first) return StartWatch();
+    // No version given: the state of now as ADDED events, then what follows.
+    Request list = options_.request;
+    list.verb = Verb::kList;
+    list.limit = 0;
+    list.continue_token.clear();
+    list.resource_version.clear();
+    list.resource_version_match.clear();
+    core_.Handle(std::move(list), [self = shared_from_this()](Response response) {
+      if (response.failure) return self->Refuse(*response.failure);
+      self->core_.WhenDurable(response.revision, [self, response = std::move(response)] {
+        self->options_.request.resource_version = std::to_string(response.revision);
+        self->initial_ = response.items;
+        self->initial_revision_ = response.revision;
+        self->StartWatch();
+      });
+    });
+  }
+
+ private:
+  void Refuse(const Failure& failure) {
+    EncodedBody encoded = EncodeFailure(Negotiated{}, failure);
+    writer_->Send(failure.code, {{"Content-Type", encoded.content_type}}, std::move(encoded.body));
+  }
+
+  void StartWatch() {
+    Core::WatchStart start = core_.StartWatch(
+        options_.request, storage::Mark::kDurable,
+        [weak = weak_from_this()](const std::vector<Change>& changes) {
+          if (auto self = weak.lock()) self->OnChanges(changes);
+        });
+    if (start.failure) return Refuse(*start.failure);
+    watcher_ = std::move(start.watcher);
+    writer_->StartStream(200, {{"Content-Type", "application/json"},
+                               {"Cache-Control", "no-cache, private"}});
+    started_ = true;
+    // The stream owns itself until the response is over.
+    writer_->OnClosed([self = shared_from_this()](bool) mutable { self->End(); });
+    for (const api::ObjectPtr& object : initial_) WriteEvent("ADDED", *object);
+    initial_.clear();
+    if (options_.send_initial_events && options_.bookmarks) {
+      WriteBookmark(initial_revision_, /*initial_end=*/true);
+    }
+    std::vector<Change> early = std::move(early_);
+    early_.clear();
+    for (const Change& change : early) WriteChange(change);
+    if (options_.timeout) {
+      timeout_ = core_.loop().RunAfter(*options_.timeout, [weak = weak_from_this()] {
+        if (auto self = weak.lock()) self->Finish();
+      });
+    }
+    if (options_.bookmarks) ScheduleBookmark();
+  }
+
+  void OnChanges(const std::vector<Change>& changes) {
+    // The backlog may come before StartWatch has returned.
+    if (!started_) {
+      early_.insert(early_.end(), changes.begin(), changes.end());
+      return;
+    }
+    for (const Change& change : changes) WriteChange(change);
+    if (writer_ != nullptr && writer_->pending_bytes() > kMaxPendingBytes) {
+      writer_->Abort();
+      End();
+    }
+  }
+
+  void WriteChange(const Change& change) {
+    switch (change.type) {
+      case ChangeType::kAdded: return WriteEvent("ADDED", *change.object);
+      case ChangeType::kModified: return WriteEvent("MODIFIED", *change.object);
+      case ChangeType::kDeleted: return WriteEvent("DELETED", *change.object);
+      case ChangeType::kBookmark: return;
+    }
+  }
+
+  void WriteEvent(std::string_view type, const api::Object& object) {
+    if (writer_ == nullptr || writer_->is_closed()) return;
+    writer_->Write(net::MakeSegment(StrCat("{\"type\":\"", type, "\",\"object\":")));
+    switch (options_.negotiated.shape) {
+      case Shape::kTable: {
+        const api::ObjectPtr one = std::make_shared<const api::Object>(object.tree());
+        TableOptions table;
+        table.omit_columns = sent_columns_;
+        table.now = core_.loop().clock().Now();
+        table.resource_version = std::to_string(object.resource_version());
+        sent_columns_ = true;
+        writer_->Write(net::MakeSegment(
+            api::WriteJson(MakeTable(*options_.request.kind, {&one, 1}, table)->root())));
+        break;
+      }
+      case Shape::kPartialMetadata:
+        writer_->Write(net::MakeSegment(api::WriteJson(ToPartialMetadata(object)->root())));
+        break;
+      default: writer_->Write(object.json());
+    }
+    static const net::Segment end = net::MakeSegment("}\n");
+    writer_->Write(end);
+  }
+
+  void WriteBookmark(storage::Revision revision, bool initial_end) {
+    if (writer_ == nullptr || writer_->is_closed()) return;
+    const api::KindSchema& kind = *options_.request.kind;
+    api::Draft object = api::Draft::Object();
+    if (options_.negotiated.shape == Shape::kPartialMetadata) {
+      object["kind"] = "PartialObjectMetadata";
+      object["apiVersion"] = "meta.k8s.io/v1";
+    } else {
+      object["kind"] = kind.kind;
+      object["apiVersion"] = kind.group.empty() ? std::string(kind.version)
+                                                : StrCat(kind.group, "/", kind.version);
+    }
+    object["metadata"]["resourceVersion"] = std::to_string(revision);
+    object["metadata"]["creationTimestamp"] = nullptr;
+    if (initial_end) {
+      object["metadata"]["annotations"]["k8s.io/initial-events-end"] = "true";
+    }
+    writer_->Write(net::MakeSegment(StrCat("{\"type\":\"BOOKMARK\",\"object\":",
+                                           api::WriteJson(object.Freeze()->root()), "}\n")));
+  }
+
+  void ScheduleBookmark() {
+    bookmark_ = core_.loop().RunAfter(kBookmarkInterval, [weak = weak_from_this()] {
+      auto self = weak.lock();
+      if (self == nullptr || self->watcher_ == nullptr) return;
+      // Durable watchers have seen everything up to here.
+      self->WriteBookmark(self->core_.durable_revision(), /*initial_end=*/false);
+      self->ScheduleBookmark();
+    });
+  }
+
+  void Finish() {
+    if (writer_ != nullptr) writer_->Finish();
+    End();
+  }
+
+  void End() {
+    watcher_.reset();
+    timeout_.reset();
+    bookmark_.reset();
+    // Dropping the writer drops the callback that owns us; the caller holds us meanwhile.
+    std::shared_ptr<net::ResponseWriter> writer = std::move(writer_);
+    core_.loop().Post([writer = std::move(writer)] {});
+  }
+
+  Core& core_;
+  WatchStreamOptions options_;
+  std::shared_ptr<net::ResponseWriter> writer_;
+  std::unique_ptr<WatchCache::Watcher> watcher_;
+  std::vector<api::ObjectPtr> initial_;  // the state of initial_revision_, to be sent first
+  storage::Revision initial_revision_ = 0;
+  std::vector<Change> early_;            // came before the answer was begun
+  bool started_ = false;
+  bool sent_columns_ = false;
+  TimerHandle timeout_;
+  TimerHandle bookmark_;
+};
+
+}  // namespace
+
+void ServeWatch(Core& core, WatchStreamOptions options,
+                std::shared_ptr<net::ResponseWriter> writer) {
+  std::make_shared<WatchStream>(core, std::move(options), std::move(writer))->Start();
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/env/clock.h"
+#include "base/env/file_system.h"
+#include "base/result/result.h"
+#include "net/tls/certificates.h"
+
+namespace drakkar::apiserver {
+
+// The cluster's own authority and what it signs, kept in one directory: made at first start, read
+// afterwards, renewed when less than a month is left. Keys are 0600.
+class Pki {
+ public:
+  struct Options {
+    std::string directory;
+    std::vector<std::string> server_names;      // DNS names clients may use, besides the usual ones
+    std::vector<std::string> server_addresses;  // IP addresses, besides loopback
+  };
+  static Result<Pki> Open(FileSystem& files, const Clock& clock, const Options& options);
+
+  const net::CertificateAndKey& ca() const { return ca_; }
+  const net::CertificateAndKey& server() const { return server_; }
+  // The key that signs service account tokens.
+  const std::string& token_key_pem() const { return token_key_; }
+
+  // A client certificate for a user and its groups, valid for a year.
+  Result<net::CertificateAndKey> IssueClient(std::string_view user,
+                                             std::vector<std::string> groups) const;
+  // A serving certificate, for a node's port.
+  Result<net::CertificateAndKey> IssueServer(std::string_view common_name,
+                                             std::vector<std::string> names,
+                                             std::vector<std::string> addresses) const;
+
+ private:
+  Pki(const Clock& clock) : clock_(&clock) {}
+
+  const Clock* clock_;
+  net::CertificateAndKey ca_;
+  net::CertificateAndKey server_;
+  std::string token_key_;
+};
+
+// A kubeconfig with everything in it: server, authority, client certificate.
+std::string MakeKubeconfig(std::string_view server_url, std::string_view ca_pem,
+                           const net::CertificateAndKey& client, std::string_view user);
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,156 @@
+#include "apiserver/server.h"
+
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "apiserver/admission/admission.h"
+#include "apiserver/auth/rbac.h"
+#include "apiserver/http/frontend.h"
+#include "base/text/text.h"
+#include "net/server/http_server.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr Logger kLog("apiserver");
+constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-public",
+                                            "kube-node-lease"};
+
+UserInfo Internal() {
+  return UserInfo{.name = "system:apiserver", .groups = {"system:masters"}};
+}
+
+bool IsPublicPath(std::string_view path) {
+  for (std::string_view open : {"/healthz", "/livez", "/readyz", "/version"}) {
+    if (path == open || (path.starts_with(open) && path[open.size()] == '/')) return true;
+  }
+  return false;
+}
+
+api::TreePtr NamespaceTree(std::string_view name) {
+  api::Draft draft = api::Draft::Object();
+  draft["apiVersion"] = "v1";
+  draft["kind"] = "Namespace";
+  draft["metadata"]["name"] = name;
+  return draft.Freeze();
+}
+
+}  // namespace
+
+struct ApiServer::Impl {
+  explicit Impl(Options o)
+      : options(std::move(o)),
+        core(Core::Options{.loop = options.loop,
+                           .random = RealRandom(),
+                           .store = *options.store,
+                           .gates = options.gates,
+                           .authorizer = &rbac,
+                           .admission = MakeAdmissionChain()}),
+        frontend(Frontend::Options{
+            .core = core,
+            .authenticator = authenticator,
+            .metrics = options.metrics,
+            .authorize_path =
+                [this](const UserInfo& user, std::string_view verb, std::string_view path) {
+                  // Anybody may ask whether we are well and what we are.
+                  if (IsPublicPath(path)) return true;
+                  return !rbac.CheckPath(user, verb, path).has_value();
+                },
+            .is_ready = [this] { return !is_ready || is_ready(); },
+            .proxies = {}}) {
+    rbac.Attach(core);
+  }
+
+  // Makes what is missing of `wanted`, one after the other, then calls `done`.
+  void CreateMissing(std::vector<api::TreePtr> wanted, std::function<void(Result<void>)> done) {
+    if (wanted.empty()) return done(Ok());
+    api::TreePtr next = std::move(wanted.back());
+    wanted.pop_back();
+    const api::Value root = next->root();
+    Request request;
+    request.user = Internal();
+    request.verb = Verb::kCreate;
+    request.kind = api::FindKindByApiVersion(root["apiVersion"].str(), root["kind"].str());
+    request.namespace_ = root["metadata"]["namespace"].str();
+    request.object = next;
+    core.Handle(std::move(request), [this, wanted = std::move(wanted),
+                                     done = std::move(done)](Response response) mutable {
+      // There already is as good as made.
+      if (response.failure && response.failure->code != 409) {
+        return done(api::ErrorFromStatus(*response.failure));
+      }
+      CreateMissing(std::move(wanted), std::move(done));
+    });
+  }
+
+  Result<void> Listen() {
+    net::TlsServerOptions tls;
+    tls.certificate_pem = options.pki.server().certificate_pem;
+    tls.key_pem = options.pki.server().key_pem;
+    tls.client_ca_pem = options.pki.ca().certificate_pem;
+    ASSIGN_OR_RETURN(std::shared_ptr<const net::TlsContext> context, net::TlsContext::Server(tls));
+    net::HttpServerOptions http;
+    http.address = options.address;
+    http.reuse_port = options.reuse_port;
+    http.tls = std::move(context);
+    server = std::make_unique<net::HttpServer>(options.loop, std::move(http), frontend);
+    return server->Start();
+  }
+
+  Options options;
+  RbacAuthorizer rbac;
+  Authenticator authenticator;
+  std::function<bool()> is_ready;
+  Core core;
+  Frontend frontend;
+  std::unique_ptr<net::HttpServer> server;
+  bool stopping = false;
+};
+
+ApiServer::ApiServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+ApiServer::~ApiServer() = default;
+
+void ApiServer::Start(std::function<void(Result<void>)> done) {
+  impl_->core.Start([this, done = std::move(done)](Result<void> loaded) {
+    if (!loaded.ok()) return done(loaded);
+    std::vector<api::TreePtr> wanted;
+    for (std::string_view name : kNamespaces) wanted.push_back(NamespaceTree(name));
+    impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {
+      if (!made.ok()) return done(made.error().Prefixed("set up the cluster"));
+      // Clients may rely on what was just made, so it must not be lost.
+      impl_->core.WhenDurable(impl_->core.revision(), [this, done] {
+        Result<void> listening = impl_->Listen();
+        if (listening.ok()) {
+          kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});
+        }
+        done(std::move(listening));
+      });
+    });
+  });
+}
+
+void ApiServer::Stop(std::function<void()> done) {
+  if (impl_->stopping) return done();
+  impl_->stopping = true;
+  auto stop_store = [this, done = std::move(done)] { impl_->options.store->Stop(done); };
+  if (impl_->server == nullptr) return stop_store();
+  impl_->server->Stop(std::move(stop_store));
+}
+
+Core& ApiServer::core() {
+  return impl_->core;
+}
+
+std::uint16_t ApiServer::port() const {
+  return impl_->server == nullptr ? 0 : impl_->server->port();
+}
+
+void ApiServer::AddProxy(std::string subresource, SubresourceProxy* proxy) {
+  impl_->frontend.AddProxy(std::move(subresource), proxy);
+}
+
+void ApiServer::SetReadyCheck(std::function<bool()> is_ready) {
+  impl_->is_ready = std::move(is_ready);
+}
+
+}  // namespace drakkar::apiserver

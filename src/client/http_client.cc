@@ -1,0 +1,355 @@
+#include "client/http_client.h"
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "api/meta/status.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/text/text.h"
+#include "net/http/status.h"
+#include "net/http/url.h"
+
+namespace drakkar::client {
+namespace {
+
+// Longer than any answer but a watch should take; a server that does not answer is one that is gone.
+constexpr Duration kCallTimeout = std::chrono::seconds(60);
+// One event of a watch; larger objects than the server accepts cannot come.
+constexpr std::size_t kMaxEventBytes = 16u << 20;
+
+// "?a=b&c=d" of the parameters that are set.
+class QueryBuilder {
+ public:
+  QueryBuilder& Add(std::string_view name, std::string_view value) {
+    if (value.empty()) return *this;
+    text_ += text_.empty() ? '?' : '&';
+    text_ += name;
+    text_ += '=';
+    text_ += net::PercentEncode(value);
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string_view ContentTypeOf(PatchType type) {
+  switch (type) {
+    case PatchType::kJson: return "application/json-patch+json";
+    case PatchType::kMerge: return "application/merge-patch+json";
+    case PatchType::kStrategicMerge: return "application/strategic-merge-patch+json";
+    case PatchType::kApply: return "application/apply-patch+yaml";
+  }
+  return "";
+}
+
+Error FailureOf(int http_status, const api::TreePtr& tree, std::string_view body) {
+  if (tree != nullptr && tree->root()["kind"].str() == "Status") {
+    return api::ErrorFromStatus(api::Status::FromTree(tree->root()));
+  }
+  std::string text(body.substr(0, 200));
+  return Error{net::ErrorCodeOf(http_status),
+               StrCat("the server answered ", http_status, ": ", Trim(text))};
+}
+
+Reply ToReply(Result<net::Response> response) {
+  Reply reply;
+  if (!response.ok()) {
+    reply.error = response.error();
+    return reply;
+  }
+  reply.http_status = response->status;
+  for (const auto& [name, value] : response->headers) {
+    if (net::EqualsIgnoreCase(name, "warning")) reply.warnings.push_back(value);
+  }
+  Result<api::TreePtr> tree = api::ParseJson(response->body);
+  if (tree.ok()) reply.object = std::make_shared<const api::Object>(*tree);
+  if (response->status >= 400) {
+    reply.error = FailureOf(response->status, tree.ok() ? *tree : nullptr, response->body);
+    if (std::optional<std::int64_t> seconds = ParseInt64(response->headers.Get("retry-after"))) {
+      reply.retry_after_seconds = static_cast<int>(*seconds);
+    }
+  } else if (!tree.ok()) {
+    reply.error = tree.error().Prefixed("the server's answer is no JSON");
+  }
+  return reply;
+}
+
+// The items of a list, each an object of its own: type and version are the list's where an item
+// leaves them out, as Kubernetes does.
+ListReply ToListReply(Reply reply) {
+  ListReply list;
+  if (!reply.ok()) {
+    list.error = reply.error;
+    return list;
+  }
+  const api::Value root = reply.object->root();
+  std::string_view list_kind = root["kind"].str();
+  if (list_kind.ends_with("List")) list_kind.remove_suffix(4);
+  list.resource_version = ParseInt64(root["metadata"]["resourceVersion"].str()).value_or(0);
+  list.continue_token = root["metadata"]["continue"].str();
+  for (api::Value item : root["items"].elements()) {
+    if (item["kind"].has_value()) {
+      list.items.push_back(std::make_shared<const api::Object>(api::CopyTree(item)));
+      continue;
+    }
+    api::Draft draft(item);
+    draft["kind"] = list_kind;
+    draft["apiVersion"] = root["apiVersion"].str();
+    list.items.push_back(std::make_shared<const api::Object>(draft.Freeze()));
+  }
+  return list;
+}
+
+std::optional<EventType> FindEventType(std::string_view text) {
+  if (text == "ADDED") return EventType::kAdded;
+  if (text == "MODIFIED") return EventType::kModified;
+  if (text == "DELETED") return EventType::kDeleted;
+  if (text == "BOOKMARK") return EventType::kBookmark;
+  return std::nullopt;
+}
+
+class HttpWatch final : public WatchHandle, private net::StreamSink {
+ public:
+  explicit HttpWatch(WatchCallbacks callbacks) : callbacks_(std::move(callbacks)) {}
+
+  void Start(net::HttpClient& http, net::ClientRequest request) {
+    handle_ = http.Stream(std::move(request), *this);
+  }
+
+ private:
+  void OnResponse(int status, const net::Headers&) override { status_ = status; }
+
+  void OnData(std::string_view bytes) override {
+    buffer_ += bytes;
+    if (status_ >= 400) return;  // a Status, complete at the end
+    std::vector<WatchEvent> events;
+    std::size_t begin = 0;
+    while (true) {
+      const std::size_t end = buffer_.find('\n', begin);
+      if (end == std::string::npos) break;
+      const std::string_view line(buffer_.data() + begin, end - begin);
+      begin = end + 1;
+      if (Trim(line).empty()) continue;
+      if (std::optional<Error> error = ReadEvent(line, events)) {
+        Deliver(std::move(events));
+        return Close(std::move(*error));
+      }
+    }
+    buffer_.erase(0, begin);
+    if (buffer_.size() > kMaxEventBytes) {
+      return Close(Error{ErrorCode::kResourceExhausted, "an event of the watch is too large"});
+    }
+    Deliver(std::move(events));
+  }
+
+  std::optional<Error> ReadEvent(std::string_view line, std::vector<WatchEvent>& events) {
+    Result<api::TreePtr> tree = api::ParseJson(line);
+    if (!tree.ok()) return tree.error().Prefixed("an event of the watch");
+    const api::Value root = (*tree)->root();
+    if (root["type"].str() == "ERROR") {
+      return api::ErrorFromStatus(api::Status::FromTree(root["object"]));
+    }
+    const std::optional<EventType> type = FindEventType(root["type"].str());
+    if (!type) return InvalidArgument(StrCat("an event of the watch has the type ", root["type"].str()));
+    events.push_back({*type, std::make_shared<const api::Object>(api::CopyTree(root["object"]))});
+    return std::nullopt;
+  }
+
+  void OnEnd(Result<void> result) override {
+    if (status_ >= 400) {
+      Result<api::TreePtr> tree = api::ParseJson(buffer_);
+      return Close(FailureOf(status_, tree.ok() ? *tree : nullptr, buffer_));
+    }
+    Close(result.ok() ? Error{ErrorCode::kUnavailable, "the server ended the watch"}
+                      : result.error());
+  }
+
+  void Deliver(std::vector<WatchEvent> events) {
+    if (!events.empty() && !closed_) callbacks_.on_events(std::move(events));
+  }
+
+  void Close(Error error) {
+    if (closed_) return;
+    closed_ = true;
+    // The callback may destroy this watch.
+    auto on_closed = std::move(callbacks_.on_closed);
+    on_closed(std::move(error));
+  }
+
+  WatchCallbacks callbacks_;
+  int status_ = 0;
+  bool closed_ = false;
+  std::string buffer_;
+  std::unique_ptr<net::RequestHandle> handle_;
+};
+
+class HttpApiClient final : public Client {
+ public:
+  HttpApiClient(UvLoop& loop, const ClusterAccess& access, std::string user_agent)
+      : server_(access.server),
+        token_(access.token),
+        user_agent_(std::move(user_agent)),
+        http_(loop, HttpOptionsFor(access)) {}
+
+  void Get(ResourceRef ref, ReplyCallback done) override {
+    Call(net::Method::kGet, PathOf(ref), "", "", std::move(done));
+  }
+
+  void List(ResourceRef ref, ListOptions options, std::function<void(ListReply)> done) override {
+    QueryBuilder query;
+    AddListOptions(query, options);
+    Call(net::Method::kGet, PathOf(ref) + query.text(), "", "",
+         [done = std::move(done)](Reply reply) { done(ToListReply(std::move(reply))); });
+  }
+
+  void Create(ResourceRef ref, api::TreePtr body, WriteOptions options,
+              ReplyCallback done) override {
+    Write(net::Method::kPost, ref, "application/json", Encode(ref, body), options,
+          std::move(done));
+  }
+
+  void Update(ResourceRef ref, api::TreePtr body, WriteOptions options,
+              ReplyCallback done) override {
+    Write(net::Method::kPut, ref, "application/json", Encode(ref, body), options,
+          std::move(done));
+  }
+
+  void Patch(ResourceRef ref, PatchType type, std::string body, WriteOptions options,
+             ReplyCallback done) override {
+    Write(net::Method::kPatch, ref, ContentTypeOf(type), std::move(body), options,
+          std::move(done));
+  }
+
+  void Delete(ResourceRef ref, DeleteOptions options, ReplyCallback done) override {
+    Call(net::Method::kDelete, PathOf(ref), "application/json", EncodeDelete(options),
+         std::move(done));
+  }
+
+  void DeleteCollection(ResourceRef ref, ListOptions list, DeleteOptions options,
+                        ReplyCallback done) override {
+    QueryBuilder query;
+    AddListOptions(query, list);
+    Call(net::Method::kDelete, PathOf(ref) + query.text(), "application/json",
+         EncodeDelete(options), std::move(done));
+  }
+
+  std::unique_ptr<WatchHandle> Watch(ResourceRef ref, WatchOptions options,
+                                     WatchCallbacks callbacks) override {
+    QueryBuilder query;
+    query.Add("watch", "true")
+        .Add("labelSelector", options.label_selector)
+        .Add("fieldSelector", options.field_selector)
+        .Add("resourceVersion", std::to_string(options.resource_version));
+    if (options.bookmarks) query.Add("allowWatchBookmarks", "true");
+    auto watch = std::make_unique<HttpWatch>(std::move(callbacks));
+    watch->Start(http_, MakeRequest(net::Method::kGet, PathOf(ref) + query.text(), "", ""));
+    return watch;
+  }
+
+ private:
+  static void AddListOptions(QueryBuilder& query, const ListOptions& options) {
+    query.Add("labelSelector", options.label_selector)
+        .Add("fieldSelector", options.field_selector)
+        .Add("continue", options.continue_token);
+    if (options.limit > 0) query.Add("limit", std::to_string(options.limit));
+  }
+
+  // The server wants to read what it is given: type and version are filled in.
+  static std::string Encode(const ResourceRef& ref, const api::TreePtr& body) {
+    if (!body->root()["kind"].str().empty()) return api::WriteJson(body->root());
+    api::Draft draft(body);
+    const bool is_binding = ref.subresource == "binding";
+    draft["kind"] = is_binding ? std::string_view("Binding") : ref.kind->kind;
+    draft["apiVersion"] = ref.kind->group.empty()
+                              ? std::string(ref.kind->version)
+                              : StrCat(ref.kind->group, "/", ref.kind->version);
+    return api::WriteJson(draft.Freeze()->root());
+  }
+
+  static std::string EncodeDelete(const DeleteOptions& options) {
+    api::Draft draft = api::Draft::Object();
+    draft["kind"] = "DeleteOptions";
+    draft["apiVersion"] = "v1";
+    if (options.grace_period_seconds) draft["gracePeriodSeconds"] = *options.grace_period_seconds;
+    if (!options.propagation_policy.empty()) {
+      draft["propagationPolicy"] = options.propagation_policy;
+    }
+    if (!options.precondition_uid.empty()) {
+      draft["preconditions"]["uid"] = options.precondition_uid;
+    }
+    if (!options.precondition_resource_version.empty()) {
+      draft["preconditions"]["resourceVersion"] = options.precondition_resource_version;
+    }
+    return api::WriteJson(draft.Freeze()->root());
+  }
+
+  void Write(net::Method method, const ResourceRef& ref, std::string_view content_type,
+             std::string body, const WriteOptions& options, ReplyCallback done) {
+    QueryBuilder query;
+    query.Add("fieldManager", options.field_manager);
+    if (options.dry_run) query.Add("dryRun", "All");
+    if (options.force) query.Add("force", "true");
+    Call(method, PathOf(ref) + query.text(), content_type, std::move(body), std::move(done));
+  }
+
+  net::ClientRequest MakeRequest(net::Method method, const std::string& path,
+                                 std::string_view content_type, std::string body) const {
+    net::ClientRequest request;
+    request.method = method;
+    request.url = server_ + path;
+    request.headers.Add("Accept", "application/json");
+    request.headers.Add("User-Agent", user_agent_);
+    if (!token_.empty()) request.headers.Add("Authorization", "Bearer " + token_);
+    if (!content_type.empty()) request.headers.Add("Content-Type", std::string(content_type));
+    request.body = std::move(body);
+    return request;
+  }
+
+  void Call(net::Method method, const std::string& path, std::string_view content_type,
+            std::string body, ReplyCallback done) {
+    net::ClientRequest request = MakeRequest(method, path, content_type, std::move(body));
+    request.timeout = kCallTimeout;
+    http_.Do(std::move(request), [done = std::move(done)](Result<net::Response> response) {
+      done(ToReply(std::move(response)));
+    });
+  }
+
+  const std::string server_;
+  const std::string token_;
+  const std::string user_agent_;
+  net::HttpClient http_;
+};
+
+}  // namespace
+
+std::string PathOf(const ResourceRef& ref) {
+  std::string path = ref.kind->group.empty() ? StrCat("/api/", ref.kind->version)
+                                             : StrCat("/apis/", ref.kind->group, "/",
+                                                      ref.kind->version);
+  if (ref.kind->namespaced && !ref.namespace_.empty()) {
+    path += StrCat("/namespaces/", net::PercentEncode(ref.namespace_));
+  }
+  path += StrCat("/", ref.kind->plural);
+  if (!ref.name.empty()) path += StrCat("/", net::PercentEncode(ref.name));
+  if (!ref.subresource.empty()) path += StrCat("/", ref.subresource);
+  return path;
+}
+
+net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access) {
+  net::HttpClientOptions options;
+  options.tls.ca_pem = access.ca_pem;
+  options.tls.certificate_pem = access.client_certificate_pem;
+  options.tls.key_pem = access.client_key_pem;
+  options.tls.server_name = access.server_name;
+  options.tls.insecure = access.insecure_skip_verify;
+  return options;
+}
+
+std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
+                                       std::string user_agent) {
+  return std::make_unique<HttpApiClient>(loop, access, std::move(user_agent));
+}
+
+}  // namespace drakkar::client

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+
+#include "base/exec/uv_loop.h"
+#include "client/client.h"
+#include "client/kubeconfig.h"
+#include "net/client/http_client.h"
+
+namespace drakkar::client {
+
+// A client over HTTP, of our API server or of a kube-apiserver. All calls and watches share its
+// connections. Lives on `loop`.
+std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
+                                       std::string user_agent);
+
+// "/api/v1/namespaces/default/pods/a/status"
+std::string PathOf(const ResourceRef& ref);
+
+// The options for a raw HTTP client with the same access: discovery, logs, exec.
+net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access);
+
+}  // namespace drakkar::client

@@ -1,0 +1,78 @@
+#include "client/kubeconfig.h"
+
+#include "api/codec/yaml_reader.h"
+#include "base/hash/base64.h"
+#include "base/text/text.h"
+
+namespace drakkar::client {
+namespace {
+
+using api::Value;
+
+Value FindNamed(Value list, std::string_view name, std::string_view body) {
+  for (Value entry : list.elements()) {
+    if (entry["name"].str() == name) return entry[body];
+  }
+  return Value();
+}
+
+// The bytes of "<field>-data" (base64) or of the file that "<field>" names.
+Result<std::string> ReadData(FileSystem& files, Value object, std::string_view field,
+                             const std::string& base) {
+  const Value inline_data = object[StrCat(field, "-data")];
+  if (!inline_data.str().empty()) {
+    Result<std::string> decoded = Base64Decode(inline_data.str());
+    if (!decoded.ok()) return decoded.error().Prefixed(StrCat(field, "-data"));
+    return decoded;
+  }
+  const std::string_view path = object[field].str();
+  if (path.empty()) return std::string();
+  return files.ReadFile(path.front() == '/' ? std::string(path) : JoinPath(base, path));
+}
+
+}  // namespace
+
+Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
+                                     const std::string& context) {
+  auto wrong = [&](const std::string& what) {
+    return InvalidArgument(StrCat("kubeconfig ", path, ": ", what));
+  };
+  Result<std::string> text = files.ReadFile(path);
+  if (!text.ok()) return text.error().Prefixed("kubeconfig");
+  Result<std::vector<api::TreePtr>> documents = api::ParseYaml(*text);
+  if (!documents.ok()) return wrong(documents.error().message);
+  if (documents->size() != 1) return wrong("it must be one YAML document");
+  const Value root = documents->front()->root();
+  const std::string_view name = context.empty() ? root["current-context"].str() : context;
+  if (name.empty()) return wrong("it has no current-context: name one with --context");
+  const Value chosen = FindNamed(root["contexts"], name, "context");
+  if (!chosen.exists()) return wrong(StrCat("there is no context ", Quote(name)));
+  const Value cluster = FindNamed(root["clusters"], chosen["cluster"].str(), "cluster");
+  if (!cluster.exists()) {
+    return wrong(StrCat("there is no cluster ", Quote(chosen["cluster"].str())));
+  }
+  const Value user = FindNamed(root["users"], chosen["user"].str(), "user");
+
+  ClusterAccess access;
+  access.server = cluster["server"].str();
+  if (access.server.empty()) return wrong("the cluster has no server");
+  while (access.server.ends_with('/')) access.server.pop_back();
+  access.insecure_skip_verify = cluster["insecure-skip-tls-verify"].boolean();
+  access.server_name = cluster["tls-server-name"].str();
+  access.namespace_ = chosen["namespace"].str("default");
+  if (access.namespace_.empty()) access.namespace_ = "default";
+  const std::string base = DirectoryName(path);
+  ASSIGN_OR_RETURN(access.ca_pem, ReadData(files, cluster, "certificate-authority", base));
+  ASSIGN_OR_RETURN(access.client_certificate_pem,
+                   ReadData(files, user, "client-certificate", base));
+  ASSIGN_OR_RETURN(access.client_key_pem, ReadData(files, user, "client-key", base));
+  access.token = user["token"].str();
+  const std::string_view token_file = user["tokenFile"].str();
+  if (access.token.empty() && !token_file.empty()) {
+    ASSIGN_OR_RETURN(access.token, files.ReadFile(std::string(token_file)));
+    access.token = Trim(access.token);
+  }
+  return access;
+}
+
+}  // namespace drakkar::client

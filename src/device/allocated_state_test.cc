@@ -1,0 +1,89 @@
+#include "device/allocated_state.h"
+
+#include <gtest/gtest.h>
+
+#include "base/env/random.h"
+
+namespace drakkar::device {
+namespace {
+
+const DeviceId kDevice{"d", "p", "dev"};
+
+AllocationResult Share(std::string share, std::int64_t units) {
+  AllocationResult allocation;
+  DeviceResult& result = allocation.results.emplace_back();
+  result.id = kDevice;
+  result.share_id = std::move(share);
+  result.consumed_capacity.push_back({"units", api::Quantity(units)});
+  return allocation;
+}
+
+TEST(AllocatedState, SumsUpSharesAndForgetsThemAgain) {
+  AllocatedState state;
+  state.Add(Share("s1", 2));
+  state.Add(Share("s2", 3));
+  const DeviceUse* use = state.FindDevice(kDevice);
+  ASSERT_NE(use, nullptr);
+  EXPECT_EQ(use->exclusive, 0);
+  EXPECT_EQ(use->consumed.at("units"), api::Quantity(5));
+  state.Remove(Share("s1", 2));
+  EXPECT_EQ(state.FindDevice(kDevice)->consumed.at("units"), api::Quantity(3));
+  state.Remove(Share("s2", 3));
+  EXPECT_EQ(state.FindDevice(kDevice), nullptr);
+  EXPECT_TRUE(state.pools().empty());
+}
+
+TEST(AllocatedState, AdminAccessHoldsNothing) {
+  AllocatedState state;
+  AllocationResult allocation;
+  allocation.results.emplace_back().id = kDevice;
+  allocation.results[0].admin_access = true;
+  state.Add(allocation);
+  EXPECT_EQ(state.FindDevice(kDevice), nullptr);
+  EXPECT_TRUE(state.TakeChanges().empty());
+}
+
+TEST(AllocatedState, TellsWhichPoolsChanged) {
+  AllocatedState state;
+  state.AddExclusive(kDevice);
+  state.AddExclusive({"d", "p", "dev2"});
+  EXPECT_EQ(state.TakeChanges(), (std::vector<PoolId>{{"d", "p"}}));
+  EXPECT_TRUE(state.TakeChanges().empty());
+  state.RemoveExclusive(kDevice);
+  EXPECT_EQ(state.TakeChanges().size(), 1u);
+}
+
+TEST(AllocatedState, IsEmptyAgainAfterAnyBalancedSequence) {
+  SeededRandom random(3);
+  AllocatedState state;
+  std::vector<AllocationResult> held;
+  for (int i = 0; i < 1'000; ++i) {
+    if (!held.empty() && random.Below(2) == 0) {
+      const std::size_t at = random.Below(held.size());
+      state.Remove(held[at]);
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(at));
+      continue;
+    }
+    AllocationResult allocation = Share("share-" + std::to_string(i), 1 + i % 3);
+    if (random.Below(2) == 0) allocation.results[0].share_id.clear();
+    state.Add(allocation);
+    held.push_back(std::move(allocation));
+    std::int64_t units = 0;
+    int exclusive = 0;
+    for (const AllocationResult& one : held) {
+      const bool shared = !one.results[0].share_id.empty();
+      units += shared ? one.results[0].consumed_capacity[0].value.Value() : 0;
+      exclusive += shared ? 0 : 1;
+    }
+    const DeviceUse* use = state.FindDevice(kDevice);
+    ASSERT_EQ(use->exclusive, exclusive);
+    if (units > 0) {
+      ASSERT_EQ(use->consumed.at("units").Value(), units);
+    }
+  }
+  for (const AllocationResult& allocation : held) state.Remove(allocation);
+  EXPECT_TRUE(state.pools().empty());
+}
+
+}  // namespace
+}  // namespace drakkar::device

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "device/device_cel.h"
+#include "device/expression.h"
+
+namespace drakkar::device {
+
+// Expressions as the scheduler runs them: stored ones, which may use everything that was ever
+// allowed, compiled without estimating their cost. Not shared between threads.
+class CelExpressions final : public ExpressionCompiler {
+ public:
+  CelExpressions();
+  ~CelExpressions() override;
+
+  std::shared_ptr<const Expression> CompileSelector(std::string_view text) override;
+  std::shared_ptr<const Expression> CompileDerived(std::string_view text) override;
+
+ private:
+  DeviceCompiler compiler_;
+  std::shared_ptr<cel::Evaluator> evaluator_;  // shared with the expressions
+};
+
+}  // namespace drakkar::device

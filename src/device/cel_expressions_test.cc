@@ -1,0 +1,45 @@
+#include "device/cel_expressions.h"
+
+#include <gtest/gtest.h>
+
+namespace drakkar::device {
+namespace {
+
+Device SomeDevice() {
+  Device device;
+  device.name = "dev";
+  device.attributes = {{"driverVersion", VersionText{"1.2.3"}}, {"model", std::string("x")}};
+  device.capacity.push_back({"memory", *api::Quantity::Parse("2Gi"), {}});
+  return device;
+}
+
+TEST(CelExpressions, AnswerAndTellWhatTheyRead) {
+  CelExpressions expressions;
+  const auto expression = expressions.CompileSelector(
+      "device.attributes[\"d.example\"].driverVersion.major() >= 1 && "
+      "device.capacity[\"d.example\"].memory.isGreaterThan(quantity(\"1Mi\"))");
+  ASSERT_FALSE(expression->compile_error().has_value()) << *expression->compile_error();
+  EXPECT_FALSE(expression->reads().everything);
+  EXPECT_EQ(expression->reads().attributes, std::vector<std::string>{"d.example/driverVersion"});
+  EXPECT_TRUE(*expression->Matches("d.example", SomeDevice()));
+}
+
+TEST(CelExpressions, FailAsTheLanguageSays) {
+  CelExpressions expressions;
+  EXPECT_TRUE(expressions.CompileSelector("noSuchVar")->compile_error().has_value());
+  const auto missing = expressions.CompileSelector("device.attributes[\"d.example\"].absent == 1");
+  EXPECT_EQ(missing->Matches("d.example", SomeDevice()).error().message, "no such key: absent");
+  Device broken = SomeDevice();
+  broken.attributes[1].value = std::monostate();
+  EXPECT_EQ(expressions.CompileSelector("true")->Matches("d.example", broken).error().message,
+            "attribute model: unsupported attribute value");
+}
+
+TEST(CelExpressions, DeriveValues) {
+  CelExpressions expressions;
+  const auto derived = expressions.CompileDerived("device.attributes[\"d.example\"].model + \"y\"");
+  EXPECT_EQ(*derived->Derive("d.example", SomeDevice()), AttributeValue(std::string("xy")));
+}
+
+}  // namespace
+}  // namespace drakkar::device

@@ -1,0 +1,123 @@
+#include "device/to_api.h"
+
+#include <string>
+
+namespace drakkar::device {
+namespace {
+
+using api::Draft;
+
+Draft Texts(const std::vector<std::string>& texts) {
+  Draft array = Draft::Array();
+  for (const std::string& text : texts) array.Append(text);
+  return array;
+}
+
+void SetText(Draft& object, std::string_view name, const std::string& text) {
+  if (!text.empty()) object.Set(name, text);
+}
+
+void SetTexts(Draft& object, std::string_view name, const std::vector<std::string>& texts) {
+  if (!texts.empty()) object.Set(name, Texts(texts));
+}
+
+Draft SkipToApi(const SkipNodeOperations& skip) {
+  if (const bool* all = std::get_if<bool>(&skip.form)) return Draft(*all);
+  if (const auto* list = std::get_if<std::vector<std::string>>(&skip.form)) return Texts(*list);
+  return Draft();
+}
+
+Draft RequirementsToApi(const std::vector<NodeSelectorRequirement>& requirements) {
+  Draft array = Draft::Array();
+  for (const NodeSelectorRequirement& requirement : requirements) {
+    Draft object = Draft::Object();
+    object.Set("key", requirement.key);
+    object.Set("operator", requirement.op);
+    SetTexts(object, "values", requirement.values);
+    array.Append(std::move(object));
+  }
+  return array;
+}
+
+Draft DeviceToApi(const DeviceResult& result) {
+  Draft object = Draft::Object();
+  object.Set("request", result.request);
+  object.Set("driver", result.id.driver);
+  object.Set("pool", result.id.pool);
+  object.Set("device", result.id.device);
+  if (result.admin_access) object.Set("adminAccess", true);
+  for (const Toleration& toleration : result.tolerations) {
+    object["tolerations"].Append(TolerationToApi(toleration));
+  }
+  SetTexts(object, "bindingConditions", result.binding_conditions);
+  SetTexts(object, "bindingFailureConditions", result.binding_failure_conditions);
+  SetText(object, "shareID", result.share_id);
+  for (const ConsumedCapacity& consumed : result.consumed_capacity) {
+    object["consumedCapacity"].Set(consumed.name, consumed.value.ToString());
+  }
+  if (result.skip_node_operations.IsSet()) {
+    object.Set("skipNodeOperations", SkipToApi(result.skip_node_operations));
+  }
+  return object;
+}
+
+Draft ConfigToApi(const AllocatedConfig& config) {
+  Draft object = Draft::Object();
+  object.Set("source", config.source == AllocatedConfig::Source::kClass ? "FromClass" : "FromClaim");
+  SetTexts(object, "requests", config.requests);
+  if (config.opaque) {
+    Draft opaque = Draft::Object();
+    opaque.Set("driver", config.opaque->driver);
+    opaque.Set("parameters", Draft::Raw(config.opaque->parameters));
+    object.Set("opaque", std::move(opaque));
+  }
+  return object;
+}
+
+}  // namespace
+
+Draft TolerationToApi(const Toleration& toleration) {
+  Draft object = Draft::Object();
+  SetText(object, "key", toleration.key);
+  SetText(object, "operator", toleration.op);
+  SetText(object, "value", toleration.value);
+  SetText(object, "effect", toleration.effect);
+  if (toleration.toleration_seconds) object.Set("tolerationSeconds", *toleration.toleration_seconds);
+  return object;
+}
+
+Draft NodeSelectorToApi(const NodeSelector& selector) {
+  Draft terms = Draft::Array();
+  for (const NodeSelectorTerm& term : selector.terms) {
+    Draft object = Draft::Object();
+    if (!term.match_expressions.empty()) {
+      object.Set("matchExpressions", RequirementsToApi(term.match_expressions));
+    }
+    if (!term.match_fields.empty()) {
+      object.Set("matchFields", RequirementsToApi(term.match_fields));
+    }
+    terms.Append(std::move(object));
+  }
+  Draft object = Draft::Object();
+  object.Set("nodeSelectorTerms", std::move(terms));
+  return object;
+}
+
+Draft AllocationToApi(const AllocationResult& allocation) {
+  Draft devices = Draft::Object();
+  for (const DeviceResult& result : allocation.results) {
+    devices["results"].Append(DeviceToApi(result));
+  }
+  for (const AllocatedConfig& config : allocation.config) {
+    devices["config"].Append(ConfigToApi(config));
+  }
+  Draft object = Draft::Object();
+  object.Set("devices", std::move(devices));
+  if (allocation.node_selector) {
+    object.Set("nodeSelector", NodeSelectorToApi(*allocation.node_selector));
+  }
+  SetText(object, "allocationTimestamp", allocation.allocation_timestamp);
+  return object;
+}
+
+}  // namespace drakkar::device

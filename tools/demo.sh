@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# A pod with a device, end to end, on a fresh data directory: starts `drakkar up`, applies
+# examples/hello-device, waits until the pod has run, shows what happened, leaves nothing behind.
+# Called by `./dev demo` with the binary.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+drakkar=$(realpath "$1")
+work=$(mktemp -d /tmp/drakkar-demo.XXXXXX)
+up_pid=
+
+say() { printf '%s\n' "demo: $*"; }
+
+cleanup() {
+  local status=$?
+  if [ -n "$up_pid" ] && kill -0 "$up_pid" 2>/dev/null; then
+    say "stopping"
+    kill -TERM "$up_pid"
+    for _ in $(seq 1 150); do
+      kill -0 "$up_pid" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -KILL "$up_pid" 2>/dev/null || true
+    wait "$up_pid" 2>/dev/null || true
+  fi
+  if [ $status -ne 0 ]; then
+    say "failed; the last lines of the log:"
+    tail -n 40 "$work/up.log" 2>/dev/null || true
+  fi
+  rm -rf "$work"
+  exit $status
+}
+trap cleanup EXIT
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+say "making an image of Debian's busybox"
+tools/make_busybox_rootfs.sh "$work/busybox.tar.gz"
+"$drakkar" image import --data-dir "$work/data" --name localhost/busybox:latest "$work/busybox.tar.gz"
+
+say "starting drakkar up"
+"$drakkar" up --data-dir "$work/data" --port "$(free_port)" --node-port "$(free_port)" \
+  --node-name demo-node --devices examples/devices.yaml >"$work/up.log" 2>&1 &
+up_pid=$!
+export KUBECONFIG="$work/data/admin.kubeconfig"
+begun=$SECONDS
+until [ -f "$KUBECONFIG" ] && "$drakkar" get --raw /readyz >/dev/null 2>&1; do
+  kill -0 "$up_pid" 2>/dev/null || { say "drakkar up has ended"; exit 1; }
+  [ $((SECONDS - begun)) -lt 60 ] || { say "not ready after a minute"; exit 1; }
+  sleep 0.1
+done
+
+say "applying examples/hello-device"
+"$drakkar" apply -f examples/hello-device/
+say "waiting until the pod has run"
+"$drakkar" wait --for=jsonpath='{.status.phase}'=Succeeded --timeout=60s pod/hello-device
+
+printf '\n--- the container'"'"'s log\n'
+"$drakkar" logs hello-device
+printf '\n--- what there is\n'
+"$drakkar" get nodes,resourceslices,resourceclaims,pods
+printf '\n'
+
+say "deleting the pod: its claim goes and the device is free again"
+"$drakkar" delete pod hello-device
+begun=$SECONDS
+until [ -z "$("$drakkar" get resourceclaims -o name)" ]; do
+  [ $((SECONDS - begun)) -lt 30 ] || { say "the claim is still there"; exit 1; }
+  sleep 0.1
+done
+say "done"
