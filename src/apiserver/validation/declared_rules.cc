@@ -373,11 +373,7 @@ Findings DeclaredForClaimTemplate(Value object, Value before) {
 Findings DeclaredForDeviceClass(Value object, Value before) {
   Findings out;
   const DeclaredField root(out, object, before, SchemaOf("v1", "DeviceClass"));
-  if (const DeclaredField metadata = root.Field("metadata"); metadata) {
-    if (const DeclaredField name = metadata.Field("name"); name && !name.IsEmpty()) {
-      DeclareLongName(out, name.path(), name.text(), kIsBeta);
-    }
-  }
+  // The rule for metadata.name says word for word what the hand-written one says: see metadata.h.
   const DeclaredField spec = root.Field("spec");
   if (!spec) return out;
   Selectors(spec);

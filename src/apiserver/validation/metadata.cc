@@ -164,7 +164,7 @@ void CheckName(Findings& out, const FieldPath& path, Value metadata, const Metad
     Findings declared;
     DeclareLongName(declared, path.Child("name"), name, false);
     for (Finding& finding : declared.list()) {
-      out.Add(std::move(finding.error), finding.origin, Covered::kYes);
+      out.Add(std::move(finding.error), finding.origin);
     }
   } else {
     out.AddProblems(path.Child("name"), name, rules.check_name(name, false));

@@ -12,8 +12,8 @@ struct MetadataRules {
   bool namespaced = false;
   // What is wrong with a name; `prefix`: the start of one that is generated.
   std::function<api::Problems(std::string_view name, bool prefix)> check_name;
-  // Names with one wording for both passes (DeviceClass): errors say which rule it was and may be
-  // replaced, and generateName is not looked at.
+  // Names whose hand-written rule has the declared one's wording (DeviceClass): whichever pass
+  // speaks, the error is the same. generateName is not looked at.
   bool name_is_declared = false;
   // Finalizers without a domain must be known ones. The checks that all kinds go through leave that
   // to the kind.
