@@ -38,6 +38,9 @@ FeatureGates GatesOf(api::Value feature_gates);
 // An object of the schema that its apiVersion and kind name, as the reader of requests makes it.
 api::TreePtr ReadApiObject(std::string_view json, std::string& failure);
 
+// The same the other way round: opaque values that are no JSON in the form the vectors have.
+std::string WriteApiObject(api::Value object);
+
 // What differs between expected and actual errors, as multisets or (with `once`) as sets; empty if
 // nothing does.
 std::string CompareErrors(api::Value expected, const api::FieldErrors& actual, bool once);

@@ -10,6 +10,7 @@
 #include "apiserver/validation/device_taint_rule.h"
 #include "apiserver/validation/resource_claim.h"
 #include "apiserver/validation/resource_slice.h"
+#include "apiserver/validation/semantic_equal.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 
@@ -132,6 +133,11 @@ void ResourceSliceStrategy::PrepareForCreate(Draft& object, const StrategyContex
 
 void ResourceSliceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view,
                                              const StrategyContext& context) const {
+  // What was asked for counts as a change, even if a disabled gate takes it away again.
+  const api::TreePtr asked = object.Freeze();
+  if (!SemanticEqual(asked->root()["spec"], before["spec"], "ResourceSliceSpec")) {
+    object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
+  }
   DropDisabledSliceFields(object, before, context.gates);
 }
 
