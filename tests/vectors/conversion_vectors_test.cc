@@ -5,6 +5,7 @@
 #include "api/json/writer.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "apiserver/conversion/resource_defaults.h"
 #include "apiserver/conversion/resource_versions.h"
 #include "base/text/text.h"
@@ -47,7 +48,22 @@ std::string WithName(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-std::string RunCase(Value c, const std::string& text) {
+// Opaque values without the layout of the file they stood in.
+void Compact(api::Draft& draft) {
+  if (draft.kind() == api::ValueKind::kRaw) {
+    draft = api::Draft::Raw(api::WriteJson((*api::ParseJson(draft.str()))->root()));
+  } else if (draft.is_object()) {
+    for (auto& [key, member] : draft.MutableMembers()) Compact(member);
+  } else if (draft.is_array()) {
+    for (api::Draft& element : draft.MutableElements()) Compact(element);
+  }
+}
+
+std::string RunCase(Value c, std::string text) {
+  // The field that this input has twice is there once in the vector.
+  if (c["name"].str() == "duplicate-key") {
+    text = WithName(std::move(text), "\"name\": \"y\"", "\"name\": \"x\", \"name\": \"y\"");
+  }
   const Result<TreePtr> plain = api::ParseJson(text, {.refuse_duplicates = false});
   if (!plain.ok()) return plain.error().message;
   const std::string_view api_version = (*plain)->root()["apiVersion"].str();
@@ -68,13 +84,14 @@ std::string RunCase(Value c, const std::string& text) {
     problem += StrCat("\n    strictly: ", strict_error);
   }
   api::Draft draft(read->tree);
+  Compact(draft);
   SetResourceDefaults(draft, kind->version, *api::ParseTime("2025-06-07T08:09:10Z"));
   const TreePtr hub = ToHubVersion(draft.Freeze());
   for (const auto& [key, version, expected] : c["output"].members()) {
     std::string failure;
-    const TreePtr wanted = vectors::ReadApiObject(api::WriteJson(expected), failure);
+    const TreePtr wanted = vectors::ReadApiObject(api::WriteJson(expected), failure, true);
     const TreePtr got =
-        vectors::ReadApiObject(api::WriteJson(FromHubVersion(hub, version)->root()), failure);
+        vectors::ReadApiObject(api::WriteJson(FromHubVersion(hub, version)->root()), failure, true);
     if (wanted == nullptr || got == nullptr) {
       problem += StrCat("\n    ", version, ": ", failure);
     } else if (!api::Equal(wanted->root(), got->root())) {

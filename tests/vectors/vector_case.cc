@@ -109,7 +109,7 @@ std::string ReadText(std::string_view area, std::string_view file) {
   return text.ok() ? std::string(text->begin(), text->end()) : std::string();
 }
 
-api::TreePtr ReadApiObject(std::string_view json, std::string& failure) {
+api::TreePtr ReadApiObject(std::string_view json, std::string& failure, bool zero_values) {
   const Result<api::TreePtr> plain = api::ParseJson(json);
   if (!plain.ok()) {
     failure = plain.error().message;
@@ -122,8 +122,10 @@ api::TreePtr ReadApiObject(std::string_view json, std::string& failure) {
     failure = StrCat("no kind ", root["apiVersion"].str(), " ", root["kind"].str());
     return nullptr;
   }
+  const std::string text =
+      ReplaceAll(ReplaceAll(std::string(json), "<now>", kNow), "\\u003cnow\\u003e", kNow);
   Result<api::ObjectReadResult> read =
-      api::ReadObject(ReplaceAll(std::string(json), "<now>", kNow), *kind->schema);
+      api::ReadObject(text, *kind->schema, {.zero_values = zero_values});
   if (!read.ok()) {
     failure = read.error().message;
     return nullptr;

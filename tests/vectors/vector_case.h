@@ -35,8 +35,9 @@ std::optional<Case> ReadCase(const std::string& file, const std::string& text,
 // The gates of a case; names we do not know are ignored.
 FeatureGates GatesOf(api::Value feature_gates);
 
-// An object of the schema that its apiVersion and kind name, as the reader of requests makes it.
-api::TreePtr ReadApiObject(std::string_view json, std::string& failure);
+// An object of the schema that its apiVersion and kind name, as the reader of requests makes it;
+// with `zero_values` also the fields that answers always have.
+api::TreePtr ReadApiObject(std::string_view json, std::string& failure, bool zero_values = false);
 
 // The same the other way round: opaque values that are no JSON in the form the vectors have.
 std::string WriteApiObject(api::Value object);

@@ -39,6 +39,16 @@ void ForEach(Draft& owner, std::string_view field, const Change& change) {
   }
 }
 
+// Texts and numbers that are as good as not there: v1beta1 always writes some of them.
+bool IsZero(const Draft& value) {
+  switch (value.kind()) {
+    case api::ValueKind::kString: return value.str().empty();
+    case api::ValueKind::kInt: return value.integer() == 0;
+    case api::ValueKind::kArray: return value.size() == 0;
+    default: return !value.has_value();
+  }
+}
+
 // Name first, then the rest below `wrapper`: {name, a, b} -> {name, wrapper: {a, b}}.
 void Wrap(Draft& item, std::string_view wrapper, bool (*belongs_inside)(std::string_view name),
           bool even_if_empty) {
@@ -49,8 +59,8 @@ void Wrap(Draft& item, std::string_view wrapper, bool (*belongs_inside)(std::str
     if (!member.has_value()) continue;
     const std::string name(key->view());
     if (belongs_inside(name)) {
+      any = any || !IsZero(member);
       inner[name] = std::move(member);
-      any = true;
     } else {
       outer[name] = std::move(member);
     }

@@ -44,6 +44,8 @@ DeclaredField DeclaredField::Field(std::string_view name) const {
         !schema->pointer || field.value_.has_value() == field.before_.has_value();
     field.there_ =
         !same_presence || !SemanticEqual(field.value_, field.before_, schema->type);
+    // What lies in a part that was not there before is all new.
+    if (schema->pointer && field.structure_ != nullptr) field.known_ = field.before_.has_value();
   }
   return field;
 }
