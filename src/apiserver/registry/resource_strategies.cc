@@ -1,176 +1,156 @@
 #include "apiserver/registry/resource_strategies.h"
 
-#include <set>
-#include <tuple>
-
 #include "api/meta/time.h"
-#include "apiserver/validation/cause.h"
+#include "apiserver/conversion/resource_defaults.h"
+#include "apiserver/registry/resource_authorization.h"
+#include "apiserver/registry/resource_fields.h"
+#include "apiserver/validation/claim_template.h"
+#include "apiserver/validation/declared_rules.h"
+#include "apiserver/validation/device_class.h"
+#include "apiserver/validation/device_taint_rule.h"
+#include "apiserver/validation/resource_claim.h"
+#include "apiserver/validation/resource_slice.h"
+#include "apiserver/validation/semantic_equal.h"
 #include "base/text/text.h"
+#include "features/gates/feature_gates.h"
 
 namespace drakkar::apiserver {
 namespace {
 
 using api::Draft;
+using api::FieldPath;
 using api::Value;
 
-// Exact requests and alternatives: counted by default, one device.
-void DefaultRequest(Draft& request) {
-  if (request["allocationMode"].str().empty()) request["allocationMode"] = "ExactCount";
-  if (request["allocationMode"].str() == "ExactCount" && request["count"].integer() == 0) {
-    request["count"] = 1;
-  }
-  if (Draft* tolerations = request.Find("tolerations");
-      tolerations != nullptr && tolerations->is_array()) {
-    for (Draft& toleration : tolerations->MutableElements()) {
-      if (toleration["operator"].str().empty()) toleration["operator"] = "Equal";
-    }
-  }
-}
-
-void DefaultClaimSpec(Draft& spec) {
-  Draft* devices = spec.Find("devices");
-  if (devices == nullptr || !devices->is_object()) return;
-  Draft* requests = devices->Find("requests");
-  if (requests == nullptr || !requests->is_array()) return;
-  for (Draft& request : requests->MutableElements()) {
-    if (Draft* exactly = request.Find("exactly"); exactly != nullptr && exactly->is_object()) {
-      DefaultRequest(*exactly);
-    }
-    if (Draft* alternatives = request.Find("firstAvailable");
-        alternatives != nullptr && alternatives->is_array()) {
-      for (Draft& alternative : alternatives->MutableElements()) DefaultRequest(alternative);
-    }
-  }
-}
-
-void DefaultTaint(Draft& taint, const StrategyContext& context) {
-  if (!taint["timeAdded"].has_value()) taint["timeAdded"] = api::FormatTime(context.clock.Now());
-}
-
-using DeviceKey = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
-
-DeviceKey KeyOf(Value device) {
-  return {device["driver"].str(), device["pool"].str(), device["device"].str(),
-          device["shareID"].str()};
-}
-
-std::set<DeviceKey> AllocatedDevices(Value claim) {
-  std::set<DeviceKey> keys;
-  for (Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
-    keys.insert(KeyOf(result));
-  }
-  return keys;
+api::FieldErrors Merged(const Findings& handwritten, const Findings& declared,
+                        const StrategyContext& context) {
+  return MergeFindings(handwritten, declared,
+                       context.gates.Enabled(Gate::kDeclarativeValidationBeta), context.version);
 }
 
 }  // namespace
 
-void ResourceClaimStrategy::Default(Draft& object, const StrategyContext&) const {
-  DefaultClaimSpec(object["spec"]);
+void ResourceStrategy::Default(Draft& object, const StrategyContext& context) const {
+  SetResourceDefaults(object, "v1", context.clock.Now());
 }
 
-void ResourceClaimStrategy::PrepareForCreate(Draft& object, const StrategyContext&) const {
+void DeviceClassStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
+  DropDisabledClassFields(object, Value(), context.gates);
+}
+
+void DeviceClassStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view,
+                                           const StrategyContext& context) const {
+  DropDisabledClassFields(object, before, context.gates);
+}
+
+api::FieldErrors DeviceClassStrategy::Validate(Value object, const StrategyContext& context) const {
+  return Merged(CheckDeviceClass(object, Value(), context.gates),
+                DeclaredForDeviceClass(object, Value()), context);
+}
+
+api::FieldErrors DeviceClassStrategy::ValidateUpdate(Value object, Value before, std::string_view,
+                                                     const StrategyContext& context) const {
+  return Merged(CheckDeviceClass(object, before, context.gates),
+                DeclaredForDeviceClass(object, before), context);
+}
+
+void ResourceClaimStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
   object["status"] = Draft::Object();
+  DropDisabledClaimSpecFields(object["spec"], Value(), context.gates);
 }
 
 void ResourceClaimStrategy::PrepareForUpdate(Draft& object, Value before,
                                              std::string_view subresource,
-                                             const StrategyContext&) const {
-  if (subresource != "status") return;
-  // What devices reported goes with their allocation.
-  const api::TreePtr frozen = object.Freeze();
-  const std::set<DeviceKey> had = AllocatedDevices(before);
-  const std::set<DeviceKey> has = AllocatedDevices(frozen->root());
-  Draft* devices = object["status"].Find("devices");
-  if (devices == nullptr || !devices->is_array()) return;
-  const Value reported = frozen->root()["status"]["devices"];
-  for (std::size_t i = reported.size(); i-- > 0;) {
-    const DeviceKey key = KeyOf(reported.at(i));
-    if (had.contains(key) && !has.contains(key)) devices->RemoveAt(i);
+                                             const StrategyContext& context) const {
+  if (subresource != "status") {
+    DropDisabledClaimSpecFields(object["spec"], before["spec"], context.gates);
+    return;
   }
-  if (devices->size() == 0) object["status"].Remove("devices");
+  DropDisabledClaimStatusFields(object, before, context.gates);
+  DropDeallocatedDevices(object, before, context.gates);
+}
+
+api::FieldErrors ResourceClaimStrategy::Validate(Value object,
+                                                 const StrategyContext& context) const {
+  Findings found;
+  CheckAdminAccess(found, object["spec"]["devices"]["requests"],
+                   object["metadata"]["namespace"].str(), context);
+  found.Append(CheckResourceClaim(object, context.gates));
+  return Merged(found, DeclaredForResourceClaim(object, Value()), context);
 }
 
 api::FieldErrors ResourceClaimStrategy::ValidateUpdate(Value object, Value before,
-                                                         std::string_view subresource,
-                                                         const StrategyContext&) const {
-  api::FieldErrors causes;
+                                                       std::string_view subresource,
+                                                       const StrategyContext& context) const {
+  const Findings declared = DeclaredForResourceClaim(object, before);
   if (subresource != "status") {
-    if (!api::Equal(object["spec"], before["spec"])) {
-      causes.push_back(Invalid("spec", nullptr, "field is immutable"));
+    return Merged(CheckResourceClaimUpdate(object, before), declared, context);
+  }
+  Findings found;
+  CheckAdminAccessStatus(found, object, before, context);
+  if (context.gates.Enabled(Gate::kDRAResourceClaimGranularStatusAuthorization)) {
+    CheckBindingPermission(found, FieldPath("status").Child("allocation"), object["status"],
+                           before["status"], context);
+    // With the allocation go the statuses of its devices: nobody needs to be asked.
+    if (context.gates.Enabled(Gate::kDRAResourceClaimDeviceStatus) &&
+        object["status"]["allocation"].has_value()) {
+      CheckDriverPermission(found, FieldPath("status").Child("devices"), object["status"],
+                            before["status"], object["metadata"]["namespace"].str(), context);
     }
-    return causes;
   }
-  const Value allocation = object["status"]["allocation"];
-  const Value was = before["status"]["allocation"];
-  if (was.has_value() && allocation.has_value() && !api::Equal(was, allocation)) {
-    causes.push_back(Invalid("status.allocation", nullptr, "field cannot be modified once set"));
-  }
-  const Value reserved = object["status"]["reservedFor"];
-  if (!reserved.empty() && !allocation.has_value()) {
-    causes.push_back(
-        Forbidden("status.reservedFor", "may not be specified when `allocated` is not set"));
-  }
-  if (reserved.size() > 256) {
-    causes.push_back(TooMany("status.reservedFor", reserved.size(), 256));
-  }
-  std::set<std::string_view> known;
-  for (Value consumer : before["status"]["reservedFor"].elements()) {
-    known.insert(consumer["uid"].str());
-  }
-  std::set<std::string_view> seen;
-  std::size_t index = 0;
-  bool added = false;
-  for (Value consumer : reserved.elements()) {
-    const std::string path = StrCat("status.reservedFor[", index++, "]");
-    for (std::string_view field : {"resource", "name", "uid"}) {
-      if (consumer[field].str().empty()) causes.push_back(Required(StrCat(path, ".", field)));
-    }
-    if (!seen.insert(consumer["uid"].str()).second) {
-      causes.push_back(Duplicate(path + ".uid", consumer["uid"].str()));
-    }
-    added = added || !known.contains(consumer["uid"].str());
-  }
-  if (added && before["metadata"]["deletionTimestamp"].has_value()) {
-    causes.push_back(Forbidden("status.reservedFor",
-                               "new entries may not be added while `deallocationRequested` or "
-                               "`deletionTimestamp` are set"));
-  }
-  const std::set<DeviceKey> allocated = AllocatedDevices(object);
-  std::set<DeviceKey> reported;
-  index = 0;
-  for (Value device : object["status"]["devices"].elements()) {
-    const std::string path = StrCat("status.devices[", index++, "]");
-    const DeviceKey key = KeyOf(device);
-    if (!allocated.contains(key)) {
-      causes.push_back(Invalid(path, device, "must be an allocated device in the claim"));
-    }
-    if (!reported.insert(key).second) causes.push_back(Duplicate(path, device["device"].str()));
-  }
-  return causes;
+  found.Append(CheckResourceClaimStatus(object, before, context.gates));
+  return Merged(found, declared, context);
 }
 
-void ResourceClaimTemplateStrategy::Default(Draft& object, const StrategyContext&) const {
-  if (object["spec"].is_object()) DefaultClaimSpec(object["spec"]["spec"]);
+void ResourceClaimTemplateStrategy::PrepareForCreate(Draft& object,
+                                                     const StrategyContext& context) const {
+  DropDisabledClaimSpecFields(object["spec"]["spec"], Value(), context.gates);
 }
 
-api::FieldErrors ResourceClaimTemplateStrategy::ValidateUpdate(Value object, Value before,
-                                                                 std::string_view,
-                                                                 const StrategyContext&) const {
-  api::FieldErrors causes;
-  if (!api::Equal(object["spec"], before["spec"])) {
-    causes.push_back(Invalid("spec", nullptr, "field is immutable"));
-  }
-  return causes;
+void ResourceClaimTemplateStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view,
+                                                     const StrategyContext& context) const {
+  DropDisabledClaimSpecFields(object["spec"]["spec"], before["spec"]["spec"], context.gates);
 }
 
-void ResourceSliceStrategy::Default(Draft& object, const StrategyContext& context) const {
-  Draft* devices = object["spec"].Find("devices");
-  if (devices == nullptr || !devices->is_array()) return;
-  for (Draft& device : devices->MutableElements()) {
-    Draft* taints = device.Find("taints");
-    if (taints == nullptr || !taints->is_array()) continue;
-    for (Draft& taint : taints->MutableElements()) DefaultTaint(taint, context);
+api::FieldErrors ResourceClaimTemplateStrategy::Validate(Value object,
+                                                         const StrategyContext& context) const {
+  Findings found;
+  CheckAdminAccess(found, object["spec"]["spec"]["devices"]["requests"],
+                   object["metadata"]["namespace"].str(), context);
+  found.Append(CheckClaimTemplate(object, context.gates));
+  return Merged(found, DeclaredForClaimTemplate(object, Value()), context);
+}
+
+api::FieldErrors ResourceClaimTemplateStrategy::ValidateUpdate(
+    Value object, Value before, std::string_view, const StrategyContext& context) const {
+  Findings found = CheckClaimTemplate(object, context.gates);
+  found.Append(CheckClaimTemplateUpdate(object, before));
+  return Merged(found, DeclaredForClaimTemplate(object, before), context);
+}
+
+void ResourceSliceStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
+  DropDisabledSliceFields(object, Value(), context.gates);
+}
+
+void ResourceSliceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view,
+                                             const StrategyContext& context) const {
+  // What was asked for counts as a change, even if a disabled gate takes it away again.
+  const api::TreePtr asked = object.Freeze();
+  if (!SemanticEqual(asked->root()["spec"], before["spec"], "ResourceSliceSpec")) {
+    object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
   }
+  DropDisabledSliceFields(object, before, context.gates);
+}
+
+api::FieldErrors ResourceSliceStrategy::Validate(Value object,
+                                                 const StrategyContext& context) const {
+  return Merged(CheckResourceSlice(object, Value(), context.gates),
+                DeclaredForResourceSlice(object, Value(), context.gates), context);
+}
+
+api::FieldErrors ResourceSliceStrategy::ValidateUpdate(Value object, Value before, std::string_view,
+                                                       const StrategyContext& context) const {
+  return Merged(CheckResourceSlice(object, before, context.gates),
+                DeclaredForResourceSlice(object, before, context.gates), context);
 }
 
 std::vector<std::string> ResourceSliceStrategy::Warnings(Value object,
@@ -181,13 +161,62 @@ std::vector<std::string> ResourceSliceStrategy::Warnings(Value object,
                  " contains uppercase characters")};
 }
 
-void DeviceTaintRuleStrategy::Default(Draft& object, const StrategyContext& context) const {
-  Draft* taint = object["spec"].Find("taint");
-  if (taint != nullptr && taint->is_object()) DefaultTaint(*taint, context);
+void DeviceTaintRuleStrategy::PrepareForCreate(Draft& object, const StrategyContext&) const {
+  object["status"] = Draft::Object();
 }
 
-void DeviceTaintRuleStrategy::PrepareForCreate(Draft& object, const StrategyContext&) const {
+void DeviceTaintRuleStrategy::PrepareForUpdate(Draft& object, Value before,
+                                               std::string_view subresource,
+                                               const StrategyContext& context) const {
+  if (subresource == "status") return;
+  Draft* spec = object.Find("spec");
+  Draft* taint = spec == nullptr || !spec->is_object() ? nullptr : spec->Find("taint");
+  if (taint == nullptr || !taint->is_object()) return;
+  // The time tells since when this effect holds, so that tolerations count from there.
+  const Value old = before["spec"]["taint"];
+  if ((*taint)["effect"].str() != old["effect"].str() &&
+      (*taint)["timeAdded"].str() == old["timeAdded"].str()) {
+    (*taint)["timeAdded"] = api::FormatTime(context.clock.Now());
+  }
+}
+
+api::FieldErrors DeviceTaintRuleStrategy::Validate(Value object,
+                                                   const StrategyContext& context) const {
+  return Merged(CheckDeviceTaintRule(object, Value()), DeclaredForDeviceTaintRule(object, Value()),
+                context);
+}
+
+api::FieldErrors DeviceTaintRuleStrategy::ValidateUpdate(Value object, Value before,
+                                                         std::string_view subresource,
+                                                         const StrategyContext& context) const {
+  const Findings found = subresource == "status" ? CheckDeviceTaintRuleStatus(object)
+                                                 : CheckDeviceTaintRule(object, before);
+  return Merged(found, DeclaredForDeviceTaintRule(object, before), context);
+}
+
+void PoolStatusRequestStrategy::PrepareForCreate(Draft& object,
+                                                 const StrategyContext& context) const {
   object.Remove("status");
+  DropDisabledPoolRequestFields(object, Value(), context.gates);
+}
+
+void PoolStatusRequestStrategy::PrepareForUpdate(Draft& object, Value before,
+                                                 std::string_view subresource,
+                                                 const StrategyContext& context) const {
+  if (subresource != "status") DropDisabledPoolRequestFields(object, before, context.gates);
+}
+
+api::FieldErrors PoolStatusRequestStrategy::Validate(Value object,
+                                                     const StrategyContext& context) const {
+  return Merged({}, DeclaredForPoolStatusRequest(object, Value(), context.gates), context);
+}
+
+api::FieldErrors PoolStatusRequestStrategy::ValidateUpdate(Value object, Value before,
+                                                           std::string_view subresource,
+                                                           const StrategyContext& context) const {
+  Findings found;
+  if (subresource == "status") found = CheckPoolStatusRequestStatus(object, before);
+  return Merged(found, DeclaredForPoolStatusRequest(object, before, context.gates), context);
 }
 
 }  // namespace drakkar::apiserver

@@ -3,51 +3,87 @@
 #include "apiserver/registry/strategy.h"
 
 // The kinds of resource.k8s.io: defaults, what a gate that is off does to a field, generation,
-// status against spec. The rules themselves are in validation/.
+// status against spec, permissions that depend on the change. The rules themselves are in
+// validation/.
 namespace drakkar::apiserver {
 
-class DeviceClassStrategy final : public Strategy {
+// What all of them share.
+class ResourceStrategy : public Strategy {
  public:
-  bool MaintainsGeneration() const override { return true; }
+  void Default(api::Draft& object, const StrategyContext& context) const override;
   bool ReturnsDeletedObject() const override { return true; }
 };
 
-class ResourceClaimStrategy final : public Strategy {
+class DeviceClassStrategy final : public ResourceStrategy {
  public:
-  void Default(api::Draft& object, const StrategyContext& context) const override;
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
-                                    std::string_view subresource,
-                                    const StrategyContext& context) const override;
-  bool ReturnsDeletedObject() const override { return true; }
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
+  bool MaintainsGeneration() const override { return true; }
 };
 
-class ResourceClaimTemplateStrategy final : public Strategy {
+class ResourceClaimStrategy final : public ResourceStrategy {
  public:
-  void Default(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
+                        const StrategyContext& context) const override;
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
-                                    std::string_view subresource,
-                                    const StrategyContext& context) const override;
-  bool ReturnsDeletedObject() const override { return true; }
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
 };
 
-class ResourceSliceStrategy final : public Strategy {
+class ResourceClaimTemplateStrategy final : public ResourceStrategy {
  public:
-  void Default(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
+                        const StrategyContext& context) const override;
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
+};
+
+class ResourceSliceStrategy final : public ResourceStrategy {
+ public:
+  void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
+                        const StrategyContext& context) const override;
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
   std::vector<std::string> Warnings(api::Value object,
                                     const StrategyContext& context) const override;
   bool MaintainsGeneration() const override { return true; }
-  bool ReturnsDeletedObject() const override { return true; }
 };
 
-class DeviceTaintRuleStrategy final : public Strategy {
+class DeviceTaintRuleStrategy final : public ResourceStrategy {
  public:
-  void Default(api::Draft& object, const StrategyContext& context) const override;
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
+                        const StrategyContext& context) const override;
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
   bool MaintainsGeneration() const override { return true; }
-  bool ReturnsDeletedObject() const override { return true; }
+};
+
+class PoolStatusRequestStrategy final : public ResourceStrategy {
+ public:
+  void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
+  void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
+                        const StrategyContext& context) const override;
+  api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
+  api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
+  bool AllowsUnconditionalUpdate() const override { return false; }
 };
 
 }  // namespace drakkar::apiserver

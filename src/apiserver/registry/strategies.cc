@@ -23,6 +23,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const ResourceClaimTemplateStrategy claim_template;
   static const ResourceSliceStrategy slice;
   static const DeviceTaintRuleStrategy taint_rule;
+  static const PoolStatusRequestStrategy pool_request;
   static const std::map<std::pair<std::string_view, std::string_view>, const Strategy*> table = {
       {{"", "Pod"}, &pod},
       {{"", "Node"}, &node},
@@ -36,6 +37,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"resource.k8s.io", "ResourceClaimTemplate"}, &claim_template},
       {{"resource.k8s.io", "ResourceSlice"}, &slice},
       {{"resource.k8s.io", "DeviceTaintRule"}, &taint_rule},
+      {{"resource.k8s.io", "ResourcePoolStatusRequest"}, &pool_request},
   };
   auto found = table.find({kind.group, kind.kind});
   return found == table.end() ? static_cast<const Strategy&>(generic) : *found->second;

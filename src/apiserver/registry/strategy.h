@@ -29,11 +29,14 @@ struct StrategyContext {
   std::function<api::ObjectPtr(std::string_view group, std::string_view plural,
                                const std::string& key)>
       lookup;
-  // Asks the authorizer about a permission beyond the request's own.
-  std::function<bool(std::string_view verb, std::string_view group, std::string_view resource,
-                     std::string_view subresource, std::string_view namespace_,
-                     std::string_view name)>
+  // Asks the authorizer about a permission beyond the request's own: nothing if the user has it,
+  // else the reason why not.
+  std::function<std::optional<std::string>(
+      std::string_view verb, std::string_view group, std::string_view resource,
+      std::string_view subresource, std::string_view namespace_, std::string_view name)>
       authorize;
+  // The API version the client speaks; objects here are always in the version they are stored in.
+  std::string_view version = "v1";
 };
 
 // What is particular to one kind. The verbs do all that is common: names, uid, timestamps,

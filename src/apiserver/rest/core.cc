@@ -139,10 +139,10 @@ StrategyContext Core::ContextFor(const Request& request) {
           [this, &request](std::string_view verb, std::string_view group,
                            std::string_view resource, std::string_view subresource,
                            std::string_view namespace_, std::string_view name) {
-            return !Authorize(
-                        {request.user, verb, group, resource, subresource, namespace_, name, {}})
-                        .has_value();
+            return Authorize(
+                {request.user, verb, group, resource, subresource, namespace_, name, {}});
           },
+      .version = request.kind->version,
   };
 }
 

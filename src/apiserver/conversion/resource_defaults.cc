@@ -1,0 +1,107 @@
+#include "apiserver/conversion/resource_defaults.h"
+
+#include "api/meta/time.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Draft;
+
+constexpr std::int64_t kDefaultPoolLimit = 100;
+
+Draft* FindObject(Draft& owner, std::string_view field) {
+  Draft* found = owner.is_object() ? owner.Find(field) : nullptr;
+  return found != nullptr && found->is_object() ? found : nullptr;
+}
+
+template <typename Change>
+void ForEach(Draft& owner, std::string_view field, const Change& change) {
+  Draft* list = owner.is_object() ? owner.Find(field) : nullptr;
+  if (list == nullptr || !list->is_array()) return;
+  for (Draft& item : list->MutableElements()) {
+    if (item.is_object()) change(item);
+  }
+}
+
+void DefaultTolerations(Draft& owner) {
+  ForEach(owner, "tolerations", [](Draft& toleration) {
+    if (toleration["operator"].str().empty()) toleration["operator"] = "Equal";
+  });
+}
+
+// Counted by default, one device.
+void DefaultMode(Draft& request) {
+  if (request["allocationMode"].str().empty()) request["allocationMode"] = "ExactCount";
+  if (request["allocationMode"].str() == "ExactCount" && request["count"].integer() == 0) {
+    request["count"] = 1;
+  }
+}
+
+void DefaultClaimSpec(Draft& spec, bool flat) {
+  Draft* devices = FindObject(spec, "devices");
+  if (devices == nullptr) return;
+  ForEach(*devices, "requests", [&](Draft& request) {
+    if (flat) {
+      // Without a class the request consists of its alternatives and has no mode of its own.
+      if (!request["deviceClassName"].str().empty()) DefaultMode(request);
+      DefaultTolerations(request);
+    } else if (Draft* exactly = FindObject(request, "exactly")) {
+      DefaultMode(*exactly);
+      DefaultTolerations(*exactly);
+    }
+    ForEach(request, "firstAvailable", [](Draft& alternative) {
+      DefaultMode(alternative);
+      DefaultTolerations(alternative);
+    });
+  });
+}
+
+void DefaultClaimStatus(Draft& claim) {
+  Draft* status = FindObject(claim, "status");
+  Draft* allocation = status == nullptr ? nullptr : FindObject(*status, "allocation");
+  Draft* devices = allocation == nullptr ? nullptr : FindObject(*allocation, "devices");
+  if (devices != nullptr) ForEach(*devices, "results", DefaultTolerations);
+}
+
+void DefaultTaint(Draft& taint, WallTime now) {
+  if (!taint["timeAdded"].has_value()) taint["timeAdded"] = api::FormatTime(now);
+}
+
+void DefaultSlice(Draft& spec, bool flat, WallTime now) {
+  ForEach(spec, "devices", [&](Draft& device) {
+    Draft* owner = flat ? FindObject(device, "basic") : &device;
+    if (owner == nullptr) return;
+    ForEach(*owner, "taints", [&](Draft& taint) { DefaultTaint(taint, now); });
+  });
+}
+
+}  // namespace
+
+void SetResourceDefaults(Draft& object, std::string_view version, WallTime now) {
+  // v1beta1 has exact requests without a level of their own, and devices with one more.
+  const bool flat = version == "v1beta1";
+  const std::string kind(object["kind"].str());
+  Draft* spec = FindObject(object, "spec");
+  if (kind == "ResourceClaim") {
+    if (spec != nullptr) DefaultClaimSpec(*spec, flat);
+    DefaultClaimStatus(object);
+  }
+  if (spec == nullptr && kind == "ResourcePoolStatusRequest") {
+    object["spec"] = Draft::Object();
+    spec = &object["spec"];
+  }
+  if (spec == nullptr) return;
+  if (kind == "ResourceClaimTemplate") {
+    if (Draft* inner = FindObject(*spec, "spec")) DefaultClaimSpec(*inner, flat);
+  } else if (kind == "ResourceSlice") {
+    DefaultSlice(*spec, flat, now);
+  } else if (kind == "DeviceTaintRule") {
+    Draft& taint = (*spec)["taint"];
+    if (!taint.has_value()) taint = Draft::Object();
+    if (taint.is_object()) DefaultTaint(taint, now);
+  } else if (kind == "ResourcePoolStatusRequest") {
+    if (!(*spec)["limit"].has_value()) (*spec)["limit"] = kDefaultPoolLimit;
+  }
+}
+
+}  // namespace drakkar::apiserver

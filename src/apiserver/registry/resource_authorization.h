@@ -1,0 +1,37 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "api/tree/value.h"
+#include "apiserver/registry/strategy.h"
+#include "apiserver/validation/findings.h"
+
+// Permissions that depend on what a request changes, found out during validation: admin access by a
+// label of the namespace, and the parts of a claim's status by synthetic subresources.
+namespace drakkar::apiserver {
+
+// A claim or template that asks for admin access.
+void CheckAdminAccess(Findings& out, api::Value requests, std::string_view namespace_,
+                      const StrategyContext& context);
+// A status that is the first to grant it.
+void CheckAdminAccessStatus(Findings& out, api::Value claim, api::Value before,
+                            const StrategyContext& context);
+
+// Changing status.allocation or status.reservedFor needs "resourceclaims/binding".
+void CheckBindingPermission(Findings& out, const api::FieldPath& path, api::Value status,
+                            api::Value before, const StrategyContext& context);
+// Changing a driver's entries in status.devices needs "resourceclaims/driver" for that driver.
+void CheckDriverPermission(Findings& out, const api::FieldPath& path, api::Value status,
+                           api::Value before, std::string_view namespace_,
+                           const StrategyContext& context);
+
+// Drivers with an entry that was added, removed or changed.
+std::set<std::string> ModifiedDrivers(api::Value status, api::Value before);
+// The one node an allocation is for; empty if it is for more than one.
+std::string_view NodeOfAllocation(api::Value allocation);
+// A service account whose token is bound to exactly this node.
+bool IsServiceAccountOnNode(const UserInfo& user, std::string_view node);
+
+}  // namespace drakkar::apiserver

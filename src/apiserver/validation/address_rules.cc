@@ -1,0 +1,128 @@
+#include <arpa/inet.h>
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "apiserver/validation/name_rules.h"
+#include "base/text/text.h"
+
+// Addresses of network devices. Go's old reader is lenient (leading zeros in IPv4, IPv4 inside
+// IPv6); what is stored must be the one form it prints.
+namespace drakkar::apiserver {
+namespace {
+
+std::optional<int> DecimalUpTo(std::string_view text, int limit) {
+  if (text.empty() || text.size() > 9) return std::nullopt;
+  int value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + (c - '0');
+    if (value > limit) return std::nullopt;
+  }
+  return value;
+}
+
+// "010.009.008.000" reads as decimal numbers, as it always did in Kubernetes.
+std::optional<std::string> CanonicalV4(std::string_view text) {
+  const std::vector<std::string_view> parts = Split(text, '.');
+  if (parts.size() != 4) return std::nullopt;
+  std::string canonical;
+  for (const std::string_view part : parts) {
+    const std::optional<int> value = DecimalUpTo(part, 255);
+    if (!value) return std::nullopt;
+    if (!canonical.empty()) canonical += '.';
+    canonical += std::to_string(*value);
+  }
+  return canonical;
+}
+
+struct V6 {
+  std::string canonical;
+  bool maps_v4 = false;
+};
+
+std::optional<V6> CanonicalV6(std::string_view text) {
+  std::string lenient(text);
+  if (const std::size_t colon = lenient.rfind(':');
+      colon != std::string::npos && lenient.find('.', colon) != std::string::npos) {
+    const std::optional<std::string> tail =
+        CanonicalV4(std::string_view(lenient).substr(colon + 1));
+    if (!tail) return std::nullopt;
+    lenient = lenient.substr(0, colon + 1) + *tail;
+  }
+  std::array<unsigned char, 16> bytes;
+  if (inet_pton(AF_INET6, lenient.c_str(), bytes.data()) != 1) return std::nullopt;
+  bool mapped = bytes[10] == 0xff && bytes[11] == 0xff;
+  for (int i = 0; i < 10; ++i) mapped = mapped && bytes[static_cast<std::size_t>(i)] == 0;
+  V6 result;
+  result.maps_v4 = mapped;
+  if (mapped) {
+    result.canonical = StrCat(int{bytes[12]}, ".", int{bytes[13]}, ".", int{bytes[14]}, ".",
+                              int{bytes[15]});
+    return result;
+  }
+  // The longest run of two or more zero groups is left out, the first of equals.
+  std::array<unsigned, 8> groups;
+  for (std::size_t i = 0; i < 8; ++i) {
+    groups[i] = static_cast<unsigned>(bytes[2 * i]) << 8 | bytes[2 * i + 1];
+  }
+  std::size_t run_start = 8;
+  std::size_t run_size = 1;
+  for (std::size_t i = 0; i < 8;) {
+    std::size_t end = i;
+    while (end < 8 && groups[end] == 0) ++end;
+    if (end - i > run_size) {
+      run_start = i;
+      run_size = end - i;
+    }
+    i = end == i ? i + 1 : end;
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (std::size_t i = 0; i < 8; ++i) {
+    if (i == run_start) {
+      result.canonical += "::";
+      i += run_size - 1;
+      continue;
+    }
+    if (i > 0 && !result.canonical.ends_with(':')) result.canonical += ':';
+    std::string hex;
+    for (unsigned value = groups[i];; value >>= 4) {
+      hex.insert(hex.begin(), kDigits[value & 15]);
+      if (value < 16) break;
+    }
+    result.canonical += hex;
+  }
+  return result;
+}
+
+}  // namespace
+
+void CheckInterfaceAddress(Findings& out, const api::FieldPath& path, std::string_view address) {
+  const std::size_t slash = address.find('/');
+  std::string canonical;
+  if (slash != std::string_view::npos) {
+    const std::string_view host = address.substr(0, slash);
+    const std::string_view length = address.substr(slash + 1);
+    if (const std::optional<std::string> v4 = CanonicalV4(host)) {
+      if (const std::optional<int> bits = DecimalUpTo(length, 32)) {
+        canonical = StrCat(*v4, "/", *bits);
+      }
+    } else if (const std::optional<V6> v6 = CanonicalV6(host)) {
+      if (std::optional<int> bits = DecimalUpTo(length, 128)) {
+        if (v6->maps_v4 && *bits > 32) *bits -= 96;
+        canonical = StrCat(v6->canonical, "/", *bits);
+      }
+    }
+  }
+  if (canonical.empty()) {
+    out.Add(api::FieldError::Invalid(
+        path, address,
+        "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"));
+  } else if (canonical != address) {
+    out.Add(api::FieldError::Invalid(path, address,
+                                     StrCat("must be in canonical form (", Quote(canonical), ")")));
+  }
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "api/tree/value.h"
+#include "apiserver/validation/findings.h"
+
+namespace drakkar {
+class FeatureGates;
+}
+
+namespace drakkar::apiserver {
+
+// A ResourceClaimTemplate without metadata. An update checks the whole spec again and that nothing
+// in it has changed.
+Findings CheckClaimTemplate(api::Value object, const FeatureGates& gates);
+Findings CheckClaimTemplateUpdate(api::Value object, api::Value before);
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include "api/schema/schema.h"
+#include "api/tree/value.h"
+#include "apiserver/validation/findings.h"
+
+namespace drakkar::apiserver {
+
+// How far a declared rule has come: beta ones can be switched off together.
+enum class Level : bool { kStandard, kBeta };
+
+// A place in an object that declared rules look at, beside what it was before. The rules below say
+// whether it is worth going on: false ends the checks of this place.
+class DeclaredField {
+ public:
+  DeclaredField(Findings& out, api::Value object, api::Value before,
+                const api::StructSchema& schema)
+      : out_(&out), value_(object), before_(before), update_(before.has_value()),
+        known_(update_), structure_(&schema) {}
+
+  // The field of a struct; unchanged ones (on update) read as not `there`.
+  DeclaredField Field(std::string_view name) const;
+  // True unless the field is unchanged: there is something to check, if only that it is missing.
+  explicit operator bool() const { return there_; }
+
+  api::Value value() const { return value_; }
+  std::string_view text() const { return value_.str(); }
+  const api::FieldPath& path() const { return path_; }
+  bool update() const { return update_; }
+  Findings& out() const { return *out_; }
+
+  bool IsEmpty() const;
+  bool Required(Level level) const;
+  bool MaxItems(std::size_t limit, Level level) const;
+  bool MaxBytes(std::size_t limit, Level level) const;
+  void MaxLength(std::size_t characters, Level level) const;
+  void Minimum(std::int64_t limit, Level level) const;
+  void Maximum(std::int64_t limit, Level level) const;
+  void Enum(std::initializer_list<std::string_view> values, Level level) const;
+  // An update may not change it / may set and clear but not change it.
+  bool Immutable(Level level) const;
+  bool NotModified(Level level) const;
+  // No two items agree in all `keys`; without keys, in their text.
+  void Unique(std::initializer_list<std::string_view> keys, Level level) const;
+  // Exactly one of the members is set.
+  void Union(std::initializer_list<std::string_view> members, Level level) const;
+
+  // Items that need checking. With `keys`, an item is compared with the old item of the same keys;
+  // kByText skips texts that were there before; without either all items are new.
+  enum class Match { kNone, kByKeys, kByText };
+  template <typename Visit>
+  void Each(Match match, std::initializer_list<std::string_view> keys, const Visit& visit) const {
+    std::size_t index = 0;
+    for (const api::Value item : value_.elements()) {
+      DeclaredField field = Item(item, index++, match, keys);
+      if (field) visit(field);
+    }
+  }
+  // Values of a map, compared with the old value of the same key.
+  template <typename Visit>
+  void EachValue(const Visit& visit) const {
+    for (const auto& [key, name, item] : value_.members()) {
+      DeclaredField field = Member(name, item);
+      if (field) visit(field);
+    }
+  }
+  // Keys of a map that were not there before.
+  template <typename Visit>
+  void EachNewKey(const Visit& visit) const {
+    for (const auto& [key, name, item] : value_.members()) {
+      if (update_ && before_[name].exists()) continue;
+      visit(name);
+    }
+  }
+
+ private:
+  DeclaredField() = default;
+  DeclaredField Item(api::Value item, std::size_t index, Match match,
+                     std::initializer_list<std::string_view> keys) const;
+  DeclaredField Member(std::string_view name, api::Value item) const;
+  void Add(api::FieldError error, std::string_view origin, Level level) const {
+    out_->AddDeclared(std::move(error), origin, level == Level::kBeta);
+  }
+
+  Findings* out_ = nullptr;
+  api::Value value_;
+  api::Value before_;
+  bool update_ = false;  // the request changes an object
+  bool known_ = false;   // there is an old value to compare with
+  bool there_ = true;
+  api::FieldPath path_;
+  const api::StructSchema* structure_ = nullptr;  // of a struct
+  const api::TypeSchema* type_ = nullptr;         // null for the whole object
+};
+
+}  // namespace drakkar::apiserver

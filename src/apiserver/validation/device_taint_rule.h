@@ -1,0 +1,15 @@
+#pragma once
+
+#include "api/tree/value.h"
+#include "apiserver/validation/findings.h"
+
+namespace drakkar::apiserver {
+
+// A DeviceTaintRule without metadata; `before` is absent on create.
+Findings CheckDeviceTaintRule(api::Value rule, api::Value before);
+Findings CheckDeviceTaintRuleStatus(api::Value rule);
+
+// A ResourcePoolStatusRequest's status: set once, then final. Its spec has declared rules only.
+Findings CheckPoolStatusRequestStatus(api::Value request, api::Value before);
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "api/meta/field_error.h"
+#include "api/meta/names.h"
+
+// Kubernetes checks an object twice: rules written by hand, and rules declared in its schema. Both
+// report; a declared rule that says the same replaces what the hand-written one said. Findings are
+// what either pass reports, with what is needed to put them together.
+namespace drakkar::apiserver {
+
+enum class Covered : bool { kNo, kYes };
+
+struct Finding {
+  api::FieldError error;
+  // Which rule it was ("maxItems", "format=k8s-uuid"): static text, empty where nobody asks.
+  std::string_view origin;
+  // By hand: a declared rule may say it instead.
+  bool covered = false;
+  // Declared: counts only while declared rules of the beta level are on.
+  bool beta = false;
+};
+
+class Findings {
+ public:
+  void Add(api::FieldError error, std::string_view origin = {}, Covered covered = Covered::kNo) {
+    list_.push_back({std::move(error), origin, covered == Covered::kYes, false});
+  }
+  // One Invalid error per problem with the syntax of a name.
+  void AddProblems(const api::FieldPath& path, std::string_view value,
+                   const api::Problems& problems, std::string_view origin = {},
+                   Covered covered = Covered::kNo) {
+    for (const std::string& problem : problems) {
+      Add(api::FieldError::Invalid(path, value, problem), origin, covered);
+    }
+  }
+  void AddDeclared(api::FieldError error, std::string_view origin, bool beta) {
+    list_.push_back({std::move(error), origin, false, beta});
+  }
+  void Append(Findings other) {
+    for (Finding& finding : other.list_) list_.push_back(std::move(finding));
+  }
+  const std::vector<Finding>& list() const { return list_; }
+  std::vector<Finding>& list() { return list_; }
+  bool empty() const { return list_.empty(); }
+
+ private:
+  std::vector<Finding> list_;
+};
+
+// The errors of the hand-written pass alone.
+api::FieldErrors PlainErrors(const Findings& handwritten);
+
+// Both passes as one answer. `version` is the one the client speaks: what declared rules find is
+// told with that version's paths (v1beta1 has no "exactly" and a "basic" in devices).
+api::FieldErrors MergeFindings(const Findings& handwritten, const Findings& declared,
+                               bool declared_beta, std::string_view version = "v1");
+
+// "spec.devices.requests[0].exactly.count" as v1beta1 spells it; other paths stay as they are.
+std::string PathInV1beta1(std::string_view path);
+
+}  // namespace drakkar::apiserver

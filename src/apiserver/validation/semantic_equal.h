@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "api/schema/schema.h"
+#include "api/tree/value.h"
+
+namespace drakkar::apiserver {
+
+// Whether two values mean the same: quantities by amount, times by moment, an empty list or map like
+// none, skipNodeOperations whatever its form (true is ["*"], false and [] are nothing; the order of
+// a set does not count).
+bool SemanticEqual(api::Value a, api::Value b, const api::TypeSchema& type);
+// `structure` is a name of the v1 schema without its package: "ResourceSliceSpec".
+bool SemanticEqual(api::Value a, api::Value b, std::string_view structure);
+bool SemanticEqual(api::Value a, api::Value b, const api::StructSchema& structure);
+
+// The operations that are named, in either form; sorted, unique.
+std::vector<std::string_view> SkippedOperations(api::Value field);
+inline bool SameSkippedOperations(api::Value a, api::Value b) {
+  return SkippedOperations(a) == SkippedOperations(b);
+}
+
+}  // namespace drakkar::apiserver

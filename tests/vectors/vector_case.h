@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/meta/field_error.h"
+#include "api/tree/value.h"
+#include "features/gates/feature_gates.h"
+
+namespace drakkar::vectors {
+
+// Where the vectors are: DRAKKAR_VECTORS, default ../shared/vectors from the source root.
+std::string Root();
+bool Available(std::string_view area);
+// Names of the files of an area, without their folder; sorted.
+std::vector<std::string> FilesOf(std::string_view area, std::string_view extension);
+std::string ReadText(std::string_view area, std::string_view file);
+
+// A line of a .jsonl file. Opaque values in objects are kept byte for byte.
+struct Case {
+  std::string file;  // "resourceslice.v1"
+  api::TreePtr line;
+  api::TreePtr object;
+  api::TreePtr before;  // null on create
+  api::Value operator[](std::string_view name) const { return line->root()[name]; }
+  std::string name() const { return std::string(line->root()["case"].str()); }
+};
+// `failure` says what could not be read.
+std::optional<Case> ReadCase(const std::string& file, const std::string& text,
+                             std::string& failure);
+
+// The gates of a case; names we do not know are ignored.
+FeatureGates GatesOf(api::Value feature_gates);
+
+// An object of the schema that its apiVersion and kind name, as the reader of requests makes it;
+// with `zero_values` also the fields that answers always have.
+api::TreePtr ReadApiObject(std::string_view json, std::string& failure, bool zero_values = false);
+
+// The same the other way round: opaque values that are no JSON in the form the vectors have.
+std::string WriteApiObject(api::Value object);
+
+// What differs between expected and actual errors, as multisets or (with `once`) as sets; empty if
+// nothing does.
+std::string CompareErrors(api::Value expected, const api::FieldErrors& actual, bool once);
+
+// Cases where we differ on purpose: area, file and case, with the row of the design that says so.
+class Deviations {
+ public:
+  explicit Deviations(std::string_view area);
+  bool Has(const std::string& file, const std::string& name) const;
+
+ private:
+  std::map<std::string, std::string> rows_;
+};
+
+// Counts an area and prints its line: "AREA: N passed, N failed, N listed deviations".
+class Tally {
+ public:
+  explicit Tally(std::string_view area) : area_(area), deviations_(area) {}
+  // `problem` is empty when our answer agrees.
+  void Count(const std::string& file, const std::string& name, const std::string& problem);
+  // Prints; fails the running test if a case failed or a listed deviation agrees after all.
+  void Finish();
+
+ private:
+  std::string area_;
+  Deviations deviations_;
+  int passed_ = 0;
+  int failed_ = 0;
+  int deviating_ = 0;
+  std::vector<std::string> agreeing_;
+};
+
+}  // namespace drakkar::vectors
