@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Measures, prints a table and writes JSON: {id, value, unit, commit, detail} for each figure.
+
+usage: bench.py [ID or prefix ...] [--json FILE]
+
+Figures are taken from the release build. Timings are never assertions: this only prints.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import ssl
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build/release"
+DRAKKAR = BUILD / "cmd/drakkar/drakkar"
+
+
+def build(*targets):
+    environment = dict(os.environ, DRAKKAR_PRESET="release")
+    subprocess.run(["./dev", "build", *targets], cwd=ROOT, env=environment, check=True,
+                   stdout=sys.stderr)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def file_system_of(path):
+    return subprocess.run(["stat", "-f", "-c", "%T", str(path)], capture_output=True, text=True,
+                          check=False).stdout.strip()
+
+
+class Up:
+    """`drakkar up` on an empty directory of the build's disk, without a node unless asked for."""
+
+    def __init__(self, *flags):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bench-", dir=BUILD))
+        self.data = self.directory / "data"
+        self.port = free_port()
+        self.log = open(self.directory / "log", "w")
+        self.begun = time.monotonic()
+        self.process = subprocess.Popen(
+            [DRAKKAR, "up", f"--data-dir={self.data}", f"--port={self.port}",
+             f"--node-port={free_port()}", "--log-level=warning", *flags],
+            stdout=self.log, stderr=self.log)
+        self.ready_seconds = self._wait_ready()
+        self.environment = dict(os.environ, KUBECONFIG=str(self.data / "admin.kubeconfig"))
+
+    def _wait_ready(self):
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        while time.monotonic() - self.begun < 60:
+            if self.process.poll() is not None:
+                raise RuntimeError("drakkar up ended: " + (self.directory / "log").read_text())
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=5) as plain:
+                    with context.wrap_socket(plain) as s:
+                        s.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                        if s.recv(64).startswith(b"HTTP/1.1 200"):
+                            return time.monotonic() - self.begun
+            except OSError:
+                pass
+            time.sleep(0.002)
+        raise RuntimeError("not ready after a minute")
+
+    def run(self, *arguments, stdin=None):
+        return subprocess.run([DRAKKAR, *arguments], env=self.environment, input=stdin,
+                              capture_output=True, text=True, check=True).stdout
+
+    def pss_bytes(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        return int(re.search(r"^Pss:\s+(\d+) kB", text, re.M).group(1)) * 1024
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def bench_up_ready():
+    times = []
+    for _ in range(7):
+        with Up() as up:
+            times.append(up.ready_seconds)
+    return [("up.ready", statistics.median(times), "s",
+             {"runs": times, "what": "exec to the first 200 from /readyz, empty directory, with node"})]
+
+
+def bench_mem_idle():
+    with Up() as up:
+        time.sleep(30)
+        value = up.pss_bytes() / 1e6
+    return [("mem.idle", value, "MB", {"what": "Pss of up 30 s after ready, driver and conmon left out"})]
+
+
+def bench_pod_start():
+    """Creation to Running, watched over the API by a reader that is ready before."""
+    times = []
+    with Up() as up:
+        rootfs = up.directory / "busybox.tar.gz"
+        subprocess.run(["tools/make_busybox_rootfs.sh", rootfs], cwd=ROOT, check=True)
+        up.run("image", "import", f"--data-dir={up.data}", "--name=localhost/busybox:latest", str(rootfs))
+        for manifest in ("class.yaml", "claim-template.yaml"):
+            up.run("apply", "-f", str(ROOT / "examples/hello-device" / manifest))
+        while not up.run("get", "resourceslices", "-o", "name").strip():
+            time.sleep(0.05)
+        api = Api(up)
+        for i in range(20):
+            name = f"bench-{i}"
+            version = api.get("/api/v1/namespaces/default/pods")["metadata"]["resourceVersion"]
+            watch = api.watch(f"/api/v1/namespaces/default/pods?watch=1&resourceVersion={version}")
+            begun = time.monotonic()
+            api.post("/api/v1/namespaces/default/pods", pod_json(name))
+            for event in watch:
+                pod = event["object"]
+                if pod["metadata"]["name"] == name and pod.get("status", {}).get("phase") == "Running":
+                    times.append(time.monotonic() - begun)
+                    break
+            watch.close()
+            up.run("delete", "pod", name)
+    return [("pod.start", statistics.median(times), "s",
+             {"runs": times, "what": "POST of a pod with a claim to the watch event that says Running"})]
+
+
+def pod_json(name):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
+                     "containers": [{"name": "c", "image": "localhost/busybox:latest",
+                                     "command": ["sleep", "1000"],
+                                     "resources": {"claims": [{"name": "dev"}]}}],
+                     "resourceClaims": [{"name": "dev", "resourceClaimTemplateName": "one-device"}]}}
+
+
+class Api:
+    """Just enough of an HTTPS client with the administrator's certificate."""
+
+    def __init__(self, up):
+        import base64
+        text = (up.data / "admin.kubeconfig").read_text()
+
+        def data(field):
+            return base64.b64decode(re.search(rf"{field}: (\S+)", text).group(1))
+        certificate = up.directory / "admin.pem"
+        certificate.write_bytes(data("client-certificate-data") + data("client-key-data"))
+        self.context = ssl.create_default_context(cadata=data("certificate-authority-data").decode())
+        self.context.load_cert_chain(certificate)
+        self.port = up.port
+
+    def _connect(self):
+        import http.client
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=60)
+
+    def _call(self, method, path, body=None):
+        connection = self._connect()
+        connection.request(method, path, json.dumps(body) if body is not None else None,
+                           {"Content-Type": "application/json"})
+        answer = json.loads(connection.getresponse().read())
+        connection.close()
+        if answer.get("kind") == "Status" and answer.get("status") == "Failure":
+            raise RuntimeError(answer["message"])
+        return answer
+
+    def get(self, path):
+        return self._call("GET", path)
+
+    def post(self, path, body):
+        return self._call("POST", path, body)
+
+    def watch(self, path):
+        connection = self._connect()
+        connection.request("GET", path)
+        response = connection.getresponse()
+
+        def events():
+            try:
+                while line := response.readline():
+                    yield json.loads(line)
+            finally:
+                connection.close()
+        return events()
+
+
+def google_benchmark(binary, ids):
+    """Runs a Google Benchmark binary; benchmarks named as ids become figures in the ids' units."""
+    path = next((p for p in BUILD.rglob(binary) if p.is_file()), None)
+    if path is None:
+        return []
+    output = subprocess.run([path, "--benchmark_format=json"], capture_output=True, text=True,
+                            cwd=ROOT, check=True).stdout
+    factor = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+    figures = []
+    for each in json.loads(output)["benchmarks"]:
+        name = each["name"]
+        unit = next((u for prefix, u in ids.items() if name.startswith(prefix)), None)
+        if unit is None:
+            continue
+        nanoseconds = each["cpu_time"] * factor[each["time_unit"]]
+        figures.append((name, nanoseconds / factor[unit], unit,
+                        {"wall": each["real_time"] * factor[each["time_unit"]] / factor[unit],
+                         "iterations": each["iterations"]}))
+    return figures
+
+
+BENCHES = {
+    "up.ready": (["drakkar"], bench_up_ready),
+    "mem.idle": (["drakkar"], bench_mem_idle),
+    "pod.start": (["drakkar"], bench_pod_start),
+    "cel": (["device_cel_bench"], lambda: google_benchmark("device_cel_bench", {"cel.": "ns"})),
+    "alloc": (["allocator_bench"], lambda: google_benchmark("allocator_bench", {"alloc.": "us"})),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("ids", nargs="*")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    # "./dev bench allocator" is a way to say "alloc".
+    wanted = [{"allocator": "alloc"}.get(i, i) for i in options.ids]
+    chosen = {name: bench for name, bench in BENCHES.items()
+              if not wanted or any(name.startswith(w) or w.startswith(name) for w in wanted)}
+    if not chosen:
+        print(f"no figure has that id; there are: {', '.join(BENCHES)}", file=sys.stderr)
+        return 1
+    build(*sorted({t for targets, _ in chosen.values() for t in targets}))
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
+                            text=True, check=False).stdout.strip()
+    results = []
+    for name, (_, bench) in chosen.items():
+        print(f"measuring {name} ...", file=sys.stderr)
+        for figure_id, value, unit, detail in bench():
+            detail["file_system"] = file_system_of(BUILD)
+            results.append({"id": figure_id, "value": value, "unit": unit, "commit": commit,
+                            "detail": detail})
+            print(f"{figure_id:32} {value:12.4g} {unit}")
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(results, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
