@@ -100,9 +100,23 @@ def self_test(modules, third_party):
     return []
 
 
+def check_architecture():
+    """The folder table of ARCHITECTURE.md names every module, and only folders that exist."""
+    table = re.findall(r"^\| `([^`]+)` \|", (ROOT / "ARCHITECTURE.md").read_text(), re.M)
+    errors = [f"ARCHITECTURE.md: {folder} does not exist" for folder in table
+              if not (ROOT / folder).is_dir()]
+    tops = [str(p.relative_to(ROOT)) for top in ("src", "sdk") for p in sorted((ROOT / top).iterdir())
+            if p.is_dir()]
+    tops += [p.name for p in sorted(ROOT.iterdir())
+             if p.is_dir() and not p.name.startswith(".") and p.name not in ("build", "src", "sdk", "wt")]
+    errors += [f"ARCHITECTURE.md: {folder} is not in the folder table" for folder in tops
+               if folder not in table]
+    return errors
+
+
 def main():
     modules, third_party = read_layers((ROOT / "tools/layers/layers.txt").read_text())
-    errors = self_test(modules, third_party)
+    errors = self_test(modules, third_party) + check_architecture()
     count = 0
     for top in ("src", "sdk", "cmd", "tests", "bench", "examples"):
         for pattern in SOURCES:

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/mini_json.h"
+#include "tests/support/vector_report.h"
 
 namespace drakkar::api {
 namespace {
@@ -52,16 +53,22 @@ void CheckParsed(const Json& c) {
   EXPECT_EQ(negated.ToString(), c["negated"].text);
 }
 
-TEST(Quantity, ParsesAndPrintsEveryVectorLikeKubernetes) {
+TEST(QuantityVectors, ParsesAndPrintsEveryVectorLikeKubernetes) {
   SKIP_WITHOUT_VECTORS(directory);
+  testing::VectorReport report("quantity");
   for (const char* file : {"/quantity/parse_matrix.json", "/quantity/parse_edge.json"}) {
-    for (const Json& c : ReadJsonFile(directory + file).items) CheckParsed(c);
+    for (const Json& c : ReadJsonFile(directory + file).items) {
+      testing::VectorReport::Case scope(report);
+      CheckParsed(c);
+    }
   }
 }
 
-TEST(Quantity, ComparesAddsSubtractsAndMultipliesEveryPairLikeKubernetes) {
+TEST(QuantityVectors, ComparesAddsSubtractsAndMultipliesEveryPairLikeKubernetes) {
   SKIP_WITHOUT_VECTORS(directory);
+  testing::VectorReport report("quantity");
   for (const Json& c : ReadJsonFile(directory + "/quantity/pairs.json").items) {
+    testing::VectorReport::Case scope(report);
     SCOPED_TRACE(c["a"].text + " and " + c["b"].text);
     const Quantity a = Must(c["a"].text);
     const Quantity b = Must(c["b"].text);
@@ -84,9 +91,11 @@ TEST(Quantity, ComparesAddsSubtractsAndMultipliesEveryPairLikeKubernetes) {
   }
 }
 
-TEST(Quantity, ReadsJsonStringsAndNumbersLikeKubernetes) {
+TEST(QuantityVectors, ReadsJsonStringsAndNumbersLikeKubernetes) {
   SKIP_WITHOUT_VECTORS(directory);
+  testing::VectorReport report("quantity");
   for (const Json& c : ReadJsonFile(directory + "/quantity/json.json").items) {
+    testing::VectorReport::Case scope(report);
     SCOPED_TRACE(c["json"].text);
     const Result<Quantity> parsed = Quantity::ParseJson(c["json"].text);
     ASSERT_EQ(parsed.ok(), !c.Has("error"));
@@ -100,9 +109,11 @@ TEST(Quantity, ReadsJsonStringsAndNumbersLikeKubernetes) {
   }
 }
 
-TEST(Quantity, PrintsNumbersInTheFormatAskedFor) {
+TEST(QuantityVectors, PrintsNumbersInTheFormatAskedFor) {
   SKIP_WITHOUT_VECTORS(directory);
+  testing::VectorReport report("quantity");
   for (const Json& c : ReadJsonFile(directory + "/quantity/from_number.json").items) {
+    testing::VectorReport::Case scope(report);
     SCOPED_TRACE(c["number"].text + " " + c["format"].text);
     const Quantity::Format format = c["format"].text == "BinarySI"    ? Quantity::Format::kBinarySI
                                     : c["format"].text == "DecimalSI" ? Quantity::Format::kDecimalSI

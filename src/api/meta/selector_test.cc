@@ -4,6 +4,7 @@
 #include "api/meta/label_selector.h"
 #include "api/testing/vectors.h"
 #include "api/tree/draft.h"
+#include "tests/support/vector_report.h"
 
 namespace drakkar::api {
 namespace {
@@ -18,7 +19,9 @@ void ExpectMatches(const LabelSelector& selector, Value test, Value label_sets) 
 TEST(LabelSelector, AgreesWithTheVectors) {
   const TreePtr vectors = LoadVectors("selector/label.json");
   if (vectors == nullptr) GTEST_SKIP() << "no vectors";
+  testing::VectorReport report("selector");
   for (const Value test : vectors->root()["cases"].elements()) {
+    testing::VectorReport::Case scope(report);
     const std::string_view text = test["selector"].str();
     const auto selector = LabelSelector::Parse(text);
     if (test["error"].exists()) {
@@ -47,7 +50,9 @@ TEST(LabelSelector, AgreesWithTheVectors) {
 TEST(LabelSelector, ObjectsAgreeWithTheVectors) {
   const TreePtr vectors = LoadVectors("selector/label_selector_object.json");
   if (vectors == nullptr) GTEST_SKIP() << "no vectors";
+  testing::VectorReport report("selector");
   for (const Value test : vectors->root()["cases"].elements()) {
+    testing::VectorReport::Case scope(report);
     const auto selector = LabelSelector::FromObject(test["labelSelector"]);
     if (test["formatted"].exists()) {
       EXPECT_EQ(FormatLabelSelector(test["labelSelector"]), test["formatted"].str());
@@ -66,7 +71,9 @@ TEST(LabelSelector, ObjectsAgreeWithTheVectors) {
 TEST(FieldSelector, AgreesWithTheVectors) {
   const TreePtr vectors = LoadVectors("selector/field.json");
   if (vectors == nullptr) GTEST_SKIP() << "no vectors";
+  testing::VectorReport report("selector");
   for (const Value test : vectors->root()["cases"].elements()) {
+    testing::VectorReport::Case scope(report);
     const std::string_view text = test["selector"].str();
     const auto selector = FieldSelector::Parse(text);
     if (test["error"].exists()) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/mini_json.h"
+#include "tests/support/vector_report.h"
 
 namespace drakkar::api {
 namespace {
@@ -23,18 +24,22 @@ void CheckParse(const Result<Semver>& parsed, const Json& expected) {
   EXPECT_EQ(std::to_string(parsed->patch), expected["patch"].text);
 }
 
-TEST(Semver, ParsesStrictlyAndNormalizedLikeKubernetes) {
+TEST(SemverVectors, ParsesStrictlyAndNormalizedLikeKubernetes) {
   SKIP_WITHOUT_VECTORS(directory);
+  testing::VectorReport report("semver");
   for (const Json& c : ReadJsonFile(directory + "/semver/parse.json").items) {
+    testing::VectorReport::Case scope(report);
     SCOPED_TRACE(c["input"].text);
     CheckParse(Semver::Parse(c["input"].text), c["strict"]);
     CheckParse(Semver::ParseNormalized(c["input"].text), c["normalized"]);
   }
 }
 
-TEST(Semver, ComparesEveryPairLikeKubernetes) {
+TEST(SemverVectors, ComparesEveryPairLikeKubernetes) {
   SKIP_WITHOUT_VECTORS(directory);
+  testing::VectorReport report("semver");
   for (const Json& c : ReadJsonFile(directory + "/semver/compare.json").items) {
+    testing::VectorReport::Case scope(report);
     SCOPED_TRACE(c["a"].text + " and " + c["b"].text);
     const Result<Semver> a = Semver::Parse(c["a"].text);
     const Result<Semver> b = Semver::Parse(c["b"].text);

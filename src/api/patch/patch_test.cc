@@ -7,6 +7,7 @@
 #include "api/scheme/scheme.h"
 #include "api/testing/random_tree.h"
 #include "api/testing/vectors.h"
+#include "tests/support/vector_report.h"
 
 namespace drakkar::api {
 namespace {
@@ -35,7 +36,9 @@ void Expect(const Result<TreePtr>& result, Value test, std::string_view name) {
 TEST(StrategicPatch, AgreesWithTheVectors) {
   const TreePtr vectors = LoadVectors("patch/strategic.json");
   if (vectors == nullptr) GTEST_SKIP() << "no vectors";
+  testing::VectorReport report("patch");
   for (const Value test : vectors->root()["cases"].elements()) {
+    testing::VectorReport::Case scope(report);
     const Value original = vectors->root()["originals"][test["kind"].str()];
     Expect(ApplyStrategicPatch(original, test["patch"], SchemaOf(original)), test, test["name"].str());
   }
@@ -44,7 +47,9 @@ TEST(StrategicPatch, AgreesWithTheVectors) {
 TEST(MergePatch, AgreesWithTheVectors) {
   const TreePtr vectors = LoadVectors("patch/json_merge.json");
   if (vectors == nullptr) GTEST_SKIP() << "no vectors";
+  testing::VectorReport report("patch");
   for (const Value test : vectors->root()["cases"].elements()) {
+    testing::VectorReport::Case scope(report);
     const Value original = test["kind"].exists() ? vectors->root()["originals"][test["kind"].str()]
                                                  : test["original"];
     Expect(ApplyMergePatch(original, test["patch"]), test, Text(test["patch"]));
@@ -54,7 +59,9 @@ TEST(MergePatch, AgreesWithTheVectors) {
 TEST(JsonPatch, AgreesWithTheVectors) {
   const TreePtr vectors = LoadVectors("patch/json_patch.json");
   if (vectors == nullptr) GTEST_SKIP() << "no vectors";
+  testing::VectorReport report("patch");
   for (const Value test : vectors->root().elements()) {
+    testing::VectorReport::Case scope(report);
     Expect(ApplyJsonPatch(test["original"], test["patch"]), test, Text(test["patch"]));
   }
 }
@@ -63,8 +70,10 @@ TEST(CreatePatch, AgreesWithTheVectors) {
   const TreePtr vectors = LoadVectors("patch/create.json");
   const TreePtr applied = LoadVectors("patch/strategic.json");
   if (vectors == nullptr || applied == nullptr) GTEST_SKIP() << "no vectors";
+  testing::VectorReport report("patch");
   const Value cases = vectors->root().is_array() ? vectors->root() : vectors->root()["cases"];
   for (const Value test : cases.elements()) {
+    testing::VectorReport::Case scope(report);
     const Value original = applied->root()["originals"][test["kind"].str()];
     const Value modified = test["modified"];
     const std::string_view name = test["name"].str();

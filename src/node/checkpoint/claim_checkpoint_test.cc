@@ -6,6 +6,7 @@
 #include "base/testing/seeded_loop.h"
 #include "node/checkpoint/checkpoint_file.h"
 #include "tests/support/mini_json.h"
+#include "tests/support/vector_report.h"
 
 namespace drakkar::node {
 namespace {
@@ -57,9 +58,11 @@ CheckpointState ReadState(const Json& json) {
 
 TEST(ClaimCheckpointVectors, LoadAsKubernetesDoes) {
   SKIP_WITHOUT_VECTORS(vectors);
+  testing::VectorReport report("checkpoint");
   const Json cases = testing::ReadJsonFile(vectors + "/checkpoint/load.json");
   ASSERT_GT(cases.items.size(), 30u);
   for (const Json& each : cases.items) {
+    testing::VectorReport::Case scope(report);
     SCOPED_TRACE(each["name"].text);
     SeededLoop loop;
     MemoryFileSystem files;
@@ -88,9 +91,11 @@ TEST(ClaimCheckpointVectors, LoadAsKubernetesDoes) {
 
 TEST(ClaimCheckpointVectors, StoreAsKubernetesDoes) {
   SKIP_WITHOUT_VECTORS(vectors);
+  testing::VectorReport report("checkpoint");
   const Json cases = testing::ReadJsonFile(vectors + "/checkpoint/store.json");
   ASSERT_GE(cases.items.size(), 10u);
   for (const Json& each : cases.items) {
+    testing::VectorReport::Case scope(report);
     EXPECT_EQ(EncodeCheckpoint(ReadState(each["state"])), each["file"].text) << each["name"].text;
   }
 }
