@@ -150,6 +150,17 @@ TEST_F(CommandTest, ServerThatIsNotThereIsSaidSo) {
   EXPECT_THAT(outcome.err, StartsWith("error: cannot reach the server https://127.0.0.1:1 ("));
 }
 
+TEST_F(CommandTest, ServerWithAForeignCertificateIsNotTrusted) {
+  const net::testing::TestCertificates& certificates = net::testing::TestCertificates::Get();
+  kubeconfig_ = apiserver::MakeKubeconfig(StrCat("https://127.0.0.1:", server_->port()),
+                                          certificates.other_ca.certificate_pem,
+                                          certificates.client, "admin");
+  Outcome outcome = Run("get pods");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("is not one that the kubeconfig trusts ("));
+  EXPECT_THAT(outcome.err, HasSubstr("check its certificate-authority\n"));
+}
+
 TEST_F(CommandTest, WaitEndsWhenTheConditionIsMet) {
   Run("apply -f -", PodManifest("a"));
   EXPECT_EQ(Run("wait --for=jsonpath={.spec.containers[0].name}=main pod/a").out,

@@ -59,7 +59,10 @@ Error FromStatus(const api::Status& status) {
 }
 
 Error FromTransport(Error error, const std::string& server) {
-  if (error.code == ErrorCode::kUnavailable) {
+  if (error.message.find("TLS: certificate") != std::string::npos) {
+    error.message = StrCat("the server ", server, " is not one that the kubeconfig trusts (",
+                           error.message, "): check its certificate-authority");
+  } else if (error.code == ErrorCode::kUnavailable) {
     error.message = StrCat("cannot reach the server ", server, " (", error.message,
                            "): is it running? `drakkar up` starts one");
   }
