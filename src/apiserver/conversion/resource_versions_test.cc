@@ -1,0 +1,118 @@
+#include "apiserver/conversion/resource_versions.h"
+
+#include <gtest/gtest.h>
+
+#include "api/codec/object_reader.h"
+#include "api/json/writer.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/env/random.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Draft;
+using api::FieldKind;
+
+// A value of the type, small and valid for the reader of objects.
+Draft RandomValue(const api::TypeSchema& type, Random& random, int depth);
+
+Draft RandomStruct(const api::StructSchema& structure, Random& random, int depth) {
+  Draft object = Draft::Object();
+  for (const api::FieldSchema& field : structure.fields) {
+    const bool skip = depth <= 0 && field.type.kind == FieldKind::kStruct;
+    if (skip || random.Next() % 3 == 0) continue;
+    object[field.key->view()] = RandomValue(field.type, random, depth - 1);
+  }
+  return object;
+}
+
+Draft RandomValue(const api::TypeSchema& type, Random& random, int depth) {
+  const auto number = static_cast<std::int64_t>(random.Next() % 9 + 1);
+  switch (type.kind) {
+    case FieldKind::kBool: return Draft(random.Next() % 2 == 0);
+    case FieldKind::kInt32:
+    case FieldKind::kInt64: return Draft(number);
+    case FieldKind::kQuantity: return Draft(StrCat(number, "Gi"));
+    case FieldKind::kTime: return Draft("2025-06-07T08:09:10Z");
+    case FieldKind::kRaw: return Draft::Raw(StrCat("{\"k\": ", number, "}"));
+    case FieldKind::kSkipNodeOperations:
+      if (number > 6) return Draft(true);
+      return number > 3 ? Draft(false) : Draft::Array({Draft("*")});
+    case FieldKind::kStruct: return RandomStruct(*type.structure, random, depth);
+    case FieldKind::kList: {
+      Draft list = Draft::Array();
+      for (std::int64_t i = 0; i < number % 3 && depth > -4; ++i) {
+        list.Append(RandomValue(*type.element, random, depth - 1));
+      }
+      return list;
+    }
+    case FieldKind::kMap: {
+      Draft map = Draft::Object();
+      for (std::int64_t i = 0; i < number % 3 && depth > -4; ++i) {
+        map[StrCat("key", i)] = RandomValue(*type.element, random, depth - 1);
+      }
+      return map;
+    }
+    default: return Draft(StrCat("text", number));
+  }
+}
+
+api::TreePtr Normalized(const api::TreePtr& tree, const api::KindSchema& kind) {
+  const auto read = api::ReadObject(api::WriteJson(tree->root()), *kind.schema);
+  EXPECT_TRUE(read.ok()) << read.error().message << api::WriteJson(tree->root());
+  return read.ok() ? read->tree : nullptr;
+}
+
+TEST(ResourceVersions, RandomObjectsPassThroughEveryVersionAndBack) {
+  SeededRandom random(7);
+  for (const std::string_view name :
+       {"ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceClass"}) {
+    const api::KindSchema* hub = api::FindKind("resource.k8s.io", "v1", name);
+    for (int i = 0; i < 200; ++i) {
+      Draft draft = Draft::Object();
+      draft["apiVersion"] = "resource.k8s.io/v1";
+      draft["kind"] = name;
+      draft["metadata"] = Draft({{"name", "x"}});
+      draft["spec"] = RandomStruct(*hub->schema->Find("spec")->type.structure, random, 8);
+      if (const api::FieldSchema* status = hub->schema->Find("status")) {
+        draft["status"] = RandomStruct(*status->type.structure, random, 8);
+      }
+      const api::TreePtr object = Normalized(draft.Freeze(), *hub);
+      ASSERT_NE(object, nullptr);
+      for (const std::string_view version : {"v1beta2", "v1beta1"}) {
+        const api::KindSchema* kind = api::FindKind("resource.k8s.io", version, name);
+        // The other version's own schema knows every field of what it gets.
+        const api::TreePtr converted = Normalized(FromHubVersion(object, version), *kind);
+        ASSERT_NE(converted, nullptr);
+        const api::TreePtr back = Normalized(ToHubVersion(converted), *hub);
+        ASSERT_NE(back, nullptr);
+        // Empty there is absent here: v1beta1 cannot tell these two apart.
+        if (version == "v1beta1" && api::WriteJson(object->root()).find("\"exactly\":{}") !=
+                                        std::string::npos) {
+          continue;
+        }
+        const bool false_all_nodes =
+            object->root()["spec"]["allNodes"].has_value() &&
+            !object->root()["spec"]["allNodes"].boolean();
+        if (version == "v1beta1" && name == "ResourceSlice" && false_all_nodes) continue;
+        EXPECT_TRUE(api::Equal(back->root(), object->root()))
+            << version << "\n" << api::WriteJson(object->root()) << "\n"
+            << api::WriteJson(back->root());
+      }
+    }
+  }
+}
+
+TEST(ResourceVersions, ObjectsOfOtherGroupsStayAsTheyAre) {
+  Draft draft = Draft::Object();
+  draft["apiVersion"] = "v1";
+  draft["kind"] = "Pod";
+  const api::TreePtr pod = draft.Freeze();
+  EXPECT_EQ(ToHubVersion(pod), pod);
+  EXPECT_EQ(FromHubVersion(pod, "v1beta1"), pod);
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver
