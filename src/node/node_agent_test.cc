@@ -621,6 +621,70 @@ TEST(NodeAgent, AForgottenDriverNoLongerHoldsUpDeletion) {
   EXPECT_EQ(node.Events("DriverForgotten").size(), 1u);
 }
 
+TEST(NodeAgent, StopsInTheMiddleOfADriverCallAndGoesOnAfterwards) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  driver.plugin.hold_calls = true;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(driver.plugin.held_calls(), 1u);
+  EXPECT_THAT(*node.files.ReadFile("/var/lib/kubelet/dra_manager_state"), HasSubstr("gpu.example.com"))
+      << "the intent is on disk before the call";
+  node.KillAgent();
+  node.transport.BreakConnections("/var/lib/kubelet/plugins_registry/gpu-reg.sock");
+  driver.plugin.ReleaseCalls();
+  driver.plugin.hold_calls = false;
+  node.Advance(seconds(50));
+  node.StartAgent();
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(NodeAgent, AClaimThatIsNotReservedForThePodIsNotTouched) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+                         kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
+  node.Run();
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_TRUE(node.history.empty());
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("is not allowed to use ResourceClaim c"));
+}
+
+TEST(NodeAgent, AContainerSeesOnlyTheRequestsItNames) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  driver.plugin.prepare_claim = [&](const rpc::ClaimReference&) {
+    rpc::PrepareResult result;
+    for (const char* request : {"r", "other"}) {
+      EXPECT_TRUE(node.files.WriteFile(StrCat("/var/run/cdi/", request, ".json"),
+                                       StrCat(R"({"cdiVersion":"0.5.0","kind":"x.com/)", request,
+                                              R"(","devices":[{"name":"d","containerEdits":{"env":["GOT_)",
+                                              request, R"(=yes"]}}]})"), 0644).ok());
+      result.devices.push_back({.request_names = {request},
+                                .pool_name = "pool",
+                                .device_name = request,
+                                .cdi_device_ids = {StrCat("x.com/", request, "=d")}});
+    }
+    return result;
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", R"("containers":[
+      {"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c","request":"r"}]}},
+      {"name":"b","image":"busybox:1"}])", {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "GOT_r"), "yes");
+  EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "GOT_other"), "(none)");
+  EXPECT_EQ(EnvironmentOf(*node.Containers("p", "b")[0], "GOT_r"), "(none)");
+}
+
 TEST(NodeAgent, RefusesToStartOnACorruptCheckpoint) {
   NodeHarness node;
   ASSERT_TRUE(node.files.WriteFile("/var/lib/kubelet/dra_manager_state", "{\"Data\":\"x\",\"Checksum\":1}", 0600).ok());

@@ -62,7 +62,8 @@ void CheckpointFile::Write() {
       [&files = files_, path = path_, content = EncodeCheckpoint(current_())] {
         return files.WriteFileAtomically(path, content, 0600);
       },
-      [this, served](Result<void> result) {
+      [this, served, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
+        if (!alive.lock()) return;
         writing_ = false;
         if (!waiting_.empty()) Write();
         for (auto& done : *served) done(result);

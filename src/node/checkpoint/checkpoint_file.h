@@ -45,6 +45,7 @@ class CheckpointFile {
   bool writing_ = false;
   std::vector<std::function<void(Result<void>)>> waiting_;
   TimerHandle retry_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
 }  // namespace drakkar::node

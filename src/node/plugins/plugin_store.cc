@@ -86,9 +86,10 @@ Result<void> PluginStore::Register(const rpc::PluginInfo& info, const std::strin
       {.endpoint = endpoint,
        .version = instance->version,
        .on_connection_change =
-           [this, driver = info.name, weak = std::weak_ptr<PluginInstance>(instance)](bool connected) {
+           [this, driver = info.name, alive = std::weak_ptr<int>(alive_),
+            weak = std::weak_ptr<PluginInstance>(instance)](bool connected) {
              const PluginInstancePtr self = weak.lock();
-             if (self == nullptr) return;
+             if (self == nullptr || !alive.lock()) return;
              kLog.Info(connected ? "driver connected" : "driver connection lost",
                        {{"driver", driver}, {"endpoint", self->endpoint}});
              const auto found = drivers_.find(driver);

@@ -58,6 +58,8 @@ class PluginStore {
   rpc::Transport& transport_;
   Callbacks callbacks_;
   std::map<std::string, std::vector<PluginInstancePtr>> drivers_;  // in order of registration
+  // An instance may outlive the store: a call under way keeps it.
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
 }  // namespace drakkar::node
