@@ -1,0 +1,201 @@
+#include "sdk/driver/driver.h"
+
+#include <utility>
+
+#include "api/meta/names.h"
+#include "base/text/text.h"
+#include "rpc/server/service_set.h"
+#include "sdk/driver/health/health_hub.h"
+#include "sdk/driver/prepare/node_service.h"
+#include "sdk/driver/registration/registrar.h"
+#include "sdk/driver/registration/socket_names.h"
+
+namespace drakkar::driver {
+namespace {
+
+constexpr std::size_t kMaxDriverNameBytes = 63;
+
+Result<void> CheckOptions(const DriverOptions& options) {
+  if (options.driver_name.empty()) return InvalidArgument("driver name must be set");
+  if (options.driver_name.size() > kMaxDriverNameBytes) {
+    return InvalidArgument(StrCat("driver name ", Quote(options.driver_name),
+                                  " must have no more than ", kMaxDriverNameBytes, " bytes"));
+  }
+  if (const auto problems = api::CheckDnsSubdomain(options.driver_name); !problems.empty()) {
+    return InvalidArgument(
+        StrCat("driver name ", Quote(options.driver_name), ": ", problems.front()));
+  }
+  if (!options.rolling_update_uid.empty()) {
+    if (!options.registrar_socket.empty()) {
+      return InvalidArgument(
+          "rolling updates and explicit registration socket filename are mutually exclusive");
+    }
+    // It becomes part of file names.
+    if (!api::CheckDnsSubdomain(options.rolling_update_uid).empty()) {
+      return InvalidArgument("pod UID " + Quote(options.rolling_update_uid) + " is not a UID");
+    }
+  }
+  if (options.dra_service && !options.dra_v1 && !options.dra_v1beta1) {
+    return InvalidArgument("no supported DRA gRPC API is implemented and enabled");
+  }
+  if (!options.node_name.empty() && (!options.pool_name.empty() || options.owner != nullptr)) {
+    return InvalidArgument("a pool to answer for, or an owner, is for drivers without a node");
+  }
+  return Ok();
+}
+
+Result<void> CheckSocketPath(const std::string& path) {
+  if (path.size() <= kMaxSocketPathBytes) return Ok();
+  return InvalidArgument(StrCat("socket path ", path, " has ", path.size(),
+                                " bytes, the system takes no more than ", kMaxSocketPathBytes,
+                                ": choose a shorter directory"));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Driver>> Driver::Start(DriverOptions options) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  std::unique_ptr<Driver> driver(new Driver(std::move(options)));
+  if (auto opened = driver->Open(); !opened.ok()) {
+    driver->Stop();
+    return std::move(opened).error();
+  }
+  return driver;
+}
+
+Driver::Driver(DriverOptions options) : options_(std::move(options)) {
+  const std::string& uid = options_.rolling_update_uid;
+  if (options_.plugin_directory.empty()) {
+    options_.plugin_directory = JoinPath(
+        JoinPath(DirectoryName(options_.registry_directory), "plugins"), options_.driver_name);
+  }
+  if (options_.registrar_socket.empty()) {
+    options_.registrar_socket =
+        uid.empty() ? RegistrarSocketName(options_.driver_name)
+                    : RollingUpdateRegistrarSocketName(options_.registry_directory,
+                                                       options_.driver_name, uid);
+  }
+  if (options_.plugin_socket.empty()) options_.plugin_socket = PluginSocketName(uid);
+  registrar_path_ = JoinPath(options_.registry_directory, options_.registrar_socket);
+  plugin_path_ = JoinPath(options_.plugin_directory, options_.plugin_socket);
+}
+
+Driver::~Driver() {
+  Stop();
+}
+
+std::vector<std::string> Driver::AdvertisedServices() const {
+  std::vector<std::string> services;
+  const auto add = [&](std::string_view name) { services.emplace_back(name); };
+  if (options_.dra_v1) add(rpc::DraServiceName(rpc::DraVersion::kV1));
+  if (options_.dra_v1beta1) add(rpc::DraServiceName(rpc::DraVersion::kV1beta1));
+  if (options_.health_service) {
+    add(rpc::HealthServiceName(rpc::HealthService::kV1));
+    add(rpc::HealthServiceName(rpc::HealthService::kV1alpha1));
+    add(rpc::HealthServiceName(rpc::HealthService::kNodeHealth));
+  }
+  return services;
+}
+
+Result<void> Driver::Open() {
+  options_.loop.AssertInLoop();
+  const bool serves = options_.dra_service || options_.health_service;
+  rpc::ServiceSet plugin_services;
+  if (serves) {
+    RETURN_IF_ERROR(CheckSocketPath(plugin_path_));
+    RETURN_IF_ERROR(options_.files.MakeDirectories(options_.plugin_directory, 0750));
+  }
+  if (options_.dra_service) {
+    const bool lock = !options_.rolling_update_uid.empty() && options_.serialize;
+    node_service_ = std::make_unique<NodeService>(NodeService::Options{
+        .loop = options_.loop,
+        .client = options_.client,
+        .plugin = options_.plugin,
+        .serialize = options_.serialize,
+        .lock_file = lock ? JoinPath(options_.plugin_directory, "serialize.lock") : std::string(),
+        .on_error = [this](const Error& error) { options_.plugin.HandleError(error, true); }});
+    plugin_services.dra = node_service_.get();
+    plugin_services.dra_versions.clear();
+    if (options_.dra_v1) plugin_services.dra_versions.push_back(rpc::DraVersion::kV1);
+    if (options_.dra_v1beta1) plugin_services.dra_versions.push_back(rpc::DraVersion::kV1beta1);
+  }
+  if (options_.health_service) {
+    health_ = std::make_unique<HealthHub>(options_.loop);
+    plugin_services.health = health_.get();
+  }
+  if (options_.registration_service) {
+    RETURN_IF_ERROR(CheckSocketPath(registrar_path_));
+    RETURN_IF_ERROR(options_.files.MakeDirectories(options_.registry_directory, 0750));
+    registrar_ = std::make_unique<Registrar>(Registrar::Options{
+        .driver_name = options_.driver_name,
+        .endpoint = plugin_path_,
+        .services = AdvertisedServices(),
+        .on_registered =
+            [this] {
+              if (slices_ != nullptr) slices_->OnRegistered();
+            },
+        .on_refused = [this](const Error& error) { options_.plugin.HandleError(error, true); }});
+  }
+  // One socket for both is fine: the node finds everything behind the registration.
+  const bool common = serves && registrar_ != nullptr && registrar_path_ == plugin_path_;
+  if (common) plugin_services.registration = registrar_.get();
+  if (serves) {
+    plugin_server_ = rpc::CreateServer(options_.transport, plugin_path_, plugin_services);
+    RETURN_IF_ERROR(plugin_server_->Start());
+  }
+  if (registrar_ != nullptr && !common) {
+    rpc::ServiceSet services;
+    services.registration = registrar_.get();
+    registrar_server_ = rpc::CreateServer(options_.transport, registrar_path_, services);
+    RETURN_IF_ERROR(registrar_server_->Start());
+  }
+  return Ok();
+}
+
+Result<void> Driver::PublishResources(const DriverResources& resources) {
+  options_.loop.AssertInLoop();
+  if (stopped_) return FailedPrecondition("the driver was stopped");
+  if (slices_ == nullptr) {
+    slices_ = std::make_unique<SliceController>(SliceController::Options{
+        .loop = options_.loop,
+        .random = options_.random,
+        .client = options_.client,
+        .driver_name = options_.driver_name,
+        .node_name = options_.node_name,
+        .node_uid = options_.node_uid,
+        .pool_name = options_.pool_name,
+        .owner = options_.owner,
+        .on_error = [this](const Error& error) {
+          options_.plugin.HandleError(error.Prefixed("processing ResourceSlice objects"), true);
+        }});
+  }
+  return slices_->Publish(resources);
+}
+
+Result<void> Driver::ReportHealth(rpc::HealthReport report) {
+  if (health_ == nullptr || stopped_) {
+    return FailedPrecondition("the health service of this driver is not running");
+  }
+  return health_->Report(std::move(report));
+}
+
+void Driver::ForgetHealth(const std::string& pool_name, const std::string& device_name) {
+  if (health_ != nullptr) health_->Forget(pool_name, device_name);
+}
+
+std::optional<rpc::RegistrationStatus> Driver::registration_status() const {
+  return registrar_ == nullptr ? std::nullopt : registrar_->status();
+}
+
+void Driver::Stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  // Destroying a server stops it.
+  plugin_server_.reset();
+  if (health_ != nullptr) health_->Clear();
+  registrar_server_.reset();
+  slices_.reset();
+  node_service_.reset();
+}
+
+}  // namespace drakkar::driver

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/tree/value.h"
+#include "base/env/file_system.h"
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "base/result/result.h"
+#include "client/client.h"
+#include "rpc/health/health.h"
+#include "rpc/registration/registration.h"
+#include "rpc/transport/transport.h"
+#include "sdk/driver/plugin.h"
+#include "sdk/driver/slices/resources.h"
+#include "sdk/driver/slices/slice_controller.h"
+
+namespace drakkar::driver {
+
+class HealthHub;
+class NodeService;
+class Registrar;
+
+struct DriverOptions {
+  EventLoop& loop;
+  Random& random;
+  FileSystem& files;
+  client::Client& client;
+  // MakeGrpcTransport(loop); in memory in a simulation. Not used without services.
+  rpc::Transport& transport;
+  Plugin& plugin;
+
+  std::string driver_name;  // a DNS subdomain of up to 63 bytes
+  // Needed to publish devices of a node. Empty: a driver without a node, whose pools say which
+  // nodes reach them.
+  std::string node_name;
+  std::string node_uid;  // looked up if empty
+  // Without a node only, see SliceController.
+  std::string pool_name;
+  api::TreePtr owner;
+
+  // Where the node looks for registration sockets, and the driver's own directory (its default is
+  // plugins/<driver> beside the registry). Made if they do not exist.
+  std::string registry_directory = "/var/lib/kubelet/plugins_registry";
+  std::string plugin_directory;
+  // Names of sockets; the defaults are those of Kubernetes.
+  std::string registrar_socket;
+  std::string plugin_socket;
+  // UID of the driver's pod: lets a new instance start before the old one ends. Sockets carry it,
+  // and calls of both instances are serialised by a lock file, which needs a real file system.
+  std::string rolling_update_uid;
+
+  bool registration_service = true;
+  bool dra_service = true;
+  bool health_service = false;  // for drivers that call ReportHealth
+  bool dra_v1 = true;
+  bool dra_v1beta1 = true;
+  bool serialize = true;  // one call of the plugin at a time
+};
+
+// A DRA driver: registers with the node, answers its calls through the plugin, and publishes
+// devices.
+//
+// Works under any node that speaks the plugin registration and DRA protocols. Loop-bound, and so
+// are the plugin's callbacks. What the options refer to must outlive it.
+class Driver {
+ public:
+  // Opens the service socket, then the registration socket. On failure nothing is left open.
+  static Result<std::unique_ptr<Driver>> Start(DriverOptions options);
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  // Makes `resources` the complete published state of this driver on this node. Returns once it is
+  // accepted; what fails later reaches HandleError. Calling it again replaces the state.
+  Result<void> PublishResources(const DriverResources& resources);
+
+  // News about devices; others keep their state. It is repeated to the node before it expires.
+  Result<void> ReportHealth(rpc::HealthReport report);
+  void ForgetHealth(const std::string& pool_name, const std::string& device_name);
+
+  // What the node said last; nothing if it has not called yet.
+  std::optional<rpc::RegistrationStatus> registration_status() const;
+  const std::string& registrar_socket_path() const { return registrar_path_; }
+  const std::string& plugin_socket_path() const { return plugin_path_; }
+  // Null before the first PublishResources.
+  const SliceController* slices() const { return slices_.get(); }
+
+  // Closes the service, then the registration, then stops publishing; slices stay on the server.
+  // Idempotent; the plugin is not called afterwards.
+  void Stop();
+
+ private:
+  explicit Driver(DriverOptions options);
+  Result<void> Open();
+  std::vector<std::string> AdvertisedServices() const;
+
+  DriverOptions options_;
+  std::string registrar_path_;
+  std::string plugin_path_;
+  std::unique_ptr<NodeService> node_service_;
+  std::unique_ptr<HealthHub> health_;
+  std::unique_ptr<Registrar> registrar_;
+  // Destroyed before what they serve.
+  std::unique_ptr<rpc::Server> plugin_server_;
+  std::unique_ptr<rpc::Server> registrar_server_;
+  std::unique_ptr<SliceController> slices_;
+  bool stopped_ = false;
+};
+
+}  // namespace drakkar::driver

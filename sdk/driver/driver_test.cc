@@ -1,0 +1,486 @@
+#include "sdk/driver/driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/json/reader.h"
+#include "api/scheme/scheme.h"
+#include "base/env/file_lock.h"
+#include "base/testing/memory_file_system.h"
+#include "base/testing/seeded_loop.h"
+#include "base/text/text.h"
+#include "rpc/dra/dra_client.h"
+#include "rpc/testing/memory_transport.h"
+#include "rpc/testing/transport_harness.h"
+
+namespace drakkar::driver {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr Duration kTimeout = std::chrono::seconds(45);
+
+// Holds claims by "namespace/name"; everything else is not asked for here.
+class ClaimClient final : public client::Client {
+ public:
+  explicit ClaimClient(EventLoop& loop) : loop_(loop) {}
+
+  void Put(const std::string& name, const std::string& uid, bool allocated = true) {
+    claims_["default/" + name] = std::make_shared<api::Object>(*api::ParseJson(StrCat(
+        R"({"metadata":{"name":")", name, R"(","namespace":"default","uid":")", uid, R"("})",
+        allocated ? R"(,"status":{"allocation":{}})" : "", "}")));
+  }
+  std::vector<std::string> versions_asked;
+  std::string served_version = "v1";
+
+  void Get(client::ResourceRef ref, client::ReplyCallback done) override {
+    versions_asked.emplace_back(ref.kind->version);
+    client::Reply reply;
+    const auto found = claims_.find(ref.namespace_ + "/" + ref.name);
+    if (found == claims_.end() || ref.kind->version != served_version) {
+      reply.error = NotFound("not there");
+    } else {
+      reply.object = found->second;
+    }
+    loop_.Post([reply, done = std::move(done)] { done(reply); });
+  }
+  void List(client::ResourceRef, client::ListOptions,
+            std::function<void(client::ListReply)>) override {}
+  void Create(client::ResourceRef, api::TreePtr, client::WriteOptions,
+              client::ReplyCallback) override {}
+  void Update(client::ResourceRef, api::TreePtr, client::WriteOptions,
+              client::ReplyCallback) override {}
+  void Patch(client::ResourceRef, client::PatchType, std::string, client::WriteOptions,
+             client::ReplyCallback) override {}
+  void Delete(client::ResourceRef, client::DeleteOptions, client::ReplyCallback) override {}
+  void DeleteCollection(client::ResourceRef, client::ListOptions, client::DeleteOptions,
+                        client::ReplyCallback) override {}
+  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef, client::WatchOptions,
+                                             client::WatchCallbacks) override {
+    return nullptr;
+  }
+
+ private:
+  EventLoop& loop_;
+  std::map<std::string, api::ObjectPtr> claims_;
+};
+
+// Answers when the test says so, or at once with one device.
+class ScriptedPlugin final : public Plugin {
+ public:
+  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, rpc::PrepareDone done) override {
+    std::vector<std::string> names;
+    for (const auto& claim : claims) names.emplace_back(claim->name());
+    calls.push_back("prepare " + Join(names, ","));
+    if (hold) {
+      held.push_back(std::move(done));
+      return;
+    }
+    rpc::PrepareResults results;
+    for (const auto& claim : claims) {
+      if (claim->name() == "forgotten") continue;
+      rpc::PrepareResult& result = results[std::string(claim->uid())];
+      if (claim->name() == "broken") {
+        result.error = "it is broken";
+        continue;
+      }
+      result.devices.push_back({.request_names = {"gpu/small", "plain"},
+                                .pool_name = "pool",
+                                .device_name = "dev-" + std::string(claim->name()),
+                                .cdi_device_ids = {std::string(
+                                    claim->name() == "badid" ? "no id" : "vendor.com/gpu=a")}});
+    }
+    results["nobody-asked"].error = "x";
+    done(prepare_error ? Result<rpc::PrepareResults>(*prepare_error)
+                       : Result<rpc::PrepareResults>(std::move(results)));
+  }
+  void UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
+                               rpc::UnprepareDone done) override {
+    calls.push_back("unprepare " + claims.front().name);
+    rpc::UnprepareResults results;
+    for (const auto& claim : claims) {
+      if (claim.name != "forgotten") results[claim.uid] = {};
+    }
+    done(std::move(results));
+  }
+  void HandleError(const Error& error, bool) override { errors.push_back(error.message); }
+
+  bool hold = false;
+  std::optional<Error> prepare_error;
+  std::vector<rpc::PrepareDone> held;
+  std::vector<std::string> calls;
+  std::vector<std::string> errors;
+};
+
+class DriverTest : public ::testing::Test {
+ protected:
+  DriverTest() : transport_(loop_), client_(loop_) {}
+  ~DriverTest() override { driver_.reset(); }
+
+  DriverOptions Options() {
+    return {.loop = loop_,
+            .random = loop_.random(),
+            .files = files_,
+            .client = client_,
+            .transport = transport_,
+            .plugin = plugin_,
+            .driver_name = "d.example.com",
+            .node_name = "n",
+            .registry_directory = "/kubelet/plugins_registry"};
+  }
+  void Start(DriverOptions options) {
+    auto driver = Driver::Start(std::move(options));
+    ASSERT_TRUE(driver.ok()) << driver.error().message;
+    driver_ = *std::move(driver);
+    node_ = rpc::DialDraPlugin(transport_, {.endpoint = driver_->plugin_socket_path()});
+    loop_.RunUntilIdle();
+  }
+  void Start() { Start(Options()); }
+
+  static rpc::ClaimReference Claim(const std::string& name) {
+    return {"default", "uid-" + name, name};
+  }
+  void Put(const std::string& name) { client_.Put(name, "uid-" + name); }
+
+  Result<rpc::PrepareResults> Prepare(std::vector<rpc::ClaimReference> claims) {
+    std::optional<Result<rpc::PrepareResults>> answer;
+    node_->Prepare(claims, kTimeout, [&](auto results) { answer = std::move(results); });
+    loop_.RunUntilIdle();
+    return answer ? std::move(*answer) : Result<rpc::PrepareResults>(Internal("no answer"));
+  }
+
+  SeededLoop loop_;
+  rpc::MemoryTransport transport_;
+  MemoryFileSystem files_;
+  ClaimClient client_;
+  ScriptedPlugin plugin_;
+  std::unique_ptr<Driver> driver_;
+  std::unique_ptr<rpc::DraPluginClient> node_;
+};
+
+TEST_F(DriverTest, OpensTheSocketsOfKubernetes) {
+  Start();
+  EXPECT_THAT(transport_.ListeningPaths(),
+              ElementsAre("/kubelet/plugins/d.example.com/dra.sock",
+                          "/kubelet/plugins_registry/d.example.com-reg.sock"));
+  driver_->Stop();
+  EXPECT_TRUE(transport_.ListeningPaths().empty());
+  driver_->Stop();
+}
+
+TEST_F(DriverTest, TheServiceOpensBeforeAndClosesBeforeTheRegistration) {
+  std::vector<std::string> changes;
+  transport_.OnSocketChange([&](const std::string& path, bool listening) {
+    changes.push_back((listening ? "+" : "-") + std::string(BaseName(path)));
+  });
+  Start();
+  driver_->Stop();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(changes, ElementsAre("+dra.sock", "+d.example.com-reg.sock", "-dra.sock",
+                                   "-d.example.com-reg.sock"));
+}
+
+TEST_F(DriverTest, ARollingUpdateHasSocketsOfItsOwn) {
+  DriverOptions options = Options();
+  options.rolling_update_uid = "ad4af911-5bcd-47c5-a554-f35cea869472";
+  Start(std::move(options));
+  EXPECT_EQ(driver_->plugin_socket_path(),
+            "/kubelet/plugins/d.example.com/dra-ad4af911-5bcd-47c5-a554-f35cea869472.sock");
+  EXPECT_EQ(driver_->registrar_socket_path(),
+            "/kubelet/plugins_registry/d.example.com-ad4af911-5bcd-47c5-a554-f35cea869472-reg.sock");
+}
+
+TEST_F(DriverTest, OneSocketCanServeBoth) {
+  DriverOptions options = Options();
+  options.plugin_directory = options.registry_directory;
+  options.plugin_socket = options.registrar_socket = "common.sock";
+  Start(std::move(options));
+  EXPECT_THAT(transport_.ListeningPaths(), ElementsAre("/kubelet/plugins_registry/common.sock"));
+  auto registration = rpc::MakeRegistrationClient(transport_);
+  std::string endpoint;
+  registration->GetInfo("/kubelet/plugins_registry/common.sock", kTimeout,
+                        [&](Result<rpc::PluginInfo> info) { endpoint = info->endpoint; });
+  loop_.RunUntilIdle();
+  EXPECT_EQ(endpoint, "/kubelet/plugins_registry/common.sock");
+  Put("a");
+  EXPECT_TRUE(Prepare({Claim("a")}).ok());
+}
+
+TEST_F(DriverTest, RefusesOptionsThatCannotWork) {
+  const auto error = [&](auto change) {
+    DriverOptions options = Options();
+    change(options);
+    auto driver = Driver::Start(std::move(options));
+    EXPECT_TRUE(transport_.ListeningPaths().empty());
+    return driver.ok() ? std::string() : driver.error().message;
+  };
+  EXPECT_EQ(error([](auto& o) { o.driver_name = ""; }), "driver name must be set");
+  EXPECT_THAT(error([](auto& o) { o.driver_name = "../x"; }), HasSubstr("driver name \"../x\""));
+  EXPECT_THAT(error([](auto& o) { o.driver_name = std::string(64, 'a'); }), HasSubstr("63 bytes"));
+  EXPECT_EQ(error([](auto& o) { o.dra_v1 = o.dra_v1beta1 = false; }),
+            "no supported DRA gRPC API is implemented and enabled");
+  EXPECT_EQ(error([](auto& o) {
+              o.rolling_update_uid = "a";
+              o.registrar_socket = "b";
+            }),
+            "rolling updates and explicit registration socket filename are mutually exclusive");
+  EXPECT_THAT(error([](auto& o) { o.plugin_directory = "/" + std::string(120, 'd'); }),
+              HasSubstr("choose a shorter directory"));
+}
+
+TEST_F(DriverTest, AnswersWithTheBaseNamesOfRequests) {
+  Start();
+  Put("a");
+  auto results = Prepare({Claim("a")});
+  ASSERT_TRUE(results.ok()) << results.error().message;
+  ASSERT_EQ(results->size(), 1u);
+  const rpc::PrepareResult& result = results->at("uid-a");
+  EXPECT_EQ(result.error, "");
+  EXPECT_THAT(result.devices[0].request_names, ElementsAre("gpu", "plain"));
+  EXPECT_EQ(result.devices[0].device_name, "dev-a");
+}
+
+TEST_F(DriverTest, OneClaimThatFailsLeavesTheOthersAlone) {
+  Start();
+  for (const char* name : {"a", "broken", "forgotten", "badid"}) Put(name);
+  auto results = Prepare({Claim("a"), Claim("broken"), Claim("forgotten"), Claim("badid")});
+  ASSERT_TRUE(results.ok());
+  ASSERT_EQ(results->size(), 4u);
+  EXPECT_EQ(results->at("uid-a").error, "");
+  EXPECT_EQ(results->at("uid-broken").error, "it is broken");
+  EXPECT_EQ(results->at("uid-forgotten").error, "the driver returned no result for the claim");
+  EXPECT_THAT(results->at("uid-badid").error, HasSubstr("bad CDI device id"));
+  EXPECT_TRUE(results->at("uid-badid").devices.empty());
+}
+
+TEST_F(DriverTest, ClaimsAreCheckedBeforeThePluginSeesThem) {
+  Start();
+  Put("a");
+  client_.Put("unallocated", "uid-unallocated", false);
+  client_.Put("replaced", "another-uid");
+  EXPECT_THAT(Prepare({Claim("a"), Claim("gone")}).error().message,
+              HasSubstr("get resource claims: retrieve claim default/gone: not there"));
+  EXPECT_THAT(Prepare({Claim("unallocated")}).error().message,
+              HasSubstr("get resource claims: claim default/unallocated not allocated"));
+  EXPECT_THAT(Prepare({Claim("replaced")}).error().message,
+              HasSubstr("get resource claims: claim default/replaced got replaced"));
+  EXPECT_TRUE(plugin_.calls.empty());
+}
+
+TEST_F(DriverTest, OlderServersAreAskedForOlderVersions) {
+  Start();
+  Put("a");
+  client_.served_version = "v1beta1";
+  EXPECT_TRUE(Prepare({Claim("a")}).ok());
+  EXPECT_THAT(client_.versions_asked, ElementsAre("v1", "v1beta2", "v1beta1"));
+}
+
+TEST_F(DriverTest, AnErrorOfThePluginFailsTheCall) {
+  Start();
+  Put("a");
+  plugin_.prepare_error = Unavailable("hardware busy");
+  EXPECT_THAT(Prepare({Claim("a")}).error().message,
+              HasSubstr("prepare resource claims: hardware busy"));
+}
+
+TEST_F(DriverTest, UnprepareNeedsNoClaimOnTheServer) {
+  Start();
+  std::optional<Result<rpc::UnprepareResults>> answer;
+  node_->Unprepare({Claim("gone"), Claim("forgotten")}, kTimeout,
+                   [&](auto results) { answer = std::move(results); });
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(answer && answer->ok());
+  EXPECT_EQ((*answer)->at("uid-gone").error, "");
+  EXPECT_NE((*answer)->at("uid-forgotten").error, "");
+  EXPECT_TRUE(client_.versions_asked.empty());
+}
+
+TEST_F(DriverTest, CallsComeOneAtATimeUnlessToldOtherwise) {
+  for (const bool serialize : {true, false}) {
+    DriverOptions options = Options();
+    options.serialize = serialize;
+    Start(std::move(options));
+    plugin_.hold = true;
+    Put("a");
+    Put("b");
+    int answers = 0;
+    node_->Prepare({Claim("a")}, kTimeout, [&](auto) { ++answers; });
+    node_->Prepare({Claim("b")}, kTimeout, [&](auto) { ++answers; });
+    loop_.RunUntilIdle();
+    EXPECT_EQ(plugin_.held.size(), serialize ? 1u : 2u);
+    plugin_.hold = false;
+    std::vector<rpc::PrepareDone> held = std::move(plugin_.held);
+    plugin_.held.clear();
+    for (auto& done : held) done(rpc::PrepareResults());
+    loop_.RunUntilIdle();
+    EXPECT_EQ(answers, 2);
+    node_.reset();
+    driver_.reset();
+    loop_.RunUntilIdle();
+  }
+}
+
+TEST_F(DriverTest, ACallThatThePluginDropsDoesNotBlockTheNext) {
+  Start();
+  plugin_.hold = true;
+  Put("a");
+  std::optional<Result<rpc::PrepareResults>> answer;
+  node_->Prepare({Claim("a")}, kTimeout, [&](auto results) { answer = std::move(results); });
+  loop_.RunUntilIdle();
+  plugin_.held.clear();
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(answer->ok());
+  plugin_.hold = false;
+  EXPECT_TRUE(Prepare({Claim("a")}).ok());
+}
+
+TEST_F(DriverTest, AnAnswerAfterStopIsIgnored) {
+  Start();
+  plugin_.hold = true;
+  Put("a");
+  node_->Prepare({Claim("a")}, kTimeout, [](auto) {});
+  loop_.RunUntilIdle();
+  driver_.reset();
+  plugin_.held.front()(rpc::PrepareResults());
+  loop_.RunUntilIdle();
+}
+
+TEST_F(DriverTest, ARefusedRegistrationIsReported) {
+  Start();
+  auto registration = rpc::MakeRegistrationClient(transport_);
+  std::string error;
+  registration->NotifyRegistrationStatus(
+      driver_->registrar_socket_path(), {.plugin_registered = false, .error = "no thanks"}, kTimeout,
+      [&](Result<void> answer) { error = answer.error().message; });
+  loop_.RunUntilIdle();
+  EXPECT_THAT(error, HasSubstr("failed registration process: no thanks"));
+  EXPECT_THAT(plugin_.errors, ElementsAre("the node refused the registration: no thanks"));
+  EXPECT_EQ(driver_->registration_status()->error, "no thanks");
+}
+
+TEST_F(DriverTest, HealthIsGivenAtOnceThenOnChangeAndBeforeItExpires) {
+  DriverOptions options = Options();
+  options.health_service = true;
+  Start(std::move(options));
+  using State = rpc::DeviceHealthState;
+  EXPECT_TRUE(driver_->ReportHealth({{.pool_name = "p", .device_name = "a", .health = State::kHealthy},
+                                     {.pool_name = "p", .device_name = "b", .health = State::kHealthy}})
+                  .ok());
+  for (const rpc::HealthService service :
+       {rpc::HealthService::kV1, rpc::HealthService::kV1alpha1, rpc::HealthService::kNodeHealth}) {
+    std::vector<rpc::HealthReport> reports;
+    auto stream = node_->WatchHealth(
+        service, {.on_report = [&](rpc::HealthReport report) { reports.push_back(report); }});
+    loop_.RunUntilIdle();
+    ASSERT_EQ(reports.size(), 1u);
+    EXPECT_EQ(reports[0].size(), 2u);
+    EXPECT_TRUE(driver_->ReportHealth(
+                           {{.pool_name = "p", .device_name = "b", .health = State::kUnhealthy}})
+                    .ok());
+    loop_.RunUntilIdle();
+    ASSERT_EQ(reports.size(), 2u);
+    ASSERT_EQ(reports[1].size(), 1u);
+    EXPECT_EQ(reports[1][0].health, State::kUnhealthy);
+    loop_.Advance(std::chrono::seconds(29));
+    ASSERT_EQ(reports.size(), 3u);
+    EXPECT_EQ(reports[2].size(), 2u);
+    stream.reset();
+    loop_.RunUntilIdle();
+  }
+}
+
+TEST_F(DriverTest, TheShortestTimeoutOfADeviceDecidesHowOftenHealthIsRepeated) {
+  DriverOptions options = Options();
+  options.health_service = true;
+  Start(std::move(options));
+  EXPECT_TRUE(driver_->ReportHealth({{.pool_name = "p",
+                                      .device_name = "a",
+                                      .health_check_timeout_seconds = 4}})
+                  .ok());
+  int reports = 0;
+  auto stream = node_->WatchHealth(rpc::HealthService::kV1,
+                                   {.on_report = [&](rpc::HealthReport) { ++reports; }});
+  loop_.RunUntilIdle();
+  loop_.Advance(std::chrono::seconds(20));
+  EXPECT_GE(reports, 10);
+  EXPECT_LE(reports, 12);
+  EXPECT_FALSE(driver_->ReportHealth({{.device_name = "a"}}).ok());
+}
+
+// Once over real sockets, with the lock file of a rolling update.
+TEST(DriverOverGrpc, PreparesForANode) {
+  auto harness = rpc::MakeGrpcHarness();
+  ScriptedPlugin plugin;
+  std::unique_ptr<ClaimClient> client;
+  std::unique_ptr<Driver> driver;
+  std::unique_ptr<rpc::RegistrationClient> registration;
+  std::unique_ptr<rpc::DraPluginClient> node;
+  std::optional<Result<rpc::PluginInfo>> info;
+  std::optional<Result<rpc::PrepareResults>> prepared;
+  harness->Do([&] {
+    client = std::make_unique<ClaimClient>(harness->loop());
+    client->Put("a", "uid-a");
+    auto started = Driver::Start({.loop = harness->loop(),
+                                  .random = RealRandom(),
+                                  .files = RealFileSystem(),
+                                  .client = *client,
+                                  .transport = harness->transport(),
+                                  .plugin = plugin,
+                                  .driver_name = "d.example.com",
+                                  .node_name = "n",
+                                  .registry_directory = harness->SocketPath("reg"),
+                                  .rolling_update_uid = "uid-1"});
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    driver = *std::move(started);
+    registration = rpc::MakeRegistrationClient(harness->transport());
+    registration->GetInfo(driver->registrar_socket_path(), std::chrono::seconds(5),
+                          [&](Result<rpc::PluginInfo> answer) { info = std::move(answer); });
+  });
+  ASSERT_TRUE(harness->WaitUntil([&] { return info.has_value(); }));
+  harness->Do([&] {
+    ASSERT_TRUE(info->ok()) << info->error().message;
+    EXPECT_EQ((*info)->name, "d.example.com");
+    node = rpc::DialDraPlugin(harness->transport(), {.endpoint = (*info)->endpoint,
+                                                     .version = rpc::DraVersion::kV1beta1});
+  });
+  ASSERT_TRUE(harness->WaitUntil([&] { return node->IsConnected(); }));
+  harness->Do([&] {
+    EXPECT_EQ(RealFileSystem().Stat(driver->plugin_socket_path())->mode, 0600u);
+    node->Prepare({{"default", "uid-a", "a"}}, kTimeout,
+                  [&](auto results) { prepared = std::move(results); });
+  });
+  ASSERT_TRUE(harness->WaitUntil([&] { return prepared.has_value(); }));
+  // While another instance holds the lock, calls wait.
+  FileLock other(JoinPath(harness->SocketPath("plugins/d.example.com"), "serialize.lock"));
+  harness->Do([&] {
+    ASSERT_TRUE(prepared->ok()) << prepared->error().message;
+    EXPECT_EQ((*prepared)->at("uid-a").devices[0].device_name, "dev-a");
+    EXPECT_TRUE(*other.TryLock());
+    plugin.calls.clear();
+    prepared.reset();
+    node->Prepare({{"default", "uid-a", "a"}}, kTimeout,
+                  [&](auto results) { prepared = std::move(results); });
+  });
+  std::size_t calls_while_locked = 0;
+  ASSERT_TRUE(harness->WaitUntil([&, turns = 0]() mutable {
+    calls_while_locked = plugin.calls.size();
+    return ++turns > 20;
+  }));
+  EXPECT_EQ(calls_while_locked, 0u);
+  harness->Do([&] { other.Unlock(); });
+  ASSERT_TRUE(harness->WaitUntil([&] { return prepared.has_value(); }));
+  harness->Do([&] {
+    EXPECT_TRUE(prepared->ok());
+    node.reset();
+    registration.reset();
+    const std::string path = driver->plugin_socket_path();
+    driver.reset();
+    EXPECT_FALSE(RealFileSystem().Exists(path));
+    client.reset();
+  });
+}
+
+}  // namespace
+}  // namespace drakkar::driver

@@ -1,0 +1,72 @@
+#include "sdk/driver/prepare/claim_fetcher.h"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+
+namespace drakkar::driver {
+namespace {
+
+// Newest first; an older server answers "not found" to the versions it does not have.
+constexpr std::array<std::string_view, 3> kVersions = {"v1", "v1beta2", "v1beta1"};
+
+}  // namespace
+
+struct ClaimFetcher::Batch {
+  std::vector<rpc::ClaimReference> claims;
+  std::vector<std::optional<Result<api::ObjectPtr>>> answers;
+  std::size_t open = 0;
+  Done done;
+
+  Result<api::ObjectPtr> Check(std::size_t index, client::Reply& reply) const {
+    const rpc::ClaimReference& claim = claims[index];
+    const std::string name = StrCat("claim ", claim.namespace_name, "/", claim.name);
+    if (!reply.ok()) return reply.error->Prefixed("retrieve " + name);
+    if (!(*reply.object)["status"]["allocation"].has_value()) {
+      return FailedPrecondition(name + " not allocated");
+    }
+    if (reply.object->uid() != claim.uid) return FailedPrecondition(name + " got replaced");
+    return std::move(reply.object);
+  }
+
+  void Finish() {
+    std::vector<api::ObjectPtr> objects;
+    for (std::optional<Result<api::ObjectPtr>>& answer : answers) {
+      if (!answer->ok()) return done(std::move(*answer).error());
+      objects.push_back(std::move(*answer).value());
+    }
+    done(std::move(objects));
+  }
+};
+
+void ClaimFetcher::Fetch(std::vector<rpc::ClaimReference> claims, Done done) {
+  auto batch = std::make_shared<Batch>();
+  batch->claims = std::move(claims);
+  batch->answers.resize(batch->claims.size());
+  batch->open = batch->claims.size();
+  batch->done = std::move(done);
+  if (batch->open == 0) return batch->Finish();
+  for (std::size_t i = 0; i < batch->claims.size(); ++i) FetchOne(batch, i, 0);
+}
+
+void ClaimFetcher::FetchOne(const std::shared_ptr<Batch>& batch, std::size_t index,
+                            std::size_t version) {
+  const rpc::ClaimReference& claim = batch->claims[index];
+  const api::KindSchema* kind =
+      api::FindKind("resource.k8s.io", kVersions[version], "ResourceClaim");
+  client_.Get({.kind = kind, .namespace_ = claim.namespace_name, .name = claim.name},
+              [this, alive = alive_, batch, index, version](client::Reply reply) {
+                if (!*alive) return;
+                if (!reply.ok() && reply.error->code == ErrorCode::kNotFound &&
+                    version + 1 < kVersions.size()) {
+                  return FetchOne(batch, index, version + 1);
+                }
+                batch->answers[index] = batch->Check(index, reply);
+                if (--batch->open == 0) batch->Finish();
+              });
+}
+
+}  // namespace drakkar::driver

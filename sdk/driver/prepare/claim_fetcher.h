@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "base/result/result.h"
+#include "client/client.h"
+#include "rpc/dra/dra.h"
+
+namespace drakkar::driver {
+
+// Reads claims from the server and checks that they are what the node means. Loop-bound; runs no
+// callback once destroyed.
+class ClaimFetcher {
+ public:
+  explicit ClaimFetcher(client::Client& client) : client_(client) {}
+  ~ClaimFetcher() { *alive_ = false; }
+  ClaimFetcher(const ClaimFetcher&) = delete;
+  ClaimFetcher& operator=(const ClaimFetcher&) = delete;
+
+  // All of them, in order, or the first failure: `retrieve claim ns/name: ...`,
+  // `claim ns/name not allocated`, `claim ns/name got replaced`.
+  using Done = std::function<void(Result<std::vector<api::ObjectPtr>>)>;
+  void Fetch(std::vector<rpc::ClaimReference> claims, Done done);
+
+ private:
+  struct Batch;
+  void FetchOne(const std::shared_ptr<Batch>& batch, std::size_t index, std::size_t version);
+
+  client::Client& client_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::driver

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/env/file_lock.h"
+#include "base/exec/event_loop.h"
+#include "rpc/dra/dra.h"
+#include "sdk/driver/plugin.h"
+#include "sdk/driver/prepare/claim_fetcher.h"
+
+namespace drakkar::driver {
+
+// Beyond this many calls under way at once, calls are refused; a node makes a few per pod start.
+constexpr std::size_t kMaxOpenCalls = 4'096;
+
+// The node's calls, on their way to the plugin: claims are read and checked, calls come one at a
+// time unless that was turned off, and what the plugin answers is checked and completed.
+//
+// Loop-bound. With a lock file, instances of the driver in other processes take turns too.
+class NodeService final : public rpc::DraPluginService {
+ public:
+  struct Options {
+    EventLoop& loop;
+    client::Client& client;
+    Plugin& plugin;
+    bool serialize = true;
+    std::string lock_file;  // empty: none; only with serialize
+    std::function<void(const Error& error)> on_error;
+  };
+  explicit NodeService(Options options);
+  ~NodeService() override;
+
+  void NodePrepareResources(std::vector<rpc::ClaimReference> claims,
+                            rpc::PrepareDone done) override;
+  void NodeUnprepareResources(std::vector<rpc::ClaimReference> claims,
+                              rpc::UnprepareDone done) override;
+
+ private:
+  // Kept by whoever still works on a call; its end lets the next call start.
+  using Turn = std::shared_ptr<void>;
+  using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
+
+  bool Admit();
+  void Enqueue(Call call);
+  void RunNext();
+  Turn MakeTurn();
+  void EndTurn();
+
+  const Options options_;
+  ClaimFetcher fetcher_;
+  std::size_t open_calls_ = 0;
+  std::deque<Call> waiting_;  // bounded by kMaxOpenCalls
+  bool busy_ = false;
+  std::uint64_t next_request_id_ = 1;
+  std::unique_ptr<FileLock> lock_;
+  TimerHandle lock_retry_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::driver

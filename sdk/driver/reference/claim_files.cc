@@ -1,0 +1,257 @@
+#include "sdk/driver/reference/claim_files.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "api/meta/names.h"
+#include "api/tree/draft.h"
+#include "base/text/text.h"
+#include "cdi/names.h"
+#include "cdi/spec_writer.h"
+#include "cdi/validate.h"
+
+namespace drakkar::driver {
+namespace {
+
+constexpr char kContainerDirectory[] = "/var/run/drakkar/devices";
+constexpr char kClass[] = "claim";
+constexpr char kRecordName[] = "claim.json";
+constexpr std::size_t kMaxUidBytes = 128;
+
+// UIDs become names of files: no more than letters, digits and dashes.
+Result<void> CheckUid(std::string_view uid) {
+  const bool plain = std::all_of(uid.begin(), uid.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (uid.empty() || uid.size() > kMaxUidBytes || !plain || uid.front() == '-') {
+    return InvalidArgument("claim UID " + Quote(uid) + " is not a UID");
+  }
+  return Ok();
+}
+
+std::string BaseRequest(std::string_view request) {
+  return std::string(request.substr(0, request.find('/')));
+}
+
+// "sim-0" -> "SIM_0".
+std::string EnvironmentName(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool digit = c >= '0' && c <= '9';
+    name += letter ? static_cast<char>(c & ~0x20) : digit ? c : '_';
+  }
+  return name;
+}
+
+struct AttributeRenderer {
+  std::string operator()(std::int64_t number) const { return std::to_string(number); }
+  std::string operator()(bool truth) const { return truth ? "true" : "false"; }
+  std::string operator()(const std::string& text) const { return text; }
+  std::string operator()(const Version& version) const { return version.text; }
+  template <typename T>
+  std::string operator()(const std::vector<T>& list) const {
+    std::vector<std::string> texts;
+    for (const T& each : list) texts.push_back((*this)(each));
+    return Join(texts, ",");
+  }
+};
+
+std::string AttributeText(const AttributeValue& value) {
+  return std::visit(AttributeRenderer(), value);
+}
+
+// Attributes and capacity by name; a capacity wins over an attribute of the same name.
+std::map<std::string, std::string> Facts(const SimulatedDevice& device) {
+  std::map<std::string, std::string> facts;
+  for (const auto& [name, value] : device.device.attributes) facts[name] = AttributeText(value);
+  for (const auto& [name, quantity] : device.device.capacity) facts[name] = quantity;
+  return facts;
+}
+
+// The parameters for a request: of the entries that are for it, the last one counts, and those of
+// the claim come after those of the class.
+std::string ParametersFor(api::Value claim, std::string_view driver, const std::string& request) {
+  std::string parameters;
+  for (const api::Value entry : claim["status"]["allocation"]["devices"]["config"].elements()) {
+    if (entry["opaque"]["driver"].str() != driver) continue;
+    bool applies = entry["requests"].empty();
+    for (const api::Value name : entry["requests"].elements()) {
+      applies = applies || BaseRequest(name.str()) == request;
+    }
+    if (!applies) continue;
+    const api::Value value = entry["opaque"]["parameters"];
+    parameters = value.kind() == api::ValueKind::kRaw ? std::string(value.str())
+                                                      : api::WriteJson(value);
+  }
+  return parameters;
+}
+
+}  // namespace
+
+std::string ClaimFiles::ClaimDirectory(const std::string& claim_uid) const {
+  return JoinPath(options_.directory, claim_uid);
+}
+
+std::string ClaimFiles::SpecPath(const std::string& claim_uid) const {
+  return JoinPath(options_.cdi_directory,
+                  StrCat(options_.driver_name, "_", kClass, "_", claim_uid, ".json"));
+}
+
+Result<void> ClaimFiles::WriteIfDifferent(const std::string& path, std::string_view content,
+                                          std::uint32_t mode) {
+  if (auto now = options_.files.ReadFile(path); now.ok() && *now == content) return Ok();
+  return options_.files.WriteFileAtomically(path, content, mode, /*sync=*/false);
+}
+
+Result<void> ClaimFiles::WriteDevice(const std::string& directory, const SimulatedDevice& device) {
+  RETURN_IF_ERROR(options_.files.MakeDirectories(directory, 0755));
+  RETURN_IF_ERROR(
+      WriteIfDifferent(JoinPath(directory, "name"), device.device.name + "\n", 0644));
+  for (const auto& [name, text] : Facts(device)) {
+    std::string file = name;
+    std::replace(file.begin(), file.end(), '/', '_');
+    if (file == "name") continue;  // the device's own
+    RETURN_IF_ERROR(WriteIfDifferent(JoinPath(directory, file), text + "\n", 0644));
+  }
+  return Ok();
+}
+
+Result<cdi::Device> ClaimFiles::DescribeRequest(
+    const api::Object& claim, const std::string& request,
+    const std::vector<const SimulatedDevice*>& devices) {
+  const std::string uid(claim.uid());
+  const std::string home = JoinPath(JoinPath(ClaimDirectory(uid), "devices"), request);
+  cdi::Device result;
+  result.name = StrCat(uid, "-", request);
+  std::vector<std::string> names;
+  for (const SimulatedDevice* device : devices) names.push_back(device->device.name);
+  std::vector<std::string>& env = result.container_edits.env;
+  env.push_back("DRAKKAR_DEVICES=" + Join(names, ","));
+  env.push_back(StrCat("DRAKKAR_DEVICE_", EnvironmentName(request), "=", Join(names, ",")));
+  for (const SimulatedDevice* device : devices) {
+    const std::string& name = device->device.name;
+    for (const auto& [fact, text] : Facts(*device)) {
+      env.push_back(
+          StrCat("DRAKKAR_", EnvironmentName(name), "_", EnvironmentName(fact), "=", text));
+    }
+    const std::string directory = JoinPath(home, name);
+    RETURN_IF_ERROR(WriteDevice(directory, *device));
+    result.container_edits.mounts.push_back({.host_path = directory,
+                                             .container_path = JoinPath(kContainerDirectory, name),
+                                             .options = {"ro", "bind"}});
+  }
+  const std::string parameters = ParametersFor(claim.root(), options_.driver_name, request);
+  if (!parameters.empty()) {
+    env.push_back(StrCat("DRAKKAR_CONFIG_", EnvironmentName(request), "=", parameters));
+  }
+  return result;
+}
+
+Result<std::vector<rpc::PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim,
+                                                             const std::string& pool_name,
+                                                             const Devices& devices) {
+  const std::string uid(claim.uid());
+  RETURN_IF_ERROR(CheckUid(uid));
+  std::vector<rpc::PreparedDevice> prepared;
+  std::map<std::string, std::vector<const SimulatedDevice*>> by_request;
+  for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
+    if (result["driver"].str() != options_.driver_name) continue;
+    const std::string name(result["device"].str());
+    const std::string request = BaseRequest(result["request"].str());
+    if (result["pool"].str() != pool_name) {
+      return FailedPrecondition(StrCat("device ", name, " is in pool ", result["pool"].str(),
+                                       ", this driver serves pool ", pool_name));
+    }
+    const auto found = devices.find(name);
+    if (found == devices.end()) return NotFound(StrCat("device ", name, " does not exist"));
+    if (!api::CheckDnsLabel(request).empty()) {
+      return InvalidArgument("request " + Quote(request) + " is not a DNS label");
+    }
+    rpc::PreparedDevice device;
+    device.request_names = {std::string(result["request"].str())};
+    device.pool_name = pool_name;
+    device.device_name = name;
+    if (const api::Value share = result["shareID"]; share.is_string()) {
+      device.share_id = std::string(share.str());
+    }
+    std::vector<const SimulatedDevice*>& together = by_request[request];
+    // One CDI device has the edits for the whole request: naming it once is enough.
+    if (together.empty()) {
+      device.cdi_device_ids = {cdi::QualifiedName{options_.driver_name, kClass,
+                                                  StrCat(uid, "-", request)}
+                                   .ToString()};
+    }
+    if (std::find(together.begin(), together.end(), &found->second) == together.end()) {
+      together.push_back(&found->second);
+    }
+    prepared.push_back(std::move(device));
+  }
+  if (prepared.empty()) return FailedPrecondition("no device of the claim is of this driver");
+
+  // The record first: whatever comes after it can be found and removed again.
+  RETURN_IF_ERROR(options_.files.MakeDirectories(ClaimDirectory(uid), 0755));
+  const api::Draft record = {{"namespace", api::Draft(claim.namespace_())},
+                             {"name", api::Draft(claim.name())},
+                             {"uid", api::Draft(uid)}};
+  RETURN_IF_ERROR(WriteIfDifferent(JoinPath(ClaimDirectory(uid), kRecordName),
+                                   api::WriteJson(record.Freeze()->root()) + "\n", 0600));
+  cdi::Spec spec;
+  spec.kind = StrCat(options_.driver_name, "/", kClass);
+  for (const auto& [request, together] : by_request) {
+    ASSIGN_OR_RETURN(cdi::Device device, DescribeRequest(claim, request, together));
+    spec.devices.push_back(std::move(device));
+  }
+  spec.cdi_version = cdi::MinimumVersion(spec);
+  RETURN_IF_ERROR(cdi::ValidateSpec(spec));
+  RETURN_IF_ERROR(options_.files.MakeDirectories(options_.cdi_directory, 0755));
+  RETURN_IF_ERROR(WriteIfDifferent(SpecPath(uid), cdi::WriteSpecJson(spec), 0644));
+  return prepared;
+}
+
+Result<void> ClaimFiles::Unprepare(const std::string& claim_uid) {
+  // A name that cannot be a UID was never prepared.
+  if (!CheckUid(claim_uid).ok()) return Ok();
+  if (auto removed = options_.files.Remove(SpecPath(claim_uid));
+      !removed.ok() && removed.error().code != ErrorCode::kNotFound) {
+    return removed;
+  }
+  return options_.files.RemoveTree(ClaimDirectory(claim_uid));
+}
+
+Result<std::vector<rpc::ClaimReference>> ClaimFiles::Prepared() {
+  std::map<std::string, rpc::ClaimReference> claims;
+  auto directories = options_.files.ListDirectory(options_.directory);
+  if (!directories.ok() && directories.error().code != ErrorCode::kNotFound) {
+    return std::move(directories).error();
+  }
+  if (directories.ok()) {
+    for (const std::string& uid : *directories) {
+      if (!CheckUid(uid).ok()) continue;
+      rpc::ClaimReference& claim = claims[uid];
+      claim.uid = uid;
+      auto text = options_.files.ReadFile(JoinPath(ClaimDirectory(uid), kRecordName));
+      if (!text.ok()) continue;
+      auto record = api::ParseJson(*text);
+      if (!record.ok()) continue;
+      claim.namespace_name = (*record)->root()["namespace"].str();
+      claim.name = (*record)->root()["name"].str();
+    }
+  }
+  const std::string prefix = StrCat(options_.driver_name, "_", kClass, "_");
+  if (auto specs = options_.files.ListDirectory(options_.cdi_directory); specs.ok()) {
+    for (const std::string& name : *specs) {
+      if (!name.starts_with(prefix) || !name.ends_with(".json")) continue;
+      const std::string uid = name.substr(prefix.size(), name.size() - prefix.size() - 5);
+      if (CheckUid(uid).ok()) claims[uid].uid = uid;
+    }
+  }
+  std::vector<rpc::ClaimReference> list;
+  for (auto& [uid, claim] : claims) list.push_back(std::move(claim));
+  return list;
+}
+
+}  // namespace drakkar::driver

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "base/env/file_system.h"
+#include "base/result/result.h"
+#include "cdi/spec.h"
+#include "rpc/dra/dra.h"
+#include "sdk/driver/reference/device_config.h"
+
+namespace drakkar::driver {
+
+// What the reference driver keeps on disk for prepared claims, and hands to containers:
+//
+//   <directory>/<claim UID>/claim.json                          who it is for (0600)
+//   <directory>/<claim UID>/devices/<request>/<device>/<name>   a file per attribute (0644)
+//   <CDI directory>/<driver>_claim_<claim UID>.json             one CDI device per request (0644)
+//
+// A container sees its devices as /var/run/drakkar/devices/<device>/ and in its environment:
+// DRAKKAR_DEVICES and DRAKKAR_DEVICE_<REQUEST> (names, comma-separated), DRAKKAR_<DEVICE>_<NAME> (an
+// attribute or capacity), DRAKKAR_CONFIG_<REQUEST> (opaque parameters of claim or class).
+//
+// Idempotent: files that are right already are not touched, so that running containers keep theirs.
+// Nothing is synced: a node that lost power has no containers, and prepares anew.
+class ClaimFiles {
+ public:
+  struct Options {
+    FileSystem& files;
+    std::string driver_name;
+    std::string directory;
+    std::string cdi_directory;
+  };
+  explicit ClaimFiles(Options options) : options_(std::move(options)) {}
+
+  using Devices = std::map<std::string, SimulatedDevice>;
+
+  // Makes the files for the devices of `pool_name` that the claim was given from this driver.
+  Result<std::vector<rpc::PreparedDevice>> Prepare(const api::Object& claim,
+                                                   const std::string& pool_name,
+                                                   const Devices& devices);
+  // Removes them; a claim that is not there is fine.
+  Result<void> Unprepare(const std::string& claim_uid);
+
+  // The claims that have files. One whose record cannot be read has only a UID.
+  Result<std::vector<rpc::ClaimReference>> Prepared();
+
+ private:
+  std::string ClaimDirectory(const std::string& claim_uid) const;
+  std::string SpecPath(const std::string& claim_uid) const;
+  Result<void> WriteIfDifferent(const std::string& path, std::string_view content,
+                                std::uint32_t mode);
+  Result<void> WriteDevice(const std::string& directory, const SimulatedDevice& device);
+  Result<cdi::Device> DescribeRequest(const api::Object& claim, const std::string& request,
+                                      const std::vector<const SimulatedDevice*>& devices);
+
+  const Options options_;
+};
+
+}  // namespace drakkar::driver

@@ -1,0 +1,166 @@
+#include "sdk/driver/reference/reference_driver.h"
+
+#include <utility>
+
+#include "base/text/text.h"
+#include "cdi/names.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::driver {
+namespace {
+
+constexpr Logger kLog("reference-driver");
+
+ReferenceDriver::Options WithDefaults(ReferenceDriver::Options options) {
+  if (options.driver_name.empty()) options.driver_name = options.devices.driver_name;
+  if (options.plugin_directory.empty()) {
+    options.plugin_directory = JoinPath(
+        JoinPath(DirectoryName(options.registry_directory), "plugins"), options.driver_name);
+  }
+  return options;
+}
+
+ClaimFiles::Devices ByName(const DeviceConfig& config) {
+  ClaimFiles::Devices devices;
+  for (const SimulatedDevice& device : config.devices) {
+    devices.emplace(device.device.name, device);
+  }
+  return devices;
+}
+
+}  // namespace
+
+ReferenceDriver::ReferenceDriver(Options options)
+    : options_(WithDefaults(std::move(options))),
+      claims_({.files = options_.files,
+               .driver_name = options_.driver_name,
+               .directory = JoinPath(options_.plugin_directory, "claims"),
+               .cdi_directory = options_.cdi_directory}),
+      devices_(ByName(options_.devices)) {}
+
+ReferenceDriver::~ReferenceDriver() {
+  Stop();
+}
+
+Result<void> ReferenceDriver::Start() {
+  if (options_.node_name.empty()) return InvalidArgument("the name of the node must be set");
+  if (auto vendor = cdi::ValidateVendor(options_.driver_name); !vendor.ok()) {
+    return std::move(vendor).error().Prefixed("driver name as a CDI vendor");
+  }
+  ASSIGN_OR_RETURN(driver_, Driver::Start({.loop = options_.loop,
+                                           .random = options_.random,
+                                           .files = options_.files,
+                                           .client = options_.client,
+                                           .transport = options_.transport,
+                                           .plugin = *this,
+                                           .driver_name = options_.driver_name,
+                                           .node_name = options_.node_name,
+                                           .registry_directory = options_.registry_directory,
+                                           .plugin_directory = options_.plugin_directory,
+                                           .rolling_update_uid = options_.pod_uid,
+                                           .health_service = true}));
+  if (auto published = Publish(); !published.ok()) {
+    Stop();
+    return published;
+  }
+  RemoveLeftovers();
+  kLog.Info("started", {{"driver", options_.driver_name},
+                        {"node", options_.node_name},
+                        {"devices", devices_.size()},
+                        {"socket", driver_->plugin_socket_path()}});
+  return Ok();
+}
+
+void ReferenceDriver::Stop() {
+  driver_.reset();
+  fetcher_.reset();
+}
+
+Result<void> ReferenceDriver::SetDevices(DeviceConfig devices) {
+  const ClaimFiles::Devices before = std::exchange(devices_, ByName(devices));
+  options_.devices = std::move(devices);
+  if (driver_ == nullptr) return Ok();
+  for (const auto& [name, device] : before) {
+    if (!devices_.contains(name)) driver_->ForgetHealth(options_.node_name, name);
+  }
+  return Publish();
+}
+
+Result<void> ReferenceDriver::Publish() {
+  Slice slice;
+  slice.skip_node_operations = options_.devices.skip_node_operations;
+  rpc::HealthReport health;
+  for (const SimulatedDevice& simulated : options_.devices.devices) {
+    Device device = simulated.device;
+    if (simulated.health == "Unhealthy") {
+      device.taints.push_back({.key = options_.driver_name + "/unhealthy", .effect = "NoSchedule"});
+    }
+    health.push_back({.pool_name = options_.node_name,
+                      .device_name = device.name,
+                      .health = rpc::ParseDeviceHealthState(simulated.health),
+                      .message = simulated.health_message});
+    slice.devices.push_back(std::move(device));
+  }
+  DriverResources resources;
+  resources.pools[options_.node_name].slices.push_back(std::move(slice));
+  RETURN_IF_ERROR(driver_->PublishResources(resources));
+  return driver_->ReportHealth(std::move(health));
+}
+
+void ReferenceDriver::RemoveLeftovers() {
+  auto prepared = claims_.Prepared();
+  if (!prepared.ok()) return HandleError(prepared.error().Prefixed("look for leftovers"), true);
+  fetcher_ = std::make_unique<ClaimFetcher>(options_.client);
+  for (const rpc::ClaimReference& claim : *prepared) {
+    const auto remove = [this, claim](const std::string& why) {
+      kLog.Info("removing what is left of a claim",
+                {{"claim", StrCat(claim.namespace_name, "/", claim.name)},
+                 {"uid", claim.uid},
+                 {"reason", why}});
+      if (auto removed = claims_.Unprepare(claim.uid); !removed.ok()) {
+        HandleError(removed.error().Prefixed("remove leftovers of claim " + claim.uid), true);
+      }
+    };
+    if (claim.name.empty()) {
+      remove("it has no record");
+      continue;
+    }
+    fetcher_->Fetch({claim}, [remove](Result<std::vector<api::ObjectPtr>> objects) {
+      if (objects.ok()) {
+        const bool reserved = !(*objects->front())["status"]["reservedFor"].empty();
+        if (!reserved) remove("it is not reserved");
+        return;
+      }
+      // Gone, replaced or deallocated. Anything else says nothing about the claim.
+      const ErrorCode code = objects.error().code;
+      if (code == ErrorCode::kNotFound || code == ErrorCode::kFailedPrecondition) {
+        remove(objects.error().message);
+      }
+    });
+  }
+}
+
+Result<std::vector<rpc::PreparedDevice>> ReferenceDriver::PrepareResourceClaim(
+    const api::Object& claim) {
+  auto devices = claims_.Prepare(claim, options_.node_name, devices_);
+  if (devices.ok()) {
+    kLog.Info("prepared", {{"claim", claim.qualified_name()}, {"devices", devices->size()}});
+  } else {
+    kLog.Warning("prepare failed",
+                 {{"claim", claim.qualified_name()}, {"error", devices.error().message}});
+  }
+  return devices;
+}
+
+Result<void> ReferenceDriver::UnprepareResourceClaim(const rpc::ClaimReference& claim) {
+  RETURN_IF_ERROR(claims_.Unprepare(claim.uid));
+  kLog.Info("unprepared", {{"claim", StrCat(claim.namespace_name, "/", claim.name)}});
+  return Ok();
+}
+
+void ReferenceDriver::HandleError(const Error& error, bool recoverable) {
+  kLog.Error("background error", {{"error", error.message}, {"recoverable", recoverable}});
+  if (!recoverable && options_.on_fatal) options_.on_fatal(error);
+}
+
+}  // namespace drakkar::driver

@@ -1,0 +1,196 @@
+#include "sdk/driver/slices/pool_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "api/tree/draft.h"
+#include "base/text/text.h"
+#include "sdk/driver/slices/dropped_fields.h"
+
+namespace drakkar::driver {
+namespace {
+
+const SliceIdentity kIdentity{.driver = "d.example.com", .node_name = "n", .owner_name = "n"};
+
+api::TreePtr Tree(std::string_view json) {
+  auto tree = api::ParseJson(json);
+  EXPECT_TRUE(tree.ok()) << json;
+  return *tree;
+}
+
+// A pool whose slices have one device each, named as given.
+DesiredPool Want(std::vector<std::string> devices) {
+  DesiredPool pool;
+  for (const std::string& name : devices) {
+    pool.specs.push_back(Tree(R"({"devices":[{"name":")" + name + R"("}]})"));
+  }
+  return pool;
+}
+
+// The slices that a plan leaves on the server.
+std::vector<api::ObjectPtr> Apply(const PoolPlan& plan, std::vector<api::ObjectPtr> slices) {
+  for (const api::ObjectPtr& gone : plan.deletions) std::erase(slices, gone);
+  for (const SliceUpdate& update : plan.updates) {
+    std::erase(slices, update.before);
+    slices.push_back(std::make_shared<api::Object>(update.body));
+  }
+  for (const SliceCreation& creation : plan.creations) {
+    api::Draft draft(creation.body);
+    draft["metadata"]["name"] =
+        std::string(creation.body->root()["metadata"]["generateName"].str()) + "x7k2q";
+    slices.push_back(std::make_shared<api::Object>(draft.Freeze()));
+  }
+  return slices;
+}
+
+PoolPlan Plan(const DesiredPool& want, const std::vector<api::ObjectPtr>& slices) {
+  return PlanPool(kIdentity, "pool", &want, slices);
+}
+
+TEST(PoolPlan, NamesBeginWithTheIndex) {
+  EXPECT_EQ(SliceNamePrefix(kIdentity, 10, 11), "0000a-d.example.com-n-");
+  EXPECT_EQ(SliceNamePrefix({.driver = "d"}, 0, 1), "00000-d-");
+  EXPECT_EQ(SliceNamePrefix(kIdentity, 1, 0x100001), "000001-d.example.com-n-");
+}
+
+TEST(PoolPlan, TheFirstPublicationIsGenerationOne) {
+  const PoolPlan plan = Plan(Want({"a", "b"}), {});
+  EXPECT_EQ(plan.generation, 1);
+  ASSERT_EQ(plan.creations.size(), 2u);
+  const api::Value spec = plan.creations[1].body->root()["spec"];
+  EXPECT_EQ(spec["driver"].str(), "d.example.com");
+  EXPECT_EQ(spec["nodeName"].str(), "n");
+  EXPECT_EQ(spec["pool"]["resourceSliceCount"].integer(), 2);
+  EXPECT_TRUE(Plan(Want({"a", "b"}), Apply(plan, {})).empty());
+}
+
+TEST(PoolPlan, OneChangedSliceKeepsTheGeneration) {
+  const auto slices = Apply(Plan(Want({"a", "b"}), {}), {});
+  const PoolPlan plan = Plan(Want({"a", "c"}), slices);
+  EXPECT_EQ(plan.generation, 1);
+  EXPECT_EQ(plan.updates.size(), 1u);
+  EXPECT_EQ(plan.updates[0].index, 1u);
+  EXPECT_TRUE(plan.deletions.empty() && plan.creations.empty());
+}
+
+TEST(PoolPlan, TwoChangedSlicesRaiseItForAll) {
+  const auto slices = Apply(Plan(Want({"a", "b", "c"}), {}), {});
+  const PoolPlan plan = Plan(Want({"x", "y", "c"}), slices);
+  EXPECT_EQ(plan.generation, 2);
+  EXPECT_EQ(plan.updates.size(), 3u);
+  EXPECT_TRUE(Plan(Want({"x", "y", "c"}), Apply(plan, slices)).empty());
+}
+
+TEST(PoolPlan, ACreatedSliceRaisesIt) {
+  const auto slices = Apply(Plan(Want({"a"}), {}), {});
+  const PoolPlan plan = Plan(Want({"a", "b"}), slices);
+  EXPECT_EQ(plan.generation, 2);
+  EXPECT_EQ(plan.updates.size(), 1u);
+  EXPECT_EQ(plan.creations.size(), 1u);
+}
+
+TEST(PoolPlan, TheDriversGenerationCountsWhenItIsLarger) {
+  DesiredPool want = Want({"a"});
+  want.generation = 7;
+  auto slices = Apply(Plan(want, {}), {});
+  EXPECT_EQ((*slices[0])["spec"]["pool"]["generation"].integer(), 7);
+  want = Want({"b", "c"});
+  want.generation = 7;
+  EXPECT_EQ(Plan(want, slices).generation, 8);
+}
+
+TEST(PoolPlan, StrangersAndTwinsAreDeleted) {
+  auto slices = Apply(Plan(Want({"a"}), {}), {});
+  for (const char* name : {"foreign", "000000-d.example.com-n-x", "00001-d.example.com-n-x",
+                           "00000-zzz"}) {
+    api::Draft draft(slices[0]->tree());
+    draft["metadata"]["name"] = name;
+    slices.push_back(std::make_shared<api::Object>(draft.Freeze()));
+  }
+  const PoolPlan plan = Plan(Want({"a"}), slices);
+  EXPECT_EQ(plan.deletions.size(), 4u);
+  EXPECT_EQ(plan.generation, 1);
+  EXPECT_TRUE(plan.updates.empty() && plan.creations.empty());
+}
+
+TEST(PoolPlan, AnInterruptedChangeIsFinishedWithoutAnother) {
+  const auto before = Apply(Plan(Want({"a", "b", "c"}), {}), {});
+  const DesiredPool want = Want({"x", "y", "c"});
+  PoolPlan half = Plan(want, before);
+  half.updates.resize(1);
+  const auto slices = Apply(half, before);
+  const PoolPlan rest = Plan(want, slices);
+  EXPECT_EQ(rest.generation, 2);
+  EXPECT_EQ(rest.updates.size(), 2u);
+  EXPECT_TRUE(rest.deletions.empty() && rest.creations.empty());
+  EXPECT_TRUE(Plan(want, Apply(rest, slices)).empty());
+}
+
+TEST(PoolPlan, APoolNobodyWantsIsDeleted) {
+  const auto slices = Apply(Plan(Want({"a", "b"}), {}), {});
+  EXPECT_EQ(PlanPool(kIdentity, "pool", nullptr, slices).deletions.size(), 2u);
+}
+
+TEST(PoolPlan, TimesOfTaintsAreKept) {
+  DesiredPool want;
+  want.specs = {Tree(R"({"devices":[{"name":"a","taints":[{"key":"k","effect":"NoSchedule"}]}]})")};
+  auto slices = Apply(Plan(want, {}), {});
+  api::Draft stored(slices[0]->tree());
+  stored["spec"]["devices"].at(0)["taints"].at(0)["timeAdded"] = "2025-06-07T08:09:10Z";
+  slices = {std::make_shared<api::Object>(stored.Freeze())};
+  EXPECT_TRUE(Plan(want, slices).empty());
+  // Another change keeps the time.
+  want.specs = {Tree(R"({"devices":[{"name":"a","attributes":{"x":{"int":1}},)"
+                     R"("taints":[{"key":"k","effect":"NoSchedule"}]}]})")};
+  PoolPlan plan = Plan(want, slices);
+  ASSERT_EQ(plan.updates.size(), 1u);
+  const auto time = [](const PoolPlan& of) {
+    return of.updates[0].body->root()["spec"]["devices"].at(0)["taints"].at(0)["timeAdded"].str();
+  };
+  EXPECT_EQ(time(plan), "2025-06-07T08:09:10Z");
+  // A second is nothing, two are a change.
+  want.specs = {Tree(R"({"devices":[{"name":"a","taints":[{"key":"k","effect":"NoSchedule",)"
+                     R"("timeAdded":"2025-06-07T08:09:11Z"}]}]})")};
+  EXPECT_TRUE(Plan(want, slices).empty());
+  want.specs = {Tree(R"({"devices":[{"name":"a","taints":[{"key":"k","effect":"NoSchedule",)"
+                     R"("timeAdded":"2025-06-07T08:09:12Z"}]}]})")};
+  plan = Plan(want, slices);
+  ASSERT_EQ(plan.updates.size(), 1u);
+  EXPECT_EQ(time(plan), "2025-06-07T08:09:12Z");
+}
+
+TEST(PoolPlan, SkippedOperationsAreComparedByMeaning) {
+  DesiredPool want;
+  want.specs = {Tree(R"({"skipNodeOperations":["*"]})")};
+  auto slices = Apply(Plan(want, {}), {});
+  api::Draft stored(slices[0]->tree());
+  stored["spec"]["skipNodeOperations"] = true;
+  EXPECT_TRUE(Plan(want, {std::make_shared<api::Object>(stored.Freeze())}).empty());
+  stored["spec"]["skipNodeOperations"] = false;
+  EXPECT_FALSE(Plan(want, {std::make_shared<api::Object>(stored.Freeze())}).empty());
+}
+
+TEST(DroppedFeatures, AreNamedByTheirGate) {
+  const auto dropped = [](std::string_view sent, std::string_view stored) {
+    return Join(DroppedFeatures(Tree(sent)->root(), Tree(stored)->root()), " ");
+  };
+  constexpr char kPlain[] = R"({"devices":[{"name":"a"}]})";
+  EXPECT_EQ(dropped(kPlain, kPlain), "");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a","taints":[{"key":"k"}]}]})", kPlain),
+            "DRADeviceTaints");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a","bindingConditions":["x"]}]})", kPlain),
+            "DRADeviceBindingConditions");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a","consumesCounters":[{"counterSet":"s"}]}]})", kPlain),
+            "DRAPartitionableDevices");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a","allowMultipleAllocations":true}]})", kPlain),
+            "DRAConsumableCapacity");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"a"}],"partitionTypeAttribute":"x/y",)"
+                    R"("skipNodeOperations":["*"]})",
+                    kPlain),
+            "DRAPartitionableDevicesType DRAOptionalNodeOperations");
+  EXPECT_EQ(dropped(R"({"devices":[{"name":"b"}]})", kPlain), "unknown");
+}
+
+}  // namespace
+}  // namespace drakkar::driver

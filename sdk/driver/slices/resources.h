@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "api/tree/value.h"
+#include "base/env/clock.h"
+
+namespace drakkar::driver {
+
+// What a driver offers, in plain types. Names are those of the API (resource.k8s.io/v1).
+
+// A semantic version, as opposed to any text.
+struct Version {
+  std::string text;
+  bool operator==(const Version&) const = default;
+};
+
+using AttributeValue =
+    std::variant<std::int64_t, bool, std::string, Version, std::vector<std::int64_t>,
+                 std::vector<bool>, std::vector<std::string>, std::vector<Version>>;
+
+struct Taint {
+  std::string key;
+  std::string value;
+  std::string effect;  // "NoSchedule", "NoExecute" or "None"
+  // When it was added; nothing leaves that to the server, which keeps its first answer.
+  std::optional<WallTime> time_added;
+};
+
+struct CounterConsumption {
+  std::string counter_set;
+  std::map<std::string, std::string> counters;  // name -> quantity
+};
+
+struct Device {
+  std::string name;
+  std::map<std::string, AttributeValue> attributes;
+  std::map<std::string, std::string> capacity;  // name -> quantity
+  std::vector<Taint> taints;
+  std::vector<CounterConsumption> consumes_counters;
+  bool binds_to_node = false;
+  std::vector<std::string> binding_conditions;
+  std::vector<std::string> binding_failure_conditions;
+  bool allow_multiple_allocations = false;
+  // Further members of the API's Device, taken as they are (requestPolicy under `capacity`, node
+  // selection per device, nodeAllocatableResources ...). They win over the fields above. May be null.
+  api::TreePtr more;
+};
+
+struct CounterSet {
+  std::string name;
+  std::map<std::string, std::string> counters;  // name -> quantity
+};
+
+// A part of a pool that belongs together. A part beyond the limits of the API becomes several
+// ResourceSlices, in order; counters come before devices.
+struct Slice {
+  std::vector<Device> devices;
+  std::vector<CounterSet> shared_counters;
+  bool per_device_node_selection = false;
+  std::string partition_type_attribute;
+  // Of "NodePrepareResources", "NodeUnprepareResources", "*" (KEP-5945). Written as a list, which
+  // every server takes.
+  std::vector<std::string> skip_node_operations;
+};
+
+// Devices that are managed together. For a driver on a node, leave the node selection empty. A pool
+// without slices is published as one empty slice.
+struct Pool {
+  api::TreePtr node_selector;  // core/v1 NodeSelector with one term; may be null
+  bool all_nodes = false;
+  std::int64_t generation = 0;  // used when larger than what is on the server
+  std::vector<Slice> slices;
+};
+
+struct DriverResources {
+  std::map<std::string, Pool> pools;
+};
+
+}  // namespace drakkar::driver
