@@ -28,8 +28,9 @@ void CheckAdminLabel(Findings& out, const FieldPath& path, std::string_view name
         path, StrCat("could not retrieve namespace to verify admin access: namespaces ",
                      Quote(namespace_), " not found")));
   } else if ((*home)["metadata"]["labels"][kAdminLabel].str() != "true") {
-    out.Add(FieldError::Forbidden(path, StrCat("admin access to devices requires the `", kAdminLabel,
-                                               ": true` label on the containing namespace")));
+    out.Add(FieldError::Forbidden(
+        path, StrCat("admin access to devices requires the `", kAdminLabel,
+                     ": true` label on the containing namespace")));
   }
 }
 
@@ -175,8 +176,8 @@ void CheckDriverPermission(Findings& out, const FieldPath& path, Value status, V
     }
     if (allowed) continue;
     out.Add(FieldError::Forbidden(
-        path, StrCat("changing status.devices requires resource=\"resourceclaims/driver\", verb=\"[",
-                     Join(verbs, " "), "]\" permission: ", *first_refusal)));
+        path, StrCat("changing status.devices requires resource=\"resourceclaims/driver\", ",
+                     "verb=\"[", Join(verbs, " "), "]\" permission: ", *first_refusal)));
   }
 }
 

@@ -1,7 +1,9 @@
 #include "apiserver/validation/declared_field.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apiserver/validation/semantic_equal.h"
@@ -150,16 +152,20 @@ bool DeclaredField::NotModified(Level level) const {
 }
 
 void DeclaredField::Unique(std::initializer_list<std::string_view> keys, Level level) const {
-  for (std::size_t i = 1; i < value_.size(); ++i) {
-    const Value item = value_.at(i);
-    for (std::size_t j = 0; j < i; ++j) {
-      const Value earlier = value_.at(j);
-      const bool same =
-          keys.size() == 0 ? earlier.str() == item.str() : SameKeys(earlier, item, keys);
-      if (!same) continue;
-      Add(FieldError::Duplicate(path_.Index(i), item), {}, level);
-      break;
+  // Some of these lists have no limit of their own: a set, not every item against every other.
+  using Part = std::pair<bool, std::string_view>;
+  std::set<std::vector<Part>> seen;
+  std::size_t index = 0;
+  for (const Value item : value_.elements()) {
+    std::vector<Part> identity;
+    if (keys.size() == 0) identity.emplace_back(true, item.str());
+    for (const std::string_view key : keys) {
+      identity.emplace_back(item[key].has_value(), item[key].str());
     }
+    if (!seen.insert(std::move(identity)).second) {
+      Add(FieldError::Duplicate(path_.Index(index), item), {}, level);
+    }
+    ++index;
   }
 }
 

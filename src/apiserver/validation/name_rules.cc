@@ -275,7 +275,8 @@ void DeclareFullyQualifiedName(Findings& out, const FieldPath& path, std::string
         out.AddDeclared(FieldError::TooLong(path, kMaxDriverBytes), kFullName, beta);
       }
       DeclareProblems(out, path, parts[0],
-                      WithPrefix("prefix: ", SubdomainProblems(parts[0], "bytes")), kFullName, beta);
+                      WithPrefix("prefix: ", SubdomainProblems(parts[0], "bytes")), kFullName,
+                      beta);
     }
     if (parts[1].empty()) {
       out.AddDeclared(FieldError::Invalid(path, "", "name must not be empty"), kFullName, beta);

@@ -21,8 +21,8 @@ using api::Value;
 constexpr std::size_t kMaxConstraints = 32;
 constexpr std::size_t kMaxAlternatives = 8;
 constexpr std::string_view kNoSuchRequest =
-    "must be the name of a request in the claim or the name of a request and a subrequest separated "
-    "by '/'";
+    "must be the name of a request in the claim or the name of a request and a subrequest "
+    "separated by '/'";
 
 std::string NameKey(Value item) { return std::string(item["name"].str()); }
 

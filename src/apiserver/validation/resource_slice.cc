@@ -393,7 +393,8 @@ void CheckPartitionType(Findings& out, const FieldPath& path, Value spec) {
                                    "this attribute, so it must be set"));
     } else if (!value["string"].has_value()) {
       out.Add(FieldError::Invalid(
-          at, value, "must be a string value because `partitionTypeAttribute` names this attribute"));
+          at, value,
+          "must be a string value because `partitionTypeAttribute` names this attribute"));
     }
   }
 }

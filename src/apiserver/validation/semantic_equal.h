@@ -8,8 +8,8 @@
 
 namespace drakkar::apiserver {
 
-// Whether two values mean the same: quantities by amount, times by moment, an empty list or map like
-// none, skipNodeOperations whatever its form (true is ["*"], false and [] are nothing; the order of
+// Whether two values mean the same: quantities by amount, an empty list or map like none,
+// skipNodeOperations whatever its form (true is ["*"], false and [] are nothing; the order of
 // a set does not count).
 bool SemanticEqual(api::Value a, api::Value b, const api::TypeSchema& type);
 // `structure` is a name of the v1 schema without its package: "ResourceSliceSpec".

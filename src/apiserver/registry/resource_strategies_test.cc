@@ -1,0 +1,135 @@
+#include "apiserver/registry/resource_strategies.h"
+
+#include <gtest/gtest.h>
+
+#include "api/scheme/scheme.h"
+#include "apiserver/rest/core.h"
+#include "base/testing/seeded_loop.h"
+#include "base/text/text.h"
+#include "features/gates/feature_gates.h"
+#include "storage/memory/memory_store.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+// Slices through the verbs of a server whose gate can be turned off while objects are stored.
+class SliceRequests : public ::testing::Test {
+ protected:
+  SliceRequests() { Restart(true); }
+
+  void Restart(bool gate) {
+    core_.reset();
+    store_.reset();
+    gates_ = FeatureGates().With(Gate::kDRAOptionalNodePreparation, gate);
+    store_ = storage::OpenMemoryStore(loop_, disk_);
+    core_ = std::make_unique<Core>(Core::Options{
+        .loop = loop_, .random = loop_.random(), .store = *store_, .gates = gates_});
+    core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()) << ready.error().message; });
+    Settle();
+  }
+
+  void Settle() {
+    loop_.RunUntilIdle();
+    loop_.Advance(std::chrono::milliseconds(1));
+  }
+
+  Response Send(Verb verb, std::string name, std::string text,
+                PatchKind patch = PatchKind::kMerge) {
+    Request request;
+    request.verb = verb;
+    request.kind = api::FindKind("resource.k8s.io", "v1", "ResourceSlice");
+    request.name = std::move(name);
+    request.text = std::move(text);
+    request.patch = patch;
+    std::optional<Response> answer;
+    core_->Handle(std::move(request), [&](Response response) { answer = std::move(response); });
+    if (!answer) loop_.RunUntilIdle();
+    Settle();
+    EXPECT_TRUE(answer.has_value());
+    return std::move(*answer);
+  }
+
+  static std::string Body(std::string_view skip, std::string_view label = "a") {
+    const std::string field = skip.empty() ? "" : StrCat(",\"skipNodeOperations\":", skip);
+    return StrCat("{\"metadata\":{\"name\":\"s\",\"labels\":{\"l\":\"", label,
+                  "\"}},\"spec\":{\"driver\":\"d.example.com\",\"pool\":{\"name\":\"p\","
+                  "\"generation\":1,\"resourceSliceCount\":1},\"nodeName\":\"n\"",
+                  field, "}}");
+  }
+
+  // A slice that was stored while the gate was on, seen by a server that has it off.
+  void StoreThenTurnOff(std::string_view skip) {
+    ASSERT_EQ(Send(Verb::kCreate, "", Body(skip)).http_status, 201);
+    Restart(false);
+  }
+
+  void ExpectRefused(const Response& response) {
+    EXPECT_EQ(response.http_status, 422);
+    ASSERT_TRUE(response.failure.has_value());
+    EXPECT_NE(response.failure->message.find("spec.skipNodeOperations: Forbidden"),
+              std::string::npos)
+        << response.failure->message;
+  }
+
+  SeededLoop loop_;
+  storage::MemoryDisk disk_;
+  FeatureGates gates_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<Core> core_;
+};
+
+TEST_F(SliceRequests, PostIsRefusedWithTheGateOff) {
+  Restart(false);
+  ExpectRefused(Send(Verb::kCreate, "", Body("true")));
+  ExpectRefused(Send(Verb::kCreate, "", Body("[\"*\"]")));
+  EXPECT_EQ(Send(Verb::kCreate, "", Body("false")).http_status, 201);
+}
+
+TEST_F(SliceRequests, PutKeepsWhatIsStoredAndRefusesWhatIsNew) {
+  StoreThenTurnOff("true");
+  EXPECT_EQ(Send(Verb::kUpdate, "s", Body("true", "b")).http_status, 200);
+  EXPECT_EQ(Send(Verb::kUpdate, "s", Body("[\"*\"]", "c")).http_status, 200);
+  ExpectRefused(Send(Verb::kUpdate, "s", Body("[\"NodeUnprepareResources\"]")));
+  EXPECT_EQ(Send(Verb::kUpdate, "s", Body("")).http_status, 200) << "taking it away is fine";
+  ExpectRefused(Send(Verb::kUpdate, "s", Body("true")));
+}
+
+TEST_F(SliceRequests, EveryPatchFollowsTheSameRules) {
+  StoreThenTurnOff("true");
+  for (const PatchKind kind : {PatchKind::kMerge, PatchKind::kStrategicMerge}) {
+    const std::string label = kind == PatchKind::kMerge ? "m" : "s";
+    EXPECT_EQ(Send(Verb::kPatch, "s", StrCat("{\"metadata\":{\"labels\":{\"l\":\"", label, "\"}}}"),
+                   kind)
+                  .http_status,
+              200);
+    ExpectRefused(Send(Verb::kPatch, "s",
+                       "{\"spec\":{\"skipNodeOperations\":[\"NodeUnprepareResources\"]}}", kind));
+  }
+  EXPECT_EQ(Send(Verb::kPatch, "s",
+                 "[{\"op\":\"replace\",\"path\":\"/metadata/labels/l\",\"value\":\"j\"}]",
+                 PatchKind::kJson)
+                .http_status,
+            200);
+  ExpectRefused(Send(Verb::kPatch, "s",
+                     "[{\"op\":\"replace\",\"path\":\"/spec/skipNodeOperations\",\"value\":"
+                     "[\"NodeUnprepareResources\"]}]",
+                     PatchKind::kJson));
+  EXPECT_EQ(Send(Verb::kPatch, "s", "{\"spec\":{\"skipNodeOperations\":false}}").http_status, 200);
+}
+
+TEST_F(SliceRequests, TheFormThatWasWrittenComesBack) {
+  const Response created = Send(Verb::kCreate, "", Body("true"));
+  ASSERT_EQ(created.http_status, 201);
+  EXPECT_TRUE((*created.object)["spec"]["skipNodeOperations"].boolean());
+}
+
+TEST_F(SliceRequests, AllErrorsComeAtOnceWithTheirPaths) {
+  const Response response =
+      Send(Verb::kCreate, "",
+           "{\"metadata\":{\"name\":\"s\"},\"spec\":{\"driver\":\"!\",\"pool\":{\"name\":\"p\"}}}");
+  ASSERT_TRUE(response.failure.has_value());
+  EXPECT_EQ(response.failure->causes.size(), 3u) << response.failure->message;
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver
