@@ -44,7 +44,7 @@ say "starting drakkar up"
 up_pid=$!
 export KUBECONFIG="$work/data/admin.kubeconfig"
 begun=$SECONDS
-until [ -f "$KUBECONFIG" ] && "$drakkar" get --raw /readyz >/dev/null 2>&1; do
+until [ -f "$KUBECONFIG" ] && [ -n "$("$drakkar" get resourceslices -o name 2>/dev/null)" ]; do
   kill -0 "$up_pid" 2>/dev/null || { say "drakkar up has ended"; exit 1; }
   [ $((SECONDS - begun)) -lt 60 ] || { say "not ready after a minute"; exit 1; }
   sleep 0.1

@@ -1,8 +1,8 @@
 // Controllers and scheduler, each on a loop of its own.
 #include "client/event_recorder.h"
-#include "control_plane.h"
+#include "cmd/drakkar/control_plane.h"
 #include "controllers/controllers.h"
-#include "device/cel_compiler.h"
+#include "device/cel_expressions.h"
 #include "scheduler/scheduler.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -66,18 +66,17 @@ struct ControllersState {
 struct SchedulerState {
   SchedulerState(UvLoop& loop, const ClientFactory& clients, const FeatureGates& gates)
       : client(clients(loop, "system:kube-scheduler", {"system:masters"}, storage::Mark::kApplied)),
-        compiler(device::MakeCelCompiler()),
         scheduler({.loop = loop,
                    .random = RealRandom(),
                    .client = *client,
                    .metrics = metrics,
-                   .compiler = *compiler,
+                   .compiler = compiler,
                    .gates = gates}) {
     scheduler.Start();
   }
   Metrics metrics;
   std::unique_ptr<client::Client> client;
-  std::unique_ptr<device::ExpressionCompiler> compiler;
+  device::CelExpressions compiler;
   scheduler::Scheduler scheduler;
 };
 

@@ -1,4 +1,4 @@
-#include "control_plane.h"
+#include "cmd/drakkar/control_plane.h"
 
 #include "apiserver/direct/direct_client.h"
 #include "apiserver/http/node_proxy.h"

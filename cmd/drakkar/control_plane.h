@@ -4,8 +4,9 @@
 #include <string>
 
 #include "apiserver/pki/pki.h"
+#include "apiserver/http/frontend.h"
 #include "apiserver/server.h"
-#include "daemon.h"
+#include "cmd/drakkar/daemon.h"
 #include "net/socket/socket.h"
 #include "telemetry/metrics/metrics.h"
 

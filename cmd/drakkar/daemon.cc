@@ -1,4 +1,4 @@
-#include "daemon.h"
+#include "cmd/drakkar/daemon.h"
 
 #include <signal.h>
 

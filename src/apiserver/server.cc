@@ -3,6 +3,9 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/admission/admission.h"
+#include "apiserver/auth/bootstrap_policy.h"
+#include "apiserver/auth/chain.h"
+#include "apiserver/auth/node_authorizer.h"
 #include "apiserver/auth/rbac.h"
 #include "apiserver/http/frontend.h"
 #include "base/text/text.h"
@@ -44,7 +47,7 @@ struct ApiServer::Impl {
                            .random = RealRandom(),
                            .store = *options.store,
                            .gates = options.gates,
-                           .authorizer = &rbac,
+                           .authorizer = &authorizer,
                            .admission = MakeAdmissionChain()}),
         frontend(Frontend::Options{
             .core = core,
@@ -59,6 +62,7 @@ struct ApiServer::Impl {
             .is_ready = [this] { return !is_ready || is_ready(); },
             .proxies = {}}) {
     rbac.Attach(core);
+    node_authorizer.Attach(core);
   }
 
   // Makes what is missing of `wanted`, one after the other, then calls `done`.
@@ -99,6 +103,8 @@ struct ApiServer::Impl {
 
   Options options;
   RbacAuthorizer rbac;
+  NodeAuthorizer node_authorizer;
+  AuthorizerChain authorizer{{&node_authorizer, &rbac}};
   Authenticator authenticator;
   std::function<bool()> is_ready;
   Core core;
@@ -108,12 +114,15 @@ struct ApiServer::Impl {
 };
 
 ApiServer::ApiServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
-ApiServer::~ApiServer() = default;
+ApiServer::~ApiServer() {
+  impl_->node_authorizer.Detach();
+  impl_->rbac.Detach();
+}
 
 void ApiServer::Start(std::function<void(Result<void>)> done) {
   impl_->core.Start([this, done = std::move(done)](Result<void> loaded) {
     if (!loaded.ok()) return done(loaded);
-    std::vector<api::TreePtr> wanted;
+    std::vector<api::TreePtr> wanted = BootstrapPolicy();
     for (std::string_view name : kNamespaces) wanted.push_back(NamespaceTree(name));
     impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {
       if (!made.ok()) return done(made.error().Prefixed("set up the cluster"));

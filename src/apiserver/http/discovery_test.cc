@@ -107,7 +107,8 @@ TEST(DiscoveryTest, AggregatedDiscoveryHoldsWhatTheSingleListsHold) {
         const std::string path = name.empty()
                                      ? StrCat("/api/", version["version"].str())
                                      : StrCat("/apis/", name, "/", version["version"].str());
-        for (api::Value each : Read(path)->root()["resources"].elements()) {
+        const api::TreePtr list = Read(path);
+        for (api::Value each : list->root()["resources"].elements()) {
           single.insert(StrCat(path, " ", each["name"].str(), " ", each["kind"].str(), " ",
                                Join(Texts(each["verbs"]), ",")));
         }
@@ -145,7 +146,8 @@ TEST(DiscoveryTest, VersionAndRootAnswer) {
 // Every resource and subresource we list exists in Kubernetes with the same kind and verbs.
 TEST(DiscoveryTest, WhatIsListedIsAmongThePathsOfKubernetes) {
   const char* set = std::getenv("DRAKKAR_VECTORS");
-  const std::string data = set != nullptr ? StrCat(set, "/../data/openapi") : "../shared/data/openapi";
+  const std::string data =
+      set != nullptr ? StrCat(set, "/../data/openapi") : "../shared/data/openapi";
   const std::string families[][2] = {{"/api/v1", "core.v1"},
                                      {"/apis/resource.k8s.io/v1", "resource.v1"},
                                      {"/apis/resource.k8s.io/v1beta2", "resource.v1beta2"},
@@ -159,8 +161,9 @@ TEST(DiscoveryTest, WhatIsListedIsAmongThePathsOfKubernetes) {
     api::TreePtr ours = Read(path);
     for (api::Value each : ours->root()["resources"].elements()) {
       const std::vector<std::string_view> parts = Split(each["name"].str(), '/');
-      std::string item = StrCat(path, each["namespaced"].boolean() ? "/namespaces/{namespace}/" : "/",
-                                parts[0], "/{name}");
+      const bool namespaced = each["namespaced"].boolean();
+      std::string item =
+          StrCat(path, namespaced ? "/namespaces/{namespace}/" : "/", parts[0], "/{name}");
       if (parts.size() > 1) item += StrCat("/", parts[1]);
       api::Value verbs = theirs->root()["paths"][item]["verbs"];
       EXPECT_TRUE(verbs.exists()) << item;

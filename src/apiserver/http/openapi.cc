@@ -215,7 +215,8 @@ class DocumentMaker {
       item["parameters"].Append(Parameter("name", "string", "The object's name.", "path"));
     }
     if (path.find("{namespace}") != std::string::npos) {
-      item["parameters"].Append(Parameter("namespace", "string", "The object's namespace.", "path"));
+      item["parameters"].Append(
+          Parameter("namespace", "string", "The object's namespace.", "path"));
     }
   }
 

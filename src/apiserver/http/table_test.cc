@@ -38,7 +38,8 @@ std::string CellsOf(std::string_view group, std::string_view version, std::strin
 // The cells of a pod with this status; two containers, an hour old.
 std::string Pod(std::string_view status, std::string_view spec = "", std::string_view meta = "") {
   return CellsOf("", "v1", "Pod",
-                 StrCat(R"({"metadata":{"name":"p","creationTimestamp":"2026-03-01T11:00:00Z")", meta,
+                 StrCat(R"({"metadata":{"name":"p","creationTimestamp":"2026-03-01T11:00:00Z")",
+                        meta,
                         R"(},"spec":{"containers":[{"name":"a"},{"name":"b"}])", spec,
                         R"(},"status":)", status, "}"));
 }
@@ -83,7 +84,8 @@ TEST(TableTest, PodsBeforeTheirContainersShowTheInitContainers) {
                  {"name":"j","state":{"running":{}}}]})", kInit),
             R"(["p","0/2","Init:1/2","0","60m","<none>","<none>","<none>","<none>"])");
   EXPECT_EQ(Pod(R"({"phase":"Pending","initContainerStatuses":[
-                 {"name":"i","restartCount":4,"state":{"waiting":{"reason":"ImagePullBackOff"}}}]})",
+                 {"name":"i","restartCount":4,
+                  "state":{"waiting":{"reason":"ImagePullBackOff"}}}]})",
                 kInit),
             R"(["p","0/2","Init:ImagePullBackOff","4","60m","<none>","<none>","<none>","<none>"])");
   EXPECT_EQ(Pod(R"({"phase":"Pending","initContainerStatuses":[
@@ -145,7 +147,8 @@ TEST(TableTest, EventsShowWhenWhatAndWhy) {
             R"(["60s","","","node","","c, i","","2m",7,"e"])");
   EXPECT_EQ(CellsOf("events.k8s.io", "v1", "Event",
                     R"({"metadata":{"name":"e"},"eventTime":"2026-03-01T11:58:00.000000Z",
-                        "reportingController":"c","note":"n","regarding":{"kind":"Pod","name":"p"}})"),
+                        "reportingController":"c","note":"n",
+                        "regarding":{"kind":"Pod","name":"p"}})"),
             R"(["2m","","","pod/p","","c","n","2m",1,"e"])");
 }
 
@@ -155,7 +158,8 @@ TEST(TableTest, ClaimsShowTheirStateDevicesNodeAndPods) {
   EXPECT_EQ(
       CellsOf("resource.k8s.io", "v1", "ResourceClaim",
               R"({"metadata":{"name":"c"},"status":{"allocation":{"devices":{"results":[
-                  {"driver":"d","pool":"n1","device":"g0"},{"driver":"d","pool":"n1","device":"g1"}]},
+                  {"driver":"d","pool":"n1","device":"g0"},
+                  {"driver":"d","pool":"n1","device":"g1"}]},
                   "nodeSelector":{"nodeSelectorTerms":[{"matchFields":[
                     {"key":"metadata.name","operator":"In","values":["n1"]}]}]}},
                   "reservedFor":[{"resource":"pods","name":"p","uid":"1"}]}})"),

@@ -43,6 +43,10 @@ class FileSystem {
   virtual Result<std::string> ReadLink(const std::string& path) = 0;
   virtual Result<void> SetMode(const std::string& path, std::uint32_t mode) = 0;
 
+  // At most `max_bytes` from `offset` on; empty at the end. For files that grow while they are read.
+  virtual Result<std::string> ReadFileRange(const std::string& path, std::uint64_t offset,
+                                            std::size_t max_bytes);
+
   bool Exists(const std::string& path);
   // Writes a temporary file `.<base>.<pid>.tmp` beside `path`, syncs it, renames it over `path` and
   // syncs the directory: after a crash the old or the new content is there, never a mixture.

@@ -68,6 +68,24 @@ class MachineFileSystem final : public FileSystem {
     }
   }
 
+  Result<std::string> ReadFileRange(const std::string& path, std::uint64_t offset,
+                                    std::size_t max_bytes) override {
+    Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.ok()) return ErrnoError(errno, "open " + path);
+    std::string content(max_bytes, '\0');
+    std::size_t filled = 0;
+    while (filled < max_bytes) {
+      const ssize_t n = ::pread(fd.get(), content.data() + filled, max_bytes - filled,
+                                static_cast<off_t>(offset + filled));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return ErrnoError(errno, "read " + path);
+      if (n == 0) break;
+      filled += static_cast<std::size_t>(n);
+    }
+    content.resize(filled);
+    return content;
+  }
+
   Result<void> WriteFile(const std::string& path, std::string_view content,
                          std::uint32_t mode) override {
     return Write(path, content, mode, O_TRUNC);
@@ -177,6 +195,13 @@ class MachineFileSystem final : public FileSystem {
 };
 
 }  // namespace
+
+Result<std::string> FileSystem::ReadFileRange(const std::string& path, std::uint64_t offset,
+                                              std::size_t max_bytes) {
+  ASSIGN_OR_RETURN(std::string content, ReadFile(path));
+  if (offset >= content.size()) return std::string();
+  return content.substr(offset, max_bytes);
+}
 
 bool FileSystem::Exists(const std::string& path) {
   return LinkStat(path).ok();

@@ -171,6 +171,13 @@ Result<void> MemoryFileSystem::SetMode(const std::string& path, std::uint32_t mo
   return Ok();
 }
 
+void MemoryFileSystem::MakeSocket(const std::string& path) {
+  auto inode = std::make_shared<Inode>();
+  inode->type = FileType::kSocket;
+  inode->mode = 0600;
+  names_[path] = std::move(inode);
+}
+
 void MemoryFileSystem::FailCall(std::size_t calls_from_now) {
   fail_at_ = calls_ + calls_from_now;
 }

@@ -35,6 +35,9 @@ class MemoryFileSystem final : public FileSystem {
   Result<std::string> ReadLink(const std::string& path) override;
   Result<void> SetMode(const std::string& path, std::uint32_t mode) override;
 
+  // A socket file, as listening on a path makes one. Remove takes it away.
+  void MakeSocket(const std::string& path);
+
   void FailCall(std::size_t calls_from_now);
   void Crash();
   std::size_t calls() const { return calls_; }

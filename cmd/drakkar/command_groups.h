@@ -1,0 +1,16 @@
+#pragma once
+
+#include "cli/command.h"
+
+// The groups of commands that need more than an API server; each is in the file of its name.
+namespace drakkar::cmd {
+
+// Where everything of this machine is kept, unless --data-dir says otherwise.
+inline constexpr const char* kDefaultDataDirectory = "/var/lib/drakkar";
+
+void AddImageCommands(cli::App& app);
+
+// up, apiserver, controllers, scheduler, node, driver.
+void AddDaemonCommands(cli::App& app);
+
+}  // namespace drakkar::cmd

@@ -1,0 +1,369 @@
+// up, apiserver, controllers, scheduler, node, driver: flags in, parts out.
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/text/text.h"
+#include "client/http_client.h"
+#include "cmd/drakkar/command_groups.h"
+#include "cmd/drakkar/control_plane.h"
+#include "cmd/drakkar/node_part.h"
+#include "rpc/transport/transport.h"
+#include "sdk/driver/reference/reference_driver.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::cmd {
+namespace {
+
+constexpr Logger kLog("drakkar");
+
+std::string HostName() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof(name) - 1) != 0) return "node";
+  return ToLower(name);
+}
+
+cli::Flag DataDirectoryFlag() {
+  return {.name = "data-dir",
+          .help = "Where everything is kept.",
+          .default_value = kDefaultDataDirectory,
+          .placeholder = "DIR"};
+}
+
+std::vector<cli::Flag> With(std::vector<cli::Flag> flags) {
+  for (cli::Flag& flag : CommonFlags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+Result<std::uint16_t> ReadPort(const cli::Arguments& arguments, std::string_view flag) {
+  const std::int64_t port = arguments.Int(flag);
+  if (port < 0 || port > 65535) {
+    return InvalidArgument(StrCat("--", flag, " must be a port between 0 and 65535, not ", port));
+  }
+  return static_cast<std::uint16_t>(port);
+}
+
+int Fail(cli::Console& console, const Error& error) {
+  console.Error(error.message);
+  return cli::kExitFailure;
+}
+
+// Clients of a server elsewhere, by kubeconfig. The user is whom the kubeconfig says.
+Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::string& agent) {
+  if (kubeconfig.empty()) {
+    return InvalidArgument("--kubeconfig is needed: the file that says where the API server is");
+  }
+  ASSIGN_OR_RETURN(client::ClusterAccess access,
+                   client::LoadKubeconfig(RealFileSystem(), kubeconfig));
+  return ClientFactory([access, agent](UvLoop& loop, std::string, std::vector<std::string>,
+                                       storage::Mark) {
+    return client::MakeHttpClient(loop, access, agent);
+  });
+}
+
+int RunUp(const cli::Arguments& arguments, cli::Console& console) {
+  // The gates of the five proposals are on here, whatever their release's default.
+  Result<FeatureGates> gates = ReadCommonFlags(
+      arguments, {Gate::kNodeDeclaredFeatures, Gate::kDRAOptionalNodePreparation,
+                  Gate::kDRADeviceBindingConditions, Gate::kDRAResourceClaimDeviceStatus,
+                  Gate::kResourceHealthStatus, Gate::kResourceHealthStatusMessage});
+  if (!gates.ok()) return Fail(console, gates.error());
+  Result<std::uint16_t> port = ReadPort(arguments, "port");
+  Result<std::uint16_t> node_port = ReadPort(arguments, "node-port");
+  if (!port.ok()) return Fail(console, port.error());
+  if (!node_port.ok()) return Fail(console, node_port.error());
+  UvLoop loop;
+  const std::string data_dir = arguments.Text("data-dir");
+  Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
+      {.loop = loop,
+       .data_dir = data_dir,
+       .address = {.host = arguments.Text("address"), .port = *port},
+       .gates = *gates});
+  if (!opened.ok()) return Fail(console, opened.error());
+  ApiServerPart* server = opened->get();
+  std::vector<std::unique_ptr<Part>> parts;
+  parts.push_back(std::move(*opened));
+  parts.push_back(MakeControllersPart(loop, server->DirectClients()));
+  parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates));
+  if (arguments.Bool("node")) {
+    const std::string node_name = arguments.Text("node-name");
+    Result<net::CertificateAndKey> serving = server->pki().IssueServer(
+        "system:node:" + node_name, {node_name, "localhost"}, {arguments.Text("address")});
+    if (!serving.ok()) return Fail(console, serving.error());
+    parts.push_back(MakeNodePart({.main_loop = loop,
+                                  .clients = server->DirectClients(),
+                                  .gates = *gates,
+                                  .node_name = node_name,
+                                  .address = arguments.Text("address"),
+                                  .port = *node_port,
+                                  .data_dir = data_dir,
+                                  .runtime = arguments.Text("runtime"),
+                                  .api_host = arguments.Text("address"),
+                                  .api_port = std::to_string(*port),
+                                  .client_ca_pem = server->pki().ca().certificate_pem,
+                                  .serving = std::move(*serving)}));
+    if (arguments.Bool("driver")) {
+      parts.push_back(MakeDriverPart(loop, {.node_name = node_name,
+                                            .kubeconfig = server->kubeconfig_path(),
+                                            .data_dir = data_dir,
+                                            .devices = arguments.Text("devices")}));
+    }
+  }
+  return RunParts(loop, std::move(parts), console, [&, server] {
+    console.Out(StrCat("drakkar is ready at ", server->url(), "\n",
+                       "on besides the defaults: DRAOptionalNodePreparation\n",
+                       "use it with: export KUBECONFIG=", server->kubeconfig_path(), "\n"));
+  });
+}
+
+int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
+  Result<FeatureGates> gates = ReadCommonFlags(arguments);
+  if (!gates.ok()) return Fail(console, gates.error());
+  Result<std::uint16_t> port = ReadPort(arguments, "port");
+  if (!port.ok()) return Fail(console, port.error());
+  UvLoop loop;
+  Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
+      {.loop = loop,
+       .data_dir = arguments.Text("data-dir"),
+       .address = {.host = arguments.Text("address"), .port = *port},
+       .gates = *gates});
+  if (!opened.ok()) return Fail(console, opened.error());
+  ApiServerPart* server = opened->get();
+  std::vector<std::unique_ptr<Part>> parts;
+  parts.push_back(std::move(*opened));
+  return RunParts(loop, std::move(parts), console, [&, server] {
+    console.Out(StrCat("the API server is ready at ", server->url(), "\nkubeconfig: ",
+                       server->kubeconfig_path(), "\n"));
+  });
+}
+
+// A part that only needs clients.
+int RunWithClients(const cli::Arguments& arguments, cli::Console& console, const std::string& name,
+                   const std::function<std::unique_ptr<Part>(UvLoop&, ClientFactory,
+                                                             FeatureGates)>& make) {
+  Result<FeatureGates> gates = ReadCommonFlags(arguments);
+  if (!gates.ok()) return Fail(console, gates.error());
+  Result<ClientFactory> clients =
+      HttpClients(arguments.Text("kubeconfig"), StrCat("drakkar-", name));
+  if (!clients.ok()) return Fail(console, clients.error());
+  UvLoop loop;
+  std::vector<std::unique_ptr<Part>> parts;
+  parts.push_back(make(loop, std::move(*clients), *gates));
+  return RunParts(loop, std::move(parts), console,
+                  [name] { kLog.Info("running", {{"part", name}}); });
+}
+
+int RunNode(const cli::Arguments& arguments, cli::Console& console) {
+  Result<FeatureGates> gates = ReadCommonFlags(arguments);
+  if (!gates.ok()) return Fail(console, gates.error());
+  Result<std::uint16_t> port = ReadPort(arguments, "port");
+  if (!port.ok()) return Fail(console, port.error());
+  Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-node");
+  if (!clients.ok()) return Fail(console, clients.error());
+  FileSystem& files = RealFileSystem();
+  auto read = [&](std::string_view flag) -> Result<std::string> {
+    const std::string& path = arguments.Text(flag);
+    if (path.empty()) return InvalidArgument(StrCat("--", flag, " is needed"));
+    return files.ReadFile(path);
+  };
+  Result<std::string> ca = read("client-ca-file");
+  Result<std::string> certificate = read("tls-cert-file");
+  Result<std::string> key = read("tls-private-key-file");
+  for (const Result<std::string>* each : {&ca, &certificate, &key}) {
+    if (!each->ok()) return Fail(console, each->error());
+  }
+  Result<client::ClusterAccess> access =
+      client::LoadKubeconfig(files, arguments.Text("kubeconfig"));
+  if (!access.ok()) return Fail(console, access.error());
+  Result<net::Url> url = net::ParseUrl(access->server);
+  if (!url.ok()) return Fail(console, url.error());
+  UvLoop loop;
+  std::vector<std::unique_ptr<Part>> parts;
+  parts.push_back(MakeNodePart({.main_loop = loop,
+                                .clients = std::move(*clients),
+                                .gates = *gates,
+                                .node_name = arguments.Text("node-name"),
+                                .address = arguments.Text("address"),
+                                .port = *port,
+                                .data_dir = arguments.Text("data-dir"),
+                                .runtime = arguments.Text("runtime"),
+                                .api_host = url->host,
+                                .api_port = std::to_string(url->port),
+                                .client_ca_pem = *ca,
+                                .serving = {*certificate, *key}}));
+  return RunParts(loop, std::move(parts), console, [] { kLog.Info("the node agent is running"); });
+}
+
+// The reference driver: one loop, no parts.
+class DriverProcess final : public Part {
+ public:
+  DriverProcess(UvLoop& loop, const cli::Arguments& arguments, driver::DeviceConfig devices,
+                std::unique_ptr<client::Client> client)
+      : client_(std::move(client)),
+        transport_(rpc::MakeGrpcTransport(loop)),
+        driver_({.loop = loop,
+                 .random = RealRandom(),
+                 .files = RealFileSystem(),
+                 .client = *client_,
+                 .transport = *transport_,
+                 .node_name = arguments.Text("node-name"),
+                 .driver_name = arguments.Text("driver-name"),
+                 .registry_directory = arguments.Text("registry-dir"),
+                 .plugin_directory = arguments.Text("plugin-dir"),
+                 .cdi_directory = arguments.Text("cdi-dir"),
+                 .pod_uid = arguments.Text("pod-uid"),
+                 .devices = std::move(devices),
+                 .on_fatal = [](const Error& error) {
+                   kLog.Error("the driver cannot go on", {{"error", error.message}});
+                   ::kill(::getpid(), SIGTERM);
+                 }}) {}
+
+  std::string_view name() const override { return "driver"; }
+  void Start(std::function<void(Result<void>)> done) override { done(driver_.Start()); }
+  void Stop(std::function<void()> done) override {
+    driver_.Stop();
+    done();
+  }
+
+ private:
+  std::unique_ptr<client::Client> client_;
+  std::unique_ptr<rpc::Transport> transport_;
+  driver::ReferenceDriver driver_;
+};
+
+int RunDriver(const cli::Arguments& arguments, cli::Console& console) {
+  Result<FeatureGates> gates = ReadCommonFlags(arguments);
+  if (!gates.ok()) return Fail(console, gates.error());
+  Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-driver");
+  if (!clients.ok()) return Fail(console, clients.error());
+  // Without a file there are four plain devices.
+  std::string description;
+  const std::string& path = arguments.Text("devices");
+  if (!path.empty()) {
+    Result<std::string> text = RealFileSystem().ReadFile(path);
+    if (!text.ok()) return Fail(console, text.error());
+    description = std::move(*text);
+  }
+  Result<driver::DeviceConfig> devices = driver::ParseDeviceConfig(description);
+  if (!devices.ok()) return Fail(console, devices.error().Prefixed(path));
+  UvLoop loop;
+  std::vector<std::unique_ptr<Part>> parts;
+  parts.push_back(std::make_unique<DriverProcess>(
+      loop, arguments, std::move(*devices),
+      (*clients)(loop, "", {}, storage::Mark::kDurable)));
+  return RunParts(loop, std::move(parts), console, [] { kLog.Info("the driver is running"); });
+}
+
+cli::Flag AddressFlag(std::string help) {
+  return {.name = "address", .help = std::move(help), .default_value = "127.0.0.1", .placeholder = "IP"};
+}
+
+cli::Flag KubeconfigFlag() {
+  return {.name = "kubeconfig", .help = "Where the API server is and who we are.", .placeholder = "FILE"};
+}
+
+cli::Flag RuntimeFlag() {
+  return {.name = "runtime",
+          .help = "What runs containers: runc, crun or a path. Default: what is there.",
+          .placeholder = "NAME"};
+}
+
+cli::Flag NodeNameFlag() {
+  return {.name = "node-name",
+          .help = "The node's name in the API.",
+          .default_value = HostName(),
+          .placeholder = "NAME"};
+}
+
+cli::Flag DevicesFlag() {
+  return {.name = "devices",
+          .help = "A YAML file that describes the simulated devices; without it there are four.",
+          .placeholder = "FILE"};
+}
+
+constexpr char kSection[] = "Run";
+
+}  // namespace
+
+void AddDaemonCommands(cli::App& app) {
+  app.Add({.name = "up",
+           .summary = "Run everything in one process",
+           .help = "Runs the API server, the controllers, the scheduler, a node agent and the "
+                   "reference driver (as a process of its own) on this machine, and writes a "
+                   "kubeconfig for kubectl. Needs root, runc and conmon to run pods. Stop it with "
+                   "Ctrl-C; pods keep running and are found again at the next start.",
+           .examples = "  # a whole control plane with one node\n"
+                       "  drakkar up --data-dir /tmp/demo\n"
+                       "  # only the control plane\n"
+                       "  drakkar up --node=false\n",
+           .flags = With({DataDirectoryFlag(),
+                          AddressFlag("Where to listen."),
+                          {.name = "port", .type = cli::FlagType::kInt, .help = "The API server's port; 0: any free one.", .default_value = "6443", .placeholder = "PORT"},
+                          {.name = "node", .type = cli::FlagType::kBool, .help = "Run a node agent.", .default_value = "true"},
+                          {.name = "driver", .type = cli::FlagType::kBool, .help = "Run the reference driver.", .default_value = "true"},
+                          NodeNameFlag(),
+                          {.name = "node-port", .type = cli::FlagType::kInt, .help = "The node agent's port.", .default_value = "10250", .placeholder = "PORT"},
+                          RuntimeFlag(), DevicesFlag()}),
+           .max_arguments = 0,
+           .section = kSection,
+           .run = RunUp});
+  app.Add({.name = "apiserver",
+           .summary = "Run the API server",
+           .help = "Serves the API over HTTPS from an embedded store and writes an administrator's "
+                   "kubeconfig into the data directory.",
+           .flags = With({DataDirectoryFlag(),
+                          AddressFlag("Where to listen."),
+                          {.name = "port", .type = cli::FlagType::kInt, .help = "The port; 0: any free one.", .default_value = "6443", .placeholder = "PORT"}}),
+           .max_arguments = 0,
+           .section = kSection,
+           .run = RunApiServer});
+  app.Add({.name = "controllers",
+           .summary = "Run the controllers",
+           .help = "Makes claims from templates, releases them, collects what has no owner.",
+           .flags = With({KubeconfigFlag()}),
+           .max_arguments = 0,
+           .section = kSection,
+           .run = [](const cli::Arguments& arguments, cli::Console& console) {
+             return RunWithClients(arguments, console, "controllers",
+                                   [](UvLoop& loop, ClientFactory clients, FeatureGates) {
+                                     return MakeControllersPart(loop, std::move(clients));
+                                   });
+           }});
+  app.Add({.name = "scheduler",
+           .summary = "Run the scheduler",
+           .help = "Gives pods a node and the devices they claim.",
+           .flags = With({KubeconfigFlag()}),
+           .max_arguments = 0,
+           .section = kSection,
+           .run = [](const cli::Arguments& arguments, cli::Console& console) {
+             return RunWithClients(arguments, console, "scheduler", MakeSchedulerPart);
+           }});
+  app.Add({.name = "node",
+           .summary = "Run a node agent",
+           .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
+                   "pods with runc. Needs root, runc and conmon.",
+           .flags = With({DataDirectoryFlag(), KubeconfigFlag(), NodeNameFlag(),
+                          AddressFlag("This node's address, and where its port listens."),
+                          {.name = "port", .type = cli::FlagType::kInt, .help = "The agent's port.", .default_value = "10250", .placeholder = "PORT"},
+                          {.name = "client-ca-file", .help = "Who may use the agent's port.", .placeholder = "FILE"},
+                          {.name = "tls-cert-file", .help = "The certificate of the agent's port.", .placeholder = "FILE"},
+                          {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
+                          RuntimeFlag()}),
+           .max_arguments = 0,
+           .section = kSection,
+           .run = RunNode});
+  app.Add({.name = "driver",
+           .summary = "Run the reference driver",
+           .help = "Offers simulated accelerators, described by a small YAML file, and gives them to "
+                   "containers by CDI: environment variables and a directory per device.",
+           .flags = With({KubeconfigFlag(), NodeNameFlag(), DevicesFlag(),
+                          {.name = "driver-name", .help = "The driver's name; default: the file's.", .placeholder = "NAME"},
+                          {.name = "registry-dir", .help = "Where the node agent looks for drivers.", .default_value = "/var/lib/kubelet/plugins_registry", .placeholder = "DIR"},
+                          {.name = "plugin-dir", .help = "The driver's own directory; default: plugins/<driver> beside the registry.", .placeholder = "DIR"},
+                          {.name = "cdi-dir", .help = "Where CDI specs go.", .default_value = "/var/run/cdi", .placeholder = "DIR"},
+                          {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"}}),
+           .max_arguments = 0,
+           .section = kSection,
+           .run = RunDriver});
+}
+
+}  // namespace drakkar::cmd

@@ -1,0 +1,20 @@
+#include <csignal>
+
+#include "cli/commands.h"
+#include "cmd/drakkar/command_groups.h"
+
+int main(int argc, char** argv) {
+  using namespace drakkar;
+  // A reader that went away (`drakkar get pods | head`) is no reason to die in the middle of a write.
+  std::signal(SIGPIPE, SIG_IGN);
+  cli::App app("drakkar",
+               "Drakkar: Kubernetes Dynamic Resource Allocation in one binary, from the API server to "
+               "the driver.");
+  cmd::AddDaemonCommands(app);
+  cli::AddClusterCommands(app);
+  cmd::AddImageCommands(app);
+  cli::AddOtherCommands(app);
+  cli::ProcessConsole console;
+  const int code = app.Run({argv + 1, argv + argc}, console);
+  return code == cli::kExitOk && console.had_write_error() ? cli::kExitFailure : code;
+}

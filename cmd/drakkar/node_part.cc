@@ -1,0 +1,278 @@
+#include "cmd/drakkar/node_part.h"
+
+#include <unistd.h>
+
+#include "base/env/device_node.h"
+#include "base/env/process.h"
+#include "base/env/file_watcher.h"
+#include "base/exec/worker_pool.h"
+#include "base/text/text.h"
+#include "net/server/http_server.h"
+#include "node/checkpoint/blocking_work.h"
+#include "node/node_agent.h"
+#include "node/runtime/images/image_store.h"
+#include "node/runtime/oci/oci_runtime.h"
+#include "node/node_server.h"
+#include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::cmd {
+namespace {
+
+constexpr Logger kLog("node");
+constexpr std::size_t kWorkers = 4;
+constexpr std::size_t kMaxQueuedWork = 4'096;
+
+// Everything of the node, made and destroyed on its loop. Members are in the order they depend on
+// each other: what comes later uses what comes before.
+class NodeState {
+ public:
+  NodeState(UvLoop& loop, const NodeOptions& options)
+      : loop_(loop),
+        options_(options),
+        workers_(kWorkers, kMaxQueuedWork),
+        images_(RealFileSystem(), RealRandom(), ImageDirectory(options.data_dir)),
+        client_(options.clients(loop, "system:node:" + options.node_name, {"system:nodes"},
+                                storage::Mark::kDurable)),
+        blocking_(node::MakePooledWork(loop, workers_)),
+        transport_(rpc::MakeGrpcTransport(loop)) {}
+
+  ~NodeState() {
+    server_.reset();
+    node_server_.reset();
+    agent_.reset();
+    runtime_.reset();
+  }
+
+  void Start(std::function<void(Result<void>)> done) {
+    Result<void> opened = Open();
+    if (!opened.ok()) return done(std::move(opened));
+    agent_->Start([this, done = std::move(done)](Result<void> started) {
+      if (started.ok()) started = Listen();
+      done(std::move(started));
+    });
+  }
+
+  void Stop(std::function<void()> done) {
+    if (agent_ != nullptr) agent_->Stop();
+    if (server_ == nullptr) return done();
+    server_->Stop(std::move(done));
+  }
+
+ private:
+  Result<void> Open() {
+    FileSystem& files = RealFileSystem();
+    for (const std::string& directory :
+         {KubeletDirectory(options_.data_dir), RegistryDirectory(options_.data_dir),
+          JoinPath(KubeletDirectory(options_.data_dir), "plugins"), CdiDirectory(options_.data_dir)}) {
+      RETURN_IF_ERROR(files.MakeDirectories(directory, 0750));
+    }
+    RETURN_IF_ERROR(images_.Open());
+    Result<std::unique_ptr<FileWatcher>> watcher = MakeFileWatcher(loop_);
+    if (!watcher.ok()) return watcher.error();
+    watcher_ = std::move(*watcher);
+    runtime_ = node::MakeOciRuntime(
+        loop_, workers_, files, RealRandom(), images_,
+        {.root = JoinPath(options_.data_dir, "runtime"),
+         .runtime = options_.runtime,
+         .log = [](const std::string& line) { kLog.Info(line); }});
+    node::NodeFacts facts = node::ReadNodeFacts(files);
+    facts.addresses = {options_.address};
+    facts.runtime_version = "drakkar://0.1.0";
+    facts.agent_version = "v1.37.0-drakkar";
+    agent_ = std::make_unique<node::NodeAgent>(node::NodeAgent::Options{
+        .loop = loop_,
+        .random = RealRandom(),
+        .files = files,
+        .watcher = *watcher_,
+        .blocking = *blocking_,
+        .client = *client_,
+        .transport = *transport_,
+        .runtime = *runtime_,
+        .device_probe = RealDeviceNodeProbe(),
+        .gates = options_.gates,
+        .metrics = &metrics_,
+        .node_name = options_.node_name,
+        .facts = std::move(facts),
+        .root_directory = KubeletDirectory(options_.data_dir),
+        .registry_directory = RegistryDirectory(options_.data_dir),
+        .log_directory = JoinPath(options_.data_dir, "logs"),
+        .cdi_directories = {"/etc/cdi", CdiDirectory(options_.data_dir)},
+        .service_variables = {{"KUBERNETES_SERVICE_HOST", options_.api_host},
+                              {"KUBERNETES_SERVICE_PORT", options_.api_port}},
+        .port = options_.port,
+    });
+    return Ok();
+  }
+
+  Result<void> Listen() {
+    net::TlsServerOptions tls;
+    tls.certificate_pem = options_.serving.certificate_pem;
+    tls.key_pem = options_.serving.key_pem;
+    tls.client_ca_pem = options_.client_ca_pem;
+    ASSIGN_OR_RETURN(std::shared_ptr<const net::TlsContext> context, net::TlsContext::Server(tls));
+    node_server_ = std::make_unique<node::NodeServer>(node::NodeServer::Options{
+        .loop = loop_,
+        .files = RealFileSystem(),
+        .agent = *agent_,
+        .runtime = *runtime_,
+        .metrics = &metrics_,
+        // A certificate of our authority: the API server's, or the administrator's.
+        .is_allowed = [](const net::ConnectionInfo& connection) {
+          return connection.peer.has_value();
+        }});
+    net::HttpServerOptions http;
+    http.address.host = options_.address;
+    http.address.port = options_.port;
+    http.tls = std::move(context);
+    server_ = std::make_unique<net::HttpServer>(loop_, std::move(http), *node_server_);
+    return server_->Start();
+  }
+
+  UvLoop& loop_;
+  const NodeOptions& options_;
+  Metrics metrics_;
+  WorkerPool workers_;
+  node::ImageStore images_;
+  std::unique_ptr<client::Client> client_;
+  std::unique_ptr<node::BlockingWork> blocking_;
+  std::unique_ptr<rpc::Transport> transport_;
+  std::unique_ptr<FileWatcher> watcher_;
+  std::unique_ptr<node::Runtime> runtime_;
+  std::unique_ptr<node::NodeAgent> agent_;
+  std::unique_ptr<node::NodeServer> node_server_;
+  std::unique_ptr<net::HttpServer> server_;
+};
+
+class NodePart final : public Part {
+ public:
+  explicit NodePart(NodeOptions options) : options_(std::move(options)) {}
+
+  std::string_view name() const override { return "node agent"; }
+
+  void Start(std::function<void(Result<void>)> done) override {
+    thread_ = std::make_unique<LoopThread>("node");
+    thread_->loop().Post([this, done = std::move(done)]() mutable {
+      state_ = std::make_unique<NodeState>(thread_->loop(), options_);
+      state_->Start([this, done = std::move(done)](Result<void> started) {
+        options_.main_loop.Post([done, started = std::move(started)] { done(started); });
+      });
+    });
+  }
+
+  void Stop(std::function<void()> done) override {
+    if (thread_ == nullptr) return done();
+    thread_->loop().Post([this, done = std::move(done)]() mutable {
+      auto finish = [this, done = std::move(done)]() mutable {
+        thread_->loop().Post([this, done = std::move(done)]() mutable {
+          state_.reset();
+          options_.main_loop.Post([this, done = std::move(done)] {
+            thread_.reset();
+            done();
+          });
+        });
+      };
+      if (state_ == nullptr) return finish();
+      state_->Stop(std::move(finish));
+    });
+  }
+
+ private:
+  NodeOptions options_;
+  std::unique_ptr<LoopThread> thread_;
+  std::unique_ptr<NodeState> state_;
+};
+
+// Runs `drakkar driver` and starts it again when it ends, with backoff.
+class DriverPart final : public Part {
+ public:
+  DriverPart(UvLoop& loop, DriverOptions options)
+      : loop_(loop), options_(std::move(options)), spawner_(MakeSpawner(loop)) {}
+
+  std::string_view name() const override { return "driver"; }
+
+  void Start(std::function<void(Result<void>)> done) override { done(Spawn()); }
+
+  void Stop(std::function<void()> done) override {
+    stopping_ = true;
+    restart_.reset();
+    if (process_ == nullptr) return done();
+    on_stopped_ = std::move(done);
+    static_cast<void>(process_->Signal(15));
+    // A driver that does not listen is ended all the same.
+    kill_ = loop_.RunAfter(std::chrono::seconds(5), [this] {
+      if (process_ != nullptr) static_cast<void>(process_->Signal(9));
+    });
+  }
+
+ private:
+  Result<void> Spawn() {
+    char self[4096];
+    const ssize_t length = ::readlink("/proc/self/exe", self, sizeof(self));
+    if (length <= 0) return Internal("the path of this binary cannot be read");
+    ProcessOptions process;
+    process.arguments = {std::string(self, static_cast<std::size_t>(length)),
+                         "driver",
+                         "--node-name=" + options_.node_name,
+                         "--kubeconfig=" + options_.kubeconfig,
+                         "--registry-dir=" + RegistryDirectory(options_.data_dir),
+                         "--cdi-dir=" + CdiDirectory(options_.data_dir)};
+    if (!options_.devices.empty()) process.arguments.push_back("--devices=" + options_.devices);
+    process.capture_output = false;
+    Result<std::unique_ptr<Process>> started =
+        spawner_->Spawn(std::move(process), [this](ProcessExit exit) { OnExit(exit); });
+    if (!started.ok()) return started.error();
+    process_ = std::move(*started);
+    return Ok();
+  }
+
+  void OnExit(const ProcessExit& exit) {
+    process_.reset();
+    kill_.reset();
+    if (stopping_) {
+      if (on_stopped_) std::exchange(on_stopped_, nullptr)();
+      return;
+    }
+    const Duration delay =
+        std::min<Duration>(std::chrono::milliseconds(200) * (1 << std::min(failures_++, 7)),
+                           std::chrono::seconds(30));
+    kLog.Warning("the driver ended, starting it again",
+                 {{"code", exit.exit_code}, {"attempt", failures_}});
+    restart_ = loop_.RunAfter(delay, [this] { static_cast<void>(Spawn()); });
+  }
+
+  UvLoop& loop_;
+  const DriverOptions options_;
+  std::unique_ptr<Spawner> spawner_;
+  std::unique_ptr<Process> process_;
+  std::function<void()> on_stopped_;
+  TimerHandle restart_;
+  TimerHandle kill_;
+  int failures_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+std::string ImageDirectory(const std::string& data_dir) {
+  return JoinPath(data_dir, "images");
+}
+std::string KubeletDirectory(const std::string& data_dir) {
+  return JoinPath(data_dir, "kubelet");
+}
+std::string RegistryDirectory(const std::string& data_dir) {
+  return JoinPath(data_dir, "kubelet/plugins_registry");
+}
+std::string CdiDirectory(const std::string& data_dir) {
+  return JoinPath(data_dir, "cdi");
+}
+
+std::unique_ptr<Part> MakeNodePart(NodeOptions options) {
+  return std::make_unique<NodePart>(std::move(options));
+}
+
+std::unique_ptr<Part> MakeDriverPart(UvLoop& main_loop, DriverOptions options) {
+  return std::make_unique<DriverPart>(main_loop, std::move(options));
+}
+
+}  // namespace drakkar::cmd

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cmd/drakkar/daemon.h"
+#include "net/tls/certificates.h"
+
+namespace drakkar::cmd {
+
+struct NodeOptions {
+  UvLoop& main_loop;
+  ClientFactory clients;
+  FeatureGates gates;
+  std::string node_name;
+  std::string address;          // the node's own, and its port's
+  std::uint16_t port = 10250;
+  std::string data_dir;         // images, containers, kubelet-like directories
+  std::string runtime;          // "runc", "crun" or empty
+  std::string api_host;         // what containers are told
+  std::string api_port;
+  std::string client_ca_pem;    // who may ask the node's port
+  net::CertificateAndKey serving;
+};
+
+// Directories of a node under its data directory.
+std::string ImageDirectory(const std::string& data_dir);
+std::string KubeletDirectory(const std::string& data_dir);
+std::string RegistryDirectory(const std::string& data_dir);
+std::string CdiDirectory(const std::string& data_dir);
+
+// The node agent with the embedded runtime, on a loop of its own. Stopping leaves containers running
+// unless `StopContainers` was asked for.
+std::unique_ptr<Part> MakeNodePart(NodeOptions options);
+
+struct DriverOptions {
+  std::string node_name;
+  std::string kubeconfig;
+  std::string data_dir;
+  std::string devices;  // a file; empty: the built-in four
+};
+// The reference driver as a process of its own, started again when it dies.
+std::unique_ptr<Part> MakeDriverPart(UvLoop& main_loop, DriverOptions options);
+
+}  // namespace drakkar::cmd

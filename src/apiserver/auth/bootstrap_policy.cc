@@ -1,0 +1,364 @@
+#include "apiserver/auth/bootstrap_policy.h"
+
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "apiserver/rest/core.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Draft;
+
+constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+
+// A rule in words: each text is a list separated by spaces, `core` is the group without a name.
+struct RuleText {
+  std::string_view verbs;
+  std::string_view groups;
+  std::string_view resources;
+  std::string_view names = "";
+};
+
+struct RoleText {
+  std::string_view name;
+  std::vector<RuleText> rules;
+  std::vector<std::string_view> paths = {};  // with the verb "get"
+  std::string_view aggregate_to = "";        // "view": has the label that view looks for
+  std::string_view aggregates = "";          // is made of the roles with this label
+};
+
+struct BindingText {
+  std::string_view name;
+  std::string_view role;
+  std::vector<std::string_view> users = {};
+  std::vector<std::string_view> groups = {};
+  std::vector<std::string_view> accounts = {};  // in kube-system
+};
+
+constexpr std::string_view kRead = "get list watch";
+constexpr std::string_view kWrite = "create delete deletecollection patch update";
+constexpr RuleText kEvents = {"create patch update", "core events.k8s.io", "events"};
+constexpr RuleText kReviews[] = {
+    {"create", "authentication.k8s.io", "tokenreviews"},
+    {"create", "authorization.k8s.io", "subjectaccessreviews"},
+};
+
+Draft Words(std::string_view text) {
+  Draft array = Draft::Array();
+  for (std::string_view word : Split(text, ' ')) array.Append(word == "core" ? "" : word);
+  return array;
+}
+
+Draft MakeRule(const RuleText& text) {
+  Draft rule({{"verbs", Words(text.verbs)},
+              {"apiGroups", Words(text.groups)},
+              {"resources", Words(text.resources)}});
+  if (!text.names.empty()) rule["resourceNames"] = Words(text.names);
+  return rule;
+}
+
+std::vector<RuleText> NodeRuleTexts() {
+  return {
+      kEvents,
+      kReviews[0],
+      kReviews[1],
+      {"create", "authorization.k8s.io", "localsubjectaccessreviews"},
+      {kRead, "core", "services"},
+      {"get", "core", "persistentvolumes endpoints"},
+      {"get", "storage.k8s.io", "volumeattachments"},
+      {kRead, "storage.k8s.io", "csidrivers"},
+      {kRead, "node.k8s.io", "runtimeclasses"},
+      {"get", "core", "namespaces"},
+  };
+}
+
+std::vector<RoleText> UserRoles() {
+  constexpr std::string_view kPublic[] = {"/healthz", "/livez", "/readyz", "/version", "/version/"};
+  constexpr std::string_view kWorkloads =
+      "controllerrevisions daemonsets daemonsets/status deployments deployments/scale "
+      "deployments/status replicasets replicasets/scale replicasets/status statefulsets "
+      "statefulsets/scale statefulsets/status";
+  constexpr std::string_view kWorkloadsWritten =
+      "daemonsets deployments deployments/rollback deployments/scale replicasets "
+      "replicasets/scale statefulsets statefulsets/scale";
+  return {
+      {"cluster-admin", {{"*", "*", "*"}}},
+      {"system:discovery",
+       {},
+       {"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*",
+        "/readyz", "/version", "/version/"}},
+      {"system:public-info-viewer", {}, {std::begin(kPublic), std::end(kPublic)}},
+      {"system:monitoring",
+       {},
+       {"/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis", "/readyz",
+        "/readyz/*"}},
+      {"system:basic-user",
+       {{"create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"},
+        {"create", "authentication.k8s.io", "selfsubjectreviews"}}},
+      {"admin", {}, {}, "", "rbac.authorization.k8s.io/aggregate-to-admin"},
+      {"edit", {}, {}, "admin", "rbac.authorization.k8s.io/aggregate-to-edit"},
+      {"view", {}, {}, "edit", "rbac.authorization.k8s.io/aggregate-to-view"},
+      {"system:aggregate-to-admin",
+       {{"create", "authorization.k8s.io", "localsubjectaccessreviews"},
+        {"create delete deletecollection get list patch update watch", kGroup,
+         "roles rolebindings"}},
+       {},
+       "admin"},
+      {"system:aggregate-to-edit",
+       {{kRead, "core", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"},
+        {"impersonate", "core", "serviceaccounts"},
+        {kWrite, "core", "pods pods/attach pods/exec pods/portforward pods/proxy"},
+        {"create", "core", "pods/eviction serviceaccounts/token"},
+        {kWrite, "core",
+         "configmaps events persistentvolumeclaims replicationcontrollers "
+         "replicationcontrollers/scale secrets serviceaccounts services services/proxy"},
+        {kWrite, "apps", kWorkloadsWritten},
+        {kWrite, "policy", "poddisruptionbudgets"},
+        {kWrite, "coordination.k8s.io", "leases"},
+        {kWrite, "resource.k8s.io", "resourceclaims resourceclaimtemplates"}},
+       {},
+       "edit"},
+      {"system:aggregate-to-view",
+       {{kRead, "core",
+         "configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods "
+         "replicationcontrollers replicationcontrollers/scale serviceaccounts services "
+         "services/status"},
+        {kRead, "core",
+         "bindings events limitranges namespaces namespaces/status pods/log pods/status "
+         "replicationcontrollers/status resourcequotas resourcequotas/status"},
+        {kRead, "apps", kWorkloads},
+        {kRead, "policy", "poddisruptionbudgets poddisruptionbudgets/status"},
+        {kRead, "coordination.k8s.io", "leases"},
+        {kRead, "resource.k8s.io",
+         "resourceclaims resourceclaims/status resourceclaimtemplates"}},
+       {},
+       "view"},
+  };
+}
+
+std::vector<RoleText> ComponentRoles() {
+  return {
+      {"system:kube-scheduler",
+       {kEvents,
+        kReviews[0],
+        kReviews[1],
+        {"create", "coordination.k8s.io", "leases"},
+        {"get list update watch", "coordination.k8s.io", "leases", "kube-scheduler"},
+        {kRead, "core",
+         "namespaces nodes persistentvolumeclaims persistentvolumes replicationcontrollers "
+         "services"},
+        {"delete get list watch", "core", "pods"},
+        {"create", "core", "bindings pods/binding"},
+        {"patch update", "core", "pods/status"},
+        {"update", "core", "pods/finalizers"},
+        {"patch update", "core", "persistentvolumeclaims persistentvolumes"},
+        {kRead, "apps", "replicasets statefulsets"},
+        {kRead, "policy", "poddisruptionbudgets"},
+        {kRead, "scheduling.k8s.io", "priorityclasses"},
+        {kRead, "storage.k8s.io",
+         "csidrivers csinodes csistoragecapacities storageclasses volumeattachments"},
+        {kRead, "resource.k8s.io", "deviceclasses devicetaintrules resourceslices"},
+        {"get list patch update watch", "resource.k8s.io", "resourceclaims resourceclaims/status"},
+        {"create delete", "resource.k8s.io", "resourceclaims"},
+        {"patch update", "resource.k8s.io", "resourceclaims/binding"}}},
+      {"system:kube-controller-manager",
+       {kEvents,
+        kReviews[0],
+        kReviews[1],
+        {"create", "coordination.k8s.io", "leases"},
+        {"get list update watch", "coordination.k8s.io", "leases", "kube-controller-manager"},
+        {"create", "core", "secrets serviceaccounts serviceaccounts/token"},
+        {"delete", "core", "secrets"},
+        {"get", "core", "configmaps namespaces secrets serviceaccounts"},
+        {"update", "core", "secrets serviceaccounts"},
+        {"list watch", "*", "*"}}},
+      {"system:controller:resource-claim-controller",
+       {kEvents,
+        {kRead, "core", "pods"},
+        {"patch update", "core", "pods/status"},
+        {"update", "core", "pods/finalizers"},
+        {kRead, "resource.k8s.io", "resourceclaimtemplates"},
+        {"create delete get list patch update watch", "resource.k8s.io", "resourceclaims"},
+        {"patch update", "resource.k8s.io", "resourceclaims/binding resourceclaims/status"}}},
+      {"system:controller:device-taint-eviction-controller",
+       {kEvents,
+        {"delete get list watch", "core", "pods"},
+        {"patch update", "core", "pods/status"},
+        {kRead, "resource.k8s.io", "deviceclasses devicetaintrules resourceclaims resourceslices"},
+        {"patch update", "resource.k8s.io", "devicetaintrules/status"}}},
+      {"system:controller:generic-garbage-collector",
+       {kEvents, {"delete get list patch update watch", "*", "*"}}},
+      {"system:controller:namespace-controller",
+       {{"delete get list watch", "core", "namespaces"},
+        {"update", "core", "namespaces/finalize namespaces/status"},
+        {"delete deletecollection get list", "*", "*"}}},
+      {"system:controller:pod-garbage-collector",
+       {{"delete list watch", "core", "pods"},
+        {"get list watch", "core", "nodes"},
+        {"patch", "core", "pods/status"}}},
+      {"system:controller:node-controller",
+       {kEvents,
+        {"delete get list patch update watch", "core", "nodes"},
+        {"patch update", "core", "nodes/status"},
+        {"delete get list watch", "core", "pods"},
+        {"patch update", "core", "pods/status"},
+        {kRead, "coordination.k8s.io", "leases"}}},
+      {"drakkar:node-driver",
+       {kEvents,
+        {"get", "core", "nodes"},
+        {"get list watch", "resource.k8s.io", "deviceclasses"},
+        {"get", "resource.k8s.io", "resourceclaims"},
+        {"patch update", "resource.k8s.io", "resourceclaims/status"},
+        {"associated-node:patch associated-node:update", "resource.k8s.io",
+         "resourceclaims/driver"},
+        {"create delete get list patch update watch", "resource.k8s.io", "resourceslices"}}},
+  };
+}
+
+std::vector<BindingText> Bindings() {
+  std::vector<BindingText> bindings = {
+      {"cluster-admin", "cluster-admin", {}, {"system:masters"}},
+      {"system:discovery", "system:discovery", {}, {"system:authenticated"}},
+      {"system:basic-user", "system:basic-user", {}, {"system:authenticated"}},
+      {"system:public-info-viewer",
+       "system:public-info-viewer",
+       {},
+       {"system:authenticated", "system:unauthenticated"}},
+      {"system:monitoring", "system:monitoring", {}, {"system:monitoring"}},
+      {"system:kube-scheduler", "system:kube-scheduler", {"system:kube-scheduler"}},
+      {"system:kube-controller-manager",
+       "system:kube-controller-manager",
+       {"system:kube-controller-manager"}},
+      // Nodes get their rights from the node authorizer.
+      {"system:node", "system:node"},
+      {"drakkar:node-driver", "drakkar:node-driver", {}, {kNodeDriversGroup}},
+  };
+  // Each controller under its own account, and all of them in one process.
+  constexpr std::string_view kControllers[][2] = {
+      {"system:controller:resource-claim-controller", "resource-claim-controller"},
+      {"system:controller:device-taint-eviction-controller", "device-taint-eviction-controller"},
+      {"system:controller:generic-garbage-collector", "generic-garbage-collector"},
+      {"system:controller:namespace-controller", "namespace-controller"},
+      {"system:controller:pod-garbage-collector", "pod-garbage-collector"},
+      {"system:controller:node-controller", "node-controller"},
+  };
+  for (const auto& [role, account] : kControllers) {
+    bindings.push_back({role, role, {"system:kube-controller-manager"}, {}, {account}});
+  }
+  return bindings;
+}
+
+Draft MakeMetadata(std::string_view name) {
+  return Draft(
+      {{"name", name},
+       {"labels", Draft({{"kubernetes.io/bootstrapping", "rbac-defaults"}})},
+       {"annotations", Draft({{"rbac.authorization.kubernetes.io/autoupdate", "true"}})}});
+}
+
+api::TreePtr MakeRole(const RoleText& text) {
+  Draft role({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+              {"kind", "ClusterRole"},
+              {"metadata", MakeMetadata(text.name)},
+              {"rules", Draft::Array()}});
+  if (!text.aggregate_to.empty()) {
+    role["metadata"]["labels"][StrCat("rbac.authorization.k8s.io/aggregate-to-",
+                                      text.aggregate_to)] = "true";
+  }
+  for (const RuleText& rule : text.rules) role["rules"].Append(MakeRule(rule));
+  if (!text.paths.empty()) {
+    Draft paths = Draft::Array();
+    for (std::string_view path : text.paths) paths.Append(path);
+    role["rules"].Append(
+        Draft({{"verbs", Words("get")}, {"nonResourceURLs", std::move(paths)}}));
+  }
+  if (text.name == "cluster-admin") {
+    role["rules"].Append(Draft({{"verbs", Words("*")}, {"nonResourceURLs", Words("*")}}));
+  }
+  if (!text.aggregates.empty()) {
+    Draft labels = Draft::Object();
+    labels[text.aggregates] = "true";
+    role["aggregationRule"]["clusterRoleSelectors"].Append(
+        Draft({{"matchLabels", std::move(labels)}}));
+  }
+  return role.Freeze();
+}
+
+api::TreePtr MakeBinding(const BindingText& text) {
+  Draft subjects = Draft::Array();
+  for (std::string_view name : text.users) {
+    subjects.Append(Draft({{"kind", "User"}, {"apiGroup", kGroup}, {"name", name}}));
+  }
+  for (std::string_view name : text.groups) {
+    subjects.Append(Draft({{"kind", "Group"}, {"apiGroup", kGroup}, {"name", name}}));
+  }
+  for (std::string_view name : text.accounts) {
+    subjects.Append(
+        Draft({{"kind", "ServiceAccount"}, {"name", name}, {"namespace", "kube-system"}}));
+  }
+  Draft binding({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                 {"kind", "ClusterRoleBinding"},
+                 {"metadata", MakeMetadata(text.name)}});
+  if (subjects.size() > 0) binding["subjects"] = std::move(subjects);
+  binding["roleRef"] =
+      Draft({{"apiGroup", kGroup}, {"kind", "ClusterRole"}, {"name", text.role}});
+  return binding.Freeze();
+}
+
+// One creation after the other, so that a failure names the object it is about.
+struct Creation {
+  Core& core;
+  std::vector<api::TreePtr> objects;
+  std::size_t next = 0;
+  std::function<void(Result<void>)> done;
+};
+
+void CreateNext(const std::shared_ptr<Creation>& creation) {
+  if (creation->next == creation->objects.size()) return creation->done(Ok());
+  Request request;
+  request.user = {.name = "system:apiserver", .groups = {"system:masters"}};
+  request.verb = Verb::kCreate;
+  request.object = creation->objects[creation->next++];
+  request.kind = api::FindKind(kGroup, "v1", request.object->root()["kind"].str());
+  const std::string name(request.object->root()["metadata"]["name"].str());
+  creation->core.Handle(std::move(request), [creation, name](Response response) {
+    if (response.failure && response.failure->reason != "AlreadyExists") {
+      return creation->done(Error{ErrorCode::kInternal, StrCat("create the default policy ", name,
+                                                               ": ", response.failure->message)});
+    }
+    CreateNext(creation);
+  });
+}
+
+}  // namespace
+
+api::TreePtr NodeRules() {
+  Draft rules = Draft::Array();
+  for (const RuleText& rule : NodeRuleTexts()) rules.Append(MakeRule(rule));
+  return rules.Freeze();
+}
+
+std::vector<api::TreePtr> BootstrapPolicy() {
+  std::vector<api::TreePtr> objects;
+  for (const RoleText& role : UserRoles()) objects.push_back(MakeRole(role));
+  for (const RoleText& role : ComponentRoles()) objects.push_back(MakeRole(role));
+  RoleText node{"system:node", NodeRuleTexts()};
+  node.rules.push_back({"create get list patch update watch", "core", "nodes"});
+  node.rules.push_back({"patch update", "core", "nodes/status pods/status"});
+  node.rules.push_back({"create delete get list watch", "core", "pods"});
+  node.rules.push_back({"create", "core", "pods/eviction serviceaccounts/token"});
+  node.rules.push_back({kRead, "core", "configmaps secrets"});
+  node.rules.push_back({"create delete get patch update", "coordination.k8s.io", "leases"});
+  node.rules.push_back({"create delete get patch update", "storage.k8s.io", "csinodes"});
+  node.rules.push_back({"get", "resource.k8s.io", "resourceclaims"});
+  node.rules.push_back({"deletecollection", "resource.k8s.io", "resourceslices"});
+  objects.push_back(MakeRole(node));
+  for (const BindingText& binding : Bindings()) objects.push_back(MakeBinding(binding));
+  return objects;
+}
+
+void EnsureBootstrapPolicy(Core& core, std::function<void(Result<void>)> done) {
+  CreateNext(std::make_shared<Creation>(Creation{core, BootstrapPolicy(), 0, std::move(done)}));
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "api/tree/value.h"
+#include "base/result/result.h"
+
+namespace drakkar::apiserver {
+
+class Core;
+
+// The group of DRA drivers that run on nodes under an identity of their own.
+inline constexpr std::string_view kNodeDriversGroup = "drakkar:node-drivers";
+
+// The ClusterRoles and ClusterRoleBindings that a cluster starts with: those of Kubernetes for
+// users, nodes, the scheduler and the controllers, and one for drivers on nodes. Complete objects;
+// roles come before the bindings that name them.
+std::vector<api::TreePtr> BootstrapPolicy();
+
+// The rules of system:node that need no look at what the node's pods name; an array of rules.
+api::TreePtr NodeRules();
+
+// Creates what is not there yet; what is there stays as it is. For after Core::Start.
+void EnsureBootstrapPolicy(Core& core, std::function<void(Result<void>)> done);
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,207 @@
+#include "apiserver/auth/rbac.h"
+
+#include "apiserver/auth/bootstrap_policy.h"
+#include "apiserver/auth/chain.h"
+#include "apiserver/testing/core_fixture.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+class RbacTest : public CoreFixture {
+ protected:
+  RbacTest() {
+    StartCore(&rbac_);
+    rbac_.Attach(*core_);
+  }
+
+  bool May(const UserInfo& user, std::string_view verb, std::string_view group,
+           std::string_view resource, std::string_view namespace_ = "",
+           std::string_view name = "") {
+    const std::size_t slash = resource.find('/');
+    const std::string_view sub =
+        slash == std::string_view::npos ? std::string_view() : resource.substr(slash + 1);
+    return !rbac_.Check({user, verb, group, resource.substr(0, slash), sub, namespace_, name, {}});
+  }
+
+  void CreateRole(std::string_view kind, std::string_view name, std::string_view rules) {
+    Create(StrCat(R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":")", kind,
+                  R"(","metadata":{"name":")", name, R"("},"rules":)", rules, "}"));
+  }
+
+  void Bind(std::string_view kind, std::string_view name, std::string_view role_kind,
+            std::string_view role, std::string_view subject) {
+    Create(StrCat(R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":")", kind,
+                  R"(","metadata":{"name":")", name, R"("},"roleRef":{"apiGroup":)",
+                  R"("rbac.authorization.k8s.io","kind":")", role_kind, R"(","name":")", role,
+                  R"("},"subjects":[)", subject, "]}"));
+  }
+
+  void EnsurePolicy() {
+    std::optional<Result<void>> result;
+    EnsureBootstrapPolicy(*core_, [&](Result<void> outcome) { result = std::move(outcome); });
+    loop_.RunUntilIdle();
+    ASSERT_TRUE(result.has_value());
+    ASSERT_TRUE(result->ok()) << result->error().message;
+  }
+
+  static std::string User(std::string_view name) {
+    return StrCat(R"({"kind":"User","name":")", name, R"("})");
+  }
+
+  RbacAuthorizer rbac_;
+};
+
+TEST_F(RbacTest, OnlyMastersMayDoAnythingWithoutRules) {
+  EXPECT_TRUE(May(AdminUser(), "delete", "", "nodes", "", "n"));
+  EXPECT_FALSE(May(PlainUser("u"), "get", "", "pods", "default", "p"));
+  RbacAuthorizer detached;
+  EXPECT_FALSE(detached.Check({AdminUser(), "get", "", "pods", "", "", "", ""}).has_value());
+  EXPECT_TRUE(detached.Check({PlainUser("u"), "get", "", "pods", "", "", "", ""}).has_value());
+}
+
+TEST_F(RbacTest, RolesCountInTheirNamespaceOnly) {
+  CreateRole("Role", "reader",
+             R"([{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}])");
+  Bind("RoleBinding", "b", "Role", "reader", User("u"));
+  const UserInfo user = PlainUser("u");
+  EXPECT_TRUE(May(user, "get", "", "pods", "default", "p"));
+  EXPECT_TRUE(May(user, "list", "", "pods", "default"));
+  EXPECT_FALSE(May(user, "list", "", "pods")) << "all namespaces";
+  EXPECT_FALSE(May(user, "get", "", "pods", "other", "p"));
+  EXPECT_FALSE(May(user, "delete", "", "pods", "default", "p"));
+  EXPECT_FALSE(May(user, "get", "", "pods/log", "default", "p"));
+  EXPECT_FALSE(May(user, "get", "apps", "pods", "default", "p"));
+  EXPECT_FALSE(May(PlainUser("v"), "get", "", "pods", "default", "p"));
+}
+
+TEST_F(RbacTest, SubresourcesAndNamesAreMatched) {
+  CreateRole("ClusterRole", "c",
+             R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods/log","*/status"]},
+                 {"verbs":["*"],"apiGroups":["*"],"resources":["leases"],"resourceNames":["mine"]},
+                 {"verbs":["associated-node:update"],"apiGroups":["resource.k8s.io"],
+                  "resources":["resourceclaims/driver"],"resourceNames":["gpu.example.com"]}])");
+  Bind("ClusterRoleBinding", "b", "ClusterRole", "c", User("u"));
+  const UserInfo user = PlainUser("u");
+  EXPECT_TRUE(May(user, "get", "", "pods/log", "default", "p"));
+  EXPECT_TRUE(May(user, "get", "", "nodes/status", "", "n"));
+  EXPECT_FALSE(May(user, "get", "", "nodes", "", "n"));
+  EXPECT_TRUE(May(user, "update", "coordination.k8s.io", "leases", "default", "mine"));
+  EXPECT_FALSE(May(user, "update", "coordination.k8s.io", "leases", "default", "yours"));
+  EXPECT_FALSE(May(user, "list", "coordination.k8s.io", "leases", "default")) << "no name";
+  EXPECT_TRUE(May(user, "associated-node:update", "resource.k8s.io", "resourceclaims/driver",
+                  "default", "gpu.example.com"));
+  EXPECT_FALSE(May(user, "arbitrary-node:update", "resource.k8s.io", "resourceclaims/driver",
+                   "default", "gpu.example.com"));
+}
+
+TEST_F(RbacTest, GroupsAndServiceAccountsAreSubjects) {
+  CreateRole("ClusterRole", "c", R"([{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}])");
+  Bind("RoleBinding", "b", "ClusterRole", "c",
+       R"({"kind":"Group","name":"team"},{"kind":"ServiceAccount","name":"sa"})");
+  EXPECT_TRUE(May(PlainUser("x", {"team"}), "delete", "", "secrets", "default", "s"));
+  EXPECT_TRUE(May(PlainUser("system:serviceaccount:default:sa"), "get", "", "pods/log", "default",
+                  "p"));
+  EXPECT_FALSE(May(PlainUser("system:serviceaccount:other:sa"), "get", "", "pods", "default", "p"));
+  EXPECT_FALSE(May(PlainUser("x", {"team"}), "get", "", "nodes", "", "n")) << "cluster scope";
+  EXPECT_TRUE(May(PlainUser("x", {"team"}), "get", "", "namespaces", "", "default"))
+      << "the namespace itself";
+  EXPECT_FALSE(May(PlainUser("x", {"team"}), "get", "", "namespaces", "", "other"));
+}
+
+TEST_F(RbacTest, ChangesCountAtOnce) {
+  const UserInfo user = PlainUser("u");
+  Bind("ClusterRoleBinding", "b", "ClusterRole", "later", User("u"));
+  std::optional<std::string> reason =
+      rbac_.Check({user, "get", "", "pods", "", "default", "p", ""});
+  EXPECT_EQ(reason, "RBAC: clusterrole.rbac.authorization.k8s.io \"later\" not found");
+  CreateRole("ClusterRole", "later",
+             R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}])");
+  EXPECT_TRUE(May(user, "get", "", "pods", "default", "p"));
+  Delete("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "b");
+  EXPECT_FALSE(May(user, "get", "", "pods", "default", "p"));
+}
+
+TEST_F(RbacTest, AggregatedRolesCollectWhatIsLabelled) {
+  EnsurePolicy();
+  Bind("RoleBinding", "v", "ClusterRole", "view", User("viewer"));
+  Bind("RoleBinding", "e", "ClusterRole", "edit", User("editor"));
+  Bind("RoleBinding", "a", "ClusterRole", "admin", User("owner"));
+  const std::string_view dra = "resource.k8s.io";
+  for (const char* name : {"viewer", "editor", "owner"}) {
+    EXPECT_TRUE(May(PlainUser(name), "list", dra, "resourceclaims", "default")) << name;
+  }
+  EXPECT_FALSE(May(PlainUser("viewer"), "create", dra, "resourceclaims", "default"));
+  EXPECT_FALSE(May(PlainUser("viewer"), "get", "", "secrets", "default", "s"));
+  EXPECT_TRUE(May(PlainUser("editor"), "create", dra, "resourceclaims", "default"));
+  EXPECT_TRUE(May(PlainUser("editor"), "get", "", "secrets", "default", "s"));
+  EXPECT_FALSE(May(PlainUser("editor"), "create", "rbac.authorization.k8s.io", "roles", "default"));
+  EXPECT_TRUE(May(PlainUser("owner"), "create", "rbac.authorization.k8s.io", "roles", "default"));
+  EXPECT_TRUE(May(PlainUser("owner"), "delete", "", "pods", "default", "p")) << "through edit";
+  // A role that is added later joins in.
+  EXPECT_FALSE(May(PlainUser("viewer"), "get", "x.example.com", "things", "default"));
+  Create(R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{
+      "name":"more","labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}},
+      "rules":[{"verbs":["get"],"apiGroups":["x.example.com"],"resources":["things"]}]})");
+  EXPECT_TRUE(May(PlainUser("viewer"), "get", "x.example.com", "things", "default"));
+  EXPECT_TRUE(May(PlainUser("owner"), "get", "x.example.com", "things", "default"));
+}
+
+TEST_F(RbacTest, TheDefaultPolicyLetsTheComponentsWork) {
+  EnsurePolicy();
+  EnsurePolicy();  // again: everything is there already
+  const UserInfo scheduler = PlainUser("system:kube-scheduler");
+  const std::string_view dra = "resource.k8s.io";
+  EXPECT_TRUE(May(scheduler, "watch", dra, "resourceslices"));
+  EXPECT_TRUE(May(scheduler, "update", dra, "resourceclaims/status", "default", "c"));
+  EXPECT_TRUE(May(scheduler, "update", dra, "resourceclaims/binding"));
+  EXPECT_TRUE(May(scheduler, "create", "", "pods/binding", "default", "p"));
+  EXPECT_FALSE(May(scheduler, "create", dra, "resourceslices"));
+  EXPECT_FALSE(May(scheduler, "get", "", "secrets", "default", "s"));
+  const UserInfo controllers = PlainUser("system:kube-controller-manager");
+  EXPECT_TRUE(May(controllers, "create", dra, "resourceclaims", "default"));
+  EXPECT_TRUE(May(controllers, "update", "", "namespaces/finalize", "", "default"));
+  const UserInfo account = PlainUser("system:serviceaccount:kube-system:resource-claim-controller");
+  EXPECT_TRUE(May(account, "update", dra, "resourceclaims/binding"));
+  EXPECT_FALSE(May(account, "delete", "", "namespaces", "", "default"));
+  const UserInfo driver = PlainUser("d", {std::string(kNodeDriversGroup)});
+  EXPECT_TRUE(May(driver, "create", dra, "resourceslices"));
+  EXPECT_TRUE(May(driver, "associated-node:update", dra, "resourceclaims/driver", "default", "d"));
+  EXPECT_FALSE(May(driver, "arbitrary-node:update", dra, "resourceclaims/driver", "default", "d"));
+}
+
+TEST_F(RbacTest, PathsThatAreNoResourcesHaveRulesToo) {
+  EnsurePolicy();
+  const UserInfo nobody{.name = "system:anonymous", .groups = {"system:unauthenticated"}};
+  EXPECT_FALSE(rbac_.CheckPath(nobody, "get", "/healthz").has_value());
+  EXPECT_TRUE(rbac_.CheckPath(nobody, "get", "/apis").has_value());
+  EXPECT_FALSE(rbac_.CheckPath(PlainUser("u"), "get", "/apis/apps/v1").has_value());
+  EXPECT_TRUE(rbac_.CheckPath(PlainUser("u"), "post", "/apis").has_value());
+  EXPECT_TRUE(rbac_.CheckPath(PlainUser("u"), "get", "/metrics").has_value());
+  EXPECT_FALSE(rbac_.CheckPath(AdminUser(), "get", "/metrics").has_value());
+}
+
+TEST_F(RbacTest, RefusedRequestsSayWhoMayNotDoWhat) {
+  Response refused = TryCreate(
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}})", PlainUser("u"));
+  EXPECT_EQ(refused.http_status, 403);
+  EXPECT_EQ(refused.failure->message,
+            "configmaps is forbidden: User \"u\" cannot create resource \"configmaps\" in API "
+            "group \"\" in the namespace \"default\"");
+}
+
+TEST(AuthorizerChainTest, TheFirstThatAllowsDecides) {
+  struct Fixed final : Authorizer {
+    explicit Fixed(std::optional<std::string> given) : answer(std::move(given)) {}
+    std::optional<std::string> Check(const Attributes&) override { return answer; }
+    std::optional<std::string> answer;
+  };
+  Fixed no("first"), silent(""), also_no("second"), yes(std::nullopt);
+  const UserInfo user = PlainUser("u");
+  const Authorizer::Attributes attributes{user, "get", "", "pods", "", "", "", ""};
+  EXPECT_EQ(AuthorizerChain({&no, &silent, &also_no}).Check(attributes), "first\nsecond");
+  EXPECT_EQ(AuthorizerChain({&no, &yes}).Check(attributes), std::nullopt);
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "api/meta/object.h"
+
+namespace drakkar::apiserver {
+
+// Which devices the allocated claims hold, for the table of slices. Admin access does not count: it
+// takes nothing away from others.
+class DeviceUsage {
+ public:
+  using Objects = std::map<std::string, api::ObjectPtr, std::less<>>;  // as in a WatchCache
+
+  // Reads the claims anew unless `revision` (their newest change) is the one seen last.
+  void Update(const Objects& claims, std::int64_t revision);
+
+  // How many devices of a slice some claim holds; a device that several share counts once.
+  std::int64_t AllocatedIn(const api::Object& slice) const;
+
+ private:
+  std::int64_t revision_ = -1;
+  std::unordered_set<std::string> devices_;  // "driver/pool/device"; pools may have slashes
+};
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,20 @@
+#include "cli/commands.h"
+
+namespace drakkar::cli {
+
+void AddClusterCommands(App& app) {
+  app.Add(GetCommand());
+  app.Add(DescribeCommand());
+  app.Add(ApplyCommand());
+  app.Add(CreateCommand());
+  app.Add(DeleteCommand());
+  app.Add(LogsCommand());
+  app.Add(WaitCommand());
+}
+
+void AddOtherCommands(App& app) {
+  app.Add(VersionCommand());
+  app.Add(CompletionCommand(app));
+}
+
+}  // namespace drakkar::cli

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "cli/command.h"
+
+namespace drakkar::cli {
+
+// The commands about objects of a server: get, describe, apply, create, delete, logs, wait.
+void AddClusterCommands(App& app);
+// version and completion, which come last in help. `app` must outlive its commands.
+void AddOtherCommands(App& app);
+
+Command GetCommand();
+Command ApplyCommand();
+Command CreateCommand();
+Command DeleteCommand();
+Command DescribeCommand();
+Command LogsCommand();
+Command WaitCommand();
+Command VersionCommand();
+Command CompletionCommand(const App& app);
+
+}  // namespace drakkar::cli

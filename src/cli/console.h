@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/env/file_system.h"
+
+namespace drakkar::cli {
+
+// What a command sees of the process it runs in: the standard streams, the environment, the files.
+class Console {
+ public:
+  virtual ~Console() = default;
+
+  virtual void Out(std::string_view text) = 0;
+  virtual void Err(std::string_view text) = 0;
+  // Everything up to the end of standard input.
+  virtual Result<std::string> ReadInput() = 0;
+  virtual std::optional<std::string> Environment(const std::string& name) const = 0;
+  virtual FileSystem& files() = 0;
+  // Whether somebody looks at standard error: progress is shown only then.
+  virtual bool err_is_terminal() const = 0;
+
+  // "error: <message>" and a line feed.
+  void Error(std::string_view message);
+};
+
+// The streams of this process. Standard output that cannot be written (a closed pipe, a full disk)
+// ends in had_write_error.
+class ProcessConsole final : public Console {
+ public:
+  void Out(std::string_view text) override;
+  void Err(std::string_view text) override;
+  Result<std::string> ReadInput() override;
+  std::optional<std::string> Environment(const std::string& name) const override;
+  FileSystem& files() override { return RealFileSystem(); }
+  bool err_is_terminal() const override;
+  bool had_write_error() const { return had_write_error_; }
+
+ private:
+  bool had_write_error_ = false;
+};
+
+}  // namespace drakkar::cli

@@ -1,0 +1,388 @@
+#include <algorithm>
+
+#include "api/json/reader.h"
+#include "api/meta/quantity.h"
+#include "api/meta/status.h"
+#include "api/meta/time.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/text/text.h"
+#include "cli/age.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/resource_names.h"
+#include "cli/session.h"
+#include "cli/table.h"
+#include "client/http_client.h"
+
+namespace drakkar::cli {
+namespace {
+
+using api::Draft;
+using api::KindSchema;
+using api::TreePtr;
+using api::Value;
+
+constexpr std::string_view kAcceptTable =
+    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+// The columns every kind has, for a server that makes no tables.
+TreePtr MakeTable(Value answer, WallTime now) {
+  Draft table = {{"kind", "Table"}, {"rows", Draft::Array()}};
+  table["columnDefinitions"] = Draft::Array(
+      {Draft({{"name", "Name"}, {"format", "name"}}), Draft({{"name", "Age"}})});
+  auto add = [&](Value object) {
+    Draft row;
+    row["cells"] = Draft::Array({Draft(object["metadata"]["name"].str()),
+                                 Draft(AgeOf(object["metadata"]["creationTimestamp"].str(), now))});
+    row["object"] = Draft(object);
+    table["rows"].Append(std::move(row));
+  };
+  if (answer["items"].is_array()) {
+    for (Value item : answer["items"].elements()) add(item);
+  } else {
+    add(answer);
+  }
+  table["metadata"] = Draft(answer["metadata"]);
+  return table.Freeze();
+}
+
+class GetRun {
+ public:
+  GetRun(const Arguments& arguments, Console& console, Session& session, OutputFormat format)
+      : arguments_(arguments), console_(console), session_(session), format_(std::move(format)) {}
+
+  int Run(const ResourceSelection& selection) {
+    const bool watches = arguments_.Bool("watch") || arguments_.Bool("watch-only");
+    if (watches && (selection.kinds.size() > 1 || selection.items.size() > 1)) {
+      console_.Error("a watch follows one resource type, or one object: name only one");
+      return kExitUsage;
+    }
+    if (watches) return Watch(*selection.kinds[0], selection.names_given ? selection.items[0].name : "");
+    if (!format_.is_table()) return PrintAll(selection);
+    bool any = false;
+    for (const KindSchema* kind : selection.kinds) {
+      Result<TreePtr> table = Table(*kind, selection);
+      if (!table.ok()) {
+        Fail(table.error());
+        continue;
+      }
+      if ((*table)->root()["rows"].empty()) continue;
+      if (any) console_.Out("\n");
+      any = true;
+      PrintTable(*kind, (*table)->root(), selection.kinds.size() > 1);
+    }
+    if (!any && exit_code_ == kExitOk) NothingFound(selection);
+    return exit_code_;
+  }
+
+ private:
+  void Fail(const Error& error) {
+    if (error.code == ErrorCode::kNotFound && arguments_.Bool("ignore-not-found")) return;
+    Report(console_, error);
+    exit_code_ = kExitFailure;
+  }
+
+  void NothingFound(const ResourceSelection& selection) {
+    if (arguments_.Bool("ignore-not-found")) return;
+    const bool in_namespace =
+        !arguments_.Bool("all-namespaces") &&
+        std::ranges::any_of(selection.kinds, [](const KindSchema* kind) { return kind->namespaced; });
+    console_.Err(in_namespace ? StrCat("No resources found in ", session_.namespace_(), " namespace.\n")
+                              : "No resources found\n");
+  }
+
+  bool all_namespaces() const { return arguments_.Bool("all-namespaces"); }
+  client::ResourceRef Ref(const KindSchema& kind, const std::string& name = {}) const {
+    return session_.Ref(kind, name, all_namespaces() && name.empty());
+  }
+  bool NeedsObject() const { return !arguments_.Text("sort-by").empty(); }
+
+  Result<TreePtr> AsTable(Result<TreePtr> answer) {
+    if (!answer.ok() || (*answer)->root()["kind"].str() == "Table") return answer;
+    return MakeTable((*answer)->root(), session_.clock().Now());
+  }
+
+  Result<TreePtr> TableOf(const client::ResourceRef& ref) {
+    return AsTable(session_.List(ref, arguments_.Text("selector"), arguments_.Text("field-selector"),
+                                 kAcceptTable, NeedsObject() ? "Object" : ""));
+  }
+
+  // The rows of a kind: its collection, or the objects named.
+  Result<TreePtr> Table(const KindSchema& kind, const ResourceSelection& selection) {
+    if (!selection.names_given) return TableOf(Ref(kind));
+    Draft merged = {{"kind", "Table"}, {"rows", Draft::Array()}};
+    for (const NamedResource& item : selection.items) {
+      if (item.kind != &kind) continue;
+      Result<TreePtr> table = AsTable(session_.GetPath(
+          client::PathOf(Ref(kind, item.name)) +
+              QueryText({{"includeObject", NeedsObject() ? "Object" : ""}}),
+          kAcceptTable));
+      if (!table.ok()) {
+        Fail(table.error());
+        continue;
+      }
+      if (!merged.Has("columnDefinitions")) {
+        merged["columnDefinitions"] = Draft((*table)->root()["columnDefinitions"]);
+      }
+      for (Value row : (*table)->root()["rows"].elements()) merged["rows"].Append(Draft(row));
+      merged.KeepAlive(*table);
+      kept_.push_back(*table);
+    }
+    return merged.Freeze();
+  }
+
+  void PrintTable(const KindSchema& kind, Value table, bool several) {
+    TablePrinter printer(TableOptionsFor(kind, several));
+    console_.Out(printer.Print(table, SortedRows(table)));
+  }
+
+  TableOptions TableOptionsFor(const KindSchema& kind, bool several) const {
+    TableOptions options;
+    options.wide = format_.kind == OutputFormat::Kind::kWide;
+    options.no_headers = arguments_.Bool("no-headers");
+    options.with_namespace = all_namespaces() && kind.namespaced;
+    options.show_labels = arguments_.Bool("show-labels");
+    if (several || arguments_.Bool("show-kind")) options.name_prefix = SingularName(kind) + "/";
+    return options;
+  }
+
+  // The order that --sort-by asks for; empty without it.
+  std::vector<std::size_t> SortedRows(Value table) {
+    std::vector<std::size_t> order;
+    if (!NeedsObject()) return order;
+    Result<JsonPath> path = JsonPath::ParsePath(arguments_.Text("sort-by"));
+    if (!path.ok()) return order;  // refused before
+    std::vector<Value> keys;
+    for (Value row : table["rows"].elements()) {
+      const std::vector<Value> found = path->Find(row["object"]);
+      keys.push_back(found.empty() ? Value() : found.front());
+      order.push_back(order.size());
+    }
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      return Less(keys[a], keys[b]);
+    });
+    return order;
+  }
+
+  // Numbers and quantities by size, texts by letters; what is not there comes first.
+  static bool Less(Value a, Value b) {
+    if (!a.exists() || !b.exists()) return !a.exists() && b.exists();
+    if (a.is_string() && b.is_string()) return a.str() < b.str();
+    return a.number() < b.number();
+  }
+
+  int PrintAll(const ResourceSelection& selection) {
+    std::vector<TreePtr> keep;
+    std::vector<Value> objects;
+    auto add_item = [&](Value item, const KindSchema& kind) {
+      Draft draft(item);
+      if (!item["kind"].exists()) {
+        draft["kind"] = kind.kind;
+        draft["apiVersion"] = api::GroupVersionKind{std::string(kind.group), std::string(kind.version),
+                                                    std::string(kind.kind)}.api_version();
+      }
+      keep.push_back(draft.Freeze());
+      objects.push_back(keep.back()->root());
+    };
+    if (selection.names_given) {
+      for (const NamedResource& item : selection.items) {
+        Result<api::ObjectPtr> object = session_.Get(Ref(*item.kind, item.name));
+        if (!object.ok()) {
+          Fail(object.error());
+        } else {
+          add_item((*object)->root(), *item.kind);
+        }
+      }
+      if (objects.empty()) return exit_code_;
+    } else {
+      for (const KindSchema* kind : selection.kinds) {
+        Result<TreePtr> list = session_.List(Ref(*kind), arguments_.Text("selector"),
+                                             arguments_.Text("field-selector"));
+        if (!list.ok()) {
+          Fail(list.error());
+          continue;
+        }
+        for (Value item : (*list)->root()["items"].elements()) add_item(item, *kind);
+      }
+      if (exit_code_ != kExitOk && objects.empty()) return exit_code_;
+    }
+    PrintOptions options;
+    options.no_headers = arguments_.Bool("no-headers");
+    options.show_managed_fields = arguments_.Bool("show-managed-fields");
+    console_.Out(PrintObjects(format_, objects, !selection.names_given || selection.items.size() > 1,
+                              options));
+    return exit_code_;
+  }
+
+  int Watch(const KindSchema& kind, const std::string& name) {
+    const std::string fields =
+        name.empty() ? arguments_.Text("field-selector") : StrCat("metadata.name=", name);
+    const std::string_view accept = format_.is_table() ? kAcceptTable : std::string_view();
+    Result<TreePtr> first =
+        session_.List(Ref(kind), arguments_.Text("selector"), fields, accept);
+    if (!first.ok()) {
+      Fail(first.error());
+      return exit_code_;
+    }
+    TablePrinter printer(TableOptionsFor(kind, false));
+    if (!arguments_.Bool("watch-only")) {
+      if (!name.empty() && RowsOrItems((*first)->root()).empty()) {
+        Fail(NotFound(StrCat("Error from server (NotFound): ", PluralName(kind), " ", Quote(name),
+                             " not found")));
+        return exit_code_;
+      }
+      PrintWatched(printer, (*first)->root());
+    }
+    std::optional<Error> failure;
+    const Result<void> ended = session_.StreamLines(
+        client::PathOf(Ref(kind)) +
+            QueryText({{"watch", "true"},
+                       {"labelSelector", arguments_.Text("selector")},
+                       {"fieldSelector", fields},
+                       {"resourceVersion",
+                        std::string((*first)->root()["metadata"]["resourceVersion"].str("0"))}}),
+        accept, [&](std::string_view line) {
+          Result<TreePtr> event = api::ParseJson(line);
+          if (!event.ok()) {
+            failure = event.error().Prefixed("an event of the watch");
+            return false;
+          }
+          const Value root = (*event)->root();
+          if (root["type"].str() == "BOOKMARK") return true;
+          if (root["type"].str() == "ERROR") {
+            failure = api::ErrorFromStatus(api::Status::FromTree(root["object"]));
+            return false;
+          }
+          PrintWatched(printer, root["object"]);
+          return true;
+        });
+    if (failure) {
+      Fail(*failure);
+    } else if (!ended.ok()) {
+      Fail(ended.error());
+    }
+    return exit_code_;
+  }
+
+  static Value RowsOrItems(Value answer) {
+    return answer["rows"].is_array() ? answer["rows"] : answer["items"];
+  }
+
+  void PrintWatched(TablePrinter& printer, Value answer) {
+    if (format_.is_table()) {
+      if (answer["kind"].str() == "Table") {
+        console_.Out(printer.Print(answer));
+      } else {
+        console_.Out(printer.Print(MakeTable(answer, session_.clock().Now())->root()));
+      }
+      return;
+    }
+    auto print = [&](Value object) {
+      if (format_.kind == OutputFormat::Kind::kYaml && std::exchange(printed_one_, true)) {
+        console_.Out("---\n");
+      }
+      console_.Out(PrintObjects(format_, {object}, false));
+    };
+    if (answer["items"].is_array()) {
+      for (Value item : answer["items"].elements()) print(item);
+    } else {
+      print(answer);
+    }
+  }
+
+  const Arguments& arguments_;
+  Console& console_;
+  Session& session_;
+  const OutputFormat format_;
+  std::vector<TreePtr> kept_;
+  bool printed_one_ = false;
+  int exit_code_ = kExitOk;
+};
+
+int RunGet(const Arguments& arguments, Console& console) {
+  Result<OutputFormat> format = ParseOutputFormat(arguments.Text("output"));
+  if (!format.ok()) {
+    console.Error(format.error().message);
+    return kExitUsage;
+  }
+  Result<ResourceSelection> selection = ParseSelection(arguments.positionals());
+  if (!selection.ok()) {
+    console.Error(selection.error().message);
+    return kExitFailure;
+  }
+  if (selection->names_given && !arguments.Text("selector").empty()) {
+    console.Error("a selector and names exclude each other");
+    return kExitUsage;
+  }
+  if (selection->names_given && arguments.Bool("all-namespaces")) {
+    console.Error("a resource cannot be retrieved by name across all namespaces");
+    return kExitUsage;
+  }
+  if (const std::string& path = arguments.Text("sort-by"); !path.empty()) {
+    if (Result<JsonPath> parsed = JsonPath::ParsePath(path); !parsed.ok()) {
+      console.Error(parsed.error().message);
+      return kExitUsage;
+    }
+  }
+  Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);
+  if (!session.ok()) {
+    Report(console, session.error());
+    return kExitFailure;
+  }
+  return GetRun(arguments, console, **session, std::move(*format)).Run(*selection);
+}
+
+}  // namespace
+
+Command GetCommand() {
+  Command command;
+  command.name = "get";
+  command.arguments = "TYPE[,TYPE...] [NAME...] | TYPE/NAME...";
+  command.summary = "Show objects as a table, as YAML or JSON, or parts of them";
+  command.help =
+      "TYPE is a plural, a singular or a short name: pods, pod, po. `all` is the types most people "
+      "look for. The columns are the server's choice; -o wide shows more of them.";
+  command.examples =
+      "  # pods of the current namespace, of all namespaces, and as they change\n"
+      "  drakkar get pods\n"
+      "  drakkar get pods -A\n"
+      "  drakkar get pods -w\n"
+      "\n"
+      "  # what devices there are and who has them\n"
+      "  drakkar get nodes,resourceslices,resourceclaims,pods\n"
+      "\n"
+      "  # one object in full, one field of it, a field of many\n"
+      "  drakkar get resourceclaim/gpu -o yaml\n"
+      "  drakkar get pod web -o jsonpath='{.status.phase}'\n"
+      "  drakkar get pods -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'\n";
+  command.section = "Objects";
+  command.min_arguments = 1;
+  command.group = FlagGroup::kCluster;
+  command.flags = {
+      {"output", 'o', FlagType::kString,
+       "Format: wide, yaml, json, name, jsonpath=TEMPLATE, custom-columns=HEADER:PATH,...", "",
+       "FORMAT"},
+      {"all-namespaces", 'A', FlagType::kBool, "Objects of all namespaces.", "false"},
+      {"selector", 'l', FlagType::kString, "Only objects with these labels: a=b,c!=d,e in (f,g).",
+       "", "SELECTOR"},
+      {"field-selector", 0, FlagType::kString,
+       "Only objects with these fields: status.phase=Running,metadata.name!=x.", "", "SELECTOR"},
+      {"watch", 'w', FlagType::kBool, "Show the objects, then each change, until interrupted.",
+       "false"},
+      {"watch-only", 0, FlagType::kBool, "Only the changes.", "false"},
+      {"show-labels", 0, FlagType::kBool, "A last column with all labels.", "false"},
+      {"show-kind", 0, FlagType::kBool, "Names with their type, as in pod/web.", "false"},
+      {"no-headers", 0, FlagType::kBool, "Tables without the line of column names.", "false"},
+      {"sort-by", 0, FlagType::kString,
+       "Rows by this field: .metadata.creationTimestamp.", "", "PATH"},
+      {"ignore-not-found", 0, FlagType::kBool, "It is fine if a named object does not exist.",
+       "false"},
+      {"show-managed-fields", 0, FlagType::kBool, "Keep metadata.managedFields in YAML and JSON.",
+       "false"},
+  };
+  command.run = RunGet;
+  return command;
+}
+
+}  // namespace drakkar::cli

@@ -1,0 +1,199 @@
+#include <algorithm>
+
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+#include "cli/commands.h"
+#include "cli/resource_names.h"
+#include "cli/session.h"
+#include "client/http_client.h"
+
+namespace drakkar::cli {
+namespace {
+
+using api::Value;
+
+std::vector<std::string> ContainerNames(Value pod) {
+  std::vector<std::string> names;
+  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    for (Value container : pod["spec"][list].elements()) names.emplace_back(container["name"].str());
+  }
+  return names;
+}
+
+// The container to show when none is named: the annotation's, else the first regular one.
+std::string DefaultContainer(Value pod, Console& console) {
+  const std::string annotated(
+      pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"].str());
+  if (!annotated.empty()) return annotated;
+  const std::string first(pod["spec"]["containers"].at(0)["name"].str());
+  std::vector<std::string> all;
+  for (Value container : pod["spec"]["containers"].elements()) {
+    all.emplace_back(container["name"].str());
+  }
+  for (Value container : pod["spec"]["initContainers"].elements()) {
+    all.push_back(StrCat(container["name"].str(), " (init)"));
+  }
+  if (all.size() > 1) {
+    console.Err(StrCat("Defaulted container ", Quote(first), " out of: ", Join(all, ", "), "\n"));
+  }
+  return first;
+}
+
+class LogsRun {
+ public:
+  LogsRun(const Arguments& arguments, Console& console, Session& session)
+      : arguments_(arguments), console_(console), session_(session) {}
+
+  int ShowPod(Value pod) {
+    const std::string name(pod["metadata"]["name"].str());
+    const std::vector<std::string> containers = ContainerNames(pod);
+    const std::string& wanted = arguments_.Text("container");
+    if (arguments_.Bool("all-containers")) {
+      int code = kExitOk;
+      for (const std::string& container : containers) {
+        code = std::max(code, Show(pod, container));
+      }
+      return code;
+    }
+    if (!wanted.empty() && std::ranges::find(containers, wanted) == containers.end()) {
+      console_.Error(StrCat("container ", wanted, " is not valid for pod ", name, ": it has ",
+                            Join(containers, ", ")));
+      return kExitFailure;
+    }
+    return Show(pod, wanted.empty() ? DefaultContainer(pod, console_) : wanted);
+  }
+
+ private:
+  int Show(Value pod, const std::string& container) {
+    client::ResourceRef ref = session_.Ref(*api::FindKind("", "v1", "Pod"),
+                                           std::string(pod["metadata"]["name"].str()));
+    ref.subresource = "log";
+    std::vector<std::pair<std::string, std::string>> query = {{"container", container}};
+    if (arguments_.Bool("follow")) query.emplace_back("follow", "true");
+    if (arguments_.Bool("previous")) query.emplace_back("previous", "true");
+    if (arguments_.Bool("timestamps")) query.emplace_back("timestamps", "true");
+    if (arguments_.Int("tail") >= 0) query.emplace_back("tailLines", arguments_.Text("tail"));
+    if (arguments_.Has("limit-bytes")) query.emplace_back("limitBytes", arguments_.Text("limit-bytes"));
+    if (arguments_.Has("since")) {
+      const auto seconds =
+          std::chrono::ceil<std::chrono::seconds>(arguments_.Time("since")).count();
+      query.emplace_back("sinceSeconds", std::to_string(std::max<std::int64_t>(1, seconds)));
+    }
+    query.emplace_back("sinceTime", arguments_.Text("since-time"));
+    const std::string path = client::PathOf(ref) + QueryText(query);
+    const std::string prefix =
+        arguments_.Bool("prefix") ? StrCat("[pod/", ref.name, "/", container, "] ") : "";
+    bool at_line_start = true;
+    const Result<void> ended = session_.Stream(path, "*/*", [&](std::string_view bytes) {
+      if (prefix.empty()) {
+        console_.Out(bytes);
+        return true;
+      }
+      std::string text;
+      for (char c : bytes) {
+        if (at_line_start) text += prefix;
+        at_line_start = c == '\n';
+        text += c;
+      }
+      console_.Out(text);
+      return true;
+    });
+    if (ended.ok()) return kExitOk;
+    Report(console_, ended.error());
+    return kExitFailure;
+  }
+
+  const Arguments& arguments_;
+  Console& console_;
+  Session& session_;
+};
+
+int RunLogs(const Arguments& arguments, Console& console) {
+  const api::KindSchema& pods = *api::FindKind("", "v1", "Pod");
+  const std::string& selector = arguments.Text("selector");
+  const std::vector<std::string>& words = arguments.positionals();
+  if (words.empty() == selector.empty()) {
+    console.Error("name one pod, or several with --selector");
+    return kExitUsage;
+  }
+  std::string name = words.empty() ? "" : words[0];
+  if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
+    Result<const api::KindSchema*> kind = FindType(name.substr(0, slash));
+    if (!kind.ok() || *kind != &pods) {
+      console.Error(kind.ok() ? StrCat("only pods have logs, ", (*kind)->plural, " have none")
+                              : kind.error().message);
+      return kExitFailure;
+    }
+    name = name.substr(slash + 1);
+  }
+  Result<std::unique_ptr<Session>> opened = Session::Open(arguments, console);
+  if (!opened.ok()) {
+    Report(console, opened.error());
+    return kExitFailure;
+  }
+  Session& session = **opened;
+  LogsRun run(arguments, console, session);
+  if (selector.empty()) {
+    Result<api::ObjectPtr> pod = session.Get(session.Ref(pods, name));
+    if (!pod.ok()) {
+      Report(console, pod.error());
+      return kExitFailure;
+    }
+    return run.ShowPod((*pod)->root());
+  }
+  Result<api::TreePtr> list = session.List(session.Ref(pods), selector);
+  if (!list.ok()) {
+    Report(console, list.error());
+    return kExitFailure;
+  }
+  if (arguments.Bool("follow") && (*list)->root()["items"].size() > 1) {
+    console.Error("--follow shows one pod at a time, and the selector finds several");
+    return kExitUsage;
+  }
+  if ((*list)->root()["items"].empty()) {
+    console.Err(StrCat("No resources found in ", session.namespace_(), " namespace.\n"));
+  }
+  int code = kExitOk;
+  for (Value pod : (*list)->root()["items"].elements()) code = std::max(code, run.ShowPod(pod));
+  return code;
+}
+
+}  // namespace
+
+Command LogsCommand() {
+  Command command;
+  command.name = "logs";
+  command.arguments = "POD | -l SELECTOR";
+  command.summary = "Show what a pod's containers print";
+  command.help =
+      "Without -c the pod's first container is shown. -f goes on until the container ends or you "
+      "interrupt it.";
+  command.examples =
+      "  drakkar logs hello\n"
+      "  drakkar logs hello -c sidecar -f\n"
+      "  drakkar logs hello --tail=20 --timestamps\n"
+      "  drakkar logs hello --previous\n";
+  command.section = "Objects";
+  command.max_arguments = 1;
+  command.group = FlagGroup::kCluster;
+  command.flags = {
+      {"container", 'c', FlagType::kString, "Container to show.", "", "NAME"},
+      {"all-containers", 0, FlagType::kBool, "All containers, one after the other.", "false"},
+      {"follow", 'f', FlagType::kBool, "Go on with what is printed from now on.", "false"},
+      {"previous", 'p', FlagType::kBool, "What the container printed before its last restart.",
+       "false"},
+      {"tail", 0, FlagType::kInt, "Only that many lines from the end; -1 is all.", "-1", "LINES"},
+      {"since", 0, FlagType::kDuration, "Only what was printed in that time until now.", "",
+       "DURATION"},
+      {"since-time", 0, FlagType::kString, "Only what was printed after that time (RFC 3339).", "",
+       "TIME"},
+      {"timestamps", 0, FlagType::kBool, "Each line with its time.", "false"},
+      {"limit-bytes", 0, FlagType::kInt, "At most that many bytes.", "0", "BYTES"},
+      {"prefix", 0, FlagType::kBool, "Each line with its pod and container.", "false"},
+      {"selector", 'l', FlagType::kString, "The pods with these labels.", "", "SELECTOR"},
+  };
+  command.run = RunLogs;
+  return command;
+}
+
+}  // namespace drakkar::cli

@@ -1,0 +1,379 @@
+#include "cli/session.h"
+
+#include <future>
+
+#include "api/json/reader.h"
+#include "api/meta/status.h"
+#include "api/scheme/scheme.h"
+#include "base/exec/uv_loop.h"
+#include "base/text/text.h"
+#include "client/http_client.h"
+#include "client/kubeconfig.h"
+#include "net/http/url.h"
+
+namespace drakkar::cli {
+namespace {
+
+constexpr std::string_view kDataDirectoryKubeconfig = "/var/lib/drakkar/admin.kubeconfig";
+constexpr Duration kProgressAfter = std::chrono::seconds(2);
+constexpr Duration kProgressEvery = std::chrono::seconds(10);
+constexpr Duration kCallTimeout = std::chrono::seconds(60);
+// One line of a watch; longer ones cannot come from a server that limits its objects.
+constexpr std::size_t kMaxLineBytes = 64u << 20;
+constexpr std::string_view kServerError = "Error from server";
+
+// The file to use: an error only if one was named and is not there, or none is there at all.
+Result<std::string> ChooseKubeconfig(const Arguments& arguments, Console& console) {
+  if (arguments.Has("kubeconfig")) return arguments.Text("kubeconfig");
+  if (const auto named = console.Environment("KUBECONFIG"); named && !named->empty()) {
+    // A list of files is kubectl's way of merging; the first that exists is taken.
+    for (std::string_view path : Split(*named, ':')) {
+      if (!path.empty() && console.files().Exists(std::string(path))) return std::string(path);
+    }
+    return InvalidArgument(StrCat("$KUBECONFIG names ", Quote(*named), ", which does not exist"));
+  }
+  std::string home_file;
+  if (const auto home = console.Environment("HOME")) {
+    home_file = JoinPath(*home, ".kube/config");
+    if (console.files().Exists(home_file)) return home_file;
+  }
+  if (console.files().Exists(std::string(kDataDirectoryKubeconfig))) {
+    return std::string(kDataDirectoryKubeconfig);
+  }
+  return InvalidArgument(StrCat("no kubeconfig: neither ", home_file, home_file.empty() ? "" : " nor ",
+                                kDataDirectoryKubeconfig,
+                                " exists; `drakkar up` writes one, --kubeconfig names another"));
+}
+
+// A Status as kubectl shows it.
+Error FromStatus(const api::Status& status) {
+  Error error = api::ErrorFromStatus(status);
+  if (status.reason == "Invalid" || (status.reason.empty() && status.code == 422)) {
+    error.message = StrCat("The ", status.message);
+  } else if (status.reason.empty()) {
+    error.message = StrCat(kServerError, ": ", status.message);
+  } else {
+    error.message = StrCat(kServerError, " (", status.reason, "): ", status.message);
+  }
+  return error;
+}
+
+Error FromTransport(Error error, const std::string& server) {
+  if (error.code == ErrorCode::kUnavailable) {
+    error.message = StrCat("cannot reach the server ", server, " (", error.message,
+                           "): is it running? `drakkar up` starts one");
+  }
+  return error;
+}
+
+}  // namespace
+
+struct Session::Impl {
+  Impl(Console& the_console, client::ClusterAccess the_access, bool progress, bool verbose)
+      : console(the_console),
+        access(std::move(the_access)),
+        shows_progress(progress),
+        shows_requests(verbose),
+        thread("client") {
+    thread.RunSync([this] {
+      client = client::MakeHttpClient(thread.loop(), access, "drakkar");
+      http = std::make_unique<net::HttpClient>(thread.loop(), client::HttpOptionsFor(access));
+    });
+  }
+  ~Impl() {
+    thread.RunSync([this] {
+      client.reset();
+      http.reset();
+    });
+  }
+
+  // Waits, and says what for when it takes long. `what` empty: the server's answer. The callback that
+  // brought the answer has returned by then, so that what it refers to may go.
+  template <typename T>
+  T Await(std::future<T> future, std::string_view what) {
+    if (shows_progress) ShowProgress(future, what);
+    T answer = future.get();
+    thread.RunSync([] {});
+    return answer;
+  }
+
+  template <typename T>
+  void ShowProgress(std::future<T>& future, std::string_view what) {
+    Duration waited{0};
+    Duration step = kProgressAfter;
+    while (future.wait_for(step) != std::future_status::ready) {
+      waited += step;
+      step = kProgressEvery;
+      console.Err(StrCat("waiting for ", what.empty() ? "the server's answer" : what, " (",
+                         std::chrono::duration_cast<std::chrono::seconds>(waited).count(), "s)\n"));
+    }
+  }
+
+  void Trace(std::string_view method, const std::string& path) {
+    if (shows_requests) console.Err(StrCat(method, " ", access.server, path, "\n"));
+  }
+
+  Result<api::ObjectPtr> Call(std::string_view method, const client::ResourceRef& ref,
+                              std::function<void(client::ReplyCallback)> start) {
+    Trace(method, client::PathOf(ref));
+    std::promise<client::Reply> promise;
+    auto future = promise.get_future();
+    thread.RunSync([&] {
+      start([&promise](client::Reply reply) { promise.set_value(std::move(reply)); });
+    });
+    client::Reply reply = Await(std::move(future), "");
+    for (const std::string& warning : reply.warnings) {
+      // 299 - "text"
+      const std::size_t quote = warning.find('"');
+      std::string text = quote == std::string::npos ? warning : warning.substr(quote + 1);
+      if (text.ends_with('"')) text.pop_back();
+      console.Err(StrCat("Warning: ", text, "\n"));
+    }
+    if (reply.ok()) return reply.object;
+    if (reply.object != nullptr && reply.object->kind() == "Status") {
+      return FromStatus(api::Status::FromTree(reply.object->root()));
+    }
+    if (reply.http_status >= 400) {
+      return Error{reply.error->code, StrCat(kServerError, ": ", reply.error->message)};
+    }
+    return FromTransport(*reply.error, access.server);
+  }
+
+  net::ClientRequest MakeRequest(const std::string& path, std::string_view accept) const {
+    net::ClientRequest request;
+    request.url = access.server + path;
+    request.headers.Add("Accept", accept.empty() ? "application/json" : std::string(accept));
+    request.headers.Add("User-Agent", "drakkar");
+    if (!access.token.empty()) request.headers.Add("Authorization", "Bearer " + access.token);
+    return request;
+  }
+
+  Error FromResponse(int http_status, const std::string& body) const {
+    Result<api::TreePtr> tree = api::ParseJson(body);
+    if (tree.ok() && (*tree)->root()["kind"].str() == "Status") {
+      return FromStatus(api::Status::FromTree((*tree)->root()));
+    }
+    return Error{http_status == 404 ? ErrorCode::kNotFound : ErrorCode::kInternal,
+                 StrCat(kServerError, ": it answered ", http_status, " ",
+                        Trim(std::string_view(body).substr(0, 200)))};
+  }
+
+  Console& console;
+  const client::ClusterAccess access;
+  std::string namespace_;
+  const bool shows_progress;
+  const bool shows_requests;
+  LoopThread thread;
+  std::unique_ptr<client::Client> client;
+  std::unique_ptr<net::HttpClient> http;
+};
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::Open(const Arguments& arguments, Console& console) {
+  ASSIGN_OR_RETURN(const std::string path, ChooseKubeconfig(arguments, console));
+  ASSIGN_OR_RETURN(client::ClusterAccess access,
+                   client::LoadKubeconfig(console.files(), path, arguments.Text("context")));
+  auto impl = std::make_unique<Impl>(console, std::move(access),
+                                     console.err_is_terminal() || arguments.Bool("progress"),
+                                     arguments.Int("v") >= 6);
+  impl->namespace_ =
+      arguments.Has("namespace") ? arguments.Text("namespace") : impl->access.namespace_;
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
+const std::string& Session::namespace_() const { return impl_->namespace_; }
+const std::string& Session::server() const { return impl_->access.server; }
+const Clock& Session::clock() const { return impl_->thread.loop().clock(); }
+
+client::ResourceRef Session::Ref(const api::KindSchema& kind, std::string name, bool all) const {
+  return {&kind, kind.namespaced && !all ? impl_->namespace_ : "", std::move(name), ""};
+}
+
+Result<api::ObjectPtr> Session::Get(const client::ResourceRef& ref) {
+  return impl_->Call("GET", ref, [&](client::ReplyCallback done) {
+    impl_->client->Get(ref, std::move(done));
+  });
+}
+
+Result<api::ObjectPtr> Session::Create(const client::ResourceRef& ref, api::TreePtr body,
+                                       client::WriteOptions options) {
+  return impl_->Call("POST", ref, [&](client::ReplyCallback done) {
+    impl_->client->Create(ref, std::move(body), std::move(options), std::move(done));
+  });
+}
+
+Result<api::ObjectPtr> Session::Patch(const client::ResourceRef& ref, client::PatchType type,
+                                      std::string body, client::WriteOptions options) {
+  return impl_->Call("PATCH", ref, [&](client::ReplyCallback done) {
+    impl_->client->Patch(ref, type, std::move(body), std::move(options), std::move(done));
+  });
+}
+
+Result<api::ObjectPtr> Session::Delete(const client::ResourceRef& ref,
+                                       client::DeleteOptions options) {
+  return impl_->Call("DELETE", ref, [&](client::ReplyCallback done) {
+    impl_->client->Delete(ref, std::move(options), std::move(done));
+  });
+}
+
+Result<api::TreePtr> Session::GetPath(const std::string& path, std::string_view accept) {
+  impl_->Trace("GET", path);
+  std::promise<Result<net::Response>> promise;
+  auto future = promise.get_future();
+  impl_->thread.RunSync([&] {
+    net::ClientRequest request = impl_->MakeRequest(path, accept);
+    request.timeout = kCallTimeout;
+    impl_->http->Do(std::move(request), [&promise](Result<net::Response> response) {
+      promise.set_value(std::move(response));
+    });
+  });
+  Result<net::Response> response = impl_->Await(std::move(future), "");
+  if (!response.ok()) return FromTransport(response.error(), impl_->access.server);
+  if (response->status >= 400) return impl_->FromResponse(response->status, response->body);
+  Result<api::TreePtr> tree = api::ParseJson(response->body);
+  if (!tree.ok()) return tree.error().Prefixed(StrCat("the server's answer to ", path));
+  return tree;
+}
+
+Result<api::TreePtr> Session::List(const client::ResourceRef& ref, std::string_view label_selector,
+                                   std::string_view field_selector, std::string_view accept,
+                                   std::string_view include_object) {
+  return GetPath(client::PathOf(ref) + QueryText({{"labelSelector", std::string(label_selector)},
+                                                  {"fieldSelector", std::string(field_selector)},
+                                                  {"includeObject", std::string(include_object)}}),
+                 accept);
+}
+
+WatchEnd Session::Watch(const client::ResourceRef& ref, client::WatchOptions options,
+                        std::optional<Duration> timeout, std::string_view what,
+                        std::function<bool(const client::WatchEvent&)> on_event) {
+  impl_->Trace("WATCH", client::PathOf(ref));
+  std::promise<WatchEnd> promise;
+  auto future = promise.get_future();
+  bool ended = false;  // touched on the loop only
+  auto end = [&](WatchEnd how) {
+    if (std::exchange(ended, true)) return;
+    promise.set_value(how);
+  };
+  std::unique_ptr<client::WatchHandle> watch;
+  TimerHandle timer;
+  impl_->thread.RunSync([&] {
+    if (timeout) timer = impl_->thread.loop().RunAfter(*timeout, [&] { end(WatchEnd::kTimeout); });
+    client::WatchCallbacks callbacks;
+    callbacks.on_events = [&](std::vector<client::WatchEvent> events) {
+      for (const client::WatchEvent& event : events) {
+        if (!ended && on_event(event)) end(WatchEnd::kDone);
+      }
+    };
+    callbacks.on_closed = [&](Error) { end(WatchEnd::kClosed); };
+    watch = impl_->client->Watch(ref, std::move(options), std::move(callbacks));
+  });
+  const WatchEnd how = impl_->Await(std::move(future), what);
+  impl_->thread.RunSync([&] {
+    watch.reset();
+    timer.reset();
+  });
+  return how;
+}
+
+void Session::Pause(Duration duration) {
+  std::promise<void> promise;
+  TimerHandle timer;
+  impl_->thread.RunSync([&] {
+    timer = impl_->thread.loop().RunAfter(duration, [&promise] { promise.set_value(); });
+  });
+  promise.get_future().wait();
+  impl_->thread.RunSync([&] { timer.reset(); });
+}
+
+namespace {
+
+class CallbackSink final : public net::StreamSink {
+ public:
+  explicit CallbackSink(std::function<bool(std::string_view)> on_data)
+      : on_data_(std::move(on_data)) {}
+
+  void OnResponse(int status, const net::Headers&) override { status_ = status; }
+  void OnData(std::string_view bytes) override {
+    if (ended_) return;
+    if (status_ >= 400) {
+      if (body_.size() < kMaxLineBytes) body_ += bytes;
+    } else if (!on_data_(bytes)) {
+      End(Ok());
+    }
+  }
+  void OnEnd(Result<void> result) override { End(std::move(result)); }
+
+  std::future<Result<void>> ended() { return promise_.get_future(); }
+  int status() const { return status_; }
+  const std::string& body() const { return body_; }
+
+ private:
+  void End(Result<void> result) {
+    if (std::exchange(ended_, true)) return;
+    promise_.set_value(std::move(result));
+  }
+
+  std::function<bool(std::string_view)> on_data_;
+  std::promise<Result<void>> promise_;
+  bool ended_ = false;
+  int status_ = 0;
+  std::string body_;
+};
+
+}  // namespace
+
+Result<void> Session::Stream(const std::string& path, std::string_view accept,
+                             std::function<bool(std::string_view)> on_data) {
+  impl_->Trace("GET", path);
+  CallbackSink sink(std::move(on_data));
+  std::future<Result<void>> future = sink.ended();
+  std::unique_ptr<net::RequestHandle> handle;
+  impl_->thread.RunSync(
+      [&] { handle = impl_->http->Stream(impl_->MakeRequest(path, accept), sink); });
+  // A stream is as long as it is: no progress lines between what it brings.
+  Result<void> result = future.get();
+  impl_->thread.RunSync([&] { handle.reset(); });
+  if (sink.status() >= 400) return impl_->FromResponse(sink.status(), sink.body());
+  if (!result.ok()) return FromTransport(result.error(), impl_->access.server);
+  return Ok();
+}
+
+Result<void> Session::StreamLines(const std::string& path, std::string_view accept,
+                                  std::function<bool(std::string_view)> on_line) {
+  std::string buffer;
+  bool too_long = false;
+  Result<void> result = Stream(path, accept, [&](std::string_view bytes) {
+    buffer += bytes;
+    std::size_t begin = 0;
+    for (std::size_t end; (end = buffer.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      if (!on_line(std::string_view(buffer).substr(begin, end - begin))) return false;
+    }
+    buffer.erase(0, begin);
+    too_long = buffer.size() > kMaxLineBytes;
+    return !too_long;
+  });
+  if (too_long) return InvalidArgument("the server sent a line that is too long");
+  return result;
+}
+
+std::string QueryText(const std::vector<std::pair<std::string, std::string>>& parameters) {
+  std::string text;
+  for (const auto& [name, value] : parameters) {
+    if (value.empty()) continue;
+    text += StrCat(text.empty() ? "?" : "&", name, "=", net::PercentEncode(value));
+  }
+  return text;
+}
+
+void Report(Console& console, const Error& error) {
+  if (error.message.starts_with(kServerError) || error.message.starts_with("The ")) {
+    console.Err(error.message + "\n");
+  } else {
+    console.Error(error.message);
+  }
+}
+
+}  // namespace drakkar::cli

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/env/clock.h"
+#include "base/result/result.h"
+#include "cli/command.h"
+#include "client/client.h"
+
+namespace drakkar::cli {
+
+// How a watch came to its end.
+enum class WatchEnd {
+  kDone,     // the callback said so
+  kTimeout,
+  kClosed,   // the server or the connection: list again and go on
+};
+
+// A conversation with an API server, for commands that do one thing after the other: each call
+// waits for its answer, which arrives on a loop of the session's own. Calls that take long say what
+// they wait for, if somebody looks.
+//
+// Errors are worded as kubectl words them (`Error from server (NotFound): ...`); print them with
+// Report. Used from one thread; callbacks run on the loop while the caller waits.
+class Session {
+ public:
+  // By --kubeconfig, --context and --namespace.
+  static Result<std::unique_ptr<Session>> Open(const Arguments& arguments, Console& console);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // From -n, else from the context.
+  const std::string& namespace_() const;
+  const std::string& server() const;
+  const Clock& clock() const;
+  // `kind` in the session's namespace, or in none if it is of the cluster; `all`: of all namespaces.
+  client::ResourceRef Ref(const api::KindSchema& kind, std::string name = {}, bool all = false) const;
+
+  Result<api::ObjectPtr> Get(const client::ResourceRef& ref);
+  Result<api::ObjectPtr> Create(const client::ResourceRef& ref, api::TreePtr body,
+                                client::WriteOptions options);
+  Result<api::ObjectPtr> Patch(const client::ResourceRef& ref, client::PatchType type,
+                               std::string body, client::WriteOptions options);
+  Result<api::ObjectPtr> Delete(const client::ResourceRef& ref, client::DeleteOptions options);
+  // GET of any path, with its query; `accept` empty: JSON.
+  Result<api::TreePtr> GetPath(const std::string& path_and_query, std::string_view accept = {});
+  // The list as it came, all of it.
+  Result<api::TreePtr> List(const client::ResourceRef& ref, std::string_view label_selector = {},
+                            std::string_view field_selector = {}, std::string_view accept = {},
+                            std::string_view include_object = {});
+
+  // Follows `ref`'s collection until `on_event` returns true. No `timeout`: for as long as it takes.
+  // `what` is for the progress line, "pod/x to be deleted".
+  WatchEnd Watch(const client::ResourceRef& ref, client::WatchOptions options,
+                 std::optional<Duration> timeout, std::string_view what,
+                 std::function<bool(const client::WatchEvent&)> on_event);
+  // Lets time pass, before something is tried again.
+  void Pause(Duration duration);
+  // A GET whose answer is handed on as it comes, until it ends or `on_data` returns false.
+  Result<void> Stream(const std::string& path_and_query, std::string_view accept,
+                      std::function<bool(std::string_view)> on_data);
+  // Lines of `Stream`.
+  Result<void> StreamLines(const std::string& path_and_query, std::string_view accept,
+                           std::function<bool(std::string_view)> on_line);
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// "?a=b&c=d" of the parameters that have a value.
+std::string QueryText(const std::vector<std::pair<std::string, std::string>>& parameters);
+
+// Prints what a session's call or a command's own check came to.
+void Report(Console& console, const Error& error);
+
+}  // namespace drakkar::cli

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <future>
+#include <memory>
+#include <string>
+
+#include "apiserver/http/frontend.h"
+#include "apiserver/pki/pki.h"
+#include "base/exec/uv_loop.h"
+#include "base/text/text.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/testing/fake_console.h"
+#include "client/http_client.h"
+#include "features/gates/feature_gates.h"
+#include "net/testing/loopback.h"
+#include "storage/memory/memory_store.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::cli::testing {
+
+// A real API server over HTTPS on a loop of its own, and the commands as a user runs them.
+class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy {
+ protected:
+  CommandTest() : thread_("server") {
+    thread_.RunSync([this] {
+      store_ = storage::OpenMemoryStore(thread_.loop(), disk_);
+      core_ = std::make_unique<apiserver::Core>(apiserver::Core::Options{
+          .loop = thread_.loop(), .random = random_, .store = *store_, .gates = gates_});
+      core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()); });
+      apiserver::Frontend::Options options{
+          .core = *core_, .authenticator = authenticator_, .metrics = metrics_};
+      options.proxies["pods/log"] = this;
+      frontend_ = std::make_unique<apiserver::Frontend>(std::move(options));
+      net::HttpServerOptions http;
+      http.address.host = "127.0.0.1";
+      http.tls = net::testing::TestServerTls();
+      server_ = std::make_unique<net::HttpServer>(thread_.loop(), std::move(http), *frontend_);
+      ASSERT_TRUE(server_->Start().ok());
+    });
+    const net::testing::TestCertificates& certificates = net::testing::TestCertificates::Get();
+    kubeconfig_ = apiserver::MakeKubeconfig(StrCat("https://127.0.0.1:", server_->port()),
+                                            certificates.ca.certificate_pem, certificates.client,
+                                            "admin");
+    AddClusterCommands(app_);
+    AddOtherCommands(app_);
+    Run("create -f -", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: default\n");
+  }
+  ~CommandTest() override {
+    thread_.RunSync([this] {
+      server_.reset();
+      frontend_.reset();
+      core_.reset();
+      store_.reset();
+    });
+  }
+
+  struct Outcome {
+    int code = 0;
+    std::string out, err;
+  };
+
+  // Runs a command line (words between spaces, no quoting).
+  Outcome Run(const std::string& line, std::string input = "") {
+    std::vector<std::string> words;
+    for (std::string_view word : Split(line, ' ')) {
+      if (!word.empty()) words.emplace_back(word);
+    }
+    return RunWords(words, std::move(input));
+  }
+  Outcome RunWords(const std::vector<std::string>& words, std::string input = "") {
+    FakeConsole console;
+    Prepare(console);
+    console.input = std::move(input);
+    Outcome outcome;
+    outcome.code = app_.Run(words, console);
+    outcome.out = console.out;
+    outcome.err = console.err;
+    return outcome;
+  }
+  void Prepare(FakeConsole& console) {
+    console.environment["KUBECONFIG"] = "/kubeconfig";
+    ASSERT_TRUE(console.memory.WriteFile("/kubeconfig", kubeconfig_, 0600).ok());
+    for (const auto& [path, text] : files_) {
+      ASSERT_TRUE(console.memory.MakeDirectories(DirectoryName(path), 0755).ok());
+      ASSERT_TRUE(console.memory.WriteFile(path, text, 0644).ok());
+    }
+  }
+
+  // Runs a command on another thread until it is done; what it waits for is made to happen here.
+  std::future<Outcome> Start(const std::string& line) {
+    return std::async(std::launch::async, [this, line] { return Run(line); });
+  }
+
+  // Logs of pods: what the test says, with the request's query noted.
+  void Serve(const apiserver::RequestInfo&, const apiserver::UserInfo&, net::ServerRequest request,
+             std::shared_ptr<net::ResponseWriter> writer) override {
+    log_query_ = request.raw_query;
+    writer->StartStream(200, {{"Content-Type", "text/plain"}});
+    writer->Write(net::MakeSegment(log_text_));
+    writer->Finish();
+  }
+
+  LoopThread thread_;
+  SeededRandom random_{1};
+  storage::MemoryDisk disk_;
+  FeatureGates gates_;
+  Metrics metrics_;
+  apiserver::Authenticator authenticator_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<apiserver::Core> core_;
+  std::unique_ptr<apiserver::Frontend> frontend_;
+  std::unique_ptr<net::HttpServer> server_;
+  std::string kubeconfig_;
+  std::map<std::string, std::string> files_;
+  std::string log_text_ = "hello\n";
+  std::string log_query_;
+  App app_{"drakkar", "test"};
+};
+
+inline std::string PodManifest(const std::string& name, const std::string& image = "busybox:1") {
+  return StrCat("apiVersion: v1\nkind: Pod\nmetadata:\n  name: ", name,
+                "\n  labels:\n    app: ", name, "\nspec:\n  containers:\n  - name: main\n    image: ",
+                image, "\n");
+}
+
+}  // namespace drakkar::cli::testing

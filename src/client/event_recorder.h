@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "api/meta/object.h"
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+
+namespace drakkar::client {
+
+enum class EventKind { kNormal, kWarning };
+
+// Writes Events (core/v1) about objects, best effort: nobody waits for them and losing one harms
+// nothing.
+//
+// The same event about the same object again raises the count of the first. More than
+// kMostDifferent different messages with one reason about one object become one event. One object
+// gets kBurst events and then one per kRefill. At most kMaxInFlight writes are under way and
+// kMaxQueued wait; beyond that the oldest waiting is dropped. Loop-bound.
+class EventRecorder {
+ public:
+  static constexpr std::size_t kMaxInFlight = 256;
+  static constexpr std::size_t kMaxQueued = 16'384;
+  static constexpr std::size_t kMaxRemembered = 4'096;
+  static constexpr int kMostDifferent = 10;
+  static constexpr int kBurst = 25;
+  static constexpr Duration kRefill = std::chrono::minutes(5);
+
+  struct Options {
+    EventLoop& loop;
+    Client& client;
+    std::string component;  // "default-scheduler"
+    std::string instance;   // of the component, e.g. "default-scheduler-host1"
+  };
+  explicit EventRecorder(Options options) : options_(std::move(options)) {}
+  EventRecorder(const EventRecorder&) = delete;
+  EventRecorder& operator=(const EventRecorder&) = delete;
+  ~EventRecorder() { *alive_ = false; }
+
+  void Record(const api::ObjectPtr& about, EventKind kind, std::string_view reason,
+              std::string message, std::string_view action = {});
+
+  std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Seen {                  // one message about one object
+    api::ObjectPtr stored;       // null until the API has answered
+    std::int64_t count = 0;
+    bool writing = false;
+    bool again = false;          // raised while it was being written
+  };
+  struct About {                 // one object
+    std::map<std::string, int, std::less<>> different;  // messages per reason
+    double tokens = kBurst;
+    MonotonicTime refilled{};
+  };
+  struct Write {
+    std::string key;
+    api::TreePtr body;
+    bool is_new;
+  };
+
+  bool Allow(About& about);
+  void Enqueue(Write write);
+  void SendNext();
+  void OnAnswer(const std::string& key, bool was_new, Reply reply);
+  void Raise(const std::string& key, Seen& seen);
+  template <typename Map>
+  void Remember(Map& map, std::deque<std::string>& order);
+
+  const Options options_;
+  std::map<std::string, Seen, std::less<>> seen_;
+  std::deque<std::string> seen_order_;
+  std::map<std::string, About, std::less<>> about_;
+  std::deque<std::string> about_order_;
+  std::deque<Write> queue_;
+  std::size_t in_flight_ = 0;
+  std::uint64_t dropped_ = 0;
+  std::uint64_t last_name_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::client

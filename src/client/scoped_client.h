@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+
+#include "client/client.h"
+
+namespace drakkar::client {
+
+// A client for one component: calls go on to the client beneath, but once the component (and this
+// with it) is destroyed, none of its callbacks runs. The client beneath must outlive it.
+class ScopedClient final : public Client {
+ public:
+  explicit ScopedClient(Client& beneath) : beneath_(beneath) {}
+  ~ScopedClient() override { *alive_ = false; }
+  ScopedClient(const ScopedClient&) = delete;
+  ScopedClient& operator=(const ScopedClient&) = delete;
+
+  void Get(ResourceRef ref, ReplyCallback done) override;
+  void List(ResourceRef ref, ListOptions options, std::function<void(ListReply)> done) override;
+  void Create(ResourceRef ref, api::TreePtr body, WriteOptions options,
+              ReplyCallback done) override;
+  void Update(ResourceRef ref, api::TreePtr body, WriteOptions options,
+              ReplyCallback done) override;
+  void Patch(ResourceRef ref, PatchType type, std::string body, WriteOptions options,
+             ReplyCallback done) override;
+  void Delete(ResourceRef ref, DeleteOptions options, ReplyCallback done) override;
+  void DeleteCollection(ResourceRef ref, ListOptions list, DeleteOptions options,
+                        ReplyCallback done) override;
+  std::unique_ptr<WatchHandle> Watch(ResourceRef ref, WatchOptions options,
+                                     WatchCallbacks callbacks) override;
+
+ private:
+  ReplyCallback Guard(ReplyCallback done) const;
+
+  Client& beneath_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::client

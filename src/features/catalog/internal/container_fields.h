@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/tree/value.h"
+#include "base/text/text.h"
+
+namespace drakkar::features {
+
+// Looks for the first element of `list` for which `find` gives the rest of a path, and returns the
+// whole path: "name[2].rest". Nothing is put together while nothing is found.
+template <typename Find>
+std::optional<std::string> FindInList(api::Value list, std::string_view name, Find find) {
+  std::size_t index = 0;
+  for (api::Value element : list.elements()) {
+    if (const std::optional<std::string> rest = find(element)) {
+      return StrCat(name, "[", index, "]", *rest);
+    }
+    ++index;
+  }
+  return std::nullopt;
+}
+
+// The same over several lists of containers of a pod spec ("containers", "initContainers" ...).
+template <typename Find>
+std::optional<std::string> FindInContainers(api::Value spec,
+                                            std::initializer_list<std::string_view> lists,
+                                            Find find) {
+  for (std::string_view list : lists) {
+    if (auto field = FindInList(spec[list], list, find)) return "spec." + *field;
+  }
+  return std::nullopt;
+}
+
+}  // namespace drakkar::features

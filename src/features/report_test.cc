@@ -1,0 +1,211 @@
+#include "features/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "features/catalog/catalog.h"
+#include "features/declared.h"
+#include "features/testing/static_cpu_feature.h"
+
+namespace drakkar::features {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+api::TreePtr Json(std::string_view text) {
+  return api::ParseJson(text).value();
+}
+
+DiscoverReport Discover(NodeInput input) {
+  return ReportDiscover(DefaultFramework(), input).value();
+}
+
+std::string DiscoverError(NodeInput input) {
+  const auto report = ReportDiscover(DefaultFramework(), input);
+  return report.ok() ? "" : report.error().message;
+}
+
+TEST(Report, AStockNodeOfOurVersionDeclaresWhatIsOnByDefault) {
+  const DiscoverReport report = Discover({});
+  EXPECT_EQ(ToText(report),
+            "ExtendWebSocketsToKubelet\nInPlacePodLevelResourcesVerticalScaling\n"
+            "InPlacePodVerticalScalingInitContainers\nRestartAllContainersOnContainerExits\n");
+  EXPECT_THAT(report.notes, IsEmpty());
+}
+
+TEST(Report, GatesOfTheFileAreOverriddenByTheFlag) {
+  const api::TreePtr file = Json(R"({"kind":"KubeletConfiguration","featureGates":
+      {"DRAOptionalNodeOperations":true,"RestartAllContainersOnContainerExits":false,"Foreign":true}})");
+  const std::vector<std::string> from_file =
+      Discover({.kubelet_configuration = file->root()}).declared;
+  EXPECT_THAT(from_file, Contains("DRAOptionalNodeOperations"));
+  EXPECT_THAT(from_file, Contains("DraOptionalNodePreparation"));
+  EXPECT_THAT(from_file, Not(Contains("RestartAllContainersOnContainerExits")));
+  const std::vector<std::string> with_flag =
+      Discover({.kubelet_configuration = file->root(),
+                .feature_gates = "DRAOptionalNodePreparation=false,"
+                                 "RestartAllContainersOnContainerExits=true"})
+          .declared;
+  EXPECT_THAT(with_flag, Not(Contains("DraOptionalNodePreparation")));
+  EXPECT_THAT(with_flag, Contains("RestartAllContainersOnContainerExits"));
+}
+
+TEST(Report, RuntimeFeaturesCountAsStated) {
+  const std::string gates = "UserNamespacesHostNetworkSupport=true,VolumeBindMountOptions=true";
+  EXPECT_THAT(Discover({.feature_gates = gates}).declared, Not(Contains("VolumeBindMountOptions")));
+  const std::vector<std::string> declared =
+      Discover({.feature_gates = gates,
+                .runtime_features = "UserNamespacesHostNetwork, mountOptions"})
+          .declared;
+  EXPECT_THAT(declared, Contains("VolumeBindMountOptions"));
+  EXPECT_THAT(declared, Contains("UserNamespacesHostNetworkSupport"));
+  EXPECT_THAT(DiscoverError({.runtime_features = "Magic"}), HasSubstr("\"Magic\" is not known"));
+}
+
+TEST(Report, AnOlderNodeDeclaresWhatItsReleaseKnows) {
+  EXPECT_THAT(Discover({.version = "1.34.3"}).notes,
+              ElementsAre("version 1.34 does not know NodeDeclaredFeatures: the node declares nothing"));
+  EXPECT_THAT(Discover({.version = "v1.35.0"}).notes,
+              ElementsAre("feature gate NodeDeclaredFeatures is off: the node declares nothing"));
+  EXPECT_THAT(Discover({.feature_gates = "NodeDeclaredFeatures=true,"
+                                         "RestartAllContainersOnContainerExits=true",
+                        .version = "v1.35.0"})
+                  .declared,
+              ElementsAre("RestartAllContainersOnContainerExits"));
+  EXPECT_THAT(DiscoverError({.feature_gates = "DRAOptionalNodePreparation=true", .version = "1.36"}),
+              HasSubstr("is not known to version 1.36"));
+}
+
+TEST(Report, ANewerNodeIsTakenWithOurGates) {
+  const DiscoverReport report = Discover({.version = "1.99.0"});
+  EXPECT_EQ(report.declared, Discover({}).declared);
+  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("1.99 are not known, the defaults of 1.37")));
+}
+
+TEST(Report, RefusesWhatNoNodeWouldStartWith) {
+  EXPECT_THAT(DiscoverError({.feature_gates = "ContainerRestartRules=false"}),
+              HasSubstr("RestartAllContainersOnContainerExits is on but needs ContainerRestartRules"));
+  EXPECT_THAT(DiscoverError({.feature_gates = "NodeDeclaredFeatures=maybe"}), HasSubstr("\"maybe\""));
+  EXPECT_THAT(DiscoverError({.feature_gates = "Foreign=maybe"}), HasSubstr("\"maybe\""));
+  EXPECT_THAT(DiscoverError({.feature_gates = "Foreign"}), HasSubstr("has no value"));
+  EXPECT_THAT(DiscoverError({.version = "new"}), HasSubstr("version \"new\""));
+  const api::TreePtr pod = Json(R"({"kind":"Pod"})");
+  EXPECT_THAT(DiscoverError({.kubelet_configuration = pod->root()}),
+              HasSubstr("a KubeletConfiguration is needed"));
+  const api::TreePtr odd = Json(R"({"featureGates":{"A":"true"}})");
+  EXPECT_EQ(DiscoverError({.kubelet_configuration = odd->root()}),
+            "featureGates: A must be true or false");
+  const api::TreePtr list = Json(R"({"featureGates":["A"]})");
+  EXPECT_THAT(DiscoverError({.kubelet_configuration = list->root()}), HasSubstr("must be a map"));
+}
+
+TEST(Report, SettingsOfTheFileReachAFeatureOfOnesOwn) {
+  FeatureList more;
+  more.push_back(std::make_unique<StaticCpuFeature>());
+  const Framework framework = FrameworkWith(std::move(more)).value();
+  const api::TreePtr file =
+      Json(R"({"cpuManagerPolicy":"static","featureGates":{"TestStaticCpuGate":true}})");
+  EXPECT_THAT(ReportDiscover(framework, {.kubelet_configuration = file->root()}).value().declared,
+              Contains("TestStaticCpu"));
+  EXPECT_THAT(
+      ReportDiscover(framework, {.feature_gates = "TestStaticCpuGate=true"}).value().declared,
+      Not(Contains("TestStaticCpu")));
+}
+
+TEST(Report, EqualInputGivesEqualBytes) {
+  const NodeInput input{.feature_gates = "VolumeBindMountOptions=true",
+                        .runtime_features = "MountOptions"};
+  EXPECT_EQ(api::WriteJson(ToTree(Discover(input))->root()),
+            R"({"declaredFeatures":["ExtendWebSocketsToKubelet",)"
+            R"("InPlacePodLevelResourcesVerticalScaling","InPlacePodVerticalScalingInitContainers",)"
+            R"("RestartAllContainersOnContainerExits","VolumeBindMountOptions"]})");
+}
+
+TEST(Report, SaysWhatAPodNeedsAndWhy) {
+  const api::TreePtr pod = Json(R"({"kind":"Pod","spec":{"hostNetwork":true,"hostUsers":false,
+      "containers":[{"restartPolicyRules":[{"action":"RestartAllContainers"}]}]}})");
+  const api::TreePtr claim = Json(R"({"metadata":{"name":"c"},"status":{"allocation":{"devices":
+      {"results":[{"skipNodeOperations":true}]}}}})");
+  const RequireReport report =
+      ReportRequire(DefaultFramework(), pod->root(), {claim->root()}).value();
+  EXPECT_EQ(ToText(report, false),
+            "DraOptionalNodePreparation\nRestartAllContainersOnContainerExits\n"
+            "UserNamespacesHostNetworkSupport\n");
+  EXPECT_EQ(ToText(report, true),
+            "DraOptionalNodePreparation: claim c: "
+            "status.allocation.devices.results[0].skipNodeOperations\n"
+            "RestartAllContainersOnContainerExits: "
+            "spec.containers[0].restartPolicyRules[0].action\n"
+            "UserNamespacesHostNetworkSupport: spec.hostUsers\n");
+  const api::TreePtr plain = Json(R"({"spec":{"containers":[]}})");
+  EXPECT_EQ(api::WriteJson(
+                ToTree(ReportRequire(DefaultFramework(), plain->root(), {}).value())->root()),
+            R"({"requiredFeatures":[]})");
+}
+
+TEST(Report, OnlyPodsNeedFeatures) {
+  const auto error = [](std::string_view text, std::string_view version = {}) {
+    const api::TreePtr tree = Json(text);
+    return ReportRequire(DefaultFramework(), tree->root(), {}, version).error().message;
+  };
+  EXPECT_EQ(error(R"({"kind":"Node","spec":{}})"), "kind is \"Node\", a Pod is needed");
+  EXPECT_EQ(error(R"({"kind":"Pod"})"), "the pod has no spec");
+  EXPECT_THAT(error(R"({"spec":{}})", "x"), HasSubstr("version \"x\""));
+}
+
+TEST(Report, SaysWhatAFeatureNeeds) {
+  EXPECT_EQ(ToText(ReportNeeds(DefaultFramework(), "UserNamespacesHostNetworkSupport").value()),
+            "feature: UserNamespacesHostNetworkSupport\n"
+            "feature gate: UserNamespacesHostNetworkSupport\n"
+            "runtime feature: UserNamespacesHostNetwork\n");
+  // By its alias too.
+  EXPECT_EQ(ToText(ReportNeeds(DefaultFramework(), "DRAOptionalNodeOperations").value()),
+            "feature: DraOptionalNodePreparation\nalso declared as: DRAOptionalNodeOperations\n"
+            "feature gate: DRAOptionalNodePreparation\n");
+  FeatureList more;
+  more.push_back(std::make_unique<StaticCpuFeature>(ParseVersion("1.40").value()));
+  const Framework framework = FrameworkWith(std::move(more)).value();
+  const NeedsReport report = ReportNeeds(framework, "TestStaticCpu").value();
+  EXPECT_EQ(ToText(report),
+            "feature: TestStaticCpu\nalso declared as: TestStaticCpu/old\n"
+            "feature gate: TestStaticCpuGate\nsetting: CPUManagerPolicy=static\n"
+            "up to version: 1.40.0\n");
+  EXPECT_EQ(api::WriteJson(ToTree(report)->root()),
+            R"({"name":"TestStaticCpu","aliases":["TestStaticCpu/old"],)"
+            R"("featureGates":["TestStaticCpuGate"],)"
+            R"("staticConfiguration":{"CPUManagerPolicy":"static"},"maxVersion":"1.40.0"})");
+  EXPECT_EQ(ReportNeeds(framework, "Nothing").error().message, "feature 'Nothing' not registered");
+}
+
+TEST(Declared, ANodeDeclaresOnlyWhatItReallyDoes) {
+  NodeConfiguration node;
+  node.gate_enabled = [](std::string_view) { return true; };
+  const std::vector<std::string_view> implemented = {"RestartAllContainersOnContainerExits",
+                                                     "DraOptionalNodePreparation", "Imagined"};
+  const Declaration declaration = DeclareForNode(DefaultFramework(), node, implemented);
+  EXPECT_THAT(declaration.names,
+              ElementsAre("DRAOptionalNodeOperations", "DraOptionalNodePreparation",
+                          "RestartAllContainersOnContainerExits"));
+  EXPECT_THAT(declaration.problems, ElementsAre("unknown feature Imagined"));
+  EXPECT_EQ(declaration.features.Count(), 2u);
+  node.gate_enabled = nullptr;
+  EXPECT_THAT(DeclareForNode(DefaultFramework(), node, implemented).names, IsEmpty());
+  EXPECT_THAT(DeclaredNames(DefaultFramework(), node), IsEmpty());
+}
+
+TEST(Declared, MessagesNameWhatIsMissing) {
+  EXPECT_EQ(UnmatchedNodeMessage({"X"}), "node(s) did not match node declared features: X");
+  EXPECT_EQ(PodRejectedMessage({"A", "B"}),
+            "Pod requires node features that are not available: A, B");
+  EXPECT_EQ(UpdateRefusedMessage({"A", "B"}, "n"),
+            "pod update requires features A, B which are not available on node \"n\"");
+}
+
+}  // namespace
+}  // namespace drakkar::features

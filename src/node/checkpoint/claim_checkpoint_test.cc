@@ -1,0 +1,157 @@
+#include "node/checkpoint/claim_checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include "base/testing/memory_file_system.h"
+#include "base/testing/seeded_loop.h"
+#include "node/checkpoint/checkpoint_file.h"
+#include "tests/support/mini_json.h"
+
+namespace drakkar::node {
+namespace {
+
+using ::drakkar::testing::Json;
+
+std::optional<std::vector<std::string>> Strings(const Json& json) {
+  if (json.IsNull()) return std::nullopt;
+  std::vector<std::string> list;
+  for (const Json& item : json.items) list.push_back(item.text);
+  return list;
+}
+
+CheckpointState ReadState(const Json& json) {
+  if (json.IsNull()) return std::nullopt;
+  std::vector<CheckpointClaim> claims;
+  for (const Json& each : json.items) {
+    CheckpointClaim claim{.uid = each["ClaimUID"].text,
+                          .name = each["ClaimName"].text,
+                          .namespace_name = each["Namespace"].text};
+    if (!each["PodUIDs"].IsNull()) {
+      claim.pod_uids.emplace();
+      for (const auto& [uid, nothing] : each["PodUIDs"].members) claim.pod_uids->insert(uid);
+    }
+    if (!each["DriverState"].IsNull()) {
+      claim.driver_state.emplace();
+      for (const auto& [name, state] : each["DriverState"].members) {
+        CheckpointDriver driver;
+        driver.skip_node_operations = Strings(state["skipNodeOperations"]).value_or(
+            std::vector<std::string>());
+        if (!state["Devices"].IsNull()) {
+          driver.devices.emplace();
+          for (const Json& item : state["Devices"].items) {
+            CheckpointDevice device{.pool_name = item["PoolName"].text,
+                                    .device_name = item["DeviceName"].text};
+            if (!item["ShareID"].IsNull()) device.share_id = item["ShareID"].text;
+            device.request_names = Strings(item["RequestNames"]);
+            device.cdi_device_ids = Strings(item["CDIDeviceIDs"]);
+            driver.devices->push_back(std::move(device));
+          }
+        }
+        (*claim.driver_state)[name] = std::move(driver);
+      }
+    }
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+TEST(ClaimCheckpointVectors, LoadAsKubernetesDoes) {
+  SKIP_WITHOUT_VECTORS(vectors);
+  const Json cases = testing::ReadJsonFile(vectors + "/checkpoint/load.json");
+  ASSERT_GT(cases.items.size(), 30u);
+  for (const Json& each : cases.items) {
+    SCOPED_TRACE(each["name"].text);
+    SeededLoop loop;
+    MemoryFileSystem files;
+    auto work = MakeLoopWork(loop);
+    CheckpointFile file(loop, files, *work, "/root");
+    ASSERT_TRUE(files.MakeDirectories("/root", 0755).ok());
+    if (each["exists"].boolean) {
+      ASSERT_TRUE(files.WriteFile(file.path(), each["content"].text, 0600).ok());
+    }
+    const auto state = file.LoadOrCreate();
+    const std::string expected_error =
+        each.Has("error") ? each["error"].text
+        : each.Has("dataError") ? each["dataError"].text : "";
+    if (!expected_error.empty()) {
+      ASSERT_FALSE(state.ok());
+      EXPECT_EQ(state.error().code, ErrorCode::kDataLoss);
+      EXPECT_NE(state.error().message.find(expected_error), std::string::npos)
+          << state.error().message << "\nexpected: " << expected_error;
+      continue;
+    }
+    ASSERT_TRUE(state.ok()) << state.error().message;
+    EXPECT_EQ(*state, ReadState(each["state"]));
+    EXPECT_EQ(*files.ReadFile(file.path()), each["fileAfterLoad"].text);
+  }
+}
+
+TEST(ClaimCheckpointVectors, StoreAsKubernetesDoes) {
+  SKIP_WITHOUT_VECTORS(vectors);
+  const Json cases = testing::ReadJsonFile(vectors + "/checkpoint/store.json");
+  ASSERT_GE(cases.items.size(), 10u);
+  for (const Json& each : cases.items) {
+    EXPECT_EQ(EncodeCheckpoint(ReadState(each["state"])), each["file"].text) << each["name"].text;
+  }
+}
+
+TEST(ClaimCheckpoint, HasTheChecksumOfTheReference) {
+  EXPECT_NE(EncodeCheckpoint(std::nullopt).find("\"Checksum\":4010664294}"), std::string::npos);
+}
+
+TEST(CheckpointFile, SaysWhatToDoWithACorruptFile) {
+  SeededLoop loop;
+  MemoryFileSystem files;
+  auto work = MakeLoopWork(loop);
+  CheckpointFile file(loop, files, *work, "/root");
+  ASSERT_TRUE(files.MakeDirectories("/root", 0755).ok());
+  ASSERT_TRUE(files.WriteFile("/root/dra_manager_state", R"({"Data":"{}","Checksum":1})", 0600).ok());
+  const auto state = file.LoadOrCreate();
+  ASSERT_FALSE(state.ok());
+  EXPECT_NE(state.error().message.find("move the file away"), std::string::npos);
+  EXPECT_EQ(*files.ReadFile("/root/dra_manager_state"), R"({"Data":"{}","Checksum":1})");
+}
+
+TEST(CheckpointFile, WritersThatMeetShareAWrite) {
+  SeededLoop loop;
+  MemoryFileSystem files;
+  auto work = MakeLoopWork(loop);
+  CheckpointFile file(loop, files, *work, "/root");
+  ASSERT_TRUE(file.LoadOrCreate().ok());
+  int writes = 0;
+  file.SetSource([&] {
+    ++writes;
+    return CheckpointState();
+  });
+  int done = 0;
+  for (int i = 0; i < 10; ++i) file.Store([&](Result<void> result) { done += result.ok() ? 1 : 0; });
+  loop.RunUntilIdle();
+  EXPECT_EQ(done, 10);
+  EXPECT_EQ(writes, 2);
+}
+
+TEST(CheckpointFile, OldContentSurvivesEachFailingCallAndACrash) {
+  for (std::size_t call = 0;; ++call) {
+    SeededLoop loop;
+    MemoryFileSystem files;
+    auto work = MakeLoopWork(loop);
+    CheckpointFile file(loop, files, *work, "/root");
+    ASSERT_TRUE(file.LoadOrCreate().ok());
+    file.SetSource([] { return CheckpointState(std::vector<CheckpointClaim>{{.uid = "u"}}); });
+    const std::size_t before = files.calls();
+    files.FailCall(call);
+    std::optional<bool> ok;
+    file.Store([&](Result<void> result) { ok = result.ok(); });
+    loop.RunUntilIdle();
+    ASSERT_TRUE(ok.has_value());
+    if (files.calls() - before <= call) break;  // every call of a write has failed once
+    files.Crash();
+    CheckpointFile again(loop, files, *work, "/root");
+    const auto state = again.LoadOrCreate();
+    ASSERT_TRUE(state.ok()) << state.error().message;
+    EXPECT_TRUE(!*ok || state->has_value()) << "an acknowledged write is lost, call " << call;
+  }
+}
+
+}  // namespace
+}  // namespace drakkar::node

@@ -1,0 +1,525 @@
+#include "node/dra/dra_manager.h"
+
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+#include "features/gates/feature_gates.h"
+#include "node/dra/pod_claims.h"
+#include "node/dra/skip_operations.h"
+#include "rpc/transport/status.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Value;
+
+constexpr Logger kLog("node.dra");
+
+std::string QualifiedName(Value object) {
+  return StrCat(object["metadata"]["namespace"].str(), "/", object["metadata"]["name"].str());
+}
+
+bool IsControlledBy(Value object, std::string_view uid) {
+  for (Value owner : object["metadata"]["ownerReferences"].elements()) {
+    if (owner["controller"].boolean()) return owner["uid"].str() == uid;
+  }
+  return false;
+}
+
+bool IsReservedFor(Value claim, std::string_view uid) {
+  for (Value consumer : claim["status"]["reservedFor"].elements()) {
+    if (consumer["uid"].str() == uid) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+struct DraManager::PrepareOperation {
+  api::ObjectPtr pod;
+  Done done;
+  MonotonicTime started;
+  std::vector<PodClaim> pod_claims;
+  std::vector<std::optional<client::Reply>> fetched;  // parallel to pod_claims
+  std::size_t missing = 0;                             // answers still to come
+  std::vector<ClaimInfo> fresh;                        // parallel to pod_claims
+  std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;  // by driver
+  std::size_t next_batch = 0;
+  std::vector<std::string> to_mark;  // keys of claims that become prepared
+};
+
+struct DraManager::UnprepareOperation {
+  std::string pod_uid;
+  MonotonicTime started;
+  std::vector<std::string> keys;  // of the claims that go
+  std::vector<std::pair<std::string, std::string>> skipped;  // claim key, driver
+  std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;
+  std::size_t next_batch = 0;
+};
+
+DraManager::DraManager(Options options) : options_(options), metrics_(options.metrics) {
+  options_.checkpoint.SetSource([this] { return cache_.Save(); });
+}
+
+DraManager::~DraManager() = default;
+
+Result<void> DraManager::Load() {
+  auto state = options_.checkpoint.LoadOrCreate();
+  if (!state.ok()) return state.error().Prefixed("create ResourceClaim cache");
+  if (state->has_value() && !options_.gates.Known(Gate::kDRAOptionalNodePreparation)) {
+    // A release before KEP-5945 does not know this key and loses it with the next write.
+    for (CheckpointClaim& claim : **state) {
+      if (!claim.driver_state) continue;
+      for (auto& [name, driver] : *claim.driver_state) driver.skip_node_operations.clear();
+    }
+  }
+  cache_.Load(*state);
+  metrics_.ClaimsInUse(cache_);
+  return Ok();
+}
+
+// --- prepare
+
+void DraManager::Prepare(const api::ObjectPtr& pod, Done done) {
+  options_.loop.AssertInLoop();
+  auto operation = std::make_shared<PrepareOperation>();
+  operation->pod = pod;
+  operation->done = std::move(done);
+  operation->started = options_.loop.clock().Monotonic();
+  auto claims = ListPodClaims(pod->root());
+  if (!claims.ok() || claims->empty()) {
+    options_.loop.Post([this, operation, alive = std::weak_ptr<int>(alive_),
+                        result = claims.ok() ? Ok() : Result<void>(claims.error())] {
+      if (alive.lock()) FinishPrepare(*operation, result);
+    });
+    return;
+  }
+  operation->pod_claims = std::move(*claims);
+  FetchClaims(operation);
+}
+
+void DraManager::FetchClaims(const std::shared_ptr<PrepareOperation>& operation) {
+  const auto* kind = api::FindResource("resource.k8s.io", "v1", "resourceclaims");
+  operation->missing = operation->pod_claims.size();
+  operation->fetched.resize(operation->missing);
+  for (std::size_t i = 0; i < operation->pod_claims.size(); ++i) {
+    options_.client.Get(
+        {kind, std::string(operation->pod->namespace_()), operation->pod_claims[i].claim_name, ""},
+        [this, operation, i, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+          if (!alive.lock()) return;
+          operation->fetched[i] = std::move(reply);
+          if (--operation->missing > 0) return;
+          if (auto checked = CheckClaims(*operation); !checked.ok()) {
+            return FinishPrepare(*operation, checked);
+          }
+          if (auto attached = Attach(*operation); !attached.ok()) {
+            return FinishPrepare(*operation, attached);
+          }
+          options_.checkpoint.Store([this, operation, still = alive](Result<void> stored) {
+            if (!still.lock()) return;
+            if (!stored.ok()) {
+              return FinishPrepare(*operation,
+                                   stored.error().Prefixed("checkpoint ResourceClaim cache"));
+            }
+            CallNextPrepare(operation);
+          });
+        });
+  }
+}
+
+Result<void> DraManager::CheckClaims(PrepareOperation& operation) {
+  const Value pod = operation.pod->root();
+  for (std::size_t i = 0; i < operation.pod_claims.size(); ++i) {
+    const client::Reply& reply = *operation.fetched[i];
+    const PodClaim& pod_claim = operation.pod_claims[i];
+    if (!reply.ok()) {
+      return reply.error->Prefixed(StrCat("fetch ResourceClaim ", pod_claim.claim_name));
+    }
+    ASSIGN_OR_RETURN(ClaimInfo info, CheckClaim(pod, pod_claim, reply.object->root()));
+    operation.fresh.push_back(std::move(info));
+  }
+  return Ok();
+}
+
+Result<ClaimInfo> DraManager::CheckClaim(Value pod, const PodClaim& pod_claim, Value claim) {
+  const std::string& name = pod_claim.claim_name;
+  const std::string_view pod_uid = pod["metadata"]["uid"].str();
+  if (pod_claim.from_template && !IsControlledBy(claim, pod_uid)) {
+    return FailedPrecondition(StrCat("ResourceClaim ", QualifiedName(claim), " was not created for Pod ",
+                                     QualifiedName(pod), " (Pod is not owner)"));
+  }
+  if (!IsReservedFor(claim, pod_uid)) {
+    return FailedPrecondition(StrCat("pod ", pod["metadata"]["name"].str(), " (", pod_uid,
+                                     ") is not allowed to use ResourceClaim ", name, " (",
+                                     claim["metadata"]["uid"].str(), ")"));
+  }
+  const Value allocation = claim["status"]["allocation"];
+  if (!allocation.has_value()) {
+    return FailedPrecondition(StrCat("ResourceClaim ", name, ": not allocated"));
+  }
+  ClaimInfo info;
+  info.uid = std::string(claim["metadata"]["uid"].str());
+  info.name = name;
+  info.namespace_name = std::string(claim["metadata"]["namespace"].str());
+
+  const bool known = options_.gates.Known(Gate::kDRAOptionalNodePreparation);
+  std::map<std::string, std::vector<std::vector<std::string>>> skips;
+  for (Value result : allocation["devices"]["results"].elements()) {
+    const std::string driver(result["driver"].str());
+    std::vector<std::string> operations;
+    if (known) operations = ReadSkipField(result["skipNodeOperations"]);
+    if (!operations.empty() && !options_.gates.Enabled(Gate::kDRAOptionalNodePreparation)) {
+      return FailedPrecondition(
+          StrCat("ResourceClaim ", name, ": DRAOptionalNodePreparationDisabled: device ",
+                 result["device"].str(), " of driver ", driver,
+                 " skips node operations, and the feature gate DRAOptionalNodePreparation is "
+                 "disabled on this node"));
+    }
+    skips[driver].push_back(std::move(operations));
+  }
+  for (const auto& [driver, operations] : skips) {
+    info.drivers[driver].skip_node_operations = AggregateSkips(operations);
+  }
+  // What was decided when the claim was first prepared stays in force.
+  const ClaimInfo* cached = cache_.Find(ClaimCache::Key(info.namespace_name, info.name));
+  const ClaimInfo& effective = cached != nullptr && cached->uid == info.uid ? *cached : info;
+  for (const auto& [driver, state] : effective.drivers) {
+    if (Skips(state.skip_node_operations, kSkipPrepare)) continue;
+    auto plugin = options_.plugins.GetPlugin(driver);
+    if (!plugin.ok()) return plugin.error();
+  }
+  return info;
+}
+
+// Puts the pod on its claims and plans the calls. Nothing was changed before.
+Result<void> DraManager::Attach(PrepareOperation& operation) {
+  for (const ClaimInfo& fresh : operation.fresh) {
+    const ClaimInfo* cached = cache_.Find(ClaimCache::Key(fresh.namespace_name, fresh.name));
+    if (cached == nullptr) continue;
+    if (cached->uid != fresh.uid) {
+      return FailedPrecondition(StrCat("old ResourceClaim with same name ", fresh.name,
+                                       " and different UID ", cached->uid,
+                                       " still exists (previous pod force-deleted?!)"));
+    }
+    if (cached->unpreparing) {
+      return FailedPrecondition(StrCat("ResourceClaim ", fresh.name, " is being unprepared"));
+    }
+  }
+  std::map<std::string, std::vector<rpc::ClaimReference>> batches;
+  for (ClaimInfo& fresh : operation.fresh) {
+    const std::string key = ClaimCache::Key(fresh.namespace_name, fresh.name);
+    ClaimInfo* info = cache_.Find(key);
+    if (info == nullptr) info = &cache_.Add(fresh);
+    info->pod_uids.insert(std::string(operation.pod->uid()));
+    if (info->prepared) continue;
+    operation.to_mark.push_back(key);
+    for (const auto& [driver, state] : info->drivers) {
+      if (!Skips(state.skip_node_operations, kSkipPrepare)) {
+        batches[driver].push_back(info->reference());
+      }
+    }
+  }
+  operation.batches.assign(batches.begin(), batches.end());
+  return Ok();
+}
+
+void DraManager::CallNextPrepare(const std::shared_ptr<PrepareOperation>& operation) {
+  if (operation->next_batch == operation->batches.size()) {
+    return FinishPrepare(*operation, Ok());
+  }
+  const auto& [driver, claims] = operation->batches[operation->next_batch++];
+  auto plugin = options_.plugins.GetPlugin(driver);
+  if (!plugin.ok()) return FinishPrepare(*operation, plugin.error());
+  const MonotonicTime started = options_.loop.clock().Monotonic();
+  (*plugin)->client->Prepare(
+      claims, kCallTimeout,
+      [this, operation, driver = driver, asked = claims, instance = *plugin, started,
+       alive = std::weak_ptr<int>(alive_)](Result<rpc::PrepareResults> results) {
+        if (!alive.lock()) return;
+        ObserveCall(*instance, "NodePrepareResources", results.ok() ? nullptr : &results.error(), started);
+        if (!results.ok()) {
+          return FinishPrepare(*operation, results.error().Prefixed("NodePrepareResources"));
+        }
+        if (auto taken = TakePrepareAnswer(*operation, driver, asked, std::move(*results));
+            !taken.ok()) {
+          return FinishPrepare(*operation, taken);
+        }
+        CallNextPrepare(operation);
+      });
+}
+
+Result<void> DraManager::TakePrepareAnswer(PrepareOperation&, const std::string& driver,
+                                           const std::vector<rpc::ClaimReference>& asked,
+                                           rpc::PrepareResults results) {
+  std::map<std::string, const rpc::ClaimReference*> by_uid;
+  for (const rpc::ClaimReference& claim : asked) by_uid[claim.uid] = &claim;
+  for (auto& [uid, result] : results) {
+    auto found = by_uid.find(uid);
+    if (found == by_uid.end()) {
+      return Internal(StrCat("NodePrepareResources returned result for unknown claim UID ", uid));
+    }
+    const rpc::ClaimReference& claim = *found->second;
+    if (!result.error.empty()) {
+      return FailedPrecondition(StrCat("NodePrepareResources failed for ResourceClaim ", claim.name,
+                                       ": ", result.error));
+    }
+    ClaimInfo* info = cache_.Find(ClaimCache::Key(claim.namespace_name, claim.name));
+    if (info == nullptr || info->uid != uid) {
+      return Internal(StrCat("internal error: unable to get claim info for ResourceClaim ", claim.name,
+                             " in namespace ", claim.namespace_name));
+    }
+    // Replaced, not added to: a repeated call must not double the devices.
+    info->drivers[driver].devices = std::move(result.devices);
+  }
+  if (results.size() < asked.size()) {
+    return Internal(StrCat("NodePrepareResources skipped ", asked.size() - results.size(),
+                           " ResourceClaims"));
+  }
+  return Ok();
+}
+
+void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result) {
+  if (result.ok() && !operation.to_mark.empty()) {
+    for (const std::string& key : operation.to_mark) {
+      ClaimInfo* info = cache_.Find(key);
+      if (info == nullptr || info->prepared) continue;
+      info->prepared = true;
+      for (const auto& [driver, state] : info->drivers) {
+        if (Skips(state.skip_node_operations, kSkipPrepare)) metrics_.PrepareSkipped(driver);
+      }
+    }
+    // The intent is on disk; a lost result is made again, since preparing is idempotent.
+    options_.checkpoint.StoreEventually();
+    metrics_.ClaimsInUse(cache_);
+  }
+  metrics_.Operation("PrepareResources", !result.ok(),
+                     options_.loop.clock().Monotonic() - operation.started);
+  if (!result.ok()) result = result.error().Prefixed("prepare dynamic resources");
+  auto done = std::move(operation.done);
+  done(std::move(result));
+}
+
+// --- unprepare
+
+void DraManager::Unprepare(const std::string& pod_uid, Done done) {
+  options_.loop.AssertInLoop();
+  auto [entry, first] = unpreparing_pods_.try_emplace(pod_uid);
+  entry->second.push_back(std::move(done));
+  if (!first) return;
+
+  auto operation = std::make_shared<UnprepareOperation>();
+  operation->pod_uid = pod_uid;
+  operation->started = options_.loop.clock().Monotonic();
+  std::map<std::string, std::vector<rpc::ClaimReference>> batches;
+  bool released = false;
+  for (const std::string& key : cache_.KeysOfPod(pod_uid)) {
+    ClaimInfo& info = *cache_.Find(key);
+    if (info.pod_uids.size() > 1) {
+      info.pod_uids.erase(pod_uid);
+      released = true;
+      continue;
+    }
+    info.unpreparing = true;
+    operation->keys.push_back(key);
+    for (const auto& [driver, state] : info.drivers) {
+      if (Skips(state.skip_node_operations, kSkipUnprepare)) {
+        operation->skipped.emplace_back(key, driver);
+      } else {
+        batches[driver].push_back(info.reference());
+      }
+    }
+  }
+  if (released) options_.checkpoint.StoreEventually();
+  operation->batches.assign(batches.begin(), batches.end());
+  options_.loop.Post([this, operation, alive = std::weak_ptr<int>(alive_)] {
+    if (alive.lock()) CallNextUnprepare(operation);
+  });
+}
+
+void DraManager::CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& operation) {
+  if (operation->next_batch == operation->batches.size()) {
+    return FinishUnprepare(*operation, Ok());
+  }
+  const auto& [driver, claims] = operation->batches[operation->next_batch++];
+  auto plugin = options_.plugins.GetPlugin(driver);
+  if (!plugin.ok()) {
+    if (!forgotten_drivers_.contains(driver)) return FinishUnprepare(*operation, plugin.error());
+    kLog.Warning("unpreparing without the driver, which was declared gone",
+                 {{"driver", driver}, {"claims", claims.size()}});
+    return CallNextUnprepare(operation);
+  }
+  const MonotonicTime started = options_.loop.clock().Monotonic();
+  (*plugin)->client->Unprepare(
+      claims, kCallTimeout,
+      [this, operation, asked = claims, instance = *plugin, started,
+       alive = std::weak_ptr<int>(alive_)](Result<rpc::UnprepareResults> results) {
+        if (!alive.lock()) return;
+        ObserveCall(*instance, "NodeUnprepareResources", results.ok() ? nullptr : &results.error(), started);
+        if (!results.ok()) {
+          return FinishUnprepare(*operation, results.error().Prefixed("NodeUnprepareResources"));
+        }
+        std::map<std::string, std::string> names;
+        for (const rpc::ClaimReference& claim : asked) names[claim.uid] = claim.name;
+        for (const auto& [uid, result] : *results) {
+          if (!names.contains(uid)) {
+            return FinishUnprepare(
+                *operation,
+                Internal(StrCat("NodeUnprepareResources returned result for unknown claim UID ", uid)));
+          }
+          if (!result.error.empty()) {
+            return FinishUnprepare(
+                *operation, FailedPrecondition(StrCat("NodeUnprepareResources failed for ResourceClaim ",
+                                                      names[uid], ": ", result.error)));
+          }
+        }
+        if (results->size() < asked.size()) {
+          return FinishUnprepare(*operation,
+                                 Internal(StrCat("NodeUnprepareResources skipped ",
+                                                 asked.size() - results->size(), " ResourceClaims")));
+        }
+        CallNextUnprepare(operation);
+      });
+}
+
+void DraManager::FinishUnprepare(UnprepareOperation& operation, Result<void> result) {
+  if (result.ok() && !operation.keys.empty()) {
+    for (const auto& [key, driver] : operation.skipped) metrics_.UnprepareSkipped(driver);
+    for (const std::string& key : operation.keys) cache_.Erase(key);
+    // A claim that is still in the file after a crash is unprepared once more: no harm.
+    options_.checkpoint.StoreEventually();
+    metrics_.ClaimsInUse(cache_);
+  }
+  metrics_.Operation("UnprepareResources", !result.ok(),
+                     options_.loop.clock().Monotonic() - operation.started);
+  if (!result.ok()) result = result.error().Prefixed("unprepare dynamic resources");
+  auto waiting = std::move(unpreparing_pods_[operation.pod_uid]);
+  unpreparing_pods_.erase(operation.pod_uid);
+  for (Done& done : waiting) done(result);
+}
+
+void DraManager::StartReconcile(std::function<std::optional<std::set<std::string>>()> active_pods) {
+  active_pods_ = std::move(active_pods);
+  Reconcile();
+}
+
+void DraManager::Reconcile() {
+  reconcile_ = options_.loop.RunAfter(kReconcileEvery, [this] { Reconcile(); });
+  const std::optional<std::set<std::string>> active = active_pods_();
+  if (!active) return;
+  for (const std::string& uid : cache_.PodUids()) {
+    if (active->contains(uid)) continue;
+    Unprepare(uid, [uid](Result<void> result) {
+      if (result.ok()) return;
+      kLog.Warning("cannot unprepare the claims of a pod that is gone",
+                   {{"podUID", uid}, {"err", result.error().message}});
+    });
+  }
+}
+
+void DraManager::ForgetDriver(const std::string& driver) {
+  forgotten_drivers_.insert(driver);
+}
+
+void DraManager::ObserveCall(const PluginInstance& plugin, const char* method, const Error* error,
+                             MonotonicTime started) {
+  const char* version = plugin.version == rpc::DraVersion::kV1 ? "v1" : "v1beta1";
+  metrics_.Call(plugin.driver,
+                StrCat("/k8s.io.kubelet.pkg.apis.dra.", version, ".DRAPlugin/", method),
+                error == nullptr ? "OK" : rpc::GrpcCodeName(rpc::GrpcCodeFromError(error->code)),
+                options_.loop.clock().Monotonic() - started);
+}
+
+// --- questions
+
+Result<std::vector<std::string>> DraManager::CdiDevices(Value pod, Value container) const {
+  std::vector<std::string> ids;
+  const std::string home(pod["metadata"]["namespace"].str());
+  for (const ContainerClaim& use : ListContainerClaims(pod, container)) {
+    const ClaimInfo* info = cache_.Find(ClaimCache::Key(home, use.claim_name));
+    if (info == nullptr) {
+      return Internal(StrCat("internal error: unable to get claim info for ResourceClaim ",
+                             use.claim_name, " in namespace ", home));
+    }
+    for (const auto& [driver, state] : info->drivers) {
+      for (const rpc::PreparedDevice& device : state.devices) {
+        bool matches = use.request.empty() || device.request_names.empty();
+        for (const std::string& request : device.request_names) {
+          matches = matches || BaseRequest(request) == BaseRequest(use.request);
+        }
+        if (matches) ids.insert(ids.end(), device.cdi_device_ids.begin(), device.cdi_device_ids.end());
+      }
+    }
+  }
+  return ids;
+}
+
+bool DraManager::IsPrepared(Value pod) const {
+  auto claims = ListPodClaims(pod);
+  if (!claims.ok()) return false;
+  const std::string home(pod["metadata"]["namespace"].str());
+  const std::string uid(pod["metadata"]["uid"].str());
+  for (const PodClaim& claim : *claims) {
+    const ClaimInfo* info = cache_.Find(ClaimCache::Key(home, claim.claim_name));
+    if (info == nullptr || !info->prepared || !info->pod_uids.contains(uid)) return false;
+  }
+  return true;
+}
+
+bool DraManager::HoldsClaims(const std::string& pod_uid) const {
+  return !cache_.KeysOfPod(pod_uid).empty();
+}
+
+bool DraManager::NeedsSkipCheck(Value pod) const {
+  const FeatureGates& gates = options_.gates;
+  if (!gates.Enabled(Gate::kNodeDeclaredFeatures) || !gates.Known(Gate::kDRAOptionalNodePreparation) ||
+      gates.Enabled(Gate::kDRAOptionalNodePreparation)) {
+    return false;
+  }
+  auto claims = ListPodClaims(pod);
+  return claims.ok() && !claims->empty();
+}
+
+void DraManager::FindSkippingClaim(const api::ObjectPtr& pod,
+                                   std::function<void(std::optional<std::string>)> done) {
+  struct Search {
+    std::size_t missing = 0;
+    std::optional<std::string> found;
+    std::function<void(std::optional<std::string>)> done;
+  };
+  auto claims = ListPodClaims(pod->root());
+  CHECK(claims.ok() && !claims->empty());  // NeedsSkipCheck said so
+  auto search = std::make_shared<Search>();
+  search->missing = claims->size();
+  search->done = std::move(done);
+  const auto* kind = api::FindResource("resource.k8s.io", "v1", "resourceclaims");
+  for (const PodClaim& claim : *claims) {
+    options_.client.Get({kind, std::string(pod->namespace_()), claim.claim_name, ""},
+                        [search, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+                          if (!alive.lock()) return;
+                          if (reply.ok()) {
+                            const Value results = (*reply.object)["status"]["allocation"]["devices"]["results"];
+                            for (Value result : results.elements()) {
+                              if (!ReadSkipField(result["skipNodeOperations"]).empty()) {
+                                search->found = std::string(reply.object->name());
+                              }
+                            }
+                          }
+                          if (--search->missing == 0) search->done(search->found);
+                        });
+  }
+}
+
+std::optional<std::string> DraManager::FindDisallowedSkip(const std::string& pod_uid) const {
+  if (options_.gates.Enabled(Gate::kDRAOptionalNodePreparation) ||
+      !options_.gates.Enabled(Gate::kNodeDeclaredFeatures)) {
+    return std::nullopt;
+  }
+  for (const std::string& key : cache_.KeysOfPod(pod_uid)) {
+    for (const auto& [driver, state] : cache_.Find(key)->drivers) {
+      if (!state.skip_node_operations.empty()) return key;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace drakkar::node

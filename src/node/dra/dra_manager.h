@@ -1,0 +1,117 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "node/checkpoint/checkpoint_file.h"
+#include "node/dra/claim_cache.h"
+#include "node/dra/dra_metrics.h"
+#include "node/plugins/plugin_store.h"
+
+namespace drakkar {
+class FeatureGates;
+}
+
+namespace drakkar::node {
+
+// Prepares the claims of pods through their drivers before the pods run, and unprepares them after
+// their containers have stopped (KEP-4381, KEP-5945).
+//
+// Guarantees: claims are checked against the live object first, and a pod that fails there leaves
+// no trace; the intent to prepare is on disk before the first driver call; one call per driver has
+// all claims of the pod; a claim shared by pods is unprepared with the last of them, and while that
+// goes on no pod may attach to it. Calls of one pod must not overlap: its worker sees to that.
+// Loop-bound. Bounded by the pods of the node.
+class DraManager {
+ public:
+  struct Options {
+    EventLoop& loop;
+    client::Client& client;
+    PluginStore& plugins;
+    CheckpointFile& checkpoint;
+    const FeatureGates& gates;
+    Metrics* metrics = nullptr;
+  };
+  static constexpr Duration kCallTimeout = std::chrono::seconds(45);
+  static constexpr Duration kReconcileEvery = std::chrono::seconds(60);
+
+  using Done = std::function<void(Result<void>)>;
+
+  explicit DraManager(Options options);
+  ~DraManager();
+
+  // Reads the checkpoint. Fails rather than forget what is prepared.
+  Result<void> Load();
+
+  // Errors read `prepare dynamic resources: ...`.
+  void Prepare(const api::ObjectPtr& pod, Done done);
+  // Of all claims the pod holds. Errors read `unprepare dynamic resources: ...`. Several callers for
+  // one pod share one attempt.
+  void Unprepare(const std::string& pod_uid, Done done);
+
+  // The CDI ids for exactly the requests the container names, in its order.
+  Result<std::vector<std::string>> CdiDevices(api::Value pod, api::Value container) const;
+
+  // Whether every claim of the pod was prepared since this process started.
+  bool IsPrepared(api::Value pod) const;
+  bool HoldsClaims(const std::string& pod_uid) const;
+  // A cached claim of the pod that skips node operations although the gate is off: admission
+  // rejects such a pod after a restart.
+  std::optional<std::string> FindDisallowedSkip(const std::string& pod_uid) const;
+
+  // Whether admission has to look at the claims of this pod: they may skip node operations, which
+  // this node does not do (KEP-5945, only while NodeDeclaredFeatures is on).
+  bool NeedsSkipCheck(api::Value pod) const;
+  // Looks at the live claims and gives the name of one that skips, if there is one. A claim that
+  // cannot be read is no answer: Prepare checks again.
+  void FindSkippingClaim(const api::ObjectPtr& pod,
+                         std::function<void(std::optional<std::string>)> done);
+
+  // From now on and every minute, claims of pods that `active_pods` does not know are unprepared.
+  // It gives nothing while the pods of this node are not known yet.
+  void StartReconcile(std::function<std::optional<std::set<std::string>>()> active_pods);
+
+  // Declares a driver gone for good: claims are unprepared without it while it is not registered.
+  void ForgetDriver(const std::string& driver);
+
+  const ClaimCache& cache() const { return cache_; }
+
+ private:
+  struct PrepareOperation;
+  struct UnprepareOperation;
+
+  void FetchClaims(const std::shared_ptr<PrepareOperation>& operation);
+  Result<void> CheckClaims(PrepareOperation& operation);
+  Result<ClaimInfo> CheckClaim(api::Value pod, const struct PodClaim& pod_claim, api::Value claim);
+  Result<void> Attach(PrepareOperation& operation);
+  void CallNextPrepare(const std::shared_ptr<PrepareOperation>& operation);
+  Result<void> TakePrepareAnswer(PrepareOperation& operation, const std::string& driver,
+                                 const std::vector<rpc::ClaimReference>& asked,
+                                 rpc::PrepareResults results);
+  void FinishPrepare(PrepareOperation& operation, Result<void> result);
+
+  void CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& operation);
+  void FinishUnprepare(UnprepareOperation& operation, Result<void> result);
+  void Reconcile();
+  void ObserveCall(const PluginInstance& plugin, const char* method, const Error* error,
+                   MonotonicTime started);
+
+  const Options options_;
+  ClaimCache cache_;
+  DraMetrics metrics_;
+  std::set<std::string> forgotten_drivers_;
+  std::map<std::string, std::vector<Done>> unpreparing_pods_;
+  std::function<std::optional<std::set<std::string>>()> active_pods_;
+  TimerHandle reconcile_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace drakkar::node

@@ -1,0 +1,89 @@
+#include "node/dra/dra_metrics.h"
+
+#include <map>
+
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr const char* kPrefixes[] = {"", "kubelet_"};
+
+const std::vector<double>& Bounds() {
+  static const std::vector<double> bounds = ExponentialBoundsRange(0.1, 40, 15);
+  return bounds;
+}
+
+double Seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+void DraMetrics::Operation(std::string_view name, bool is_error, Duration took) {
+  if (metrics_ == nullptr) return;
+  for (const char* prefix : kPrefixes) {
+    metrics_->GetHistogram(std::string(prefix) + "dra_operations_duration_seconds",
+                           "Latency histogram in seconds for the duration of handling all "
+                           "ResourceClaims referenced by a pod when the pod starts or stops",
+                           {{"operation_name", std::string(name)}, {"is_error", is_error ? "true" : "false"}},
+                           Bounds())
+        .Observe(Seconds(took));
+  }
+}
+
+void DraMetrics::Call(const std::string& driver, const std::string& method, const std::string& code,
+                      Duration took) {
+  if (metrics_ == nullptr) return;
+  for (const char* prefix : kPrefixes) {
+    metrics_->GetHistogram(std::string(prefix) + "dra_grpc_operations_duration_seconds",
+                           "Duration in seconds of the DRA gRPC operations",
+                           {{"driver_name", driver}, {"method_name", method}, {"grpc_status_code", code}},
+                           Bounds())
+        .Observe(Seconds(took));
+  }
+}
+
+void DraMetrics::PrepareSkipped(const std::string& driver) {
+  if (metrics_ == nullptr) return;
+  for (const char* prefix : kPrefixes) {
+    metrics_->GetCounter(std::string(prefix) + "dra_node_prepare_skips_total",
+                         "Claims prepared without calling the driver, which asked for that",
+                         {{"driver_name", driver}}).Add();
+  }
+}
+
+void DraMetrics::UnprepareSkipped(const std::string& driver) {
+  if (metrics_ == nullptr) return;
+  for (const char* prefix : kPrefixes) {
+    metrics_->GetCounter(std::string(prefix) + "dra_node_unprepare_skips_total",
+                         "Claims unprepared without calling the driver, which asked for that",
+                         {{"driver_name", driver}}).Add();
+  }
+}
+
+void DraMetrics::ClaimsInUse(const ClaimCache& cache) {
+  if (metrics_ == nullptr) return;
+  std::map<std::string, int> counts = {{"<any>", 0}};
+  for (const auto& [key, info] : cache.claims()) {
+    if (!info.prepared) continue;
+    ++counts["<any>"];
+    for (const auto& [driver, state] : info.drivers) ++counts[driver];
+  }
+  for (const char* prefix : kPrefixes) {
+    const std::string name = std::string(prefix) + "dra_resource_claims_in_use";
+    for (const std::string& driver : shown_drivers_) {
+      if (!counts.contains(driver)) metrics_->RemoveGauge(name, {{"driver_name", driver}});
+    }
+    for (const auto& [driver, count] : counts) {
+      metrics_->GetGauge(name, "The number of ResourceClaims that are currently in use on the node, "
+                               "by driver name (driver_name label value) and across all drivers "
+                               "(special value <any> for driver_name)",
+                         {{"driver_name", driver}}).Set(count);
+    }
+  }
+  shown_drivers_.clear();
+  for (const auto& [driver, count] : counts) shown_drivers_.insert(driver);
+}
+
+}  // namespace drakkar::node

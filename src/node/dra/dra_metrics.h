@@ -1,0 +1,34 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/env/clock.h"
+#include "node/dra/claim_cache.h"
+
+namespace drakkar {
+class Metrics;
+}
+
+namespace drakkar::node {
+
+// The metrics of dynamic resources, each as `dra_...` (Kubernetes) and `kubelet_dra_...` (KEP-5945).
+class DraMetrics {
+ public:
+  // Null: nothing is counted.
+  explicit DraMetrics(Metrics* metrics) : metrics_(metrics) {}
+
+  void Operation(std::string_view name, bool is_error, Duration took);
+  void Call(const std::string& driver, const std::string& method, const std::string& code,
+            Duration took);
+  void PrepareSkipped(const std::string& driver);
+  void UnprepareSkipped(const std::string& driver);
+  void ClaimsInUse(const ClaimCache& cache);
+
+ private:
+  Metrics* metrics_;
+  std::set<std::string> shown_drivers_;
+};
+
+}  // namespace drakkar::node

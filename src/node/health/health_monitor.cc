@@ -1,0 +1,210 @@
+#include "node/health/health_monitor.h"
+
+#include <algorithm>
+
+#include "base/text/text.h"
+#include "features/gates/feature_gates.h"
+#include "node/dra/pod_claims.h"
+#include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Draft;
+using api::Value;
+
+constexpr Logger kLog("node.health");
+constexpr char kFileName[] = "dra_health_state";
+
+}  // namespace
+
+HealthMonitor::HealthMonitor(Options options) : options_(std::move(options)) {}
+HealthMonitor::~HealthMonitor() = default;
+
+void HealthMonitor::Load() {
+  if (!options_.gates.Enabled(Gate::kResourceHealthStatus)) return;
+  const std::string path = JoinPath(options_.directory, kFileName);
+  auto content = options_.files.ReadFile(path);
+  if (!content.ok()) {
+    if (content.error().code != ErrorCode::kNotFound) {
+      kLog.Error("cannot read the health cache, starting empty", {{"err", content.error().message}});
+    }
+    return;
+  }
+  if (auto read = cache_.Decode(*content); !read.ok()) {
+    kLog.Error("the health cache is corrupt, starting empty", {{"path", path}, {"err", read.error().message}});
+  }
+  ArmExpiry();
+}
+
+void HealthMonitor::Add(const PluginInstancePtr& plugin) {
+  if (!options_.gates.Enabled(Gate::kResourceHealthStatus)) return;
+  const std::uint64_t id = next_id_++;
+  streams_[id].plugin = plugin;
+  Open(id);
+}
+
+void HealthMonitor::Remove(const PluginInstancePtr& plugin) {
+  for (auto stream = streams_.begin(); stream != streams_.end(); ++stream) {
+    if (stream->second.plugin != plugin) continue;
+    const std::uint64_t id = stream->first;
+    streams_.erase(stream);
+    Publish(cache_.ClearInstance(plugin->driver, id));
+    return;
+  }
+}
+
+void HealthMonitor::Open(std::uint64_t id) {
+  Stream& stream = streams_[id];
+  stream.retry.reset();
+  stream.stream = stream.plugin->client->WatchHealth(
+      stream.plugin->health_services[stream.service],
+      {.on_report = [this, id](rpc::HealthReport report) { OnReport(id, report); },
+       .on_end = [this, id](Result<void> result) { OnEnd(id, std::move(result)); },
+       .on_malformed =
+           [driver = stream.plugin->driver](const Error& error) {
+             kLog.Warning("malformed health report", {{"driver", driver}, {"err", error.message}});
+           }});
+}
+
+void HealthMonitor::OnReport(std::uint64_t id, const rpc::HealthReport& report) {
+  auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  found->second.backoff = kFirstRetry;
+  const std::string& driver = found->second.plugin->driver;
+  HealthCache::Outcome outcome = cache_.Update(driver, id, report, options_.loop.clock().Now());
+  if (outcome.ignored > 0) {
+    kLog.Error("a driver reports more devices than are kept",
+               {{"driver", driver}, {"ignored", outcome.ignored}});
+  }
+  ArmExpiry();
+  Publish(outcome.changed);
+}
+
+void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
+  auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  Stream& stream = found->second;
+  Publish(cache_.ClearInstance(stream.plugin->driver, id));
+  if (!result.ok() && result.error().code == ErrorCode::kUnimplemented) {
+    if (++stream.service >= stream.plugin->health_services.size()) {
+      stream.service = 0;  // the stream stays closed until the plugin registers again
+      return;
+    }
+    stream.retry = options_.loop.RunAfter(Duration::zero(), [this, id] { Open(id); });
+    return;
+  }
+  stream.retry = options_.loop.RunAfter(stream.backoff, [this, id] { Open(id); });
+  stream.backoff = std::min(stream.backoff * 2, kLongestRetry);
+}
+
+void HealthMonitor::ArmExpiry() {
+  const auto next = cache_.NextExpiry();
+  if (!next) {
+    expiry_.reset();
+    return;
+  }
+  const Duration left = std::max<Duration>(*next - options_.loop.clock().Now(), Duration::zero());
+  // A moment later: an entry is stale only after its timeout, not at it.
+  expiry_ = options_.loop.RunAfter(left + std::chrono::milliseconds(1), [this] {
+    const auto expired = cache_.Expire(options_.loop.clock().Now());
+    ArmExpiry();
+    Publish(expired);
+  });
+}
+
+// Collects the burst of this turn, then tells all at once.
+void HealthMonitor::Publish(const std::vector<DeviceKey>& changed) {
+  if (changed.empty()) return;
+  WriteSoon();
+  pending_.insert(changed.begin(), changed.end());
+  if (publishing_) return;
+  publishing_ = true;
+  options_.loop.Post([this, alive = std::weak_ptr<int>(alive_)] {
+    if (!alive.lock()) return;
+    publishing_ = false;
+    std::map<DeviceKey, std::set<std::string>> holders;
+    for (const auto& [key, info] : options_.claims.claims()) {
+      for (const auto& [driver, state] : info.drivers) {
+        for (const rpc::PreparedDevice& device : state.devices) {
+          const DeviceKey each{driver, device.pool_name, device.device_name};
+          if (pending_.contains(each)) holders[each].insert(info.pod_uids.begin(), info.pod_uids.end());
+        }
+      }
+    }
+    std::vector<Change> changes;
+    const WallTime now = options_.loop.clock().Now();
+    for (const DeviceKey& key : pending_) {
+      const DeviceHealthView view = cache_.Get(key, now);
+      if (options_.metrics != nullptr) {
+        options_.metrics->GetCounter("drakkar_node_device_health_changes_total",
+                                     "Changes of device health seen by the node",
+                                     {{"driver_name", key.driver},
+                                      {"health", std::string(rpc::DeviceHealthStateName(view.health))}}).Add();
+      }
+      changes.push_back({key, view, holders[key]});
+    }
+    pending_.clear();
+    options_.on_changed(changes);
+  });
+}
+
+void HealthMonitor::WriteSoon() {
+  if (write_) return;
+  write_ = options_.loop.RunAfter(kWriteEvery, [this] {
+    write_.reset();
+    options_.work.Run(
+        [&files = options_.files, path = JoinPath(options_.directory, kFileName), text = cache_.Encode()] {
+          return files.WriteFileAtomically(path, text, 0600, /*sync=*/false);
+        },
+        [](Result<void> result) {
+          if (!result.ok()) kLog.Error("cannot write the health cache", {{"err", result.error().message}});
+        });
+  });
+}
+
+Draft HealthMonitor::ResourceStatus(Value pod, Value container) const {
+  if (!options_.gates.Enabled(Gate::kResourceHealthStatus)) return Draft();
+  const bool with_message = options_.gates.Enabled(Gate::kResourceHealthStatusMessage);
+  const WallTime now = options_.loop.clock().Now();
+  const std::string home(pod["metadata"]["namespace"].str());
+  std::map<std::string, std::map<std::string, DeviceHealthView>> rows;
+  for (const ContainerClaim& use : ListContainerClaims(pod, container)) {
+    if (use.pod_claim_name.empty()) continue;
+    const ClaimInfo* info = options_.claims.Find(ClaimCache::Key(home, use.claim_name));
+    if (info == nullptr) continue;
+    std::string row = StrCat("claim:", use.pod_claim_name);
+    if (!use.request.empty()) row += "/" + use.request;
+    for (const auto& [driver, state] : info->drivers) {
+      for (const rpc::PreparedDevice& device : state.devices) {
+        bool matches = use.request.empty() || device.request_names.empty();
+        for (const std::string& request : device.request_names) {
+          matches = matches || BaseRequest(request) == BaseRequest(use.request);
+        }
+        if (!matches) continue;
+        const std::string id = !device.cdi_device_ids.empty()
+                                   ? device.cdi_device_ids.front()
+                                   : StrCat(driver, "/", device.pool_name, "/", device.device_name);
+        rows[row][id] = cache_.Get({driver, device.pool_name, device.device_name}, now);
+      }
+    }
+  }
+  if (rows.empty()) return Draft();
+  Draft list = Draft::Array();
+  for (const auto& [name, resources] : rows) {
+    Draft entry = Draft::Object();
+    entry["name"] = name;
+    for (const auto& [id, view] : resources) {
+      Draft resource = Draft::Object();
+      resource["resourceID"] = id;
+      resource["health"] = rpc::DeviceHealthStateName(view.health);
+      if (with_message && !view.message.empty()) resource["message"] = view.message;
+      entry["resources"].Append(std::move(resource));
+    }
+    list.Append(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "api/tree/draft.h"
+#include "base/env/file_system.h"
+#include "base/exec/event_loop.h"
+#include "node/checkpoint/blocking_work.h"
+#include "node/dra/claim_cache.h"
+#include "node/health/health_cache.h"
+#include "node/plugins/plugin_store.h"
+
+namespace drakkar {
+class FeatureGates;
+class Metrics;
+}  // namespace drakkar
+
+namespace drakkar::node {
+
+// Follows the health stream of each plugin instance and tells which pods are concerned.
+//
+// One stream per instance; a service the plugin lacks leads to the next one it may have, none left
+// ends it until the plugin registers again. A stream that ends is opened again after 1 s, doubling
+// to 30 s. Changes, clears and expiries (a timer) reach `on_changed` in the same turn of the loop,
+// all pods of a burst together. The cache file is written at most once a second.
+// Loop-bound. With ResourceHealthStatus off it does nothing and leaves the file alone.
+class HealthMonitor {
+ public:
+  struct Change {
+    DeviceKey device;
+    DeviceHealthView now;
+    std::set<std::string> pod_uids;
+  };
+  struct Options {
+    EventLoop& loop;
+    FileSystem& files;
+    BlockingWork& work;
+    const FeatureGates& gates;
+    const ClaimCache& claims;
+    Metrics* metrics = nullptr;
+    std::string directory;
+    std::function<void(const std::vector<Change>&)> on_changed;
+  };
+  static constexpr Duration kFirstRetry = std::chrono::seconds(1);
+  static constexpr Duration kLongestRetry = std::chrono::seconds(30);
+  static constexpr Duration kWriteEvery = std::chrono::seconds(1);
+
+  explicit HealthMonitor(Options options);
+  ~HealthMonitor();
+
+  // Reads the file: absent is empty, unreadable is logged and empty.
+  void Load();
+  void Add(const PluginInstancePtr& plugin);
+  void Remove(const PluginInstancePtr& plugin);
+
+  // status.containerStatuses[].allocatedResourcesStatus of one container; absent if there is none.
+  api::Draft ResourceStatus(api::Value pod, api::Value container) const;
+  const HealthCache& cache() const { return cache_; }
+
+ private:
+  struct Stream {
+    PluginInstancePtr plugin;
+    std::size_t service = 0;
+    Duration backoff = kFirstRetry;
+    std::unique_ptr<rpc::HealthStream> stream;
+    TimerHandle retry;
+  };
+  void Open(std::uint64_t id);
+  void OnReport(std::uint64_t id, const rpc::HealthReport& report);
+  void OnEnd(std::uint64_t id, Result<void> result);
+  void Publish(const std::vector<DeviceKey>& changed);
+  void ArmExpiry();
+  void WriteSoon();
+
+  const Options options_;
+  HealthCache cache_;
+  std::map<std::uint64_t, Stream> streams_;
+  std::uint64_t next_id_ = 1;
+  TimerHandle expiry_;
+  TimerHandle write_;
+  bool publishing_ = false;
+  std::set<DeviceKey> pending_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace drakkar::node

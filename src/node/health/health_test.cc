@@ -1,0 +1,172 @@
+#include <gtest/gtest.h>
+
+#include "base/text/text.h"
+#include "node/health/health_cache.h"
+#include "node/testing/node_harness.h"
+
+namespace drakkar::node {
+namespace {
+
+using rpc::DeviceHealthState;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const WallTime kNow{seconds(1'800'000'000)};
+
+rpc::HealthReport Report(const std::string& device, DeviceHealthState state, std::string message = "",
+                         std::int64_t timeout = 0) {
+  return {{.pool_name = "pool",
+           .device_name = device,
+           .health = state,
+           .health_check_timeout_seconds = timeout,
+           .message = std::move(message)}};
+}
+
+TEST(HealthCache, KeepsAMissingDeviceUntilItsTimeoutThenReadsUnknown) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), kNow);
+  EXPECT_TRUE(cache.Update("d", 1, Report("b", DeviceHealthState::kHealthy, "", 60), kNow + seconds(20)).changed.size() == 1);
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, kNow + seconds(30)).health, DeviceHealthState::kHealthy);
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, kNow + seconds(31)).health, DeviceHealthState::kUnknown);
+  EXPECT_EQ(*cache.NextExpiry(), kNow + seconds(30));
+  const auto expired = cache.Expire(kNow + seconds(31));
+  ASSERT_EQ(expired.size(), 1u);
+  EXPECT_EQ(expired[0].device, "a");
+  EXPECT_EQ(*cache.NextExpiry(), kNow + seconds(80));
+}
+
+TEST(HealthCache, OnlyTheInstanceThatReportedADeviceTakesItAway) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), kNow);
+  cache.Update("d", 2, Report("a", DeviceHealthState::kUnhealthy), kNow);
+  EXPECT_TRUE(cache.ClearInstance("d", 1).empty());
+  EXPECT_EQ(cache.Get({"d", "pool", "a"}, kNow).health, DeviceHealthState::kUnhealthy);
+  EXPECT_EQ(cache.ClearInstance("d", 2).size(), 1u);
+}
+
+TEST(HealthCache, ARefreshIsNoChange) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), kNow);
+  EXPECT_TRUE(cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), kNow + seconds(5)).changed.empty());
+  EXPECT_EQ(cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy, "warm"), kNow + seconds(6)).changed.size(), 1u);
+}
+
+TEST(HealthCache, IsBoundedInDevicesAndMessage) {
+  HealthCache cache;
+  rpc::HealthReport report;
+  for (std::size_t i = 0; i < HealthCache::kMaxDevicesPerDriver + 3; ++i) {
+    report.push_back({.pool_name = "p", .device_name = std::to_string(i), .health = DeviceHealthState::kHealthy});
+  }
+  EXPECT_EQ(cache.Update("d", 1, report, kNow).ignored, 3u);
+  const std::string cut = TruncateMessage(std::string(1020, 'x') + "\xc3\xa9\xc3\xa9\xc3\xa9", 1024);
+  EXPECT_EQ(cut, std::string(1020, 'x') + "...");
+  EXPECT_TRUE(IsValidUtf8(cut));
+}
+
+TEST(HealthCache, SurvivesARoundTripThroughItsFile) {
+  HealthCache cache;
+  cache.Update("d", 1, Report("a", DeviceHealthState::kUnhealthy, "<hot>"), kNow + milliseconds(1500));
+  EXPECT_EQ(cache.Encode(),
+            "{\"d\":{\"Devices\":{\"pool/a\":{\"PoolName\":\"pool\",\"DeviceName\":\"a\",\"Health\":\"Unhealthy\","
+            "\"LastUpdated\":\"2027-01-15T08:00:01.5Z\",\"HealthCheckTimeout\":30000000000,\"Message\":\"\\u003chot\\u003e\"}}}}");
+  HealthCache again;
+  ASSERT_TRUE(again.Decode(cache.Encode()).ok());
+  EXPECT_EQ(again.Encode(), cache.Encode());
+  EXPECT_FALSE(again.Decode("{").ok());
+}
+
+constexpr char kUsesClaim[] =
+    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
+
+struct HealthNode : NodeHarness {
+  explicit HealthNode(FeatureGates with = DefaultGates())
+      : NodeHarness(std::move(with)), driver(*this, "gpu.example.com", "gpu.sock") {
+    StartAgent();
+    driver.Start();
+    CreateClaim("c", {"gpu.example.com/dev-0"});
+    CreatePod("p", kUsesClaim, {"c"});
+  }
+  void Push(DeviceHealthState state, std::string message = "") {
+    driver.plugin.PushHealth(Report("device-c", state, std::move(message)));
+    Run();
+  }
+  std::string Row() {
+    const auto status = (*Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"];
+    if (status.empty()) return "(none)";
+    const auto resource = status.at(0)["resources"].at(0);
+    return StrCat(status.at(0)["name"].str(), " ", resource["health"].str(), " ", resource["message"].str());
+  }
+  FakeDriver driver;
+};
+
+TEST(DeviceHealth, AChangeIsSeenInThePodStatusAtOnce) {
+  HealthNode node;
+  EXPECT_EQ(node.Row(), "claim:c Unknown ");
+  node.Push(DeviceHealthState::kHealthy);
+  EXPECT_EQ(node.Row(), "claim:c Healthy ");
+  node.Push(DeviceHealthState::kUnhealthy, "too hot");
+  EXPECT_EQ(node.Row(), "claim:c Unhealthy too hot");
+  EXPECT_EQ(node.Events("DeviceUnhealthy").size(), 1u);
+  EXPECT_EQ(node.Phase("p"), "Running") << "health never stops a pod";
+}
+
+TEST(DeviceHealth, ExpiresOnTimeWithoutAnybodyAsking) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  node.Advance(seconds(29));
+  EXPECT_EQ(node.Row(), "claim:c Healthy ");
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.Row(), "claim:c Unknown ");
+}
+
+TEST(DeviceHealth, TheEndOfTheStreamClearsAndAReconnectBringsItBack) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  node.driver.plugin.EndHealth(Ok());
+  node.Run();
+  EXPECT_EQ(node.Row(), "claim:c Unknown ");
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.Row(), "claim:c Healthy ") << "the latest report comes with the new stream";
+}
+
+TEST(DeviceHealth, APluginWithoutTheServiceRegistersAndReadsUnknown) {
+  NodeHarness node;
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.plugin.health_supported = false;
+  node.StartAgent();
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
+            "Unknown");
+}
+
+TEST(DeviceHealth, WithTheGateOffThereIsNoStreamAndNoRow) {
+  HealthNode node(NodeHarness::DefaultGates().With(Gate::kResourceHealthStatus, false));
+  EXPECT_EQ(node.driver.plugin.health_watchers(), 0u);
+  EXPECT_EQ(node.Row(), "(none)");
+}
+
+TEST(DeviceHealth, ANewInstanceIsNotWipedByTheEndOfTheOldOne) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  FakeDriver successor(node, "gpu.example.com", "gpu-2.sock");
+  successor.Start();
+  successor.plugin.PushHealth(Report("device-c", DeviceHealthState::kUnhealthy));
+  node.Run();
+  EXPECT_EQ(node.Row(), "claim:c Unhealthy ");
+  node.driver.Stop();
+  EXPECT_EQ(node.Row(), "claim:c Unhealthy ");
+}
+
+TEST(DeviceHealth, TheCacheIsWrittenAtMostOnceASecond) {
+  HealthNode node;
+  for (int i = 0; i < 20; ++i) node.Push(i % 2 == 0 ? DeviceHealthState::kHealthy : DeviceHealthState::kUnhealthy);
+  EXPECT_FALSE(node.files.Exists("/var/lib/kubelet/dra_health_state"));
+  node.Advance(seconds(1));
+  EXPECT_TRUE(node.files.Exists("/var/lib/kubelet/dra_health_state"));
+}
+
+}  // namespace
+}  // namespace drakkar::node

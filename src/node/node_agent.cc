@@ -1,0 +1,232 @@
+#include "node/node_agent.h"
+
+#include "base/text/text.h"
+#include "cdi/cache.h"
+#include "node/checkpoint/blocking_work.h"
+#include "node/checkpoint/checkpoint_file.h"
+#include "node/dra/dra_manager.h"
+#include "node/dra/pod_resources.h"
+#include "node/health/health_monitor.h"
+#include "node/plugins/plugin_registrar.h"
+#include "node/plugins/plugin_store.h"
+#include "node/plugins/slice_wiper.h"
+#include "node/pods/pod_manager.h"
+#include "node/status/event_recorder.h"
+#include "node/status/node_registrar.h"
+#include "rpc/server/service_set.h"
+#include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr Logger kLog("node");
+
+cdi::Cache::Options CdiOptions(const NodeAgent::Options& options) {
+  cdi::Cache::Options cdi;
+  if (!options.cdi_directories.empty()) cdi.directories = options.cdi_directories;
+  return cdi;
+}
+
+// KEP-5945 has one feature with two names; a node that has it declares both.
+std::vector<std::string> DeclaredFeatures(const NodeAgent::Options& options) {
+  std::set<std::string> names(options.declared_features.begin(), options.declared_features.end());
+  if (options.gates.Enabled(Gate::kDRAOptionalNodePreparation)) {
+    names.insert({"DRAOptionalNodeOperations", "DraOptionalNodePreparation"});
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+// Destroyed in reverse: the store of plugins after all who call drivers. Stop takes the pods first.
+struct NodeAgent::Parts {
+  explicit Parts(const Options& options)
+      : wiper(options.loop, options.random, options.client, options.node_name),
+        store(options.transport,
+              {.on_added = [this](const PluginInstancePtr& plugin) { health.Add(plugin); },
+               .on_removed = [this](const PluginInstancePtr& plugin) { health.Remove(plugin); },
+               .on_usable =
+                   [this](const std::string& driver, bool usable) {
+                     wiper.SetUsable(driver, usable);
+                     if (usable && pods) pods->DriverUsable();
+                   }}),
+        checkpoint(options.loop, options.files, options.blocking, options.root_directory),
+        dra({.loop = options.loop,
+             .client = options.client,
+             .plugins = store,
+             .checkpoint = checkpoint,
+             .gates = options.gates,
+             .metrics = options.metrics}),
+        health({.loop = options.loop,
+                .files = options.files,
+                .work = options.blocking,
+                .gates = options.gates,
+                .claims = dra.cache(),
+                .metrics = options.metrics,
+                .directory = options.root_directory,
+                .on_changed = [this](const auto& changes) { HealthChanged(changes); }}),
+        resources(dra.cache(), [this] { return ActivePods(); }),
+        events(options.loop, options.random, options.client, "kubelet", options.node_name),
+        cdi(options.files, CdiOptions(options)),
+        context{.loop = options.loop,
+                .files = options.files,
+                .client = options.client,
+                .runtime = options.runtime,
+                .dra = dra,
+                .cdi = cdi,
+                .device_probe = options.device_probe,
+                .events = events,
+                .node_name = options.node_name,
+                .root_directory = options.root_directory,
+                .log_root = options.log_directory,
+                .host_ip = options.facts.addresses.empty() ? "" : options.facts.addresses.front(),
+                .service_variables = options.service_variables,
+                .machine_memory_bytes = options.facts.memory_bytes,
+                .machine_cpu_milli = options.facts.cpu_count * 1000,
+                .metrics = options.metrics,
+                .prober = options.prober,
+                .resource_health =
+                    [this](api::Value pod, api::Value container) {
+                      return health.ResourceStatus(pod, container);
+                    }},
+        registrar({.loop = options.loop,
+                   .files = options.files,
+                   .watcher = options.watcher,
+                   .transport = options.transport,
+                   .metrics = options.metrics,
+                   .directory = options.registry_directory.empty()
+                                    ? JoinPath(options.root_directory, "plugins_registry")
+                                    : options.registry_directory},
+                  store),
+        node({.loop = options.loop,
+              .client = options.client,
+              .node_name = options.node_name,
+              .facts = options.facts,
+              .labels = options.labels,
+              .declared_features = DeclaredFeatures(options),
+              .declares_features = options.gates.Enabled(Gate::kNodeDeclaredFeatures),
+              .agent_port = options.port,
+              .not_ready_reason = [this] { return not_ready; }}) {}
+
+  void HealthChanged(const std::vector<HealthMonitor::Change>& changes) {
+    if (pods == nullptr) return;
+    std::set<std::string> uids;
+    for (const HealthMonitor::Change& change : changes) {
+      uids.insert(change.pod_uids.begin(), change.pod_uids.end());
+      if (change.now.health != rpc::DeviceHealthState::kUnhealthy) continue;
+      for (const std::string& uid : change.pod_uids) {
+        auto worker = pods->workers().find(uid);
+        if (worker == pods->workers().end() || worker->second->pod() == nullptr) continue;
+        events.Warning(worker->second->pod()->root(), "DeviceUnhealthy",
+                       StrCat("device ", change.device.device, " of pool ", change.device.pool,
+                              " of driver ", change.device.driver, " is unhealthy",
+                              change.now.message.empty() ? "" : ": ", change.now.message));
+      }
+    }
+    pods->HealthChanged(uids);
+  }
+
+  std::vector<api::ObjectPtr> ActivePods() const {
+    std::vector<api::ObjectPtr> active;
+    if (pods == nullptr) return active;
+    for (const auto& [uid, worker] : pods->workers()) {
+      if (worker->pod() == nullptr) continue;
+      const std::string_view phase = (*worker->pod())["status"]["phase"].str();
+      if (phase != "Succeeded" && phase != "Failed") active.push_back(worker->pod());
+    }
+    return active;
+  }
+
+  std::string not_ready = "container runtime is not open yet";
+  std::unique_ptr<PodManager> pods;
+  SliceWiper wiper;
+  PluginStore store;
+  CheckpointFile checkpoint;
+  DraManager dra;
+  HealthMonitor health;
+  PodResourcesView resources;
+  std::unique_ptr<rpc::Server> resources_server;
+  EventRecorder events;
+  cdi::Cache cdi;
+  PodContext context;
+  PluginRegistrar registrar;
+  NodeRegistrar node;
+  std::shared_ptr<int> alive = std::make_shared<int>(0);
+};
+
+NodeAgent::NodeAgent(Options options) : options_(std::move(options)) {}
+
+NodeAgent::~NodeAgent() {
+  Stop();
+}
+
+void NodeAgent::Start(std::function<void(Result<void>)> done) {
+  options_.loop.AssertInLoop();
+  parts_ = std::make_unique<Parts>(options_);
+  Parts& parts = *parts_;
+  auto fail = [&](Error error) {
+    options_.loop.Post([alive = std::weak_ptr<int>(parts.alive), done, error = std::move(error)] {
+      if (alive.lock()) done(error);
+    });
+  };
+  if (auto loaded = parts.dra.Load(); !loaded.ok()) return fail(loaded.error());
+  parts.health.Load();
+  parts.context.admit = [&parts](const api::ObjectPtr& pod) -> std::optional<PodVerdict> {
+    if (auto claim = parts.dra.FindDisallowedSkip(std::string(pod->uid()))) {
+      return PodVerdict{"PodFeatureUnsupported",
+                        "Pod requires node features that are not available: DraOptionalNodePreparation"};
+    }
+    return std::nullopt;
+  };
+  options_.runtime.Open([this, done, alive = std::weak_ptr<int>(parts.alive)](Result<void> opened) {
+    if (!alive.lock()) return;
+    if (!opened.ok()) return done(opened.error().Prefixed("open the container runtime"));
+    Parts& ready = *parts_;
+    ready.not_ready.clear();
+    if (auto started = ready.registrar.Start(); !started.ok()) {
+      return done(started.error().Prefixed("watch the plugin registry"));
+    }
+    // Tools that watch devices live without it; so does the node.
+    const std::string directory = JoinPath(options_.root_directory, "pod-resources");
+    auto serving = options_.files.MakeDirectories(directory, 0750);
+    if (serving.ok()) {
+      ready.resources_server = rpc::CreateServer(options_.transport, JoinPath(directory, "kubelet.sock"),
+                                                 {.pod_resources = &ready.resources});
+      serving = ready.resources_server->Start();
+    }
+    if (!serving.ok()) {
+      kLog.Error("the pod resources service is not available", {{"err", serving.error().message}});
+    }
+    ready.wiper.WipeAll();
+    ready.pods = std::make_unique<PodManager>(ready.context, options_.random);
+    ready.node.Start();
+    ready.pods->Start();
+    ready.dra.StartReconcile([&ready] { return ready.pods->ActivePods(); });
+    kLog.Info("node agent started", {{"node", options_.node_name}});
+    done(Ok());
+  });
+}
+
+void NodeAgent::Stop() {
+  if (parts_ == nullptr) return;
+  parts_->pods.reset();
+  parts_.reset();
+}
+
+void NodeAgent::ForgetDriver(const std::string& driver) {
+  if (parts_ == nullptr) return;
+  parts_->dra.ForgetDriver(driver);
+  if (parts_->node.node() != nullptr) {
+    parts_->events.Warning(parts_->node.node()->root(), "DriverForgotten",
+                           StrCat("DRA driver ", driver,
+                                  " was declared gone: claims are unprepared without it"));
+  }
+  if (parts_->pods) parts_->pods->DriverUsable();
+}
+
+const PodManager& NodeAgent::pods() const { return *parts_->pods; }
+const DraManager& NodeAgent::dra() const { return parts_->dra; }
+const PluginStore& NodeAgent::plugins() const { return parts_->store; }
+
+}  // namespace drakkar::node

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/env/file_system.h"
+#include "base/env/file_watcher.h"
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "features/gates/feature_gates.h"
+#include "node/status/node_facts.h"
+#include "rpc/transport/transport.h"
+
+namespace drakkar {
+class DeviceNodeProbe;
+class Metrics;
+}  // namespace drakkar
+
+namespace drakkar::node {
+
+class BlockingWork;
+class DraManager;
+class NetworkProber;
+class PluginStore;
+class PodManager;
+class Runtime;
+
+// The node agent: registers its Node, keeps its Lease, registers drivers, prepares claims, and runs
+// the pods bound to the node. Everything lives on one loop; every door to the world is handed in.
+//
+// Stop leaves containers running: an agent started afterwards on the same directories and runtime
+// adopts them. Nothing happens after Stop; it is idempotent, and destroying the agent stops it.
+class NodeAgent {
+ public:
+  struct Options {
+    EventLoop& loop;
+    Random& random;
+    FileSystem& files;
+    FileWatcher& watcher;
+    BlockingWork& blocking;       // for writes that sync
+    client::Client& client;       // as the user system:node:<name>
+    rpc::Transport& transport;    // gRPC, or memory in a simulation
+    Runtime& runtime;             // not opened yet
+    DeviceNodeProbe& device_probe;
+    FeatureGates gates;
+    Metrics* metrics = nullptr;
+    std::string node_name;
+    NodeFacts facts;
+    std::map<std::string, std::string> labels;
+    std::vector<std::string> declared_features;        // what the features library discovered
+    std::string root_directory = "/var/lib/kubelet";   // checkpoints, volumes
+    std::string registry_directory;                    // empty: <root>/plugins_registry
+    std::string log_directory = "/var/log/pods";
+    std::vector<std::string> cdi_directories;          // empty: /etc/cdi, /var/run/cdi
+    std::map<std::string, std::string> service_variables;  // KUBERNETES_SERVICE_HOST, _PORT
+    int port = 10250;
+    NetworkProber* prober = nullptr;  // null: httpGet and tcpSocket probes are reported, not run
+  };
+
+  explicit NodeAgent(Options options);
+  ~NodeAgent();
+  NodeAgent(const NodeAgent&) = delete;
+  NodeAgent& operator=(const NodeAgent&) = delete;
+
+  // `done` runs once: after the runtime is open and pods are being worked on, or with why the agent
+  // cannot run (a checkpoint that is corrupt, a runtime that is missing).
+  void Start(std::function<void(Result<void>)> done);
+  void Stop();
+
+  // Declares a driver gone for good, so that pods can be deleted without it.
+  void ForgetDriver(const std::string& driver);
+
+  // For the HTTP port, metrics and tests; valid between Start and Stop.
+  const PodManager& pods() const;
+  const DraManager& dra() const;
+  const PluginStore& plugins() const;
+
+ private:
+  struct Parts;
+  const Options options_;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace drakkar::node

@@ -1,0 +1,633 @@
+#include "node/node_agent.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text/text.h"
+#include "node/dra/dra_manager.h"
+#include "node/pods/pod_manager.h"
+#include "node/testing/node_harness.h"
+#include "rpc/podresources/podresources.h"
+
+namespace drakkar::node {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kOneContainer[] =
+    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1"}])";
+constexpr char kUsesClaim[] =
+    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
+
+std::string EnvironmentOf(const HollowContainer& container, const std::string& name) {
+  std::string value = "(none)";
+  for (const auto& each : container.config.environment) {
+    if (each.name == name) value = each.value;
+  }
+  return value;
+}
+
+void RunFor(NodeHarness& node, seconds time, int exit_code = 0) {
+  node.machine.program_of = [time, exit_code](const ContainerConfig&) {
+    return HollowProgram{.runs_for = time, .exit_code = exit_code};
+  };
+}
+
+TEST(NodeAgent, RegistersItsNodeAndRenewsItsLease) {
+  NodeHarness node;
+  node.StartAgent();
+  ASSERT_TRUE(node.started.ok()) << node.started.error().message;
+  auto object = node.api.Get("Node", "node-1");
+  ASSERT_NE(object, nullptr);
+  EXPECT_EQ((*object)["metadata"]["labels"]["kubernetes.io/hostname"].str(), "node-1");
+  EXPECT_EQ((*object)["status"]["capacity"]["pods"].str(), "110");
+  EXPECT_EQ((*object)["status"]["conditions"].at(3)["type"].str(), "Ready");
+  EXPECT_EQ((*object)["status"]["conditions"].at(3)["status"].str(), "True");
+  auto lease = node.api.Get("Lease", "kube-node-lease/node-1");
+  ASSERT_NE(lease, nullptr);
+  const std::string first((*lease)["spec"]["renewTime"].str());
+  node.Advance(seconds(11));
+  lease = node.api.Get("Lease", "kube-node-lease/node-1");
+  EXPECT_GT((*lease)["spec"]["renewTime"].str(), first);
+}
+
+TEST(NodeAgent, WritesItsNodeOnlyOnChangeAndAsAHeartbeat) {
+  NodeHarness node;
+  node.StartAgent();
+  const auto before = node.api.Get("Node", "node-1")->resource_version();
+  node.Advance(seconds(240));
+  EXPECT_EQ(node.api.Get("Node", "node-1")->resource_version(), before);
+  node.Advance(seconds(120));
+  EXPECT_GT(node.api.Get("Node", "node-1")->resource_version(), before);
+}
+
+TEST(NodeAgent, RunsAPodWithAClaimToCompletion) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  ASSERT_EQ(driver.plugin.notifications.size(), 1u);
+  EXPECT_TRUE(driver.plugin.notifications[0].plugin_registered);
+  RunFor(node, seconds(5));
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Running");
+  ASSERT_EQ(node.Containers("p", "a").size(), 1u);
+  EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "DEVICE_OF_c"),
+            node.api.Get("ResourceClaim", "default/c")->uid());
+  const std::string state = *node.files.ReadFile("/var/lib/kubelet/dra_manager_state");
+  EXPECT_THAT(state, HasSubstr("device-c"));
+  auto pod = node.Pod("p");
+  EXPECT_EQ((*pod)["status"]["podIP"].str(), "10.0.0.1");
+  EXPECT_EQ((*pod)["status"]["containerStatuses"].at(0)["ready"].boolean(), true);
+
+  node.Advance(seconds(6));
+  EXPECT_EQ(node.Phase("p"), "Succeeded");
+  pod = node.Pod("p");
+  const auto terminated = (*pod)["status"]["containerStatuses"].at(0)["state"]["terminated"];
+  EXPECT_EQ(terminated["exitCode"].integer(-1), 0);
+  EXPECT_EQ(terminated["reason"].str(), "Completed");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+  EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u);
+  EXPECT_THAT(node.metrics.Text(), HasSubstr("kubelet_dra_operations_duration_seconds"));
+}
+
+TEST(NodeAgent, DeletesInOrderContainersThenClaimsThenTheObject) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.machine.program_of = [](const ContainerConfig&) {
+    return HollowProgram{.stops_within = seconds(3)};
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  driver.plugin.unprepare_claim = [&](const rpc::ClaimReference& claim) {
+    for (const auto& [id, container] : node.machine.containers) {
+      EXPECT_NE(container.status.state, ContainerState::kRunning) << "unprepared while it runs";
+    }
+    EXPECT_NE(node.Phase("p"), "(gone)");
+    node.history.push_back("unprepare " + claim.name);
+    return rpc::UnprepareResult();
+  };
+  node.DeletePod("p");
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_TRUE(node.machine.sandboxes.empty());
+  EXPECT_TRUE(node.agent->pods().workers().empty());
+}
+
+TEST(NodeAgent, KillsAContainerThatIgnoresTheSignalWhenTheGracePeriodEnds) {
+  NodeHarness node;
+  node.StartAgent();
+  node.machine.program_of = [](const ContainerConfig&) {
+    return HollowProgram{.ignores_stop_signal = true};
+  };
+  node.CreatePod("p", StrCat(kOneContainer, R"(,"terminationGracePeriodSeconds":7)"));
+  node.DeletePod("p");
+  node.Advance(seconds(6));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(NodeAgent, WaitsForAMissingDriverAndStartsAtOnceWhenItComes) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.Advance(seconds(200));
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u) << "a pod that failed leaves no trace";
+  const auto events = node.Events("FailedPrepareDynamicResources");
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events[0],
+            "Failed to prepare dynamic resources: prepare dynamic resources: DRA driver "
+            "gpu.example.com is not registered");
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(NodeAgent, APodWhoseDriverNeverCameIsDeletedAtOnce) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.DeletePod("p");
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(NodeAgent, RetriesAFailedPrepare) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  auto works = driver.plugin.prepare_claim;
+  driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
+    return rpc::PrepareResult{.error = "no power"};
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("NodePrepareResources failed for ResourceClaim c: no power"));
+  driver.plugin.prepare_claim = works;
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(NodeAgent, TwoPodsShareAClaimAndTheLastOneGivesItBack) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p1", kUsesClaim, {"c"});
+  node.CreatePod("p2", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p2"), "Running");
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+  node.DeletePod("p1");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p1"), "(gone)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+  node.DeletePod("p2");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p2"), "(gone)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+}
+
+TEST(NodeAgent, RunsInitContainersInOrderThenSidecarsAndContainers) {
+  NodeHarness node;
+  std::vector<std::string> order;
+  node.machine.program_of = [&](const ContainerConfig& config) {
+    order.push_back(config.name);
+    HollowProgram program;
+    if (config.name.starts_with("init")) program.runs_for = seconds(2);
+    if (config.name == "main") program.runs_for = seconds(5);
+    return program;
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("restartPolicy":"Never",
+    "initContainers":[{"name":"init1","image":"busybox:1"},
+                      {"name":"side","image":"busybox:1","restartPolicy":"Always"},
+                      {"name":"init2","image":"busybox:1"}],
+    "containers":[{"name":"main","image":"busybox:1"}])");
+  EXPECT_THAT(order, ElementsAre("init1"));
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  node.Advance(seconds(2));
+  EXPECT_THAT(order, ElementsAre("init1", "side", "init2"));
+  node.Advance(seconds(2));
+  EXPECT_THAT(order, ElementsAre("init1", "side", "init2", "main"));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.Advance(seconds(6));
+  EXPECT_EQ(node.Phase("p"), "Succeeded");
+  EXPECT_NE(node.Containers("p", "side")[0]->status.state, ContainerState::kRunning);
+}
+
+TEST(NodeAgent, AFailedInitContainerFailsThePodThatIsNeverRestarted) {
+  NodeHarness node;
+  RunFor(node, seconds(1), 3);
+  node.StartAgent();
+  node.CreatePod("p", R"("restartPolicy":"Never","initContainers":[{"name":"i","image":"busybox:1"}],
+                         "containers":[{"name":"a","image":"busybox:1"}])");
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_TRUE(node.Containers("p", "a").empty());
+}
+
+TEST(NodeAgent, RestartsACrashingContainerWithBackoff) {
+  NodeHarness node;
+  RunFor(node, seconds(1), 1);
+  node.StartAgent();
+  node.CreatePod("p", R"("restartPolicy":"Always","containers":[{"name":"a","image":"busybox:1"}])");
+  auto restarts = [&] {
+    return (*node.Pod("p"))["status"]["containerStatuses"].at(0)["restartCount"].integer();
+  };
+  node.Advance(std::chrono::milliseconds(1100));
+  EXPECT_EQ(restarts(), 1) << "the first restart is at once";
+  node.Advance(seconds(2));
+  EXPECT_EQ(restarts(), 1);
+  const auto state = (*node.Pod("p"))["status"]["containerStatuses"].at(0);
+  EXPECT_EQ(state["state"]["waiting"]["reason"].str(), "CrashLoopBackOff");
+  EXPECT_EQ(state["lastState"]["terminated"]["exitCode"].integer(), 1);
+  node.Advance(seconds(10));
+  EXPECT_EQ(restarts(), 2);
+  node.Advance(seconds(15));
+  EXPECT_EQ(restarts(), 2) << "the delay doubles";
+  node.Advance(seconds(7));
+  EXPECT_EQ(restarts(), 3);
+  EXPECT_LE(node.Containers("p", "a").size(), 2u) << "older attempts are removed";
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(NodeAgent, OnFailureRestartsOnlyWhatFailed) {
+  NodeHarness node;
+  node.machine.program_of = [](const ContainerConfig& config) {
+    return HollowProgram{.runs_for = seconds(1), .exit_code = config.attempt == 0 ? 1 : 0};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("restartPolicy":"OnFailure","containers":[{"name":"a","image":"busybox:1"}])");
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("p"), "Succeeded");
+  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["restartCount"].integer(), 1);
+}
+
+TEST(NodeAgent, SaysHowToImportAMissingImage) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"nothing:1","imagePullPolicy":"Never"}])");
+  const auto waiting = (*node.Pod("p"))["status"]["containerStatuses"].at(0)["state"]["waiting"];
+  EXPECT_EQ(waiting["reason"].str(), "ErrImageNeverPull");
+  EXPECT_THAT(std::string(waiting["message"].str()), HasSubstr("drakkar image import"));
+  node.machine.images.push_back({.id = "sha256:2", .names = {"docker.io/library/nothing:1"}});
+  node.Advance(seconds(61));
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(NodeAgent, AdoptsARunningPodAfterARestart) {
+  NodeHarness node;
+  RunFor(node, seconds(100));
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.KillAgent();
+  node.Advance(seconds(10));
+  node.StartAgent();
+  ASSERT_TRUE(node.started.ok());
+  EXPECT_EQ(node.Containers("p", "a").size(), 1u);
+  EXPECT_EQ(node.machine.sandboxes.size(), 1u);
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+  node.KillAgent();
+  node.Advance(seconds(100));
+  node.StartAgent();
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "Succeeded") << "it ended while nobody looked";
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+}
+
+TEST(NodeAgent, SurvivesBeingKilledAfterAnyNumberOfSteps) {
+  for (int steps = 0; steps < 200; steps += 1) {
+    SCOPED_TRACE(steps);
+    NodeHarness node;
+    RunFor(node, seconds(5));
+    node.StartAgent();
+    FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+    driver.Start();
+    node.CreateClaim("c", {"gpu.example.com/dev-0"});
+    // Created and reserved, then bound: the steps are counted from the binding on.
+    auto pod = node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+                                      kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
+    ASSERT_NE(pod, nullptr);
+    api::Draft claim(node.api.Get("ResourceClaim", "default/c")->tree());
+    claim["status"]["reservedFor"].Append({{"resource", api::Draft("pods")},
+                                           {"name", api::Draft("p")},
+                                           {"uid", api::Draft(std::string(pod->uid()))}});
+    ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", claim.Freeze()).ok());
+    for (int i = 0; i < steps && node.loop.RunOne(); ++i) {
+    }
+    node.KillAgent();
+    node.files.Crash();
+    ASSERT_TRUE(node.files.MakeDirectories("/var/lib/kubelet/plugins_registry", 0750).ok());
+    node.files.MakeSocket("/var/lib/kubelet/plugins_registry/gpu-reg.sock");
+    node.Run();
+    node.StartAgent();
+    ASSERT_TRUE(node.started.ok()) << node.started.error().message;
+    node.Advance(seconds(30));
+    EXPECT_EQ(node.Phase("p"), "Succeeded");
+    EXPECT_EQ(node.Containers("p", "a").size(), 1u) << "doubled";
+    ASSERT_FALSE(node.history.empty());
+    EXPECT_EQ(node.history.back(), "unprepare c");
+    EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u);
+  }
+}
+
+// Each file operation fails once in turn, and the pod runs all the same.
+TEST(NodeAgent, RecoversFromEachFailingFileOperation) {
+  for (std::size_t call = 0; call < 400; ++call) {
+    SCOPED_TRACE(call);
+    NodeHarness node;
+    RunFor(node, seconds(5));
+    node.StartAgent();
+    FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+    driver.Start();
+    node.CreateClaim("c", {"gpu.example.com/dev-0"});
+    const std::size_t before = node.files.calls();
+    driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
+      rpc::PreparedDevice device;
+      device.pool_name = "pool";
+      device.device_name = "device";
+      return rpc::PrepareResult{.devices = {device}};
+    };
+    node.files.FailCall(call);
+    node.CreatePod("p", kUsesClaim, {"c"});
+    node.Advance(seconds(30));
+    EXPECT_EQ(node.Phase("p"), "Succeeded");
+    EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u);
+    if (node.Phase("p") == "Succeeded") node.DeletePod("p");
+    node.Advance(seconds(10));
+    EXPECT_EQ(node.Phase("p"), "(gone)");
+    EXPECT_EQ(node.agent->pods().workers().size(), 0u);
+    if (node.files.calls() - before <= call) break;
+    ASSERT_LT(call, 399u) << "the run has more calls than the test tries";
+  }
+}
+
+// Each call to a driver fails once in turn.
+TEST(NodeAgent, RecoversFromEachFailingDriverCall) {
+  for (int call = 0; call < 40; ++call) {
+    SCOPED_TRACE(call);
+    NodeHarness node;
+    RunFor(node, seconds(5));
+    int calls = 0;
+    node.transport.SetCallFault([&](const std::string&, std::string_view) -> std::optional<Error> {
+      if (calls++ == call) return Unavailable("rpc error: code = Unavailable desc = lost");
+      return std::nullopt;
+    });
+    node.StartAgent();
+    FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+    driver.Start();
+    node.CreateClaim("c", {"gpu.example.com/dev-0"});
+    node.CreatePod("p", kUsesClaim, {"c"});
+    node.Advance(seconds(60));
+    EXPECT_EQ(node.Phase("p"), "Succeeded");
+    EXPECT_EQ(node.history.back(), "unprepare c");
+    if (calls <= call) break;
+  }
+}
+
+TEST(NodeAgent, ServesWhichPodHoldsWhichDevice) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  auto client = rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
+  std::optional<Result<std::vector<rpc::PodResources>>> list;
+  client->List(seconds(1), [&](auto result) { list = std::move(result); });
+  node.Run();
+  ASSERT_TRUE(list && list->ok());
+  ASSERT_EQ((**list).size(), 1u);
+  const auto& resource = (**list)[0].containers.at(0).dynamic_resources.at(0);
+  EXPECT_EQ(resource.claim_name, "c");
+  EXPECT_EQ(resource.claim_resources.at(0).device_name, "device-c");
+}
+
+TEST(NodeAgent, TakesDownAPodThatWasDeletedByForceMeanwhile) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.KillAgent();
+  ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
+  node.StartAgent();
+  node.Advance(seconds(5));
+  EXPECT_TRUE(node.machine.sandboxes.empty());
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+}
+
+TEST(NodeAgent, WipesTheSlicesOfADriverThatIsGoneForThirtySeconds) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  auto create = [&] {
+    node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
+      "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
+      "devices":[{"name":"dev-0"}]}})");
+  };
+  create();
+  driver.Stop();
+  node.Advance(seconds(20));
+  driver.Start();
+  node.Advance(seconds(20));
+  EXPECT_NE(node.api.Get("ResourceSlice", "s"), nullptr) << "it was back in time";
+  driver.Stop();
+  node.Advance(seconds(29));
+  EXPECT_NE(node.api.Get("ResourceSlice", "s"), nullptr);
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.api.Get("ResourceSlice", "s"), nullptr);
+}
+
+TEST(NodeAgent, ADriverThatSkipsNodeOperationsIsNeitherCalledNorNeeded) {
+  NodeHarness node;
+  node.StartAgent();
+  RunFor(node, seconds(5));
+  node.CreateClaim("c", {"ghost.example.com/dev-0"}, "*");
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.Advance(seconds(6));
+  EXPECT_EQ(node.Phase("p"), "Succeeded");
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr(R"(kubelet_dra_node_prepare_skips_total{driver_name="ghost.example.com"} 1)"));
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr(R"(dra_node_unprepare_skips_total{driver_name="ghost.example.com"} 1)"));
+}
+
+TEST(NodeAgent, WithTheGateOffARunningPodThatSkipsIsStoppedAndItsDeletionIsImmediate) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"ghost.example.com/dev-0"}, "*");
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.KillAgent();
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false);
+  node.StartAgent();
+  node.Advance(seconds(31));
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
+  node.DeletePod("p");
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(NodeAgent, WithTheGateOffAdmissionRejectsAPodWhoseClaimSkips) {
+  NodeHarness node;
+  node.CreateClaim("c", {"ghost.example.com/dev-0"}, "NodeUnprepareResources");
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false);
+  node.StartAgent();
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
+  EXPECT_EQ((*node.Pod("p"))["status"]["message"].str(),
+            "Pod was rejected: Pod requires node features that are not available: "
+            "DraOptionalNodePreparation");
+  EXPECT_TRUE(node.machine.sandboxes.empty());
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr(R"(kubelet_admission_rejections_total{reason="PodFeatureUnsupported"} 1)"));
+}
+
+TEST(NodeAgent, WithTheGateOffPreparingAClaimThatSkipsFails) {
+  NodeHarness node;
+  node.CreateClaim("c", {"ghost.example.com/dev-0"}, "*");
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false)
+                   .With(Gate::kNodeDeclaredFeatures, false);
+  node.StartAgent();
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("DRAOptionalNodePreparationDisabled"));
+}
+
+TEST(NodeAgent, DeclaresOptionalPreparationUnderBothNames) {
+  NodeHarness node;
+  node.StartAgent();
+  const auto declared = (*node.api.Get("Node", "node-1"))["status"]["declaredFeatures"];
+  ASSERT_EQ(declared.size(), 2u);
+  EXPECT_EQ(declared.at(0).str(), "DRAOptionalNodeOperations");
+  EXPECT_EQ(declared.at(1).str(), "DraOptionalNodePreparation");
+}
+
+TEST(NodeAgent, StopsAPodAtItsActiveDeadline) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", StrCat(kOneContainer, R"(,"activeDeadlineSeconds":20)"));
+  node.Advance(seconds(19));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "DeadlineExceeded");
+}
+
+TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
+    "livenessProbe":{"grpc":{"port":80}}}])");
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_EQ(node.Events("UnsupportedFields").at(0),
+            "this node does not act on: livenessProbe of container a");
+}
+
+TEST(NodeAgent, ProbesSayWhenAContainerIsReadyAndKillOneThatIsStuck) {
+  NodeHarness node;
+  bool ready = false, alive = true;
+  node.machine.program_of = [&](const ContainerConfig&) {
+    return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
+      const bool good = command.at(0) == "alive" ? alive : ready;
+      return ExecResult{.exit_code = good ? 0 : 1, .output = "no"};
+    }};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
+    "readinessProbe":{"exec":{"command":["ready"]},"periodSeconds":1},
+    "livenessProbe":{"exec":{"command":["alive"]},"periodSeconds":2,"failureThreshold":2}}])");
+  auto status = [&](const char* field) {
+    return (*node.Pod("p"))["status"]["containerStatuses"].at(0)[field];
+  };
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_FALSE(status("ready").boolean());
+  ready = true;
+  node.Advance(seconds(2));
+  EXPECT_TRUE(status("ready").boolean());
+  ready = false;
+  node.Advance(seconds(4));
+  EXPECT_FALSE(status("ready").boolean());
+  EXPECT_EQ(status("restartCount").integer(), 0);
+  EXPECT_EQ(node.Events("Unhealthy").at(0), "Readiness probe failed: no");
+  alive = false;
+  node.Advance(seconds(5));
+  EXPECT_EQ(status("restartCount").integer(), 1);
+}
+
+TEST(NodeAgent, RunsThePreStopHookBeforeTheSignal) {
+  NodeHarness node;
+  std::vector<std::string> hooks;
+  node.machine.program_of = [&](const ContainerConfig&) {
+    return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
+      for (const auto& [id, container] : node.machine.containers) {
+        EXPECT_EQ(container.status.state, ContainerState::kRunning);
+      }
+      hooks.push_back(command.at(0));
+      return ExecResult{};
+    }};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
+    "lifecycle":{"preStop":{"exec":{"command":["bye"]}}}}])");
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_THAT(hooks, ElementsAre("bye"));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(NodeAgent, AForgottenDriverNoLongerHoldsUpDeletion) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  driver.Stop();
+  node.DeletePod("p");
+  node.Advance(seconds(120));
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  EXPECT_FALSE(node.Events("FailedUnprepareDynamicResources").empty());
+  node.agent->ForgetDriver("gpu.example.com");
+  node.Run();
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_EQ(node.Events("DriverForgotten").size(), 1u);
+}
+
+TEST(NodeAgent, RefusesToStartOnACorruptCheckpoint) {
+  NodeHarness node;
+  ASSERT_TRUE(node.files.WriteFile("/var/lib/kubelet/dra_manager_state", "{\"Data\":\"x\",\"Checksum\":1}", 0600).ok());
+  node.StartAgent();
+  ASSERT_FALSE(node.started.ok());
+  EXPECT_THAT(node.started.error().message, HasSubstr("checkpoint is corrupted"));
+}
+
+}  // namespace
+}  // namespace drakkar::node

@@ -1,0 +1,160 @@
+#include "node/plugins/plugin_registrar.h"
+
+#include "base/text/text.h"
+#include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr Logger kLog("node.plugins");
+
+}  // namespace
+
+PluginRegistrar::PluginRegistrar(Options options, PluginStore& store)
+    : options_(std::move(options)),
+      store_(store),
+      client_(rpc::MakeRegistrationClient(options_.transport)),
+      watch_(options_.loop, options_.files, options_.watcher, options_.directory,
+             {.on_created = [this](const std::string& path) { OnCreated(path); },
+              .on_removed = [this](const std::string& path) { OnRemoved(path); }}) {}
+
+PluginRegistrar::~PluginRegistrar() = default;
+
+Result<void> PluginRegistrar::Start() {
+  return watch_.Start();
+}
+
+void PluginRegistrar::OnCreated(const std::string& path) {
+  Socket& socket = sockets_[path];
+  socket.wanted = true;
+  socket.incarnation = next_incarnation_++;
+  socket.backoff = kFirstBackoff;
+  socket.retry.reset();
+  ReportState(path, "desired_state_of_world", true);
+  Advance(path);
+}
+
+void PluginRegistrar::OnRemoved(const std::string& path) {
+  auto found = sockets_.find(path);
+  if (found == sockets_.end()) return;
+  found->second.wanted = false;
+  found->second.incarnation = next_incarnation_++;
+  found->second.retry.reset();
+  ReportState(path, "desired_state_of_world", false);
+  Advance(path);
+}
+
+void PluginRegistrar::Deregister(Socket& socket) {
+  if (!socket.registered) return;
+  socket.registered = false;
+  store_.Deregister(socket.driver, socket.endpoint);
+}
+
+// Brings a socket to what is wanted. Whatever was registered belongs to an older incarnation here.
+void PluginRegistrar::Advance(const std::string& path) {
+  Socket& socket = sockets_[path];
+  if (socket.busy) return;  // its answer comes back here
+  if (socket.registered) {
+    Deregister(socket);
+    ReportState(path, "actual_state_of_world", false);
+  }
+  if (!socket.wanted) {
+    sockets_.erase(path);
+    return;
+  }
+  socket.busy = true;
+  client_->GetInfo(path, kGetInfoTimeout,
+                   [this, path, incarnation = socket.incarnation](Result<rpc::PluginInfo> info) {
+                     OnInfo(path, incarnation, std::move(info));
+                   });
+}
+
+void PluginRegistrar::OnInfo(const std::string& path, std::uint64_t incarnation,
+                             Result<rpc::PluginInfo> info) {
+  Socket& socket = sockets_[path];
+  if (socket.incarnation != incarnation) {
+    socket.busy = false;
+    return Advance(path);
+  }
+  if (!info.ok()) {
+    return Fail(path, StrCat("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at "
+                             "socket ", path, ", err: ", info.error().message));
+  }
+  if (info->type != rpc::kDraPluginType) {
+    return Refuse(path, StrCat("RegisterPlugin error -- no handler registered for plugin type: ",
+                               info->type, " at socket ", path));
+  }
+  const std::string endpoint = info->endpoint.empty() ? path : info->endpoint;
+  if (auto valid = PluginStore::Validate(*info, endpoint); !valid.ok()) {
+    return Refuse(path, StrCat("RegisterPlugin error -- plugin validation failed with err: ",
+                               valid.error().message));
+  }
+  if (auto added = store_.Register(*info, endpoint); !added.ok()) {
+    return Refuse(path, StrCat("RegisterPlugin error -- plugin registration failed with err: ",
+                               added.error().message));
+  }
+  socket.registered = true;
+  socket.driver = info->name;
+  socket.endpoint = endpoint;
+  ReportState(path, "actual_state_of_world", true);
+  client_->NotifyRegistrationStatus(
+      path, {.plugin_registered = true}, kNotifyTimeout,
+      [this, path, incarnation](Result<void> result) { OnNotified(path, incarnation, std::move(result)); });
+}
+
+void PluginRegistrar::OnNotified(const std::string& path, std::uint64_t incarnation,
+                                 Result<void> result) {
+  Socket& socket = sockets_[path];
+  if (socket.incarnation != incarnation) {
+    socket.busy = false;
+    return Advance(path);
+  }
+  if (!result.ok()) {
+    Deregister(socket);
+    ReportState(path, "actual_state_of_world", false);
+    return Fail(path, StrCat("RegisterPlugin error -- failed to send registration status at socket ",
+                             path, ", err: ", result.error().message));
+  }
+  socket.busy = false;
+  socket.backoff = kFirstBackoff;
+}
+
+// Tells the plugin why, and tries again later: it may answer differently then.
+void PluginRegistrar::Refuse(const std::string& path, const std::string& reason) {
+  const std::uint64_t incarnation = sockets_[path].incarnation;
+  client_->NotifyRegistrationStatus(
+      path, {.plugin_registered = false, .error = reason}, kNotifyTimeout,
+      [this, path, incarnation, reason](Result<void>) {
+        Socket& socket = sockets_[path];
+        if (socket.incarnation != incarnation) {
+          socket.busy = false;
+          return Advance(path);
+        }
+        Fail(path, reason);
+      });
+}
+
+void PluginRegistrar::Fail(const std::string& path, const std::string& reason) {
+  kLog.Warning("plugin not registered", {{"socket", path}, {"err", reason}});
+  Socket& socket = sockets_[path];
+  socket.busy = false;
+  socket.retry = options_.loop.RunAfter(socket.backoff, [this, path] {
+    sockets_[path].retry.reset();
+    Advance(path);
+  });
+  socket.backoff = std::min(socket.backoff * 2, kLongestBackoff);
+}
+
+void PluginRegistrar::ReportState(const std::string& path, const char* state, bool present) {
+  if (options_.metrics == nullptr) return;
+  const MetricLabels labels = {{"socket_path", path}, {"state", state}};
+  if (present) {
+    options_.metrics->GetGauge("plugin_manager_total_plugins", "Number of plugins in Plugin Manager",
+                               labels).Set(1);
+  } else {
+    options_.metrics->RemoveGauge("plugin_manager_total_plugins", labels);
+  }
+}
+
+}  // namespace drakkar::node

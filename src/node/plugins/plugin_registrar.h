@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/env/file_watcher.h"
+#include "base/exec/event_loop.h"
+#include "node/plugins/plugin_store.h"
+#include "node/plugins/socket_watch.h"
+
+namespace drakkar {
+class Metrics;
+}
+
+namespace drakkar::node {
+
+// Registers the plugins whose sockets appear in the registry directory, as kubelets do: GetInfo,
+// validation, registration, NotifyRegistrationStatus; a socket that goes or is made anew
+// deregisters first. One operation at a time per socket; failures are tried again after 500 ms,
+// doubling up to 2 min 2 s. Loop-bound; bounded by SocketWatch::kMaxSockets.
+class PluginRegistrar {
+ public:
+  struct Options {
+    EventLoop& loop;
+    FileSystem& files;
+    FileWatcher& watcher;
+    rpc::Transport& transport;
+    Metrics* metrics = nullptr;
+    std::string directory;
+  };
+  static constexpr Duration kFirstBackoff = std::chrono::milliseconds(500);
+  static constexpr Duration kLongestBackoff = std::chrono::seconds(122);
+  static constexpr Duration kGetInfoTimeout = std::chrono::seconds(1);
+  static constexpr Duration kNotifyTimeout = std::chrono::seconds(5);
+
+  PluginRegistrar(Options options, PluginStore& store);
+  ~PluginRegistrar();
+
+  Result<void> Start();
+
+ private:
+  struct Socket {
+    std::uint64_t incarnation = 0;  // of the socket file; an answer to an older one is dropped
+    bool wanted = false;            // the file is there
+    bool busy = false;
+    bool registered = false;
+    std::string driver;
+    std::string endpoint;
+    Duration backoff = kFirstBackoff;
+    TimerHandle retry;
+  };
+
+  void OnCreated(const std::string& path);
+  void OnRemoved(const std::string& path);
+  void Advance(const std::string& path);
+  void OnInfo(const std::string& path, std::uint64_t incarnation, Result<rpc::PluginInfo> info);
+  void Refuse(const std::string& path, const std::string& reason);
+  void OnNotified(const std::string& path, std::uint64_t incarnation, Result<void> result);
+  void Deregister(Socket& socket);
+  void Fail(const std::string& path, const std::string& reason);
+  void ReportState(const std::string& path, const char* state, bool present);
+
+  const Options options_;
+  PluginStore& store_;
+  std::unique_ptr<rpc::RegistrationClient> client_;
+  SocketWatch watch_;
+  std::map<std::string, Socket> sockets_;
+  std::uint64_t next_incarnation_ = 1;
+};
+
+}  // namespace drakkar::node

@@ -1,0 +1,196 @@
+#include <gtest/gtest.h>
+
+#include "base/testing/memory_file_system.h"
+#include "base/testing/memory_file_watcher.h"
+#include "base/testing/seeded_loop.h"
+#include "base/text/text.h"
+#include "node/plugins/plugin_registrar.h"
+#include "rpc/testing/fake_dra_plugin.h"
+#include "rpc/testing/memory_transport.h"
+
+namespace drakkar::node {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kRegistry[] = "/registry";
+
+// The registry with a registrar on it; sockets of the transport appear as files.
+class PluginsTest : public ::testing::Test {
+ protected:
+  PluginsTest()
+      : watcher_(loop_),
+        transport_(loop_),
+        store_(transport_, {.on_usable = [this](const std::string& driver, bool usable) {
+                 usable_.push_back(StrCat(driver, usable ? " up" : " down"));
+               }}) {
+    EXPECT_TRUE(files_.MakeDirectories(kRegistry, 0750).ok());
+    transport_.OnSocketChange([this](const std::string& path, bool listening) {
+      if (listening) {
+        files_.MakeSocket(path);
+      } else {
+        (void)files_.Remove(path);
+      }
+      watcher_.Emit(DirectoryName(path), listening ? FileChange::kCreated : FileChange::kRemoved,
+                    std::string(BaseName(path)));
+    });
+  }
+
+  void StartRegistrar() {
+    registrar_ = std::make_unique<PluginRegistrar>(
+        PluginRegistrar::Options{.loop = loop_,
+                                 .files = files_,
+                                 .watcher = watcher_,
+                                 .transport = transport_,
+                                 .directory = kRegistry},
+        store_);
+    ASSERT_TRUE(registrar_->Start().ok());
+    loop_.RunUntilIdle();
+  }
+  std::unique_ptr<rpc::Server> Serve(rpc::FakeDraPlugin& plugin, const std::string& path) {
+    auto server = rpc::CreateServer(transport_, path, plugin.Services());
+    EXPECT_TRUE(server->Start().ok());
+    loop_.RunUntilIdle();
+    return server;
+  }
+
+  SeededLoop loop_;
+  MemoryFileSystem files_;
+  MemoryFileWatcher watcher_;
+  rpc::MemoryTransport transport_;
+  std::vector<std::string> usable_;
+  PluginStore store_;
+  std::unique_ptr<PluginRegistrar> registrar_;
+};
+
+TEST_F(PluginsTest, RegistersSocketsThatAreThereAndThatAppear) {
+  rpc::FakeDraPlugin early("early.example.com"), late("late.example.com");
+  auto first = Serve(early, "/registry/early.sock");
+  StartRegistrar();
+  auto second = Serve(late, "/registry/late.sock");
+  EXPECT_THAT(store_.Drivers(), ElementsAre("early.example.com", "late.example.com"));
+  ASSERT_EQ(late.notifications.size(), 1u);
+  EXPECT_TRUE(late.notifications[0].plugin_registered);
+  EXPECT_TRUE(store_.IsUsable("late.example.com"));
+}
+
+TEST_F(PluginsTest, FindsSocketsInSubdirectoriesAndIgnoresDotsAndFiles) {
+  ASSERT_TRUE(files_.MakeDirectories("/registry/sub", 0750).ok());
+  StartRegistrar();
+  rpc::FakeDraPlugin plugin("a.example.com"), hidden("hidden.example.com");
+  auto server = Serve(plugin, "/registry/sub/a.sock");
+  auto other = Serve(hidden, "/registry/.hidden.sock");
+  ASSERT_TRUE(files_.WriteFile("/registry/file", "", 0600).ok());
+  watcher_.Emit(kRegistry, FileChange::kCreated, "file");
+  loop_.RunUntilIdle();
+  EXPECT_THAT(store_.Drivers(), ElementsAre("a.example.com"));
+}
+
+TEST_F(PluginsTest, TellsThePluginWhyItIsRefused) {
+  StartRegistrar();
+  rpc::FakeDraPlugin plugin("a.example.com");
+  plugin.info.type = "DevicePlugin";
+  auto server = Serve(plugin, "/registry/a.sock");
+  ASSERT_GE(plugin.notifications.size(), 1u);
+  EXPECT_FALSE(plugin.notifications[0].plugin_registered);
+  EXPECT_EQ(plugin.notifications[0].error,
+            "RegisterPlugin error -- no handler registered for plugin type: DevicePlugin at socket "
+            "/registry/a.sock");
+  plugin.info.type = rpc::kDraPluginType;
+  plugin.info.supported_versions = {"v7.DRAPlugin", "x"};
+  loop_.Advance(milliseconds(600));
+  EXPECT_EQ(plugin.notifications.back().error,
+            "RegisterPlugin error -- plugin validation failed with err: invalid supported gRPC versions "
+            "of DRA driver plugin a.example.com at endpoint /registry/a.sock: none of services supported "
+            "by the plugin ([\"v7.DRAPlugin\" \"x\"]) are supported by the kubelet ([\"v1.DRAPlugin\" "
+            "\"v1beta1.DRAPlugin\"])");
+  plugin.info.supported_versions = {};
+  loop_.Advance(milliseconds(1100));
+  EXPECT_THAT(plugin.notifications.back().error,
+              HasSubstr("empty list of supported gRPC services (aka supported versions)"));
+  plugin.info.supported_versions = {"v1beta1.DRAPlugin", "v1.DRAPlugin"};
+  loop_.Advance(milliseconds(2100));
+  EXPECT_TRUE(plugin.notifications.back().plugin_registered);
+  EXPECT_EQ((*store_.GetPlugin("a.example.com"))->version, rpc::DraVersion::kV1beta1)
+      << "the plugin's order decides";
+}
+
+TEST_F(PluginsTest, RetriesAfterGetInfoAndAfterNotifyFailed) {
+  StartRegistrar();
+  rpc::FakeDraPlugin plugin("a.example.com");
+  plugin.get_info_error = Unavailable("starting");
+  auto server = Serve(plugin, "/registry/a.sock");
+  EXPECT_TRUE(store_.Drivers().empty());
+  plugin.get_info_error.reset();
+  plugin.notify_error = Unavailable("not now");
+  loop_.Advance(milliseconds(510));
+  EXPECT_EQ(plugin.notifications.size(), 1u);
+  EXPECT_TRUE(store_.Drivers().empty()) << "deregistered when it cannot be told";
+  plugin.notify_error.reset();
+  loop_.Advance(milliseconds(1010));
+  EXPECT_THAT(store_.Drivers(), ElementsAre("a.example.com"));
+}
+
+TEST_F(PluginsTest, KeepsSeveralInstancesAndCallsTheNewestThatIsConnected) {
+  StartRegistrar();
+  rpc::FakeDraPlugin old_one("a.example.com"), new_one("a.example.com");
+  auto first = Serve(old_one, "/registry/a-1.sock");
+  auto second = Serve(new_one, "/registry/a-2.sock");
+  EXPECT_EQ((*store_.GetPlugin("a.example.com"))->endpoint, "/registry/a-2.sock");
+  usable_.clear();
+  second->Stop();
+  loop_.RunUntilIdle();
+  EXPECT_EQ((*store_.GetPlugin("a.example.com"))->endpoint, "/registry/a-1.sock");
+  EXPECT_EQ(usable_.back(), "a.example.com up") << "the other instance keeps the driver alive";
+  first->Stop();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(usable_.back(), "a.example.com down");
+  EXPECT_EQ(store_.GetPlugin("a.example.com").error().message,
+            "DRA driver a.example.com is not registered");
+}
+
+TEST_F(PluginsTest, RefusesAnEndpointThatIsTaken) {
+  StartRegistrar();
+  rpc::FakeDraPlugin plugin("a.example.com"), copy("a.example.com");
+  auto first = Serve(plugin, "/registry/a.sock");
+  copy.info.endpoint = "/registry/a.sock";
+  auto second = Serve(copy, "/registry/b.sock");
+  EXPECT_THAT(copy.notifications.at(0).error,
+              HasSubstr("endpoint /registry/a.sock already registered for DRA driver plugin a.example.com"));
+}
+
+TEST_F(PluginsTest, RegistersAgainWhenTheSocketIsMadeAnew) {
+  StartRegistrar();
+  rpc::FakeDraPlugin plugin("a.example.com");
+  auto server = Serve(plugin, "/registry/a.sock");
+  server->Stop();
+  server = Serve(plugin, "/registry/a.sock");
+  EXPECT_EQ(plugin.notifications.size(), 2u);
+  EXPECT_TRUE(store_.IsUsable("a.example.com"));
+}
+
+TEST_F(PluginsTest, AWatchThatFailsIsSetUpAgain) {
+  watcher_.FailNextWatch(Unavailable("no inotify"));
+  StartRegistrar();
+  rpc::FakeDraPlugin plugin("a.example.com");
+  auto server = Serve(plugin, "/registry/a.sock");
+  loop_.Advance(seconds(2));
+  EXPECT_THAT(store_.Drivers(), ElementsAre("a.example.com"));
+}
+
+TEST_F(PluginsTest, EventsThatWereLostAreMadeUpForByAScan) {
+  StartRegistrar();
+  rpc::FakeDraPlugin plugin("a.example.com");
+  transport_.OnSocketChange([this](const std::string& path, bool) { files_.MakeSocket(path); });
+  auto server = Serve(plugin, "/registry/a.sock");
+  EXPECT_TRUE(store_.Drivers().empty());
+  watcher_.Emit(kRegistry, FileChange::kEventsLost, "");
+  loop_.Advance(seconds(2));
+  EXPECT_THAT(store_.Drivers(), ElementsAre("a.example.com"));
+}
+
+}  // namespace
+}  // namespace drakkar::node

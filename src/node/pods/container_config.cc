@@ -1,0 +1,339 @@
+#include "node/pods/container_config.h"
+
+#include <algorithm>
+
+#include "api/meta/quantity.h"
+#include "base/text/text.h"
+#include "cdi/container_plan.h"
+#include "node/pods/environment.h"
+#include "node/pods/pod_facts.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Value;
+
+constexpr std::int64_t kCpuPeriodUs = 100'000;
+constexpr std::int64_t kMinShares = 2;
+constexpr std::int64_t kMaxShares = 262'144;
+
+std::int64_t CpuMilli(Value list) {
+  auto quantity = api::Quantity::Parse(list["cpu"].str());
+  return quantity.ok() ? quantity->MilliValue() : 0;
+}
+
+std::int64_t MemoryBytes(Value list) {
+  auto quantity = api::Quantity::Parse(list["memory"].str());
+  return quantity.ok() ? quantity->Value() : 0;
+}
+
+std::int64_t SharesOf(std::int64_t milli) {
+  return std::clamp(milli * 1024 / 1000, kMinShares, kMaxShares);
+}
+
+std::vector<std::string> StringsOf(Value list) {
+  std::vector<std::string> strings;
+  for (Value each : list.elements()) strings.emplace_back(each.str());
+  return strings;
+}
+
+// The container's setting, else the pod's.
+Value Setting(Value pod, Value container, std::string_view name) {
+  const Value own = container["securityContext"][name];
+  return own.has_value() ? own : pod["spec"]["securityContext"][name];
+}
+
+SecurityContext MakeSecurity(Value pod, Value container) {
+  SecurityContext security;
+  if (auto user = Setting(pod, container, "runAsUser").optional_integer()) {
+    security.user = std::to_string(*user);
+  }
+  security.group = Setting(pod, container, "runAsGroup").optional_integer();
+  security.run_as_non_root = Setting(pod, container, "runAsNonRoot").boolean();
+  const Value pod_context = pod["spec"]["securityContext"];
+  for (Value group : pod_context["supplementalGroups"].elements()) {
+    security.supplemental_groups.push_back(group.integer());
+  }
+  if (auto group = pod_context["fsGroup"].optional_integer()) {
+    security.supplemental_groups.push_back(*group);
+  }
+  const Value own = container["securityContext"];
+  security.privileged = own["privileged"].boolean();
+  security.readonly_rootfs = own["readOnlyRootFilesystem"].boolean();
+  security.no_new_privileges = own["allowPrivilegeEscalation"].optional_boolean() == false;
+  security.add_capabilities = StringsOf(own["capabilities"]["add"]);
+  security.drop_capabilities = StringsOf(own["capabilities"]["drop"]);
+  if (own["procMount"].str() == "Unmasked") security.masked_paths = {};
+  return security;
+}
+
+Mount MountFromPlan(const cdi::PlannedMount& planned) {
+  Mount mount;
+  mount.host_path = planned.source;
+  mount.container_path = planned.destination;
+  mount.type = planned.type.empty() || planned.type == "none" ? "bind" : planned.type;
+  for (const std::string& option : planned.options) {
+    if (option == "ro") {
+      mount.readonly = true;
+    } else if (option == "rw" || option == "bind" || option == "rbind") {
+      continue;
+    } else if (option == "rslave" || option == "slave") {
+      mount.propagation = MountPropagation::kHostToContainer;
+    } else if (option == "rshared" || option == "shared") {
+      mount.propagation = MountPropagation::kBidirectional;
+    } else if (option != "rprivate" && option != "private") {
+      mount.options.push_back(option);
+    }
+  }
+  return mount;
+}
+
+std::size_t Depth(const std::string& path) {
+  return static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+}
+
+}  // namespace
+
+int OomScoreAdjust(Value pod, Value container, std::int64_t machine_memory_bytes) {
+  const std::string_view qos = pod["status"]["qosClass"].str();
+  if (qos == "Guaranteed") return -997;
+  if (qos == "BestEffort" || machine_memory_bytes <= 0) return 1000;
+  const std::int64_t request = MemoryBytes(container["resources"]["requests"]);
+  const std::int64_t adjust = 1000 - 1000 * (request / 1024) / std::max<std::int64_t>(machine_memory_bytes / 1024, 1);
+  return static_cast<int>(std::clamp<std::int64_t>(adjust, 3, 999));
+}
+
+CgroupResources ContainerResourcesOf(Value pod, Value container, std::int64_t machine_memory_bytes) {
+  CgroupResources resources;
+  const Value requests = container["resources"]["requests"];
+  const Value limits = container["resources"]["limits"];
+  std::int64_t milli = CpuMilli(requests);
+  if (milli == 0 && !requests["cpu"].exists()) milli = CpuMilli(limits);
+  resources.cpu_shares = SharesOf(milli);
+  if (const std::int64_t limit = CpuMilli(limits); limit > 0) {
+    resources.cpu_period_us = kCpuPeriodUs;
+    resources.cpu_quota_us = std::max<std::int64_t>(limit * kCpuPeriodUs / 1000, 1000);
+  }
+  resources.memory_limit_bytes = MemoryBytes(limits);
+  for (const api::MemberView limit : limits.members()) {
+    if (!limit.name.starts_with("hugepages-")) continue;
+    auto amount = api::Quantity::Parse(limit.value.str());
+    if (!amount.ok()) continue;
+    std::string size(limit.name.substr(10));
+    std::erase(size, 'i');
+    resources.hugepage_limits_bytes[size + "B"] = amount->Value();
+  }
+  resources.oom_score_adjust = OomScoreAdjust(pod, container, machine_memory_bytes);
+  return resources;
+}
+
+PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
+                                   const std::string& log_directory) {
+  const Value metadata = pod["metadata"];
+  const Value spec = pod["spec"];
+  PodSandboxConfig config;
+  config.name = std::string(metadata["name"].str());
+  config.namespace_name = std::string(metadata["namespace"].str());
+  config.uid = std::string(metadata["uid"].str());
+  config.attempt = attempt;
+  config.log_directory = log_directory;
+  if (!spec["hostNetwork"].boolean()) {
+    config.hostname = std::string(spec["hostname"].str().empty() ? metadata["name"].str() : spec["hostname"].str());
+    config.hostname.resize(std::min<std::size_t>(config.hostname.size(), 63));
+  }
+  config.host_network = true;  // pods share the host's network: there is no CNI here
+  config.host_pid = spec["hostPID"].boolean();
+  config.host_ipc = spec["hostIPC"].boolean();
+  config.share_process_namespace = spec["shareProcessNamespace"].boolean();
+  for (Value sysctl : spec["securityContext"]["sysctls"].elements()) {
+    config.sysctls[std::string(sysctl["name"].str())] = std::string(sysctl["value"].str());
+  }
+  for (const api::MemberView label : metadata["labels"].members()) {
+    config.labels[std::string(label.name)] = std::string(label.value.str());
+  }
+  config.labels[kPodNameLabel] = config.name;
+  config.labels[kPodNamespaceLabel] = config.namespace_name;
+  config.labels[kPodUidLabel] = config.uid;
+  for (const api::MemberView annotation : metadata["annotations"].members()) {
+    config.annotations[std::string(annotation.name)] = std::string(annotation.value.str());
+  }
+  // The pod's own bound holds only if each container has one.
+  std::int64_t cpu = 0, quota = 0, memory = 0;
+  bool all_cpu = true, all_memory = true;
+  for (const char* list : {"initContainers", "containers"}) {
+    const bool init = std::string_view(list) == "initContainers";
+    for (Value container : spec[list].elements()) {
+      if (init && container["restartPolicy"].str() != "Always") continue;
+      const Value limits = container["resources"]["limits"];
+      cpu += CpuMilli(container["resources"]["requests"]);
+      quota += CpuMilli(limits);
+      memory += MemoryBytes(limits);
+      all_cpu = all_cpu && CpuMilli(limits) > 0;
+      all_memory = all_memory && MemoryBytes(limits) > 0;
+    }
+  }
+  for (Value container : spec["initContainers"].elements()) {
+    const Value limits = container["resources"]["limits"];
+    cpu = std::max(cpu, CpuMilli(container["resources"]["requests"]));
+    quota = std::max(quota, CpuMilli(limits));
+    memory = std::max(memory, MemoryBytes(limits));
+    all_cpu = all_cpu && CpuMilli(limits) > 0;
+    all_memory = all_memory && MemoryBytes(limits) > 0;
+  }
+  config.resources.cpu_shares = SharesOf(cpu);
+  if (all_cpu && quota > 0) {
+    config.resources.cpu_period_us = kCpuPeriodUs;
+    config.resources.cpu_quota_us = std::max<std::int64_t>(quota * kCpuPeriodUs / 1000, 1000);
+  }
+  if (all_memory) config.resources.memory_limit_bytes = memory;
+  return config;
+}
+
+Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input) {
+  const Value container = input.container;
+  const Value metadata = input.pod["metadata"];
+  ContainerConfig config;
+  config.name = std::string(container["name"].str());
+  config.attempt = input.attempt;
+  config.image = std::string(container["image"].str());
+  std::map<std::string, std::string> variables;
+  for (const EnvironmentVariable& each : input.environment) variables[each.name] = each.value;
+  for (Value word : container["command"].elements()) {
+    config.command.push_back(ExpandReferences(word.str(), variables));
+  }
+  for (Value word : container["args"].elements()) {
+    config.arguments.push_back(ExpandReferences(word.str(), variables));
+  }
+  config.working_directory = std::string(container["workingDir"].str());
+  config.environment = std::move(input.environment);
+  config.mounts = std::move(input.mounts);
+  config.resources = ContainerResourcesOf(input.pod, container, input.machine_memory_bytes);
+  config.security = MakeSecurity(input.pod, container);
+  config.tty = container["tty"].boolean();
+  config.standard_input = container["stdin"].boolean();
+  config.standard_input_once = container["stdinOnce"].boolean();
+  config.stop_signal = std::string(container["lifecycle"]["stopSignal"].str());
+  config.log_path = ContainerLogPath(config.name, input.attempt);
+  config.labels[kPodNameLabel] = std::string(metadata["name"].str());
+  config.labels[kPodNamespaceLabel] = std::string(metadata["namespace"].str());
+  config.labels[kPodUidLabel] = std::string(metadata["uid"].str());
+  config.labels[kContainerNameLabel] = config.name;
+  config.annotations["io.kubernetes.container.restartCount"] = std::to_string(input.attempt);
+  config.annotations["io.kubernetes.container.terminationMessagePath"] =
+      std::string(container["terminationMessagePath"].str());
+  config.annotations["io.kubernetes.container.terminationMessagePolicy"] =
+      std::string(container["terminationMessagePolicy"].str());
+  config.annotations["io.kubernetes.pod.terminationGracePeriod"] =
+      std::to_string(input.pod["spec"]["terminationGracePeriodSeconds"].integer(30));
+  return config;
+}
+
+Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vector<std::string>& ids,
+                      ContainerConfig& config) {
+  if (ids.empty()) return Ok();
+  ASSIGN_OR_RETURN(const cdi::ContainerEdits edits, cache.Resolve(ids));
+  // Edits are applied to an empty plan and laid over the configuration, which says more about its
+  // own mounts than a plan can hold.
+  cdi::ContainerPlan plan;
+  if (auto user = ParseInt64(config.security.user)) plan.uid = static_cast<std::uint32_t>(*user);
+  if (config.security.group) plan.gid = static_cast<std::uint32_t>(*config.security.group);
+  RETURN_IF_ERROR(cdi::ApplyEdits(edits, probe, &plan));
+  if (!plan.net_devices.empty() || plan.intel_rdt) {
+    return Error{ErrorCode::kUnimplemented,
+                 "CDI network devices and Intel RDT are not supported by this node's runtime"};
+  }
+  for (const std::string& variable : plan.env) {
+    const std::size_t equals = variable.find('=');
+    config.environment.push_back(
+        {variable.substr(0, equals), equals == std::string::npos ? "" : variable.substr(equals + 1)});
+  }
+  for (const cdi::PlannedMount& planned : plan.mounts) {
+    std::erase_if(config.mounts, [&](const Mount& mount) {
+      return mount.container_path == planned.destination;
+    });
+    config.mounts.push_back(MountFromPlan(planned));
+  }
+  std::stable_sort(config.mounts.begin(), config.mounts.end(), [](const Mount& a, const Mount& b) {
+    return Depth(a.container_path) < Depth(b.container_path);
+  });
+  for (const cdi::PlannedDevice& planned : plan.devices) {
+    DeviceNode device;
+    device.host_path = planned.path;
+    device.container_path = planned.path;
+    device.type = planned.type.empty() ? '\0' : planned.type[0];
+    device.major = planned.major;
+    device.minor = planned.minor;
+    device.file_mode = planned.file_mode;
+    device.uid = planned.uid;
+    device.gid = planned.gid;
+    // The rule that belongs to the node says what is allowed; the runtime makes it again.
+    bool ruled = false;
+    for (const cdi::DeviceRule& rule : plan.device_rules) {
+      if (rule.type != planned.type || rule.major != planned.major || rule.minor != planned.minor) continue;
+      device.permissions = rule.access;
+      ruled = true;
+    }
+    if (!ruled && device.type != 'p') {
+      return Error{ErrorCode::kUnimplemented,
+                   StrCat("CDI device ", planned.path, " allows no access, which this node cannot express")};
+    }
+    std::erase_if(config.devices, [&](const DeviceNode& each) {
+      return each.container_path == planned.path;
+    });
+    config.devices.push_back(std::move(device));
+  }
+  for (const auto& [name, hooks] : plan.hooks) {
+    for (const cdi::PlannedHook& hook : hooks) {
+      Hook made{.name = name, .path = hook.path, .arguments = hook.args, .environment = hook.env};
+      if (hook.timeout_seconds) made.timeout_seconds = static_cast<int>(*hook.timeout_seconds);
+      config.hooks.push_back(std::move(made));
+    }
+  }
+  for (std::uint32_t gid : plan.additional_gids) {
+    config.security.supplemental_groups.push_back(gid);
+  }
+  return Ok();
+}
+
+std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
+  std::vector<std::string> fields;
+  const Value spec = pod["spec"];
+  for (const char* list : {"initContainers", "containers"}) {
+    for (Value container : spec[list].elements()) {
+      for (const char* field : {"livenessProbe", "readinessProbe", "startupProbe"}) {
+        const Value probe = container[field];
+        const bool network = probe["httpGet"].has_value() || probe["tcpSocket"].has_value();
+        if (probe.has_value() && !probe["exec"].has_value() && !(network && probes_network)) {
+          fields.push_back(StrCat(field, " of container ", container["name"].str()));
+        }
+      }
+      for (const char* hook : {"preStop", "postStart"}) {
+        const Value action = container["lifecycle"][hook];
+        const bool done = std::string_view(hook) == "preStop" && action["exec"].has_value();
+        if (action.has_value() && !done) {
+          fields.push_back(StrCat("lifecycle.", hook, " of container ", container["name"].str()));
+        }
+      }
+      if (!container["volumeDevices"].empty()) {
+        fields.push_back(StrCat("volumeDevices of container ", container["name"].str()));
+      }
+    }
+  }
+  if (!spec["ephemeralContainers"].empty()) fields.push_back("ephemeralContainers");
+  if (!spec["hostAliases"].empty()) fields.push_back("hostAliases");
+  if (!spec["runtimeClassName"].str().empty()) fields.push_back("runtimeClassName");
+  if (spec["hostUsers"].optional_boolean() == false) fields.push_back("hostUsers: false");
+  return fields;
+}
+
+std::string PodLogDirectory(const std::string& root, Value pod) {
+  const Value metadata = pod["metadata"];
+  return StrCat(root, "/", metadata["namespace"].str(), "_", metadata["name"].str(), "_",
+                metadata["uid"].str());
+}
+
+std::string ContainerLogPath(const std::string& container, std::uint32_t attempt) {
+  return StrCat(container, "/", attempt, ".log");
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/tree/value.h"
+#include "base/env/device_node.h"
+#include "cdi/cache.h"
+#include "node/runtime/runtime_config.h"
+
+namespace drakkar::node {
+
+// "Guaranteed", "Burstable" or "BestEffort" as the API server has put it into the status.
+int OomScoreAdjust(api::Value pod, api::Value container, std::int64_t machine_memory_bytes);
+
+CgroupResources ContainerResourcesOf(api::Value pod, api::Value container,
+                                     std::int64_t machine_memory_bytes);
+
+PodSandboxConfig MakeSandboxConfig(api::Value pod, std::uint32_t attempt,
+                                   const std::string& log_directory);
+
+struct ContainerConfigInput {
+  api::Value pod;
+  api::Value container;
+  std::uint32_t attempt = 0;
+  std::int64_t machine_memory_bytes = 0;
+  std::vector<EnvironmentVariable> environment;
+  std::vector<Mount> mounts;
+};
+// All but CDI. Command and arguments have their $(VAR)s replaced.
+Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input);
+
+// Adds what the CDI devices ask for: variables, mounts, device nodes, hooks, groups.
+Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vector<std::string>& ids,
+                      ContainerConfig& config);
+
+// Fields of the pod this node does not act on, in words; empty if there are none.
+std::vector<std::string> ListIgnoredFields(api::Value pod, bool probes_network);
+
+// "/var/log/pods/<ns>_<pod>_<uid>" below `root`, and "<container>/<attempt>.log" in it.
+std::string PodLogDirectory(const std::string& root, api::Value pod);
+std::string ContainerLogPath(const std::string& container, std::uint32_t attempt);
+
+}  // namespace drakkar::node

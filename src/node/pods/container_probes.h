@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "base/exec/event_loop.h"
+#include "node/runtime/runtime.h"
+
+namespace drakkar::node {
+
+// The door for probes that use the network. Answers once, never inside the call; not at all after it
+// is destroyed.
+class NetworkProber {
+ public:
+  struct Http {
+    std::string scheme;  // "HTTP" or "HTTPS", whose certificate is not checked
+    std::string host;
+    int port = 0;
+    std::string path;
+    std::vector<std::pair<std::string, std::string>> headers;
+  };
+  virtual ~NetworkProber() = default;
+  // The status code.
+  virtual void Get(Http request, Duration timeout, std::function<void(Result<int>)> done) = 0;
+  virtual void Connect(const std::string& host, int port, Duration timeout,
+                       std::function<void(Result<void>)> done) = 0;
+};
+
+// The probes of one run of one container: startup first, then liveness and readiness side by side.
+// Each runs every periodSeconds, one at a time, and counts results in a row up to its thresholds.
+// Loop-bound; it must not outlive the runtime or the prober.
+class ContainerProbes {
+ public:
+  struct Callbacks {
+    std::function<void()> on_change;  // started() or ready() is another
+    // Liveness or startup has failed too often: the container is to be killed.
+    std::function<void(const std::string& why)> on_dead;
+    std::function<void(const std::string& message)> on_failure;  // each failed attempt
+  };
+  struct Options {
+    EventLoop& loop;
+    Runtime& runtime;
+    NetworkProber* network = nullptr;
+    api::ObjectPtr pod;  // keeps `container` alive
+    api::Value container;
+    std::string container_id;
+    std::string pod_ip;
+    WallTime started_at{};
+  };
+  ContainerProbes(Options options, Callbacks callbacks);
+  ~ContainerProbes();
+
+  // Whether there is any probe this node can run.
+  static bool HasProbes(api::Value container);
+
+  const std::string& container_id() const { return options_.container_id; }
+  bool started() const { return started_; }
+  bool ready() const { return started_ && ready_; }
+
+ private:
+  enum class Kind { kStartup, kLiveness, kReadiness };
+  struct Probe {
+    Kind kind;
+    api::Value spec;
+    std::int64_t successes = 0;
+    std::int64_t failures = 0;
+    TimerHandle timer;
+  };
+  void Begin(Kind kind, const char* field);
+  void BeginAfterStartup();
+  void Schedule(Probe& probe, Duration delay);
+  void Run(Probe& probe);
+  void Finish(Probe& probe, std::optional<std::string> failure);
+  std::optional<int> Port(api::Value port) const;
+
+  const Options options_;
+  const Callbacks callbacks_;
+  std::vector<std::unique_ptr<Probe>> probes_;
+  bool started_ = true;
+  bool ready_ = true;
+  bool dead_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace drakkar::node

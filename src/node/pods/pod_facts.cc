@@ -1,0 +1,146 @@
+#include "node/pods/pod_facts.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace drakkar::node {
+namespace {
+
+using api::Value;
+
+ContainerFacts MakeFacts(Value spec, bool init,
+                         std::map<std::string, std::vector<ContainerStatus>>& by_name) {
+  ContainerFacts facts;
+  facts.name = std::string(spec["name"].str());
+  facts.init = init;
+  facts.sidecar = init && spec["restartPolicy"].str() == "Always";
+  facts.spec = spec;
+  auto found = by_name.find(facts.name);
+  if (found == by_name.end()) return facts;
+  auto& attempts = found->second;
+  std::stable_sort(attempts.begin(), attempts.end(),
+                   [](const auto& a, const auto& b) { return a.attempt < b.attempt; });
+  facts.current = attempts.back();
+  if (attempts.size() > 1) facts.previous = attempts[attempts.size() - 2];
+  for (std::size_t i = 0; i + 2 < attempts.size(); ++i) facts.stale.push_back(attempts[i].id);
+  by_name.erase(found);
+  return facts;
+}
+
+}  // namespace
+
+const PodSandbox* PodFacts::ready_sandbox() const {
+  if (sandboxes.empty() || sandboxes.back().state != SandboxState::kReady) return nullptr;
+  return &sandboxes.back();
+}
+
+bool PodFacts::any_running() const {
+  if (!strangers.empty()) return true;
+  for (const auto* list : {&init, &regular}) {
+    for (const ContainerFacts& each : *list) {
+      if (each.running()) return true;
+    }
+  }
+  return false;
+}
+
+std::uint32_t PodFacts::next_sandbox_attempt() const {
+  return sandboxes.empty() ? 0 : sandboxes.back().attempt + 1;
+}
+
+PodFacts CollectFacts(Value pod, const std::string& uid, const Runtime& runtime) {
+  PodFacts facts;
+  std::set<std::string> sandbox_ids;
+  for (PodSandbox& sandbox : runtime.ListPodSandboxes()) {
+    if (sandbox.uid != uid) continue;
+    sandbox_ids.insert(sandbox.id);
+    facts.sandboxes.push_back(std::move(sandbox));
+  }
+  std::stable_sort(facts.sandboxes.begin(), facts.sandboxes.end(),
+                   [](const auto& a, const auto& b) { return a.attempt < b.attempt; });
+  std::map<std::string, std::vector<ContainerStatus>> by_name;
+  for (ContainerStatus& status : runtime.ListContainers()) {
+    if (sandbox_ids.contains(status.sandbox_id)) by_name[status.name].push_back(std::move(status));
+  }
+  for (Value spec : pod["spec"]["initContainers"].elements()) {
+    facts.init.push_back(MakeFacts(spec, true, by_name));
+  }
+  for (Value spec : pod["spec"]["containers"].elements()) {
+    facts.regular.push_back(MakeFacts(spec, false, by_name));
+  }
+  for (const auto& [name, attempts] : by_name) {
+    for (const ContainerStatus& status : attempts) {
+      if (status.state == ContainerState::kRunning) facts.strangers.push_back(status.id);
+    }
+  }
+  return facts;
+}
+
+RestartPolicy ReadRestartPolicy(Value pod) {
+  const std::string_view text = pod["spec"]["restartPolicy"].str();
+  if (text == "Never") return RestartPolicy::kNever;
+  if (text == "OnFailure") return RestartPolicy::kOnFailure;
+  return RestartPolicy::kAlways;
+}
+
+bool ShouldRestart(const ContainerFacts& container, RestartPolicy policy) {
+  if (!container.ended()) return false;
+  if (container.sidecar) return true;
+  if (container.init) return !container.succeeded() && policy != RestartPolicy::kNever;
+  if (policy == RestartPolicy::kAlways) return true;
+  return policy == RestartPolicy::kOnFailure && !container.succeeded();
+}
+
+PodPlan PlanPod(const PodFacts& facts, RestartPolicy policy) {
+  PodPlan plan;
+  auto needs_start = [&](const ContainerFacts& each) {
+    return !each.current || each.current->state == ContainerState::kCreated ||
+           ShouldRestart(each, policy);
+  };
+  // Once a regular container exists, initialization was over, whatever became of the init
+  // containers' remains.
+  const bool begun = std::any_of(facts.regular.begin(), facts.regular.end(),
+                                 [](const auto& each) { return each.current.has_value(); });
+  std::vector<const ContainerFacts*> sidecars;
+  bool initialized = true;
+  for (const ContainerFacts& each : facts.init) {
+    if (each.sidecar) {
+      if (needs_start(each)) sidecars.push_back(&each);
+      if (!begun && !each.running()) {
+        initialized = false;
+        break;
+      }
+      continue;
+    }
+    if (begun || each.succeeded()) continue;
+    initialized = false;
+    if (needs_start(each)) {
+      plan.start.push_back(&each);
+    } else if (each.ended()) {
+      plan.finished = true;  // failed, and is not tried again
+    }
+    break;
+  }
+  plan.initialized = initialized;
+  if (plan.finished) {
+    plan.start.clear();
+    return plan;
+  }
+  if (initialized) {
+    bool all_ended = !facts.regular.empty();
+    for (const ContainerFacts& each : facts.regular) {
+      if (needs_start(each)) plan.start.push_back(&each);
+      if (!each.ended() || ShouldRestart(each, policy)) all_ended = false;
+    }
+    plan.finished = all_ended;
+  }
+  if (plan.finished) {
+    plan.start.clear();
+  } else {
+    plan.start.insert(plan.start.begin(), sidecars.begin(), sidecars.end());
+  }
+  return plan;
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,105 @@
+#include "node/pods/pod_manager.h"
+
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr Logger kLog("node.pods");
+
+}  // namespace
+
+PodManager::PodManager(PodContext& context, Random& random)
+    : context_(context),
+      informer_(context.loop, random, context.client,
+                {.collection = {api::FindResource("", "v1", "pods"), "", "", ""},
+                 .field_selector = StrCat("spec.nodeName=", context.node_name)}) {
+  informer_.AddHandlers(
+      {.on_add = [this](const api::ObjectPtr& pod) { Worker(std::string(pod->uid())).Update(pod); },
+       .on_update =
+           [this](const api::ObjectPtr& before, const api::ObjectPtr& after) {
+             // Between two lists a pod may have been replaced by one of the same name.
+             if (before->uid() != after->uid()) Worker(std::string(before->uid())).ObjectGone();
+             Worker(std::string(after->uid())).Update(after);
+           },
+       .on_delete =
+           [this](const api::ObjectPtr& last) {
+             PodWorker& worker = Worker(std::string(last->uid()));
+             worker.Update(last);
+             worker.ObjectGone();
+           }});
+}
+
+PodManager::~PodManager() {
+  context_.runtime.OnExit(nullptr);
+}
+
+void PodManager::Start() {
+  context_.runtime.OnExit([this](const ContainerStatus& status) {
+    for (const PodSandbox& sandbox : context_.runtime.ListPodSandboxes()) {
+      if (sandbox.id != status.sandbox_id) continue;
+      auto found = workers_.find(sandbox.uid);
+      if (found != workers_.end()) found->second->Sync();
+      return;
+    }
+  });
+  informer_.OnSynced([this] { FindOrphans(); });
+  informer_.Start();
+}
+
+PodWorker& PodManager::Worker(const std::string& uid) {
+  auto& worker = workers_[uid];
+  if (worker == nullptr) {
+    worker = std::make_unique<PodWorker>(context_, uid, [this, uid] { workers_.erase(uid); });
+  }
+  return *worker;
+}
+
+// What runs here although its pod is gone: deleted by force while nobody looked.
+void PodManager::FindOrphans() {
+  std::set<std::string> uids;
+  for (const PodSandbox& sandbox : context_.runtime.ListPodSandboxes()) uids.insert(sandbox.uid);
+  for (const std::string& uid : uids) {
+    if (workers_.contains(uid)) continue;
+    kLog.Warning("taking down a pod that is gone", {{"podUID", uid}});
+    Worker(uid).ObjectGone();
+  }
+  orphans_found_ = true;
+}
+
+void PodManager::DriverUsable() {
+  std::vector<std::string> uids;
+  for (const auto& [uid, worker] : workers_) uids.push_back(uid);
+  for (const std::string& uid : uids) {
+    if (auto found = workers_.find(uid); found != workers_.end()) found->second->DriverUsable();
+  }
+}
+
+void PodManager::HealthChanged(const std::set<std::string>& pod_uids) {
+  for (const std::string& uid : pod_uids) {
+    if (auto found = workers_.find(uid); found != workers_.end()) found->second->Sync();
+  }
+}
+
+std::optional<std::set<std::string>> PodManager::ActivePods() const {
+  if (!orphans_found_) return std::nullopt;
+  std::set<std::string> uids;
+  for (const auto& [uid, worker] : workers_) uids.insert(uid);
+  return uids;
+}
+
+const PodWorker* PodManager::Find(const std::string& qualified_name) const {
+  const PodWorker* found = nullptr;
+  for (const auto& [uid, worker] : workers_) {
+    if (worker->pod() == nullptr || worker->pod()->qualified_name() != qualified_name) continue;
+    // Of two with one name (the old one is being taken down) the newer counts.
+    if (found == nullptr || worker->pod()->resource_version() > found->pod()->resource_version()) {
+      found = worker.get();
+    }
+  }
+  return found;
+}
+
+}  // namespace drakkar::node

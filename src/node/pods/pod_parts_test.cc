@@ -1,0 +1,226 @@
+// Environment, volumes, container configuration and logs: what a container is made from.
+#include <gtest/gtest.h>
+
+#include "api/json/reader.h"
+#include "base/env/device_node.h"
+#include "base/testing/memory_file_system.h"
+#include "node/pods/container_config.h"
+#include "node/pods/environment.h"
+#include "node/pods/log_stream.h"
+#include "node/pods/volumes.h"
+
+namespace drakkar::node {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+api::ObjectPtr Parse(std::string_view json) {
+  auto tree = api::ParseJson(json);
+  EXPECT_TRUE(tree.ok()) << json;
+  return std::make_shared<api::Object>(*tree);
+}
+
+std::string Get(const std::vector<EnvironmentVariable>& list, std::string_view name) {
+  for (const auto& each : list) {
+    if (each.name == name) return each.value;
+  }
+  return "(none)";
+}
+
+TEST(Environment, ExpandsReferencesAsKubernetesDoes) {
+  const std::map<std::string, std::string> variables = {{"A", "1"}, {"B", "two"}};
+  EXPECT_EQ(ExpandReferences("$(A)-$(B)-$(C)", variables), "1-two-$(C)");
+  EXPECT_EQ(ExpandReferences("$$(A) $A $ $(A", variables), "$(A) $A $ $(A");
+}
+
+TEST(Environment, ComesFromValuesFieldsResourcesConfigMapsAndSecrets) {
+  auto pod = Parse(R"json({"metadata":{"name":"p","namespace":"n","labels":{"k":"v"}},
+    "spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1500m","memory":"1Gi"}},
+      "envFrom":[{"prefix":"C_","configMapRef":{"name":"cm"}}],
+      "env":[{"name":"X","value":"1"},{"name":"Y","value":"$(X)-$(C_key)"},
+        {"name":"NAME","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},
+        {"name":"LABEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['k']"}}},
+        {"name":"IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}},
+        {"name":"CPU","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}},
+        {"name":"MEM","valueFrom":{"resourceFieldRef":{"resource":"limits.memory","divisor":"1Mi"}}},
+        {"name":"SECRET","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}},
+        {"name":"MAYBE","valueFrom":{"secretKeyRef":{"name":"s","key":"none","optional":true}}}]}]}})json");
+  PodSources sources;
+  sources.config_maps["cm"] = Parse(R"json({"data":{"key":"value"}})json");
+  sources.secrets["s"] = Parse(R"json({"data":{"k":"c2VjcmV0"}})json");
+  const api::Value container = (*pod)["spec"]["containers"].at(0);
+  auto environment = MakeEnvironment({{.pod = pod->root(), .pod_ip = "10.0.0.1"}, container, sources, {}});
+  ASSERT_TRUE(environment.ok()) << environment.error().message;
+  EXPECT_EQ(Get(*environment, "Y"), "1-value");
+  EXPECT_EQ(Get(*environment, "NAME"), "p");
+  EXPECT_EQ(Get(*environment, "LABEL"), "v");
+  EXPECT_EQ(Get(*environment, "IP"), "10.0.0.1");
+  EXPECT_EQ(Get(*environment, "CPU"), "2");
+  EXPECT_EQ(Get(*environment, "MEM"), "1024");
+  EXPECT_EQ(Get(*environment, "SECRET"), "secret");
+  EXPECT_EQ(Get(*environment, "MAYBE"), "(none)");
+}
+
+TEST(Environment, AMissingKeyIsAnErrorThatNamesIt) {
+  auto pod = Parse(R"json({"spec":{"containers":[{"name":"a","env":[
+    {"name":"X","valueFrom":{"configMapKeyRef":{"name":"cm","key":"k"}}}]}]}})json");
+  auto environment = MakeEnvironment({{.pod = pod->root()}, (*pod)["spec"]["containers"].at(0), PodSources{}, {}});
+  ASSERT_FALSE(environment.ok());
+  EXPECT_EQ(environment.error().message, "environment variable X: configmap \"cm\" not found");
+}
+
+TEST(Volumes, WritesFilesMakesDirectoriesAndMountsThem) {
+  MemoryFileSystem files;
+  auto pod = Parse(R"json({"metadata":{"name":"p","uid":"u","labels":{"a":"b"}},"spec":{"volumes":[
+    {"name":"cache","emptyDir":{}},
+    {"name":"mem","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},
+    {"name":"conf","configMap":{"name":"cm","defaultMode":256,"items":[{"key":"k","path":"dir/file"}]}},
+    {"name":"info","downwardAPI":{"items":[{"path":"labels","fieldRef":{"fieldPath":"metadata.labels"}}]}},
+    {"name":"all","projected":{"sources":[{"secret":{"name":"s"}},{"configMap":{"name":"cm"}}]}}],
+    "containers":[{"name":"a","volumeMounts":[{"name":"cache","mountPath":"/cache","subPath":"x"},
+      {"name":"mem","mountPath":"/mem"},{"name":"conf","mountPath":"/conf"}]}]}})json");
+  PodSources sources;
+  sources.config_maps["cm"] = Parse(R"json({"data":{"k":"v"}})json");
+  sources.secrets["s"] = Parse(R"json({"data":{"t":"c2VjcmV0"}})json");
+  auto volumes = PrepareVolumes({files, "/pods/u", {.pod = pod->root()}, sources});
+  ASSERT_TRUE(volumes.ok()) << volumes.error().message;
+  EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~configmap/conf/dir/file"), "v");
+  EXPECT_EQ(files.Stat("/pods/u/volumes/kubernetes.io~configmap/conf/dir/file")->mode, 0400u);
+  EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~downward-api/info/labels"), "a=\"b\"\n");
+  EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~projected/all/t"), "secret");
+  auto mounts = MakeMounts(files, *volumes, (*pod)["spec"]["containers"].at(0), {});
+  ASSERT_TRUE(mounts.ok()) << mounts.error().message;
+  EXPECT_EQ((*mounts)[0].host_path, "/pods/u/volumes/kubernetes.io~empty-dir/cache/x");
+  EXPECT_EQ((*mounts)[1].type, "tmpfs");
+  EXPECT_THAT((*mounts)[1].options, ::testing::Contains("size=1048576"));
+  EXPECT_TRUE((*mounts)[2].readonly);
+}
+
+TEST(Volumes, RefusesWhatItDoesNotHaveAndPathsThatLeaveTheVolume) {
+  MemoryFileSystem files;
+  auto nfs = Parse(R"json({"spec":{"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]}})json");
+  auto volumes = PrepareVolumes({files, "/pods/u", {.pod = nfs->root()}, PodSources{}});
+  ASSERT_FALSE(volumes.ok());
+  EXPECT_EQ(volumes.error().message,
+            "MountVolume.SetUp failed for volume \"v\": volumes of type nfs are not supported by this node");
+  auto container = Parse(R"json({"volumeMounts":[{"name":"v","mountPath":"/m","subPath":"../../etc"}]})json");
+  EXPECT_FALSE(MakeMounts(files, {{"v", {.host_path = "/pods/u/v"}}}, container->root(), {}).ok());
+}
+
+TEST(Volumes, EachFailingFileOperationIsAnErrorAndTheNextTryWorks) {
+  auto pod = Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[{"name":"e","emptyDir":{}},
+    {"name":"c","configMap":{"name":"cm"}}]}})json");
+  PodSources sources;
+  sources.config_maps["cm"] = Parse(R"json({"data":{"k":"v"}})json");
+  for (std::size_t call = 0;; ++call) {
+    MemoryFileSystem files;
+    files.FailCall(call);
+    const VolumeInput input{files, "/pods/u", {.pod = pod->root()}, sources};
+    const bool first = PrepareVolumes(input).ok();
+    const bool reached = files.calls() > call;
+    EXPECT_TRUE(PrepareVolumes(input).ok());
+    EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~configmap/c/k"), "v");
+    if (!reached) {
+      EXPECT_TRUE(first);
+      break;
+    }
+  }
+}
+
+TEST(ContainerConfig, CarriesResourcesSecurityAndExpandedCommand) {
+  auto pod = Parse(R"json({"metadata":{"name":"p","namespace":"n","uid":"u"},
+    "spec":{"securityContext":{"runAsUser":1000,"fsGroup":7,"supplementalGroups":[5]},
+      "containers":[{"name":"a","image":"i","command":["run","$(X)"],"args":["$(X)"],
+        "securityContext":{"runAsUser":2000,"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}},
+        "resources":{"requests":{"cpu":"500m"},"limits":{"cpu":"2","memory":"64Mi"}}}]},
+    "status":{"qosClass":"Guaranteed"}})json");
+  auto config = MakeContainerConfig({.pod = pod->root(),
+                                     .container = (*pod)["spec"]["containers"].at(0),
+                                     .attempt = 3,
+                                     .machine_memory_bytes = 1 << 30,
+                                     .environment = {{"X", "1"}}});
+  ASSERT_TRUE(config.ok());
+  EXPECT_THAT(config->command, ElementsAre("run", "1"));
+  EXPECT_THAT(config->arguments, ElementsAre("1"));
+  EXPECT_EQ(config->security.user, "2000");
+  EXPECT_TRUE(config->security.no_new_privileges);
+  EXPECT_THAT(config->security.supplemental_groups, ElementsAre(5, 7));
+  EXPECT_EQ(config->resources.cpu_shares, 512);
+  EXPECT_EQ(config->resources.cpu_quota_us, 200'000);
+  EXPECT_EQ(config->resources.memory_limit_bytes, 64 << 20);
+  EXPECT_EQ(config->resources.oom_score_adjust, -997);
+  EXPECT_EQ(config->log_path, "a/3.log");
+}
+
+TEST(ContainerConfig, TakesCdiEditsOverItsOwn) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(files.MakeDirectories("/cdi", 0755).ok());
+  ASSERT_TRUE(files.WriteFile("/cdi/x.json", R"json({"cdiVersion":"0.5.0","kind":"v.com/c","devices":[{"name":"d",
+    "containerEdits":{"env":["E=cdi"],"mounts":[{"hostPath":"/host/lib","containerPath":"/a","options":["ro","bind"]}],
+    "deviceNodes":[{"path":"/dev/x","type":"c","major":1,"minor":3,"permissions":"r"}],
+    "hooks":[{"hookName":"createContainer","path":"/bin/hook","args":["hook"]}]}}]})json", 0644).ok());
+  cdi::Cache cache(files, {.directories = {"/cdi"}});
+  ContainerConfig config;
+  config.environment = {{"E", "own"}};
+  config.mounts = {{.host_path = "/old", .container_path = "/a"}, {.host_path = "/b", .container_path = "/a/b"}};
+  auto applied = ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/c=d"}, config);
+  ASSERT_TRUE(applied.ok()) << applied.error().message;
+  EXPECT_EQ(config.environment.back().value, "cdi");
+  ASSERT_EQ(config.mounts.size(), 2u);
+  EXPECT_EQ(config.mounts[0].host_path, "/host/lib");
+  EXPECT_TRUE(config.mounts[0].readonly);
+  ASSERT_EQ(config.devices.size(), 1u);
+  EXPECT_EQ(config.devices[0].permissions, "r");
+  EXPECT_EQ(config.devices[0].minor, 3);
+  ASSERT_EQ(config.hooks.size(), 1u);
+  auto missing = ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/c=none"}, config);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_THAT(missing.error().message, HasSubstr("unresolvable CDI devices v.com/c=none"));
+}
+
+constexpr char kLog[] =
+    "2026-01-01T00:00:01.000000001Z stdout F one\n"
+    "2026-01-01T00:00:02Z stderr F two\n"
+    "2026-01-01T00:00:03Z stdout P thr\n"
+    "2026-01-01T00:00:03Z stdout F ee\n"
+    "2026-01-01T00:00:04Z stdout F four\n";
+
+std::string ReadAll(MemoryFileSystem& files, LogOptions options) {
+  LogStream stream(files, "/log", std::move(options));
+  std::string all;
+  while (true) {
+    auto text = stream.Read();
+    EXPECT_TRUE(text.ok());
+    if (!text.ok() || text->empty()) return all;
+    all += *text;
+  }
+}
+
+TEST(LogStream, TurnsCriLinesIntoText) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(files.WriteFile("/log", kLog, 0644).ok());
+  EXPECT_EQ(ReadAll(files, {}), "one\ntwo\nthree\nfour\n");
+  EXPECT_EQ(ReadAll(files, {.stream = "Stderr"}), "two\n");
+  EXPECT_EQ(ReadAll(files, {.tail_lines = 1}), "four\n");
+  EXPECT_EQ(ReadAll(files, {.tail_lines = 0}), "");
+  EXPECT_EQ(ReadAll(files, {.tail_lines = 100}), "one\ntwo\nthree\nfour\n");
+  EXPECT_EQ(ReadAll(files, {.limit_bytes = 5}), "one\nt");
+  EXPECT_EQ(ReadAll(files, {.tail_lines = 1, .timestamps = true}), "2026-01-01T00:00:04Z four\n");
+  EXPECT_EQ(ReadAll(files, {.since = WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)) +
+                                     std::chrono::seconds(3)}),
+            "three\nfour\n");
+}
+
+TEST(LogStream, ReadsOnWhereItStoppedAndWaitsForTheEndOfALine) {
+  MemoryFileSystem files;
+  LogStream stream(files, "/log", {});
+  EXPECT_EQ(*stream.Read(), "") << "the file is not there yet";
+  ASSERT_TRUE(files.WriteFile("/log", "2026-01-01T00:00:01Z stdout F on", 0644).ok());
+  EXPECT_EQ(*stream.Read(), "");
+  ASSERT_TRUE(files.AppendFile("/log", "e\n2026-01-01T00:00:02Z stdout F two\n", 0644).ok());
+  EXPECT_EQ(*stream.Read(), "one\ntwo\n");
+}
+
+}  // namespace
+}  // namespace drakkar::node

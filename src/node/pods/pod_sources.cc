@@ -1,0 +1,149 @@
+#include "node/pods/pod_sources.h"
+
+#include <set>
+
+#include "api/scheme/scheme.h"
+#include "base/hash/base64.h"
+#include "base/text/text.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Value;
+
+struct Names {
+  std::set<std::string> config_maps;
+  std::set<std::string> secrets;
+};
+
+void Add(std::set<std::string>& names, Value name) {
+  if (!name.str().empty()) names.insert(std::string(name.str()));
+}
+
+Names ListNames(Value pod) {
+  Names names;
+  const Value spec = pod["spec"];
+  for (const char* list : {"initContainers", "containers"}) {
+    for (Value container : spec[list].elements()) {
+      for (Value variable : container["env"].elements()) {
+        Add(names.config_maps, variable["valueFrom"]["configMapKeyRef"]["name"]);
+        Add(names.secrets, variable["valueFrom"]["secretKeyRef"]["name"]);
+      }
+      for (Value source : container["envFrom"].elements()) {
+        Add(names.config_maps, source["configMapRef"]["name"]);
+        Add(names.secrets, source["secretRef"]["name"]);
+      }
+    }
+  }
+  for (Value volume : spec["volumes"].elements()) {
+    Add(names.config_maps, volume["configMap"]["name"]);
+    Add(names.secrets, volume["secret"]["secretName"]);
+    for (Value source : volume["projected"]["sources"].elements()) {
+      Add(names.config_maps, source["configMap"]["name"]);
+      Add(names.secrets, source["secret"]["name"]);
+    }
+  }
+  return names;
+}
+
+Result<std::optional<std::string>> Pick(const Result<std::map<std::string, std::string>>& data,
+                                        const std::string& what, const std::string& key, bool optional) {
+  if (!data.ok()) return data.error();
+  auto found = data->find(key);
+  if (found != data->end()) return std::optional<std::string>(found->second);
+  if (optional) return std::optional<std::string>();
+  return NotFound(StrCat("couldn't find key ", key, " in ", what));
+}
+
+Result<std::string> Decode(std::string_view text, const std::string& what) {
+  auto bytes = Base64Decode(text);
+  if (!bytes.ok()) return InvalidArgument(StrCat(what, " is not base64"));
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::map<std::string, std::string>> PodSources::ConfigMapData(const std::string& name,
+                                                                     bool optional) const {
+  std::map<std::string, std::string> data;
+  auto found = config_maps.find(name);
+  if (found == config_maps.end() || found->second == nullptr) {
+    if (optional) return data;
+    return NotFound(StrCat("configmap ", Quote(name), " not found"));
+  }
+  for (const api::MemberView entry : (*found->second)["data"].members()) {
+    data[std::string(entry.name)] = std::string(entry.value.str());
+  }
+  for (const api::MemberView entry : (*found->second)["binaryData"].members()) {
+    ASSIGN_OR_RETURN(data[std::string(entry.name)],
+                     Decode(entry.value.str(), StrCat("configmap ", name, " key ", entry.name)));
+  }
+  return data;
+}
+
+Result<std::map<std::string, std::string>> PodSources::SecretData(const std::string& name,
+                                                                  bool optional) const {
+  std::map<std::string, std::string> data;
+  auto found = secrets.find(name);
+  if (found == secrets.end() || found->second == nullptr) {
+    if (optional) return data;
+    return NotFound(StrCat("secret ", Quote(name), " not found"));
+  }
+  for (const api::MemberView entry : (*found->second)["data"].members()) {
+    ASSIGN_OR_RETURN(data[std::string(entry.name)],
+                     Decode(entry.value.str(), StrCat("secret ", name, " key ", entry.name)));
+  }
+  return data;
+}
+
+Result<std::optional<std::string>> PodSources::ConfigMapKey(const std::string& name,
+                                                            const std::string& key,
+                                                            bool optional) const {
+  return Pick(ConfigMapData(name, optional), StrCat("ConfigMap ", name), key, optional);
+}
+
+Result<std::optional<std::string>> PodSources::SecretKey(const std::string& name,
+                                                         const std::string& key,
+                                                         bool optional) const {
+  return Pick(SecretData(name, optional), StrCat("Secret ", name), key, optional);
+}
+
+bool NeedsSources(Value pod) {
+  const Names names = ListNames(pod);
+  return !names.config_maps.empty() || !names.secrets.empty();
+}
+
+void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, std::weak_ptr<int> alive,
+                     std::function<void(Result<PodSources>)> done) {
+  struct Fetch {
+    PodSources sources;
+    std::optional<Error> failure;
+    std::size_t missing = 0;
+    std::function<void(Result<PodSources>)> done;
+  };
+  const Names names = ListNames(pod->root());
+  auto fetch = std::make_shared<Fetch>();
+  fetch->missing = names.config_maps.size() + names.secrets.size();
+  fetch->done = std::move(done);
+  auto get = [&](const char* plural, const std::string& name,
+                 std::map<std::string, api::ObjectPtr>* into) {
+    client.Get({api::FindResource("", "v1", plural), std::string(pod->namespace_()), name, ""},
+               [fetch, into, name, alive, plural](client::Reply reply) {
+                 if (!alive.lock()) return;
+                 if (reply.ok()) {
+                   (*into)[name] = reply.object;
+                 } else if (reply.error->code == ErrorCode::kNotFound) {
+                   (*into)[name] = nullptr;
+                 } else if (!fetch->failure) {
+                   fetch->failure = reply.error->Prefixed(StrCat("get ", plural, " ", name));
+                 }
+                 if (--fetch->missing > 0) return;
+                 if (fetch->failure) return fetch->done(*fetch->failure);
+                 fetch->done(std::move(fetch->sources));
+               });
+  };
+  for (const std::string& name : names.config_maps) get("configmaps", name, &fetch->sources.config_maps);
+  for (const std::string& name : names.secrets) get("secrets", name, &fetch->sources.secrets);
+}
+
+}  // namespace drakkar::node

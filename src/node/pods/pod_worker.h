@@ -1,0 +1,197 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "api/meta/object.h"
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "node/pods/container_probes.h"
+#include "node/pods/pod_facts.h"
+#include "node/pods/pod_sources.h"
+#include "node/pods/pod_status.h"
+#include "node/pods/volumes.h"
+
+namespace drakkar {
+class DeviceNodeProbe;
+class Metrics;
+namespace cdi {
+class Cache;
+}
+}  // namespace drakkar
+
+namespace drakkar::node {
+
+class DraManager;
+class EventRecorder;
+
+// What all workers of a node share.
+struct PodContext {
+  EventLoop& loop;
+  FileSystem& files;
+  client::Client& client;
+  Runtime& runtime;
+  DraManager& dra;
+  cdi::Cache& cdi;
+  DeviceNodeProbe& device_probe;
+  EventRecorder& events;
+  std::string node_name;
+  std::string root_directory;  // volumes are below <root>/pods/<uid>
+  std::string log_root;        // "/var/log/pods"
+  std::string host_ip;
+  std::string runtime_name = "drakkar";
+  std::map<std::string, std::string> service_variables;
+  std::int64_t machine_memory_bytes = 0;
+  std::int64_t machine_cpu_milli = 0;
+  Metrics* metrics = nullptr;
+  NetworkProber* prober = nullptr;  // null: httpGet and tcpSocket probes are reported, not run
+  // Says no to a pod, at first sight in this process. May be empty.
+  std::function<std::optional<PodVerdict>(const api::ObjectPtr&)> admit;
+  // allocatedResourcesStatus of a container. May be empty.
+  std::function<api::Draft(api::Value pod, api::Value container)> resource_health;
+};
+
+// One pod on this node, from the first sight to the last.
+//
+// It compares what the API says with what the runtime has, and does the next step: one asynchronous
+// operation at a time, then it looks again. What it must remember over a restart is in the runtime
+// and in the claim checkpoint, so a new worker for a running pod adopts it.
+// Order it keeps: volumes, claims prepared, sandbox, init containers one after the other, sidecars,
+// containers; at the end containers stopped (sidecars last, in reverse), sandbox stopped, claims
+// unprepared, final status written, remains removed, API object deleted.
+// Loop-bound.
+class PodWorker {
+ public:
+  static constexpr Duration kFirstCrashBackoff = std::chrono::seconds(10);
+  static constexpr Duration kLongestCrashBackoff = std::chrono::minutes(5);
+  static constexpr Duration kCrashBackoffReset = std::chrono::minutes(10);
+  static constexpr Duration kFirstRetry = std::chrono::seconds(1);
+  static constexpr Duration kLongestRetry = std::chrono::seconds(60);
+
+  PodWorker(PodContext& context, std::string uid, std::function<void()> on_finished);
+  ~PodWorker();
+
+  // A version from the API. Older ones than known are ignored.
+  void Update(const api::ObjectPtr& pod);
+  // The API has it no more (or never had): everything is taken down.
+  void ObjectGone();
+  // Something happened in the runtime, or the device health of the pod changed.
+  void Sync();
+  // A driver has come: what waits for one is tried at once.
+  void DriverUsable();
+
+  const std::string& uid() const { return uid_; }
+  const api::ObjectPtr& pod() const { return pod_; }
+  bool finished() const { return finished_; }
+
+ private:
+  struct CrashBackoff {
+    Duration delay{};
+    std::string for_id;  // the ended attempt it was computed for
+    WallTime start_at{};
+  };
+
+  bool IsDeleted() const { return gone_ || (pod_ && pod_->is_being_deleted()); }
+  bool IsOverInApi() const;
+  void Step();
+  void DecideStop(const PodPlan& plan);
+  void CheckSkips();
+  void SyncProbes();
+
+  // Running.
+  void StepRun(const PodPlan& plan);
+  void SetUpVolumes();
+  void OnSources(Result<PodSources> sources);
+  void PrepareClaims();
+  void RunSandbox();
+  WallTime StartTime(const ContainerFacts& container);
+  void StartContainer(const ContainerFacts& container);
+  void CreateContainer(const std::string& name, std::uint32_t attempt, const PodSources& sources);
+  Result<ContainerConfig> BuildConfig(api::Value spec, std::uint32_t attempt,
+                                      const PodSources& sources);
+  void StartCreated(const std::string& name, const std::string& id);
+  void FailContainer(const std::string& name, const char* reason, const std::string& message);
+  void RetryPod();
+  void RemoveStale();
+
+  // Stopping.
+  void StepStop();
+  bool StopContainers();
+  void StopOne(const std::string& id, const std::string& name, Duration grace);
+  bool StopSandboxes();
+  void Unprepare();
+  void RemoveRemains();
+  void DeleteObject();
+
+  void Begin() { busy_ = true; }
+  void End();
+  void ArmTimer(WallTime when);
+  void RetryStop();
+
+  // Status. True if the API has it already.
+  bool WriteStatus();
+  void OnStatusWritten(client::Reply reply);
+  void RefreshObject();
+  void ReadTerminationMessages();
+  std::string ReadTerminationMessage(const ContainerFacts& facts, const ContainerStatus& status);
+
+  api::Value root() const { return pod_ ? pod_->root() : api::Value(); }
+  api::Value FindSpec(const std::string& name) const;
+  DownwardInput Downward() const;
+  std::string PodDirectory() const;
+  client::ResourceRef Ref(std::string subresource = "") const;
+  WallTime Now() const { return context_.loop.clock().Now(); }
+  std::weak_ptr<int> Alive() const { return alive_; }
+
+  PodContext& context_;
+  const std::string uid_;
+  std::function<void()> on_finished_;
+
+  api::ObjectPtr pod_;
+  PodFacts facts_;
+  bool gone_ = false;
+  bool admitted_ = false;
+  bool skips_checked_ = false;
+  std::optional<PodVerdict> verdict_;
+
+  bool busy_ = false;
+  bool again_ = false;
+  bool stepping_ = false;
+  TimerHandle timer_;
+  WallTime timer_at_{};
+
+  std::optional<PreparedVolumes> volumes_;
+  bool initialized_ = false;
+  bool waits_for_driver_ = false;
+  WallTime retry_at_{};
+  Duration retry_delay_ = kFirstRetry;
+  std::map<std::string, CrashBackoff> crash_;
+  std::map<std::string, std::pair<WallTime, Duration>> container_retry_;
+  std::map<std::string, WaitingReason> waiting_;
+  std::map<std::string, std::unique_ptr<ContainerProbes>> probes_;  // by container, while it runs
+  std::map<std::string, std::string> termination_messages_;
+
+  bool stopping_ = false;
+  WallTime stop_started_{};
+  std::map<std::string, WallTime> stops_;  // container id -> the kill time it was told
+  std::set<std::string> hooked_;           // container ids whose preStop hook was begun
+  bool unprepared_ = false;
+  bool terminated_ = false;
+  bool removed_ = false;
+  bool object_deleted_ = false;
+  bool finished_ = false;
+
+  bool writing_status_ = false;
+  api::TreePtr asked_;       // what was written last, and
+  api::ObjectPtr answered_;  // what the server made of it
+  Duration status_retry_ = kFirstRetry;
+  WallTime status_retry_at_{};
+
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace drakkar::node

@@ -1,0 +1,287 @@
+#include "node/status/node_registrar.h"
+
+#include <algorithm>
+
+#include "api/meta/quantity.h"
+#include "api/meta/time.h"
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Draft;
+using api::Value;
+
+constexpr Logger kLog("node.status");
+
+const api::KindSchema* NodeKind() {
+  return api::FindResource("", "v1", "nodes");
+}
+
+// Canonical, as the server writes it back.
+std::string Kibibytes(std::int64_t bytes) {
+  return api::Quantity(bytes / 1024 * 1024, api::Quantity::Format::kBinarySI).ToString();
+}
+
+struct ConditionText {
+  const char* type;
+  bool status;
+  std::string reason;
+  std::string message;
+};
+
+Draft MakeCondition(Value before, const ConditionText& text, const std::string& now, bool heartbeat) {
+  Draft condition = Draft::Object();
+  const char* status = text.status ? "True" : "False";
+  const bool same = before["status"].str() == status;
+  condition["type"] = text.type;
+  condition["status"] = status;
+  condition["lastHeartbeatTime"] =
+      heartbeat || !before["lastHeartbeatTime"].has_value() ? now : std::string(before["lastHeartbeatTime"].str());
+  condition["lastTransitionTime"] =
+      same && before["lastTransitionTime"].has_value() ? std::string(before["lastTransitionTime"].str()) : now;
+  condition["reason"] = text.reason;
+  condition["message"] = text.message;
+  return condition;
+}
+
+}  // namespace
+
+NodeRegistrar::NodeRegistrar(Options options) : options_(std::move(options)) {}
+NodeRegistrar::~NodeRegistrar() = default;
+
+void NodeRegistrar::Start() {
+  SyncNode();
+  SyncLease();
+}
+
+void NodeRegistrar::Refresh() {
+  if (!looking_) SyncNode();
+}
+
+Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
+  Draft status(before);
+  if (!status.is_object()) status = Draft::Object();
+  const NodeFacts& facts = options_.facts;
+  for (const char* list : {"capacity", "allocatable"}) {
+    Draft& resources = status[list];
+    resources["cpu"] = std::to_string(facts.cpu_count);
+    resources["memory"] = Kibibytes(facts.memory_bytes);
+    resources["pods"] = std::to_string(facts.max_pods);
+    if (facts.ephemeral_storage_bytes > 0) {
+      resources["ephemeral-storage"] = Kibibytes(facts.ephemeral_storage_bytes);
+    }
+  }
+  std::vector<Draft> addresses;
+  for (const std::string& address : facts.addresses) {
+    addresses.push_back({{"type", Draft("InternalIP")}, {"address", Draft(address)}});
+  }
+  addresses.push_back({{"type", Draft("Hostname")}, {"address", Draft(facts.hostname)}});
+  status["addresses"] = Draft::Array(std::move(addresses));
+  status["daemonEndpoints"]["kubeletEndpoint"]["Port"] = options_.agent_port;
+  Draft& info = status["nodeInfo"];
+  info["machineID"] = facts.machine_id;
+  info["systemUUID"] = facts.system_uuid;
+  info["bootID"] = facts.boot_id;
+  info["kernelVersion"] = facts.kernel_version;
+  info["osImage"] = facts.os_image;
+  info["containerRuntimeVersion"] = facts.runtime_version;
+  info["kubeletVersion"] = facts.agent_version;
+  info["kubeProxyVersion"] = "";
+  info["operatingSystem"] = "linux";
+  info["architecture"] = facts.architecture;
+  if (options_.declares_features) {
+    if (options_.declared_features.empty()) {
+      status.Remove("declaredFeatures");
+    } else {
+      Draft list = Draft::Array();
+      for (const std::string& feature : options_.declared_features) list.Append(Draft(feature));
+      status["declaredFeatures"] = std::move(list);
+    }
+  }
+  const std::string why_not = options_.not_ready_reason ? options_.not_ready_reason() : "";
+  const std::string now = api::FormatTime(options_.loop.clock().Now());
+  const ConditionText conditions[] = {
+      {"MemoryPressure", false, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
+      {"DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+      {"PIDPressure", false, "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+      {"Ready", why_not.empty(), why_not.empty() ? "KubeletReady" : "KubeletNotReady",
+       why_not.empty() ? "kubelet is posting ready status" : why_not},
+  };
+  Draft list = Draft::Array();
+  for (Value each : before["conditions"].elements()) {
+    const bool ours = std::any_of(std::begin(conditions), std::end(conditions),
+                                  [&](const auto& text) { return each["type"].str() == text.type; });
+    if (!ours) list.Append(Draft(each));
+  }
+  for (const ConditionText& text : conditions) {
+    Value old;
+    for (Value each : before["conditions"].elements()) {
+      if (each["type"].str() == text.type) old = each;
+    }
+    list.Append(MakeCondition(old, text, now, heartbeat));
+  }
+  status["conditions"] = std::move(list);
+  return status;
+}
+
+Draft NodeRegistrar::MakeNode() const {
+  Draft node = Draft::Object();
+  node["apiVersion"] = "v1";
+  node["kind"] = "Node";
+  node["metadata"]["name"] = options_.node_name;
+  node["spec"] = Draft::Object();
+  return node;
+}
+
+void NodeRegistrar::NextLook(Duration delay) {
+  looking_ = false;
+  status_timer_ = options_.loop.RunAfter(delay, [this] { SyncNode(); });
+}
+
+void NodeRegistrar::SyncNode() {
+  looking_ = true;
+  options_.client.Get({NodeKind(), "", options_.node_name, ""},
+                      [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+                        if (alive.lock()) OnNode(std::move(reply));
+                      });
+}
+
+void NodeRegistrar::OnNode(client::Reply reply) {
+  if (!reply.ok()) {
+    if (reply.error->code == ErrorCode::kNotFound) return CreateNode();
+    kLog.Warning("cannot read our node", {{"node", options_.node_name}, {"err", reply.error->message}});
+    return NextLook(kRetryAfter);
+  }
+  const bool first = node_ == nullptr;
+  node_ = reply.object;
+  if (first && on_registered_) on_registered_();
+  // Labels first: what schedules by them should see them as soon as the node is ready.
+  Draft labelled(node_->tree());
+  Draft& labels = labelled["metadata"]["labels"];
+  labels["kubernetes.io/hostname"] = options_.facts.hostname;
+  labels["kubernetes.io/os"] = "linux";
+  labels["kubernetes.io/arch"] = options_.facts.architecture;
+  labels["beta.kubernetes.io/os"] = "linux";
+  labels["beta.kubernetes.io/arch"] = options_.facts.architecture;
+  for (const auto& [name, value] : options_.labels) labels[name] = value;
+  const api::TreePtr with_labels = labelled.Freeze();
+  if (!api::Equal(with_labels->root()["metadata"], (*node_)["metadata"])) {
+    return WriteNode("", with_labels);
+  }
+  SyncStatus();
+}
+
+void NodeRegistrar::SyncStatus() {
+  const WallTime now = options_.loop.clock().Now();
+  const bool heartbeat = now - last_heartbeat_ >= kHeartbeatEvery;
+  Draft changed(node_->tree());
+  changed["status"] = MakeStatus((*node_)["status"], heartbeat);
+  const api::TreePtr tree = changed.Freeze();
+  if (heartbeat) last_heartbeat_ = now;
+  if (api::Equal(tree->root()["status"], (*node_)["status"])) return NextLook(kStatusEvery);
+  WriteNode("status", tree);
+}
+
+void NodeRegistrar::CreateNode() {
+  Draft node = MakeNode();
+  Draft& labels = node["metadata"]["labels"];
+  labels["kubernetes.io/hostname"] = options_.facts.hostname;
+  node["status"] = MakeStatus(Value(), true);
+  options_.client.Create({NodeKind(), "", "", ""}, node.Freeze(), {.field_manager = "drakkar-node"},
+                         [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+                           if (!alive.lock()) return;
+                           if (!reply.ok() && reply.error->code != ErrorCode::kAlreadyExists) {
+                             kLog.Warning("cannot register this node", {{"err", reply.error->message}});
+                             return NextLook(kRetryAfter);
+                           }
+                           SyncNode();
+                         });
+}
+
+void NodeRegistrar::WriteNode(const char* subresource, api::TreePtr tree) {
+  options_.client.Update({NodeKind(), "", options_.node_name, subresource}, std::move(tree),
+                         {.field_manager = "drakkar-node"},
+                         [this, status = *subresource != '\0',
+                          alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+                           if (!alive.lock()) return;
+                           if (reply.ok()) {
+                             // Not compared at once: a server that changes what we write would
+                             // keep us writing.
+                             node_ = reply.object;
+                             return status ? NextLook(kStatusEvery) : SyncStatus();
+                           }
+                           if (reply.error->code == ErrorCode::kConflict) return SyncNode();
+                           kLog.Warning("cannot write our node", {{"err", reply.error->message}});
+                           NextLook(kRetryAfter);
+                         });
+}
+
+// --- lease
+
+void NodeRegistrar::NextLease(Duration delay) {
+  lease_timer_ = options_.loop.RunAfter(delay, [this] { SyncLease(); });
+}
+
+void NodeRegistrar::SyncLease() {
+  options_.client.Get({api::FindResource("coordination.k8s.io", "v1", "leases"), "kube-node-lease",
+                       options_.node_name, ""},
+                      [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+                        if (!alive.lock()) return;
+                        if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) {
+                          return NextLease(kRetryAfter);
+                        }
+                        WriteLease(reply.ok() ? reply.object : nullptr);
+                      });
+}
+
+void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
+  Draft body = lease ? Draft(lease->tree()) : Draft::Object();
+  if (!lease) {
+    body["apiVersion"] = "coordination.k8s.io/v1";
+    body["kind"] = "Lease";
+    body["metadata"]["name"] = options_.node_name;
+    body["metadata"]["namespace"] = "kube-node-lease";
+  }
+  if (node_ != nullptr && body["metadata"]["ownerReferences"].size() == 0) {
+    // The lease goes with its node.
+    body["metadata"]["ownerReferences"].Append({{"apiVersion", Draft("v1")},
+                                                {"kind", Draft("Node")},
+                                                {"name", Draft(options_.node_name)},
+                                                {"uid", Draft(std::string(node_->uid()))}});
+  }
+  body["spec"]["holderIdentity"] = options_.node_name;
+  body["spec"]["leaseDurationSeconds"] = kLeaseSeconds;
+  body["spec"]["renewTime"] = api::FormatMicroTime(options_.loop.clock().Now());
+  const api::KindSchema* kind = api::FindResource("coordination.k8s.io", "v1", "leases");
+  auto done = [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+    if (!alive.lock()) return;
+    if (!reply.ok() && reply.error->code == ErrorCode::kNotFound) {
+      // The namespace is missing: it is made by whoever is first.
+      Draft home = Draft::Object();
+      home["apiVersion"] = "v1";
+      home["kind"] = "Namespace";
+      home["metadata"]["name"] = "kube-node-lease";
+      options_.client.Create({api::FindResource("", "v1", "namespaces"), "", "", ""}, home.Freeze(), {},
+                             [this, still = alive](client::Reply made) {
+                               if (!still.lock()) return;
+                               if (!made.ok() && made.error->code != ErrorCode::kAlreadyExists) {
+                                 return NextLease(kRetryAfter);
+                               }
+                               SyncLease();
+                             });
+      return;
+    }
+    if (!reply.ok()) kLog.Warning("cannot renew our lease", {{"err", reply.error->message}});
+    NextLease(reply.ok() ? kLeaseEvery : kRetryAfter);
+  };
+  if (lease) {
+    options_.client.Update({kind, "kube-node-lease", options_.node_name, ""}, body.Freeze(), {}, done);
+  } else {
+    options_.client.Create({kind, "kube-node-lease", "", ""}, body.Freeze(), {}, done);
+  }
+}
+
+}  // namespace drakkar::node

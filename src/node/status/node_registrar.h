@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "api/tree/draft.h"
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "node/status/node_facts.h"
+
+namespace drakkar::node {
+
+// Registers this machine's Node, keeps its status (on change, and every 5 minutes as a heartbeat)
+// and its Lease in kube-node-lease (every 10 s). Whatever others write into the Node is kept, but
+// what the node says about itself is put back. Failures are tried again; loop-bound.
+class NodeRegistrar {
+ public:
+  struct Options {
+    EventLoop& loop;
+    client::Client& client;
+    std::string node_name;
+    NodeFacts facts;
+    std::map<std::string, std::string> labels;  // besides the usual ones
+    std::vector<std::string> declared_features;  // sorted; KEP-5328
+    bool declares_features = false;              // NodeDeclaredFeatures is on
+    int agent_port = 10250;
+    // Why the node is not ready; empty string: it is. Asked at each look.
+    std::function<std::string()> not_ready_reason;
+  };
+  static constexpr Duration kStatusEvery = std::chrono::seconds(10);
+  static constexpr Duration kHeartbeatEvery = std::chrono::minutes(5);
+  static constexpr Duration kLeaseEvery = std::chrono::seconds(10);
+  static constexpr int kLeaseSeconds = 40;
+  static constexpr Duration kRetryAfter = std::chrono::seconds(1);
+
+  explicit NodeRegistrar(Options options);
+  ~NodeRegistrar();
+
+  void Start();
+  // Looks at once instead of at the next turn.
+  void Refresh();
+  bool is_registered() const { return node_ != nullptr; }
+  // As last seen; null before.
+  const api::ObjectPtr& node() const { return node_; }
+  void OnRegistered(std::function<void()> callback) { on_registered_ = std::move(callback); }
+
+ private:
+  void SyncNode();
+  void OnNode(client::Reply reply);
+  void SyncStatus();
+  void CreateNode();
+  void WriteNode(const char* subresource, api::TreePtr tree);
+  void NextLook(Duration delay);
+  void SyncLease();
+  void WriteLease(const api::ObjectPtr& lease);
+  void NextLease(Duration delay);
+  api::Draft MakeNode() const;
+  api::Draft MakeStatus(api::Value before, bool heartbeat) const;
+
+  const Options options_;
+  api::ObjectPtr node_;
+  std::function<void()> on_registered_;
+  bool looking_ = false;
+  WallTime last_heartbeat_{};
+  TimerHandle status_timer_;
+  TimerHandle lease_timer_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace drakkar::node

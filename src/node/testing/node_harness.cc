@@ -1,0 +1,216 @@
+#include "node/testing/node_harness.h"
+
+#include <gtest/gtest.h>
+
+#include "api/tree/draft.h"
+#include "base/text/text.h"
+#include "node/dra/dra_manager.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr char kRegistry[] = "/var/lib/kubelet/plugins_registry";
+
+class NoDevices final : public DeviceNodeProbe {
+ public:
+  Result<DeviceNodeInfo> Probe(const std::string& path) override {
+    return NotFound("no device " + path);
+  }
+};
+
+NoDevices& Probe() {
+  static NoDevices probe;
+  return probe;
+}
+
+}  // namespace
+
+FakeDriver::FakeDriver(NodeHarness& harness, std::string name, std::string socket)
+    : plugin(name), harness_(harness), socket_(StrCat(kRegistry, "/", socket)) {
+  plugin.prepare_claim = [this, name](const rpc::ClaimReference& claim) {
+    harness_.history.push_back(StrCat("prepare ", claim.name));
+    const std::string id = StrCat(name, "/test=", claim.uid);
+    EXPECT_TRUE(harness_.files.MakeDirectories("/var/run/cdi", 0755).ok());
+    EXPECT_TRUE(harness_.files.WriteFile(
+        StrCat("/var/run/cdi/", name, "-", claim.uid, ".json"),
+        StrCat(R"({"cdiVersion":"0.5.0","kind":")", name, R"(/test","devices":[{"name":")", claim.uid,
+               R"(","containerEdits":{"env":["DEVICE_OF_)", claim.name, "=", claim.uid, R"("]}}]})"),
+        0644).ok());
+    rpc::PreparedDevice device;
+    device.pool_name = "pool";
+    device.device_name = "device-" + claim.name;
+    device.cdi_device_ids = {id};
+    return rpc::PrepareResult{.devices = {device}};
+  };
+  plugin.unprepare_claim = [this](const rpc::ClaimReference& claim) {
+    harness_.history.push_back(StrCat("unprepare ", claim.name));
+    return rpc::UnprepareResult();
+  };
+}
+
+FakeDriver::~FakeDriver() { Stop(); }
+
+void FakeDriver::Start() {
+  server_ = rpc::CreateServer(harness_.transport, socket_, plugin.Services());
+  EXPECT_TRUE(server_->Start().ok());
+  harness_.Run();
+}
+
+void FakeDriver::Stop() {
+  if (server_ == nullptr) return;
+  server_->Stop();
+  server_.reset();
+  harness_.Run();
+}
+
+FeatureGates NodeHarness::DefaultGates() {
+  return FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
+}
+
+NodeHarness::NodeHarness(FeatureGates with)
+    : gates(std::move(with)), api(loop, gates), watcher(loop), transport(loop) {
+  EXPECT_TRUE(files.MakeDirectories(kRegistry, 0750).ok());
+  EXPECT_TRUE(files.MakeDirectories("/var/run/cdi", 0755).ok());
+  transport.OnSocketChange([this](const std::string& path, bool listening) {
+    if (listening) {
+      files.MakeSocket(path);
+    } else {
+      (void)files.Remove(path);
+    }
+    watcher.Emit(DirectoryName(path), listening ? FileChange::kCreated : FileChange::kRemoved,
+                 std::string(BaseName(path)));
+  });
+  machine.images.push_back({.id = "sha256:1", .names = {"docker.io/library/busybox:1"}, .size_bytes = 1});
+}
+
+NodeHarness::~NodeHarness() { KillAgent(); }
+
+void NodeHarness::StartAgent() {
+  client = api.NewClient("system:node:node-1");
+  work = MakeLoopWork(loop);
+  runtime = MakeHollowRuntime(loop, machine);
+  NodeFacts facts;
+  facts.hostname = "node-1";
+  facts.addresses = {"10.0.0.1"};
+  facts.cpu_count = 4;
+  facts.memory_bytes = std::int64_t{8} << 30;
+  facts.architecture = "amd64";
+  facts.runtime_version = "drakkar://0";
+  facts.agent_version = "v1.37.0";
+  agent = std::make_unique<NodeAgent>(NodeAgent::Options{.loop = loop,
+                                                         .random = loop.random(),
+                                                         .files = files,
+                                                         .watcher = watcher,
+                                                         .blocking = *work,
+                                                         .client = *client,
+                                                         .transport = transport,
+                                                         .runtime = *runtime,
+                                                         .device_probe = Probe(),
+                                                         .gates = gates,
+                                                         .metrics = &metrics,
+                                                         .node_name = "node-1",
+                                                         .facts = facts});
+  started = Internal("no answer");
+  agent->Start([this](Result<void> result) { started = std::move(result); });
+  Run();
+}
+
+void NodeHarness::KillAgent() {
+  agent.reset();
+  runtime.reset();
+  work.reset();
+  client.reset();
+}
+
+void NodeHarness::CreateClaim(const std::string& name, const std::vector<std::string>& devices,
+                              const std::string& skip) {
+  auto claim = api.Create(StrCat(
+      R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":")", name,
+      R"(","namespace":"default"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"any"}}]}}})"));
+  ASSERT_NE(claim, nullptr);
+  api::Draft changed(claim->tree());
+  api::Draft& results = changed["status"]["allocation"]["devices"]["results"];
+  for (const std::string& device : devices) {
+    const std::size_t slash = device.find('/');
+    api::Draft result = {{"request", api::Draft("r")},
+                         {"driver", api::Draft(device.substr(0, slash))},
+                         {"pool", api::Draft("pool")},
+                         {"device", api::Draft(device.substr(slash + 1))}};
+    if (!skip.empty()) result["skipNodeOperations"].Append(api::Draft(skip));
+    results.Append(std::move(result));
+  }
+  const auto reply = api.Update("ResourceClaim", "default/" + name, "status", changed.Freeze());
+  ASSERT_TRUE(reply.ok()) << reply.error->message;
+}
+
+api::ObjectPtr NodeHarness::CreatePod(const std::string& name, const std::string& spec_members,
+                                      const std::vector<std::string>& claims) {
+  std::string uses;
+  for (const std::string& claim : claims) {
+    if (!uses.empty()) uses += ",";
+    uses += StrCat(R"({"name":")", claim, R"(","resourceClaimName":")", claim, R"("})");
+  }
+  auto pod = api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+                               R"(","namespace":"default"},"spec":{)", spec_members,
+                               claims.empty() ? "" : R"(,"resourceClaims":[)", uses, claims.empty() ? "" : "]", "}}"));
+  if (pod == nullptr) return nullptr;
+  for (const std::string& claim : claims) {
+    api::Draft changed(api.Get("ResourceClaim", "default/" + claim)->tree());
+    changed["status"]["reservedFor"].Append({{"resource", api::Draft("pods")},
+                                             {"name", api::Draft(name)},
+                                             {"uid", api::Draft(std::string(pod->uid()))}});
+    const auto reply = api.Update("ResourceClaim", "default/" + claim, "status", changed.Freeze());
+    EXPECT_TRUE(reply.ok()) << reply.error->message;
+  }
+  // Bound only now, as the scheduler would.
+  const api::TreePtr binding = api::Draft({{"apiVersion", api::Draft("v1")},
+                               {"kind", api::Draft("Binding")},
+                               {"metadata", api::Draft({{"name", api::Draft(name)},
+                                                        {"namespace", api::Draft("default")}})},
+                               {"target", api::Draft({{"kind", api::Draft("Node")},
+                                                      {"name", api::Draft("node-1")}})}})
+                      .Freeze();
+  std::optional<client::Reply> reply;
+  api.client().Create({testing::KindNamed("Pod"), "default", name, "binding"}, binding,
+                      {}, [&](client::Reply answer) { reply = std::move(answer); });
+  Run();
+  EXPECT_TRUE(reply && reply->ok()) << (reply && reply->error ? reply->error->message : "no answer");
+  return Pod(name);
+}
+
+std::string NodeHarness::Phase(const std::string& name) {
+  auto pod = Pod(name);
+  return pod == nullptr ? "(gone)" : std::string((*pod)["status"]["phase"].str());
+}
+
+std::vector<std::string> NodeHarness::Events(const std::string& reason) {
+  std::vector<std::string> messages;
+  std::optional<client::ListReply> list;
+  api.client().List({testing::KindNamed("Event"), "", "", ""}, {},
+                    [&](client::ListReply reply) { list = std::move(reply); });
+  Run();
+  for (const auto& event : list->items) {
+    if ((*event)["reason"].str() == reason) messages.emplace_back((*event)["message"].str("?"));
+  }
+  return messages;
+}
+
+void NodeHarness::DeletePod(const std::string& name) {
+  const auto reply = api.Delete("Pod", "default/" + name);
+  EXPECT_TRUE(reply.ok()) << reply.error->message;
+  Run();
+}
+
+std::vector<const HollowContainer*> NodeHarness::Containers(const std::string& pod,
+                                                            const std::string& name) {
+  std::vector<const HollowContainer*> found;
+  for (const auto& [id, container] : machine.containers) {
+    const auto labels = container.config.labels;
+    if (container.status.name == name && labels.at("io.kubernetes.pod.name") == pod) {
+      found.push_back(&container);
+    }
+  }
+  return found;
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/env/device_node.h"
+#include "base/testing/memory_file_system.h"
+#include "base/testing/memory_file_watcher.h"
+#include "base/testing/seeded_loop.h"
+#include "node/checkpoint/blocking_work.h"
+#include "node/node_agent.h"
+#include "node/runtime/hollow/hollow_runtime.h"
+#include "rpc/testing/fake_dra_plugin.h"
+#include "rpc/testing/memory_transport.h"
+#include "telemetry/metrics/metrics.h"
+#include "tests/support/api_server.h"
+
+namespace drakkar::node {
+
+// A driver as a process of its own would be: a fake plugin behind a socket in the registry.
+class FakeDriver {
+ public:
+  FakeDriver(class NodeHarness& harness, std::string name, std::string socket);
+  ~FakeDriver();
+  void Start();
+  void Stop();
+  rpc::FakeDraPlugin plugin;
+
+ private:
+  class NodeHarness& harness_;
+  std::string socket_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+// An API server, a node agent on a simulated machine and drivers, all on one seeded loop. The agent
+// can be killed and started again; the machine, the files and the API server go on.
+class NodeHarness {
+ public:
+  explicit NodeHarness(FeatureGates gates = DefaultGates());
+  ~NodeHarness();
+
+  static FeatureGates DefaultGates();
+
+  void StartAgent();
+  void KillAgent();
+  Result<void> started = Internal("not started");
+
+  // Objects. Claims are allocated to `devices` ("driver/device") and reserved for nobody yet.
+  void CreateClaim(const std::string& name, const std::vector<std::string>& devices,
+                   const std::string& skip = "");
+  // Binds it to this node, reserves its claims for it.
+  api::ObjectPtr CreatePod(const std::string& name, const std::string& spec_members,
+                           const std::vector<std::string>& claims = {});
+  api::ObjectPtr Pod(const std::string& name) { return api.Get("Pod", "default/" + name); }
+  std::string Phase(const std::string& name);
+  std::vector<std::string> Events(const std::string& reason);
+  void DeletePod(const std::string& name);
+
+  void Run() { loop.RunUntilIdle(); }
+  void Advance(Duration by) { loop.Advance(by); }
+
+  // Containers of the machine by pod and container name, newest last.
+  std::vector<const HollowContainer*> Containers(const std::string& pod, const std::string& name);
+
+  SeededLoop loop;
+  FeatureGates gates;
+  testing::TestApiServer api;
+  MemoryFileSystem files;
+  MemoryFileWatcher watcher;
+  rpc::MemoryTransport transport;
+  HollowMachine machine;
+  Metrics metrics;
+  // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
+  std::vector<std::string> history;
+
+  std::unique_ptr<client::Client> client;
+  std::unique_ptr<BlockingWork> work;
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<NodeAgent> agent;
+};
+
+}  // namespace drakkar::node

@@ -1,0 +1,72 @@
+#include "scheduler/binding/binding_conditions.h"
+
+#include "api/keys.h"
+#include "base/text/text.h"
+
+namespace drakkar::scheduler {
+
+namespace key = api::key;
+using api::Value;
+
+namespace {
+
+Value FindConditions(const CachedClaim& claim, const device::DeviceResult& result) {
+  for (Value device : claim.latest->root()[key::kStatus][key::kDevices].elements()) {
+    if (device[key::kDevice].str() == result.id.device &&
+        device[key::kPool].str() == result.id.pool &&
+        device[key::kDriver].str() == result.id.driver &&
+        device[key::kShareID].str() == result.share_id) {
+      return device[key::kConditions];
+    }
+  }
+  return Value();
+}
+
+Value FindCondition(Value conditions, std::string_view type) {
+  for (Value condition : conditions.elements()) {
+    if (condition[key::kType].str() == type) return condition;
+  }
+  return Value();
+}
+
+}  // namespace
+
+BindingState EvaluateBinding(const CachedClaim& claim) {
+  BindingState state;
+  if (claim.allocation == nullptr) return state;
+  for (const device::DeviceResult& result : claim.allocation->results) {
+    if (result.binding_conditions.empty() && result.binding_failure_conditions.empty()) continue;
+    const Value conditions = FindConditions(claim, result);
+    for (const std::string& type : result.binding_failure_conditions) {
+      const Value condition = FindCondition(conditions, type);
+      if (condition[key::kStatus].str() != "True") continue;
+      return {BindingState::Kind::kFailed, result.id, type,
+              std::string(condition[key::kReason].str()),
+              std::string(condition[key::kMessage].str())};
+    }
+    if (state.kind == BindingState::Kind::kNone) state.kind = BindingState::Kind::kReady;
+    if (state.kind == BindingState::Kind::kWaiting) continue;
+    for (const std::string& type : result.binding_conditions) {
+      const Value condition = FindCondition(conditions, type);
+      if (condition[key::kStatus].str() == "True") continue;
+      state = {BindingState::Kind::kWaiting, result.id, type,
+               std::string(condition[key::kReason].str()),
+               std::string(condition[key::kMessage].str())};
+      break;
+    }
+  }
+  return state;
+}
+
+std::string DescribeBindingFailure(const CachedClaim& claim, const BindingState& state) {
+  return StrCat("device binding failed: claim=", claim.latest->name(),
+                ", device=", state.device.ToString(), ", condition=", state.condition,
+                ", reason=", state.reason, ", message=", Quote(state.message));
+}
+
+std::string DescribeBindingTimeout(const CachedClaim& claim, const BindingState& state) {
+  return StrCat("device binding timeout: claim=", claim.latest->name(),
+                ", device=", state.device.ToString(), ", condition=", state.condition);
+}
+
+}  // namespace drakkar::scheduler

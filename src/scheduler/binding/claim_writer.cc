@@ -1,0 +1,247 @@
+#include "scheduler/binding/claim_writer.h"
+
+#include <algorithm>
+
+#include "api/keys.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/text/text.h"
+#include "device/from_api.h"
+#include "device/to_api.h"
+
+namespace drakkar::scheduler {
+
+namespace key = api::key;
+using api::Value;
+
+namespace {
+
+const api::KindSchema* ClaimKind() {
+  static const api::KindSchema* const kind = api::FindKind("resource.k8s.io", "v1", "ResourceClaim");
+  return kind;
+}
+
+}  // namespace
+
+void ClaimWriter::Run(const std::string& claim_key, const std::string& claim_uid, Plan plan,
+                      Callback done) {
+  auto job = std::make_shared<Job>();
+  job->key = claim_key;
+  job->uid = claim_uid;
+  job->plan = std::move(plan);
+  job->done = std::move(done);
+  const CachedClaim* claim = claims_.Find(claim_key);
+  if (claim == nullptr || claim->latest->uid() != claim_uid) {
+    job->done(StrCat("claim ", claim_key, " got deleted in the meantime"));
+    return;
+  }
+  job->ns = std::string(claim->latest->namespace_());
+  job->name = std::string(claim->latest->name());
+  Continue(job, claim->latest);
+}
+
+void ClaimWriter::Continue(const JobPtr& job, const api::ObjectPtr& claim) {
+  Step step = job->plan(*claim);
+  if (std::holds_alternative<Finished>(step)) {
+    job->done({});
+    return;
+  }
+  if (const Refused* refused = std::get_if<Refused>(&step)) {
+    job->done(refused->why);
+    return;
+  }
+  client::ResourceRef ref{ClaimKind(), job->ns, job->name, ""};
+  if (WriteObject* write = std::get_if<WriteObject>(&step)) {
+    client_.Update(std::move(ref), std::move(write->body), {},
+                   [this, alive = alive_, job](client::Reply reply) {
+                     if (*alive) OnWritten(job, false, std::move(reply));
+                   });
+    return;
+  }
+  WriteStatus& write = std::get<WriteStatus>(step);
+  ref.subresource = "status";
+  client_.Update(std::move(ref), std::move(write.body), {},
+                 [this, alive = alive_, job, last = write.last](client::Reply reply) {
+                   if (*alive) OnWritten(job, last, std::move(reply));
+                 });
+}
+
+void ClaimWriter::OnWritten(const JobPtr& job, bool last, client::Reply reply) {
+  if (reply.ok()) {
+    // A newer version in the cache only means that somebody else was quicker; the plan, if it goes
+    // on, finds out by a conflict.
+    (void)claims_.Assume(reply.object).ok();
+    if (last) {
+      job->done({});
+    } else {
+      Continue(job, reply.object);
+    }
+    return;
+  }
+  const bool is_conflict = reply.error->code == ErrorCode::kConflict;
+  if (!is_conflict && !MayHaveHappened(*reply.error)) {
+    job->done(reply.error->message);
+    return;
+  }
+  job->last_error = reply.error->message;
+  ++job->tries;
+  if (is_conflict && job->tries >= kMaxTries) {
+    job->done(job->last_error);
+    return;
+  }
+  ReadLater(job);
+}
+
+void ClaimWriter::ReadLater(const JobPtr& job) {
+  const Duration longest = std::min(kPause * (1 << std::min(job->failed_reads, 10)), kLongestPause);
+  const auto jitter = Duration(
+      static_cast<std::int64_t>(random_.Below(static_cast<std::uint64_t>(longest.count()) / 10)));
+  job->pause = loop_.RunAfter(longest + jitter, [this, loop = &loop_, alive = alive_, job] {
+    // The timer is being run: it must not be destroyed with the job from within itself.
+    loop->Post([alive, this, job] {
+      if (*alive) ReadAgain(job);
+    });
+  });
+}
+
+void ClaimWriter::ReadAgain(const JobPtr& job) {
+  client_.Get({ClaimKind(), job->ns, job->name, ""},
+              [this, alive = alive_, job](client::Reply reply) {
+                if (!*alive) return;
+                if (!reply.ok() && MayHaveHappened(*reply.error)) {
+                  ++job->failed_reads;
+                  ReadLater(job);
+                  return;
+                }
+                job->failed_reads = 0;
+                if (!reply.ok()) {
+                  job->done(reply.error->message);
+                } else if (reply.object->uid() != job->uid) {
+                  job->done(StrCat("claim ", job->key, " got deleted in the meantime"));
+                } else {
+                  (void)claims_.Assume(reply.object).ok();
+                  if (job->tries >= kMaxTries &&
+                      !std::holds_alternative<Finished>(job->plan(*reply.object))) {
+                    job->done(job->last_error);
+                  } else {
+                    Continue(job, reply.object);
+                  }
+                }
+              });
+}
+
+bool MayHaveHappened(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kDeadlineExceeded:
+    case ErrorCode::kCancelled:
+    case ErrorCode::kInternal: return true;
+    default: return false;
+  }
+}
+
+namespace {
+
+using Step = ClaimWriter::Step;
+
+bool HasFinalizer(const api::Object& claim) {
+  for (Value finalizer : claim[key::kMetadata][key::kFinalizers].elements()) {
+    if (finalizer.str() == kClaimFinalizer) return true;
+  }
+  return false;
+}
+
+bool IsReservedFor(const api::Object& claim, std::string_view uid) {
+  for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
+    if (consumer[key::kUid].str() == uid) return true;
+  }
+  return false;
+}
+
+api::TreePtr WithoutAllocation(const api::Object& claim) {
+  api::Draft draft(claim.tree());
+  api::Draft& status = draft["status"];
+  status.Remove("allocation");
+  status.Remove("reservedFor");
+  status.Remove("devices");
+  return draft.Freeze();
+}
+
+api::TreePtr WithoutReservation(const api::Object& claim, std::string_view uid) {
+  api::Draft draft(claim.tree());
+  api::Draft left = api::Draft::Array();
+  for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
+    if (consumer[key::kUid].str() != uid) left.Append(api::Draft(consumer));
+  }
+  draft["status"]["reservedFor"] = std::move(left);
+  return draft.Freeze();
+}
+
+}  // namespace
+
+ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string timestamp,
+                                         ClaimConsumer pod) {
+  return [allocation = std::move(allocation), timestamp = std::move(timestamp),
+          pod = std::move(pod)](const api::Object& claim) -> Step {
+    const std::string name = claim.qualified_name();
+    if (claim.is_being_deleted()) {
+      return ClaimWriter::Refused{StrCat("claim ", name, " got deleted in the meantime")};
+    }
+    const bool allocated = claim[key::kStatus][key::kAllocation].has_value();
+    if (allocation == nullptr) {
+      if (!allocated) {
+        return ClaimWriter::Refused{
+            StrCat("claim ", name, " got deallocated elsewhere in the meantime")};
+      }
+      if (IsReservedFor(claim, pod.uid)) return ClaimWriter::Finished{};
+    } else if (allocated) {
+      // Ours, if an earlier write got through without an answer.
+      const auto written = device::AllocationFromApi(claim[key::kStatus][key::kAllocation]);
+      if (written.ok() && HoldSameDevices(*written, *allocation) &&
+          IsReservedFor(claim, pod.uid)) {
+        return ClaimWriter::Finished{};
+      }
+      return ClaimWriter::Refused{StrCat("claim ", name, " got allocated elsewhere in the meantime")};
+    } else if (!HasFinalizer(claim)) {
+      api::Draft draft(claim.tree());
+      draft["metadata"]["finalizers"].Append(kClaimFinalizer);
+      return ClaimWriter::WriteObject{draft.Freeze()};
+    }
+    api::Draft draft(claim.tree());
+    api::Draft& status = draft["status"];
+    if (allocation != nullptr) {
+      status["allocation"] = device::AllocationToApi(*allocation);
+      if (!timestamp.empty()) status["allocation"]["allocationTimestamp"] = timestamp;
+    }
+    status["reservedFor"].Append({{"resource", "pods"}, {"name", pod.name}, {"uid", pod.uid}});
+    return ClaimWriter::WriteStatus{draft.Freeze(), true};
+  };
+}
+
+ClaimWriter::Plan PlanRelease(std::string pod_uid,
+                              std::function<bool(std::string_view pod_uid)> is_bound) {
+  return [pod_uid = std::move(pod_uid),
+          is_bound = std::move(is_bound)](const api::Object& claim) -> Step {
+    if (!claim[key::kStatus][key::kAllocation].has_value()) return ClaimWriter::Finished{};
+    for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
+      const std::string_view uid = consumer[key::kUid].str();
+      // What is no pod of ours may be in use for all we know.
+      if (uid == pod_uid || (consumer["resource"].str() == "pods" && !is_bound(uid))) continue;
+      if (!IsReservedFor(claim, pod_uid)) return ClaimWriter::Finished{};
+      return ClaimWriter::WriteStatus{WithoutReservation(claim, pod_uid), true};
+    }
+    return ClaimWriter::WriteStatus{WithoutAllocation(claim), true};
+  };
+}
+
+ClaimWriter::Plan PlanDeallocate(std::string pod_uid) {
+  return [pod_uid = std::move(pod_uid)](const api::Object& claim) -> Step {
+    if (!claim[key::kStatus][key::kAllocation].has_value()) return ClaimWriter::Finished{};
+    for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
+      if (consumer[key::kUid].str() != pod_uid) return ClaimWriter::Finished{};
+    }
+    return ClaimWriter::WriteStatus{WithoutAllocation(claim), true};
+  };
+}
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,122 @@
+#include "scheduler/binding/pod_status_writer.h"
+
+#include "api/keys.h"
+#include "api/meta/time.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+
+namespace drakkar::scheduler {
+
+namespace key = api::key;
+using api::Value;
+
+api::TreePtr ApplyPodStatus(const api::Object& pod, const PodStatusWriter::Change& change,
+                            const std::string& now) {
+  const Value status = pod[key::kStatus];
+  api::Draft draft(pod.tree());
+  bool changed = false;
+  if (!change.nominated_node.empty() &&
+      status[key::kNominatedNodeName].str() != change.nominated_node) {
+    draft["status"]["nominatedNodeName"] = change.nominated_node;
+    changed = true;
+  }
+  if (!change.reason.empty()) {
+    std::size_t at = 0;
+    Value old;
+    const Value conditions = status[key::kConditions];
+    for (; at < conditions.size(); ++at) {
+      if (conditions.at(at)[key::kType].str() == "PodScheduled") {
+        old = conditions.at(at);
+        break;
+      }
+    }
+    if (old[key::kStatus].str() != "False" || old[key::kReason].str() != change.reason ||
+        old[key::kMessage].str() != change.message) {
+      api::Draft condition{{"type", "PodScheduled"},
+                           {"status", "False"},
+                           {"lastProbeTime", nullptr},
+                           {"lastTransitionTime", now},
+                           {"reason", change.reason},
+                           {"message", change.message}};
+      // The time of the last change of status, not of reason.
+      if (old[key::kStatus].str() == "False" && old["lastTransitionTime"].is_string()) {
+        condition["lastTransitionTime"] = old["lastTransitionTime"].str();
+      }
+      api::Draft& list = draft["status"]["conditions"];
+      if (at < conditions.size()) {
+        list.at(at) = std::move(condition);
+      } else {
+        list.Append(std::move(condition));
+      }
+      changed = true;
+    }
+  }
+  return changed ? draft.Freeze() : nullptr;
+}
+
+void PodStatusWriter::Write(const api::ObjectPtr& pod, Change change) {
+  const std::string uid(pod->uid());
+  const auto [at, is_new] = jobs_.try_emplace(uid);
+  Job& job = at->second;
+  if (!change.reason.empty()) {
+    job.change.reason = std::move(change.reason);
+    job.change.message = std::move(change.message);
+  }
+  if (!change.nominated_node.empty()) job.change.nominated_node = std::move(change.nominated_node);
+  if (!is_new) {
+    job.again = true;
+    return;
+  }
+  job.pod = pod;
+  Send(uid);
+}
+
+void PodStatusWriter::Send(const std::string& uid) {
+  const auto found = jobs_.find(uid);
+  Job& job = found->second;
+  job.again = false;
+  api::TreePtr body =
+      ApplyPodStatus(*job.pod, job.change, api::FormatTime(loop_.clock().Now()));
+  if (body == nullptr) {
+    jobs_.erase(found);
+    return;
+  }
+  client_.Update({api::FindKind("", "v1", "Pod"), std::string(job.pod->namespace_()),
+                  std::string(job.pod->name()), "status"},
+                 std::move(body), {},
+                 [this, uid](client::Reply reply) { OnWritten(uid, std::move(reply)); });
+}
+
+void PodStatusWriter::OnWritten(const std::string& uid, client::Reply reply) {
+  const auto found = jobs_.find(uid);
+  Job& job = found->second;
+  if (reply.ok()) {
+    job.pod = reply.object;
+    job.tries = 0;
+    if (job.again) {
+      Send(uid);
+    } else {
+      jobs_.erase(found);
+    }
+    return;
+  }
+  if (reply.error->code != ErrorCode::kConflict || ++job.tries >= kMaxTries) {
+    jobs_.erase(found);
+    return;
+  }
+  client_.Get({api::FindKind("", "v1", "Pod"), std::string(job.pod->namespace_()),
+               std::string(job.pod->name()), ""},
+              [this, uid](client::Reply fresh) {
+                const auto again = jobs_.find(uid);
+                // Bound or replaced meanwhile: there is nothing left to say.
+                if (!fresh.ok() || fresh.object->uid() != uid ||
+                    !fresh.object->root()[key::kSpec][key::kNodeName].str().empty()) {
+                  jobs_.erase(again);
+                  return;
+                }
+                again->second.pod = fresh.object;
+                Send(uid);
+              });
+}
+
+}  // namespace drakkar::scheduler

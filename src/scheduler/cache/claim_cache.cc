@@ -1,0 +1,139 @@
+#include "scheduler/cache/claim_cache.h"
+
+#include "api/keys.h"
+#include "base/text/text.h"
+#include "device/from_api.h"
+
+namespace drakkar::scheduler {
+
+namespace key = api::key;
+
+bool HoldSameDevices(const device::AllocationResult& a, const device::AllocationResult& b) {
+  if (a.results.size() != b.results.size()) return false;
+  for (std::size_t i = 0; i < a.results.size(); ++i) {
+    if (a.results[i].id != b.results[i].id || a.results[i].share_id != b.results[i].share_id ||
+        a.results[i].admin_access != b.results[i].admin_access) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool CachedClaim::IsReservedFor(std::string_view pod_uid) const {
+  for (api::Value consumer : latest->root()[key::kStatus][key::kReservedFor].elements()) {
+    if (consumer[key::kUid].str() == pod_uid) return true;
+  }
+  return false;
+}
+
+const CachedClaim* ClaimCache::Find(const std::string& claim_key) const {
+  const auto found = claims_.find(claim_key);
+  return found == claims_.end() ? nullptr : &found->second;
+}
+
+void ClaimCache::Observe(const api::ObjectPtr& object) {
+  auto [at, is_new] = claims_.try_emplace(object->qualified_name());
+  CachedClaim& claim = at->second;
+  if (is_new) claim.key = at->first;
+  claim.observed = object;
+  if (!is_new && object->resource_version() <= claim.latest->resource_version()) return;
+  const api::ObjectPtr before = claim.latest;
+  SetLatest(claim, object);
+  if (handler_) handler_(at->first, before, object);
+}
+
+void ClaimCache::Remove(const api::ObjectPtr& object) {
+  const auto found = claims_.find(object->qualified_name());
+  if (found == claims_.end()) return;
+  CachedClaim& claim = found->second;
+  if (claim.counted != nullptr) allocated_.Remove(*claim.counted);
+  const api::ObjectPtr before = claim.latest;
+  const std::string name = found->first;
+  claims_.erase(found);
+  if (handler_) handler_(name, before, nullptr);
+}
+
+Result<void> ClaimCache::Assume(const api::ObjectPtr& object) {
+  const auto found = claims_.find(object->qualified_name());
+  if (found == claims_.end() || found->second.latest->uid() != object->uid()) {
+    return NotFound(StrCat("ResourceClaim ", Quote(object->qualified_name()), " is gone"));
+  }
+  CachedClaim& claim = found->second;
+  if (object->resource_version() < claim.latest->resource_version()) {
+    return FailedPrecondition(StrCat("ResourceClaim ", Quote(object->qualified_name()),
+                                     " is out of sync (stored: ", claim.latest->resource_version(),
+                                     ", assume: ", object->resource_version(), ")"));
+  }
+  if (object->resource_version() == claim.latest->resource_version()) return Ok();
+  const api::ObjectPtr before = claim.latest;
+  SetLatest(claim, object);
+  if (handler_) handler_(found->first, before, object);
+  return Ok();
+}
+
+void ClaimCache::SetLatest(CachedClaim& claim, const api::ObjectPtr& object) {
+  const bool same_claim = claim.latest != nullptr && claim.latest->uid() == object->uid();
+  if (!same_claim) {
+    claim.problem.clear();
+    claim.spec = nullptr;
+    if (auto spec = device::ClaimFromApi(object->root()); spec.ok()) {
+      claim.spec = std::make_shared<const device::Claim>(std::move(*spec));
+    } else {
+      claim.problem = spec.error().message;
+    }
+    claim.pending = nullptr;
+    claim.pending_pod.clear();
+  }
+  const api::Value allocation = object->root()[key::kStatus][key::kAllocation];
+  const bool same_allocation =
+      same_claim && api::Equal(allocation, claim.latest->root()[key::kStatus][key::kAllocation]);
+  claim.latest = object;
+  if (same_allocation) return;
+  claim.allocation = nullptr;
+  if (allocation.has_value()) {
+    if (auto read = device::AllocationFromApi(allocation); read.ok()) {
+      claim.allocation = std::make_shared<const device::AllocationResult>(std::move(*read));
+    } else {
+      claim.problem = read.error().message;
+      // Unreadable, but allocated: nobody may take it for free.
+      claim.allocation = std::make_shared<const device::AllocationResult>();
+    }
+  }
+  Recount(claim);
+}
+
+void ClaimCache::Recount(CachedClaim& claim) {
+  const AllocationPtr now = claim.allocation != nullptr ? claim.allocation : claim.pending;
+  if (now == claim.counted) return;
+  if (now != nullptr && claim.counted != nullptr && HoldSameDevices(*now, *claim.counted)) return;
+  if (claim.counted != nullptr) allocated_.Remove(*claim.counted);
+  claim.counted = now;
+  if (claim.counted != nullptr) allocated_.Add(*claim.counted);
+}
+
+bool ClaimCache::SetPending(const std::string& claim_key, AllocationPtr allocation,
+                            const std::string& pod_uid) {
+  const auto found = claims_.find(claim_key);
+  if (found == claims_.end()) return false;
+  CachedClaim& claim = found->second;
+  if (claim.allocation != nullptr) return false;
+  if (claim.pending != nullptr && claim.pending_pod != pod_uid) return false;
+  claim.pending = std::move(allocation);
+  claim.pending_pod = pod_uid;
+  Recount(claim);
+  return true;
+}
+
+bool ClaimCache::ClearPending(const std::string& claim_key, const std::string& pod_uid) {
+  const auto found = claims_.find(claim_key);
+  if (found == claims_.end()) return false;
+  CachedClaim& claim = found->second;
+  if (claim.pending == nullptr || claim.pending_pod != pod_uid) return false;
+  claim.pending = nullptr;
+  claim.pending_pod.clear();
+  const bool freed = claim.allocation == nullptr;
+  Recount(claim);
+  return freed;
+}
+
+}  // namespace drakkar::scheduler

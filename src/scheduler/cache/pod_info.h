@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "scheduler/cache/resources.h"
+
+namespace drakkar::scheduler {
+
+struct HostPort {
+  std::string ip;        // "" and "0.0.0.0" mean every address
+  std::string protocol;  // TCP, UDP, SCTP
+  std::int64_t port = 0;
+
+  bool ConflictsWith(const HostPort& other) const;
+};
+
+// One entry of spec.resourceClaims with what the status says about it.
+struct PodClaim {
+  std::string entry;       // its name in the pod
+  std::string claim_name;  // empty: there is none (yet)
+  bool from_template = false;
+  // From a template, and the controller has said that no claim is needed.
+  bool not_needed = false;
+  // Neither a claim nor a template is named: some future kind.
+  bool unknown_source = false;
+};
+
+// What the scheduler reads of a pod, worked out once per version of it.
+struct PodInfo {
+  api::ObjectPtr pod;
+  std::string key;   // namespace/name
+  std::string uid;
+  std::int64_t priority = 0;
+  std::string node_name;       // spec.nodeName: bound
+  std::string nominated_node;  // status.nominatedNodeName
+  ResourceAmounts requests;
+  ResourceAmounts scoring_requests;
+  std::vector<HostPort> host_ports;
+  std::vector<PodClaim> claims;
+
+  std::string_view ns() const { return pod->namespace_(); }
+  std::string_view name() const { return pod->name(); }
+  api::Value spec() const { return pod->root()["spec"]; }
+  api::Value status() const { return pod->root()["status"]; }
+  std::string ClaimKey(const PodClaim& claim) const;  // namespace/name
+  // Succeeded or Failed: it occupies nothing.
+  bool HasEnded() const;
+};
+using PodInfoPtr = std::shared_ptr<const PodInfo>;
+
+PodInfoPtr MakePodInfo(api::ObjectPtr pod);
+
+}  // namespace drakkar::scheduler

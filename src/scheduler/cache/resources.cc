@@ -1,0 +1,154 @@
+#include "scheduler/cache/resources.h"
+
+#include <algorithm>
+
+#include "api/keys.h"
+#include "api/meta/quantity.h"
+
+namespace drakkar::scheduler {
+namespace {
+
+namespace key = api::key;
+using api::Value;
+
+// What scoring assumes for a container without requests.
+constexpr std::int64_t kAssumedMilliCpu = 100;
+constexpr std::int64_t kAssumedMemory = 200LL * 1024 * 1024;
+
+template <typename Others>
+auto LowerBound(Others& others, std::string_view name) {
+  return std::lower_bound(others.begin(), others.end(), name,
+                          [](const auto& entry, std::string_view n) { return entry.first < n; });
+}
+
+ResourceAmounts ContainerRequests(Value container, bool for_scoring) {
+  const Value requests = container[key::kResources][key::kRequests];
+  ResourceAmounts amounts = ReadResourceList(requests);
+  if (for_scoring) {
+    if (!requests["cpu"].exists()) amounts.milli_cpu = kAssumedMilliCpu;
+    if (!requests["memory"].exists()) amounts.memory = kAssumedMemory;
+  }
+  return amounts;
+}
+
+bool IsSidecar(Value init_container) {
+  return init_container[key::kRestartPolicy].str() == "Always";
+}
+
+// Pod-level requests exist for these only.
+bool IsPodLevelResource(std::string_view name) {
+  return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
+}
+
+ResourceAmounts Requests(Value spec, bool for_scoring) {
+  ResourceAmounts running;
+  for (Value container : spec[key::kContainers].elements()) {
+    running.Add(ContainerRequests(container, for_scoring));
+  }
+  ResourceAmounts sidecars;
+  ResourceAmounts peak;  // of the init phase
+  for (Value container : spec[key::kInitContainers].elements()) {
+    ResourceAmounts own = ContainerRequests(container, for_scoring);
+    if (IsSidecar(container)) {
+      running.Add(own);
+      sidecars.Add(own);
+      peak.RaiseTo(sidecars);
+    } else {
+      own.Add(sidecars);
+      peak.RaiseTo(own);
+    }
+  }
+  running.RaiseTo(peak);
+  for (const auto& [k, name, quantity] : spec[key::kResources][key::kRequests].members()) {
+    if (IsPodLevelResource(name)) running.Set(name, ReadAmount(name, quantity));
+  }
+  running.Add(ReadResourceList(spec[key::kOverhead]));
+  return running;
+}
+
+}  // namespace
+
+std::int64_t ResourceAmounts::Other(std::string_view name) const {
+  auto at = LowerBound(others, name);
+  return at != others.end() && at->first == name ? at->second : 0;
+}
+
+std::int64_t ResourceAmounts::Get(std::string_view name) const {
+  if (name == "cpu") return milli_cpu;
+  if (name == "memory") return memory;
+  if (name == "ephemeral-storage") return ephemeral_storage;
+  return Other(name);
+}
+
+void ResourceAmounts::Set(std::string_view name, std::int64_t value) {
+  if (name == "cpu") {
+    milli_cpu = value;
+  } else if (name == "memory") {
+    memory = value;
+  } else if (name == "ephemeral-storage") {
+    ephemeral_storage = value;
+  } else {
+    auto at = LowerBound(others, name);
+    const bool there = at != others.end() && at->first == name;
+    if (value == 0) {
+      if (there) others.erase(at);
+    } else if (there) {
+      at->second = value;
+    } else {
+      others.emplace(at, std::string(name), value);
+    }
+  }
+}
+
+void ResourceAmounts::Add(const ResourceAmounts& more) {
+  milli_cpu += more.milli_cpu;
+  memory += more.memory;
+  ephemeral_storage += more.ephemeral_storage;
+  for (const auto& [name, value] : more.others) Set(name, Other(name) + value);
+}
+
+void ResourceAmounts::Subtract(const ResourceAmounts& less) {
+  milli_cpu -= less.milli_cpu;
+  memory -= less.memory;
+  ephemeral_storage -= less.ephemeral_storage;
+  for (const auto& [name, value] : less.others) Set(name, Other(name) - value);
+}
+
+void ResourceAmounts::RaiseTo(const ResourceAmounts& floor) {
+  milli_cpu = std::max(milli_cpu, floor.milli_cpu);
+  memory = std::max(memory, floor.memory);
+  ephemeral_storage = std::max(ephemeral_storage, floor.ephemeral_storage);
+  for (const auto& [name, value] : floor.others) Set(name, std::max(Other(name), value));
+}
+
+bool ResourceAmounts::IsZero() const {
+  return milli_cpu == 0 && memory == 0 && ephemeral_storage == 0 && others.empty();
+}
+
+std::int64_t ReadAmount(std::string_view name, Value quantity) {
+  const auto amount = quantity.is_string() ? api::Quantity::Parse(quantity.str())
+                                           : Result<api::Quantity>(api::Quantity(quantity.integer()));
+  if (!amount.ok()) return 0;
+  return name == "cpu" ? amount->MilliValue() : amount->Value();
+}
+
+ResourceAmounts ReadResourceList(Value list) {
+  ResourceAmounts amounts;
+  for (const auto& [k, name, quantity] : list.members()) {
+    if (name != "pods") amounts.Set(name, ReadAmount(name, quantity));
+  }
+  return amounts;
+}
+
+ResourceAmounts PodRequests(Value pod_spec) {
+  return Requests(pod_spec, false);
+}
+
+ResourceAmounts PodRequestsForScoring(Value pod_spec) {
+  ResourceAmounts amounts = Requests(pod_spec, true);
+  amounts.ephemeral_storage = 0;
+  amounts.others.clear();
+  return amounts;
+}
+
+}  // namespace drakkar::scheduler

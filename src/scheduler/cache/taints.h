@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/tree/value.h"
+
+namespace drakkar::scheduler {
+
+struct NodeTaint {
+  std::string key;
+  std::string value;
+  std::string effect;  // NoSchedule, PreferNoSchedule, NoExecute
+  bool operator==(const NodeTaint&) const = default;
+};
+
+std::vector<NodeTaint> ReadTaints(api::Value node);
+
+// Whether one of the pod's tolerations (a list of the API, possibly absent) covers the taint.
+bool ToleratesTaint(api::Value tolerations, const NodeTaint& taint);
+
+// The first taint with effect NoSchedule or NoExecute that is not tolerated; null if there is none.
+const NodeTaint* FindUntolerated(const std::vector<NodeTaint>& taints, api::Value tolerations);
+
+}  // namespace drakkar::scheduler

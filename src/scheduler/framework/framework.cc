@@ -1,0 +1,212 @@
+#include "scheduler/framework/framework.h"
+
+#include <algorithm>
+
+#include "base/result/check.h"
+#include "scheduler/framework/metrics.h"
+
+namespace drakkar::scheduler {
+namespace {
+
+constexpr std::size_t kScoreAllUpTo = 100;
+constexpr std::size_t kLeastPercentage = 5;
+constexpr std::uint64_t kMeasureEvery = 10;
+
+std::string_view CodeName(Code code) {
+  switch (code) {
+    case Code::kSuccess: return "Success";
+    case Code::kUnschedulable: return "Unschedulable";
+    case Code::kUnresolvable: return "UnschedulableAndUnresolvable";
+    case Code::kError: return "Error";
+    case Code::kSkip: return "Skip";
+  }
+  return "";
+}
+
+}  // namespace
+
+Framework::Framework(EventLoop& loop, const NodeTable& nodes,
+                     std::span<const std::unique_ptr<Plugin>> plugins, SchedulerMetrics* metrics)
+    : loop_(loop), nodes_(nodes), metrics_(metrics) {
+  for (const auto& plugin : plugins) {
+    if (plugin->Has(Point::kPreFilter)) pre_filter_.push_back(plugin.get());
+    if (plugin->Has(Point::kFilter)) filter_.push_back(plugin.get());
+    if (plugin->Has(Point::kPostFilter)) post_filter_.push_back(plugin.get());
+    if (plugin->Has(Point::kPrefer)) prefer_.push_back(plugin.get());
+    if (plugin->Has(Point::kScore)) score_.push_back(plugin.get());
+    if (plugin->Has(Point::kReserve)) reserve_.push_back(plugin.get());
+    if (plugin->Has(Point::kPreBind)) pre_bind_.push_back(plugin.get());
+    if (plugin->Has(Point::kBind)) bind_.push_back(plugin.get());
+  }
+  before_.resize(filter_.size());
+}
+
+std::size_t Framework::NodesToScore(std::size_t node_count) {
+  if (node_count <= kScoreAllUpTo) return node_count;
+  const std::size_t less = node_count / 125;
+  const std::size_t percentage = less + kLeastPercentage >= 50 ? kLeastPercentage : 50 - less;
+  return std::max(kScoreAllUpTo, node_count * percentage / 100);
+}
+
+template <typename Run>
+Status Framework::Measured(const Plugin& plugin, std::string_view point, Run run) {
+  if (metrics_ == nullptr || cycles_ % kMeasureEvery != 0) return run();
+  const MonotonicTime start = loop_.clock().Monotonic();
+  Status status = run();
+  metrics_->ObservePlugin(plugin.name(), point, CodeName(status.code),
+                          loop_.clock().Monotonic() - start);
+  return status;
+}
+
+Decision Framework::Decide(Cycle& cycle, NodeIndex preferred_node) {
+  ++cycles_;
+  Decision decision;
+  if (!RunPreFilter(cycle, decision)) return decision;
+  if (!RunFilter(cycle, decision)) return decision;
+  if (preferred_node != kNoNode && left_.Contains(preferred_node)) {
+    decision.node = preferred_node;
+    decision.feasible_nodes = 1;
+    return decision;
+  }
+  for (Plugin* plugin : prefer_) {
+    if (IsAsked(*plugin, cycle)) plugin->Prefer(cycle, left_);
+  }
+  decision.node = Choose(cycle);
+  decision.feasible_nodes = chosen_.size();
+  return decision;
+}
+
+bool Framework::RunPreFilter(Cycle& cycle, Decision& decision) {
+  for (Plugin* plugin : pre_filter_) {
+    Status status = Measured(*plugin, "PreFilter", [&] { return plugin->PreFilter(cycle); });
+    if (status.ok()) continue;
+    if (status.IsSkip()) {
+      cycle.skipped |= OnlyPlugin(plugin->id);
+      continue;
+    }
+    decision.diagnosis.rejected_by |= OnlyPlugin(plugin->id);
+    decision.diagnosis.SetForAllNodes(status.Message());
+    decision.status = std::move(status);
+    return false;
+  }
+  return true;
+}
+
+bool Framework::RunFilter(Cycle& cycle, Decision& decision) {
+  left_ = nodes_.known();
+  for (std::size_t i = 0; i < filter_.size(); ++i) {
+    Plugin* plugin = filter_[i];
+    before_[i] = left_;
+    if (!IsAsked(*plugin, cycle)) continue;
+    Status status = Measured(*plugin, "Filter", [&] { return plugin->Filter(cycle, left_); });
+    if (!status.ok()) {
+      decision.status = std::move(status);
+      return false;
+    }
+    if (left_.IsEmpty()) {
+      Explain(cycle, i, decision);
+      return false;
+    }
+  }
+  return true;
+}
+
+void Framework::Explain(Cycle& cycle, std::size_t last, Decision& decision) {
+  Diagnosis& diagnosis = decision.diagnosis;
+  if (nodes_.node_count() == 0) {
+    // Any of the filters may have something to say once there is a node.
+    for (const Plugin* plugin : filter_) diagnosis.rejected_by |= OnlyPlugin(plugin->id);
+  }
+  for (std::size_t i = 0; i <= last; ++i) {
+    NodeSet rejected = before_[i];
+    rejected.RemoveAll(i == last ? left_ : before_[i + 1]);
+    if (rejected.IsEmpty()) continue;
+    diagnosis.rejected_by |= OnlyPlugin(filter_[i]->id);
+    filter_[i]->Explain(cycle, rejected, diagnosis);
+  }
+  for (Plugin* plugin : post_filter_) {
+    if (!IsAsked(*plugin, cycle)) continue;
+    Status status = Measured(*plugin, "PostFilter", [&] { return plugin->PostFilter(cycle); });
+    if (!status.reasons.empty()) diagnosis.SetPostFilterMessage(status.Message());
+  }
+  decision.status.code = Code::kUnschedulable;
+}
+
+NodeIndex Framework::Choose(Cycle& cycle) {
+  const std::size_t enough = NodesToScore(nodes_.node_count());
+  chosen_.clear();
+  NodeIndex at = left_.NextFrom(next_start_);
+  const NodeIndex start = at == kNoNode ? left_.NextFrom(0) : at;
+  at = start;
+  while (chosen_.size() < enough) {
+    chosen_.push_back(at);
+    at = left_.NextFrom(at + 1);
+    if (at == kNoNode) at = left_.NextFrom(0);
+    if (at == start) break;
+  }
+  next_start_ = chosen_.back() + 1;
+  if (chosen_.size() == 1) return chosen_[0];
+  totals_.assign(chosen_.size(), 0);
+  points_.resize(chosen_.size());
+  for (Plugin* plugin : score_) {
+    if (!IsAsked(*plugin, cycle)) continue;
+    bool differs = false;
+    (void)Measured(*plugin, "Score", [&] {
+      differs = plugin->Score(cycle, chosen_, points_);
+      return Status::Success();
+    });
+    if (!differs) continue;
+    for (std::size_t i = 0; i < totals_.size(); ++i) totals_[i] += points_[i] * plugin->weight;
+  }
+  const auto best = std::max_element(totals_.begin(), totals_.end());
+  return chosen_[static_cast<std::size_t>(best - totals_.begin())];
+}
+
+Status Framework::Reserve(Cycle& cycle) {
+  for (Plugin* plugin : reserve_) {
+    if (!IsAsked(*plugin, cycle)) continue;
+    Status status = plugin->Reserve(cycle);
+    if (status.ok()) continue;
+    Unreserve(cycle);
+    return status;
+  }
+  return Status::Success();
+}
+
+void Framework::Unreserve(Cycle& cycle) {
+  for (auto plugin = reserve_.rbegin(); plugin != reserve_.rend(); ++plugin) {
+    if (IsAsked(**plugin, cycle)) (*plugin)->Unreserve(cycle);
+  }
+}
+
+void Framework::PreBind(CyclePtr cycle, StatusCallback done) {
+  PreBindFrom(0, std::move(cycle), std::move(done));
+}
+
+void Framework::PreBindFrom(std::size_t at, CyclePtr cycle, StatusCallback done) {
+  while (at < pre_bind_.size() && !IsAsked(*pre_bind_[at], *cycle)) ++at;
+  if (at == pre_bind_.size()) {
+    done(Status::Success());
+    return;
+  }
+  pre_bind_[at]->PreBind(cycle, [this, at, cycle, done = std::move(done)](Status status) mutable {
+    if (!status.ok() && !status.IsSkip()) {
+      done(std::move(status));
+      return;
+    }
+    PreBindFrom(at + 1, std::move(cycle), std::move(done));
+  });
+}
+
+void Framework::Cancel(Cycle& cycle) {
+  for (Plugin* plugin : pre_bind_) {
+    if (IsAsked(*plugin, cycle)) plugin->Cancel(cycle);
+  }
+}
+
+void Framework::Bind(CyclePtr cycle, StatusCallback done) {
+  CHECK(!bind_.empty());
+  bind_.front()->Bind(std::move(cycle), std::move(done));
+}
+
+}  // namespace drakkar::scheduler

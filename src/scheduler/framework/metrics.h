@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/env/clock.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::scheduler {
+
+// The scheduler's metrics under the names of kube-scheduler, looked up once.
+struct SchedulerMetrics {
+  SchedulerMetrics(Metrics& metrics, std::string profile);
+
+  enum class Result { kScheduled, kUnschedulable, kError };
+  void ObserveAttempt(Result result, Duration took);
+  // From the first attempt (gated time excluded) until bound.
+  void ObserveScheduled(int attempts, Duration since_first_attempt);
+  // Both texts are constants.
+  void CountIncoming(std::string_view queue, std::string_view event);
+  // Sampled by the caller.
+  void ObservePlugin(std::string_view plugin, std::string_view point, std::string_view status,
+                     Duration took);
+
+  // KEP-5007: one count for each PreBind that had conditions to wait for (success, failure,
+  // timeout), the duration of every DRA PreBind, and the wait as Kubernetes measures it.
+  void CountBindingConditions(std::string_view status);
+  void ObserveDraPreBind(std::string_view status, bool had_conditions, Duration took);
+  void ObserveConditionWait(std::string_view driver, std::string_view status, Duration took);
+
+  Gauge* pending_active;
+  Gauge* pending_backoff;
+  Gauge* pending_unschedulable;
+  Gauge* pending_gated;
+
+ private:
+  Metrics& metrics_;
+  const std::string profile_;
+  std::vector<Counter*> attempts_;         // by Result
+  std::vector<Histogram*> attempt_seconds_;
+  std::map<std::pair<std::string_view, std::string_view>, Counter*> incoming_;
+  std::map<std::string, Histogram*, std::less<>> plugin_seconds_;
+  std::vector<Histogram*> sli_seconds_;    // by number of attempts
+  Histogram* pod_attempts_;
+};
+
+}  // namespace drakkar::scheduler

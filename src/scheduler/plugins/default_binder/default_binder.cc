@@ -1,0 +1,50 @@
+#include "scheduler/plugins/default_binder/default_binder.h"
+
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "scheduler/binding/claim_writer.h"
+
+namespace drakkar::scheduler {
+
+void DefaultBinder::Bind(CyclePtr cycle, StatusCallback done) {
+  const PodInfo& pod = *cycle->pod;
+  api::Draft binding{{"apiVersion", "v1"},
+                     {"kind", "Binding"},
+                     {"metadata",
+                      {{"name", pod.name()}, {"namespace", pod.ns()}, {"uid", pod.uid}}},
+                     {"target", {{"kind", "Node"}, {"name", cycle->node_name}}}};
+  client_.Create({api::FindKind("", "v1", "Pod"), std::string(pod.ns()), std::string(pod.name()),
+                  "binding"},
+                 binding.Freeze(), {}, [this, cycle, done = std::move(done)](client::Reply reply) {
+                   if (reply.ok()) {
+                     done(Status::Success());
+                   } else if (MayHaveHappened(*reply.error)) {
+                     FindOut(cycle, reply.error->message, std::move(done));
+                   } else {
+                     done(Status::Error(reply.error->message));
+                   }
+                 });
+}
+
+void DefaultBinder::FindOut(CyclePtr cycle, std::string error, StatusCallback done) {
+  const PodInfo& pod = *cycle->pod;
+  client_.Get({api::FindKind("", "v1", "Pod"), std::string(pod.ns()), std::string(pod.name()), ""},
+              [this, cycle, error, done = std::move(done)](client::Reply reply) mutable {
+                if (!reply.ok() && MayHaveHappened(*reply.error)) {
+                  auto timer = std::make_shared<TimerHandle>();
+                  *timer = loop_.RunAfter(kPause, [this, loop = &loop_, alive = alive_, timer, cycle,
+                                                   error, done = std::move(done)]() mutable {
+                    loop->Post([this, alive, timer, cycle, error, done = std::move(done)] {
+                      if (*alive) FindOut(cycle, error, done);
+                    });
+                  });
+                  return;
+                }
+                const bool bound =
+                    reply.ok() && reply.object->uid() == cycle->pod->uid &&
+                    reply.object->root()["spec"]["nodeName"].str() == cycle->node_name;
+                done(bound ? Status::Success() : Status::Error(error));
+              });
+}
+
+}  // namespace drakkar::scheduler

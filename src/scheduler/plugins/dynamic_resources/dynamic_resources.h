@@ -1,0 +1,116 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "allocator/allocator.h"
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "client/event_recorder.h"
+#include "scheduler/binding/claim_writer.h"
+#include "scheduler/binding/condition_waits.h"
+#include "scheduler/cache/claim_cache.h"
+#include "scheduler/cache/device_state.h"
+#include "scheduler/cache/node_table.h"
+#include "scheduler/framework/plugin.h"
+
+namespace drakkar {
+class FeatureGates;
+}
+
+namespace drakkar::scheduler {
+
+struct SchedulerMetrics;
+
+// Devices for pods: finds them with the structured allocator, keeps them from others while the pod
+// is on its way, writes allocation and reservation, and waits for binding conditions (KEP-5007).
+class DynamicResources final : public Plugin {
+ public:
+  // A pod remembers this many devices whose binding failed for it.
+  static constexpr std::size_t kMaxAvoidedDevices = 16;
+
+  struct Options {
+    EventLoop& loop;
+    Random& random;
+    client::Client& client;
+    client::EventRecorder& events;
+    const NodeTable& nodes;
+    DeviceState& devices;
+    ClaimCache& claims;
+    const FeatureGates& gates;
+    SchedulerMetrics& metrics;
+    Duration filter_timeout;   // zero: none
+    Duration binding_timeout;
+    // Something happened that other pods may profit from.
+    std::function<void(const ClusterEvent&)> notify;
+    // The pod is expected on the node and waits: shown as status.nominatedNodeName.
+    std::function<void(const PodInfo& pod, const std::string& node_name)> nominate;
+    // Whether the pod runs, or may for all we know.
+    std::function<bool(std::string_view pod_uid)> is_bound;
+  };
+  explicit DynamicResources(Options options);
+
+  std::string_view name() const override { return "DynamicResources"; }
+  Points points() const override {
+    return Point::kPreEnqueue | Point::kPreFilter | Point::kFilter | Point::kPostFilter |
+           Point::kPrefer | Point::kScore | Point::kReserve | Point::kPreBind;
+  }
+  EventMask events() const override;
+  bool MayHelp(const PodInfo& pod, const ClusterEvent& event) override;
+
+  Status PreEnqueue(const PodInfo& pod) override;
+  Status PreFilter(Cycle& cycle) override;
+  Status Filter(Cycle& cycle, NodeSet& nodes) override;
+  void Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) override;
+  Status PostFilter(Cycle& cycle) override;
+  void Prefer(Cycle& cycle, NodeSet& nodes) override;
+  bool Score(Cycle& cycle, std::span<const NodeIndex> nodes,
+             std::span<std::int64_t> scores) override;
+  Status Reserve(Cycle& cycle) override;
+  void Unreserve(Cycle& cycle) override;
+  void PreBind(CyclePtr cycle, StatusCallback done) override;
+  void Cancel(Cycle& cycle) override;
+
+  // To be called for every change of a claim's latest version.
+  void OnClaimChanged(const std::string& claim_key) { waits_.OnClaimChanged(claim_key); }
+  // The pod is bound or gone: forgets what was remembered about it.
+  void ForgetPod(const std::string& pod_uid) { avoided_.erase(pod_uid); }
+  std::size_t waiting_pods() const { return waits_.size(); }
+
+ private:
+  struct PodDevices;  // a pod's claims during one cycle
+
+  PodDevices& StateOf(Cycle& cycle) const;
+  Status CheckClaims(const PodInfo& pod) const;
+  // Takes out nodes on which an allocated claim cannot be used.
+  void FilterAllocated(const CachedClaim& claim, bool usable, NodeSet& nodes) const;
+  // Whether an allocated claim is still worth waiting for.
+  bool IsUsable(const CachedClaim& claim) const;
+  Status FilterUnallocated(Cycle& cycle, PodDevices& state, NodeSet& nodes);
+  bool AnyFits(const NodeSet& nodes) const;
+  allocator::SearchBudget MakeBudget() const;
+
+  // While it lives, the devices that failed for the pod count as taken.
+  class Avoiding;
+
+  void WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback done);
+  void StartWait(CyclePtr cycle, StatusCallback done);
+  void OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outcome, StatusCallback done);
+  void ReleaseFailed(std::size_t at, CyclePtr cycle, std::string message, StatusCallback done);
+  MonotonicTime DeadlineOf(const CachedClaim& claim) const;
+  bool IsPastDeadline(const CachedClaim& claim) const;
+
+  const Options options_;
+  ClaimWriter writer_;
+  ConditionWaits waits_;
+  std::map<std::string, std::set<device::DeviceId>> avoided_;  // by pod uid
+  // Of the cycle under way; kept to save their memory.
+  allocator::Allocator::Verdicts verdicts_;
+  std::vector<allocator::Allocator::Verdict::Kind> kinds_;  // of verdicts_.distinct
+};
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,143 @@
+#include "scheduler/plugins/node_resources/node_resources_fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/keys.h"
+#include "base/text/text.h"
+
+namespace drakkar::scheduler {
+
+namespace key = api::key;
+
+namespace {
+
+// Clears the bits of nodes with less than `wanted` in the column, 64 nodes at a time.
+void KeepAtLeast(const std::vector<std::int64_t>& column, std::int64_t wanted, NodeSet& nodes) {
+  for (std::size_t word = 0; word < nodes.word_count(); ++word) {
+    const std::uint64_t bits = nodes.word(word);
+    if (bits == 0) continue;
+    const std::size_t first = word * 64;
+    const std::size_t count = std::min<std::size_t>(64, column.size() - first);
+    std::uint64_t enough = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      enough |= static_cast<std::uint64_t>(column[first + i] >= wanted) << i;
+    }
+    nodes.set_word(word, bits & enough);
+  }
+}
+
+}  // namespace
+
+template <typename Report>
+void NodeResourcesFit::FindMissing(const PodInfo& pod, NodeIndex node, Report report) const {
+  ResourceAmounts wanted = pod.requests;
+  std::int64_t pods = 1;
+  if (const auto* nominated = nodes_.FindNominated(node)) {
+    for (const PodInfoPtr& other : *nominated) {
+      if (other->uid == pod.uid || other->priority < pod.priority) continue;
+      wanted.Add(other->requests);
+      ++pods;
+    }
+  }
+  if (nodes_.free_pods()[node] < pods) report("Too many pods");
+  // A resource that the pod itself does not ask for may be overcommitted.
+  const ResourceAmounts& own = pod.requests;
+  if (own.milli_cpu > 0 && wanted.milli_cpu > nodes_.free_cpu()[node]) report("Insufficient cpu");
+  if (own.memory > 0 && wanted.memory > nodes_.free_memory()[node]) report("Insufficient memory");
+  if (own.ephemeral_storage > 0 && wanted.ephemeral_storage > nodes_.free_storage()[node]) {
+    report("Insufficient ephemeral-storage");
+  }
+  for (const auto& [name, amount] : own.others) {
+    if (wanted.Other(name) > nodes_.FreeOther(node, name)) report(StrCat("Insufficient ", name));
+  }
+}
+
+Status NodeResourcesFit::Filter(Cycle& cycle, NodeSet& nodes) {
+  const PodInfo& pod = *cycle.pod;
+  nodes.RemoveAll(nodes_.without_pod_slots());
+  if (pod.requests.milli_cpu > 0) KeepAtLeast(nodes_.free_cpu(), pod.requests.milli_cpu, nodes);
+  if (pod.requests.memory > 0) KeepAtLeast(nodes_.free_memory(), pod.requests.memory, nodes);
+  if (pod.requests.ephemeral_storage > 0) {
+    KeepAtLeast(nodes_.free_storage(), pod.requests.ephemeral_storage, nodes);
+  }
+  if (pod.requests.others.empty() && !nodes_.has_nominated()) return Status::Success();
+  const NodeSet left = nodes;
+  left.ForEach([&](NodeIndex node) {
+    if (pod.requests.others.empty() && nodes_.FindNominated(node) == nullptr) return;
+    bool fits = true;
+    FindMissing(pod, node, [&](std::string_view) { fits = false; });
+    if (!fits) nodes.Remove(node);
+  });
+  return Status::Success();
+}
+
+void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
+  rejected.ForEach([&](NodeIndex node) {
+    FindMissing(*cycle.pod, node, [&](std::string_view reason) { diagnosis.Count(reason); });
+  });
+}
+
+bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
+  const ResourceAmounts& wanted = pod.requests;
+  switch (event.kind) {
+    case EventKind::kBoundPodRemove: return true;  // it held a slot at least
+    case EventKind::kNodeAdd:
+    case EventKind::kNodeAllocatable: {
+      const api::Value allocatable = event.after->root()[key::kStatus][key::kAllocatable];
+      const ResourceAmounts has = ReadResourceList(allocatable);
+      if (ReadAmount("pods", allocatable["pods"]) < 1) return false;
+      if (has.milli_cpu < wanted.milli_cpu || has.memory < wanted.memory ||
+          has.ephemeral_storage < wanted.ephemeral_storage) {
+        return false;
+      }
+      return std::all_of(wanted.others.begin(), wanted.others.end(), [&](const auto& other) {
+        return has.Other(other.first) >= other.second;
+      });
+    }
+    case EventKind::kTargetPodChange:
+      return MakePodInfo(event.before)->requests != wanted;
+    default: return true;
+  }
+}
+
+bool NodeResourcesFit::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
+                             std::span<std::int64_t> scores) {
+  const ResourceAmounts& pod = cycle.pod->scoring_requests;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const NodeIndex node = nodes[i];
+    std::int64_t sum = 0;
+    std::int64_t weights = 0;
+    auto add = [&](std::int64_t capacity, std::int64_t used) {
+      if (capacity <= 0) return;
+      ++weights;
+      if (used <= capacity) sum += (capacity - used) * 100 / capacity;
+    };
+    add(nodes_.allocatable_cpu()[node], nodes_.scored_cpu()[node] + pod.milli_cpu);
+    add(nodes_.allocatable_memory()[node], nodes_.scored_memory()[node] + pod.memory);
+    scores[i] = weights == 0 ? 0 : sum / weights;
+  }
+  return true;
+}
+
+bool NodeResourcesBalanced::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
+                                  std::span<std::int64_t> scores) {
+  const ResourceAmounts& pod = cycle.pod->requests;
+  if (pod.milli_cpu == 0 && pod.memory == 0) return false;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const NodeIndex node = nodes[i];
+    const auto fraction = [](std::int64_t capacity, std::int64_t free, std::int64_t more) {
+      if (capacity <= 0) return 0.0;
+      return std::min(1.0, static_cast<double>(capacity - free + more) /
+                               static_cast<double>(capacity));
+    };
+    const double cpu = fraction(nodes_.allocatable_cpu()[node], nodes_.free_cpu()[node], pod.milli_cpu);
+    const double memory =
+        fraction(nodes_.allocatable_memory()[node], nodes_.free_memory()[node], pod.memory);
+    // The standard deviation of two values is half their distance.
+    scores[i] = static_cast<std::int64_t>((1 - std::fabs(cpu - memory) / 2) * 100);
+  }
+  return true;
+}
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "scheduler/cache/node_table.h"
+#include "scheduler/framework/plugin.h"
+
+namespace drakkar::scheduler {
+
+// A node has room for what the pod requests, pod slots included; emptier nodes are preferred
+// (least allocated, cpu and memory alike).
+//
+// Reads the free-amount columns, only of resources that the pod asks for. A pod without requests
+// costs one set operation.
+class NodeResourcesFit final : public Plugin {
+ public:
+  explicit NodeResourcesFit(const NodeTable& nodes) : nodes_(nodes) {}
+  std::string_view name() const override { return "NodeResourcesFit"; }
+  Points points() const override { return Point::kFilter | Point::kScore; }
+  EventMask events() const override {
+    return MaskOf(EventKind::kNodeAdd, EventKind::kNodeAllocatable, EventKind::kBoundPodRemove,
+                  EventKind::kTargetPodChange);
+  }
+  bool MayHelp(const PodInfo& pod, const ClusterEvent& event) override;
+  Status Filter(Cycle& cycle, NodeSet& nodes) override;
+  void Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) override;
+  bool Score(Cycle& cycle, std::span<const NodeIndex> nodes,
+             std::span<std::int64_t> scores) override;
+
+ private:
+  // What is missing on one node, as reasons; nothing if it fits. Counts nominated pods of at least
+  // the pod's priority as if they were there.
+  template <typename Report>
+  void FindMissing(const PodInfo& pod, NodeIndex node, Report report) const;
+
+  const NodeTable& nodes_;
+};
+
+// Prefers nodes on which cpu and memory would be used in the same proportion.
+class NodeResourcesBalanced final : public Plugin {
+ public:
+  explicit NodeResourcesBalanced(const NodeTable& nodes) : nodes_(nodes) {}
+  std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
+  Points points() const override { return Point::kScore | Points{0}; }
+  bool Score(Cycle& cycle, std::span<const NodeIndex> nodes,
+             std::span<std::int64_t> scores) override;
+
+ private:
+  const NodeTable& nodes_;
+};
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,33 @@
+#include "scheduler/plugins/node_unschedulable/node_unschedulable.h"
+
+#include "api/keys.h"
+
+namespace drakkar::scheduler {
+
+namespace key = api::key;
+
+namespace {
+
+bool Tolerates(const PodInfo& pod) {
+  static const NodeTaint taint{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
+  return ToleratesTaint(pod.spec()[key::kTolerations], taint);
+}
+
+}  // namespace
+
+bool NodeUnschedulable::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
+  if (event.kind == EventKind::kTargetPodChange) return Tolerates(pod);
+  return !event.after->root()[key::kSpec][key::kUnschedulable].boolean() || Tolerates(pod);
+}
+
+Status NodeUnschedulable::Filter(Cycle& cycle, NodeSet& nodes) {
+  if (nodes_.unschedulable().IsEmpty() || Tolerates(*cycle.pod)) return Status::Success();
+  nodes.RemoveAll(nodes_.unschedulable());
+  return Status::Success();
+}
+
+void NodeUnschedulable::Explain(Cycle&, const NodeSet& rejected, Diagnosis& diagnosis) {
+  diagnosis.Count("node(s) were unschedulable", rejected.Count());
+}
+
+}  // namespace drakkar::scheduler

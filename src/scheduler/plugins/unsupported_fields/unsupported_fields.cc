@@ -1,0 +1,44 @@
+#include "scheduler/plugins/unsupported_fields/unsupported_fields.h"
+
+#include "api/keys.h"
+#include "base/text/text.h"
+
+namespace drakkar::scheduler {
+
+namespace key = api::key;
+using api::Value;
+
+std::string FindUnsupportedField(const PodInfo& pod) {
+  const Value spec = pod.spec();
+  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
+    constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+    if (!spec[key::kAffinity][kind][kRequired].empty()) {
+      return StrCat("spec.affinity.", kind, ".", kRequired);
+    }
+  }
+  std::size_t index = 0;
+  for (Value constraint : spec["topologySpreadConstraints"].elements()) {
+    // Absent means the same as DoNotSchedule.
+    if (constraint["whenUnsatisfiable"].str() != "ScheduleAnyway") {
+      return StrCat("spec.topologySpreadConstraints[", index, "]");
+    }
+    ++index;
+  }
+  index = 0;
+  for (Value volume : spec["volumes"].elements()) {
+    for (const std::string_view kind : {"persistentVolumeClaim", "ephemeral"}) {
+      if (volume[kind].has_value()) return StrCat("spec.volumes[", index, "].", kind);
+    }
+    ++index;
+  }
+  if (spec["schedulingGroup"].has_value()) return "spec.schedulingGroup";
+  return {};
+}
+
+Status UnsupportedFields::PreFilter(Cycle& cycle) {
+  const std::string field = FindUnsupportedField(*cycle.pod);
+  if (field.empty()) return Status::Skip();
+  return Status::Unresolvable(StrCat(field, " is not supported by this scheduler"));
+}
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,324 @@
+#include "scheduler/queue/scheduling_queue.h"
+
+#include "api/keys.h"
+#include "base/result/check.h"
+#include "scheduler/framework/metrics.h"
+
+namespace drakkar::scheduler {
+
+namespace key = api::key;
+
+SchedulingQueue::SchedulingQueue(Options options) : options_(std::move(options)) {
+  for (const auto& plugin : options_.plugins) {
+    for (std::size_t kind = 0; kind < interested_.size(); ++kind) {
+      if ((plugin->events() & MaskOf(static_cast<EventKind>(kind))) != 0) {
+        interested_[kind] |= OnlyPlugin(plugin->id);
+      }
+    }
+  }
+}
+
+void SchedulingQueue::Add(PodInfoPtr pod) {
+  auto [at, is_new] = entries_.try_emplace(pod->uid);
+  if (!is_new) return;
+  at->second = std::make_unique<Entry>();
+  Entry& entry = *at->second;
+  entry.info = std::move(pod);
+  entry.sequence = next_sequence_++;
+  entry.queued_at = entry.first_queued_at = Now();
+  Enter(entry, "PodAdd");
+}
+
+void SchedulingQueue::Update(PodInfoPtr pod) {
+  const auto found = entries_.find(pod->uid);
+  if (found == entries_.end()) {
+    Add(std::move(pod));
+    return;
+  }
+  Entry& entry = *found->second;
+  const Place place = entry.place;
+  if (place == Place::kInFlight) {
+    // The attempt goes on with what it began with; the next one sees the new version.
+    const PodInfoPtr before = std::exchange(entry.info, std::move(pod));
+    events_.push_back({EventKind::kTargetPodChange, before->pod, entry.info->pod, {}});
+    TrimEvents();
+    return;
+  }
+  const api::ObjectPtr before = entry.info->pod;
+  Take(entry);
+  entry.info = std::move(pod);
+  if (place == Place::kActive) {
+    PutActive(entry, "PodUpdate");
+    return;
+  }
+  if (place == Place::kBackoff) {
+    PutBackoffOrActive(entry, "PodUpdate");
+    return;
+  }
+  if (entry.gated) {
+    Enter(entry, "PodUpdate");
+    return;
+  }
+  const api::Value old_root = before->root();
+  const api::Value new_root = entry.info->pod->root();
+  const bool changed =
+      !api::Equal(old_root[key::kSpec], new_root[key::kSpec]) ||
+      !api::Equal(old_root[key::kMetadata][key::kLabels], new_root[key::kMetadata][key::kLabels]) ||
+      !api::Equal(old_root[key::kStatus][key::kResourceClaimStatuses],
+                  new_root[key::kStatus][key::kResourceClaimStatuses]);
+  if (changed &&
+      MayHelp(entry, {EventKind::kTargetPodChange, before, entry.info->pod, {}})) {
+    PutBackoffOrActive(entry, "PodUpdate");
+  } else {
+    PutUnschedulable(entry, {});
+  }
+}
+
+void SchedulingQueue::Remove(const std::string& uid) {
+  const auto found = entries_.find(uid);
+  if (found == entries_.end()) return;
+  Entry& entry = *found->second;
+  if (entry.place == Place::kInFlight) {
+    entry.removed = true;
+    return;
+  }
+  Take(entry);
+  entries_.erase(found);
+  UpdateGauges();
+}
+
+QueuedPod* SchedulingQueue::Pop() {
+  QueuedPod* pod = nullptr;
+  if (!active_.empty()) {
+    pod = active_.PopFirst();
+  } else if (!refused_backoff_.empty()) {
+    pod = refused_backoff_.PopFirst();
+  } else {
+    return nullptr;
+  }
+  Entry& entry = static_cast<Entry&>(*pod);
+  entry.place = Place::kInFlight;
+  entry.flight_start = first_event_ + events_.size();
+  ++flight_starts_[entry.flight_start];
+  in_flight_.emplace(entry.info->uid, &entry);
+  ++entry.attempts;
+  if (!entry.first_attempt_at) entry.first_attempt_at = Now();
+  entry.rejected_by = 0;
+  UpdateGauges();
+  return &entry;
+}
+
+SchedulingQueue::Entry* SchedulingQueue::Land(const std::string& uid) {
+  const auto found = in_flight_.find(uid);
+  if (found == in_flight_.end()) return nullptr;
+  Entry* entry = found->second;
+  in_flight_.erase(found);
+  const auto start = flight_starts_.find(entry->flight_start);
+  if (--start->second == 0) flight_starts_.erase(start);
+  entry->place = Place::kNowhere;
+  if (!entry->removed) return entry;
+  entries_.erase(uid);
+  TrimEvents();
+  UpdateGauges();
+  return nullptr;
+}
+
+void SchedulingQueue::Done(const std::string& uid) {
+  if (Land(uid) == nullptr) return;
+  entries_.erase(uid);
+  TrimEvents();
+  UpdateGauges();
+}
+
+void SchedulingQueue::ReturnRefused(const std::string& uid, PluginSet rejected_by) {
+  Entry* entry = Land(uid);
+  if (entry == nullptr) return;
+  entry->rejected_by = rejected_by;
+  entry->queued_at = Now();
+  ++entry->refusals;
+  entry->errors = 0;
+  // Events that came during the flight; also, if some were dropped, the unknown ones.
+  bool woken = entry->flight_start < first_event_;
+  for (std::uint64_t i = std::max(entry->flight_start, first_event_);
+       !woken && i < first_event_ + events_.size(); ++i) {
+    woken = MayHelp(*entry, events_[static_cast<std::size_t>(i - first_event_)]);
+  }
+  if (woken) {
+    PutBackoffOrActive(*entry, "ScheduleAttemptFailure");
+  } else {
+    PutUnschedulable(*entry, "ScheduleAttemptFailure");
+  }
+  TrimEvents();
+}
+
+void SchedulingQueue::ReturnFailed(const std::string& uid) {
+  Entry* entry = Land(uid);
+  if (entry == nullptr) return;
+  entry->queued_at = Now();
+  ++entry->errors;
+  PutBackoffOrActive(*entry, "ScheduleAttemptFailure");
+  TrimEvents();
+}
+
+void SchedulingQueue::ReturnReady(const std::string& uid) {
+  Entry* entry = Land(uid);
+  if (entry == nullptr) return;
+  entry->queued_at = Now();
+  entry->errors = 0;
+  Enter(*entry, "ScheduleAttemptFailure");
+  TrimEvents();
+}
+
+void SchedulingQueue::OnEvent(const ClusterEvent& event) {
+  if (!in_flight_.empty()) {
+    events_.push_back(event);
+    TrimEvents();
+  }
+  const PluginSet interested = interested_[static_cast<std::size_t>(event.kind)];
+  if (interested == 0 || unschedulable_.empty()) return;
+  for (QueuedPod* pod : unschedulable_.Find(interested, event.only_claim)) {
+    Entry& entry = static_cast<Entry&>(*pod);
+    if (!MayHelp(entry, event)) continue;
+    Take(entry);
+    if (entry.gated) {
+      Enter(entry, EventName(event.kind));
+    } else {
+      PutBackoffOrActive(entry, EventName(event.kind));
+    }
+  }
+}
+
+const QueuedPod* SchedulingQueue::Find(const std::string& uid) const {
+  const auto found = entries_.find(uid);
+  return found == entries_.end() ? nullptr : found->second.get();
+}
+
+bool SchedulingQueue::MayHelp(const Entry& entry, const ClusterEvent& event) const {
+  // A change of one waiting pod says nothing about another.
+  if (event.kind == EventKind::kTargetPodChange && event.after->uid() != entry.info->uid) {
+    return false;
+  }
+  const PluginSet asked =
+      entry.rejected_by & interested_[static_cast<std::size_t>(event.kind)];
+  for (const auto& plugin : options_.plugins) {
+    if ((asked & OnlyPlugin(plugin->id)) == 0) continue;
+    if (plugin->MayHelp(*entry.info, event)) return true;
+  }
+  return false;
+}
+
+void SchedulingQueue::Take(Entry& entry) {
+  switch (entry.place) {
+    case Place::kActive: active_.Remove(&entry); break;
+    case Place::kBackoff:
+      (entry.in_error_backoff ? failed_backoff_ : refused_backoff_).Remove(&entry);
+      break;
+    case Place::kUnschedulable:
+      unschedulable_.Remove(&entry);
+      if (entry.gated) --gated_;
+      break;
+    case Place::kNowhere:
+    case Place::kInFlight: CHECK(false);
+  }
+  entry.place = Place::kNowhere;
+}
+
+void SchedulingQueue::Enter(Entry& entry, std::string_view event) {
+  for (const auto& plugin : options_.plugins) {
+    if (!plugin->Has(Point::kPreEnqueue)) continue;
+    if (plugin->PreEnqueue(*entry.info).ok()) continue;
+    entry.rejected_by = OnlyPlugin(plugin->id);
+    entry.gated = true;
+    PutUnschedulable(entry, event);
+    return;
+  }
+  entry.gated = false;
+  PutActive(entry, event);
+}
+
+void SchedulingQueue::PutActive(Entry& entry, std::string_view event) {
+  entry.place = Place::kActive;
+  active_.Add(&entry);
+  CountIncoming("active", event);
+  UpdateGauges();
+  if (options_.on_active) options_.on_active();
+}
+
+void SchedulingQueue::PutBackoffOrActive(Entry& entry, std::string_view event) {
+  if (BackoffPods::EndOf(entry) <= Now()) {
+    Enter(entry, event);
+    return;
+  }
+  entry.place = Place::kBackoff;
+  entry.in_error_backoff = entry.errors > 0;
+  (entry.in_error_backoff ? failed_backoff_ : refused_backoff_).Add(&entry);
+  CountIncoming("backoff", event);
+  UpdateGauges();
+  ArmBackoffTimer();
+  if (!entry.in_error_backoff && options_.on_active) options_.on_active();
+}
+
+void SchedulingQueue::PutUnschedulable(Entry& entry, std::string_view event) {
+  entry.place = Place::kUnschedulable;
+  unschedulable_.Add(&entry);
+  if (entry.gated) ++gated_;
+  if (!event.empty()) CountIncoming(entry.gated ? "gated" : "unschedulable", event);
+  UpdateGauges();
+  ArmFlushTimer();
+}
+
+void SchedulingQueue::TrimEvents() {
+  const std::uint64_t needed =
+      flight_starts_.empty() ? first_event_ + events_.size() : flight_starts_.begin()->first;
+  while (!events_.empty() &&
+         (first_event_ < needed || events_.size() > kMaxInFlightEvents)) {
+    events_.pop_front();
+    ++first_event_;
+  }
+}
+
+void SchedulingQueue::ArmBackoffTimer() {
+  MonotonicTime next = MonotonicTime::max();
+  for (const BackoffPods* pods : {&refused_backoff_, &failed_backoff_}) {
+    if (!pods->empty()) next = std::min(next, pods->next_end());
+  }
+  if (next == MonotonicTime::max()) {
+    backoff_timer_.reset();
+    return;
+  }
+  backoff_timer_ = options_.loop.RunAfter(std::max(next - Now(), Duration::zero()), [this] {
+    for (BackoffPods* pods : {&refused_backoff_, &failed_backoff_}) {
+      while (!pods->empty() && pods->next_end() <= Now()) {
+        Enter(static_cast<Entry&>(*pods->PopFirst()), "BackoffComplete");
+      }
+    }
+    ArmBackoffTimer();
+  });
+}
+
+void SchedulingQueue::ArmFlushTimer() {
+  if (flush_timer_ != nullptr) return;
+  flush_timer_ = options_.loop.RunAfter(kFlushPeriod, [this] {
+    flush_timer_.reset();
+    for (QueuedPod* pod : unschedulable_.OlderThan(Now() - kLongestWait)) {
+      Entry& entry = static_cast<Entry&>(*pod);
+      Take(entry);
+      PutBackoffOrActive(entry, "UnschedulableTimeout");
+    }
+    if (!unschedulable_.empty()) ArmFlushTimer();
+  });
+}
+
+void SchedulingQueue::UpdateGauges() {
+  if (options_.metrics == nullptr) return;
+  options_.metrics->pending_active->Set(static_cast<double>(active_.size()));
+  options_.metrics->pending_backoff->Set(static_cast<double>(backoff_count()));
+  options_.metrics->pending_unschedulable->Set(static_cast<double>(unschedulable_count()));
+  options_.metrics->pending_gated->Set(static_cast<double>(gated_));
+}
+
+void SchedulingQueue::CountIncoming(std::string_view queue, std::string_view event) {
+  if (options_.metrics != nullptr) options_.metrics->CountIncoming(queue, event);
+}
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,497 @@
+#include "scheduler/scheduler.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "api/keys.h"
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+#include "client/event_recorder.h"
+#include "client/informer.h"
+#include "client/scoped_client.h"
+#include "scheduler/binding/pod_status_writer.h"
+#include "scheduler/cache/claim_cache.h"
+#include "scheduler/cache/device_state.h"
+#include "scheduler/cache/node_table.h"
+#include "scheduler/cache/placements.h"
+#include "scheduler/framework/framework.h"
+#include "scheduler/framework/metrics.h"
+#include "scheduler/plugins/registry.h"
+#include "scheduler/queue/scheduling_queue.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::scheduler {
+
+namespace key = api::key;
+using api::ObjectPtr;
+using api::Value;
+
+namespace {
+
+constexpr Logger kLog("scheduler");
+
+// Pods tried before others on the loop (answers, watch events) get their turn.
+constexpr int kCyclesPerTurn = 32;
+// Bindings that are being written at a time; pods that wait for conditions do not count. Beyond it
+// no new attempt begins: the API is the bottleneck then, and more would only queue there.
+constexpr std::size_t kMaxBindingWrites = 1'024;
+
+}  // namespace
+
+class Scheduler::Impl {
+ public:
+  explicit Impl(Options options);
+
+  void Start();
+  void Stop() { stopped_ = true; }
+  bool IsReady() const { return ready_; }
+  Counts counts() const;
+
+ private:
+  // Informers.
+  std::unique_ptr<client::Informer> MakeInformer(std::string_view group, std::string_view version,
+                                                 std::string_view kind,
+                                                 client::InformerHandlers handlers);
+  void OnInformerSynced();
+  void OnNode(const ObjectPtr& before, const ObjectPtr& after);
+  void OnPod(const ObjectPtr& before, const ObjectPtr& after);
+  void OnPodGone(const ObjectPtr& pod);
+  void OnClaimChanged(const std::string& claim_key, const ObjectPtr& before,
+                      const ObjectPtr& after);
+
+  // Cycles.
+  void Wake();
+  void RunSome();
+  void ScheduleOne(const QueuedPod& queued);
+  void BindingCycle(const CyclePtr& cycle);
+  void OnBound(const CyclePtr& cycle);
+  void OnBindingFailed(const CyclePtr& cycle, Status status);
+  void Refuse(const PodInfo& pod, const Decision& decision);
+  void Fail(const PodInfo& pod, const Status& status);
+  void Tell(const PodInfo& pod, std::string_view reason, const std::string& message);
+  bool IsBound(std::string_view pod_uid) const;
+  std::size_t binding_writes() const {
+    return bindings_.size() - plugins_.dynamic_resources->waiting_pods();
+  }
+  MonotonicTime Now() const { return options_.loop.clock().Monotonic(); }
+
+  Options options_;
+  client::ScopedClient client_;
+  SchedulerMetrics metrics_;
+  client::EventRecorder events_;
+  PodStatusWriter pod_status_;
+
+  NodeTable nodes_;
+  Placements placements_{nodes_};
+  DeviceState devices_;
+  ClaimCache claims_;
+  PluginList plugins_;
+  std::optional<Framework> framework_;
+  std::optional<SchedulingQueue> queue_;
+
+  struct Binding {
+    CyclePtr cycle;
+    int attempts = 0;
+    MonotonicTime first_queued{};
+    bool pod_gone = false;
+    std::string nominated_node;  // shown as such while the pod waits
+  };
+  std::map<std::string, Binding> bindings_;  // by pod uid
+
+  std::vector<std::unique_ptr<client::Informer>> informers_;
+  std::unique_ptr<client::Informer> pods_;
+  std::size_t unsynced_ = 0;
+  bool ready_ = false;
+  bool stopped_ = false;
+  bool scheduled_to_run_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+
+ public:
+  ~Impl() { *alive_ = false; }
+};
+
+Scheduler::Scheduler(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Scheduler::~Scheduler() = default;
+void Scheduler::Start() { impl_->Start(); }
+void Scheduler::Stop() { impl_->Stop(); }
+bool Scheduler::IsReady() const { return impl_->IsReady(); }
+Scheduler::Counts Scheduler::counts() const { return impl_->counts(); }
+
+Scheduler::Impl::Impl(Options options)
+    : options_(std::move(options)),
+      client_(options_.client),
+      metrics_(options_.metrics, options_.name),
+      events_({.loop = options_.loop,
+               .client = client_,
+               .component = options_.name,
+               .instance = options_.instance.empty() ? options_.name : options_.instance}),
+      pod_status_(options_.loop, client_),
+      devices_(options_.gates, options_.compiler, options_.random),
+      claims_(devices_.allocated()),
+      plugins_(MakePlugins(
+          {.loop = options_.loop,
+           .random = options_.random,
+           .client = client_,
+           .events = events_,
+           .nodes = nodes_,
+           .devices = devices_,
+           .claims = claims_,
+           .gates = options_.gates,
+           .metrics = metrics_,
+           .filter_timeout = options_.gates.Enabled(Gate::kDRASchedulerFilterTimeout)
+                                 ? options_.filter_timeout
+                                 : Duration::zero(),
+           .binding_timeout = options_.binding_timeout,
+           .notify = [this](const ClusterEvent& event) { queue_->OnEvent(event); },
+           .nominate =
+               [this](const PodInfo& pod, const std::string& node) {
+                 bindings_[pod.uid].nominated_node = node;
+                 pod_status_.Write(pod.pod, {.nominated_node = node});
+               },
+           .is_bound = [this](std::string_view uid) { return IsBound(uid); }})) {
+  framework_.emplace(options_.loop, nodes_, plugins_.all, &metrics_);
+  queue_.emplace(SchedulingQueue::Options{.loop = options_.loop,
+                                          .plugins = plugins_.all,
+                                          .metrics = &metrics_,
+                                          .on_active = [this] { Wake(); }});
+  claims_.SetChangeHandler([this](const std::string& claim_key, const ObjectPtr& before,
+                                  const ObjectPtr& after) {
+    OnClaimChanged(claim_key, before, after);
+  });
+}
+
+Scheduler::Counts Scheduler::Impl::counts() const {
+  return {queue_->active_count(), queue_->backoff_count(), queue_->unschedulable_count(),
+          queue_->gated_count(),  bindings_.size(),        plugins_.dynamic_resources->waiting_pods()};
+}
+
+// ---- What happens in the cluster.
+
+std::unique_ptr<client::Informer> Scheduler::Impl::MakeInformer(std::string_view group,
+                                                                std::string_view version,
+                                                                std::string_view kind,
+                                                                client::InformerHandlers handlers) {
+  auto informer = std::make_unique<client::Informer>(
+      options_.loop, options_.random, client_,
+      client::Informer::Options{.collection = {api::FindKind(group, version, kind), "", "", ""}});
+  informer->AddHandlers(std::move(handlers));
+  informer->OnSynced([this] { OnInformerSynced(); });
+  ++unsynced_;
+  return informer;
+}
+
+void Scheduler::Impl::Start() {
+  options_.loop.AssertInLoop();
+  informers_.push_back(MakeInformer(
+      "", "v1", "Node",
+      {.on_add = [this](const ObjectPtr& node) { OnNode(nullptr, node); },
+       .on_update = [this](const ObjectPtr& before, const ObjectPtr& after) { OnNode(before, after); },
+       .on_delete = [this](const ObjectPtr& node) { OnNode(node, nullptr); }}));
+  const auto changed = [this](EventKind kind) {
+    queue_->OnEvent({kind, nullptr, nullptr, {}});
+  };
+  const auto add_devices = [&](std::string_view version, std::string_view kind, EventKind event,
+                               void (DeviceState::*set)(const ObjectPtr&),
+                               void (DeviceState::*remove)(const ObjectPtr&)) {
+    informers_.push_back(MakeInformer(
+        "resource.k8s.io", version, kind,
+        {.on_add =
+             [this, set, event, changed](const ObjectPtr& object) {
+               (devices_.*set)(object);
+               changed(event);
+             },
+         .on_update =
+             [this, set, event, changed](const ObjectPtr&, const ObjectPtr& object) {
+               (devices_.*set)(object);
+               changed(event);
+             },
+         .on_delete =
+             [this, remove, event, changed](const ObjectPtr& object) {
+               (devices_.*remove)(object);
+               changed(event);
+             }}));
+  };
+  add_devices("v1", "ResourceSlice", EventKind::kSliceChange, &DeviceState::SetSlice,
+              &DeviceState::RemoveSlice);
+  add_devices("v1", "DeviceClass", EventKind::kClassChange, &DeviceState::SetClass,
+              &DeviceState::RemoveClass);
+  if (options_.gates.Enabled(Gate::kDRADeviceTaintRules)) {
+    for (const std::string_view version : {"v1", "v1beta2", "v1alpha3"}) {
+      if (api::FindKind("resource.k8s.io", version, "DeviceTaintRule") == nullptr) continue;
+      add_devices(version, "DeviceTaintRule", EventKind::kSliceChange, &DeviceState::SetTaintRule,
+                  &DeviceState::RemoveTaintRule);
+      break;
+    }
+  }
+  informers_.push_back(MakeInformer(
+      "resource.k8s.io", "v1", "ResourceClaim",
+      {.on_add = [this](const ObjectPtr& claim) { claims_.Observe(claim); },
+       .on_update = [this](const ObjectPtr&, const ObjectPtr& claim) { claims_.Observe(claim); },
+       .on_delete = [this](const ObjectPtr& claim) { claims_.Remove(claim); }}));
+  for (auto& informer : informers_) informer->Start();
+}
+
+// Pods come last, so that everything they refer to is known when they enter the queue.
+void Scheduler::Impl::OnInformerSynced() {
+  if (--unsynced_ > 0) return;
+  if (pods_ == nullptr) {
+    pods_ = MakeInformer(
+        "", "v1", "Pod",
+        {.on_add = [this](const ObjectPtr& pod) { OnPod(nullptr, pod); },
+         .on_update = [this](const ObjectPtr& before, const ObjectPtr& after) { OnPod(before, after); },
+         .on_delete = [this](const ObjectPtr& pod) { OnPodGone(pod); }});
+    pods_->Start();
+    return;
+  }
+  ready_ = true;
+  Wake();
+}
+
+void Scheduler::Impl::OnNode(const ObjectPtr& before, const ObjectPtr& after) {
+  if (after == nullptr) {
+    const NodeIndex index = nodes_.Find(before->name());
+    placements_.RemoveNode(before->name());
+    devices_.RemoveNode(index, before->name());
+    return;
+  }
+  devices_.SetNode(placements_.SetNode(after), after);
+  if (before == nullptr) {
+    queue_->OnEvent({EventKind::kNodeAdd, nullptr, after, {}});
+    return;
+  }
+  const Value old_root = before->root();
+  const Value new_root = after->root();
+  const auto differs = [&](Value a, Value b) { return !api::Equal(a, b); };
+  const auto tell = [&](EventKind kind) { queue_->OnEvent({kind, before, after, {}}); };
+  if (differs(old_root[key::kStatus][key::kAllocatable], new_root[key::kStatus][key::kAllocatable])) {
+    tell(EventKind::kNodeAllocatable);
+  }
+  if (differs(old_root[key::kMetadata][key::kLabels], new_root[key::kMetadata][key::kLabels])) {
+    tell(EventKind::kNodeLabel);
+  }
+  if (differs(old_root[key::kSpec][key::kTaints], new_root[key::kSpec][key::kTaints]) ||
+      old_root[key::kSpec][key::kUnschedulable].boolean() !=
+          new_root[key::kSpec][key::kUnschedulable].boolean()) {
+    tell(EventKind::kNodeTaint);
+  }
+  if (differs(old_root[key::kStatus][key::kDeclaredFeatures],
+              new_root[key::kStatus][key::kDeclaredFeatures])) {
+    tell(EventKind::kNodeDeclaredFeatures);
+  }
+}
+
+void Scheduler::Impl::OnPod(const ObjectPtr&, const ObjectPtr& after) {
+  PodInfoPtr pod = MakePodInfo(after);
+  const std::string& uid = pod->uid;
+  if (!pod->node_name.empty()) {
+    placements_.Denominate(uid);
+    queue_->Remove(uid);
+    plugins_.dynamic_resources->ForgetPod(uid);
+    if (!pod->HasEnded()) {
+      placements_.Confirm(std::move(pod));
+    } else if (placements_.FindNodeOf(uid) != nullptr) {
+      placements_.Remove(uid);
+      queue_->OnEvent({EventKind::kBoundPodRemove, after, nullptr, {}});
+    }
+    return;
+  }
+  if (pod->HasEnded() || after->is_being_deleted() ||
+      after->root()[key::kSpec][key::kSchedulerName].str("default-scheduler") != options_.name) {
+    OnPodGone(after);
+    return;
+  }
+  if (!pod->nominated_node.empty() && !placements_.IsAssumed(uid)) {
+    placements_.Nominate(pod, pod->nominated_node);
+  }
+  queue_->Update(std::move(pod));
+}
+
+void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
+  const std::string uid(pod->uid());
+  placements_.Denominate(uid);
+  queue_->Remove(uid);
+  plugins_.dynamic_resources->ForgetPod(uid);
+  if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
+    // The binding ends by itself, with an error at the latest when it is written; what the pod
+    // occupies is given back then.
+    binding->second.pod_gone = true;
+    const CyclePtr cycle = binding->second.cycle;
+    framework_->Cancel(*cycle);
+    return;
+  }
+  if (placements_.FindNodeOf(uid) == nullptr) return;
+  placements_.Remove(uid);
+  queue_->OnEvent({EventKind::kBoundPodRemove, pod, nullptr, {}});
+}
+
+void Scheduler::Impl::OnClaimChanged(const std::string& claim_key, const ObjectPtr& before,
+                                     const ObjectPtr& after) {
+  const auto is_allocated = [](const ObjectPtr& claim) {
+    return claim != nullptr && claim->root()[key::kStatus][key::kAllocation].has_value();
+  };
+  ClusterEvent event{EventKind::kClaimUpdate, before, after, {}};
+  if (before == nullptr) event.kind = EventKind::kClaimAdd;
+  if (after == nullptr) event.kind = EventKind::kClaimDelete;
+  // Devices that become free concern every pod; anything else only the claim's users.
+  if (!(is_allocated(before) && !is_allocated(after))) event.only_claim = claim_key;
+  queue_->OnEvent(event);
+  plugins_.dynamic_resources->OnClaimChanged(claim_key);
+}
+
+bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
+  const std::string uid(pod_uid);
+  if (placements_.FindNodeOf(uid) != nullptr) return !placements_.IsAssumed(uid);
+  // Known and unbound, or not known: then it may be bound for all we know.
+  return queue_->Find(uid) == nullptr;
+}
+
+// ---- Scheduling.
+
+void Scheduler::Impl::Wake() {
+  if (!ready_ || stopped_ || scheduled_to_run_ || !queue_->HasReady()) return;
+  if (binding_writes() >= kMaxBindingWrites) return;  // woken again when one ends
+  scheduled_to_run_ = true;
+  options_.loop.Post([this, alive = alive_] {
+    if (!*alive) return;
+    scheduled_to_run_ = false;
+    RunSome();
+  });
+}
+
+void Scheduler::Impl::RunSome() {
+  for (int i = 0; i < kCyclesPerTurn && !stopped_ && binding_writes() < kMaxBindingWrites; ++i) {
+    const QueuedPod* queued = queue_->Pop();
+    if (queued == nullptr) return;
+    ScheduleOne(*queued);
+  }
+  Wake();
+}
+
+void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
+  auto cycle = std::make_shared<Cycle>();
+  cycle->pod = queued.info;
+  cycle->started = Now();
+  const PodInfo& pod = *cycle->pod;
+  if (bindings_.contains(pod.uid)) {
+    // The end of its last binding has not come in; it puts the pod back itself.
+    queue_->ReturnFailed(pod.uid);
+    return;
+  }
+  const std::string nominated = placements_.NominatedNode(pod.uid);
+  const Decision decision =
+      framework_->Decide(*cycle, nominated.empty() ? kNoNode : nodes_.Find(nominated));
+  if (decision.status.IsRejected()) {
+    metrics_.ObserveAttempt(SchedulerMetrics::Result::kUnschedulable, Now() - cycle->started);
+    Refuse(pod, decision);
+    return;
+  }
+  if (!decision.status.ok()) {
+    metrics_.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
+    Fail(pod, decision.status);
+    return;
+  }
+  cycle->node = decision.node;
+  cycle->node_name = nodes_.name(decision.node);
+  placements_.Assume(cycle->pod, cycle->node_name);
+  if (Status status = framework_->Reserve(*cycle); !status.ok()) {
+    placements_.Forget(pod.uid);
+    metrics_.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
+    Fail(pod, status);
+    return;
+  }
+  placements_.Denominate(pod.uid);
+  bindings_[pod.uid] = {cycle, queued.attempts, queued.first_queued_at, false, {}};
+  BindingCycle(cycle);
+}
+
+void Scheduler::Impl::BindingCycle(const CyclePtr& cycle) {
+  framework_->PreBind(cycle, [this, cycle](Status status) {
+    if (stopped_) return;
+    if (!status.ok()) {
+      OnBindingFailed(cycle, std::move(status));
+      return;
+    }
+    framework_->Bind(cycle, [this, cycle](Status bound) {
+      if (bound.ok()) {
+        OnBound(cycle);
+      } else {
+        OnBindingFailed(cycle, std::move(bound));
+      }
+    });
+  });
+}
+
+void Scheduler::Impl::OnBound(const CyclePtr& cycle) {
+  const PodInfo& pod = *cycle->pod;
+  const auto binding = bindings_.find(pod.uid);
+  metrics_.ObserveAttempt(SchedulerMetrics::Result::kScheduled, Now() - cycle->started);
+  metrics_.ObserveScheduled(binding->second.attempts, Now() - binding->second.first_queued);
+  const bool pod_gone = binding->second.pod_gone;
+  bindings_.erase(binding);
+  queue_->Done(pod.uid);
+  plugins_.dynamic_resources->ForgetPod(pod.uid);
+  if (pod_gone) {
+    // Bound and deleted before we heard of the former.
+    placements_.Remove(pod.uid);
+    queue_->OnEvent({EventKind::kBoundPodRemove, pod.pod, nullptr, {}});
+  }
+  events_.Record(pod.pod, client::EventKind::kNormal, "Scheduled",
+                 StrCat("Successfully assigned ", pod.key, " to ", cycle->node_name), "Binding");
+  Wake();
+}
+
+void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
+  const PodInfo& pod = *cycle->pod;
+  const auto binding = bindings_.find(pod.uid);
+  const bool pod_gone = binding->second.pod_gone;
+  const std::string nominated = binding->second.nominated_node;
+  bindings_.erase(binding);
+  framework_->Unreserve(*cycle);
+  if (pod_gone) {
+    placements_.Remove(pod.uid);
+  } else {
+    placements_.Forget(pod.uid);
+  }
+  metrics_.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
+  const ObjectPtr current = pods_->Find(pod.key);
+  const bool is_unbound = !pod_gone && current != nullptr && current->uid() == pod.uid &&
+                          current->root()[key::kSpec][key::kNodeName].str().empty();
+  if (is_unbound) {
+    // The node it was meant for is tried first, and its room kept, until it is placed.
+    if (!nominated.empty()) placements_.Nominate(cycle->pod, nominated);
+    if (cycle->retry_at_once) {
+      Tell(pod, "SchedulerError", status.Message());
+      queue_->ReturnReady(pod.uid);
+    } else {
+      Fail(pod, status);
+    }
+  } else {
+    queue_->Done(pod.uid);
+  }
+  // The room it had taken is free again.
+  queue_->OnEvent({EventKind::kBoundPodRemove, pod.pod, nullptr, {}});
+  Wake();
+}
+
+void Scheduler::Impl::Refuse(const PodInfo& pod, const Decision& decision) {
+  const std::string message = decision.diagnosis.Message(nodes_.node_count());
+  queue_->ReturnRefused(pod.uid, decision.diagnosis.rejected_by);
+  Tell(pod, "Unschedulable", message);
+}
+
+void Scheduler::Impl::Fail(const PodInfo& pod, const Status& status) {
+  kLog.Warning("attempt failed", {{"pod", pod.key}, {"reason", status.Message()}});
+  queue_->ReturnFailed(pod.uid);
+  Tell(pod, "SchedulerError", status.Message());
+}
+
+void Scheduler::Impl::Tell(const PodInfo& pod, std::string_view reason,
+                           const std::string& message) {
+  const ObjectPtr current = pods_->Find(pod.key);
+  const ObjectPtr& about = current != nullptr && current->uid() == pod.uid ? current : pod.pod;
+  events_.Record(about, client::EventKind::kWarning, "FailedScheduling", message, "Scheduling");
+  pod_status_.Write(about, {.reason = std::string(reason), .message = message});
+}
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "features/gates/feature_gates.h"
+
+namespace drakkar {
+class Metrics;
+}
+namespace drakkar::device {
+class ExpressionCompiler;
+}
+
+namespace drakkar::scheduler {
+
+// Gives pods a node, and the devices they claim.
+//
+//   Scheduler scheduler({.loop = loop, .random = random, .client = client, .metrics = metrics,
+//                        .compiler = compiler});
+//   scheduler.Start();
+//
+// Everything it knows is in the API: one that is stopped, killed or replaced in the middle loses
+// nothing, and a device is never given out twice as long as one scheduler is active. Nothing it
+// does blocks; many bindings are under way at once.
+//
+// Loop-bound: made, used and destroyed on `loop`. Its size follows the pods, nodes, claims and
+// slices of the cluster.
+class Scheduler {
+ public:
+  struct Options {
+    EventLoop& loop;
+    Random& random;
+    client::Client& client;
+    Metrics& metrics;
+    device::ExpressionCompiler& compiler;  // of CEL selectors
+    FeatureGates gates;
+    std::string name = "default-scheduler";  // which pods (spec.schedulerName) are ours
+    std::string instance;                    // in events; empty: the name
+    Duration binding_timeout = std::chrono::minutes(10);
+    Duration filter_timeout = std::chrono::seconds(10);  // zero: none
+  };
+  explicit Scheduler(Options options);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Reads the cluster, then begins. Once.
+  void Start();
+  // Begins no more attempts and takes no more answers. Idempotent; the destructor does it too.
+  void Stop();
+
+  // The caches have been filled.
+  bool IsReady() const;
+
+  // What is going on, for health pages and tests.
+  struct Counts {
+    std::size_t active = 0;
+    std::size_t backoff = 0;
+    std::size_t unschedulable = 0;
+    std::size_t gated = 0;
+    std::size_t binding = 0;                 // in flight, waiting pods included
+    std::size_t waiting_for_conditions = 0;
+  };
+  Counts counts() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace drakkar::scheduler

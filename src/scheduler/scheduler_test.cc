@@ -1,0 +1,185 @@
+#include "scheduler/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/tree/draft.h"
+#include "scheduler/testing/cluster.h"
+
+namespace drakkar::scheduler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(Scheduler, BindsAPodAndSaysSo) {
+  TestCluster cluster;
+  cluster.CreateNode("n1");
+  cluster.StartScheduler();
+  cluster.CreatePod("a");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("a"), "n1");
+  EXPECT_THAT(cluster.Events("a", "Scheduled"),
+              ElementsAre("Successfully assigned default/a to n1"));
+  EXPECT_THAT(cluster.metrics().Text(),
+              HasSubstr("scheduler_schedule_attempts_total{profile=\"default-scheduler\","
+                        "result=\"scheduled\"} 1"));
+}
+
+TEST(Scheduler, LeavesPodsOfOtherSchedulersAlone) {
+  TestCluster cluster;
+  cluster.CreateNode("n1");
+  cluster.StartScheduler();
+  cluster.CreatePod("a", R"(,"schedulerName":"another")");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("a"), "");
+}
+
+TEST(Scheduler, ExplainsWhatDoesNotFitAndSchedulesItWhenANodeAppears) {
+  TestCluster cluster;
+  cluster.CreateNode("n1", "{}", R"({"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]})");
+  cluster.CreateNode("n2", "{}", R"({"unschedulable":true})");
+  cluster.CreateNode("n3");
+  cluster.StartScheduler();
+  cluster.Create("Pod", R"({"metadata":{"name":"big"},"spec":{"containers":[{"name":"c","image":"i",
+    "resources":{"requests":{"cpu":"8"}}}]}})");
+  cluster.Settle();
+  const std::string expected =
+      "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {k: v}, "
+      "1 node(s) were unschedulable.";
+  EXPECT_EQ(cluster.ConditionMessage("big"), expected);
+  EXPECT_THAT(cluster.Events("big", "FailedScheduling"), ElementsAre(expected));
+  EXPECT_EQ(cluster.scheduler().counts().unschedulable, 1u);
+
+  cluster.CreateNode("n4");  // no help: as small as the others
+  cluster.Settle();
+  EXPECT_EQ(cluster.scheduler().counts().unschedulable, 1u) << "not even tried";
+
+  cluster.Create("Node", R"({"metadata":{"name":"n5"},"status":{"allocatable":{"cpu":"16",
+    "memory":"1Gi","pods":"10"}}})");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("big"), "n5");
+}
+
+TEST(Scheduler, SaysThatThereIsNoNodeAtAll) {
+  TestCluster cluster;
+  cluster.StartScheduler();
+  cluster.CreatePod("a");
+  cluster.Settle();
+  EXPECT_EQ(cluster.ConditionMessage("a"), "no nodes available to schedule pods");
+  cluster.CreateNode("n1");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("a"), "n1");
+}
+
+TEST(Scheduler, FollowsTaintsSelectorsAndAffinity) {
+  TestCluster cluster;
+  cluster.CreateNode("plain");
+  cluster.CreateNode("ssd", R"({"disk":"ssd","zone":"a"})");
+  cluster.CreateNode("tainted", "{}", R"({"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]})");
+  cluster.CreateNode("zone-b", R"({"disk":"ssd","zone":"b"})");
+  cluster.StartScheduler();
+  cluster.CreatePod("selects", R"(,"nodeSelector":{"disk":"ssd","zone":"a"})");
+  cluster.CreatePod("tolerates", R"(,"tolerations":[{"key":"k","operator":"Exists"}],"affinity":
+    {"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+    {"matchFields":[{"key":"metadata.name","operator":"In","values":["tainted"]}]}]}}})");
+  cluster.CreatePod("prefers", R"(,"affinity":{"nodeAffinity":{
+    "preferredDuringSchedulingIgnoredDuringExecution":[{"weight":5,"preference":{"matchExpressions":[
+    {"key":"zone","operator":"In","values":["b"]}]}}]}})");
+  cluster.CreatePod("nowhere", R"(,"nodeSelector":{"disk":"tape"})");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("selects"), "ssd");
+  EXPECT_EQ(cluster.NodeOf("tolerates"), "tainted");
+  EXPECT_EQ(cluster.NodeOf("prefers"), "zone-b");
+  EXPECT_EQ(cluster.ConditionMessage("nowhere"),
+            "0/4 nodes are available: 1 node(s) had untolerated taint {k: v}, 3 node(s) didn't "
+            "match Pod's node affinity/selector.");
+  cluster.Update("Node", "plain", "", [](api::Draft& node) {
+    node["metadata"]["labels"]["disk"] = "tape";
+  });
+  EXPECT_EQ(cluster.NodeOf("nowhere"), "plain") << "a changed label wakes it";
+}
+
+TEST(Scheduler, TriesHigherPriorityFirstAndCountsWhatIsAssumed) {
+  TestCluster cluster;
+  cluster.StartScheduler();
+  const auto create = [&](const char* name, int priority) {
+    cluster.Create("Pod", std::string(R"({"metadata":{"name":")") + name +
+                              R"("},"spec":{"priority":)" + std::to_string(priority) +
+                              R"(,"containers":[{"name":"c","image":"i",
+                              "resources":{"requests":{"cpu":"3"}}}]}})");
+  };
+  create("low", 1);
+  create("high", 10);
+  cluster.Settle();
+  cluster.CreateNode("n1");  // has room for one
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("high"), "n1");
+  EXPECT_EQ(cluster.NodeOf("low"), "");
+  cluster.Delete("Pod", "high");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("low"), "n1") << "woken by the room that became free";
+}
+
+TEST(Scheduler, KeepsGatedPodsBackUntilTheLastGateIsGone) {
+  TestCluster cluster;
+  cluster.CreateNode("n1");
+  cluster.StartScheduler();
+  cluster.CreatePod("gated", R"(,"schedulingGates":[{"name":"x/y"}])");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("gated"), "");
+  EXPECT_EQ(cluster.scheduler().counts().gated, 1u);
+  EXPECT_THAT(cluster.Events("gated", "FailedScheduling"), IsEmpty());
+  cluster.Update("Pod", "gated", "",
+                 [](api::Draft& pod) { pod["spec"].Remove("schedulingGates"); });
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("gated"), "n1");
+}
+
+TEST(Scheduler, NamesAFieldItDoesNotSupportInsteadOfIgnoringIt) {
+  TestCluster cluster;
+  cluster.CreateNode("n1");
+  cluster.StartScheduler();
+  cluster.CreatePod("spread", R"(,"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone",
+    "whenUnsatisfiable":"DoNotSchedule"}])");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("spread"), "");
+  EXPECT_THAT(cluster.Events("spread", "FailedScheduling"),
+              ElementsAre("0/1 nodes are available: spec.topologySpreadConstraints[0] is not "
+                          "supported by this scheduler."));
+}
+
+TEST(Scheduler, DoesNotGiveAHostPortTwice) {
+  TestCluster cluster;
+  cluster.CreateNode("n1");
+  cluster.StartScheduler();
+  for (const char* name : {"a", "b"}) {
+    cluster.Create("Pod", std::string(R"({"metadata":{"name":")") + name +
+                              R"("},"spec":{"containers":[{"name":"c","image":"i",
+                              "ports":[{"containerPort":80,"hostPort":8080,"protocol":"TCP"}]}]}})");
+  }
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("a"), "n1");
+  EXPECT_EQ(cluster.ConditionMessage("b"),
+            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod "
+            "ports.");
+  cluster.Delete("Pod", "a");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("b"), "n1");
+}
+
+TEST(Scheduler, SpreadsPodsOverEqualNodes) {
+  TestCluster cluster;
+  for (int i = 0; i < 5; ++i) cluster.CreateNode("n" + std::to_string(i));
+  cluster.StartScheduler();
+  for (int i = 0; i < 10; ++i) cluster.CreatePod("p" + std::to_string(i));
+  cluster.Settle();
+  std::map<std::string, int> pods;
+  for (int i = 0; i < 10; ++i) ++pods[cluster.NodeOf("p" + std::to_string(i))];
+  EXPECT_EQ(pods.size(), 5u);
+  for (const auto& [node, count] : pods) EXPECT_EQ(count, 2) << node;
+}
+
+}  // namespace
+}  // namespace drakkar::scheduler

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "allocator/testing/simple_expressions.h"
+#include "apiserver/rest/core.h"
+#include "base/testing/seeded_loop.h"
+#include "client/client.h"
+#include "features/gates/feature_gates.h"
+#include "scheduler/scheduler.h"
+#include "storage/memory/memory_store.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::scheduler {
+
+// An API server and a scheduler on one seeded loop, with short ways to put objects in and look at
+// what became of them. For tests and benchmarks.
+class TestCluster {
+ public:
+  explicit TestCluster(FeatureGates gates = FeatureGates(), std::uint64_t seed = 1);
+  ~TestCluster();
+
+  void StartScheduler();
+  void KillScheduler() { scheduler_.reset(); }
+  Scheduler& scheduler() { return *scheduler_; }
+  SeededLoop& loop() { return loop_; }
+  client::Client& client() { return *client_; }
+  apiserver::Core& core() { return *core_; }
+  Metrics& metrics() { return metrics_; }
+
+  // Runs what is ready; time stands still but for a tick in which the disk is synced.
+  void Settle();
+
+  // `json` is the whole object; namespaced kinds go to "default" unless it says otherwise.
+  api::ObjectPtr Create(std::string_view kind, std::string_view json);
+  // Null if there is none.
+  api::ObjectPtr Find(std::string_view kind, std::string name);
+  void Delete(std::string_view kind, std::string name);
+  // Applies `change` to the newest version and writes it.
+  template <typename Change>
+  void Update(std::string_view kind, std::string name, std::string subresource, Change change) {
+    api::Draft draft(Find(kind, name)->tree());
+    change(draft);
+    Write(kind, std::move(name), std::move(subresource), draft.Freeze());
+  }
+
+  // A node with 4 cpu, 32Gi and 110 pods; `extra` are more members of the object as JSON.
+  void CreateNode(std::string name, std::string labels = "{}", std::string spec = "{}");
+  // Node-local slice with `count` devices dev-0...; `device_extra` are more members of each device.
+  void CreateSlice(std::string node, int count, std::string device_extra = "");
+  void CreateClass(std::string name = "gpu");
+  void CreateClaim(std::string name, int count = 1, std::string class_name = "gpu");
+  // `spec` are more members of the spec, each with a comma in front.
+  void CreatePod(std::string name, std::string spec = "");
+  // A pod that uses the named claims.
+  void CreatePodWithClaims(std::string name, std::vector<std::string> claims,
+                           std::string spec = "");
+
+  // spec.nodeName, empty if the pod is not bound.
+  std::string NodeOf(std::string pod);
+  std::string ConditionMessage(std::string pod);
+  // "driver/pool/device" of the results.
+  std::vector<std::string> DevicesOf(std::string claim);
+  std::vector<std::string> ReservedFor(std::string claim);  // pod names
+  // Messages of events about the object with this reason.
+  std::vector<std::string> Events(std::string object, std::string reason);
+  // Sets conditions of one allocated device as a binding controller would.
+  void SetDeviceCondition(std::string claim, std::string type, std::string status);
+
+  Scheduler::Options SchedulerOptions();
+  // Changes what StartScheduler uses.
+  Duration binding_timeout = std::chrono::minutes(10);
+  client::Client* scheduler_client = nullptr;  // null: client()
+
+ private:
+  void Write(std::string_view kind, std::string name, std::string subresource, api::TreePtr body);
+  client::ResourceRef Ref(std::string_view kind, std::string name, std::string subresource = "");
+
+  SeededLoop loop_;
+  storage::MemoryDisk disk_;
+  FeatureGates gates_;
+  Metrics metrics_;
+  allocator::SimpleExpressions expressions_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<apiserver::Core> core_;
+  std::unique_ptr<client::Client> client_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+}  // namespace drakkar::scheduler
