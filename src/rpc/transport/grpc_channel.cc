@@ -262,7 +262,8 @@ void KeepGrpcUp() {
     grpc::GenericStub stub{channel};
     UnaryCall call;
   };
-  static Pin& pin = *[] {
+  // Volatile, so that the pointer is really kept and leak checkers find it.
+  static Pin* volatile pin = [] {
     auto* made = new Pin;
     made->call.request = internal::ToByteBuffer(std::string());
     made->stub.UnaryCall(&made->call.context, "/pin/pin", grpc::StubOptions(), &made->call.request,
