@@ -111,7 +111,9 @@ class FaultyClient final : public client::Client {
 class SliceControllerTest : public ::testing::Test {
  protected:
   explicit SliceControllerTest(std::uint64_t seed = 1, bool shuffle = false)
-      : loop_(seed, shuffle), server_(loop_), client_(loop_, server_.NewClient("driver")) {
+      : loop_(seed, shuffle),
+        server_(loop_, FeatureGates().With(Gate::kDRAOptionalNodePreparation, true)),
+        client_(loop_, server_.NewClient("driver")) {
     server_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})");
     Restart("n");
   }

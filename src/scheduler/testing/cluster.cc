@@ -12,7 +12,7 @@ namespace drakkar::scheduler {
 TestCluster::TestCluster(FeatureGates gates, std::uint64_t seed) : loop_(seed), gates_(gates) {
   store_ = storage::OpenMemoryStore(loop_, disk_);
   core_ = std::make_unique<apiserver::Core>(apiserver::Core::Options{
-      .loop = loop_, .random = loop_.random(), .store = *store_, .gates = gates_});
+      .loop = loop_, .random = loop_.random(), .store = *store_, .gates = server_gates_});
   core_->Start([](Result<void> ready) { CHECK(ready.ok()); });
   loop_.RunUntilIdle();
   client_ = apiserver::MakeDirectClient(loop_, *core_, {.name = "test"});

@@ -82,7 +82,8 @@ class TestCluster {
 
   SeededLoop loop_;
   storage::MemoryDisk disk_;
-  FeatureGates gates_;
+  FeatureGates gates_;         // the scheduler's
+  FeatureGates server_gates_ = FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
   Metrics metrics_;
   allocator::SimpleExpressions expressions_;
   std::unique_ptr<storage::Store> store_;

@@ -118,6 +118,7 @@ Result<int> ParseConmonReport(std::string_view line) {
 
 Result<std::unique_ptr<ConmonLaunch>> ConmonLaunch::Start(UvLoop& loop, Spawner& spawner,
                                                           std::vector<std::string> arguments,
+                                                          std::string directory,
                                                           std::function<void(Result<int>)> done) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return ErrnoError(errno, "make a pipe");
@@ -125,6 +126,7 @@ Result<std::unique_ptr<ConmonLaunch>> ConmonLaunch::Start(UvLoop& loop, Spawner&
   launch->sync_pipe_ = ends[0];
   ProcessOptions options;
   options.arguments = std::move(arguments);
+  options.directory = std::move(directory);
   const char* path = ::getenv("PATH");
   options.environment = {
       StrCat("PATH=", path != nullptr ? path : "/usr/sbin:/usr/bin:/sbin:/bin"),

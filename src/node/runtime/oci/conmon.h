@@ -40,8 +40,10 @@ std::string MeaningfulLine(std::string_view output);
 // then waits to be released. Destroying it ends the reporting, not conmon.
 class ConmonLaunch {
  public:
+  // conmon runs in `directory`, where it leaves the file `oom` if the kernel ran out of memory.
   static Result<std::unique_ptr<ConmonLaunch>> Start(UvLoop& loop, Spawner& spawner,
                                                      std::vector<std::string> arguments,
+                                                     std::string directory,
                                                      std::function<void(Result<int>)> done);
   ~ConmonLaunch();
 

@@ -100,13 +100,16 @@ class OciRuntime final : public Runtime {
     loop_.AssertInLoop();
     auto prepared = Prepare();
     if (!prepared.ok()) return Answer(std::move(done), std::move(prepared));
-    Blocking<BundleBuilder::Found>(
-        [builder = builder_, &images = images_]() -> Result<BundleBuilder::Found> {
+    auto found_before = std::make_shared<BundleBuilder::Found>();
+    // Undoing what a dead agent left half done may have to wait for killed processes to be gone.
+    Retrying(
+        [builder = builder_, &images = images_, found_before]() -> Result<void> {
           RETURN_IF_ERROR(images.Open());
-          return builder->Scan();
+          ASSIGN_OR_RETURN(*found_before, builder->Scan());
+          return Ok();
         },
-        [this, done = std::move(done)](Result<BundleBuilder::Found> found) mutable {
-          if (!found.ok()) return done(std::move(found).error());
+        kReleaseAttempts, [this, found = found_before, done = std::move(done)](Result<void> scanned) mutable {
+          if (!scanned.ok()) return done(std::move(scanned).error());
           for (const std::string& note : found->notes) Log(note);
           for (SandboxRecord& record : found->sandboxes) {
             const std::string id = record.id;
@@ -302,6 +305,7 @@ class OciRuntime final : public Runtime {
     auto shared_done = std::make_shared<RuntimeCallback<void>>(std::move(done));
     auto launch = ConmonLaunch::Start(
         loop_, *spawner_, ConmonArguments(programs_, builder_->paths(), record),
+        builder_->paths().Container(record.id),
         [this, container, shared_done](Result<int> pid) {
           OnLaunched(container, std::move(pid), std::move(*shared_done));
         });
