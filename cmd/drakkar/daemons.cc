@@ -1,5 +1,6 @@
 // up, apiserver, controllers, scheduler, node, driver: flags in, parts out.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/text/text.h"
@@ -231,6 +232,11 @@ class DriverProcess final : public Part {
 };
 
 int RunDriver(const cli::Arguments& arguments, cli::Console& console) {
+  if (const std::int64_t parent = arguments.Int("parent-pid"); parent != 0) {
+    // Even when the parent is killed: two drivers of one name must not be left behind.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) return cli::kExitFailure;
+  }
   Result<FeatureGates> gates = ReadCommonFlags(arguments);
   if (!gates.ok()) return Fail(console, gates.error());
   Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-driver");
@@ -360,7 +366,8 @@ void AddDaemonCommands(cli::App& app) {
                           {.name = "registry-dir", .help = "Where the node agent looks for drivers.", .default_value = "/var/lib/kubelet/plugins_registry", .placeholder = "DIR"},
                           {.name = "plugin-dir", .help = "The driver's own directory; default: plugins/<driver> beside the registry.", .placeholder = "DIR"},
                           {.name = "cdi-dir", .help = "Where CDI specs go.", .default_value = "/var/run/cdi", .placeholder = "DIR"},
-                          {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"}}),
+                          {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"},
+                          {.name = "parent-pid", .type = cli::FlagType::kInt, .help = "End when this process, which must be the parent, ends.", .default_value = "0", .placeholder = "PID", .hidden = true}}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunDriver});

@@ -216,7 +216,8 @@ class DriverPart final : public Part {
                          "--node-name=" + options_.node_name,
                          "--kubeconfig=" + options_.kubeconfig,
                          "--registry-dir=" + RegistryDirectory(options_.data_dir),
-                         "--cdi-dir=" + CdiDirectory(options_.data_dir)};
+                         "--cdi-dir=" + CdiDirectory(options_.data_dir),
+                         StrCat("--parent-pid=", ::getpid())};
     if (!options_.devices.empty()) process.arguments.push_back("--devices=" + options_.devices);
     process.capture_output = false;
     Result<std::unique_ptr<Process>> started =
