@@ -2,7 +2,7 @@
 """Runs every test that reads conformance vectors and prints a line per area.
 
 Tests print `AREA: N passed, N failed, N listed deviations`; this collects those lines from all test
-binaries whose tests are named *Vector*. Areas given as arguments limit what is printed.
+binaries that are named *vectors_test or whose tests are named *Vector* or CelSpec*. Areas given as arguments limit what is printed.
 """
 import os
 import pathlib
@@ -25,11 +25,12 @@ def main():
     totals, broken = {}, []
     binaries = sorted(p for p in build.rglob("*_test") if p.is_file() and os.access(p, os.X_OK))
     for binary in binaries:
-        listed = subprocess.run([binary, "--gtest_list_tests", "--gtest_filter=*Vector*"],
+        chosen = "*" if binary.name.endswith("vectors_test") else "*Vector*:CelSpec*"
+        listed = subprocess.run([binary, "--gtest_list_tests", f"--gtest_filter={chosen}"],
                                 capture_output=True, text=True, cwd=ROOT, check=False).stdout
-        if "Vector" not in listed:
+        if len(listed.splitlines()) < 2:
             continue
-        run = subprocess.run([binary, "--gtest_filter=*Vector*"], capture_output=True, text=True,
+        run = subprocess.run([binary, f"--gtest_filter={chosen}"], capture_output=True, text=True,
                              cwd=ROOT, env=environment, check=False)
         if run.returncode != 0:
             broken.append(binary.name)
