@@ -5,6 +5,7 @@ namespace drakkar::cli {
 void AddClusterCommands(App& app) {
   app.Add(GetCommand());
   app.Add(DescribeCommand());
+  app.Add(ExplainCommand());
   app.Add(ApplyCommand());
   app.Add(CreateCommand());
   app.Add(DeleteCommand());

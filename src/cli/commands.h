@@ -14,6 +14,7 @@ Command ApplyCommand();
 Command CreateCommand();
 Command DeleteCommand();
 Command DescribeCommand();
+Command ExplainCommand();
 Command LogsCommand();
 Command WaitCommand();
 Command VersionCommand();
