@@ -1,6 +1,6 @@
 #include "apiserver/http/frontend.h"
 
-#include "api/codec/object_reader.h"
+#include "api/codec/protobuf_reader.h"
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/http/discovery.h"
@@ -14,6 +14,8 @@
 
 namespace drakkar::apiserver {
 namespace {
+
+constexpr std::string_view kImpersonate = "Impersonate-";
 
 bool IsHealthPath(std::string_view path) {
   for (std::string_view health : {"/healthz", "/livez", "/readyz"}) {
@@ -38,6 +40,10 @@ bool IsYaml(std::string_view content_type) {
   return content_type == "application/yaml" || content_type == "application/x-yaml";
 }
 
+bool IsProtobuf(std::string_view content_type) {
+  return content_type == "application/vnd.kubernetes.protobuf";
+}
+
 std::optional<Failure> ReadPatchType(std::string_view content_type, PatchKind& kind) {
   if (content_type == "application/json-patch+json") {
     kind = PatchKind::kJson;
@@ -60,7 +66,11 @@ std::optional<Failure> ReadPatchType(std::string_view content_type, PatchKind& k
 // The body of a delete: DeleteOptions, of which the query may have said some already.
 std::optional<Failure> ReadDeleteOptions(std::string_view body, Request& request) {
   if (Trim(body).empty()) return std::nullopt;
-  Result<api::TreePtr> tree = api::ParseJson(body);
+  Result<api::TreePtr> tree = [&]() -> Result<api::TreePtr> {
+    if (!api::HasProtobufMagic(body)) return api::ParseJson(body);
+    ASSIGN_OR_RETURN(const api::ProtobufEnvelope envelope, api::OpenProtobufEnvelope(body));
+    return api::ReadProtobuf(envelope.message, *api::FindStruct("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"));
+  }();
   if (!tree.ok()) {
     return api::StatusBadRequest(StrCat("error decoding DeleteOptions: ", tree.error().message));
   }
@@ -130,6 +140,12 @@ void Frontend::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseW
   std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
   if (!user) return Fail(*exchange, api::StatusUnauthorized("Unauthorized"));
   exchange->user = std::move(*user);
+  for (const auto& [name, value] : request.headers) {
+    if (net::EqualsIgnoreCase(std::string_view(name).substr(0, kImpersonate.size()), kImpersonate)) {
+      return Fail(*exchange, api::StatusBadRequest(
+                                 "impersonation is not supported: leave out --as and its like"));
+    }
+  }
   if (!exchange->info.is_resource) return HandlePath(*exchange, request);
   HandleResource(std::move(exchange), std::move(request));
 }
@@ -215,14 +231,17 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
       break;
     case Verb::kCreate:
     case Verb::kUpdate:
-      if (!content_type.empty() && content_type != "application/json" && !IsYaml(content_type)) {
+      if (!content_type.empty() && content_type != "application/json" && !IsYaml(content_type) &&
+          !IsProtobuf(content_type)) {
         return Fail(*exchange,
                     api::StatusUnsupportedMediaType(
                         StrCat("the body of the request was in an unknown format - accepted media "
-                               "types include: application/json, application/yaml (it was ",
+                               "types include: application/json, application/yaml, "
+                               "application/vnd.kubernetes.protobuf (it was ",
                                Quote(content_type), ")")));
       }
-      asked.text_is_yaml = IsYaml(content_type);
+      if (IsYaml(content_type)) asked.encoding = Request::Encoding::kYaml;
+      if (IsProtobuf(content_type)) asked.encoding = Request::Encoding::kProtobuf;
       asked.text = std::move(request.body);
       break;
     case Verb::kDelete:

@@ -133,6 +133,12 @@ TEST_F(FrontendTest, BadInputGetsAStatusThatSaysWhatIsWrong) {
                {{"Content-Type", "application/json"}})
                 .status,
             415);
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods", "", {{"Impersonate-User", "jane"}}).status, 400)
+      << "what is not honoured is refused";
+  EXPECT_EQ(Do(net::Method::kPatch, "/api/v1/namespaces/default/pods/a", "{}",
+               {{"Content-Type", "application/apply-patch+yaml"}})
+                .status,
+            415);
   net::Response unknown = Post("/api/v1/namespaces/default/pods?fieldValidation=Strict",
                                R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"colour":"red"}})");
   EXPECT_EQ(unknown.status, 400);
@@ -193,6 +199,33 @@ TEST_F(FrontendTest, SpeaksYaml) {
                              {{"Content-Type", "application/yaml"}, {"Accept", "application/yaml"}});
   EXPECT_EQ(created.status, 201) << created.body;
   EXPECT_NE(created.body.find("data:\n  k: v\n"), std::string::npos) << created.body;
+}
+
+TEST_F(FrontendTest, TakesProtobufBodiesAsTypedGoClientsSendThem) {
+  // Envelope{typeMeta{v1, ConfigMap}, raw: ConfigMap{metadata{name: "p"}, data{"a": "b"}}}
+  const std::string type = std::string("\x0a\x02v1\x12\x09" "ConfigMap");
+  const std::string body = std::string("\x0a\x03\x0a\x01p") + "\x12\x06\x0a\x01" "a\x12\x01" "b";
+  auto field = [](char tag, const std::string& content) {
+    return std::string(1, tag) + static_cast<char>(content.size()) + content;
+  };
+  const std::string bytes = std::string("k8s\0", 4) + field('\x0a', type) + field('\x12', body);
+  net::Response created = Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", bytes,
+                             {{"Content-Type", "application/vnd.kubernetes.protobuf"},
+                              {"Accept", "application/vnd.kubernetes.protobuf,application/json"}});
+  EXPECT_EQ(created.status, 201) << created.body;
+  EXPECT_EQ(Parse(created)->root()["data"]["a"].str(), "b");
+  // DeleteOptions{gracePeriodSeconds: 0, preconditions{uid: "x"}}
+  const std::string options = std::string("\x08\x00\x12\x03\x0a\x01x", 7);
+  const std::string delete_type = std::string("\x0a\x02v1\x12\x0d" "DeleteOptions");
+  net::Response refused =
+      Do(net::Method::kDelete, "/api/v1/namespaces/default/configmaps/p",
+         std::string("k8s\0", 4) + field('\x0a', delete_type) + field('\x12', options),
+         {{"Content-Type", "application/vnd.kubernetes.protobuf"}});
+  EXPECT_EQ(refused.status, 409) << "the uid precondition was read: " << refused.body;
+  EXPECT_EQ(Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", "k8s",
+               {{"Content-Type", "application/vnd.kubernetes.protobuf"}})
+                .status,
+            400);
 }
 
 TEST_F(FrontendTest, OurOwnClientListsWatchesAndWrites) {

@@ -217,6 +217,10 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
       break;
     case Verb::kUpdate:
     case Verb::kPatch:
+      if (request.verb == Verb::kPatch && request.patch == PatchKind::kApply) {
+        return done(Response::Failed(api::StatusUnsupportedMediaType(
+            "server-side apply is not supported yet: apply without --server-side")));
+      }
       if (plain || request.subresource == "finalize" || request.subresource == "resize") {
         return Update(*resource, std::move(request), std::move(done));
       }

@@ -1,12 +1,14 @@
 #include "apiserver/rest/decode.h"
 
 #include "api/codec/object_reader.h"
+#include "api/codec/protobuf_reader.h"
 #include "api/codec/yaml_reader.h"
 #include "api/json/reader.h"
 #include "api/patch/json_patch.h"
 #include "api/patch/merge_patch.h"
 #include "api/patch/strategic.h"
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -105,7 +107,20 @@ std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& re
 std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
                                   std::vector<std::string>& warnings) {
   if (request.object == nullptr) {
-    if (request.text_is_yaml) {
+    if (request.encoding == Request::Encoding::kProtobuf) {
+      Result<api::ProtobufEnvelope> envelope = api::OpenProtobufEnvelope(request.text);
+      if (!envelope.ok()) return api::StatusBadRequest(envelope.error().message);
+      Result<api::TreePtr> tree = api::ReadProtobuf(envelope->message, *kind.schema);
+      if (!tree.ok()) return CannotBeHandled(kind, tree.error());
+      api::Draft draft(*tree);
+      draft["apiVersion"] = envelope->api_version;
+      draft["kind"] = envelope->kind;
+      const api::TreePtr named = draft.Freeze();
+      if (std::optional<Failure> failure = CheckKind(kind, named->root())) return failure;
+      return Take(kind, api::ConvertObject(named->root(), *kind.schema, OptionsFor(request)),
+                  request.object, warnings);
+    }
+    if (request.encoding == Request::Encoding::kYaml) {
       api::TreePtr plain;
       if (std::optional<Failure> failure = ParseOneYaml(request.text, plain)) return failure;
       if (std::optional<Failure> failure = CheckKind(kind, plain->root())) return failure;

@@ -37,7 +37,8 @@ struct Request {
   // The body: decoded already (direct calls), or as text.
   api::TreePtr object;
   std::string text;
-  bool text_is_yaml = false;
+  enum class Encoding { kJson, kYaml, kProtobuf };
+  Encoding encoding = Encoding::kJson;
   PatchKind patch = PatchKind::kMerge;
 
   FieldValidation field_validation = FieldValidation::kWarn;
