@@ -174,6 +174,22 @@ TEST_F(ControllersTest, ASharedClaimOutlivesItsConsumersButNotTheirReservations)
   EXPECT_TRUE(claim->root()["metadata"]["finalizers"].empty());
 }
 
+TEST_F(ControllersTest, AFinalizerThatTheSchedulerJustWroteIsLeftAlone) {
+  CreateTemplate();
+  CreatePod("p");
+  api::ObjectPtr claim = ClaimOf("p");
+  ASSERT_NE(claim, nullptr);
+  api::Draft draft(claim->tree());
+  draft["metadata"]["finalizers"].Append(kClaimFinalizer);
+  ASSERT_TRUE(server_.Update("ResourceClaim", claim->qualified_name(), "", draft.Freeze()).ok());
+  Settle();
+  EXPECT_EQ(ClaimOf("p")->root()["metadata"]["finalizers"].size(), 1u);
+  // Deleting the claim still removes it.
+  server_.Delete("ResourceClaim", claim->qualified_name());
+  Settle();
+  EXPECT_EQ(server_.Get("ResourceClaim", claim->qualified_name()), nullptr);
+}
+
 TEST_F(ControllersTest, WhatADeletedPodOwnedIsCollected) {
   CreateTemplate();
   CreatePod("p");

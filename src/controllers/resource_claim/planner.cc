@@ -178,10 +178,11 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
   const bool allocated = status["allocation"].has_value();
   const bool last_one_leaves = kept == 0 && !plan.drop_uids.empty();
   plan.deallocate = allocated && kept == 0 && (last_one_leaves || claim.is_being_deleted());
+  // A claim with the finalizer and no allocation yet is one that the scheduler is about to write:
+  // only what we deallocate, and what is being deleted, loses the finalizer.
   plan.remove_finalizer = HasFinalizer(claim) && kept == 0 &&
                           (plan.deallocate || !allocated) &&
-                          (last_one_leaves || claim.is_being_deleted() ||
-                           (!allocated && status["reservedFor"].empty()));
+                          (last_one_leaves || claim.is_being_deleted());
   if (kept == 0 && !claim.is_being_deleted()) {
     if (std::optional<OwnerPod> owner = FindOwnerPod(claim)) {
       api::ObjectPtr pod = pods(owner->key);
