@@ -114,7 +114,8 @@ IpPrefix IpPrefix::Masked() const {
   for (std::size_t i = 0; i < address.size(); ++i) {
     const int keep = bits - static_cast<int>(i) * 8;
     if (keep >= 8) continue;
-    masked.address.bytes[i] = keep <= 0 ? 0 : static_cast<std::uint8_t>(masked.address.bytes[i] & (0xFF << (8 - keep)));
+    const int mask = keep <= 0 ? 0 : 0xFF << (8 - keep);
+    masked.address.bytes[i] = static_cast<std::uint8_t>(masked.address.bytes[i] & mask);
   }
   return masked;
 }
