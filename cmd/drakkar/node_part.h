@@ -29,8 +29,8 @@ std::string KubeletDirectory(const std::string& data_dir);
 std::string RegistryDirectory(const std::string& data_dir);
 std::string CdiDirectory(const std::string& data_dir);
 
-// The node agent with the embedded runtime, on a loop of its own. Stopping leaves containers running
-// unless `StopContainers` was asked for.
+// The node agent with the embedded runtime, on a loop of its own. Stopping leaves containers running;
+// the next start adopts them.
 std::unique_ptr<Part> MakeNodePart(NodeOptions options);
 
 struct DriverOptions {
