@@ -12,6 +12,10 @@
 #include "sdk/driver/plugin.h"
 #include "sdk/driver/prepare/claim_fetcher.h"
 
+namespace drakkar {
+class Metrics;
+}
+
 namespace drakkar::driver {
 
 // Beyond this many calls under way at once, calls are refused; a node makes a few per pod start.
@@ -29,6 +33,7 @@ class NodeService final : public rpc::DraPluginService {
     Plugin& plugin;
     bool serialize = true;
     std::string lock_file;  // empty: none; only with serialize
+    Metrics* metrics = nullptr;  // null: none are kept
     std::function<void(const Error& error)> on_error;
   };
   explicit NodeService(Options options);
@@ -45,6 +50,10 @@ class NodeService final : public rpc::DraPluginService {
   using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
 
   bool Admit();
+  template <typename Results>
+  absl::AnyInvocable<void(Result<Results>)> Counted(
+      const char* method, absl::AnyInvocable<void(Result<Results>)> done);
+  void Count(const char* method, MonotonicTime since, bool ok, std::size_t failed_claims);
   void Enqueue(Call call);
   void RunNext();
   Turn MakeTurn();

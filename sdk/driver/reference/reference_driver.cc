@@ -58,7 +58,9 @@ Result<void> ReferenceDriver::Start() {
                                            .registry_directory = options_.registry_directory,
                                            .plugin_directory = options_.plugin_directory,
                                            .rolling_update_uid = options_.pod_uid,
-                                           .health_service = true}));
+                                           .health_service = true,
+                                           .unhealthy_taint = {options_.driver_name + "/unhealthy"},
+                                           .metrics = options_.metrics}));
   if (auto published = Publish(); !published.ok()) {
     Stop();
     return published;
@@ -92,9 +94,6 @@ Result<void> ReferenceDriver::Publish() {
   rpc::HealthReport health;
   for (const SimulatedDevice& simulated : options_.devices.devices) {
     Device device = simulated.device;
-    if (simulated.health == "Unhealthy") {
-      device.taints.push_back({.key = options_.driver_name + "/unhealthy", .effect = "NoSchedule"});
-    }
     health.push_back({.pool_name = options_.node_name,
                       .device_name = device.name,
                       .health = rpc::ParseDeviceHealthState(simulated.health),
@@ -103,8 +102,9 @@ Result<void> ReferenceDriver::Publish() {
   }
   DriverResources resources;
   resources.pools[options_.node_name].slices.push_back(std::move(slice));
-  RETURN_IF_ERROR(driver_->PublishResources(resources));
-  return driver_->ReportHealth(std::move(health));
+  // Health first: what is unhealthy is published with its taint from the start.
+  RETURN_IF_ERROR(driver_->ReportHealth(std::move(health)));
+  return driver_->PublishResources(resources);
 }
 
 void ReferenceDriver::RemoveLeftovers() {

@@ -33,6 +33,7 @@ class ReferenceDriver final : private SynchronousPlugin {
     std::string cdi_directory = "/var/run/cdi";
     std::string pod_uid;  // not empty: rolling updates
     DeviceConfig devices;
+    Metrics* metrics = nullptr;
     // The driver does not work any more; the process should end. May be empty.
     std::function<void(const Error& error)> on_fatal;
   };
