@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/env/random.h"
+#include "base/env/file_system.h"
 #include "base/testing/seeded_loop.h"
 #include "base/text/text.h"
 #include "net/socket/socket.h"
