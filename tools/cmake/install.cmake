@@ -2,9 +2,9 @@
 # as static libraries with their headers, a CMake package (drakkar-driver) and a pkg-config file.
 
 # All static libraries of ours that `target` needs, and what they need of the system, in link order.
-function(dra_link_closure target libraries system)
-  set(found ${${libraries}})
-  set(others ${${system}})
+function(dra_link_closure target out_libraries out_system)
+  set(found ${${out_libraries}})
+  set(others ${${out_system}})
   if(target IN_LIST found)
     return()
   endif()
@@ -43,8 +43,8 @@ function(dra_link_closure target libraries system)
     endif()
   endforeach()
   list(REMOVE_DUPLICATES others)
-  set(${libraries} ${found} PARENT_SCOPE)
-  set(${system} ${others} PARENT_SCOPE)
+  set(${out_libraries} ${found} PARENT_SCOPE)
+  set(${out_system} ${others} PARENT_SCOPE)
 endfunction()
 
 function(dra_install_sdk)
