@@ -26,6 +26,8 @@ class TestCluster {
 
   void StartScheduler();
   void KillScheduler() { scheduler_.reset(); }
+  // For the next scheduler.
+  void SetGates(FeatureGates gates) { gates_ = gates; }
   Scheduler& scheduler() { return *scheduler_; }
   SeededLoop& loop() { return loop_; }
   client::Client& client() { return *client_; }
