@@ -219,7 +219,7 @@ TEST(BindingScope, DurationsBeyondTheTimeoutHaveBucketsOfTheirOwn) {
     double last = 0;
     for (std::string_view line : Split(text, '\n')) {
       if (!line.starts_with(name + "_bucket") || line.find("+Inf") != line.npos) continue;
-      const std::size_t at = line.find("le=\"") + 4;
+      const std::size_t at = std::min(line.find(",le=\""), line.find("{le=\"")) + 5;
       last = std::max(last, std::stod(std::string(line.substr(at, line.find('"', at) - at))));
     }
     return last;
