@@ -32,6 +32,7 @@ allocator::Features AllocatorFeatures(const FeatureGates& gates) {
   features.fractional_capacity_range = gates.Enabled(Gate::kDRAFractionalCapacityRange);
   features.list_type_attributes = gates.Enabled(Gate::kDRAListTypeAttributes);
   features.optional_node_operations = gates.Enabled(Gate::kDRAOptionalNodePreparation);
+  features.ignores_declared_features = !gates.Enabled(Gate::kNodeDeclaredFeatures);
   features.partitionable_devices = gates.Enabled(Gate::kDRAPartitionableDevices);
   features.prioritized_list = gates.Enabled(Gate::kDRAPrioritizedList);
   return features;

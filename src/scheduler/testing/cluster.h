@@ -26,7 +26,7 @@ class TestCluster {
 
   void StartScheduler();
   void KillScheduler() { scheduler_.reset(); }
-  // For the next scheduler.
+  // What the next StartScheduler uses.
   void SetGates(FeatureGates gates) { gates_ = gates; }
   Scheduler& scheduler() { return *scheduler_; }
   SeededLoop& loop() { return loop_; }
@@ -77,6 +77,7 @@ class TestCluster {
   // Changes what StartScheduler uses.
   Duration binding_timeout = std::chrono::minutes(10);
   client::Client* scheduler_client = nullptr;  // null: client()
+  const features::Framework* declared_features = nullptr;
 
  private:
   void Write(std::string_view kind, std::string name, std::string subresource, api::TreePtr body);
