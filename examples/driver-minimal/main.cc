@@ -23,9 +23,9 @@ class MinimalDriver final : public driver::SynchronousPlugin {
 
   // Gets the claim as the API server has it, allocated. Must give the same answer when it is called
   // again: nodes repeat the call after a restart.
-  Result<std::vector<rpc::PreparedDevice>> PrepareResourceClaim(const api::Object& claim) override {
+  Result<std::vector<driver::PreparedDevice>> PrepareResourceClaim(const api::Object& claim) override {
     const std::string uid(claim.uid());
-    std::vector<rpc::PreparedDevice> prepared;
+    std::vector<driver::PreparedDevice> prepared;
     std::vector<std::string> names;
     for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
       if (result["driver"].str() != kDriver) continue;  // another driver's device
@@ -45,7 +45,7 @@ class MinimalDriver final : public driver::SynchronousPlugin {
     spec.devices = {device};
     spec.cdi_version = cdi::MinimumVersion(spec);
     RETURN_IF_ERROR(RealFileSystem().WriteFileAtomically(SpecPath(uid), cdi::WriteSpecJson(spec), 0644));
-    for (rpc::PreparedDevice& each : prepared) {
+    for (driver::PreparedDevice& each : prepared) {
       each.cdi_device_ids = {cdi::QualifiedName{kDriver, "claim", uid}.ToString()};
     }
     return prepared;

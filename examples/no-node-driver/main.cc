@@ -17,7 +17,7 @@ constexpr char kDriver[] = "licenses.example.com";
 // Nodes never call it: there is nothing to prepare.
 class NoPlugin final : public driver::SynchronousPlugin {
  public:
-  Result<std::vector<rpc::PreparedDevice>> PrepareResourceClaim(const api::Object&) override {
+  Result<std::vector<driver::PreparedDevice>> PrepareResourceClaim(const api::Object&) override {
     return Internal("nodes do not call this driver");
   }
   Result<void> UnprepareResourceClaim(const rpc::ClaimReference&) override {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/metadata/device_metadata.h"
 #include "api/tree/value.h"
 #include "base/env/file_system.h"
 #include "base/env/random.h"
@@ -14,6 +15,7 @@
 #include "rpc/health/health.h"
 #include "rpc/registration/registration.h"
 #include "rpc/transport/transport.h"
+#include "sdk/driver/metadata/metadata_updater.h"
 #include "sdk/driver/plugin.h"
 #include "sdk/driver/slices/resources.h"
 #include "sdk/driver/slices/slice_controller.h"
@@ -26,6 +28,8 @@ class Metrics;
 namespace drakkar::driver {
 
 class HealthHub;
+class MetadataLeftovers;
+class MetadataStore;
 class NodeService;
 class Registrar;
 
@@ -74,18 +78,26 @@ struct DriverOptions {
   // it is reported otherwise. Needs the health service.
   UnhealthyTaint unhealthy_taint;
   Metrics* metrics = nullptr;  // null: none are kept
+  // The value of the driver's flag --enable-device-metadata (KEP-5304). Off: no files and no CDI
+  // specs are made; those made while it was on are removed when their claims are unprepared.
+  bool device_metadata = false;
+  std::string cdi_directory = "/var/run/cdi";
+  // Versions of the format in each file, newest first, and whose rules count where the KEP and
+  // Kubernetes differ.
+  std::vector<std::string> metadata_versions = {std::string(metadata::kV1alpha1)};
+  metadata::Dialect metadata_dialect = metadata::Dialect::kKep;
 };
 
-// A DRA driver: registers with the node, answers its calls through the plugin, and publishes
-// devices.
+// A DRA driver: registers with the node, answers its calls through the plugin, publishes devices,
+// and tells containers about them.
 //
 // Works under any node that speaks the plugin registration and DRA protocols. Loop-bound, and so
 // are the plugin's callbacks. What the options refer to must outlive it.
-class Driver {
+class Driver final : public MetadataUpdater {
  public:
   // Opens the service socket, then the registration socket. On failure nothing is left open.
   static Result<std::unique_ptr<Driver>> Start(DriverOptions options);
-  ~Driver();
+  ~Driver() override;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -101,6 +113,11 @@ class Driver {
   // data), see ClaimStatusWriter. `done` is not called after Stop.
   void ApplyClaimStatus(rpc::ClaimReference claim, std::vector<AllocatedDeviceStatus> devices,
                         ClaimStatusWriter::Done done);
+
+  Result<void> UpdateRequestMetadata(const RequestReference& request,
+                                     const std::vector<PreparedDevice>& devices) override;
+  // The requests that have metadata files, of this or an earlier run of the driver.
+  Result<std::vector<PreparedRequest>> PreparedRequests();
 
   // What the node said last; nothing if it has not called yet.
   std::optional<rpc::RegistrationStatus> registration_status() const;
@@ -120,6 +137,7 @@ class Driver {
  private:
   explicit Driver(DriverOptions options);
   Result<void> Open();
+  Result<void> OpenMetadata();
   std::vector<std::string> AdvertisedServices() const;
   void Report(const Error& error, bool recoverable);
   Result<void> PublishWithTaints();
@@ -128,6 +146,8 @@ class Driver {
   DriverOptions options_;
   std::string registrar_path_;
   std::string plugin_path_;
+  std::unique_ptr<MetadataStore> metadata_;
+  std::unique_ptr<MetadataLeftovers> leftovers_;
   std::unique_ptr<NodeService> node_service_;
   std::unique_ptr<HealthHub> health_;
   std::unique_ptr<Registrar> registrar_;

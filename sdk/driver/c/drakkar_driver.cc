@@ -29,11 +29,7 @@ struct drakkar_claim {
   std::vector<drakkar_allocated_device> devices;
 };
 
-// The type of a prepared device is the plugin's.
-using PreparedDevices =
-    std::remove_cvref_t<decltype(std::declval<driver::SynchronousPlugin&>()
-                                     .PrepareResourceClaim(std::declval<const api::Object&>())
-                                     .value())>;
+using PreparedDevices = std::vector<driver::PreparedDevice>;
 
 struct drakkar_prepare_result {
   PreparedDevices devices;

@@ -85,7 +85,9 @@ DriverOptions DriverHost::Options(Plugin& plugin) {
           .registry_directory = flags_.registry_directory,
           .plugin_directory = flags_.plugin_directory,
           .rolling_update_uid = flags_.pod_uid,
-          .metrics = &metrics_};
+          .metrics = &metrics_,
+          .device_metadata = flags_.enable_device_metadata,
+          .cdi_directory = flags_.cdi_directory};
 }
 
 Result<void> DriverHost::OpenEndpoint() {

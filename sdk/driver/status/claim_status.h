@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/metadata/device_metadata.h"
 #include "api/tree/value.h"
 #include "base/env/clock.h"
 #include "base/result/result.h"
@@ -24,11 +25,7 @@ struct DeviceCondition {
   std::string message;
 };
 
-struct DeviceNetworkData {
-  std::string interface_name;
-  std::vector<std::string> ips;  // with prefix length, "192.0.2.5/24"
-  std::string hardware_address;
-};
+using DeviceNetworkData = metadata::NetworkDeviceData;
 
 struct AllocatedDeviceStatus {
   std::string pool_name;
