@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The example drivers under a real node: pods get their devices, and nothing is left at the end."""
+import json
 import os
 import pathlib
 import signal
@@ -62,6 +63,26 @@ def without_a_node(cluster, binary):
     wait_until("the pod is gone without a driver", lambda: cluster.get("pod", "licensed") is None)
 
 
+def network(cluster, binary):
+    """Deferred metadata from the NRI hook: the first init container reads it."""
+    driver = Driver(cluster, binary, "--node-name=n1", "--enable-device-metadata", f"--cdi-dir={cluster.data / 'cdi'}",
+                    f"--nri-socket={cluster.data / 'nri/nri.sock'}",
+                    f"--registry-dir={cluster.data / 'kubelet/plugins_registry'}")
+    wait_until("the devices are published", lambda: slices(cluster, "net.example.com"))
+    log = cluster.work / f"{os.path.basename(binary)}.log"
+    wait_until("the plugin is registered", lambda: "registered with the runtime" in log.read_text())
+    cluster.run("apply", "-f", "examples/driver-network/manifests.yaml")
+    wait_until("the pod ends", lambda: phase(cluster, "networked") in ("Succeeded", "Failed"))
+    for container in ("first", "c"):
+        metadata = json.loads(cluster.run("logs", "networked", "-c", container))
+        device = metadata["requests"][0]["devices"][0]
+        assert device["networkData"]["ips"][0].startswith("192.0.2.1"), metadata
+        assert metadata["metadata"]["generation"] == 1, metadata
+    cluster.run("delete", "pod", "networked")
+    wait_until("nothing is left of the metadata", lambda: not list((cluster.data / "cdi").glob("net.example.com_*")))
+    driver.stop()
+
+
 def main():
     skip_without_containers()
     binaries = pathlib.Path(sys.argv[2])
@@ -69,7 +90,8 @@ def main():
         cluster.start()
         minimal(cluster, binaries / "driver-minimal")
         without_a_node(cluster, binaries / "no-node-driver")
-    print("ok: driver-minimal, no-node-driver")
+        network(cluster, binaries / "driver-network")
+    print("ok: driver-minimal, no-node-driver, driver-network")
 
 
 if __name__ == "__main__":

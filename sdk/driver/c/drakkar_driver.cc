@@ -193,7 +193,7 @@ struct drakkar_driver {
     client.reset();
   }
 
-  // On the loop: at once from a callback, else there and waited for.
+  // On the loop, once it runs: at once from a callback, else there and waited for.
   template <typename Task>
   void OnLoop(Task task) {
     if (thread.loop().IsInLoop()) return task();
@@ -268,7 +268,7 @@ drakkar_driver* drakkar_driver_start(const drakkar_driver_options* options, drak
     }
     auto driver = std::make_unique<drakkar_driver>(*options);
     Result<void> opened;
-    driver->OnLoop([&] {
+    driver->thread.RunSync([&] {
       opened = driver->Open(*options);
       if (!opened.ok()) driver->Close();
     });
@@ -282,7 +282,7 @@ drakkar_driver* drakkar_driver_start(const drakkar_driver_options* options, drak
 void drakkar_driver_stop(drakkar_driver* driver) {
   if (driver == nullptr) return;
   Guarded(nullptr, [&] {
-    driver->OnLoop([&] { driver->Close(); });
+    driver->thread.RunSync([&] { driver->Close(); });
     delete driver;
     return 0;
   });
