@@ -46,7 +46,9 @@ class DriverChild {
   Result<void> Start() {
     ended_ = false;
     ProcessOptions options;
-    options.arguments = command_;
+    // Our standard output is the report's: what the driver says goes beside it.
+    options.arguments = {"/bin/sh", "-c", "exec \"$@\" 1>&2", "sh"};
+    options.arguments.insert(options.arguments.end(), command_.begin(), command_.end());
     options.environment = environment_;
     options.capture_output = false;
     ASSIGN_OR_RETURN(process_, spawner_->Spawn(std::move(options), [this](ProcessExit) { ended_ = true; }));
