@@ -16,6 +16,8 @@ struct Features {
   bool optional_node_operations = false;
   bool partitionable_devices = false;
   bool prioritized_list = false;
+  // Every node is taken to do what slices ask of it (gate NodeDeclaredFeatures off).
+  bool ignores_declared_features = false;
 };
 
 // One bit under two names: the KEP's, which we show, and that of Kubernetes 1.37.

@@ -10,6 +10,7 @@
 #include "client/event_recorder.h"
 #include "client/informer.h"
 #include "client/scoped_client.h"
+#include "features/catalog/catalog.h"
 #include "scheduler/binding/pod_status_writer.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/device_state.h"
@@ -149,7 +150,9 @@ Scheduler::Impl::Impl(Options options)
                  bindings_[pod.uid].nominated_node = node;
                  pod_status_.Write(pod.pod, {.nominated_node = node});
                },
-           .is_bound = [this](std::string_view uid) { return IsBound(uid); }})) {
+           .is_bound = [this](std::string_view uid) { return IsBound(uid); }},
+          options_.declared_features != nullptr ? *options_.declared_features
+                                                : features::DefaultFramework())) {
   framework_.emplace(options_.loop, nodes_, plugins_.all, &metrics_);
   queue_.emplace(SchedulingQueue::Options{.loop = options_.loop,
                                           .plugins = plugins_.all,
@@ -402,6 +405,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
   }
   placements_.Denominate(pod.uid);
   bindings_[pod.uid] = {cycle, queued.attempts, queued.first_queued_at, false, {}};
+  queue_->OnBindingBegins(pod.uid);
   BindingCycle(cycle);
 }
 

@@ -15,6 +15,10 @@ namespace drakkar::device {
 class ExpressionCompiler;
 }
 
+namespace drakkar::features {
+class Framework;
+}
+
 namespace drakkar::scheduler {
 
 // Gives pods a node, and the devices they claim.
@@ -40,6 +44,8 @@ class Scheduler {
     FeatureGates gates;
     std::string name = "default-scheduler";  // which pods (spec.schedulerName) are ours
     std::string instance;                    // in events; empty: the name
+    // What nodes may declare and pods may need; null: the catalog.
+    const features::Framework* declared_features = nullptr;
     Duration binding_timeout = std::chrono::minutes(10);
     Duration filter_timeout = std::chrono::seconds(10);  // zero: none
   };

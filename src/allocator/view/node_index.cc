@@ -43,7 +43,8 @@ NodeNumber NodeIndex::SetNode(device::Node node) {
   numbers_[node.name] = number;
   Entry& entry = entries_[number];
   entry.known = true;
-  entry.declares_optional_operations = DeclaresOptionalOperations(node);
+  entry.declares_optional_operations =
+      features_.ignores_declared_features || DeclaresOptionalOperations(node);
   entry.node = std::move(node);
   RegatherNode(number);
   return number;

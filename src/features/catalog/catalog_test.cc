@@ -142,7 +142,7 @@ TEST(Catalog, AFeatureOfOnesOwnIsObeyedEverywhere) {
   const Discovery discovery = framework.DiscoverNodeFeatures(node);
   EXPECT_THAT(discovery.names, ElementsAre("TestStaticCpu", "TestStaticCpu/old"));
 
-  const api::TreePtr pod = Json(R"({"spec":{"schedulerName":"exclusive"}})");
+  const api::TreePtr pod = Json(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})");
   const FeatureSet required = framework.InferForPodScheduling(PodInfoOf(pod->root()), k137).value();
   EXPECT_TRUE(framework.MatchNodeFeatureSet(required, discovery.features).value().is_match);
   EXPECT_THAT(

@@ -199,7 +199,7 @@ TEST(Framework, AGateMayBeGivenUnderItsOtherName) {
 
 TEST(Framework, AboveItsLastVersionAFeatureIsNeitherNeededNorDeclared) {
   const Framework framework = FrameworkOf(StaticCpuFeature(ParseVersion("1.38.0").value()));
-  const api::TreePtr tree = api::ParseJson(R"({"spec":{"schedulerName":"exclusive"}})").value();
+  const api::TreePtr tree = api::ParseJson(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})").value();
   const PodInfo pod = PodInfoOf(tree->root());
   for (const auto& [version, counts] :
        std::vector<std::pair<std::string, bool>>{{"1.36.0", true},
@@ -227,9 +227,9 @@ TEST(Framework, ATargetVersionIsNeeded) {
 
 TEST(Framework, SaysWhichFieldNeedsTheFeature) {
   const Framework framework = FrameworkOf(StaticCpuFeature(), PlainFeature("Never", {"G"}));
-  const api::TreePtr tree = api::ParseJson(R"({"spec":{"schedulerName":"exclusive"}})").value();
+  const api::TreePtr tree = api::ParseJson(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})").value();
   EXPECT_THAT(framework.ExplainPodScheduling(PodInfoOf(tree->root()), k137).value(),
-              ElementsAre(Need{"TestStaticCpu", "spec.schedulerName"}));
+              ElementsAre(Need{"TestStaticCpu", "spec.tolerations[0].key"}));
 }
 
 TEST(Framework, MatchesANodeByNameOrAliasInAnyOrder) {

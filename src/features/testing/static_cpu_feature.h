@@ -1,12 +1,14 @@
 #pragma once
 
+#include <string>
+
 #include "features/framework/feature.h"
 
 namespace drakkar::features {
 
 // A made-up feature for tests, with all that a feature may have: a gate, a static setting, an
-// alias, rules for scheduling and updates, and a last version. A pod needs it when its scheduler is
-// called "exclusive", an update when that name changes.
+// alias, rules for scheduling and updates, and a last version. A pod needs it when it tolerates
+// taints with the key "exclusive-cpus", an update when it adds the first such toleration.
 class StaticCpuFeature : public Feature {
  public:
   explicit StaticCpuFeature(std::optional<Version> last = std::nullopt) : last_(std::move(last)) {}
@@ -19,14 +21,17 @@ class StaticCpuFeature : public Feature {
             .runtime_features = {}};
   }
   NeededBecauseOf InferForScheduling(const PodInfo& pod) const override {
-    if (pod.spec["schedulerName"].str() != "exclusive") return std::nullopt;
-    return "spec.schedulerName";
+    const api::Value tolerations = pod.spec["tolerations"];
+    for (std::size_t i = 0; i < tolerations.size(); ++i) {
+      if (tolerations.at(i)["key"].str() == "exclusive-cpus") {
+        return "spec.tolerations[" + std::to_string(i) + "].key";
+      }
+    }
+    return std::nullopt;
   }
   NeededBecauseOf InferForUpdate(const PodInfo& old_pod, const PodInfo& new_pod) const override {
-    if (old_pod.spec["schedulerName"].str() == new_pod.spec["schedulerName"].str()) {
-      return std::nullopt;
-    }
-    return "spec.schedulerName";
+    if (InferForScheduling(old_pod)) return std::nullopt;
+    return InferForScheduling(new_pod);
   }
   std::optional<Version> MaxVersion() const override { return last_; }
 

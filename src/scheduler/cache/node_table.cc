@@ -29,6 +29,7 @@ void NodeTable::Grow() {
   ports_.resize(count);
   taint_group_.resize(count, 0);
   label_versions_.resize(count, 0);
+  declared_versions_.resize(count, 0);
   for (NodeSet* set : {&known_, &unschedulable_, &without_pod_slots_}) set->Resize(count);
   if (taint_groups_.empty()) taint_groups_.emplace_back();
   for (TaintGroup& group : taint_groups_) group.nodes.Resize(count);
@@ -68,6 +69,10 @@ NodeIndex NodeTable::SetNode(const api::ObjectPtr& node) {
   if (is_new || !api::Equal(objects_[at]->root()[key::kMetadata][key::kLabels],
                             root[key::kMetadata][key::kLabels])) {
     label_versions_[at] = ++label_version_;
+  }
+  if (is_new || !api::Equal(objects_[at]->root()[key::kStatus][key::kDeclaredFeatures],
+                            root[key::kStatus][key::kDeclaredFeatures])) {
+    declared_versions_[at] = ++declared_version_;
   }
   ResourceAmounts allocatable = ReadResourceList(root[key::kStatus][key::kAllocatable]);
   const std::int64_t pods = ReadAmount("pods", root[key::kStatus][key::kAllocatable]["pods"]);
@@ -119,6 +124,7 @@ void NodeTable::RemoveNode(std::string_view name) {
   ports_[at].clear();
   taint_group_[at] = 0;
   label_versions_[at] = ++label_version_;
+  declared_versions_[at] = ++declared_version_;
   objects_[at] = nullptr;
   names_[at].clear();
   nominated_.erase(at);

@@ -73,6 +73,9 @@ class NodeTable {
   // Whoever keeps answers about labels asks again only for nodes beyond what it has seen.
   std::uint64_t label_version() const { return label_version_; }
   const std::vector<std::uint64_t>& label_versions() const { return label_versions_; }
+  // The same for status.declaredFeatures.
+  std::uint64_t declared_version() const { return declared_version_; }
+  const std::vector<std::uint64_t>& declared_versions() const { return declared_versions_; }
 
  private:
   void Grow();
@@ -95,6 +98,8 @@ class NodeTable {
   std::vector<TaintGroup> taint_groups_;
   std::uint64_t label_version_ = 0;
   std::vector<std::uint64_t> label_versions_;
+  std::uint64_t declared_version_ = 0;
+  std::vector<std::uint64_t> declared_versions_;
   std::map<NodeIndex, std::vector<PodInfoPtr>> nominated_;
 };
 

@@ -117,11 +117,14 @@ void Framework::Explain(Cycle& cycle, std::size_t last, Decision& decision) {
     // Any of the filters may have something to say once there is a node.
     for (const Plugin* plugin : filter_) diagnosis.rejected_by |= OnlyPlugin(plugin->id);
   }
+  decision.status.code = nodes_.node_count() == 0 ? Code::kUnschedulable : Code::kUnresolvable;
   for (std::size_t i = 0; i <= last; ++i) {
     NodeSet rejected = before_[i];
     rejected.RemoveAll(i == last ? left_ : before_[i + 1]);
     if (rejected.IsEmpty()) continue;
     diagnosis.rejected_by |= OnlyPlugin(filter_[i]->id);
+    // One node that could be made to fit is enough.
+    if (filter_[i]->refusal() == Code::kUnschedulable) decision.status.code = Code::kUnschedulable;
     filter_[i]->Explain(cycle, rejected, diagnosis);
   }
   for (Plugin* plugin : post_filter_) {
@@ -129,7 +132,6 @@ void Framework::Explain(Cycle& cycle, std::size_t last, Decision& decision) {
     Status status = Measured(*plugin, "PostFilter", [&] { return plugin->PostFilter(cycle); });
     if (!status.reasons.empty()) diagnosis.SetPostFilterMessage(status.Message());
   }
-  decision.status.code = Code::kUnschedulable;
 }
 
 NodeIndex Framework::Choose(Cycle& cycle) {

@@ -71,6 +71,10 @@ class Plugin {
   PluginId id = 0;
   std::int64_t weight = 1;
 
+  // Whether what Filter refuses could change if other pods went away (kUnschedulable) or not
+  // (kUnresolvable).
+  virtual Code refusal() const { return Code::kUnschedulable; }
+
   // The events after which a pod that this plugin refused may fit, and which of the pods.
   virtual EventMask events() const { return 0; }
   virtual bool MayHelp(const PodInfo& pod, const ClusterEvent& event);

@@ -5,6 +5,7 @@
 #include "base/result/check.h"
 #include "scheduler/plugins/default_binder/default_binder.h"
 #include "scheduler/plugins/node_affinity/node_affinity.h"
+#include "scheduler/plugins/node_declared_features/node_declared_features.h"
 #include "scheduler/plugins/node_name/node_name.h"
 #include "scheduler/plugins/node_ports/node_ports.h"
 #include "scheduler/plugins/node_resources/node_resources_fit.h"
@@ -15,7 +16,8 @@
 
 namespace drakkar::scheduler {
 
-PluginList MakePlugins(DynamicResources::Options options) {
+PluginList MakePlugins(DynamicResources::Options options,
+                       const features::Framework& declared_features) {
   PluginList list;
   auto add = [&](std::unique_ptr<Plugin> plugin, std::int64_t weight = 1) {
     CHECK(list.all.size() < kMaxPlugins);
@@ -34,6 +36,13 @@ PluginList MakePlugins(DynamicResources::Options options) {
   add(std::make_unique<NodeAffinity>(nodes), 2);
   add(std::make_unique<NodePorts>(nodes));
   add(std::make_unique<NodeResourcesFit>(nodes));
+  if (options.gates.Enabled(Gate::kNodeDeclaredFeatures)) {
+    add(std::make_unique<NodeDeclaredFeatures>(NodeDeclaredFeatures::Options{
+        .nodes = nodes,
+        .claims = options.claims,
+        .framework = declared_features,
+        .version = features::VersionOf(options.gates.emulated())}));
+  }
   auto dynamic_resources = std::make_unique<DynamicResources>(std::move(options));
   list.dynamic_resources = dynamic_resources.get();
   add(std::move(dynamic_resources), 2);

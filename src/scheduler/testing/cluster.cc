@@ -32,6 +32,7 @@ Scheduler::Options TestCluster::SchedulerOptions() {
           .metrics = metrics_,
           .compiler = expressions_,
           .gates = gates_,
+          .declared_features = declared_features,
           .binding_timeout = binding_timeout};
 }
 

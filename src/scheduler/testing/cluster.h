@@ -26,6 +26,8 @@ class TestCluster {
 
   void StartScheduler();
   void KillScheduler() { scheduler_.reset(); }
+  // What the next StartScheduler uses.
+  void SetGates(FeatureGates gates) { gates_ = gates; }
   Scheduler& scheduler() { return *scheduler_; }
   SeededLoop& loop() { return loop_; }
   client::Client& client() { return *client_; }
@@ -75,6 +77,7 @@ class TestCluster {
   // Changes what StartScheduler uses.
   Duration binding_timeout = std::chrono::minutes(10);
   client::Client* scheduler_client = nullptr;  // null: client()
+  const features::Framework* declared_features = nullptr;
 
  private:
   void Write(std::string_view kind, std::string name, std::string subresource, api::TreePtr body);

@@ -1,0 +1,145 @@
+// The core's reads: get, list, watch.
+#include "api/json/reader.h"
+#include "apiserver/rest/core_resource.h"
+#include "apiserver/rest/selection.h"
+
+namespace drakkar::apiserver {
+
+Response Core::Get(Resource& resource, const Request& request) {
+  api::ObjectPtr object = resource.cache.Find(KeyOf(request.namespace_, request.name));
+  if (object == nullptr) return Response::Failed(NotFoundFailure(*request.kind, request.name));
+  Response response;
+  response.revision = object->resource_version();
+  response.object = std::move(object);
+  return response;
+}
+
+namespace {
+
+// Picks a page out of objects in key order. `last_key` gets the key of the last one taken.
+template <typename Objects>
+void TakePage(const Objects& objects, const Request& request, const Selection& selection,
+              const std::string& after, Response& response, std::string& last_key) {
+  const std::string prefix = request.namespace_.empty() ? "" : request.namespace_ + "/";
+  auto it = after.empty() ? objects.lower_bound(prefix) : objects.upper_bound(after);
+  std::int64_t behind = 0;
+  bool more = false;
+  for (; it != objects.end(); ++it) {
+    const auto& [key, object] = *it;
+    if (key.compare(0, prefix.size(), prefix) != 0) break;
+    if (!request.name.empty() && object->name() != request.name) continue;
+    if (selection && !selection(*object)) continue;
+    if (request.limit > 0 &&
+        static_cast<std::int64_t>(response.items.size()) == request.limit) {
+      more = true;
+      // With a selector the rest is not counted: Kubernetes does not either.
+      if (selection) break;
+      ++behind;
+      continue;
+    }
+    response.items.push_back(object);
+    last_key = key;
+  }
+  if (!more) {
+    last_key.clear();
+  } else if (!selection) {
+    response.remaining_items = behind;
+  }
+}
+
+}  // namespace
+
+void Core::List(Resource& resource, Request request, std::function<void(Response)> done) {
+  Response response;
+  Selection selection;
+  if (std::optional<Failure> failure = BuildSelection(request, selection)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  storage::Revision asked = 0;
+  if (std::optional<Failure> failure = ParseResourceVersion(request.resource_version, asked)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  ContinueToken from;
+  if (!request.continue_token.empty()) {
+    if (std::optional<Failure> failure = DecodeContinue(request.continue_token, from)) {
+      return done(Response::Failed(std::move(*failure)));
+    }
+  }
+  const bool exact = request.resource_version_match == "Exact" && asked > 0;
+  const storage::Revision wanted = from.revision > 0 ? from.revision : exact ? asked : 0;
+  if (asked > revision()) {
+    return done(Response::Failed(api::StatusTimeout(
+        StrCat("Too large resource version: ", asked, ", current: ", revision()), 1)));
+  }
+  std::string last_key;
+  if (wanted == 0 || wanted >= resource.cache.last_change()) {
+    response.revision = wanted == 0 ? revision() : wanted;
+    TakePage(resource.cache.objects(), request, selection, from.last_key, response, last_key);
+    if (!last_key.empty()) response.continue_token = EncodeContinue({response.revision, last_key});
+    return done(std::move(response));
+  }
+  // The state of then: the caches only know now.
+  options_.store.Range(
+      {.prefix = resource.prefix, .revision = wanted},
+      [&resource, wanted, selection = std::move(selection), from = std::move(from),
+       request = std::move(request),
+       done = std::move(done)](Result<storage::RangeResult> range) {
+        if (!range.ok()) {
+          if (range.error().code == ErrorCode::kExpired) {
+            return done(Response::Failed(api::StatusExpired(
+                "The provided continue parameter is too old to display a consistent list result. "
+                "You must start a new list without the continue parameter.")));
+          }
+          return done(Response::Failed(api::StatusServiceUnavailable(range.error().message)));
+        }
+        std::map<std::string, api::ObjectPtr> objects;
+        for (const storage::Entry& entry : range->entries) {
+          Result<api::TreePtr> tree = api::ParseJson(*entry.value);
+          if (!tree.ok()) continue;
+          api::Draft draft(*tree);
+          draft["metadata"]["resourceVersion"] = std::to_string(entry.mod_revision);
+          objects.emplace(entry.key.substr(resource.prefix.size()),
+                          std::make_shared<const api::Object>(draft.Freeze()));
+        }
+        Response page;
+        std::string last;
+        page.revision = wanted;
+        TakePage(objects, request, selection, from.last_key, page, last);
+        if (!last.empty()) page.continue_token = EncodeContinue({wanted, last});
+        done(std::move(page));
+      });
+}
+
+Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
+                                  std::function<void(const std::vector<Change>&)> on_changes) {
+  options_.loop.AssertInLoop();
+  WatchStart start;
+  if ((start.failure = CheckAuthorized(request))) return start;
+  Resource* resource = FindResource(*request.kind);
+  if (resource == nullptr) {
+    start.failure = MethodNotAllowedFailure(*request.kind, "watch");
+    return start;
+  }
+  CacheWatchOptions options;
+  options.namespace_ = request.namespace_;
+  options.name = request.name;
+  options.mark = mark;
+  if ((start.failure = BuildSelection(request, options.selection))) return start;
+  storage::Revision after = 0;
+  if ((start.failure = ParseResourceVersion(request.resource_version, after))) return start;
+  if (after > revision()) {
+    start.failure = api::StatusTooManyRequests(
+        StrCat("Too large resource version: ", after, ", current: ", revision()), 1);
+    return start;
+  }
+  options.after = after;
+  start.watcher = resource->cache.StartWatch(std::move(options),
+                                             CacheWatchCallbacks{std::move(on_changes)});
+  if (start.watcher == nullptr) {
+    start.failure = api::StatusExpired(StrCat("too old resource version: ", after, " (",
+                                          resource->cache.oldest_watchable(), ")"));
+  }
+  return start;
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/scheme/scheme.h"
+#include "apiserver/rest/core.h"
+#include "base/text/text.h"
+
+// Shared by the files of the core (core.cc, core_read.cc, core_write.cc) and by nobody else.
+namespace drakkar::apiserver {
+
+struct Core::Resource {
+  const api::KindSchema* kind = nullptr;  // in the version it is stored in
+  const Strategy* strategy = nullptr;
+  std::string prefix;                     // of its keys in the store
+  WatchCache cache;
+};
+
+// The key of an object in its resource's cache and behind its prefix in the store.
+inline std::string KeyOf(std::string_view namespace_, std::string_view name) {
+  return namespace_.empty() ? std::string(name) : StrCat(namespace_, "/", name);
+}
+
+inline bool HasSubresource(const api::KindSchema& kind, std::string_view name) {
+  for (std::string_view each : kind.subresources) {
+    if (each == name) return true;
+  }
+  return false;
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,327 @@
+// The core's writes: create, update, patch, delete, bind.
+#include "api/meta/time.h"
+#include "api/scheme/scheme.h"
+#include "apiserver/rest/core_resource.h"
+#include "apiserver/rest/decode.h"
+#include "apiserver/rest/object_meta.h"
+#include "apiserver/rest/selection.h"
+#include "base/ids/uuid.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+// A transaction that lost a race is built again from the newest state this often before the client
+// is told; with one API server nobody races.
+constexpr int kMaxAttempts = 5;
+constexpr int kMaxGeneratedNames = 8;
+
+}  // namespace
+
+void Core::Create(Resource& resource, Request request, std::function<void(Response)> done) {
+  Response response;
+  if (std::optional<Failure> failure = DecodeBody(*resource.kind, request, response.warnings)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  const StrategyContext context = ContextFor(request);
+  api::Draft object(request.object);
+  if (std::optional<Failure> failure = PrepareMetaForCreate(*resource.kind, request, object)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  resource.strategy->Default(object, context);
+  resource.strategy->PrepareForCreate(object, context);
+  api::Draft& metadata = object["metadata"];
+  if (resource.strategy->MaintainsGeneration()) metadata["generation"] = 1;
+  metadata["uid"] = NewUuid(options_.random);
+  metadata["creationTimestamp"] = api::FormatTime(options_.loop.clock().Now());
+
+  if (resource.kind->namespaced) {
+    api::ObjectPtr home = Find("", "namespaces", request.namespace_);
+    if (home == nullptr) {
+      done(Response::Failed(
+          NotFoundFailure(*api::FindKind("", "v1", "Namespace"), request.namespace_)));
+      return;
+    }
+    if (home->is_being_deleted()) {
+      Failure failure = ForbiddenFailure(
+          *resource.kind, object["metadata"]["name"].str(),
+          StrCat("unable to create new content in namespace ", request.namespace_,
+                 " because it is being terminated"));
+      failure.causes.push_back(api::StatusCause{"NamespaceTerminating",
+                                     StrCat("namespace ", request.namespace_, " is being terminated"),
+                                     "metadata.namespace"});
+      done(Response::Failed(std::move(failure)));
+      return;
+    }
+  }
+
+  const std::string generate_name(object["metadata"]["generateName"].str());
+  const bool generated = object["metadata"]["name"].str().empty() && !generate_name.empty();
+  std::string name(object["metadata"]["name"].str());
+  if (generated) {
+    for (int i = 0; i < kMaxGeneratedNames; ++i) {
+      name = GenerateName(generate_name, options_.random);
+      if (resource.cache.Find(KeyOf(request.namespace_, name)) == nullptr) break;
+    }
+    object["metadata"]["name"] = name;
+  }
+  request.name = name;
+  if (std::optional<Failure> failure = Admit(request, &object, api::Value())) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  const api::TreePtr candidate = object.Freeze();
+  api::FieldErrors causes = ValidateMeta(*resource.kind, *resource.strategy, candidate->root());
+  for (api::FieldError& cause : resource.strategy->Validate(candidate->root(), context)) {
+    causes.push_back(std::move(cause));
+  }
+  if (!causes.empty()) {
+    done(Response::Failed(InvalidFailure(*resource.kind, name, causes)));
+    return;
+  }
+  for (std::string& warning : resource.strategy->Warnings(candidate->root(), context)) {
+    response.warnings.push_back(std::move(warning));
+  }
+  const std::string key = KeyOf(request.namespace_, name);
+  if (resource.cache.Find(key) != nullptr) {
+    done(Response::Failed(AlreadyExistsFailure(*resource.kind, name)));
+    return;
+  }
+  response.http_status = 201;
+  CommitObject(resource, key, &object, nullptr, request.dry_run,
+               [this, kind = resource.kind, name, response = std::move(response),
+                done = std::move(done)](Result<storage::Revision> revision,
+                                        api::ObjectPtr stored) mutable {
+                 if (!revision.ok()) {
+                   done(Response::Failed(revision.error().code == ErrorCode::kConflict
+                                             ? AlreadyExistsFailure(*kind, name)
+                                             : api::StatusServiceUnavailable(revision.error().message)));
+                   return;
+                 }
+                 response.object = std::move(stored);
+                 response.revision = *revision;
+                 done(std::move(response));
+               });
+}
+
+void Core::Update(Resource& resource, Request request, std::function<void(Response)> done,
+                  int attempt) {
+  Response response;
+  const std::string key = KeyOf(request.namespace_, request.name);
+  api::ObjectPtr before = resource.cache.Find(key);
+  if (before == nullptr) {
+    done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
+    return;
+  }
+  api::TreePtr asked;
+  if (std::optional<Failure> failure =
+          BuildUpdate(*resource.kind, request, *before, asked, response.warnings)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  const StrategyContext context = ContextFor(request);
+  api::Draft object(asked);
+  const bool has_status = HasSubresource(*resource.kind, "status");
+  if (std::optional<Failure> failure =
+          PrepareMetaForUpdate(*resource.kind, *resource.strategy, request, *before, object)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  if (request.subresource == "status") {
+    KeepAllBut("status", before->root(), object);
+  } else if (has_status && request.subresource.empty()) {
+    KeepMember("status", before->root(), object);
+  }
+  resource.strategy->Default(object, context);
+  resource.strategy->PrepareForUpdate(object, before->root(), request.subresource, context);
+  if (resource.strategy->MaintainsGeneration()) UpdateGeneration(before->root(), object);
+  if (std::optional<Failure> failure = Admit(request, &object, before->root())) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+
+  const api::TreePtr candidate = object.Freeze();
+  api::FieldErrors causes =
+      ValidateMetaUpdate(*resource.kind, candidate->root(), before->root());
+  for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate->root(), before->root(),
+                                                        request.subresource, context)) {
+    causes.push_back(std::move(cause));
+  }
+  if (!causes.empty()) {
+    done(Response::Failed(InvalidFailure(*resource.kind, request.name, causes)));
+    return;
+  }
+  for (std::string& warning : resource.strategy->Warnings(candidate->root(), context)) {
+    response.warnings.push_back(std::move(warning));
+  }
+  if (EqualButForVersion(candidate->root(), before->root())) {
+    response.object = before;
+    response.revision = before->resource_version();
+    done(std::move(response));
+    return;
+  }
+  // The last finalizer of an object that is going away: this update is its end.
+  const bool ends = IsReadyToGo(*resource.strategy, candidate->root());
+  CommitObject(
+      resource, key, ends ? nullptr : &object, before, request.dry_run,
+      [this, &resource, candidate, ends, attempt, request = std::move(request),
+       response = std::move(response),
+       done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
+        if (!revision.ok()) {
+          if (revision.error().code != ErrorCode::kConflict) {
+            done(Response::Failed(api::StatusServiceUnavailable(revision.error().message)));
+          } else if (attempt + 1 < kMaxAttempts) {
+            Update(resource, std::move(request), std::move(done), attempt + 1);
+          } else {
+            done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
+          }
+          return;
+        }
+        response.object = ends ? std::make_shared<const api::Object>(candidate) : std::move(stored);
+        response.revision = *revision;
+        done(std::move(response));
+      });
+}
+
+void Core::Delete(Resource& resource, Request request, std::function<void(Response)> done,
+                  int attempt) {
+  const std::string key = KeyOf(request.namespace_, request.name);
+  api::ObjectPtr before = resource.cache.Find(key);
+  if (before == nullptr) {
+    done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
+    return;
+  }
+  if (std::optional<Failure> failure = CheckPreconditions(request, *before)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  if (std::optional<Failure> failure = Admit(request, nullptr, before->root())) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  api::Draft object(before->tree());
+  const DeletionPlan plan =
+      PlanDeletion(*resource.strategy, request, *before, options_.loop.clock().Now(), object);
+  if (plan == DeletionPlan::kUnchanged) {
+    Response response;
+    response.object = before;
+    response.revision = before->resource_version();
+    done(std::move(response));
+    return;
+  }
+  const bool now = plan == DeletionPlan::kNow;
+  CommitObject(
+      resource, key, now ? nullptr : &object, before, request.dry_run,
+      [this, &resource, now, before, attempt, request = std::move(request),
+       done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
+        if (!revision.ok()) {
+          if (revision.error().code != ErrorCode::kConflict) {
+            done(Response::Failed(api::StatusServiceUnavailable(revision.error().message)));
+          } else if (attempt + 1 < kMaxAttempts) {
+            Delete(resource, std::move(request), std::move(done), attempt + 1);
+          } else {
+            done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
+          }
+          return;
+        }
+        Response response;
+        response.revision = *revision;
+        if (!now || resource.strategy->ReturnsDeletedObject()) {
+          response.object = now ? before : std::move(stored);
+        } else {
+          response.object = std::make_shared<const api::Object>(SuccessStatus(*resource.kind, *before));
+        }
+        done(std::move(response));
+      });
+}
+
+void Core::DeleteCollection(Resource& resource, Request request,
+                            std::function<void(Response)> done) {
+  Selection selection;
+  if (std::optional<Failure> failure = BuildSelection(request, selection)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  // A list answer: what was deleted, as Kubernetes returns it.
+  struct Progress {
+    Response response;
+    std::size_t waiting = 1;
+    std::function<void(Response)> done;
+    void Finish() {
+      if (--waiting == 0) done(std::move(response));
+    }
+  };
+  auto progress = std::make_shared<Progress>();
+  progress->done = std::move(done);
+  progress->response.revision = revision();
+  std::vector<api::ObjectPtr> chosen;
+  for (const auto& [key, object] : resource.cache.objects()) {
+    if (!request.namespace_.empty() && object->namespace_() != request.namespace_) continue;
+    if (selection && !selection(*object)) continue;
+    chosen.push_back(object);
+  }
+  for (const api::ObjectPtr& object : chosen) {
+    Request one = request;
+    one.verb = Verb::kDelete;
+    one.namespace_ = object->namespace_();
+    one.name = object->name();
+    ++progress->waiting;
+    Delete(resource, std::move(one), [progress, object](Response response) {
+      // Gone already is what was asked for.
+      if (response.failure && response.failure->code != 404 &&
+          !progress->response.failure) {
+        progress->response.http_status = response.http_status;
+        progress->response.failure = std::move(response.failure);
+      }
+      if (!response.failure) progress->response.items.push_back(object);
+      progress->response.revision = std::max(progress->response.revision, response.revision);
+      progress->Finish();
+    });
+  }
+  progress->Finish();
+}
+
+void Core::Bind(Resource& resource, Request request, std::function<void(Response)> done) {
+  Response response;
+  const api::KindSchema& binding = *api::FindKind("", "v1", "Binding");
+  if (std::optional<Failure> failure = DecodeBody(binding, request, response.warnings)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  const std::string key = KeyOf(request.namespace_, request.name);
+  api::ObjectPtr before = resource.cache.Find(key);
+  if (before == nullptr) {
+    done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
+    return;
+  }
+  api::Draft object(before->tree());
+  if (std::optional<Failure> failure = ApplyBinding(
+          *resource.kind, request, *before, options_.loop.clock().Now(), object)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  response.http_status = 201;
+  CommitObject(resource, key, &object, before, request.dry_run,
+               [kind = resource.kind, before, response = std::move(response),
+                done = std::move(done)](Result<storage::Revision> revision,
+                                        api::ObjectPtr) mutable {
+                 if (!revision.ok()) {
+                   done(Response::Failed(revision.error().code == ErrorCode::kConflict
+                                             ? ModifiedFailure(*kind, before->name())
+                                             : api::StatusServiceUnavailable(revision.error().message)));
+                   return;
+                 }
+                 api::Draft status = api::Draft::Object();
+                 status["kind"] = "Status";
+                 status["apiVersion"] = "v1";
+                 status["metadata"] = api::Draft::Object();
+                 status["status"] = "Success";
+                 status["code"] = 201;
+                 response.object = std::make_shared<const api::Object>(status.Freeze());
+                 response.revision = *revision;
+                 done(std::move(response));
+               });
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "features/framework/framework.h"
+#include "scheduler/cache/claim_cache.h"
+#include "scheduler/cache/node_table.h"
+#include "scheduler/framework/plugin.h"
+
+namespace drakkar::scheduler {
+
+// Pods go only to nodes that declare every feature they need (KEP-5328). What a pod needs is
+// inferred once, in PreFilter, from its spec, its status and its allocated claims; nodes that
+// declare the same are one group, and Filter is one bitmap test for each group.
+//
+// Knows no feature itself: that is the framework's matter.
+class NodeDeclaredFeatures final : public Plugin {
+ public:
+  struct Options {
+    const NodeTable& nodes;
+    const ClaimCache& claims;
+    features::Framework framework;
+    features::Version version;  // of this scheduler, the emulated one
+  };
+  explicit NodeDeclaredFeatures(Options options) : options_(std::move(options)) {}
+
+  std::string_view name() const override { return "NodeDeclaredFeatures"; }
+  Points points() const override { return Point::kPreFilter | Point::kFilter; }
+  Code refusal() const override { return Code::kUnresolvable; }
+
+  // A new node; a node that comes to satisfy the pod; a pod whose requirement changed; a claim of
+  // the pod that was allocated or deallocated.
+  EventMask events() const override {
+    return MaskOf(EventKind::kNodeAdd, EventKind::kNodeDeclaredFeatures,
+                  EventKind::kTargetPodChange, EventKind::kClaimAdd, EventKind::kClaimUpdate,
+                  EventKind::kClaimDelete);
+  }
+  bool MayHelp(const PodInfo& pod, const ClusterEvent& event) override;
+
+  Status PreFilter(Cycle& cycle) override;
+  Status Filter(Cycle& cycle, NodeSet& nodes) override;
+  void Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) override;
+
+  // How many different declarations the nodes made: the cost of Filter.
+  std::size_t group_count() const { return groups_.size(); }
+
+ private:
+  struct Required : PluginState {
+    features::FeatureSet features;
+  };
+  // Nodes that declare the same. Bounded by the number of nodes; a group that lost its nodes stays
+  // empty, since few declarations are ever made.
+  struct Group {
+    features::FeatureSet features;
+    NodeSet nodes;
+  };
+
+  Result<features::FeatureSet> Infer(const PodInfo& pod) const;
+  // Takes over what nodes declare that have changed since the last call.
+  void RefreshGroups();
+
+  const Options options_;
+  std::vector<Group> groups_;
+  std::map<std::string, std::uint32_t> group_by_set_;  // FeatureSet::ToString
+  std::vector<std::uint32_t> group_of_;                // by node; kNoGroup: none
+  std::uint64_t seen_version_ = 0;                     // NodeTable::declared_version
+};
+
+}  // namespace drakkar::scheduler
