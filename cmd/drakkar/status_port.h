@@ -7,6 +7,7 @@
 #include "client/leader_election.h"
 #include "net/server/status_pages.h"
 #include "net/socket/socket.h"
+#include "net/tls/certificates.h"
 
 namespace drakkar::cmd {
 

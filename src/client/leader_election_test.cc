@@ -28,7 +28,7 @@ class LeaseServer {
     Reply reply;
     if (create ? lease != nullptr
                : lease == nullptr || lease->resource_version() != proposed.resource_version()) {
-      reply.error = Conflict("somebody was quicker");
+      reply.error = Error{ErrorCode::kConflict, "somebody was quicker"};
       return reply;
     }
     api::Draft draft(body);

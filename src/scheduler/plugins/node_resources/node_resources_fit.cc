@@ -117,7 +117,7 @@ bool NodeResourcesFit::ScoreByOptions(const PodInfo& pod, std::span<const NodeIn
     const NodeIndex node = nodes[i];
     std::int64_t sum = 0;
     std::int64_t weights = 0;
-    for (const auto& [name, weight] : options_.scoring.resources) {
+    for (const auto& [name, factor] : options_.scoring.resources) {
       const std::int64_t capacity = nodes_.AllocatableOf(node, name);
       std::int64_t used = 0;
       if (name == "cpu") {
@@ -133,11 +133,11 @@ bool NodeResourcesFit::ScoreByOptions(const PodInfo& pod, std::span<const NodeIn
         used = capacity - free + more;
       }
       if (capacity <= 0) continue;
-      weights += weight;
+      weights += factor;
       if (options_.scoring.most_allocated) {
-        sum += weight * (std::min(used, capacity) * 100 / capacity);
+        sum += factor * (std::min(used, capacity) * 100 / capacity);
       } else if (used <= capacity) {
-        sum += weight * ((capacity - used) * 100 / capacity);
+        sum += factor * ((capacity - used) * 100 / capacity);
       }
     }
     scores[i] = weights == 0 ? 0 : sum / weights;
