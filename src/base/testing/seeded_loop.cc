@@ -35,6 +35,7 @@ class SeededLoop::Lane final : public EventLoop {
  public:
   explicit Lane(SeededLoop& loop) : loop_(loop) {}
   void Post(Task task) override {
+    if (dropped) return;
     if (loop_.shuffle_) {
       ready.push_back(std::move(task));
     } else {
@@ -48,6 +49,7 @@ class SeededLoop::Lane final : public EventLoop {
   const Clock& clock() const override { return loop_.clock(); }
 
   std::deque<Task> ready;
+  bool dropped = false;
 
  private:
   SeededLoop& loop_;
@@ -55,6 +57,15 @@ class SeededLoop::Lane final : public EventLoop {
 
 EventLoop& SeededLoop::NewLane() {
   return *lanes_.emplace_back(std::make_unique<Lane>(*this));
+}
+
+void SeededLoop::DropLane(EventLoop& lane) {
+  CHECK(shuffle_);  // else its tasks are among all others
+  for (const auto& each : lanes_) {
+    if (each.get() != &lane) continue;
+    each->dropped = true;
+    const std::deque<Task> tasks = std::exchange(each->ready, {});
+  }
 }
 
 SeededLoop::SeededLoop(std::uint64_t seed, bool shuffle) : random_(seed), shuffle_(shuffle) {}

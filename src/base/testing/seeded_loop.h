@@ -39,6 +39,8 @@ class SeededLoop final : public EventLoop {
 
   // A loop of the same clock, timers and seed, with an order of its own. Lives as long as this.
   EventLoop& NewLane();
+  // The lane's component has crashed: what is queued on it is destroyed, and so is what comes later.
+  void DropLane(EventLoop& lane);
 
   void Post(Task task) override;
   TimerHandle RunAfter(Duration delay, Task task) override;
