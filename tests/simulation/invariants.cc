@@ -49,7 +49,10 @@ void Simulation::Violation(std::string sentence) {
 }
 
 void Simulation::Check() {
-  if (!server_.is_up()) return;
+  if (!server_.is_up()) {
+    CheckNodes();
+    return;
+  }
   const std::vector<api::ObjectPtr> claims = server_.Objects(kGroup, "resourceclaims");
   const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");
   for (const api::ObjectPtr& claim : claims) {
@@ -60,12 +63,11 @@ void Simulation::Check() {
     known = claim;
   }
   for (const api::ObjectPtr& pod : pods) {
-    pod_names_[std::string(pod->uid())] = std::string(pod->name());
     if (!pod->root()["spec"]["nodeName"].str().empty()) bound_ever_.insert(std::string(pod->uid()));
   }
   CheckDevices(claims);
   CheckReservations(claims, pods);
-  CheckNodes(claims, pods);
+  CheckNodes();
 }
 
 // No device is held twice, no capacity and no counter given out beyond what there is.
@@ -101,23 +103,22 @@ void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
                                    const std::vector<api::ObjectPtr>& pods) {
   for (const api::ObjectPtr& claim : claims) {
     for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
-      if (!pod_names_.contains(std::string(consumer["uid"].str()))) {
+      if (!attempted_.contains(std::string(consumer["name"].str()))) {
         Violation(StrCat(claim->name(), " is reserved for a pod that never was"));
       }
     }
   }
   for (const api::ObjectPtr& pod : pods) {
     if (pod->root()["spec"]["nodeName"].str().empty() || HasEnded(*pod)) continue;
-    if (pod->is_being_deleted()) continue;
-    std::vector<std::string>& uids = claims_of_[std::string(pod->uid())];
-    uids.clear();
+    const auto [uids, is_new] = claims_of_.try_emplace(std::string(pod->uid()));
     for (const std::string& name : ClaimNames(*pod)) {
       const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
+      if (claim != nullptr && is_new) uids->second.emplace_back(claim->uid());
+      if (pod->is_being_deleted()) continue;
       if (claim == nullptr || !claim->root()["status"]["allocation"].has_value()) {
         Violation(StrCat(pod->name(), " is bound, its claim ", name, " is not allocated"));
         continue;
       }
-      uids.emplace_back(claim->uid());
       if (!IsReservedFor(*claim, pod->uid())) {
         Violation(StrCat(pod->name(), " is bound without a reservation of ", name));
       }
@@ -131,15 +132,11 @@ void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
 }
 
 // What runs has its claims prepared, and what is prepared is in the checkpoint.
-void Simulation::CheckNodes(const std::vector<api::ObjectPtr>&,
-                            const std::vector<api::ObjectPtr>&) {
+void Simulation::CheckNodes() {
   for (const auto& node : nodes_) {
     for (const SimNode::Running& container : node->RunningContainers()) {
       const auto claims = claims_of_.find(container.pod_uid);
-      if (claims == claims_of_.end()) {
-        Violation(StrCat("a container runs for ", container.pod_name, ", which was never bound"));
-        continue;
-      }
+      if (claims == claims_of_.end()) continue;  // came and went between two looks
       for (const std::string& uid : claims->second) {
         bool prepared = false;
         for (const std::string& driver : node->driver_names()) {
@@ -163,21 +160,15 @@ void Simulation::CheckNodes(const std::vector<api::ObjectPtr>&,
   }
 }
 
-// After faults have ended: nobody waits in vain, nothing is left over, copies are complete.
-void Simulation::CheckSettled() {
-  const std::vector<api::ObjectPtr> claims = server_.Objects(kGroup, "resourceclaims");
+// Counts the turns in which somebody waits for a device that nobody has.
+void Simulation::CheckProgress() {
+  if (!server_.is_up()) return;
   const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");
   std::set<std::string> held;
-  for (const api::ObjectPtr& claim : claims) {
+  for (const api::ObjectPtr& claim : server_.Objects(kGroup, "resourceclaims")) {
     for (api::Value result :
          claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
       held.insert(DeviceKey(result));
-    }
-    for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
-      const api::ObjectPtr pod = server_.Find("", "pods", StrCat("default/", consumer["name"].str()));
-      if (pod == nullptr || pod->uid() != consumer["uid"].str() || HasEnded(*pod)) {
-        Violation(StrCat(claim->name(), " stays reserved for ", consumer["name"].str()));
-      }
     }
   }
   std::set<std::string> fabric;  // devices that could be attached
@@ -187,7 +178,6 @@ void Simulation::CheckSettled() {
     }
   }
   for (const api::ObjectPtr& pod : pods) {
-    if (pod->is_being_deleted()) Violation(StrCat(pod->name(), " is stuck in Terminating"));
     if (!pod->root()["spec"]["nodeName"].str().empty() || HasEnded(*pod)) continue;
     for (const std::string& name : ClaimNames(*pod)) {
       const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
@@ -207,11 +197,29 @@ void Simulation::CheckSettled() {
         continue;
       }
       for (const std::string& device : candidates) {
-        if (!held.contains(device)) {
-          Violation(StrCat(pod->name(), " waits in vain: ", device, " is free"));
-        }
+        if (!held.contains(device)) ++in_vain_[StrCat(device, ", wanted by ", pod->name(), ",")];
       }
     }
+  }
+}
+
+// After faults have ended: nobody waits in vain, nothing is left over, copies are complete.
+void Simulation::CheckSettled() {
+  const std::vector<api::ObjectPtr> claims = server_.Objects(kGroup, "resourceclaims");
+  const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");
+  for (const api::ObjectPtr& claim : claims) {
+    for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
+      const api::ObjectPtr pod = server_.Find("", "pods", StrCat("default/", consumer["name"].str()));
+      if (pod == nullptr || pod->uid() != consumer["uid"].str() || HasEnded(*pod)) {
+        Violation(StrCat(claim->name(), " stays reserved for ", consumer["name"].str()));
+      }
+    }
+  }
+  for (const api::ObjectPtr& pod : pods) {
+    if (pod->is_being_deleted()) Violation(StrCat(pod->name(), " is stuck in Terminating"));
+  }
+  for (const auto& [waiting, turns] : in_vain_) {
+    if (turns >= kPatience) Violation(StrCat(waiting, " is free and waited for in vain"));
   }
   const auto compare = [&](const client::Informer& copy, const std::vector<api::ObjectPtr>& real) {
     if (copy.objects().size() != real.size()) Violation("a watcher's copy has another size");

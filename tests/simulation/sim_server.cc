@@ -10,13 +10,13 @@ namespace drakkar::simulation {
 
 SimServer::SimServer(SeededLoop& loop, FeatureGates gates) : loop_(loop), gates_(gates) {
   Restart();
-  loop_.RunUntilIdle();
+  loop_.Advance(std::chrono::seconds(1));
   CHECK(is_up_);
 }
 
 SimServer::~SimServer() {
   CHECK(clients_.empty());
-  if (is_up_) Crash();
+  if (core_ != nullptr) Crash();
 }
 
 void SimServer::Restart() {

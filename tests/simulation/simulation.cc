@@ -93,8 +93,10 @@ void Simulation::CreateObject(std::string_view group, std::string_view version,
 void Simulation::SetUp() {
   faults_.on = false;
   user_ = std::make_unique<SimClient>(loop_, user_lane_, server_, faults_, "user");
-  CreateObject("", "v1", "Namespace",
-               R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"default"}})");
+  for (const char* name : {"default", "kube-node-lease"}) {
+    CreateObject("", "v1", "Namespace",
+                 StrCat(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")", name, ""}}"));
+  }
   loop_.RunUntilIdle();
   for (const char* kind : {"plain", "shared", "part"}) {
     CreateObject(kGroup, "v1", "DeviceClass",
@@ -235,6 +237,7 @@ void Simulation::CreatePod() {
                       R"("terminationGracePeriodSeconds":2,"containers":[{"name":"a","image":"busybox:1",)",
                       R"("resources":{"claims":[{"name":"c"}]}}],"resourceClaims":[)", uses, "]}}"));
   live_.insert(name);
+  attempted_.insert(name);
 }
 
 void Simulation::DeletePod() {
@@ -279,7 +282,7 @@ void Simulation::Settle() {
   faults_.on = false;
   scheduler_faults_.on = false;
   // Pods whose deletion or creation was lost on the way are deleted again, or were never there.
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < kSettleTurns; ++i) {
     StartWhatIsDown();
     if (i == 4 && server_.is_up()) {
       for (const api::ObjectPtr& pod : server_.Objects("", "pods")) {
@@ -290,6 +293,7 @@ void Simulation::Settle() {
     }
     loop_.Advance(std::chrono::seconds(15));
     Check();
+    if (i >= kSettleTurns - kPatience) CheckProgress();
   }
   CheckSettled();
 }

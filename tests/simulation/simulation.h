@@ -45,6 +45,8 @@ class Simulation {
  private:
   static constexpr int kMaxPods = 8;
   static constexpr Duration kBindingTimeout = std::chrono::seconds(30);
+  static constexpr int kSettleTurns = 20;  // of 15 seconds
+  static constexpr int kPatience = 5;      // turns in which a pod may wait for what is free
 
   void SetUp();
   void CreateObject(std::string_view group, std::string_view version, std::string_view kind,
@@ -62,8 +64,8 @@ class Simulation {
   void CheckDevices(const std::vector<api::ObjectPtr>& claims);
   void CheckReservations(const std::vector<api::ObjectPtr>& claims,
                          const std::vector<api::ObjectPtr>& pods);
-  void CheckNodes(const std::vector<api::ObjectPtr>& claims,
-                  const std::vector<api::ObjectPtr>& pods);
+  void CheckNodes();
+  void CheckProgress();
   void CheckSettled();
   void Violation(std::string sentence);
 
@@ -92,7 +94,8 @@ class Simulation {
   int next_pod_ = 0;
   int next_claim_ = 0;
   std::set<std::string> live_;                       // names of pods that nobody has deleted
-  std::map<std::string, std::string> pod_names_;     // by uid: every pod that ever was
+  std::set<std::string> attempted_;                  // names of all pods ever
+  std::map<std::string, int> in_vain_;               // turns that a pod has waited for a free device
   std::map<std::string, std::vector<std::string>> claims_of_;  // pod uid -> claim uids, once bound
   std::map<std::string, api::ObjectPtr> known_claims_;          // by uid, the last version
   std::set<std::string> bound_ever_;
