@@ -37,6 +37,11 @@ class Runner {
       return;
     }
     Part& part = *parts_[started_];
+    part.on_fatal = [this, &part](const Error& error) {
+      console_.Error(StrCat(part.name(), ": ", error.message));
+      exit_code_ = cli::kExitFailure;
+      Stop();
+    };
     part.Start([this, &part](Result<void> result) {
       if (!result.ok()) {
         console_.Error(StrCat(part.name(), ": ", result.error().message));

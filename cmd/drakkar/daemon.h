@@ -22,6 +22,9 @@ class Part {
   virtual std::string_view name() const = 0;
   virtual void Start(std::function<void(Result<void>)> done) = 0;
   virtual void Stop(std::function<void()> done) = 0;
+  // To be called, on the main loop, when a started part cannot go on: everything stops. Set by
+  // RunParts.
+  std::function<void(const Error&)> on_fatal = [](const Error&) {};
 };
 
 // Makes a client for a part: direct calls in the same process, or HTTP.

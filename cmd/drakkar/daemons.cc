@@ -35,6 +35,11 @@ std::vector<cli::Flag> With(std::vector<cli::Flag> flags) {
   return flags;
 }
 
+std::vector<cli::Flag> And(std::vector<cli::Flag> flags, std::vector<cli::Flag> more) {
+  for (cli::Flag& flag : more) flags.push_back(std::move(flag));
+  return flags;
+}
+
 Result<std::uint16_t> ReadPort(const cli::Arguments& arguments, std::string_view flag) {
   const std::int64_t port = arguments.Int(flag);
   if (port < 0 || port > 65535) {
@@ -61,6 +66,19 @@ Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::stri
   });
 }
 
+// The file, or the defaults if there is none.
+Result<scheduler::Configuration> ReadSchedulerConfiguration(const std::string& path,
+                                                            const FeatureGates& gates) {
+  if (path.empty()) return scheduler::Configuration{};
+  ASSIGN_OR_RETURN(const std::string text, RealFileSystem().ReadFile(path));
+  Result<scheduler::Configuration> configuration = scheduler::ParseConfiguration(text, gates);
+  if (!configuration.ok()) return configuration.error().Prefixed(path);
+  for (const std::string& remark : configuration->remarks) {
+    kLog.Warning("in the configuration", {{"file", path}, {"remark", remark}});
+  }
+  return configuration;
+}
+
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   // The gates of the five proposals are on here, whatever their release's default.
   Result<FeatureGates> gates = ReadCommonFlags(
@@ -72,6 +90,9 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   Result<std::uint16_t> node_port = ReadPort(arguments, "node-port");
   if (!port.ok()) return Fail(console, port.error());
   if (!node_port.ok()) return Fail(console, node_port.error());
+  Result<scheduler::Configuration> scheduler =
+      ReadSchedulerConfiguration(arguments.Text("scheduler-config"), *gates);
+  if (!scheduler.ok()) return Fail(console, scheduler.error());
   UvLoop loop;
   const std::string data_dir = arguments.Text("data-dir");
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
@@ -84,7 +105,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(std::move(*opened));
   parts.push_back(MakeControllersPart(loop, server->DirectClients()));
-  parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates));
+  scheduler->leader_election.leader_elect = false;
+  parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler)));
   if (arguments.Bool("node")) {
     const std::string node_name = arguments.Text("node-name");
     Result<net::CertificateAndKey> serving = server->pki().IssueServer(
@@ -139,20 +161,47 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   });
 }
 
-// A part that only needs clients.
-int RunWithClients(const cli::Arguments& arguments, cli::Console& console, const std::string& name,
-                   const std::function<std::unique_ptr<Part>(UvLoop&, ClientFactory,
-                                                             FeatureGates)>& make) {
+int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   Result<FeatureGates> gates = ReadCommonFlags(arguments);
   if (!gates.ok()) return Fail(console, gates.error());
+  ComponentOptions component;
+  component.election.leader_elect = true;
+  if (auto read = ReadLeaderElection(arguments, component.election); !read.ok()) {
+    return Fail(console, read.error());
+  }
+  Result<StatusPortOptions> status = ReadStatusPort(arguments);
+  if (!status.ok()) return Fail(console, status.error());
+  component.status = std::move(*status);
   Result<ClientFactory> clients =
-      HttpClients(arguments.Text("kubeconfig"), StrCat("drakkar-", name));
+      HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers");
   if (!clients.ok()) return Fail(console, clients.error());
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
-  parts.push_back(make(loop, std::move(*clients), *gates));
+  parts.push_back(MakeControllersPart(loop, std::move(*clients), std::move(component)));
   return RunParts(loop, std::move(parts), console,
-                  [name] { kLog.Info("running", {{"part", name}}); });
+                  [] { kLog.Info("running", {{"part", "controllers"}}); });
+}
+
+int RunScheduler(const cli::Arguments& arguments, cli::Console& console) {
+  Result<FeatureGates> gates = ReadCommonFlags(arguments);
+  if (!gates.ok()) return Fail(console, gates.error());
+  Result<scheduler::Configuration> configuration =
+      ReadSchedulerConfiguration(arguments.Text("config"), *gates);
+  if (!configuration.ok()) return Fail(console, configuration.error());
+  if (auto read = ReadLeaderElection(arguments, configuration->leader_election); !read.ok()) {
+    return Fail(console, read.error());
+  }
+  Result<StatusPortOptions> status = ReadStatusPort(arguments);
+  if (!status.ok()) return Fail(console, status.error());
+  if (!arguments.Text("kubeconfig").empty()) configuration->kubeconfig = arguments.Text("kubeconfig");
+  Result<ClientFactory> clients = HttpClients(configuration->kubeconfig, "drakkar-scheduler");
+  if (!clients.ok()) return Fail(console, clients.error());
+  UvLoop loop;
+  std::vector<std::unique_ptr<Part>> parts;
+  parts.push_back(MakeSchedulerPart(loop, std::move(*clients), *gates, std::move(*configuration),
+                                    std::move(*status)));
+  return RunParts(loop, std::move(parts), console,
+                  [] { kLog.Info("running", {{"part", "scheduler"}}); });
 }
 
 int RunNode(const cli::Arguments& arguments, cli::Console& console) {
@@ -356,6 +405,7 @@ void AddDaemonCommands(cli::App& app) {
                           {.name = "driver", .type = cli::FlagType::kBool, .help = "Run the reference driver.", .default_value = "true"},
                           NodeNameFlag(),
                           {.name = "node-port", .type = cli::FlagType::kInt, .help = "The node agent's port.", .default_value = "10250", .placeholder = "PORT"},
+                          {.name = "scheduler-config", .help = "A KubeSchedulerConfiguration for the scheduler.", .placeholder = "FILE"},
                           RuntimeFlag(), DevicesFlag(), MetadataFlag()}),
            .max_arguments = 0,
            .section = kSection,
@@ -372,25 +422,24 @@ void AddDaemonCommands(cli::App& app) {
            .run = RunApiServer});
   app.Add({.name = "controllers",
            .summary = "Run the controllers",
-           .help = "Makes claims from templates, releases them, collects what has no owner.",
-           .flags = With({KubeconfigFlag()}),
+           .help = "Makes claims from templates, releases them, collects what has no owner. Of "
+                   "several instances the one that holds the Lease is active.",
+           .flags = With(And({KubeconfigFlag()}, ComponentFlags(10257, "kube-controller-manager"))),
            .max_arguments = 0,
            .section = kSection,
-           .run = [](const cli::Arguments& arguments, cli::Console& console) {
-             return RunWithClients(arguments, console, "controllers",
-                                   [](UvLoop& loop, ClientFactory clients, FeatureGates) {
-                                     return MakeControllersPart(loop, std::move(clients));
-                                   });
-           }});
+           .run = RunControllers});
   app.Add({.name = "scheduler",
            .summary = "Run the scheduler",
-           .help = "Gives pods a node and the devices they claim.",
-           .flags = With({KubeconfigFlag()}),
+           .help = "Gives pods a node and the devices they claim. Of several instances the one that "
+                   "holds the Lease is active.",
+           .examples = "  # pods that fabric devices keep waiting are given up after a minute\n"
+                       "  drakkar scheduler --kubeconfig admin.kubeconfig --config scheduler.yaml\n",
+           .flags = With(And({KubeconfigFlag(),
+                              {.name = "config", .help = "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).", .placeholder = "FILE"}},
+                             ComponentFlags(10259, "kube-scheduler"))),
            .max_arguments = 0,
            .section = kSection,
-           .run = [](const cli::Arguments& arguments, cli::Console& console) {
-             return RunWithClients(arguments, console, "scheduler", MakeSchedulerPart);
-           }});
+           .run = RunScheduler});
   app.Add({.name = "node",
            .summary = "Run a node agent",
            .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
