@@ -211,6 +211,7 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
   asked.namespace_ = info.namespace_;
   asked.name = info.name;
   asked.subresource = info.subresource;
+  asked.user_agent = request.headers.Get("user-agent");
   if (std::optional<Failure> failure = ReadOptions(query, asked)) return Fail(*exchange, *failure);
 
   if (auto proxy = options_.proxies.find(StrCat(info.resource, "/", info.subresource));

@@ -3,6 +3,7 @@
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/rest/core_resource.h"
+#include "apiserver/rest/field_managers.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -190,9 +191,8 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
       break;
     case Verb::kUpdate:
     case Verb::kPatch:
-      if (request.verb == Verb::kPatch && request.patch == PatchKind::kApply) {
-        return done(Response::Failed(api::StatusUnsupportedMediaType(
-            "server-side apply is not supported yet: apply without --server-side")));
+      if (std::optional<Failure> failure = CheckPatchOptions(request)) {
+        return done(Response::Failed(std::move(*failure)));
       }
       if (plain || request.subresource == "finalize" || request.subresource == "resize") {
         return Update(*resource, std::move(request), std::move(done));

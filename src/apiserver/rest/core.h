@@ -109,6 +109,7 @@ class Core {
   Response Get(Resource& resource, const Request& request);
   void List(Resource& resource, Request request, std::function<void(Response)> done);
   void Create(Resource& resource, Request request, std::function<void(Response)> done);
+  void CreateByApply(Resource& resource, Request request, std::function<void(Response)> done);
   void Update(Resource& resource, Request request, std::function<void(Response)> done,
               int attempt = 0);
   void Delete(Resource& resource, Request request, std::function<void(Response)> done,
