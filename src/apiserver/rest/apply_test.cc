@@ -80,7 +80,7 @@ TEST_F(ApplyTest, StatusIsAppliedThroughItsSubresourceOnly) {
   EXPECT_EQ((*status.object)["status"]["message"].str(), "hello");
   EXPECT_EQ(Managers(status.object), "agent/Apply/status me/Apply/ ");
   const Response ignored =
-      Apply(StrCat(kPod, "status: {message: no}\n"), "me", "", false);
+      Apply(StrCat(kPod, "status: {message: other}\n"), "me", "", false);
   ASSERT_FALSE(ignored.failure) << ignored.failure->message;
   EXPECT_EQ((*ignored.object)["status"]["message"].str(), "hello");
 }
