@@ -138,7 +138,8 @@ TEST_F(FrontendTest, BadInputGetsAStatusThatSaysWhatIsWrong) {
   EXPECT_EQ(Do(net::Method::kPatch, "/api/v1/namespaces/default/pods/a", "{}",
                {{"Content-Type", "application/apply-patch+yaml"}})
                 .status,
-            415);
+            422)
+      << "apply needs a field manager";
   net::Response unknown = Post("/api/v1/namespaces/default/pods?fieldValidation=Strict",
                                R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"colour":"red"}})");
   EXPECT_EQ(unknown.status, 400);
