@@ -42,7 +42,7 @@ class LoopPart final : public Part {
 };
 
 struct ControllersState {
-  ControllersState(UvLoop& loop, const ClientFactory& clients)
+  ControllersState(UvLoop& loop, const ClientFactory& clients, const std::string& ca_pem)
       : client(clients(loop, "system:kube-controller-manager", {"system:masters"},
                        storage::Mark::kApplied)),
         events({.loop = loop, .client = *client, .component = "resource_claim"}),
@@ -54,7 +54,8 @@ struct ControllersState {
                                     std::string message) {
                        events.Record(object, client::EventKind::kWarning, reason,
                                      std::move(message));
-                     }}) {
+                     },
+                     .ca_pem = ca_pem}) {
     controllers.Start();
   }
   Metrics metrics;
@@ -82,10 +83,11 @@ struct SchedulerState {
 
 }  // namespace
 
-std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients) {
+std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients,
+                                          std::string ca_pem) {
   return std::make_unique<LoopPart<ControllersState>>(
-      "controllers", main_loop, [clients = std::move(clients)](UvLoop& loop) {
-        return std::make_unique<ControllersState>(loop, clients);
+      "controllers", main_loop, [clients = std::move(clients), ca_pem = std::move(ca_pem)](UvLoop& loop) {
+        return std::make_unique<ControllersState>(loop, clients, ca_pem);
       });
 }
 

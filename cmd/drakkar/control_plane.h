@@ -49,7 +49,8 @@ class ApiServerPart final : public Part {
   std::unique_ptr<apiserver::SubresourceProxy> log_proxy_;
 };
 
-std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients);
+std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients,
+                                          std::string ca_pem = {});
 std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients,
                                         FeatureGates gates);
 

@@ -83,7 +83,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(std::move(*opened));
-  parts.push_back(MakeControllersPart(loop, server->DirectClients()));
+  parts.push_back(MakeControllersPart(loop, server->DirectClients(),
+                                      server->pki().ca().certificate_pem));
   parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates));
   if (arguments.Bool("node")) {
     const std::string node_name = arguments.Text("node-name");

@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/decode.h"
+#include "apiserver/rest/eviction.h"
 #include "apiserver/rest/field_managers.h"
 #include "apiserver/rest/object_meta.h"
 #include "apiserver/rest/selection.h"
@@ -332,6 +333,40 @@ void Core::DeleteCollection(Resource& resource, Request request,
   progress->Finish();
 }
 
+void Core::Evict(Resource& resource, Request request, std::function<void(Response)> done) {
+  Response response;
+  if (std::optional<Failure> failure =
+          DecodeBody(*api::FindKind("policy", "v1", "Eviction"), request, response.warnings)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  const api::ObjectPtr pod = resource.cache.Find(KeyOf(request.namespace_, request.name));
+  if (pod == nullptr) {
+    return done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
+  }
+  if (std::optional<Failure> failure = CheckEviction(
+          request, *pod, *FindCache("policy", "poddisruptionbudgets"), resource.cache)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  request.verb = Verb::kDelete;
+  request.subresource.clear();
+  request.object = nullptr;
+  // What was looked at is what goes.
+  if (request.precondition_uid.empty()) request.precondition_uid = std::string(pod->uid());
+  Delete(resource, std::move(request), [done = std::move(done)](Response deleted) {
+    if (!deleted.failure) {
+      deleted.http_status = 201;
+      deleted.object = std::make_shared<const api::Object>(
+          api::Draft{{"kind", "Status"},
+                     {"apiVersion", "v1"},
+                     {"metadata", api::Draft::Object()},
+                     {"status", "Success"},
+                     {"code", 201}}
+              .Freeze());
+    }
+    done(std::move(deleted));
+  });
+}
+
 void Core::Bind(Resource& resource, Request request, std::function<void(Response)> done) {
   Response response;
   const api::KindSchema& binding = *api::FindKind("", "v1", "Binding");
@@ -348,6 +383,10 @@ void Core::Bind(Resource& resource, Request request, std::function<void(Response
   api::Draft object(before->tree());
   if (std::optional<Failure> failure = ApplyBinding(
           *resource.kind, request, *before, options_.loop.clock().Now(), object)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  if (std::optional<Failure> failure = Admit(request, &object, before->root())) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
