@@ -55,6 +55,7 @@ class ApiServerPart final : public Part {
 struct ComponentOptions {
   client::LeaderElectionConfig election{.leader_elect = false};
   StatusPortOptions status = {};
+  std::string ca_pem = {};  // published to every namespace; empty: not
 };
 std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients,
                                           ComponentOptions component = {});

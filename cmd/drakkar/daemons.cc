@@ -104,7 +104,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(std::move(*opened));
-  parts.push_back(MakeControllersPart(loop, server->DirectClients()));
+  parts.push_back(MakeControllersPart(loop, server->DirectClients(),
+                                      {.ca_pem = server->pki().ca().certificate_pem}));
   scheduler->leader_election.leader_elect = false;
   parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler)));
   if (arguments.Bool("node")) {

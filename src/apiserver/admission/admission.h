@@ -7,7 +7,9 @@
 
 namespace drakkar::apiserver {
 
+class RbacAuthorizer;
+
 // The admission steps in the order they run: the one place that lists them.
-std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain();
+std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(RbacAuthorizer& rbac);
 
 }  // namespace drakkar::apiserver

@@ -90,6 +90,33 @@ bool IsComputeResource(std::string_view name) {
   return name == "cpu" || name == "memory";
 }
 
+// Of a resize only the requests and limits of containers count; everything else stays.
+void KeepAllButResources(Draft& object, Value before) {
+  const api::TreePtr asked = object.Freeze();
+  Draft resized(before);
+  resized["metadata"].Remove("resourceVersion");
+  for (std::string_view list : {"initContainers", "containers"}) {
+    std::size_t index = 0;
+    for (Value container : before["spec"][list].elements()) {
+      for (Value wanted : asked->root()["spec"][list].elements()) {
+        if (wanted["name"].str() != container["name"].str()) continue;
+        Draft& resources = resized["spec"][list].at(index)["resources"];
+        for (std::string_view part : {"requests", "limits"}) {
+          const Value value = wanted["resources"][part];
+          if (value.has_value()) {
+            resources[part] = Draft(value);
+          } else {
+            resources.Remove(part);
+          }
+        }
+      }
+      ++index;
+    }
+  }
+  object = std::move(resized);
+  object.KeepAlive(asked);
+}
+
 }  // namespace
 
 std::string_view QosClass(Value spec) {
@@ -157,6 +184,7 @@ void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext&) const 
 
 void PodStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view subresource,
                                    const StrategyContext&) const {
+  if (subresource == "resize") return KeepAllButResources(object, before);
   if (subresource == "status") {
     // Whoever writes the status does not decide who owns the pod, nor its class of service.
     Draft& metadata = object["metadata"];

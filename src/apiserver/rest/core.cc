@@ -3,7 +3,9 @@
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/rest/core_resource.h"
+#include "apiserver/rest/field_managers.h"
 #include "base/text/text.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -31,7 +33,39 @@ std::string_view VerbName(Verb verb) {
   return "";
 }
 
+// How long each admission step takes. Handles are kept: a write passes every step.
+class Core::AdmissionMetrics {
+ public:
+  explicit AdmissionMetrics(Metrics& metrics) : metrics_(metrics) {}
+
+  void Observe(std::string_view step, Verb verb, bool rejected, Duration took) {
+    Histogram*& histogram = histograms_[{step, verb, rejected}];
+    if (histogram == nullptr) {
+      const bool creates = verb == Verb::kCreate;
+      const bool deletes = verb == Verb::kDelete || verb == Verb::kDeleteCollection;
+      histogram = &metrics_.GetHistogram(
+          "apiserver_admission_controller_admission_duration_seconds",
+          "Admission controller latency histogram in seconds, identified by name and broken out "
+          "for each operation and API resource and type (validate or admit).",
+          {{"name", std::string(step)},
+           {"operation", creates ? "CREATE" : deletes ? "DELETE" : "UPDATE"},
+           {"rejected", rejected ? "true" : "false"},
+           {"type", "admit"}},
+          {0.005, 0.025, 0.1, 0.5, 1.0, 2.5});
+    }
+    histogram->Observe(std::chrono::duration<double>(took).count());
+  }
+
+ private:
+  Metrics& metrics_;
+  // Steps are few and their names live as long as they do.
+  std::map<std::tuple<std::string_view, Verb, bool>, Histogram*> histograms_;
+};
+
 Core::Core(Options options) : options_(std::move(options)) {
+  if (options_.metrics != nullptr) {
+    admission_metrics_ = std::make_unique<AdmissionMetrics>(*options_.metrics);
+  }
   for (const api::KindSchema& kind : api::AllKinds()) {
     // Kinds without "get" are questions, not objects (reviews, bindings): nothing is stored.
     if (!kind.storage_version || !HasVerb(kind, "get")) continue;
@@ -99,6 +133,11 @@ const WatchCache* Core::FindCache(std::string_view group, std::string_view plura
   return found == resources_.end() ? nullptr : &found->second->cache;
 }
 
+void Core::ForEachCache(
+    const std::function<void(const api::KindSchema&, const WatchCache&)>& each) const {
+  for (const auto& [name, resource] : resources_) each(*resource->kind, resource->cache);
+}
+
 StrategyContext Core::ContextFor(const Request& request) {
   return StrategyContext{
       .clock = options_.loop.clock(),
@@ -115,6 +154,16 @@ StrategyContext Core::ContextFor(const Request& request) {
             return Authorize(
                 {request.user, verb, group, resource, subresource, namespace_, name, {}});
           },
+      .find_first = [this](std::string_view group, std::string_view plural,
+                           const std::function<bool(const api::Object&)>& matches)
+          -> api::ObjectPtr {
+        const WatchCache* cache = FindCache(group, plural);
+        if (cache == nullptr) return nullptr;
+        for (const auto& [key, object] : cache->objects()) {
+          if (matches(*object)) return object;
+        }
+        return nullptr;
+      },
       .version = request.kind->version,
   };
 }
@@ -148,9 +197,14 @@ std::optional<Failure> Core::CheckAuthorized(const Request& request) {
 std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, api::Value before) {
   const StrategyContext context = ContextFor(request);
   for (const auto& step : options_.admission) {
-    if (std::optional<Failure> failure = step->Admit(request, object, before, context)) {
-      return failure;
+    const MonotonicTime begun =
+        admission_metrics_ == nullptr ? MonotonicTime() : options_.loop.clock().Monotonic();
+    std::optional<Failure> failure = step->Admit(request, object, before, context);
+    if (admission_metrics_ != nullptr) {
+      admission_metrics_->Observe(step->name(), request.verb, failure.has_value(),
+                                  options_.loop.clock().Monotonic() - begun);
     }
+    if (failure) return failure;
   }
   return std::nullopt;
 }
@@ -162,6 +216,11 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
     return;
   }
   Resource* resource = FindResource(*request.kind);
+  if (options_.answerer != nullptr && request.verb == Verb::kCreate &&
+      (resource == nullptr || !request.subresource.empty())) {
+    Response response;
+    if (options_.answerer->Answer(request, response)) return done(std::move(response));
+  }
   if (resource == nullptr) {
     done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));
     return;
@@ -184,15 +243,17 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
       if (request.subresource == "binding") {
         return Bind(*resource, std::move(request), std::move(done));
       }
+      if (request.subresource == "eviction") {
+        return Evict(*resource, std::move(request), std::move(done));
+      }
       if (request.subresource.empty()) {
         return Create(*resource, std::move(request), std::move(done));
       }
       break;
     case Verb::kUpdate:
     case Verb::kPatch:
-      if (request.verb == Verb::kPatch && request.patch == PatchKind::kApply) {
-        return done(Response::Failed(api::StatusUnsupportedMediaType(
-            "server-side apply is not supported yet: apply without --server-side")));
+      if (std::optional<Failure> failure = CheckPatchOptions(request)) {
+        return done(Response::Failed(std::move(*failure)));
       }
       if (plain || request.subresource == "finalize" || request.subresource == "resize") {
         return Update(*resource, std::move(request), std::move(done));

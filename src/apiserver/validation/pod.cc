@@ -5,6 +5,7 @@
 
 #include "api/meta/quantity.h"
 #include "api/tree/draft.h"
+#include "apiserver/registry/pod_strategy.h"
 #include "apiserver/rest/object_meta.h"
 #include "apiserver/validation/cause.h"
 #include "base/text/text.h"
@@ -233,7 +234,30 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext&) {
 api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
                                      const StrategyContext&) {
   api::FieldErrors causes;
-  if (subresource == "resize") return causes;
+  if (subresource == "resize") {
+    if (QosClass(pod["spec"]) != before["status"]["qosClass"].str(QosClass(before["spec"]))) {
+      causes.push_back(Invalid("spec", QosClass(pod["spec"]),
+                               "Pod QOS Class may not change as a result of resizing"));
+    }
+    for (std::string_view list : {"initContainers", "containers"}) {
+      std::size_t index = 0;
+      for (Value container : pod["spec"][list].elements()) {
+        const std::string path = StrCat("spec.", list, "[", index, "].resources");
+        const Value old = before["spec"][list].at(index++);
+        for (std::string_view part : {"requests", "limits"}) {
+          auto check = [&](Value one, Value other) {
+            for (const auto& [key, name, value] : one.members()) {
+              if (name == "cpu" || name == "memory" || api::Equal(value, other[name])) continue;
+              causes.push_back(Forbidden(path, "only cpu and memory resources are mutable"));
+            }
+          };
+          check(container["resources"][part], old["resources"][part]);
+          check(old["resources"][part], container["resources"][part]);
+        }
+      }
+    }
+    return causes;
+  }
   if (!api::Equal(WithoutMutableParts(pod["spec"])->root(),
                   WithoutMutableParts(before["spec"])->root())) {
     causes.push_back(
