@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "net/server/http_server.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -60,9 +61,28 @@ struct ApiServer::Impl {
                   return !rbac.CheckPath(user, verb, path).has_value();
                 },
             .is_ready = [this] { return !is_ready || is_ready(); },
+            .before_metrics = [this] { UpdateStoreMetrics(); },
             .proxies = {}}) {
     rbac.Attach(core);
     node_authorizer.Attach(core);
+  }
+
+  void UpdateStoreMetrics() {
+    const storage::StoreStatistics now = options.store->statistics();
+    auto follow = [this](const char* name, const char* help, std::uint64_t value) {
+      Counter& counter = options.metrics.GetCounter(name, help);
+      counter.Add(static_cast<double>(value) - counter.value());
+    };
+    follow("drakkar_store_transactions_total", "Transactions applied.", now.transactions);
+    follow("drakkar_store_commits_total", "Group commits written.", now.commits);
+    follow("drakkar_store_syncs_total", "Times the file was synced.", now.syncs);
+    follow("drakkar_store_written_bytes_total", "Bytes written to the file.", now.bytes_written);
+    options.metrics.GetGauge("drakkar_store_history_bytes", "Superseded versions kept.")
+        .Set(static_cast<double>(now.history_bytes));
+    options.metrics
+        .GetGauge("drakkar_store_info", "What the data lies on.",
+                  {{"file_system", now.file_system}})
+        .Set(1);
   }
 
   // Makes what is missing of `wanted`, one after the other, then calls `done`.

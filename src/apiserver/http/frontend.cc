@@ -169,6 +169,7 @@ void Frontend::HandlePath(Exchange& exchange, net::ServerRequest& request) {
                                  ready ? "ok" : "not ready: the controllers have not synced yet\n");
   }
   if (path == "/metrics") {
+    if (options_.before_metrics) options_.before_metrics();
     return exchange.writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4"}},
                                  options_.metrics.Text());
   }

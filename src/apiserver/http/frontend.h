@@ -38,6 +38,8 @@ class Frontend final : public net::RequestHandler {
         authorize_path;
     // Named checks of /readyz beyond "the store answers".
     std::function<bool()> is_ready;
+    // Brings `metrics` up to date before they are shown; may be null.
+    std::function<void()> before_metrics;
     std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"
   };
   explicit Frontend(Options options);
