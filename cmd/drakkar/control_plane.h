@@ -47,6 +47,7 @@ class ApiServerPart final : public Part {
   Metrics metrics_;
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<apiserver::SubresourceProxy> log_proxy_;
+  std::unique_ptr<apiserver::SubresourceProxy> node_proxy_;
 };
 
 std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients);
