@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+import bench_node
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/release"
 DRAKKAR = BUILD / "cmd/drakkar/drakkar"
@@ -226,6 +228,9 @@ BENCHES = {
     "up.ready": (["drakkar"], bench_up_ready),
     "mem.idle": (["drakkar"], bench_mem_idle),
     "pod.start": (["drakkar"], bench_pod_start),
+    "prepare": (["drakkar"], lambda: bench_node.bench_prepare(DRAKKAR)),
+    "health": (["drakkar"], lambda: bench_node.bench_health(DRAKKAR)),
+    "node.mem": (["drakkar"], lambda: bench_node.bench_memory(DRAKKAR)),
     "cel": (["device_cel_bench"], lambda: google_benchmark("device_cel_bench", {"cel.": "ns"})),
     "alloc": (["allocator_bench"], lambda: google_benchmark("allocator_bench", {"alloc.": "us"})),
 }
@@ -236,8 +241,9 @@ def main():
     parser.add_argument("ids", nargs="*")
     parser.add_argument("--json")
     options = parser.parse_args()
-    # "./dev bench allocator" is a way to say "alloc".
-    wanted = [{"allocator": "alloc"}.get(i, i) for i in options.ids]
+    # "./dev bench allocator" is a way to say "alloc"; "node" is all about the node.
+    groups = {"allocator": ["alloc"], "node": ["prepare", "health", "node.mem"]}
+    wanted = [name for i in options.ids for name in groups.get(i, [i])]
     chosen = {name: bench for name, bench in BENCHES.items()
               if not wanted or any(name.startswith(w) or w.startswith(name) for w in wanted)}
     if not chosen:

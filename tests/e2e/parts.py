@@ -1,10 +1,14 @@
 """A cluster of single processes (API server, controllers, scheduler, node, drivers), each of which can be
 stopped, killed and started again with other flags: upgrades, downgrades and crashes on one machine."""
+import base64
+import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
 
@@ -112,22 +116,25 @@ class Parts:
         return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
 
     def node_get(self, path):
-        """GET of the node's own port through the API server, with the administrator's certificate."""
-        import base64
-        import http.client
-        import re
-        import ssl
-        text = self.kubeconfig.read_text()
-        pem = self.work / "admin.pem"
-        pem.write_bytes(b"".join(base64.b64decode(re.search(rf"{field}: (\S+)", text).group(1))
-                                 for field in ("client-certificate-data", "client-key-data")))
-        context = ssl.create_default_context(cafile=self.data / "pki/ca.crt")
-        context.load_cert_chain(pem)
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=20)
-        connection.request("GET", f"/api/v1/nodes/n1/proxy/{path}")
-        body = connection.getresponse().read().decode()
-        connection.close()
-        return body
+        """GET of the node's own port through the API server."""
+        return self.api("GET", f"/api/v1/nodes/n1/proxy/{path}")
+
+    def api(self, method, path, body=None):
+        """A request with the administrator's certificate; the answer's text, whatever its status."""
+        if not hasattr(self, "context"):
+            text = self.kubeconfig.read_text()
+            pem = self.work / "admin.pem"
+            pem.write_bytes(b"".join(base64.b64decode(re.search(rf"{field}: (\S+)", text).group(1))
+                                     for field in ("client-certificate-data", "client-key-data")))
+            self.context = ssl.create_default_context(cafile=self.data / "pki/ca.crt")
+            self.context.load_cert_chain(pem)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=20)
+        try:
+            connection.request(method, path, json.dumps(body) if body is not None else None,
+                               {"Content-Type": "application/json"})
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
 
     def conmons(self):
         """Pids of container monitors of this cluster, by container id."""
