@@ -21,6 +21,8 @@ import sys
 import tempfile
 import time
 
+import bench_node
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/release"
 DRAKKAR = BUILD / "cmd/drakkar/drakkar"
@@ -294,6 +296,9 @@ BENCHES = {
     "up.ready": (["drakkar"], bench_up_ready),
     "mem.idle": (["drakkar"], bench_mem_idle),
     "pod.start": (["drakkar"], bench_pod_start),
+    "prepare": (["drakkar"], lambda: bench_node.bench_prepare(DRAKKAR)),
+    "health": (["drakkar"], lambda: bench_node.bench_health(DRAKKAR)),
+    "node.mem": (["drakkar"], lambda: bench_node.bench_memory(DRAKKAR)),
     "cel": (["device_cel_bench"], lambda: google_benchmark("device_cel_bench", {"cel.": "ns"})),
     "alloc": (["allocator_bench"], lambda: google_benchmark("allocator_bench", {"alloc.": "us"})),
 }
@@ -316,7 +321,8 @@ for scenario in ("p99_1000", "p99_10000", "p99_10000_5000nodes"):
 BENCHES["binding.memory"] = (LOADED, bench_binding_memory)
 
 # "./dev bench scheduler" is a way to say "sched.".
-GROUPS = {"allocator": ["alloc"], "scheduler": ["sched."], "api": ["api."], "binding": ["binding."]}
+GROUPS = {"allocator": ["alloc"], "scheduler": ["sched."], "api": ["api."], "binding": ["binding."],
+          "node": ["prepare", "health", "node.mem", "pod.start"]}
 RUNS = 3
 
 

@@ -7,6 +7,7 @@
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
 #include "cmd/drakkar/control_plane.h"
+#include "cmd/drakkar/input_lines.h"
 #include "cmd/drakkar/node_part.h"
 #include "rpc/transport/transport.h"
 #include "sdk/driver/reference/reference_driver.h"
@@ -272,6 +273,8 @@ class DriverProcess final : public Part {
                 std::unique_ptr<client::Client> client)
       : loop_(loop),
         devices_path_(arguments.Text("devices")),
+        node_name_(arguments.Text("node-name")),
+        takes_input_(arguments.Bool("control")),
         client_(std::move(client)),
         transport_(rpc::MakeGrpcTransport(loop)),
         driver_({.loop = loop,
@@ -299,15 +302,31 @@ class DriverProcess final : public Part {
   std::string_view name() const override { return "driver"; }
   void Start(std::function<void(Result<void>)> done) override {
     hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
+    if (takes_input_) {
+      input_ = std::make_unique<InputLines>(loop_, [this](const std::string& line) { Obey(line); });
+    }
     done(driver_.Start());
   }
   void Stop(std::function<void()> done) override {
     hangup_.reset();
+    input_.reset();
     driver_.Stop();
     done();
   }
 
  private:
+  // "health DEVICE STATE [MESSAGE]"
+  void Obey(const std::string& line) {
+    const std::vector<std::string_view> words = Split(line, ' ');
+    if (words.size() < 3 || words[0] != "health" || driver_.driver() == nullptr) return;
+    const Result<void> reported = driver_.driver()->ReportHealth(
+        {{.pool_name = node_name_,
+          .device_name = std::string(words[1]),
+          .health = rpc::ParseDeviceHealthState(words[2]),
+          .message = Join(std::vector<std::string_view>(words.begin() + 3, words.end()), " ")}});
+    if (!reported.ok()) kLog.Error("health cannot be reported", {{"error", reported.error().message}});
+  }
+
   void Reload() {
     Result<driver::DeviceConfig> devices = ReadDevices(devices_path_);
     Result<void> set = devices.ok() ? driver_.SetDevices(std::move(*devices)) : devices.error();
@@ -320,7 +339,10 @@ class DriverProcess final : public Part {
 
   UvLoop& loop_;
   const std::string devices_path_;
+  const std::string node_name_;
+  const bool takes_input_;
   TimerHandle hangup_;
+  std::unique_ptr<InputLines> input_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   driver::ReferenceDriver driver_;
@@ -469,6 +491,7 @@ void AddDaemonCommands(cli::App& app) {
                           {.name = "device-metadata-versions", .help = "Versions of the metadata format to write, newest first.", .default_value = "v1alpha1", .placeholder = "VERSION,..."},
                           {.name = "device-metadata-rules", .help = "Whose rules count where they differ: kep or kubernetes.", .default_value = "kep", .placeholder = "RULES"},
                           {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"},
+                          {.name = "control", .type = cli::FlagType::kBool, .help = "Take `health DEVICE STATE [MESSAGE]` from standard input.", .default_value = "false", .hidden = true},
                           {.name = "parent-pid", .type = cli::FlagType::kInt, .help = "End when this process, which must be the parent, ends.", .default_value = "0", .placeholder = "PID", .hidden = true}}),
            .max_arguments = 0,
            .section = kSection,

@@ -15,6 +15,7 @@ Command CreateCommand();
 Command DeleteCommand();
 Command DescribeCommand();
 Command ExplainCommand();
+Command ForgetDriverCommand();
 Command LogsCommand();
 Command WaitCommand();
 Command VersionCommand();
