@@ -9,6 +9,7 @@ namespace drakkar::cmd {
 inline constexpr const char* kDefaultDataDirectory = "/var/lib/drakkar";
 
 void AddImageCommands(cli::App& app);
+void AddSimulateCommand(cli::App& app);
 
 // up, apiserver, controllers, scheduler, node, driver.
 void AddDaemonCommands(cli::App& app);

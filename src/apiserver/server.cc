@@ -48,7 +48,7 @@ struct ApiServer::Impl {
                            .store = *options.store,
                            .gates = options.gates,
                            .authorizer = &authorizer,
-                           .admission = MakeAdmissionChain()}),
+                           .admission = MakeAdmissionChain({.metrics = &options.metrics})}),
         frontend(Frontend::Options{
             .core = core,
             .authenticator = authenticator,
