@@ -291,6 +291,26 @@ def google_benchmark(binary, ids):
     return figures
 
 
+def bench_features():
+    """Nanoseconds per node by number of registered features, and throughput with the plugin on and off."""
+    figures = []
+    for binary in ("features_bench", "scheduler_features_bench"):
+        path = next(p for p in BUILD.rglob(binary) if p.is_file())
+        output = subprocess.run([path, "--benchmark_format=json"], capture_output=True, text=True,
+                                cwd=ROOT, check=True).stdout
+        for each in json.loads(output)["benchmarks"]:
+            name = each["name"].split("/iterations")[0].replace("/", "_")
+            if "per_node" in each:
+                figures.append((name, each["per_node"] * 1e9, "ns", {"what": "per node"}))
+            if "overhead_percent" in each:
+                figures.append((name, each["overhead_percent"], "%",
+                                {"off_pods_per_s": each["off_pods_per_s"],
+                                 "on_pods_per_s": each["on_pods_per_s"],
+                                 "what": "CPU that the plugin adds to scheduling a pod through the API, "
+                                         "median of 15 runs in turns"}))
+    return figures
+
+
 # An entry per figure or family: what to build, and a function that gives (id, value, unit, detail).
 BENCHES = {
     "up.ready": (["drakkar"], bench_up_ready),
@@ -300,6 +320,7 @@ BENCHES = {
     "health": (["drakkar"], lambda: bench_node.bench_health(DRAKKAR)),
     "node.mem": (["drakkar"], lambda: bench_node.bench_memory(DRAKKAR)),
     "cel": (["device_cel_bench"], lambda: google_benchmark("device_cel_bench", {"cel.": "ns"})),
+    "features": (["features_bench", "scheduler_features_bench"], bench_features),
     "alloc": (["allocator_bench"], lambda: google_benchmark("allocator_bench", {"alloc.": "us"})),
 }
 

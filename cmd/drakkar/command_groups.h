@@ -9,6 +9,7 @@ namespace drakkar::cmd {
 inline constexpr const char* kDefaultDataDirectory = "/var/lib/drakkar";
 
 void AddImageCommands(cli::App& app);
+void AddSimulateCommand(cli::App& app);
 
 void AddSanityCommand(cli::App& app);
 

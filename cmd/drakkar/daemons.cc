@@ -8,6 +8,7 @@
 #include "cmd/drakkar/command_groups.h"
 #include "cmd/drakkar/control_plane.h"
 #include "cmd/drakkar/input_lines.h"
+#include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
 #include "rpc/transport/transport.h"
 #include "sdk/driver/reference/reference_driver.h"
@@ -31,7 +32,8 @@ cli::Flag DataDirectoryFlag() {
           .placeholder = "DIR"};
 }
 
-std::vector<cli::Flag> With(std::vector<cli::Flag> flags) {
+std::vector<cli::Flag> With(std::vector<cli::Flag> flags, std::vector<cli::Flag> more = {}) {
+  for (cli::Flag& flag : more) flags.push_back(std::move(flag));
   for (cli::Flag& flag : CommonFlags()) flags.push_back(std::move(flag));
   return flags;
 }
@@ -207,7 +209,9 @@ int RunScheduler(const cli::Arguments& arguments, cli::Console& console) {
 }
 
 int RunNode(const cli::Arguments& arguments, cli::Console& console) {
-  Result<FeatureGates> gates = ReadCommonFlags(arguments);
+  Result<KubeletSettings> settings = ReadKubeletSettings(arguments, RealFileSystem());
+  if (!settings.ok()) return Fail(console, settings.error());
+  Result<FeatureGates> gates = ReadCommonFlags(arguments, {}, settings->feature_gates);
   if (!gates.ok()) return Fail(console, gates.error());
   Result<std::uint16_t> port = ReadPort(arguments, "port");
   if (!port.ok()) return Fail(console, port.error());
@@ -235,6 +239,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   parts.push_back(MakeNodePart({.main_loop = loop,
                                 .clients = std::move(*clients),
                                 .gates = *gates,
+                                .features = settings->features,
                                 .node_name = arguments.Text("node-name"),
                                 .address = arguments.Text("address"),
                                 .port = *port,
@@ -473,7 +478,7 @@ void AddDaemonCommands(cli::App& app) {
                           {.name = "client-ca-file", .help = "Who may use the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-cert-file", .help = "The certificate of the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
-                          RuntimeFlag()}),
+                          RuntimeFlag()}, KubeletConfigFlags()),
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});

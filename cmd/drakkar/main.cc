@@ -12,6 +12,8 @@ int main(int argc, char** argv) {
                "the driver.");
   cmd::AddDaemonCommands(app);
   cli::AddClusterCommands(app);
+  cli::AddFeatureCommands(app);
+  cmd::AddSimulateCommand(app);
   cmd::AddImageCommands(app);
   cmd::AddSanityCommand(app);
   cli::AddOtherCommands(app);

@@ -74,7 +74,7 @@ struct ApiServer::Impl {
                            .store = *options.store,
                            .gates = options.gates,
                            .authorizer = &authorizer,
-                           .admission = MakeAdmissionChain(rbac),
+                           .admission = MakeAdmissionChain({.rbac = &rbac, .metrics = &options.metrics}),
                            .answerer = &answerers,
                            .metrics = &options.metrics}),
         frontend(Frontend::Options{

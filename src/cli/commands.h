@@ -6,6 +6,8 @@ namespace drakkar::cli {
 
 // The commands about objects of a server: get, describe, apply, create, delete, logs, wait.
 void AddClusterCommands(App& app);
+// features discover, require and needs.
+void AddFeatureCommands(App& app);
 // version and completion, which come last in help. `app` must outlive its commands.
 void AddOtherCommands(App& app);
 
