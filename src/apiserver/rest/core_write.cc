@@ -1,6 +1,7 @@
 // The core's writes: create, update, patch, delete, bind.
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/rest/object_meta.h"
@@ -17,19 +18,31 @@ constexpr int kMaxGeneratedNames = 8;
 
 }  // namespace
 
+api::Draft Core::ToStored(const Resource& resource, const Request& request,
+                          const api::TreePtr& asked, const StrategyContext& context) {
+  api::Draft object(asked);
+  // Clients may leave these out.
+  object["apiVersion"] = request.kind->group.empty()
+                             ? std::string(request.kind->version)
+                             : StrCat(request.kind->group, "/", request.kind->version);
+  object["kind"] = request.kind->kind;
+  resource.strategy->Default(object, context);
+  if (request.kind == resource.kind) return object;
+  return api::Draft(ConvertTree(object.Freeze(), *resource.kind));
+}
+
 void Core::Create(Resource& resource, Request request, std::function<void(Response)> done) {
   Response response;
-  if (std::optional<Failure> failure = DecodeBody(*resource.kind, request, response.warnings)) {
+  if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
   const StrategyContext context = ContextFor(request);
-  api::Draft object(request.object);
+  api::Draft object = ToStored(resource, request, request.object, context);
   if (std::optional<Failure> failure = PrepareMetaForCreate(*resource.kind, request, object)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
-  resource.strategy->Default(object, context);
   resource.strategy->PrepareForCreate(object, context);
   api::Draft& metadata = object["metadata"];
   if (resource.strategy->MaintainsGeneration()) metadata["generation"] = 1;
@@ -116,12 +129,12 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   }
   api::TreePtr asked;
   if (std::optional<Failure> failure =
-          BuildUpdate(*resource.kind, request, *before, asked, response.warnings)) {
+          BuildUpdate(*request.kind, request, before, asked, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
   const StrategyContext context = ContextFor(request);
-  api::Draft object(asked);
+  api::Draft object = ToStored(resource, request, asked, context);
   const bool has_status = HasSubresource(*resource.kind, "status");
   if (std::optional<Failure> failure =
           PrepareMetaForUpdate(*resource.kind, *resource.strategy, request, *before, object)) {
@@ -133,7 +146,6 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   } else if (has_status && request.subresource.empty()) {
     KeepMember("status", before->root(), object);
   }
-  resource.strategy->Default(object, context);
   resource.strategy->PrepareForUpdate(object, before->root(), request.subresource, context);
   if (resource.strategy->MaintainsGeneration()) UpdateGeneration(before->root(), object);
   if (std::optional<Failure> failure = Admit(request, &object, before->root())) {
@@ -227,7 +239,7 @@ void Core::Delete(Resource& resource, Request request, std::function<void(Respon
         }
         Response response;
         response.revision = *revision;
-        if (!now || resource.strategy->ReturnsDeletedObject()) {
+        if (!now || resource.strategy->ReturnsDeletedObject(request.kind->version)) {
           response.object = now ? before : std::move(stored);
         } else {
           response.object = std::make_shared<const api::Object>(SuccessStatus(*resource.kind, *before));
