@@ -12,6 +12,9 @@ namespace drakkar::allocator {
 namespace {
 
 constexpr char kCannotAllocate[] = "cannot allocate all claims";
+constexpr char kBindingDisabled[] =
+    "cannot allocate all claims: devices have binding conditions, but the "
+    "DRADeviceBindingConditions feature gate is disabled";
 constexpr char kInvalidPools[] = "invalid resource pools were encountered";
 
 // Kubernetes: the first of eight alternatives scores eight, the last one.
@@ -103,7 +106,9 @@ Unsatisfiable Allocator::WhyNot(const Problem& problem, NodeNumber node,
                                 const SearchBudget& budget) {
   const NodeIndex::Entry& entry = index_.entry(node);
   const PoolView* skipping = nullptr;
+  bool binding = false;
   for (const auto& pool : entry.pools) {
+    binding = binding || pool->has_binding_conditions;
     if (skipping == nullptr && pool->skips_node_operations) skipping = pool.get();
   }
   if (skipping != nullptr && !options_.features.optional_node_operations &&
@@ -123,6 +128,10 @@ Unsatisfiable Allocator::WhyNot(const Problem& problem, NodeNumber node,
       !entry.declares_optional_operations &&
       WouldFitWithout(problem, node, Rule::kSkipUndeclared, budget)) {
     return {Reason::kSkipUndeclared, std::string(RuleSentence(Rule::kSkipUndeclared))};
+  }
+  if (binding && !options_.features.device_binding_and_status &&
+      WouldFitWithout(problem, node, Rule::kBindingConditionsDisabled, budget)) {
+    return {Reason::kBindingDisabled, kBindingDisabled};
   }
   if (HasInvalidPool(entry)) return {Reason::kInvalidPools, kInvalidPools};
   return {Reason::kNoDevices, kCannotAllocate};

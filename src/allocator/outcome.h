@@ -20,6 +20,7 @@ enum class Reason : std::uint8_t {
   kInvalidPools,    // "invalid resource pools were encountered"
   kSkipUndeclared,  // it would fit if the node declared that it can skip node operations
   kSkipDisabled,    // it would fit if the gate for skipping node operations were on
+  kBindingDisabled, // it would fit if the gates for binding conditions were on
 };
 
 struct Unsatisfiable {

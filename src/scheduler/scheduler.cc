@@ -405,6 +405,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
   }
   placements_.Denominate(pod.uid);
   bindings_[pod.uid] = {cycle, queued.attempts, queued.first_queued_at, false, {}};
+  queue_->OnBindingBegins(pod.uid);
   BindingCycle(cycle);
 }
 

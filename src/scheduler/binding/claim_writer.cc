@@ -218,11 +218,18 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
   };
 }
 
-ClaimWriter::Plan PlanRelease(std::string pod_uid,
+ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
                               std::function<bool(std::string_view pod_uid)> is_bound) {
-  return [pod_uid = std::move(pod_uid),
+  return [pod_uid = std::move(pod_uid), spoiled = std::move(spoiled),
           is_bound = std::move(is_bound)](const api::Object& claim) -> Step {
-    if (!claim[key::kStatus][key::kAllocation].has_value()) return ClaimWriter::Finished{};
+    const Value allocation = claim[key::kStatus][key::kAllocation];
+    if (!allocation.has_value()) return ClaimWriter::Finished{};
+    // An unreadable allocation is none that anybody waited for.
+    const auto now = device::AllocationFromApi(allocation);
+    if (!now.ok() || !HoldSameDevices(*now, *spoiled) ||
+        now->allocation_timestamp != spoiled->allocation_timestamp) {
+      return ClaimWriter::Finished{};
+    }
     for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
       const std::string_view uid = consumer[key::kUid].str();
       // What is no pod of ours may be in use for all we know.

@@ -1,6 +1,7 @@
 #include "scheduler/binding/condition_waits.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text/text.h"
 #include "scheduler/binding/binding_conditions.h"
@@ -10,34 +11,39 @@ namespace drakkar::scheduler {
 bool ConditionWaits::Check(const Entry& entry, Outcome& outcome) const {
   bool waiting = false;
   const MonotonicTime now = Now();
+  std::optional<Outcome> failure;
   std::optional<Outcome> timeout;
+  std::vector<std::string> spoiled;
   for (const Claim& wanted : entry.claims) {
     const CachedClaim* claim = claims_.Find(wanted.key);
     if (claim == nullptr || claim->latest->uid() != wanted.uid) {
-      outcome = {End::kGone, StrCat("claim ", wanted.key, " got deleted in the meantime")};
+      outcome = {End::kGone, StrCat("claim ", wanted.key, " got deleted in the meantime"), {}};
       return true;
     }
     if (claim->allocation == nullptr) {
-      outcome = {End::kGone, StrCat("claim ", wanted.key, " got deallocated elsewhere in the meantime")};
+      outcome = {End::kGone,
+                 StrCat("claim ", wanted.key, " got deallocated elsewhere in the meantime"), {}};
       return true;
     }
     const BindingState state = EvaluateBinding(*claim);
     if (state.kind == BindingState::Kind::kFailed) {
-      outcome = {End::kFailed, DescribeBindingFailure(*claim, state)};
-      return true;
+      spoiled.push_back(wanted.key);
+      if (!failure) failure = Outcome{End::kFailed, DescribeBindingFailure(*claim, state)};
+      continue;
     }
     if (state.kind != BindingState::Kind::kWaiting) continue;
     waiting = true;
-    if (wanted.deadline <= now && !timeout) {
-      timeout = Outcome{End::kTimeout, DescribeBindingTimeout(*claim, state)};
-    }
+    if (wanted.deadline > now) continue;
+    spoiled.push_back(wanted.key);
+    if (!timeout) timeout = Outcome{End::kTimeout, DescribeBindingTimeout(*claim, state)};
   }
-  if (timeout) {
-    outcome = std::move(*timeout);
+  if (failure || timeout) {
+    outcome = std::move(failure ? *failure : *timeout);
+    outcome.spoiled = std::move(spoiled);
     return true;
   }
   if (waiting) return false;
-  outcome = {End::kReady, {}};
+  outcome = {End::kReady, {}, {}};
   return true;
 }
 
@@ -73,7 +79,7 @@ void ConditionWaits::OnClaimChanged(const std::string& claim_key) {
 }
 
 void ConditionWaits::Cancel(const std::string& pod_uid) {
-  if (waits_.contains(pod_uid)) Finish(pod_uid, {End::kCancelled, "the pod is gone"});
+  if (waits_.contains(pod_uid)) Finish(pod_uid, {End::kCancelled, "the pod is gone", {}});
 }
 
 void ConditionWaits::Finish(const std::string& pod_uid_in, Outcome outcome) {

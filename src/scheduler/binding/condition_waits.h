@@ -33,6 +33,8 @@ class ConditionWaits {
   struct Outcome {
     End end;
     std::string message;  // names claim, device and condition
+    // Keys of the claims that failed or are past their deadline.
+    std::vector<std::string> spoiled = {};
   };
   using Callback = std::function<void(Outcome)>;
 

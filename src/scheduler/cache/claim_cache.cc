@@ -89,6 +89,7 @@ void ClaimCache::SetLatest(CachedClaim& claim, const api::ObjectPtr& object) {
       same_claim && api::Equal(allocation, claim.latest->root()[key::kStatus][key::kAllocation]);
   claim.latest = object;
   if (same_allocation) return;
+  claim.wait_began.reset();
   claim.allocation = nullptr;
   if (allocation.has_value()) {
     if (auto read = device::AllocationFromApi(allocation); read.ok()) {
@@ -122,6 +123,11 @@ bool ClaimCache::SetPending(const std::string& claim_key, AllocationPtr allocati
   claim.pending_pod = pod_uid;
   Recount(claim);
   return true;
+}
+
+void ClaimCache::NoteWait(const std::string& claim_key, MonotonicTime began) {
+  const auto found = claims_.find(claim_key);
+  if (found != claims_.end() && !found->second.wait_began) found->second.wait_began = began;
 }
 
 bool ClaimCache::ClearPending(const std::string& claim_key, const std::string& pod_uid) {

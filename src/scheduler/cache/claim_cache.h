@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "api/meta/object.h"
+#include "base/env/clock.h"
 #include "base/result/result.h"
 #include "device/allocated_state.h"
 #include "device/allocation.h"
@@ -30,6 +31,8 @@ struct CachedClaim {
 
   // What keeps devices from others: the allocation or the pending one.
   AllocationPtr counted;
+  // Since when the conditions of this allocation have been waited for, once somebody did.
+  std::optional<MonotonicTime> wait_began;
   bool IsReservedFor(std::string_view pod_uid) const;
 };
 
@@ -62,6 +65,8 @@ class ClaimCache {
   bool SetPending(const std::string& key, AllocationPtr allocation, const std::string& pod_uid);
   // Nothing happens unless it is pending for this pod. True if devices became free by it.
   bool ClearPending(const std::string& key, const std::string& pod_uid);
+  // The first word counts, until the claim is allocated anew.
+  void NoteWait(const std::string& key, MonotonicTime began);
 
   // Null if there is none.
   const CachedClaim* Find(const std::string& key) const;

@@ -40,7 +40,8 @@ allocator::Features AllocatorFeatures(const FeatureGates& gates) {
 
 DeviceState::DeviceState(const FeatureGates& gates, device::ExpressionCompiler& compiler,
                          Random& random)
-    : allocator_({.inventory = inventory_,
+    : sees_binding_conditions_(gates.Known(Gate::kDRADeviceBindingConditions)),
+      allocator_({.inventory = inventory_,
                   .allocated = allocated_,
                   .compiler = compiler,
                   .random = random,
@@ -51,6 +52,13 @@ void DeviceState::SetSlice(const api::ObjectPtr& slice) {
   if (!IsReadable(read, slice)) {
     inventory_.RemoveSlice(slice->name());
     return;
+  }
+  if (!sees_binding_conditions_) {
+    for (device::Device& device : read->devices) {
+      device.binds_to_node = false;
+      device.binding_conditions.clear();
+      device.binding_failure_conditions.clear();
+    }
   }
   inventory_.SetSlice(std::make_shared<const device::Slice>(std::move(*read)));
 }

@@ -48,6 +48,8 @@ class DeviceState {
   allocator::Allocator& allocator() { return allocator_; }
 
  private:
+  // False while a release before KEP-5007 is emulated: its fields are not there then.
+  const bool sees_binding_conditions_;
   device::Inventory inventory_;
   device::AllocatedState allocated_;
   std::map<std::string, std::shared_ptr<const device::DeviceClass>, std::less<>> classes_;

@@ -1,5 +1,8 @@
 #include "scheduler/queue/scheduling_queue.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "api/keys.h"
 #include "base/result/check.h"
 #include "scheduler/framework/metrics.h"
@@ -108,13 +111,24 @@ QueuedPod* SchedulingQueue::Pop() {
   return &entry;
 }
 
+void SchedulingQueue::ForgetStart(std::uint64_t start) {
+  const auto found = flight_starts_.find(start);
+  if (--found->second == 0) flight_starts_.erase(found);
+}
+
+void SchedulingQueue::OnBindingBegins(const std::string& uid) {
+  const auto found = in_flight_.find(uid);
+  if (found == in_flight_.end() || std::exchange(found->second->binding, true)) return;
+  ForgetStart(found->second->flight_start);
+  TrimEvents();
+}
+
 SchedulingQueue::Entry* SchedulingQueue::Land(const std::string& uid) {
   const auto found = in_flight_.find(uid);
   if (found == in_flight_.end()) return nullptr;
   Entry* entry = found->second;
   in_flight_.erase(found);
-  const auto start = flight_starts_.find(entry->flight_start);
-  if (--start->second == 0) flight_starts_.erase(start);
+  if (!std::exchange(entry->binding, false)) ForgetStart(entry->flight_start);
   entry->place = Place::kNowhere;
   if (!entry->removed) return entry;
   entries_.erase(uid);
@@ -170,7 +184,7 @@ void SchedulingQueue::ReturnReady(const std::string& uid) {
 }
 
 void SchedulingQueue::OnEvent(const ClusterEvent& event) {
-  if (!in_flight_.empty()) {
+  if (!flight_starts_.empty()) {
     events_.push_back(event);
     TrimEvents();
   }

@@ -56,6 +56,10 @@ class SchedulingQueue {
   // True if Pop would give a pod.
   bool HasReady() const { return !active_.empty() || !refused_backoff_.empty(); }
 
+  // The pod is being bound, which may take long (KEP-5007 waits): events need not be kept for it any
+  // more. Its flight ends with Done, ReturnFailed or ReturnReady.
+  void OnBindingBegins(const std::string& uid);
+
   // The ends of a flight. A pod that was removed meanwhile is forgotten.
   void Done(const std::string& uid);  // it has a node
   void ReturnRefused(const std::string& uid, PluginSet rejected_by);
@@ -70,6 +74,7 @@ class SchedulingQueue {
   std::size_t backoff_count() const { return refused_backoff_.size() + failed_backoff_.size(); }
   std::size_t unschedulable_count() const { return unschedulable_.size() - gated_; }
   std::size_t gated_count() const { return gated_; }
+  std::size_t kept_event_count() const { return events_.size(); }
   std::size_t in_flight_count() const { return in_flight_.size(); }
 
  private:
@@ -78,6 +83,7 @@ class SchedulingQueue {
     Place place = Place::kNowhere;
     bool removed = false;      // while in flight
     bool in_error_backoff = false;
+    bool binding = false;            // in flight, and no events are kept for it
     std::uint64_t flight_start = 0;  // number of the first event that came during its flight
   };
 
@@ -87,6 +93,7 @@ class SchedulingQueue {
   void PutActive(Entry& entry, std::string_view event);
   void PutBackoffOrActive(Entry& entry, std::string_view event);
   void PutUnschedulable(Entry& entry, std::string_view event);
+  void ForgetStart(std::uint64_t start);
   // Out of flight; null if the pod is gone.
   Entry* Land(const std::string& uid);
   bool MayHelp(const Entry& entry, const ClusterEvent& event) const;

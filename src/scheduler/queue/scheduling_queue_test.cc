@@ -107,6 +107,21 @@ TEST_F(QueueTest, AFlightThatMissedEventsIsTriedAgain) {
   EXPECT_EQ(queue_->backoff_count(), 1u);
 }
 
+TEST_F(QueueTest, NoEventsAreKeptForAPodThatIsBeingBound) {
+  queue_->Add(Pod("waits"));
+  queue_->Add(Pod("tried"));
+  ASSERT_EQ(PopName(), "waits");
+  ASSERT_EQ(PopName(), "tried");
+  queue_->OnBindingBegins("waits");
+  NodeAdded();
+  EXPECT_EQ(queue_->kept_event_count(), 1u) << "for the other one";
+  queue_->ReturnRefused("tried", PluginSet{2});
+  NodeAdded();
+  EXPECT_EQ(queue_->kept_event_count(), 0u);
+  queue_->ReturnFailed("waits");
+  EXPECT_EQ(queue_->backoff_count(), 1u);
+}
+
 TEST_F(QueueTest, PausesAfterErrorsDoubleUpToTenSeconds) {
   queue_->Add(Pod("a"));
   for (const int pause : {1, 2, 4, 8, 10, 10}) {

@@ -30,12 +30,21 @@ bool IsOwnedBy(const api::Object& claim, const PodInfo& pod) {
   return false;
 }
 
+bool IsOptionalOperations(std::string_view feature) {
+  return feature == allocator::kOptionalNodePreparation ||
+         feature == allocator::kOptionalNodeOperations;
+}
+
 bool DeclaresOptionalOperations(const device::Node& node) {
   return std::any_of(node.declared_features.begin(), node.declared_features.end(),
-                     [](const std::string& feature) {
-                       return feature == allocator::kOptionalNodePreparation ||
-                              feature == allocator::kOptionalNodeOperations;
-                     });
+                     IsOptionalOperations);
+}
+
+bool DeclaresOptionalOperations(const api::ObjectPtr& node) {
+  for (api::Value feature : node->root()[key::kStatus][key::kDeclaredFeatures].elements()) {
+    if (IsOptionalOperations(feature.str())) return true;
+  }
+  return false;
 }
 
 // The one node that a selector made by SelectNode names; empty for any other selector.
@@ -67,6 +76,9 @@ bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
     case EventKind::kTargetPodChange:
       return !api::Equal(event.before->root()[key::kStatus][key::kResourceClaimStatuses],
                          event.after->root()[key::kStatus][key::kResourceClaimStatuses]);
+    case EventKind::kNodeDeclaredFeatures:
+      // The one feature that devices ask of a node (KEP-5945).
+      return DeclaresOptionalOperations(event.after) && !DeclaresOptionalOperations(event.before);
     case EventKind::kClaimDelete: return event.before == nullptr || IsAllocated(event.before);
     case EventKind::kClaimAdd: return true;  // only users of the claim are asked
     case EventKind::kClaimUpdate:
@@ -328,9 +340,11 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     }
     if (in_use) continue;
     any = true;
+    if (spoiled) Avoid(uid, EvaluateBinding(*claim).device);
     // A conflict or failure is no harm: the pod is tried again later.
     writer_.Run(item.key, item.uid,
-                spoiled ? PlanRelease(uid, options_.is_bound) : PlanDeallocate(uid),
+                spoiled ? PlanRelease(uid, claim->allocation, options_.is_bound)
+                        : PlanDeallocate(uid),
                 [](std::string) {});
   }
   return any ? Status::Unschedulable("deallocation of ResourceClaim completed")

@@ -100,8 +100,19 @@ class DynamicResources final : public Plugin {
   void WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback done);
   void StartWait(CyclePtr cycle, StatusCallback done);
   void OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outcome, StatusCallback done);
-  void ReleaseFailed(std::size_t at, CyclePtr cycle, std::string message, StatusCallback done);
-  MonotonicTime DeadlineOf(const CachedClaim& claim) const;
+  // After a wait that failed: clears the claims it spoiled, then decides when to try again.
+  struct Failure;
+  void ReleaseSpoiled(std::shared_ptr<Failure> failure, std::size_t at);
+  void DecideRetry(std::shared_ptr<Failure> failure);
+  void ReleaseOthers(std::shared_ptr<Failure> failure, std::size_t at);
+  // True if the device was not avoided for the pod before.
+  bool Avoid(const std::string& pod_uid, const device::DeviceId& device);
+  bool NeedsConditions(const PodDevices& state) const;
+  // Since when the conditions of the claim are waited for, in time that passes.
+  MonotonicTime WaitBegan(const CachedClaim& claim) const;
+  MonotonicTime DeadlineOf(const CachedClaim& claim) const {
+    return WaitBegan(claim) + options_.binding_timeout;
+  }
   bool IsPastDeadline(const CachedClaim& claim) const;
 
   const Options options_;

@@ -24,7 +24,8 @@ struct DynamicResources::PodDevices final : PluginState {
 
   MonotonicTime pre_bind_started{};
   MonotonicTime wait_started{};
-  bool had_conditions = false;
+  bool needs_conditions = false;  // some device has them
+  bool timed_out = false;
 };
 
 // While it lives, the devices that failed for the pod count as taken.

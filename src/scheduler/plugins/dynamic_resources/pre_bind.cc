@@ -1,4 +1,7 @@
 // The part of the plugin that writes claims and waits for binding conditions.
+#include <algorithm>
+
+#include "api/keys.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
@@ -8,13 +11,56 @@
 
 namespace drakkar::scheduler {
 
+namespace key = api::key;
+
+namespace {
+
+bool IsOnlyReservedFor(const CachedClaim& claim, std::string_view pod_uid) {
+  for (api::Value consumer : claim.latest->root()[key::kStatus][key::kReservedFor].elements()) {
+    if (consumer[key::kUid].str() != pod_uid) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+struct DynamicResources::Failure {
+  CyclePtr cycle;
+  ConditionWaits::Outcome outcome;
+  StatusCallback done;
+  bool new_device = false;  // one failed that had not failed for this pod before
+};
+
+bool DynamicResources::NeedsConditions(const PodDevices& state) const {
+  if (!options_.gates.BindingConditions()) return false;
+  for (const PodDevices::Item& item : state.items) {
+    AllocationPtr allocation = item.chosen;
+    if (allocation == nullptr) {
+      const CachedClaim* claim = options_.claims.Find(item.key);
+      if (claim != nullptr) allocation = claim->allocation;
+    }
+    if (allocation == nullptr) continue;
+    for (const device::DeviceResult& result : allocation->results) {
+      if (!result.binding_conditions.empty() || !result.binding_failure_conditions.empty()) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 void DynamicResources::PreBind(CyclePtr cycle, StatusCallback done) {
   PodDevices& state = StateOf(*cycle);
   state.pre_bind_started = options_.loop.clock().Monotonic();
+  state.needs_conditions = NeedsConditions(state);
   StatusCallback measured = [this, cycle, done = std::move(done)](Status status) {
-    PodDevices& finished = StateOf(*cycle);
+    const PodDevices& finished = StateOf(*cycle);
+    const std::string_view result = status.ok()          ? "success"
+                                    : finished.timed_out ? "timeout"
+                                                         : "failure";
+    if (finished.needs_conditions) options_.metrics.CountBindingConditions(result);
     options_.metrics.ObserveDraPreBind(
-        status.ok() ? "success" : "failure", finished.had_conditions,
+        result, finished.needs_conditions,
         options_.loop.clock().Monotonic() - finished.pre_bind_started);
     done(std::move(status));
   };
@@ -47,15 +93,14 @@ void DynamicResources::WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback
               });
 }
 
-MonotonicTime DynamicResources::DeadlineOf(const CachedClaim& claim) const {
-  // The time stamp is wall time, of whoever allocated; from here on only time that passes counts.
-  Duration left = options_.binding_timeout;
-  if (!claim.allocation->allocation_timestamp.empty()) {
-    if (const auto since = api::ParseTime(claim.allocation->allocation_timestamp); since.ok()) {
-      left = *since + options_.binding_timeout - options_.loop.clock().Now();
-    }
-  }
-  return options_.loop.clock().Monotonic() + left;
+MonotonicTime DynamicResources::WaitBegan(const CachedClaim& claim) const {
+  if (claim.wait_began) return *claim.wait_began;
+  // The time stamp is wall time, of whoever allocated; from here on only time that passes counts,
+  // and a stamp from the future is no excuse to wait longer.
+  const MonotonicTime now = options_.loop.clock().Monotonic();
+  const auto since = api::ParseTime(claim.allocation->allocation_timestamp);
+  if (!since.ok()) return now;
+  return now - std::max(options_.loop.clock().Now() - *since, Duration::zero());
 }
 
 bool DynamicResources::IsPastDeadline(const CachedClaim& claim) const {
@@ -77,12 +122,15 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
       return;
     }
     const BindingState binding = EvaluateBinding(*claim);
-    if (binding.kind == BindingState::Kind::kNone) continue;
+    if (claim->allocation != nullptr && binding.kind == BindingState::Kind::kNone) continue;
     ready = ready && binding.kind == BindingState::Kind::kReady;
-    claims.push_back({item.key, item.uid,
-                      claim->allocation != nullptr ? DeadlineOf(*claim) : MonotonicTime{}});
+    MonotonicTime deadline{};
+    if (claim->allocation != nullptr) {
+      options_.claims.NoteWait(item.key, WaitBegan(*claim));
+      deadline = DeadlineOf(*claim);
+    }
+    claims.push_back({item.key, item.uid, deadline});
   }
-  state.had_conditions = !claims.empty();
   if (claims.empty()) {
     done(Status::Success());
     return;
@@ -106,14 +154,11 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
                                    StatusCallback done) {
   using End = ConditionWaits::End;
   PodDevices& state = StateOf(*cycle);
-  if (outcome.end == End::kCancelled) {
-    done(Status::Error(std::move(outcome.message)));
-    return;
-  }
+  state.timed_out = outcome.end == End::kTimeout;
   const std::string_view result = outcome.end == End::kReady     ? "success"
+                                  : outcome.end == End::kFailed  ? "failure"
                                   : outcome.end == End::kTimeout ? "timeout"
-                                                                 : "failure";
-  options_.metrics.CountBindingConditions(result);
+                                                                 : "error";
   const Duration waited = options_.loop.clock().Monotonic() - state.wait_started;
   for (const PodDevices::Item& item : state.items) {
     const CachedClaim* claim = options_.claims.Find(item.key);
@@ -129,57 +174,86 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
       return;
     case End::kFailed:
     case End::kTimeout:
-      ReleaseFailed(0, std::move(cycle), std::move(outcome.message), std::move(done));
+      ReleaseSpoiled(std::make_shared<Failure>(Failure{std::move(cycle), std::move(outcome),
+                                                       std::move(done), false}),
+                     0);
       return;
     case End::kGone:
-      // Somebody else's wait for the same claim failed first.
-      cycle->retry_at_once = true;
-      done(Status::Error(std::move(outcome.message)));
-      return;
-    case End::kCancelled: return;
+    case End::kCancelled: done(Status::Error(std::move(outcome.message))); return;
   }
 }
 
-void DynamicResources::ReleaseFailed(std::size_t at, CyclePtr cycle, std::string message,
-                                     StatusCallback done) {
-  PodDevices& state = StateOf(*cycle);
-  const std::string& uid = cycle->pod->uid;
-  for (; at < state.items.size(); ++at) {
-    const CachedClaim* claim = options_.claims.Find(state.items[at].key);
-    if (claim == nullptr || claim->allocation == nullptr || IsUsable(*claim)) continue;
+bool DynamicResources::Avoid(const std::string& pod_uid, const device::DeviceId& device) {
+  std::set<device::DeviceId>& avoided = avoided_[pod_uid];
+  return avoided.size() < kMaxAvoidedDevices && avoided.insert(device).second;
+}
+
+void DynamicResources::ReleaseSpoiled(std::shared_ptr<Failure> failure, std::size_t at) {
+  const std::string& uid = failure->cycle->pod->uid;
+  for (; at < failure->outcome.spoiled.size(); ++at) {
+    const std::string& claim_key = failure->outcome.spoiled[at];
+    const CachedClaim* claim = options_.claims.Find(claim_key);
+    if (claim == nullptr || claim->allocation == nullptr) continue;
     const BindingState binding = EvaluateBinding(*claim);
-    std::set<device::DeviceId>& avoided = avoided_[uid];
-    if (avoided.size() < kMaxAvoidedDevices) avoided.insert(binding.device);
-    const std::string claim_key = state.items[at].key;
-    const std::string claim_uid = state.items[at].uid;
-    writer_.Run(claim_key, claim_uid, PlanRelease(uid, options_.is_bound),
-                [this, at, cycle, message, done = std::move(done)](std::string error) mutable {
-                  // If it cannot be written now, the next attempt finds the claim unusable and
-                  // clears it then.
-                  (void)error;
-                  ReleaseFailed(at + 1, std::move(cycle), std::move(message), std::move(done));
-                });
+    if (binding.kind == BindingState::Kind::kNone || binding.kind == BindingState::Kind::kReady) {
+      continue;  // allocated anew, or late but in time for the next attempt
+    }
+    if (Avoid(uid, binding.device)) failure->new_device = true;
+    // If it cannot be written now, the next attempt finds the claim unusable and clears it then.
+    writer_.Run(claim_key, std::string(claim->latest->uid()),
+                PlanRelease(uid, claim->allocation, options_.is_bound),
+                [this, failure, at](std::string) { ReleaseSpoiled(failure, at + 1); });
     return;
   }
-  // At once if another device fits. Each failure adds to what is avoided, so this ends.
+  DecideRetry(std::move(failure));
+}
+
+// At once if another device fits, else after a pause. A device that failed before never leads to a
+// retry at once, so that one that keeps failing makes no hot loop.
+void DynamicResources::DecideRetry(std::shared_ptr<Failure> failure) {
+  const std::string& uid = failure->cycle->pod->uid;
   std::vector<std::shared_ptr<const device::Claim>> specs;
-  for (const PodDevices::Item& item : state.items) {
+  NodeSet nodes = options_.nodes.known();
+  NodeSet without_others = nodes;
+  for (const PodDevices::Item& item : StateOf(*failure->cycle).items) {
     const CachedClaim* claim = options_.claims.Find(item.key);
-    if (claim != nullptr && claim->spec != nullptr && claim->allocation == nullptr) {
+    if (claim == nullptr || claim->spec == nullptr) continue;
+    if (claim->allocation == nullptr) {
       specs.push_back(claim->spec);
+      continue;
+    }
+    FilterAllocated(*claim, IsUsable(*claim), nodes);
+    if (!IsOnlyReservedFor(*claim, uid)) {
+      FilterAllocated(*claim, IsUsable(*claim), without_others);
     }
   }
-  if (!specs.empty() && avoided_[uid].size() < kMaxAvoidedDevices) {
+  if (!specs.empty() && failure->new_device) {
     const Avoiding avoiding(*this, uid);
     const allocator::Problem problem = options_.devices.allocator().Prepare(
         specs, [this](std::string_view name) { return options_.devices.FindClass(name); });
-    allocator::Allocator::Verdicts verdicts;
-    options_.devices.allocator().Filter(problem, MakeBudget(), verdicts);
-    for (const allocator::Allocator::Verdict& verdict : verdicts.distinct) {
-      cycle->retry_at_once |= verdict.kind == allocator::Allocator::Verdict::Kind::kFits;
+    options_.devices.allocator().Filter(problem, MakeBudget(), verdicts_);
+    if (AnyFits(nodes)) {
+      failure->cycle->retry_at_once = true;
+    } else if (AnyFits(without_others)) {
+      // Another device fits, but not where the pod's other claims are: they are of no use to it.
+      failure->cycle->retry_at_once = true;
+      ReleaseOthers(std::move(failure), 0);
+      return;
     }
   }
-  done(Status::Error(std::move(message)));
+  failure->done(Status::Error(std::move(failure->outcome.message)));
+}
+
+void DynamicResources::ReleaseOthers(std::shared_ptr<Failure> failure, std::size_t at) {
+  const std::vector<PodDevices::Item>& items = StateOf(*failure->cycle).items;
+  for (; at < items.size(); ++at) {
+    const CachedClaim* claim = options_.claims.Find(items[at].key);
+    if (claim == nullptr || claim->allocation == nullptr) continue;
+    writer_.Run(items[at].key, items[at].uid, PlanDeallocate(failure->cycle->pod->uid),
+                [this, failure, at](std::string) { ReleaseOthers(failure, at + 1); });
+    return;
+  }
+  failure->done(Status::Error(std::move(failure->outcome.message)));
 }
 
 void DynamicResources::Cancel(Cycle& cycle) {
