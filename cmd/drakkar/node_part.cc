@@ -218,6 +218,7 @@ class DriverPart final : public Part {
                          "--registry-dir=" + RegistryDirectory(options_.data_dir),
                          "--cdi-dir=" + CdiDirectory(options_.data_dir),
                          StrCat("--parent-pid=", ::getpid())};
+    if (options_.device_metadata) process.arguments.push_back("--enable-device-metadata");
     if (!options_.devices.empty()) process.arguments.push_back("--devices=" + options_.devices);
     process.capture_output = false;
     Result<std::unique_ptr<Process>> started =

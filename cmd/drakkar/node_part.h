@@ -38,6 +38,7 @@ struct DriverOptions {
   std::string kubeconfig;
   std::string data_dir;
   std::string devices;  // a file; empty: the built-in four
+  bool device_metadata = false;
 };
 // The reference driver as a process of its own, started again when it dies.
 std::unique_ptr<Part> MakeDriverPart(UvLoop& main_loop, DriverOptions options);

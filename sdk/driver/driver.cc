@@ -4,8 +4,11 @@
 
 #include "api/meta/names.h"
 #include "base/text/text.h"
+#include "cdi/names.h"
 #include "rpc/server/service_set.h"
 #include "sdk/driver/health/health_hub.h"
+#include "sdk/driver/metadata/metadata_leftovers.h"
+#include "sdk/driver/metadata/metadata_store.h"
 #include "sdk/driver/prepare/node_service.h"
 #include "sdk/driver/registration/registrar.h"
 #include "sdk/driver/registration/socket_names.h"
@@ -37,6 +40,11 @@ Result<void> CheckOptions(const DriverOptions& options) {
   }
   if (options.dra_service && !options.dra_v1 && !options.dra_v1beta1) {
     return InvalidArgument("no supported DRA gRPC API is implemented and enabled");
+  }
+  if (options.device_metadata) {
+    if (auto vendor = cdi::ValidateVendor(options.driver_name); !vendor.ok()) {
+      return std::move(vendor).error().Prefixed("device metadata: driver name as a CDI vendor");
+    }
   }
   if (!options.node_name.empty() && (!options.pool_name.empty() || options.owner != nullptr)) {
     return InvalidArgument("a pool to answer for, or an owner, is for drivers without a node");
@@ -106,6 +114,7 @@ Result<void> Driver::Open() {
     RETURN_IF_ERROR(options_.files.MakeDirectories(options_.plugin_directory, 0750));
   }
   if (options_.dra_service) {
+    RETURN_IF_ERROR(OpenMetadata());
     const bool lock = !options_.rolling_update_uid.empty() && options_.serialize;
     node_service_ = std::make_unique<NodeService>(NodeService::Options{
         .loop = options_.loop,
@@ -113,7 +122,10 @@ Result<void> Driver::Open() {
         .plugin = options_.plugin,
         .serialize = options_.serialize,
         .lock_file = lock ? JoinPath(options_.plugin_directory, "serialize.lock") : std::string(),
-        .on_error = [this](const Error& error) { options_.plugin.HandleError(error, true); }});
+        .on_error = [this](const Error& error) { options_.plugin.HandleError(error, true); },
+        .metadata = *metadata_,
+        .write_metadata = options_.device_metadata,
+        .on_prepare = [this](const std::string& uid) { leftovers_->Keep(uid); }});
     plugin_services.dra = node_service_.get();
     plugin_services.dra_versions.clear();
     if (options_.dra_v1) plugin_services.dra_versions.push_back(rpc::DraVersion::kV1);
@@ -150,6 +162,33 @@ Result<void> Driver::Open() {
     RETURN_IF_ERROR(registrar_server_->Start());
   }
   return Ok();
+}
+
+Result<void> Driver::OpenMetadata() {
+  ASSIGN_OR_RETURN(metadata_, MetadataStore::Create({.files = options_.files,
+                                                     .driver_name = options_.driver_name,
+                                                     .directory = options_.plugin_directory,
+                                                     .cdi_directory = options_.cdi_directory,
+                                                     .versions = options_.metadata_versions,
+                                                     .dialect = options_.metadata_dialect}));
+  const auto on_error = [this](const Error& error) { options_.plugin.HandleError(error, true); };
+  leftovers_ = std::make_unique<MetadataLeftovers>(options_.client, *metadata_, on_error);
+  leftovers_->Start();
+  return Ok();
+}
+
+Result<void> Driver::UpdateRequestMetadata(const RequestReference& request,
+                                           const std::vector<PreparedDevice>& devices) {
+  options_.loop.AssertInLoop();
+  if (!options_.device_metadata) return FailedPrecondition("device metadata is not enabled");
+  if (stopped_ || metadata_ == nullptr) return FailedPrecondition("the driver is not serving");
+  return metadata_->Update(request, devices);
+}
+
+Result<std::vector<PreparedRequest>> Driver::PreparedRequests() {
+  options_.loop.AssertInLoop();
+  if (stopped_ || metadata_ == nullptr) return FailedPrecondition("the driver is not serving");
+  return metadata_->Requests();
 }
 
 Result<void> Driver::PublishResources(const DriverResources& resources) {
@@ -196,6 +235,7 @@ void Driver::Stop() {
   registrar_server_.reset();
   slices_.reset();
   node_service_.reset();
+  leftovers_.reset();
 }
 
 }  // namespace drakkar::driver

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/metadata/device_metadata.h"
 #include "api/tree/value.h"
 #include "base/env/file_system.h"
 #include "base/env/random.h"
@@ -14,6 +15,7 @@
 #include "rpc/health/health.h"
 #include "rpc/registration/registration.h"
 #include "rpc/transport/transport.h"
+#include "sdk/driver/metadata/metadata_updater.h"
 #include "sdk/driver/plugin.h"
 #include "sdk/driver/slices/resources.h"
 #include "sdk/driver/slices/slice_controller.h"
@@ -21,6 +23,8 @@
 namespace drakkar::driver {
 
 class HealthHub;
+class MetadataLeftovers;
+class MetadataStore;
 class NodeService;
 class Registrar;
 
@@ -59,18 +63,27 @@ struct DriverOptions {
   bool dra_v1 = true;
   bool dra_v1beta1 = true;
   bool serialize = true;  // one call of the plugin at a time
+
+  // The value of the driver's flag --enable-device-metadata (KEP-5304). Off: no files and no CDI
+  // specs are made; those made while it was on are removed when their claims are unprepared.
+  bool device_metadata = false;
+  std::string cdi_directory = "/var/run/cdi";
+  // Versions of the format in each file, newest first, and whose rules count where the KEP and
+  // Kubernetes differ.
+  std::vector<std::string> metadata_versions = {std::string(metadata::kV1alpha1)};
+  metadata::Dialect metadata_dialect = metadata::Dialect::kKep;
 };
 
-// A DRA driver: registers with the node, answers its calls through the plugin, and publishes
-// devices.
+// A DRA driver: registers with the node, answers its calls through the plugin, publishes devices,
+// and tells containers about them.
 //
 // Works under any node that speaks the plugin registration and DRA protocols. Loop-bound, and so
 // are the plugin's callbacks. What the options refer to must outlive it.
-class Driver {
+class Driver final : public MetadataUpdater {
  public:
   // Opens the service socket, then the registration socket. On failure nothing is left open.
   static Result<std::unique_ptr<Driver>> Start(DriverOptions options);
-  ~Driver();
+  ~Driver() override;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -81,6 +94,11 @@ class Driver {
   // News about devices; others keep their state. It is repeated to the node before it expires.
   Result<void> ReportHealth(rpc::HealthReport report);
   void ForgetHealth(const std::string& pool_name, const std::string& device_name);
+
+  Result<void> UpdateRequestMetadata(const RequestReference& request,
+                                     const std::vector<PreparedDevice>& devices) override;
+  // The requests that have metadata files, of this or an earlier run of the driver.
+  Result<std::vector<PreparedRequest>> PreparedRequests();
 
   // What the node said last; nothing if it has not called yet.
   std::optional<rpc::RegistrationStatus> registration_status() const;
@@ -96,11 +114,14 @@ class Driver {
  private:
   explicit Driver(DriverOptions options);
   Result<void> Open();
+  Result<void> OpenMetadata();
   std::vector<std::string> AdvertisedServices() const;
 
   DriverOptions options_;
   std::string registrar_path_;
   std::string plugin_path_;
+  std::unique_ptr<MetadataStore> metadata_;
+  std::unique_ptr<MetadataLeftovers> leftovers_;
   std::unique_ptr<NodeService> node_service_;
   std::unique_ptr<HealthHub> health_;
   std::unique_ptr<Registrar> registrar_;

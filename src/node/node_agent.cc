@@ -12,6 +12,7 @@
 #include "node/plugins/slice_wiper.h"
 #include "node/pods/pod_manager.h"
 #include "node/status/event_recorder.h"
+#include "node/status/node_features.h"
 #include "node/status/node_registrar.h"
 #include "rpc/server/service_set.h"
 #include "telemetry/log/log.h"
@@ -26,15 +27,6 @@ cdi::Cache::Options CdiOptions(const NodeAgent::Options& options) {
   cdi::Cache::Options cdi;
   if (!options.cdi_directories.empty()) cdi.directories = options.cdi_directories;
   return cdi;
-}
-
-// KEP-5945 has one feature with two names; a node that has it declares both.
-std::vector<std::string> DeclaredFeatures(const NodeAgent::Options& options) {
-  std::set<std::string> names(options.declared_features.begin(), options.declared_features.end());
-  if (options.gates.Enabled(Gate::kDRAOptionalNodePreparation)) {
-    names.insert({"DRAOptionalNodeOperations", "DraOptionalNodePreparation"});
-  }
-  return {names.begin(), names.end()};
 }
 
 }  // namespace
@@ -86,6 +78,9 @@ struct NodeAgent::Parts {
                 .machine_cpu_milli = options.facts.cpu_count * 1000,
                 .metrics = options.metrics,
                 .prober = options.prober,
+                .container_rules = options.gates.Enabled(Gate::kContainerRestartRules),
+                .restart_all_containers =
+                    options.gates.Enabled(Gate::kRestartAllContainersOnContainerExits),
                 .resource_health =
                     [this](api::Value pod, api::Value container) {
                       return health.ResourceStatus(pod, container);
@@ -104,8 +99,6 @@ struct NodeAgent::Parts {
               .node_name = options.node_name,
               .facts = options.facts,
               .labels = options.labels,
-              .declared_features = DeclaredFeatures(options),
-              .declares_features = options.gates.Enabled(Gate::kNodeDeclaredFeatures),
               .agent_port = options.port,
               .not_ready_reason = [this] { return not_ready; }}) {}
 
@@ -139,6 +132,7 @@ struct NodeAgent::Parts {
   }
 
   std::string not_ready = "container runtime is not open yet";
+  std::optional<NodeFeatures> features;  // once the runtime is open
   std::unique_ptr<PodManager> pods;
   SliceWiper wiper;
   PluginStore store;
@@ -172,13 +166,6 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
   };
   if (auto loaded = parts.dra.Load(); !loaded.ok()) return fail(loaded.error());
   parts.health.Load();
-  parts.context.admit = [&parts](const api::ObjectPtr& pod) -> std::optional<PodVerdict> {
-    if (auto claim = parts.dra.FindDisallowedSkip(std::string(pod->uid()))) {
-      return PodVerdict{"PodFeatureUnsupported",
-                        "Pod requires node features that are not available: DraOptionalNodePreparation"};
-    }
-    return std::nullopt;
-  };
   options_.runtime.Open([this, done, alive = std::weak_ptr<int>(parts.alive)](Result<void> opened) {
     if (!alive.lock()) return;
     if (!opened.ok()) return done(opened.error().Prefixed("open the container runtime"));
@@ -198,6 +185,9 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     if (!serving.ok()) {
       kLog.Error("the pod resources service is not available", {{"err", serving.error().message}});
     }
+    ready.features.emplace(options_.features, options_.gates, options_.runtime.Features());
+    ready.context.features = &*ready.features;
+    ready.node.SetDeclaredFeatures(ready.features->declared_names());
     ready.wiper.WipeAll();
     ready.pods = std::make_unique<PodManager>(ready.context, options_.random);
     ready.node.Start();

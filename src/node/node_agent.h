@@ -13,6 +13,7 @@
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
 #include "node/status/node_facts.h"
+#include "node/status/node_features.h"
 #include "rpc/transport/transport.h"
 
 namespace drakkar {
@@ -51,7 +52,7 @@ class NodeAgent {
     std::string node_name;
     NodeFacts facts;
     std::map<std::string, std::string> labels;
-    std::vector<std::string> declared_features;        // what the features library discovered
+    NodeFeatureOptions features;                       // what decides about declared features
     std::string root_directory = "/var/lib/kubelet";   // checkpoints, volumes
     std::string registry_directory;                    // empty: <root>/plugins_registry
     std::string log_directory = "/var/log/pods";

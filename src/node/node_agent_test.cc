@@ -520,15 +520,6 @@ TEST(NodeAgent, WithTheGateOffPreparingAClaimThatSkipsFails) {
               HasSubstr("DRAOptionalNodePreparationDisabled"));
 }
 
-TEST(NodeAgent, DeclaresOptionalPreparationUnderBothNames) {
-  NodeHarness node;
-  node.StartAgent();
-  const auto declared = (*node.api.Get("Node", "node-1"))["status"]["declaredFeatures"];
-  ASSERT_EQ(declared.size(), 2u);
-  EXPECT_EQ(declared.at(0).str(), "DRAOptionalNodeOperations");
-  EXPECT_EQ(declared.at(1).str(), "DraOptionalNodePreparation");
-}
-
 TEST(NodeAgent, StopsAPodAtItsActiveDeadline) {
   NodeHarness node;
   node.StartAgent();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/tree/value.h"
+#include "features/framework/runtime_features.h"
 #include "features/framework/version.h"
 
 namespace drakkar::features {
@@ -22,13 +23,6 @@ struct PodInfo {
 };
 // A pod object as PodInfo, without claims.
 PodInfo PodInfoOf(api::Value pod);
-
-// What the container runtime must offer; stated in the node's configuration like everything else.
-struct RuntimeFeatures {
-  bool user_namespaces_host_network = false;
-  bool mount_options = false;
-  bool operator==(const RuntimeFeatures&) const = default;
-};
 
 // Whether a gate is on, by its name; names it does not know are off.
 using GateLookup = std::function<bool(std::string_view name)>;

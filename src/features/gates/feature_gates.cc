@@ -22,6 +22,8 @@ struct GateEntry {
 };
 
 // One line per gate, in the order of the enum. The gates of the five proposals are never locked.
+// Features that nodes declare do not need NodeDeclaredFeatures, but for KEP-5945: KEP-5328 turns
+// that gate off while such features are on, and nothing but the declaring ends.
 const std::vector<GateEntry>& Table() {
   using enum Gate;
   static const std::vector<GateEntry> table = {
@@ -50,15 +52,15 @@ const std::vector<GateEntry>& Table() {
       {kResourceHealthStatus, "ResourceHealthStatus", "", {{31, false}, {36, true}}, {kDynamicResourceAllocation}},
       {kResourceHealthStatusMessage, "ResourceHealthStatusMessage", "", {{36, true}}, {kResourceHealthStatus}},
       {kDeclarativeValidationBeta, "DeclarativeValidationBeta", "", {{36, true}}, {}},
-      {kRestartAllContainersOnContainerExits, "RestartAllContainersOnContainerExits", "", {{35, false}, {36, true}}, {kContainerRestartRules, kNodeDeclaredFeatures}},
+      {kRestartAllContainersOnContainerExits, "RestartAllContainersOnContainerExits", "", {{35, false}, {36, true}}, {kContainerRestartRules}},
       {kContainerRestartRules, "ContainerRestartRules", "", {{34, false}, {35, true}}, {}},
       {kInPlacePodVerticalScaling, "InPlacePodVerticalScaling", "", {{27, false}, {33, true}, {35, true, true}}, {}},
-      {kInPlacePodLevelResourcesVerticalScaling, "InPlacePodLevelResourcesVerticalScaling", "", {{35, false}, {36, true}}, {kInPlacePodVerticalScaling, kNodeDeclaredFeatures}},
-      {kInPlacePodVerticalScalingInitContainers, "InPlacePodVerticalScalingInitContainers", "", {{36, true}}, {kInPlacePodVerticalScaling, kNodeDeclaredFeatures}},
-      {kInPlacePodVerticalScalingMemoryBackedVolumes, "InPlacePodVerticalScalingMemoryBackedVolumes", "", {{37, false}}, {kInPlacePodVerticalScaling, kNodeDeclaredFeatures}},
-      {kUserNamespacesHostNetworkSupport, "UserNamespacesHostNetworkSupport", "", {{36, false}}, {kNodeDeclaredFeatures}},
-      {kVolumeBindMountOptions, "VolumeBindMountOptions", "", {{37, false}}, {kNodeDeclaredFeatures}},
-      {kExtendWebSocketsToKubelet, "ExtendWebSocketsToKubelet", "", {{36, true}}, {kNodeDeclaredFeatures}},
+      {kInPlacePodLevelResourcesVerticalScaling, "InPlacePodLevelResourcesVerticalScaling", "", {{35, false}, {36, true}}, {kInPlacePodVerticalScaling}},
+      {kInPlacePodVerticalScalingInitContainers, "InPlacePodVerticalScalingInitContainers", "", {{36, true}}, {kInPlacePodVerticalScaling}},
+      {kInPlacePodVerticalScalingMemoryBackedVolumes, "InPlacePodVerticalScalingMemoryBackedVolumes", "", {{37, false}}, {kInPlacePodVerticalScaling}},
+      {kUserNamespacesHostNetworkSupport, "UserNamespacesHostNetworkSupport", "", {{36, false}}, {}},
+      {kVolumeBindMountOptions, "VolumeBindMountOptions", "", {{37, false}}, {}},
+      {kExtendWebSocketsToKubelet, "ExtendWebSocketsToKubelet", "", {{36, true}}, {}},
       {kGenericWorkload, "GenericWorkload", "", {{35, false}}, {}},
   };
   return table;

@@ -41,6 +41,14 @@ TEST(FeatureGates, AGateNeedsItsDependencies) {
                   .ok());
 }
 
+TEST(FeatureGates, DeclaringFeaturesIsTurnedOffByItsOwnGateAlone) {
+  const auto gates = Make("NodeDeclaredFeatures=false,RestartAllContainersOnContainerExits=true");
+  ASSERT_TRUE(gates.ok()) << gates.error().message;
+  EXPECT_TRUE(gates->Enabled(Gate::kRestartAllContainersOnContainerExits));
+  EXPECT_TRUE(Make("NodeDeclaredFeatures=true,RestartAllContainersOnContainerExits=true", 35).ok());
+  EXPECT_FALSE(Make("RestartAllContainersOnContainerExits=true", 34).ok()) << "unknown to 1.34";
+}
+
 TEST(FeatureGates, BadInputIsOneSentence) {
   EXPECT_EQ(Make("Nonsense=true").error().message,
             "feature gate \"Nonsense\" is not known to version 1.37");

@@ -469,46 +469,6 @@ bool DraManager::HoldsClaims(const std::string& pod_uid) const {
   return !cache_.KeysOfPod(pod_uid).empty();
 }
 
-bool DraManager::NeedsSkipCheck(Value pod) const {
-  const FeatureGates& gates = options_.gates;
-  if (!gates.Enabled(Gate::kNodeDeclaredFeatures) || !gates.Known(Gate::kDRAOptionalNodePreparation) ||
-      gates.Enabled(Gate::kDRAOptionalNodePreparation)) {
-    return false;
-  }
-  auto claims = ListPodClaims(pod);
-  return claims.ok() && !claims->empty();
-}
-
-void DraManager::FindSkippingClaim(const api::ObjectPtr& pod,
-                                   std::function<void(std::optional<std::string>)> done) {
-  struct Search {
-    std::size_t missing = 0;
-    std::optional<std::string> found;
-    std::function<void(std::optional<std::string>)> done;
-  };
-  auto claims = ListPodClaims(pod->root());
-  CHECK(claims.ok() && !claims->empty());  // NeedsSkipCheck said so
-  auto search = std::make_shared<Search>();
-  search->missing = claims->size();
-  search->done = std::move(done);
-  const auto* kind = api::FindResource("resource.k8s.io", "v1", "resourceclaims");
-  for (const PodClaim& claim : *claims) {
-    options_.client.Get({kind, std::string(pod->namespace_()), claim.claim_name, ""},
-                        [search, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
-                          if (!alive.lock()) return;
-                          if (reply.ok()) {
-                            const Value results = (*reply.object)["status"]["allocation"]["devices"]["results"];
-                            for (Value result : results.elements()) {
-                              if (!ReadSkipField(result["skipNodeOperations"]).empty()) {
-                                search->found = std::string(reply.object->name());
-                              }
-                            }
-                          }
-                          if (--search->missing == 0) search->done(search->found);
-                        });
-  }
-}
-
 std::optional<std::string> DraManager::FindDisallowedSkip(const std::string& pod_uid) const {
   if (options_.gates.Enabled(Gate::kDRAOptionalNodePreparation) ||
       !options_.gates.Enabled(Gate::kNodeDeclaredFeatures)) {

@@ -67,14 +67,6 @@ class DraManager {
   // rejects such a pod after a restart.
   std::optional<std::string> FindDisallowedSkip(const std::string& pod_uid) const;
 
-  // Whether admission has to look at the claims of this pod: they may skip node operations, which
-  // this node does not do (KEP-5945, only while NodeDeclaredFeatures is on).
-  bool NeedsSkipCheck(api::Value pod) const;
-  // Looks at the live claims and gives the name of one that skips, if there is one. A claim that
-  // cannot be read is no answer: Prepare checks again.
-  void FindSkippingClaim(const api::ObjectPtr& pod,
-                         std::function<void(std::optional<std::string>)> done);
-
   // From now on and every minute, claims of pods that `active_pods` does not know are unprepared.
   // It gives nothing while the pods of this node are not known yet.
   void StartReconcile(std::function<std::optional<std::set<std::string>>()> active_pods);

@@ -219,6 +219,7 @@ Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input) {
   config.labels[kPodUidLabel] = std::string(metadata["uid"].str());
   config.labels[kContainerNameLabel] = config.name;
   config.annotations["io.kubernetes.container.restartCount"] = std::to_string(input.attempt);
+  if (input.pod_run > 0) config.annotations[kPodRunAnnotation] = std::to_string(input.pod_run);
   config.annotations["io.kubernetes.container.terminationMessagePath"] =
       std::string(container["terminationMessagePath"].str());
   config.annotations["io.kubernetes.container.terminationMessagePolicy"] =

@@ -24,6 +24,7 @@ struct ContainerConfigInput {
   api::Value pod;
   api::Value container;
   std::uint32_t attempt = 0;
+  std::uint32_t pod_run = 0;  // see kPodRunAnnotation
   std::int64_t machine_memory_bytes = 0;
   std::vector<EnvironmentVariable> environment;
   std::vector<Mount> mounts;

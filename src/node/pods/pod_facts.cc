@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "base/text/text.h"
+
 namespace drakkar::node {
 namespace {
 
@@ -45,6 +47,15 @@ bool PodFacts::any_running() const {
   return false;
 }
 
+bool PodFacts::any_superseded_running() const {
+  for (const auto* list : {&init, &regular}) {
+    for (const ContainerFacts& each : *list) {
+      if (each.superseded && each.running()) return true;
+    }
+  }
+  return false;
+}
+
 std::uint32_t PodFacts::next_sandbox_attempt() const {
   return sandboxes.empty() ? 0 : sandboxes.back().attempt + 1;
 }
@@ -77,43 +88,125 @@ PodFacts CollectFacts(Value pod, const std::string& uid, const Runtime& runtime)
   return facts;
 }
 
-RestartPolicy ReadRestartPolicy(Value pod) {
-  const std::string_view text = pod["spec"]["restartPolicy"].str();
+namespace {
+
+RestartPolicy ParsePolicy(std::string_view text) {
   if (text == "Never") return RestartPolicy::kNever;
   if (text == "OnFailure") return RestartPolicy::kOnFailure;
   return RestartPolicy::kAlways;
 }
 
-bool ShouldRestart(const ContainerFacts& container, RestartPolicy policy) {
+bool Matches(Value rule, int exit_code) {
+  const Value codes = rule["exitCodes"];
+  bool listed = false;
+  for (Value code : codes["values"].elements()) listed = listed || code.integer() == exit_code;
+  if (codes["operator"].str() == "In") return listed;
+  return codes["operator"].str() == "NotIn" && !listed;
+}
+
+// The action of the first rule that matches how the container ended; empty if none does.
+std::string_view ActionOf(const ContainerFacts& container, const RestartSettings& settings) {
+  if (!settings.container_rules || !container.current ||
+      container.current->state != ContainerState::kExited) {
+    return {};
+  }
+  for (Value rule : container.spec["restartPolicyRules"].elements()) {
+    const std::string_view action = rule["action"].str();
+    if (action == "RestartAllContainers" && !settings.restart_all_containers) continue;
+    if (Matches(rule, container.current->exit_code)) return action;
+  }
+  return {};
+}
+
+std::uint32_t RunOf(const ContainerStatus& status) {
+  const auto found = status.annotations.find(kPodRunAnnotation);
+  if (found == status.annotations.end()) return 0;
+  return static_cast<std::uint32_t>(ParseInt64(found->second).value_or(0));
+}
+
+}  // namespace
+
+RestartSettings ReadRestartSettings(Value pod, bool container_rules, bool restart_all_containers) {
+  return {ParsePolicy(pod["spec"]["restartPolicy"].str()), container_rules,
+          container_rules && restart_all_containers};
+}
+
+bool ShouldRestart(const ContainerFacts& container, const RestartSettings& settings) {
+  if (container.superseded) return true;
   if (!container.ended()) return false;
   if (container.sidecar) return true;
-  if (container.init) return !container.succeeded() && policy != RestartPolicy::kNever;
+  if (container.init && container.succeeded()) return false;
+  if (ActionOf(container, settings) == "Restart") return true;
+  RestartPolicy policy = settings.policy;
+  if (const Value own = container.spec["restartPolicy"];
+      settings.container_rules && own.has_value()) {
+    policy = ParsePolicy(own.str());
+  }
   if (policy == RestartPolicy::kAlways) return true;
   return policy == RestartPolicy::kOnFailure && !container.succeeded();
 }
 
-PodPlan PlanPod(const PodFacts& facts, RestartPolicy policy) {
+bool RestartsAll(const ContainerFacts& container, const RestartSettings& settings) {
+  return ActionOf(container, settings) == "RestartAllContainers";
+}
+
+bool MayRestartAll(Value pod) {
+  for (const char* list : {"initContainers", "containers"}) {
+    for (Value container : pod["spec"][list].elements()) {
+      for (Value rule : container["restartPolicyRules"].elements()) {
+        if (rule["action"].str() == "RestartAllContainers") return true;
+      }
+    }
+  }
+  return false;
+}
+
+void MarkRuns(PodFacts& facts, const RestartSettings& settings) {
+  facts.run = 0;
+  facts.restart_begins = false;
+  if (!settings.restart_all_containers) return;
+  for (auto* list : {&facts.init, &facts.regular}) {
+    for (const ContainerFacts& each : *list) {
+      if (each.current) facts.run = std::max(facts.run, RunOf(*each.current));
+    }
+  }
+  for (auto* list : {&facts.init, &facts.regular}) {
+    for (const ContainerFacts& each : *list) {
+      if (each.current && RunOf(*each.current) == facts.run && RestartsAll(each, settings)) {
+        facts.restart_begins = true;
+      }
+    }
+  }
+  if (facts.restart_begins) ++facts.run;
+  for (auto* list : {&facts.init, &facts.regular}) {
+    for (ContainerFacts& each : *list) {
+      each.superseded = each.current && RunOf(*each.current) < facts.run;
+    }
+  }
+}
+
+PodPlan PlanPod(const PodFacts& facts, const RestartSettings& settings) {
   PodPlan plan;
   auto needs_start = [&](const ContainerFacts& each) {
     return !each.current || each.current->state == ContainerState::kCreated ||
-           ShouldRestart(each, policy);
+           ShouldRestart(each, settings);
   };
   // Once a regular container exists, initialization was over, whatever became of the init
   // containers' remains.
   const bool begun = std::any_of(facts.regular.begin(), facts.regular.end(),
-                                 [](const auto& each) { return each.current.has_value(); });
+                                 [](const auto& each) { return each.current && !each.superseded; });
   std::vector<const ContainerFacts*> sidecars;
   bool initialized = true;
   for (const ContainerFacts& each : facts.init) {
     if (each.sidecar) {
       if (needs_start(each)) sidecars.push_back(&each);
-      if (!begun && !each.running()) {
+      if (!begun && (!each.running() || each.superseded)) {
         initialized = false;
         break;
       }
       continue;
     }
-    if (begun || each.succeeded()) continue;
+    if (begun || (each.succeeded() && !each.superseded)) continue;
     initialized = false;
     if (needs_start(each)) {
       plan.start.push_back(&each);
@@ -131,7 +224,7 @@ PodPlan PlanPod(const PodFacts& facts, RestartPolicy policy) {
     bool all_ended = !facts.regular.empty();
     for (const ContainerFacts& each : facts.regular) {
       if (needs_start(each)) plan.start.push_back(&each);
-      if (!each.ended() || ShouldRestart(each, policy)) all_ended = false;
+      if (!each.ended() || ShouldRestart(each, settings)) all_ended = false;
     }
     plan.finished = all_ended;
   }

@@ -70,6 +70,9 @@ Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts)
     } else if (facts.previous) {
       last = Terminated(input, *facts.previous);
     }
+  } else if (facts.superseded && facts.ended() && !input.terminated) {
+    state = Waiting("RestartingAllContainers", "");
+    last = Terminated(input, *facts.current);
   } else if (facts.ended()) {
     state = Terminated(input, *facts.current);
     if (facts.previous) last = Terminated(input, *facts.previous);
@@ -146,16 +149,17 @@ std::string UnreadyNames(const StatusInput& input, const std::vector<ContainerFa
 
 }  // namespace
 
-std::string_view PodPhase(const PodFacts& facts, RestartPolicy policy, bool terminated,
+std::string_view PodPhase(const PodFacts& facts, const RestartSettings& settings, bool terminated,
                           bool initialized) {
   std::size_t ended = 0, succeeded = 0, unstarted = 0, restarting = 0;
   for (const ContainerFacts& each : facts.regular) {
     if (each.running()) continue;
     if (!each.ended()) {
-      ++unstarted;
+      // Made for another attempt of what has run before.
+      ++(each.current && each.current->attempt > 0 ? restarting : unstarted);
       continue;
     }
-    if (!terminated && ShouldRestart(each, policy)) {
+    if (!terminated && ShouldRestart(each, settings)) {
       ++restarting;
       continue;
     }
@@ -174,8 +178,8 @@ std::string_view PodPhase(const PodFacts& facts, RestartPolicy policy, bool term
 Draft MakePodStatus(const StatusInput& input) {
   Draft status(input.pod["status"]);
   if (!status.is_object()) status = Draft::Object();
-  const RestartPolicy policy = ReadRestartPolicy(input.pod);
-  std::string_view phase = PodPhase(input.facts, policy, input.terminated, input.initialized);
+  std::string_view phase =
+      PodPhase(input.facts, input.restart, input.terminated, input.initialized);
   if (input.verdict) {
     phase = input.terminated ? "Failed" : input.pod["status"]["phase"].str("Pending");
     status["reason"] = input.verdict->reason;
@@ -233,6 +237,16 @@ Draft MakePodStatus(const StatusInput& input) {
   }
   PutCondition(input, conditions, {"ContainersReady", ready.status, ready.reason, ready.message});
   PutCondition(input, conditions, ready);
+  if (input.restart.restart_all_containers && MayRestartAll(input.pod)) {
+    Condition restarting{"AllContainersRestarting", !over && input.facts.restart_begins, "", ""};
+    if (over) {
+      restarting.reason = phase == "Succeeded" ? "PodCompleted" : "PodFailed";
+    } else if (restarting.status) {
+      restarting.reason = "RestartAllContainersStarted";
+      restarting.message = "container exited with restart policy rule";
+    }
+    PutCondition(input, conditions, restarting);
+  }
   const bool has_scheduled = [&] {
     for (Value each : input.pod["status"]["conditions"].elements()) {
       if (each["type"].str() == "PodScheduled") return true;

@@ -28,6 +28,7 @@ struct StatusInput {
   std::map<std::string, WaitingReason> waiting;  // by container
   std::map<std::string, std::string> termination_messages;  // by container id
   std::optional<PodVerdict> verdict;
+  RestartSettings restart;
   bool terminated = false;  // containers stopped, claims unprepared: the phase becomes final
   bool initialized = false;
   std::string host_ip;
@@ -47,7 +48,7 @@ struct StatusInput {
 api::Draft MakePodStatus(const StatusInput& input);
 
 // "Pending", "Running", "Succeeded" or "Failed".
-std::string_view PodPhase(const PodFacts& facts, RestartPolicy policy, bool terminated,
+std::string_view PodPhase(const PodFacts& facts, const RestartSettings& settings, bool terminated,
                           bool initialized);
 
 }  // namespace drakkar::node

@@ -8,9 +8,11 @@
 #include "base/text/text.h"
 #include "cdi/cache.h"
 #include "node/dra/dra_manager.h"
+#include "node/dra/pod_claims.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
 #include "node/status/event_recorder.h"
+#include "node/status/node_features.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -36,6 +38,11 @@ void PodWorker::Update(const api::ObjectPtr& pod) {
   context_.loop.AssertInLoop();
   if (gone_ || pod->uid() != uid_) return;
   if (pod_ != nullptr && pod->resource_version() < pod_->resource_version()) return;
+  if (pod_ != nullptr && admitted_ && context_.features != nullptr) {
+    if (const auto problem = context_.features->CheckUpdate(root(), pod->root())) {
+      context_.events.Warning(pod->root(), "FailedNodeDeclaredFeaturesCheck", *problem);
+    }
+  }
   pod_ = pod;
   Sync();
 }
@@ -89,21 +96,46 @@ bool PodWorker::IsOverInApi() const {
 }
 
 void PodWorker::Step() {
-  facts_ = CollectFacts(root(), uid_, context_.runtime);
+  facts_ = LookAtRuntime();
   ReadTerminationMessages();
-  const PodPlan plan = PlanPod(facts_, ReadRestartPolicy(root()));
-  initialized_ = plan.initialized;
-  if (!stopping_ && !admitted_ && !skips_checked_ && !IsDeleted() && !IsOverInApi() &&
-      context_.dra.NeedsSkipCheck(root())) {
-    return CheckSkips();
-  }
+  const PodPlan plan = PlanPod(facts_, Restart());
+  // A pod that starts over does not become uninitialized by it.
+  initialized_ = plan.initialized || facts_.run > 0;
+  if (AdmissionWantsClaims()) return FetchAdmissionClaims();
   DecideStop(plan);
   SyncProbes();
   if (stopping_) {
     StepStop();
-  } else {
+  } else if (StopSupersededContainers()) {
     StepRun(plan);
   }
+}
+
+PodFacts PodWorker::LookAtRuntime() const {
+  PodFacts facts = CollectFacts(root(), uid_, context_.runtime);
+  MarkRuns(facts, Restart());
+  return facts;
+}
+
+RestartSettings PodWorker::Restart() const {
+  return ReadRestartSettings(root(), context_.container_rules, context_.restart_all_containers);
+}
+
+// Without grace and hooks: what follows is a fresh start of the same pod, in the same sandbox, with
+// the same volumes and devices (KEP-5532).
+bool PodWorker::StopSupersededContainers() {
+  if (!facts_.any_superseded_running()) return true;
+  for (const auto* list : {&facts_.regular, &facts_.init}) {
+    for (const ContainerFacts& each : *list) {
+      if (!each.superseded || !each.running()) continue;
+      if (!stops_.try_emplace(each.current->id, Now()).second) continue;
+      context_.events.Normal(root(), "Killing",
+                             StrCat("Stopping container ", each.name,
+                                    ", all containers of the pod will be restarted"));
+      StopOne(each.current->id, each.name, Duration::zero());
+    }
+  }
+  return false;
 }
 
 // Every running container has its probes, and none that belong to an earlier run.
@@ -154,18 +186,30 @@ void PodWorker::SyncProbes() {
   }
 }
 
-void PodWorker::CheckSkips() {
+bool PodWorker::AdmissionWantsClaims() const {
+  if (stopping_ || admitted_ || claims_fetched_ || IsDeleted() || IsOverInApi()) return false;
+  if (context_.features == nullptr || !context_.features->AsksClaims()) return false;
+  const auto claims = ListPodClaims(root());
+  return claims.ok() && !claims->empty();
+}
+
+// What claims ask of the node is in their allocation. A claim that cannot be read asks for nothing:
+// preparing it fails and says why.
+void PodWorker::FetchAdmissionClaims() {
   Begin();
-  context_.dra.FindSkippingClaim(pod_, [this, alive = Alive()](std::optional<std::string> claim) {
-    if (!alive.lock()) return;
-    skips_checked_ = true;
-    if (claim) {
-      verdict_ = PodVerdict{"PodFeatureUnsupported",
-                            "Pod requires node features that are not available: "
-                            "DraOptionalNodePreparation"};
-    }
-    End();
-  });
+  const auto claims = ListPodClaims(root());
+  const auto* kind = api::FindResource("resource.k8s.io", "v1", "resourceclaims");
+  auto missing = std::make_shared<std::size_t>(claims->size());
+  for (const PodClaim& claim : *claims) {
+    context_.client.Get({kind, std::string(pod_->namespace_()), claim.claim_name, ""},
+                        [this, missing, alive = Alive()](client::Reply reply) {
+                          if (!alive.lock()) return;
+                          if (reply.ok()) admission_claims_.push_back(reply.object);
+                          if (--*missing > 0) return;
+                          claims_fetched_ = true;
+                          End();
+                        });
+  }
 }
 
 void PodWorker::DecideStop(const PodPlan& plan) {
@@ -174,7 +218,15 @@ void PodWorker::DecideStop(const PodPlan& plan) {
     stopping_ = true;
   } else if (!admitted_) {
     admitted_ = true;
-    if (!verdict_ && context_.admit) verdict_ = context_.admit(pod_);
+    if (context_.features != nullptr) {
+      verdict_ = context_.features->Check(root(), admission_claims_);
+    }
+    admission_claims_.clear();
+    if (!verdict_ && context_.dra.FindDisallowedSkip(uid_)) {
+      // Known from before the restart, whether or not the claim could be read now.
+      verdict_ = PodVerdict{std::string(features::kPodFeatureUnsupported),
+                            features::PodRejectedMessage({"DraOptionalNodePreparation"})};
+    }
     if (verdict_) {
       if (context_.metrics != nullptr) {
         context_.metrics->GetCounter("kubelet_admission_rejections_total",
@@ -219,6 +271,16 @@ void PodWorker::StepRun(const PodPlan& plan) {
   if (!volumes_) return SetUpVolumes();
   if (!context_.dra.IsPrepared(root())) return PrepareClaims();
   if (facts_.ready_sandbox() == nullptr) return RunSandbox();
+  if (facts_.restart_begins) {
+    // The container that asked for it sets the pace: one that does so again and again is held back,
+    // and all others with it.
+    for (const auto* list : {&facts_.init, &facts_.regular}) {
+      for (const ContainerFacts& each : *list) {
+        if (!RestartsAll(each, Restart())) continue;
+        if (const WallTime when = StartTime(each); when > Now()) return ArmTimer(when);
+      }
+    }
+  }
   std::optional<WallTime> earliest;
   for (const ContainerFacts* container : plan.start) {
     const WallTime when = StartTime(*container);
@@ -316,6 +378,8 @@ WallTime PodWorker::StartTime(const ContainerFacts& container) {
     if (retry->second.first > Now()) return retry->second.first;
   }
   if (!container.ended()) return Now();
+  // It did not crash, it was ended with all others.
+  if (container.superseded && !RestartsAll(container, Restart())) return Now();
   const ContainerStatus& last = *container.current;
   auto [entry, added] = crash_.try_emplace(container.name);
   CrashBackoff& backoff = entry->second;
@@ -419,6 +483,7 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
                    MakeContainerConfig({.pod = root(),
                                         .container = spec,
                                         .attempt = attempt,
+                                        .pod_run = facts_.run,
                                         .machine_memory_bytes = context_.machine_memory_bytes,
                                         .environment = std::move(environment),
                                         .mounts = std::move(mounts)}));
@@ -465,7 +530,7 @@ void PodWorker::StartCreated(const std::string& name, const std::string& id) {
 
 // Keeps the attempt that runs and the one before it.
 void PodWorker::RemoveStale() {
-  const PodFacts facts = CollectFacts(root(), uid_, context_.runtime);
+  const PodFacts facts = LookAtRuntime();
   for (const auto* list : {&facts.init, &facts.regular}) {
     for (const ContainerFacts& each : *list) {
       for (const std::string& id : each.stale) {
@@ -662,12 +727,13 @@ bool PodWorker::WriteStatus() {
     ArmTimer(status_retry_at_);
     return false;
   }
-  if (!busy_) facts_ = CollectFacts(root(), uid_, context_.runtime);
+  if (!busy_) facts_ = LookAtRuntime();
   StatusInput input{.pod = root(),
                     .facts = facts_,
                     .waiting = waiting_,
                     .termination_messages = termination_messages_,
                     .verdict = verdict_,
+                    .restart = Restart(),
                     .terminated = terminated_,
                     .initialized = initialized_,
                     .host_ip = context_.host_ip,

@@ -28,6 +28,7 @@ namespace drakkar::node {
 
 class DraManager;
 class EventRecorder;
+class NodeFeatures;
 
 // What all workers of a node share.
 struct PodContext {
@@ -49,8 +50,11 @@ struct PodContext {
   std::int64_t machine_cpu_milli = 0;
   Metrics* metrics = nullptr;
   NetworkProber* prober = nullptr;  // null: httpGet and tcpSocket probes are reported, not run
-  // Says no to a pod, at first sight in this process. May be empty.
-  std::function<std::optional<PodVerdict>(const api::ObjectPtr&)> admit;
+  bool container_rules = false;         // gate ContainerRestartRules
+  bool restart_all_containers = false;  // gate RestartAllContainersOnContainerExits
+  // Says no to a pod, at first sight in this process, before anything of it is adopted. Null: all
+  // are taken.
+  const NodeFeatures* features = nullptr;
   // allocatedResourcesStatus of a container. May be empty.
   std::function<api::Draft(api::Value pod, api::Value container)> resource_health;
 };
@@ -99,7 +103,13 @@ class PodWorker {
   bool IsOverInApi() const;
   void Step();
   void DecideStop(const PodPlan& plan);
-  void CheckSkips();
+  void FetchAdmissionClaims();
+  bool AdmissionWantsClaims() const;
+  // What the runtime has of this pod.
+  PodFacts LookAtRuntime() const;
+  RestartSettings Restart() const;
+  // True once nothing of a run that is over is left running.
+  bool StopSupersededContainers();
   void SyncProbes();
 
   // Running.
@@ -155,7 +165,8 @@ class PodWorker {
   PodFacts facts_;
   bool gone_ = false;
   bool admitted_ = false;
-  bool skips_checked_ = false;
+  bool claims_fetched_ = false;
+  std::vector<api::ObjectPtr> admission_claims_;  // until admitted
   std::optional<PodVerdict> verdict_;
 
   bool busy_ = false;

@@ -10,6 +10,7 @@
 #include "absl/functional/any_invocable.h"
 #include "base/env/clock.h"
 #include "base/result/result.h"
+#include "features/framework/runtime_features.h"
 #include "node/runtime/runtime_config.h"
 
 namespace drakkar::node {
@@ -91,6 +92,8 @@ class Runtime {
   // Checks what is needed, cleans up half-made things and adopts what is there. First call of all;
   // the others fail until it has answered.
   virtual void Open(RuntimeCallback<void> done) = 0;
+  // What it offers beyond the ordinary; asked once it is open.
+  virtual features::RuntimeFeatures Features() const { return {}; }
   // At most one. Called on the loop with the status of a container that just ended.
   virtual void OnExit(std::function<void(const ContainerStatus&)> listener) = 0;
 

@@ -92,14 +92,12 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   info["kubeProxyVersion"] = "";
   info["operatingSystem"] = "linux";
   info["architecture"] = facts.architecture;
-  if (options_.declares_features) {
-    if (options_.declared_features.empty()) {
-      status.Remove("declaredFeatures");
-    } else {
-      Draft list = Draft::Array();
-      for (const std::string& feature : options_.declared_features) list.Append(Draft(feature));
-      status["declaredFeatures"] = std::move(list);
-    }
+  if (declared_features_.empty()) {
+    status.Remove("declaredFeatures");
+  } else {
+    Draft list = Draft::Array();
+    for (const std::string& feature : declared_features_) list.Append(Draft(feature));
+    status["declaredFeatures"] = std::move(list);
   }
   const std::string why_not = options_.not_ready_reason ? options_.not_ready_reason() : "";
   const std::string now = api::FormatTime(options_.loop.clock().Now());

@@ -26,8 +26,6 @@ class NodeRegistrar {
     std::string node_name;
     NodeFacts facts;
     std::map<std::string, std::string> labels;  // besides the usual ones
-    std::vector<std::string> declared_features;  // sorted; KEP-5328
-    bool declares_features = false;              // NodeDeclaredFeatures is on
     int agent_port = 10250;
     // Why the node is not ready; empty string: it is. Asked at each look.
     std::function<std::string()> not_ready_reason;
@@ -40,6 +38,10 @@ class NodeRegistrar {
 
   explicit NodeRegistrar(Options options);
   ~NodeRegistrar();
+
+  // For status.declaredFeatures (KEP-5328): valid, sorted, each once; before Start. None: what
+  // stands there is removed.
+  void SetDeclaredFeatures(std::vector<std::string> names) { declared_features_ = std::move(names); }
 
   void Start();
   // Looks at once instead of at the next turn.
@@ -63,6 +65,7 @@ class NodeRegistrar {
   api::Draft MakeStatus(api::Value before, bool heartbeat) const;
 
   const Options options_;
+  std::vector<std::string> declared_features_;
   api::ObjectPtr node_;
   std::function<void()> on_registered_;
   bool looking_ = false;

@@ -109,7 +109,8 @@ void NodeHarness::StartAgent() {
                                                          .gates = gates,
                                                          .metrics = &metrics,
                                                          .node_name = "node-1",
-                                                         .facts = facts});
+                                                         .facts = facts,
+                                                         .features = features});
   started = Internal("no answer");
   agent->Start([this](Result<void> result) { started = std::move(result); });
   Run();

@@ -72,6 +72,7 @@ class NodeHarness {
   rpc::MemoryTransport transport;
   HollowMachine machine;
   Metrics metrics;
+  NodeFeatureOptions features;
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
   std::vector<std::string> history;
 

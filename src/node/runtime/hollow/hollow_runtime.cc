@@ -28,6 +28,8 @@ class HollowRuntime final : public Runtime {
     });
   }
 
+  features::RuntimeFeatures Features() const override { return machine_.features; }
+
   void OnExit(std::function<void(const ContainerStatus&)> listener) override {
     listener_ = std::move(listener);
   }

@@ -38,6 +38,7 @@ struct HollowContainer {
 // the other; containers go on, and end, while none is.
 struct HollowMachine {
   std::vector<Image> images;
+  features::RuntimeFeatures features;
   // Empty: every container runs until stopped.
   std::function<HollowProgram(const ContainerConfig&)> program_of;
   Duration start_takes{};
