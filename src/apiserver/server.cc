@@ -75,8 +75,7 @@ struct ApiServer::Impl {
                            .gates = options.gates,
                            .authorizer = &authorizer,
                            .admission = MakeAdmissionChain({.rbac = &rbac, .metrics = &options.metrics}),
-                           .answerer = &answerers,
-                           .metrics = &options.metrics}),
+                           .answerer = &answerers}),
         frontend(Frontend::Options{
             .core = core,
             .authenticator = authenticator,

@@ -2,6 +2,7 @@
 
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/field_managers.h"
 #include "base/text/text.h"
@@ -33,39 +34,7 @@ std::string_view VerbName(Verb verb) {
   return "";
 }
 
-// How long each admission step takes. Handles are kept: a write passes every step.
-class Core::AdmissionMetrics {
- public:
-  explicit AdmissionMetrics(Metrics& metrics) : metrics_(metrics) {}
-
-  void Observe(std::string_view step, Verb verb, bool rejected, Duration took) {
-    Histogram*& histogram = histograms_[{step, verb, rejected}];
-    if (histogram == nullptr) {
-      const bool creates = verb == Verb::kCreate;
-      const bool deletes = verb == Verb::kDelete || verb == Verb::kDeleteCollection;
-      histogram = &metrics_.GetHistogram(
-          "apiserver_admission_controller_admission_duration_seconds",
-          "Admission controller latency histogram in seconds, identified by name and broken out "
-          "for each operation and API resource and type (validate or admit).",
-          {{"name", std::string(step)},
-           {"operation", creates ? "CREATE" : deletes ? "DELETE" : "UPDATE"},
-           {"rejected", rejected ? "true" : "false"},
-           {"type", "admit"}},
-          {0.005, 0.025, 0.1, 0.5, 1.0, 2.5});
-    }
-    histogram->Observe(std::chrono::duration<double>(took).count());
-  }
-
- private:
-  Metrics& metrics_;
-  // Steps are few and their names live as long as they do.
-  std::map<std::tuple<std::string_view, Verb, bool>, Histogram*> histograms_;
-};
-
 Core::Core(Options options) : options_(std::move(options)) {
-  if (options_.metrics != nullptr) {
-    admission_metrics_ = std::make_unique<AdmissionMetrics>(*options_.metrics);
-  }
   for (const api::KindSchema& kind : api::AllKinds()) {
     // Kinds without "get" are questions, not objects (reviews, bindings): nothing is stored.
     if (!kind.storage_version || !HasVerb(kind, "get")) continue;
@@ -118,7 +87,8 @@ void Core::Start(std::function<void(Result<void>)> ready) {
 }
 
 Core::Resource* Core::FindResource(const api::KindSchema& kind) {
-  auto found = resources_.find(std::pair(std::string(kind.group), std::string(kind.plural)));
+  const api::KindSchema& stored = kind.storage == nullptr ? kind : *kind.storage;
+  auto found = resources_.find(std::pair(std::string(stored.group), std::string(stored.plural)));
   return found == resources_.end() ? nullptr : found->second.get();
 }
 
@@ -197,14 +167,7 @@ std::optional<Failure> Core::CheckAuthorized(const Request& request) {
 std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, api::Value before) {
   const StrategyContext context = ContextFor(request);
   for (const auto& step : options_.admission) {
-    const MonotonicTime begun =
-        admission_metrics_ == nullptr ? MonotonicTime() : options_.loop.clock().Monotonic();
-    std::optional<Failure> failure = step->Admit(request, object, before, context);
-    if (admission_metrics_ != nullptr) {
-      admission_metrics_->Observe(step->name(), request.verb, failure.has_value(),
-                                  options_.loop.clock().Monotonic() - begun);
-    }
-    if (failure) return failure;
+    if (std::optional<Failure> failure = step->Admit(request, object, before, context)) return failure;
   }
   return std::nullopt;
 }
@@ -228,6 +191,14 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   if (!request.subresource.empty() && !HasSubresource(*request.kind, request.subresource)) {
     done(Response::Failed(api::StatusNoSuchPath()));
     return;
+  }
+  if (request.kind != resource->kind) {
+    // Everything below speaks the stored version; the client gets its own.
+    done = [kind = request.kind, done = std::move(done)](Response response) {
+      if (response.object != nullptr) response.object = ConvertObjectTo(response.object, *kind);
+      for (api::ObjectPtr& item : response.items) item = ConvertObjectTo(item, *kind);
+      done(std::move(response));
+    };
   }
   const bool plain = request.subresource.empty() || request.subresource == "status";
   switch (request.verb) {

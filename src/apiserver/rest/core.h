@@ -63,7 +63,6 @@ class Core {
     Authorizer* authorizer = nullptr;  // null: everything is allowed (tests)
     std::vector<std::unique_ptr<AdmissionStep>> admission;
     Answerer* answerer = nullptr;  // null: nothing is answered that is not stored
-    Metrics* metrics = nullptr;    // null: nothing is measured
   };
   explicit Core(Options options);
   ~Core();
@@ -124,6 +123,10 @@ class Core {
   void Bind(Resource& resource, Request request, std::function<void(Response)> done);
   void Evict(Resource& resource, Request request, std::function<void(Response)> done);
 
+  // What a client sent in its version: with that version's defaults, then as it is stored.
+  static api::Draft ToStored(const Resource& resource, const Request& request,
+                             const api::TreePtr& asked, const StrategyContext& context);
+
   // Writes `object` (null: deletes) if the key is still at `before`.
   void CommitObject(Resource& resource, const std::string& key, api::Draft* object,
                     api::ObjectPtr before, bool dry_run,
@@ -131,8 +134,6 @@ class Core {
   void OnDurable(storage::Revision revision);
 
   Options options_;
-  class AdmissionMetrics;
-  std::unique_ptr<AdmissionMetrics> admission_metrics_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Resource>, std::less<>> resources_;
   std::multimap<storage::Revision, std::function<void()>> durable_waiters_;
   storage::Revision durable_seen_ = 0;
