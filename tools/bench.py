@@ -291,6 +291,20 @@ def google_benchmark(binary, ids):
     return figures
 
 
+def bench_metadata():
+    """What device metadata adds to a prepare (KEP-5304), for 1 to 128 devices in the request."""
+    path = next(p for p in BUILD.rglob("metadata_latency") if p.is_file())
+    directory = tempfile.mkdtemp(prefix="bench-", dir=BUILD)
+    try:
+        output = subprocess.run([path, directory], capture_output=True, text=True, check=True).stdout
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    for line in map(json.loads, output.splitlines()):
+        for percentile in ("p50", "p99"):
+            yield (f"metadata.{line['operation']}.{percentile}_{line['devices']}", line[f"{percentile}_us"] / 1000, "ms",
+                   {"devices": line["devices"]})
+
+
 def bench_features():
     """Nanoseconds per node by number of registered features, and throughput with the plugin on and off."""
     figures = []
@@ -313,6 +327,7 @@ def bench_features():
 
 # An entry per figure or family: what to build, and a function that gives (id, value, unit, detail).
 BENCHES = {
+    "metadata": (["metadata_latency"], bench_metadata),
     "up.ready": (["drakkar"], bench_up_ready),
     "mem.idle": (["drakkar"], bench_mem_idle),
     "pod.start": (["drakkar"], bench_pod_start),

@@ -12,6 +12,8 @@ void AddImageCommands(cli::App& app);
 void AddSimulateCommand(cli::App& app);
 
 void AddSanityCommand(cli::App& app);
+// metadata: what the reader of device metadata prints.
+void AddMetadataCommand(cli::App& app);
 
 // up, apiserver, controllers, scheduler, node, driver.
 void AddDaemonCommands(cli::App& app);

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   cmd::AddSimulateCommand(app);
   cmd::AddImageCommands(app);
   cmd::AddSanityCommand(app);
+  cmd::AddMetadataCommand(app);
   cli::AddOtherCommands(app);
   cli::ProcessConsole console;
   const int code = app.Run({argv + 1, argv + argc}, console);
