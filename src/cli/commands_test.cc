@@ -271,7 +271,8 @@ TEST_F(CommandTest, CompletionKnowsAllCommands) {
     Outcome script = Run(std::string("completion ") + shell);
     EXPECT_EQ(script.code, 0);
     for (const Command& command : app_.commands()) {
-      EXPECT_THAT(script.out, HasSubstr(command.name)) << shell;
+      // Of "node forget-driver" the shells learn the words one by one.
+      EXPECT_THAT(script.out, HasSubstr(command.name.substr(command.name.rfind(' ') + 1))) << shell;
     }
     EXPECT_THAT(script.out, HasSubstr("resourceclaims")) << shell;
   }

@@ -158,9 +158,9 @@ TEST(NodeFeatures, APodThatNeedsWhatTheNodeLacksFails) {
 }
 
 TEST(NodeFeatures, WithTheGateOffNothingIsChecked) {
-  NodeHarness node(NodeHarness::DefaultGates()
-                       .With(Gate::kRestartAllContainersOnContainerExits, false)
-                       .With(Gate::kNodeDeclaredFeatures, false));
+  NodeHarness node;
+  node.gates = node.gates.With(Gate::kRestartAllContainersOnContainerExits, false)
+                   .With(Gate::kNodeDeclaredFeatures, false);
   node.StartAgent();
   node.CreatePod("p", kRestartingPod);
   EXPECT_EQ(node.Phase("p"), "Running");

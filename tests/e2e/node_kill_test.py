@@ -12,14 +12,25 @@ import time
 
 from parts import Parts, skip_without_containers, wait_until
 
+# A start of the agent removes the slices of its node, and drivers take their time to publish them again; these
+# belong to no node and are newer, so there is always something to allocate.
+SLICE = """apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: everywhere}
+spec:
+  driver: sim.drakkar.io
+  allNodes: true
+  pool: {name: n1, generation: 1000, resourceSliceCount: 1}
+  devices: [{name: sim-0}, {name: sim-1}, {name: sim-2}, {name: sim-3}]
+"""
 PODS = "/api/v1/namespaces/default/pods"
 MOST_PODS = 5
 SETTLED = 60  # seconds for everything to be taken down at the end
 
 
-def pod(name, seconds):
+def pod(name, seconds, grace):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
+            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": grace,
                      "containers": [{"name": "c", "image": "localhost/busybox:latest",
                                      "command": ["sleep", str(seconds)], "resources": {"claims": [{"name": "dev"}]}}],
                      "resourceClaims": [{"name": "dev", "resourceClaimTemplateName": "one-device"}]}}
@@ -39,7 +50,8 @@ class Load:
             return
         name = f"load-{self.made}"
         self.made += 1
-        answer = json.loads(self.parts.api("POST", PODS, pod(name, self.random.choice([0, 0.3, 600]))))
+        answer = json.loads(self.parts.api("POST", PODS, pod(name, self.random.choice([0, 0.3, 600]),
+                                                             self.random.choice([0, 1]))))
         assert answer["kind"] == "Pod", answer
         self.alive.append(name)
 
@@ -79,6 +91,7 @@ def main():
         parts.start_driver("driver", "sim.drakkar.io", "--log-level=warning")
         for manifest in ("class.yaml", "claim-template.yaml"):
             parts.run("apply", "-f", f"examples/hello-device/{manifest}")
+        parts.apply(SLICE)
         wait_until("devices are published", lambda: parts.run("get", "resourceslices", "-o", "name").strip())
         load = Load(parts, seed)
         chance = random.Random(seed + 1)
@@ -109,7 +122,10 @@ def main():
         while any(left().values()):
             assert time.monotonic() < deadline, f"left behind: {left()}"
             time.sleep(0.2)
-        print(f"ok: {kills} kills, {load.made} pods, nothing doubled or left behind, {time.monotonic() - begun:.0f} s")
+        events = json.loads(parts.api("GET", "/api/v1/namespaces/default/events"))["items"]
+        started = len({e["involvedObject"]["uid"] for e in events if e["reason"] == "Started"})
+        assert started >= min(kills, 100) // 2, f"only {started} of {load.made} pods were started: no load at all"
+        print(f"ok: {kills} kills, {load.made} pods of which {started} ran, nothing doubled or left behind, {time.monotonic() - begun:.0f} s")
 
 
 if __name__ == "__main__":

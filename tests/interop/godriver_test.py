@@ -29,7 +29,7 @@ POD = """apiVersion: v1
 kind: Pod
 metadata: {name: %s}
 spec:
-  terminationGracePeriodSeconds: 0
+  terminationGracePeriodSeconds: 1
   containers:
   - {name: c, image: "localhost/busybox:latest", command: ["sh", "-c", "echo devices=$GO_DEVICES; exec sleep 600"], resources: {claims: [{name: dev}]}}
   resourceClaims: [{name: dev, resourceClaimTemplateName: go}]
@@ -164,7 +164,7 @@ class Test:
         self.start_pod(self.a)
         old.expect("prepared")
         new = self.new_driver("new", "22222222-2222-2222-2222-222222222222")
-        new.expect("watch")
+        wait_until("both are watched", lambda: new.count("watch"))
         slices = self.parts.get("resourceslices")["items"]
         self.start_pod("b")
         new.expect("prepared")
@@ -188,8 +188,9 @@ class Test:
         self.driver = self.new_driver()
         self.parts.wait_phase(self.a, "Running", 40)
         container = self.parts.get("pod", self.a)["status"]["containerStatuses"][0]["containerID"]
+        watches = self.driver.count("watch")
         self.restart_node(how)
-        self.driver.expect("watch", 30)
+        wait_until("the node watches again", lambda: self.driver.count("watch") > watches)
         wait_until("health after the node's restart", lambda: self.health(self.a) == [("Healthy", "")])
         self.driver.stop(how)
         wait_until("unknown without a driver", lambda: self.health(self.a) == [("Unknown", "")])
@@ -202,7 +203,7 @@ class Test:
         self.restart_node(how)
         self.driver = self.new_driver()
         self.parts.run("wait", "--for=delete", f"pod/{self.a}", "--timeout=40s")
-        self.driver.expect("unprepared")
+        assert self.driver.count("unprepared") == 1, self.driver.lines
         self.nothing_left()
 
     def killed_in_a_call(self, side):
