@@ -8,6 +8,7 @@
 #include "apiserver/auth/node_authorizer.h"
 #include "apiserver/auth/rbac.h"
 #include "apiserver/http/frontend.h"
+#include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/server/http_server.h"
 #include "telemetry/log/log.h"
@@ -18,6 +19,10 @@ namespace {
 constexpr Logger kLog("apiserver");
 constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-public",
                                             "kube-node-lease"};
+
+// Large answers are compressed beside the loop; what does not find a place is compressed on it.
+constexpr std::size_t kWorkers = 1;
+constexpr std::size_t kMaxQueuedWork = 64;
 
 UserInfo Internal() {
   return UserInfo{.name = "system:apiserver", .groups = {"system:masters"}};
@@ -60,7 +65,9 @@ struct ApiServer::Impl {
                   return !rbac.CheckPath(user, verb, path).has_value();
                 },
             .is_ready = [this] { return !is_ready || is_ready(); },
-            .proxies = {}}) {
+            .proxies = {},
+            .skip_operations_as_list = options.skip_operations_as_list,
+            .workers = &workers}) {
     rbac.Attach(core);
     node_authorizer.Attach(core);
   }
@@ -107,6 +114,7 @@ struct ApiServer::Impl {
   AuthorizerChain authorizer{{&node_authorizer, &rbac}};
   Authenticator authenticator;
   std::function<bool()> is_ready;
+  WorkerPool workers{kWorkers, kMaxQueuedWork};
   Core core;
   Frontend frontend;
   std::unique_ptr<net::HttpServer> server;

@@ -6,12 +6,14 @@
 #include <string>
 
 #include "apiserver/auth/authenticator.h"
+#include "apiserver/http/device_usage.h"
 #include "apiserver/http/request_info.h"
 #include "apiserver/rest/core.h"
 #include "net/server/http_server.h"
 
 namespace drakkar {
 class Metrics;
+class WorkerPool;
 }
 
 namespace drakkar::apiserver {
@@ -39,6 +41,10 @@ class Frontend final : public net::RequestHandler {
     // Named checks of /readyz beyond "the store answers".
     std::function<bool()> is_ready;
     std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"
+    // Gives skipNodeOperations out as a list however it was written: Go clients read nothing else.
+    bool skip_operations_as_list = false;
+    // Where large answers are compressed; null: on the loop.
+    WorkerPool* workers = nullptr;
   };
   explicit Frontend(Options options);
   ~Frontend() override;
@@ -54,10 +60,15 @@ class Frontend final : public net::RequestHandler {
 
   void HandlePath(Exchange& exchange, net::ServerRequest& request);
   void HandleResource(std::shared_ptr<Exchange> exchange, net::ServerRequest request);
-  void Answer(Exchange& exchange, const Response& response);
+  void Answer(Exchange& exchange, Response response);
   void Fail(Exchange& exchange, const Failure& failure);
+  // Compresses what is large, for those who asked for it.
+  void Send(Exchange& exchange, int status, net::Headers headers, net::Body body);
+  // How many devices of a slice are allocated, by the claims of now.
+  std::int64_t AllocatedIn(const api::Object& slice);
 
   Options options_;
+  DeviceUsage usage_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

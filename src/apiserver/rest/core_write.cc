@@ -155,7 +155,7 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
 
   const api::TreePtr candidate = object.Freeze();
   api::FieldErrors causes =
-      ValidateMetaUpdate(*resource.kind, candidate->root(), before->root());
+      ValidateMetaUpdate(candidate->root(), before->root());
   for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate->root(), before->root(),
                                                         request.subresource, context)) {
     causes.push_back(std::move(cause));
