@@ -2,6 +2,7 @@
 
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/field_managers.h"
 #include "base/text/text.h"
@@ -118,7 +119,8 @@ void Core::Start(std::function<void(Result<void>)> ready) {
 }
 
 Core::Resource* Core::FindResource(const api::KindSchema& kind) {
-  auto found = resources_.find(std::pair(std::string(kind.group), std::string(kind.plural)));
+  const api::KindSchema& stored = kind.storage == nullptr ? kind : *kind.storage;
+  auto found = resources_.find(std::pair(std::string(stored.group), std::string(stored.plural)));
   return found == resources_.end() ? nullptr : found->second.get();
 }
 
@@ -228,6 +230,14 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   if (!request.subresource.empty() && !HasSubresource(*request.kind, request.subresource)) {
     done(Response::Failed(api::StatusNoSuchPath()));
     return;
+  }
+  if (request.kind != resource->kind) {
+    // Everything below speaks the stored version; the client gets its own.
+    done = [kind = request.kind, done = std::move(done)](Response response) {
+      if (response.object != nullptr) response.object = ConvertObjectTo(response.object, *kind);
+      for (api::ObjectPtr& item : response.items) item = ConvertObjectTo(item, *kind);
+      done(std::move(response));
+    };
   }
   const bool plain = request.subresource.empty() || request.subresource == "status";
   switch (request.verb) {

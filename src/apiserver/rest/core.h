@@ -124,6 +124,10 @@ class Core {
   void Bind(Resource& resource, Request request, std::function<void(Response)> done);
   void Evict(Resource& resource, Request request, std::function<void(Response)> done);
 
+  // What a client sent in its version: with that version's defaults, then as it is stored.
+  static api::Draft ToStored(const Resource& resource, const Request& request,
+                             const api::TreePtr& asked, const StrategyContext& context);
+
   // Writes `object` (null: deletes) if the key is still at `before`.
   void CommitObject(Resource& resource, const std::string& key, api::Draft* object,
                     api::ObjectPtr before, bool dry_run,

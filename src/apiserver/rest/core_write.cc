@@ -1,6 +1,7 @@
 // The core's writes: create, update, patch, delete, bind.
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/rest/eviction.h"
@@ -19,19 +20,31 @@ constexpr int kMaxGeneratedNames = 8;
 
 }  // namespace
 
+api::Draft Core::ToStored(const Resource& resource, const Request& request,
+                          const api::TreePtr& asked, const StrategyContext& context) {
+  api::Draft object(asked);
+  // Clients may leave these out.
+  object["apiVersion"] = request.kind->group.empty()
+                             ? std::string(request.kind->version)
+                             : StrCat(request.kind->group, "/", request.kind->version);
+  object["kind"] = request.kind->kind;
+  resource.strategy->Default(object, context);
+  if (request.kind == resource.kind) return object;
+  return api::Draft(ConvertTree(object.Freeze(), *resource.kind));
+}
+
 void Core::Create(Resource& resource, Request request, std::function<void(Response)> done) {
   Response response;
-  if (std::optional<Failure> failure = DecodeBody(*resource.kind, request, response.warnings)) {
+  if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
   const StrategyContext context = ContextFor(request);
-  api::Draft object(request.object);
+  api::Draft object = ToStored(resource, request, request.object, context);
   if (std::optional<Failure> failure = PrepareMetaForCreate(*resource.kind, request, object)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
-  resource.strategy->Default(object, context);
   if (request.patch != PatchKind::kApply || request.verb != Verb::kPatch) {
     // What the server adds from here on is nobody's.
     const api::TreePtr claimed = object.Freeze();
@@ -131,12 +144,12 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   if (std::optional<Failure> failure =
           applies ? BuildApply(*resource.kind, *resource.strategy, request, before.get(),
                                options_.loop.clock().Now(), asked)
-                  : BuildUpdate(*resource.kind, request, *before, asked, response.warnings)) {
+                  : BuildUpdate(*request.kind, request, before, asked, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
   const StrategyContext context = ContextFor(request);
-  api::Draft object(asked);
+  api::Draft object = ToStored(resource, request, asked, context);
   const bool has_status = HasSubresource(*resource.kind, "status");
   if (std::optional<Failure> failure =
           PrepareMetaForUpdate(*resource.kind, *resource.strategy, request, *before, object)) {
@@ -148,7 +161,6 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   } else if (has_status && request.subresource.empty()) {
     KeepMember("status", before->root(), object);
   }
-  resource.strategy->Default(object, context);
   resource.strategy->PrepareForUpdate(object, before->root(), request.subresource, context);
   if (resource.strategy->MaintainsGeneration()) UpdateGeneration(before->root(), object);
   if (std::optional<Failure> failure = Admit(request, &object, before->root())) {
@@ -158,7 +170,7 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
 
   const api::TreePtr candidate = object.Freeze();
   api::FieldErrors causes =
-      ValidateMetaUpdate(*resource.kind, candidate->root(), before->root());
+      ValidateMetaUpdate(candidate->root(), before->root());
   for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate->root(), before->root(),
                                                         request.subresource, context)) {
     causes.push_back(std::move(cause));
@@ -278,7 +290,7 @@ void Core::Delete(Resource& resource, Request request, std::function<void(Respon
         }
         Response response;
         response.revision = *revision;
-        if (!now || resource.strategy->ReturnsDeletedObject()) {
+        if (!now || resource.strategy->ReturnsDeletedObject(request.kind->version)) {
           response.object = now ? before : std::move(stored);
         } else {
           response.object = std::make_shared<const api::Object>(SuccessStatus(*resource.kind, *before));
