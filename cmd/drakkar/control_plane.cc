@@ -30,6 +30,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .store = std::move(*store),
       .pki = part->pki_,
       .address = part->options_.address,
+      .skip_operations_as_list = part->options_.skip_operations_as_list,
   });
   return part;
 }

@@ -22,6 +22,7 @@ class ApiServerPart final : public Part {
     std::string data_dir;
     net::Address address;
     FeatureGates gates;
+    bool skip_operations_as_list = false;
   };
   // Reads or makes the cluster's authority and opens the store: what can fail before anything runs.
   static Result<std::unique_ptr<ApiServerPart>> Open(Options options);

@@ -32,6 +32,23 @@ cli::Flag DataDirectoryFlag() {
           .placeholder = "DIR"};
 }
 
+cli::Flag SkipFormFlag() {
+  return {.name = "skip-node-operations-form",
+          .help = "How skipNodeOperations is given out: as it was written, or always as a list, "
+                  "which is all that Go clients can read.",
+          .default_value = "written",
+          .placeholder = "written|list"};
+}
+
+// True for "list".
+Result<bool> ReadSkipForm(const cli::Arguments& arguments) {
+  const std::string& form = arguments.Text("skip-node-operations-form");
+  if (form == "list") return true;
+  if (form == "written") return false;
+  return InvalidArgument(
+      StrCat("--skip-node-operations-form must be written or list, not ", Quote(form)));
+}
+
 std::vector<cli::Flag> With(std::vector<cli::Flag> flags, std::vector<cli::Flag> more = {}) {
   for (cli::Flag& flag : more) flags.push_back(std::move(flag));
   for (cli::Flag& flag : CommonFlags()) flags.push_back(std::move(flag));
@@ -96,13 +113,16 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   Result<scheduler::Configuration> scheduler =
       ReadSchedulerConfiguration(arguments.Text("scheduler-config"), *gates);
   if (!scheduler.ok()) return Fail(console, scheduler.error());
+  Result<bool> as_list = ReadSkipForm(arguments);
+  if (!as_list.ok()) return Fail(console, as_list.error());
   UvLoop loop;
   const std::string data_dir = arguments.Text("data-dir");
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
       {.loop = loop,
        .data_dir = data_dir,
        .address = {.host = arguments.Text("address"), .port = *port},
-       .gates = *gates});
+       .gates = *gates,
+       .skip_operations_as_list = *as_list});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -149,12 +169,15 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   if (!gates.ok()) return Fail(console, gates.error());
   Result<std::uint16_t> port = ReadPort(arguments, "port");
   if (!port.ok()) return Fail(console, port.error());
+  Result<bool> as_list = ReadSkipForm(arguments);
+  if (!as_list.ok()) return Fail(console, as_list.error());
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
       {.loop = loop,
        .data_dir = arguments.Text("data-dir"),
        .address = {.host = arguments.Text("address"), .port = *port},
-       .gates = *gates});
+       .gates = *gates,
+       .skip_operations_as_list = *as_list});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -434,7 +457,7 @@ void AddDaemonCommands(cli::App& app) {
                           NodeNameFlag(),
                           {.name = "node-port", .type = cli::FlagType::kInt, .help = "The node agent's port.", .default_value = "10250", .placeholder = "PORT"},
                           {.name = "scheduler-config", .help = "A KubeSchedulerConfiguration for the scheduler.", .placeholder = "FILE"},
-                          RuntimeFlag(), DevicesFlag(), MetadataFlag()}),
+                          RuntimeFlag(), DevicesFlag(), MetadataFlag(), SkipFormFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -444,7 +467,8 @@ void AddDaemonCommands(cli::App& app) {
                    "kubeconfig into the data directory.",
            .flags = With({DataDirectoryFlag(),
                           AddressFlag("Where to listen."),
-                          {.name = "port", .type = cli::FlagType::kInt, .help = "The port; 0: any free one.", .default_value = "6443", .placeholder = "PORT"}}),
+                          {.name = "port", .type = cli::FlagType::kInt, .help = "The port; 0: any free one.", .default_value = "6443", .placeholder = "PORT"},
+                          SkipFormFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});

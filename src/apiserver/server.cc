@@ -11,6 +11,7 @@
 #include "apiserver/auth/rbac.h"
 #include "apiserver/auth/service_account_tokens.h"
 #include "apiserver/http/frontend.h"
+#include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/server/http_server.h"
 #include "telemetry/log/log.h"
@@ -22,6 +23,10 @@ namespace {
 constexpr Logger kLog("apiserver");
 constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-public",
                                             "kube-node-lease"};
+
+// Large answers are compressed beside the loop; what does not find a place is compressed on it.
+constexpr std::size_t kWorkers = 1;
+constexpr std::size_t kMaxQueuedWork = 64;
 
 UserInfo Internal() {
   return UserInfo{.name = "system:apiserver", .groups = {"system:masters"}};
@@ -89,7 +94,9 @@ struct ApiServer::Impl {
             .health_checks = HealthChecks(),
             .documents = Documents(),
             .before_metrics = [this] { UpdateStoreMetrics(); },
-            .proxies = {}}) {
+            .proxies = {},
+            .skip_operations_as_list = options.skip_operations_as_list,
+            .workers = &workers}) {
     rbac.Attach(core);
     answerers.Add(reviews);
     node_authorizer.Attach(core);
@@ -217,6 +224,7 @@ struct ApiServer::Impl {
   AnswererList answerers;
   std::function<bool()> is_ready;
   bool is_started = false;
+  WorkerPool workers{kWorkers, kMaxQueuedWork};
   Core core;
   Frontend frontend;
   std::unique_ptr<net::HttpServer> server;

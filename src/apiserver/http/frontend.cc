@@ -4,17 +4,23 @@
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/impersonation.h"
+#include "apiserver/conversion/skip_operations_form.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/encode.h"
 #include "apiserver/http/openapi.h"
 #include "apiserver/http/table.h"
 #include "apiserver/http/watch_stream.h"
+#include "base/exec/worker_pool.h"
 #include "base/ids/uuid.h"
 #include "base/text/text.h"
+#include "net/compress/gzip.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
+
+// Smaller answers are sent faster as they are; the bound is Kubernetes' own.
+constexpr std::size_t kMinCompressedBytes = 128 << 10;
 
 // Warning headers as RFC 7234 has them; what would break the header is made harmless.
 void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings) {
@@ -33,7 +39,7 @@ bool IsYaml(std::string_view content_type) {
 }
 
 bool IsProtobuf(std::string_view content_type) {
-  return content_type == "application/vnd.kubernetes.protobuf";
+  return content_type == kProtobufType;
 }
 
 std::optional<Failure> ReadPatchType(std::string_view content_type, PatchKind& kind) {
@@ -102,6 +108,7 @@ struct Frontend::Exchange {
   RequestInfo info;
   Verb verb = Verb::kGet;
   std::string include_object;
+  bool accepts_gzip = false;
   std::string audit_id;
   std::string method;
   MonotonicTime begun;
@@ -125,14 +132,19 @@ void Frontend::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseW
   exchange->mutating =
       request.method != net::Method::kGet && request.method != net::Method::kHead;
   request_metrics_.Began(exchange->mutating);
-  if (std::optional<Failure> failure =
-          NegotiateAccept(request.headers.Get("accept"), exchange->negotiated)) {
-    return Fail(*exchange, *failure);
-  }
   if (!request.query().ok()) {
     return Fail(*exchange, api::StatusBadRequest(request.query().error().message));
   }
   const net::Query& query = *request.query();
+  const bool watch = exchange->info.is_resource &&
+                     VerbOf(request.method, exchange->info, query) == Verb::kWatch;
+  // Texts and discovery are what they are, whatever is asked for.
+  if (std::optional<Failure> failure = NegotiateAccept(request.headers.Get("accept"), watch,
+                                                       exchange->negotiated);
+      failure && exchange->info.is_resource) {
+    return Fail(*exchange, *failure);
+  }
+  exchange->accepts_gzip = AcceptsGzip(request.headers.Get("accept-encoding"));
   exchange->include_object = query.Get("includeObject");
   const std::string_view pretty = query.Get("pretty");
   exchange->negotiated.pretty = pretty == "true" || pretty == "1";
@@ -183,14 +195,11 @@ void Frontend::HandlePath(Exchange& exchange, net::ServerRequest& request) {
   if (std::shared_ptr<const std::string> document = FindDiscovery(path, aggregated)) {
     Finished(exchange, 200);
     const bool is_aggregated = aggregated && (path == "/api" || path == "/apis");
-    return exchange.writer->Send(
-        200,
-        {{"Content-Type",
-          is_aggregated
-              ? std::string(kAggregatedDiscoveryType)
-              : "application/json"},
-         {"Vary", "Accept"}},
-        net::Body{document});
+    EncodedBody encoded =
+        is_aggregated ? EncodedBody{std::string(kAggregatedDiscoveryType), {document}}
+                      : EncodeDocument(exchange.negotiated, document);
+    return Send(exchange, 200, {{"Content-Type", encoded.content_type}, {"Vary", "Accept"}},
+                std::move(encoded.body));
   }
   if (auto found = options_.documents.find(path); found != options_.documents.end()) {
     Finished(exchange, 200);
@@ -198,8 +207,7 @@ void Frontend::HandlePath(Exchange& exchange, net::ServerRequest& request) {
   }
   if (std::shared_ptr<const std::string> document = FindOpenApi(path)) {
     Finished(exchange, 200);
-    return exchange.writer->Send(200, {{"Content-Type", "application/json"}},
-                                 net::Body{document});
+    return Send(exchange, 200, {{"Content-Type", "application/json"}}, net::Body{document});
   }
   Fail(exchange, api::StatusNoSuchPath());
 }
@@ -287,6 +295,12 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
       watch.request = std::move(asked);
       watch.negotiated = exchange->negotiated;
       Finished(*exchange, 200);
+      watch.skip_operations_as_list = options_.skip_operations_as_list;
+      watch.include_object = ParseIncludeObject(exchange->include_object)
+                                 .value_or(TableOptions::Include::kMetadata);
+      watch.allocated_devices = [this, alive = alive_](const api::Object& slice) {
+        return *alive ? std::optional(AllocatedIn(slice)) : std::nullopt;
+      };
       return ServeWatch(options_.core, std::move(watch), exchange->writer);
     }
     case Verb::kGet:
@@ -296,14 +310,18 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
   core.Handle(std::move(asked), [this, alive = alive_, exchange, &core](Response response) {
     // What the answer is built on must not be lost after the client has seen it.
     const storage::Revision revision = response.revision;
-    core.WhenDurable(revision, [this, alive, exchange, response = std::move(response)] {
-      if (*alive) Answer(*exchange, response);
+    core.WhenDurable(revision, [this, alive, exchange, response = std::move(response)]() mutable {
+      if (*alive) Answer(*exchange, std::move(response));
     });
   });
 }
 
-void Frontend::Answer(Exchange& exchange, const Response& response) {
+void Frontend::Answer(Exchange& exchange, Response response) {
   if (response.failure) return Fail(exchange, *response.failure);
+  if (options_.skip_operations_as_list && exchange.info.group == "resource.k8s.io") {
+    if (response.object != nullptr) response.object = WithSkipOperationsAsList(response.object);
+    for (api::ObjectPtr& item : response.items) item = WithSkipOperationsAsList(item);
+  }
   net::Headers headers = {{"Cache-Control", "no-cache, private"}};
   AddWarnings(headers, response.warnings);
   EncodedBody encoded;
@@ -317,21 +335,51 @@ void Frontend::Answer(Exchange& exchange, const Response& response) {
     table.resource_version = std::to_string(response.revision);
     table.continue_token = response.continue_token;
     table.remaining_items = response.remaining_items;
+    table.allocated_devices = [this](const api::Object& slice) { return AllocatedIn(slice); };
     std::vector<api::ObjectPtr> objects = response.items;
     if (!is_list) objects.push_back(response.object);
     const api::ObjectPtr tree = std::make_shared<const api::Object>(
         MakeTable(*exchange.info.kind, objects, table));
     Negotiated plain = exchange.negotiated;
     plain.shape = Shape::kObject;
-    encoded = EncodeObject(plain, *tree);
+    encoded = EncodeObject(plain, tree);
   } else if (is_list) {
     encoded = EncodeList(exchange.negotiated, *exchange.info.kind, response);
   } else {
-    encoded = EncodeObject(exchange.negotiated, *response.object);
+    encoded = EncodeObject(exchange.negotiated, response.object);
   }
   headers.Set("Content-Type", encoded.content_type);
   Finished(exchange, response.http_status);
-  exchange.writer->Send(response.http_status, headers, std::move(encoded.body));
+  Send(exchange, response.http_status, std::move(headers), std::move(encoded.body));
+}
+
+void Frontend::Send(Exchange& exchange, int status, net::Headers headers, net::Body body) {
+  std::size_t size = 0;
+  for (const net::Segment& segment : body) size += segment->size();
+  if (!exchange.accepts_gzip || size < kMinCompressedBytes) {
+    return exchange.writer->Send(status, std::move(headers), std::move(body));
+  }
+  headers.Set("Content-Encoding", "gzip");
+  headers.Add("Vary", "Accept-Encoding");
+  // Compressing takes about as long as everything else together: not on the loop that all share.
+  EventLoop& loop = options_.core.loop();
+  auto compress = [&loop, writer = exchange.writer, status, headers, body]() mutable {
+    std::string compressed = net::Gzip(body);
+    // The writer's last reference must not end here.
+    loop.Post([writer = std::move(writer), status, headers = std::move(headers),
+               compressed = std::move(compressed)]() mutable {
+      writer->Send(status, std::move(headers), std::move(compressed));
+    });
+  };
+  if (options_.workers != nullptr && options_.workers->Run(compress)) return;
+  exchange.writer->Send(status, std::move(headers), net::Gzip(body));
+}
+
+std::int64_t Frontend::AllocatedIn(const api::Object& slice) {
+  if (const WatchCache* claims = options_.core.FindCache("resource.k8s.io", "resourceclaims")) {
+    usage_.Update(claims->objects(), claims->last_change());
+  }
+  return usage_.AllocatedIn(slice);
 }
 
 void Frontend::Finished(const Exchange& exchange, int code) {
@@ -342,9 +390,7 @@ void Frontend::Finished(const Exchange& exchange, int code) {
 
 void Frontend::Fail(Exchange& exchange, const Failure& failure) {
   Finished(exchange, failure.code);
-  Negotiated plain = exchange.negotiated;
-  plain.shape = Shape::kObject;
-  EncodedBody encoded = EncodeFailure(plain, failure);
+  EncodedBody encoded = EncodeFailure(exchange.negotiated, failure);
   net::Headers headers = {{"Content-Type", encoded.content_type},
                           {"Cache-Control", "no-cache, private"}};
   if (failure.retry_after_seconds > 0) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "apiserver/auth/authenticator.h"
+#include "apiserver/http/device_usage.h"
 #include "apiserver/http/health.h"
 #include "apiserver/http/request_info.h"
 #include "apiserver/http/request_metrics.h"
@@ -14,6 +15,7 @@
 
 namespace drakkar {
 class Metrics;
+class WorkerPool;
 }
 
 namespace drakkar::apiserver {
@@ -44,6 +46,10 @@ class Frontend final : public net::RequestHandler {
     // Brings `metrics` up to date before they are shown; may be null.
     std::function<void()> before_metrics;
     std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"
+    // Gives skipNodeOperations out as a list however it was written: Go clients read nothing else.
+    bool skip_operations_as_list = false;
+    // Where large answers are compressed; null: on the loop.
+    WorkerPool* workers = nullptr;
   };
   explicit Frontend(Options options);
   ~Frontend() override;
@@ -59,13 +65,18 @@ class Frontend final : public net::RequestHandler {
 
   void HandlePath(Exchange& exchange, net::ServerRequest& request);
   void HandleResource(std::shared_ptr<Exchange> exchange, net::ServerRequest request);
-  void Answer(Exchange& exchange, const Response& response);
+  void Answer(Exchange& exchange, Response response);
   void Fail(Exchange& exchange, const Failure& failure);
+  // Compresses what is large, for those who asked for it.
+  void Send(Exchange& exchange, int status, net::Headers headers, net::Body body);
+  // How many devices of a slice are allocated, by the claims of now.
+  std::int64_t AllocatedIn(const api::Object& slice);
 
   void Finished(const Exchange& exchange, int code);
 
   Options options_;
   RequestMetrics request_metrics_;
+  DeviceUsage usage_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -23,6 +23,7 @@ class DeviceClassStrategy final : public ResourceStrategy {
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
+  bool NameIsDeclared() const override { return true; }
   bool MaintainsGeneration() const override { return true; }
 };
 

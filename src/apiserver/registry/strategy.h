@@ -79,6 +79,8 @@ class Strategy {
   virtual bool StatusUpdateKeepsMetadata() const { return false; }
   // Names are DNS subdomains unless the kind says otherwise (for example RBAC path segments).
   virtual api::Problems CheckName(std::string_view name, bool prefix) const;
+  // The name's rule is one of the declared ones (see MetadataRules::name_is_declared).
+  virtual bool NameIsDeclared() const { return false; }
   // How long deleting waits for somebody to finish it; nullopt: the object goes at once.
   virtual std::optional<std::int64_t> GracePeriod(api::Value object,
                                                   std::optional<std::int64_t> asked) const;

@@ -5,6 +5,7 @@
 #include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/field_managers.h"
+#include "apiserver/rest/scale.h"
 #include "base/text/text.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -204,6 +205,11 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   switch (request.verb) {
     case Verb::kGet:
       if (plain) return done(Get(*resource, request));
+      if (request.subresource == "scale") {
+        Response response = Get(*resource, request);
+        if (response.object != nullptr) response.object = ScaleOf(*response.object);
+        return done(std::move(response));
+      }
       break;
     case Verb::kList:
       if (request.subresource.empty()) {
@@ -225,6 +231,9 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
     case Verb::kPatch:
       if (std::optional<Failure> failure = CheckPatchOptions(request)) {
         return done(Response::Failed(std::move(*failure)));
+      }
+      if (request.subresource == "scale") {
+        return Rescale(*resource, std::move(request), std::move(done));
       }
       if (plain || request.subresource == "finalize" || request.subresource == "resize") {
         return Update(*resource, std::move(request), std::move(done));

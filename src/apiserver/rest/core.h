@@ -121,6 +121,7 @@ class Core {
               int attempt = 0);
   void DeleteCollection(Resource& resource, Request request, std::function<void(Response)> done);
   void Bind(Resource& resource, Request request, std::function<void(Response)> done);
+  void Rescale(Resource& resource, Request request, std::function<void(Response)> done);
   void Evict(Resource& resource, Request request, std::function<void(Response)> done);
 
   // What a client sent in its version: with that version's defaults, then as it is stored.

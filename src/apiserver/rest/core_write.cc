@@ -7,6 +7,7 @@
 #include "apiserver/rest/eviction.h"
 #include "apiserver/rest/field_managers.h"
 #include "apiserver/rest/object_meta.h"
+#include "apiserver/rest/scale.h"
 #include "apiserver/rest/selection.h"
 #include "base/ids/uuid.h"
 
@@ -175,7 +176,7 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
 
   const api::TreePtr candidate = object.Freeze();
   api::FieldErrors causes =
-      ValidateMetaUpdate(*resource.kind, candidate->root(), before->root());
+      ValidateMetaUpdate(candidate->root(), before->root());
   for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate->root(), before->root(),
                                                         request.subresource, context)) {
     causes.push_back(std::move(cause));
@@ -348,6 +349,21 @@ void Core::DeleteCollection(Resource& resource, Request request,
     });
   }
   progress->Finish();
+}
+
+void Core::Rescale(Resource& resource, Request request, std::function<void(Response)> done) {
+  Response response;
+  const api::ObjectPtr workload = resource.cache.Find(KeyOf(request.namespace_, request.name));
+  if (workload == nullptr) {
+    return done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
+  }
+  if (std::optional<Failure> failure = BuildScaleUpdate(request, workload, response.warnings)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  Update(resource, std::move(request), [done = std::move(done)](Response updated) {
+    if (updated.object != nullptr) updated.object = ScaleOf(*updated.object);
+    done(std::move(updated));
+  });
 }
 
 void Core::Evict(Resource& resource, Request request, std::function<void(Response)> done) {

@@ -5,7 +5,7 @@
 #include "api/codec/yaml_reader.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
-#include "apiserver/conversion/resource_versions.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/registry/reset_fields.h"
 #include "apiserver/validation/cause.h"
 #include "base/text/text.h"
@@ -18,10 +18,6 @@ constexpr std::size_t kMaxManagerBytes = 128;
 
 std::string ApiVersionOf(const api::KindSchema& kind) {
   return kind.group.empty() ? std::string(kind.version) : StrCat(kind.group, "/", kind.version);
-}
-
-api::TreePtr ConvertTo(const api::TreePtr& tree, std::string_view version) {
-  return FromHubVersion(ToHubVersion(tree), version);
 }
 
 // Everything but the views' lifetime: `request`, `name`, `version` and `now` must outlive it.
@@ -40,7 +36,7 @@ api::FieldManager MakeManager(const api::KindSchema& kind, const Strategy& strat
       -> std::pair<api::TreePtr, const api::StructSchema*> {
     const api::KindSchema* other = api::FindKindByApiVersion(api_version, wanted);
     if (other == nullptr) return {nullptr, nullptr};
-    return {ConvertTo(api::CopyTree(value), other->version), other->schema};
+    return {ConvertTree(api::CopyTree(value), *other), other->schema};
   };
   return by;
 }
@@ -69,8 +65,8 @@ void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
   } else {
     // Paths are those of the client's version.
     const api::TreePtr live =
-        before == nullptr ? nullptr : ConvertTo(before->tree(), request.kind->version);
-    const api::TreePtr next = ConvertTo(api::CopyTree(after), request.kind->version);
+        before == nullptr ? nullptr : ConvertTree(before->tree(), *request.kind);
+    const api::TreePtr next = ConvertTree(api::CopyTree(after), *request.kind);
     entries = api::TrackUpdate(live == nullptr ? api::Value() : live->root(), next->root(), by);
     if (entries.exists()) entries = api::Draft(entries.Freeze());
   }
@@ -104,7 +100,7 @@ std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& s
   const api::FieldManager by = MakeManager(kind, strategy, request, name, version, time);
   api::TreePtr live;
   if (before != nullptr) {
-    live = request.kind == &kind ? before->tree() : ConvertTo(before->tree(), request.kind->version);
+    live = request.kind == &kind ? before->tree() : ConvertTree(before->tree(), *request.kind);
   }
   auto result = api::ApplyConfiguration(live == nullptr ? api::Value() : live->root(), applied,
                                         request.force, by);
