@@ -9,8 +9,10 @@
 #include "cmd/drakkar/control_plane.h"
 #include "cmd/drakkar/node_part.h"
 #include "rpc/transport/transport.h"
+#include "sdk/driver/host/driver_endpoint.h"
 #include "sdk/driver/reference/reference_driver.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::cmd {
 namespace {
@@ -222,6 +224,7 @@ class DriverProcess final : public Part {
                 std::unique_ptr<client::Client> client)
       : loop_(loop),
         devices_path_(arguments.Text("devices")),
+        http_endpoint_(arguments.Text("http-endpoint")),
         client_(std::move(client)),
         transport_(rpc::MakeGrpcTransport(loop)),
         driver_({.loop = loop,
@@ -241,6 +244,7 @@ class DriverProcess final : public Part {
                                          ? metadata::Dialect::kKubernetes
                                          : metadata::Dialect::kKep,
                  .devices = std::move(devices),
+                 .metrics = &metrics_,
                  .on_fatal = [](const Error& error) {
                    kLog.Error("the driver cannot go on", {{"error", error.message}});
                    ::kill(::getpid(), SIGTERM);
@@ -249,15 +253,30 @@ class DriverProcess final : public Part {
   std::string_view name() const override { return "driver"; }
   void Start(std::function<void(Result<void>)> done) override {
     hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
-    done(driver_.Start());
+    Result<void> started = driver_.Start();
+    if (started.ok() && !http_endpoint_.empty()) started = Listen();
+    done(std::move(started));
   }
   void Stop(std::function<void()> done) override {
     hangup_.reset();
+    endpoint_.reset();
     driver_.Stop();
     done();
   }
 
  private:
+  Result<void> Listen() {
+    endpoint_ = std::make_unique<driver::DriverEndpoint>(driver::DriverEndpoint::Options{
+        .loop = loop_,
+        .address = http_endpoint_,
+        .metrics = metrics_,
+        .not_ready = [this] { return driver_.driver()->NotReadyReason(); },
+        .before_metrics = [this] { driver_.driver()->UpdateMetrics(); }});
+    auto started = endpoint_->Start();
+    if (!started.ok()) return std::move(started).error().Prefixed("--http-endpoint");
+    return Ok();
+  }
+
   void Reload() {
     Result<driver::DeviceConfig> devices = ReadDevices(devices_path_);
     Result<void> set = devices.ok() ? driver_.SetDevices(std::move(*devices)) : devices.error();
@@ -270,10 +289,13 @@ class DriverProcess final : public Part {
 
   UvLoop& loop_;
   const std::string devices_path_;
+  const std::string http_endpoint_;
   TimerHandle hangup_;
+  Metrics metrics_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   driver::ReferenceDriver driver_;
+  std::unique_ptr<driver::DriverEndpoint> endpoint_;
 };
 
 int RunDriver(const cli::Arguments& arguments, cli::Console& console) {
@@ -418,6 +440,7 @@ void AddDaemonCommands(cli::App& app) {
                           MetadataFlag(),
                           {.name = "device-metadata-versions", .help = "Versions of the metadata format to write, newest first.", .default_value = "v1alpha1", .placeholder = "VERSION,..."},
                           {.name = "device-metadata-rules", .help = "Whose rules count where they differ: kep or kubernetes.", .default_value = "kep", .placeholder = "RULES"},
+                          {.name = "http-endpoint", .help = "Where /healthz, /readyz and /metrics are served, as 127.0.0.1:8080; default: nowhere.", .placeholder = "ADDRESS"},
                           {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"},
                           {.name = "parent-pid", .type = cli::FlagType::kInt, .help = "End when this process, which must be the parent, ends.", .default_value = "0", .placeholder = "PID", .hidden = true}}),
            .max_arguments = 0,
