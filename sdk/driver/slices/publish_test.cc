@@ -17,7 +17,7 @@ class PublishTest : public ::testing::Test {
  protected:
   explicit PublishTest(FeatureGates gates = FeatureGates()) : api_(loop_, gates) {}
 
-  void Publish(const std::string& node_name, const Pool& pool) {
+  void Publish(const std::string& node_name, const Pool& pool, const std::string& name = "pool") {
     controller_ = std::make_unique<SliceController>(SliceController::Options{
         .loop = loop_,
         .random = loop_.random(),
@@ -26,7 +26,7 @@ class PublishTest : public ::testing::Test {
         .node_name = node_name,
         .on_error = [this](const Error& error) { errors_.push_back(error.message); }});
     DriverResources resources;
-    resources.pools["pool"] = pool;
+    resources.pools[name] = pool;
     auto accepted = controller_->Publish(resources);
     ASSERT_TRUE(accepted.ok()) << accepted.error().message;
     loop_.RunUntilIdle();
@@ -82,7 +82,8 @@ TEST_F(PublishTest, WithoutANodeAPoolIsForThoseOfASelectorOrForAll) {
 
   Pool everywhere = OneDevice({.name = "license-0"});
   everywhere.all_nodes = true;
-  Publish("", everywhere);
+  // Another pool; the one before is not published any more and goes.
+  Publish("", everywhere, "everywhere");
   slices = Slices();
   ASSERT_EQ(slices.size(), 1u);
   EXPECT_TRUE((*slices[0])["spec"]["allNodes"].boolean());

@@ -170,7 +170,7 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
   }
   const std::string_view version = metadata["resourceVersion"].str();
   if (version.empty() || version == "0") {
-    if (!strategy.AllowsUnconditionalUpdate() && request.verb == Verb::kUpdate) {
+    if (!strategy.AllowsUnconditionalUpdate(request.kind->version) && request.verb == Verb::kUpdate) {
       return InvalidFailure(kind, request.name,
                             {Invalid("metadata.resourceVersion", 0,
                                      "must be specified for an update")});
@@ -306,7 +306,9 @@ bool EqualButForVersion(Value a, Value b) {
   };
   return same(a, b, [](std::string_view name) { return name == "metadata"; }) &&
          same(a["metadata"], b["metadata"],
-              [](std::string_view name) { return name == "resourceVersion"; });
+              [](std::string_view name) {
+                return name == "resourceVersion" || name == "managedFields";
+              });
 }
 
 bool IsReadyToGo(const Strategy& strategy, Value object) {

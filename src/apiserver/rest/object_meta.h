@@ -38,6 +38,7 @@ api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strat
 api::FieldErrors ValidateMetaUpdate(const api::KindSchema& kind, api::Value object,
                                       api::Value before);
 
+// But for resourceVersion and managedFields.
 bool EqualButForVersion(api::Value a, api::Value b);
 // Being deleted, no finalizer left, no grace period running.
 bool IsReadyToGo(const Strategy& strategy, api::Value object);
