@@ -11,8 +11,10 @@
 #include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
 #include "rpc/transport/transport.h"
+#include "sdk/driver/host/driver_endpoint.h"
 #include "sdk/driver/reference/reference_driver.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::cmd {
 namespace {
@@ -301,6 +303,7 @@ class DriverProcess final : public Part {
                 std::unique_ptr<client::Client> client)
       : loop_(loop),
         devices_path_(arguments.Text("devices")),
+        http_endpoint_(arguments.Text("http-endpoint")),
         node_name_(arguments.Text("node-name")),
         takes_input_(arguments.Bool("control")),
         client_(std::move(client)),
@@ -322,6 +325,7 @@ class DriverProcess final : public Part {
                                          ? metadata::Dialect::kKubernetes
                                          : metadata::Dialect::kKep,
                  .devices = std::move(devices),
+                 .metrics = &metrics_,
                  .on_fatal = [](const Error& error) {
                    kLog.Error("the driver cannot go on", {{"error", error.message}});
                    ::kill(::getpid(), SIGTERM);
@@ -333,16 +337,31 @@ class DriverProcess final : public Part {
     if (takes_input_) {
       input_ = std::make_unique<InputLines>(loop_, [this](const std::string& line) { Obey(line); });
     }
-    done(driver_.Start());
+    Result<void> started = driver_.Start();
+    if (started.ok() && !http_endpoint_.empty()) started = Listen();
+    done(std::move(started));
   }
   void Stop(std::function<void()> done) override {
     hangup_.reset();
     input_.reset();
+    endpoint_.reset();
     driver_.Stop();
     done();
   }
 
  private:
+  Result<void> Listen() {
+    endpoint_ = std::make_unique<driver::DriverEndpoint>(driver::DriverEndpoint::Options{
+        .loop = loop_,
+        .address = http_endpoint_,
+        .metrics = metrics_,
+        .not_ready = [this] { return driver_.driver()->NotReadyReason(); },
+        .before_metrics = [this] { driver_.driver()->UpdateMetrics(); }});
+    auto started = endpoint_->Start();
+    if (!started.ok()) return std::move(started).error().Prefixed("--http-endpoint");
+    return Ok();
+  }
+
   // "health DEVICE STATE [MESSAGE]"
   void Obey(const std::string& line) {
     const std::vector<std::string_view> words = Split(line, ' ');
@@ -367,13 +386,16 @@ class DriverProcess final : public Part {
 
   UvLoop& loop_;
   const std::string devices_path_;
+  const std::string http_endpoint_;
   const std::string node_name_;
   const bool takes_input_;
   TimerHandle hangup_;
   std::unique_ptr<InputLines> input_;
+  Metrics metrics_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   driver::ReferenceDriver driver_;
+  std::unique_ptr<driver::DriverEndpoint> endpoint_;
 };
 
 int RunDriver(const cli::Arguments& arguments, cli::Console& console) {
@@ -519,6 +541,7 @@ void AddDaemonCommands(cli::App& app) {
                           MetadataFlag(),
                           {.name = "device-metadata-versions", .help = "Versions of the metadata format to write, newest first.", .default_value = "v1alpha1", .placeholder = "VERSION,..."},
                           {.name = "device-metadata-rules", .help = "Whose rules count where they differ: kep or kubernetes.", .default_value = "kep", .placeholder = "RULES"},
+                          {.name = "http-endpoint", .help = "Where /healthz, /readyz and /metrics are served, as 127.0.0.1:8080; default: nowhere.", .placeholder = "ADDRESS"},
                           {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"},
                           {.name = "control", .type = cli::FlagType::kBool, .help = "Take `health DEVICE STATE [MESSAGE]` from standard input.", .default_value = "false", .hidden = true},
                           {.name = "parent-pid", .type = cli::FlagType::kInt, .help = "End when this process, which must be the parent, ends.", .default_value = "0", .placeholder = "PID", .hidden = true}}),
