@@ -2,6 +2,7 @@
 // scheduler's own plugins and allocator; equal input gives equal bytes.
 #include <map>
 
+#include "api/codec/object_reader.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -59,9 +60,14 @@ class Stage {
         },
         .authorize = [](std::string_view, std::string_view, std::string_view, std::string_view,
                         std::string_view, std::string_view) { return std::nullopt; }};
+    // Numbers that are quantities, and so on, become what a server makes of them.
+    Result<api::ObjectReadResult> read =
+        api::ConvertObject(draft.Freeze()->root(), *kind.schema);
+    if (!read.ok()) return std::move(read).error().Prefixed(object.source);
+    api::Draft canonical(read->tree);
     const apiserver::Strategy& strategy = apiserver::StrategyFor(kind);
-    strategy.Default(draft, context);
-    api::TreePtr tree = draft.Freeze();
+    strategy.Default(canonical, context);
+    api::TreePtr tree = canonical.Freeze();
     const api::FieldErrors errors = strategy.Validate(tree->root(), context);
     if (!errors.empty()) {
       return InvalidArgument(StrCat(object.source, ": ", errors.front().ToString()));

@@ -42,6 +42,11 @@ class SplitCluster(Cluster):
     def __init__(self, drakkar):
         super().__init__(drakkar)
         self.parts = {}
+        self.failed = False
+
+    def __exit__(self, kind, *rest):
+        self.failed = kind is not None
+        super().__exit__(kind, *rest)
 
     def start_part(self, name, release, gates, *flags):
         self.stop_part(name)
@@ -80,6 +85,9 @@ class SplitCluster(Cluster):
                         f"--tls-private-key-file={pki}/apiserver.key")
 
     def stop(self):
+        if self.failed:
+            print(self.run("get", "pods", "-o", "json", check=False)[-6000:])
+            print(self.run("get", "events", check=False)[-3000:])
         for name in ("node", "scheduler", "controllers", "apiserver"):
             self.stop_part(name)
         # Containers outlive the node agent on purpose; those of this test end here.

@@ -115,6 +115,7 @@ void PodWorker::Step() {
 PodFacts PodWorker::LookAtRuntime() const {
   PodFacts facts = CollectFacts(root(), uid_, context_.runtime);
   MarkRuns(facts, Restart());
+  facts.pod = pod_;
   return facts;
 }
 
