@@ -72,10 +72,14 @@ Result<void> Api::RunUntil(const std::string& what, const std::function<bool()>&
   return Ok();
 }
 
-void Api::RunFor(Duration duration) {
-  const MonotonicTime end = now() + duration;
-  TimerHandle timer = loop_.RunAfter(duration, [this] { Wake(); });
-  while (now() < end) loop_.Run();
+Result<void> Api::RunFor(Duration duration) {
+  // The timer decides: it may fire a little before the clock says so.
+  bool over = false;
+  TimerHandle timer = loop_.RunAfter(duration, [&] {
+    over = true;
+    Wake();
+  });
+  return RunUntil("run", [&] { return over; }, duration + std::chrono::minutes(1));
 }
 
 Result<net::Response> Api::Do(const Call& call) {

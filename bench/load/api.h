@@ -54,7 +54,8 @@ class Api {
   // Runs the loop until `is_done`, which is asked whenever Wake is called. Blocks.
   Result<void> RunUntil(const std::string& what, const std::function<bool()>& is_done,
                         Duration at_most = std::chrono::minutes(5));
-  void RunFor(Duration duration);
+  // Blocks; fails when something under way fails.
+  Result<void> RunFor(Duration duration);
   void Wake() { loop_.Stop(); }
   // Ends the blocking call under way with this error.
   void Fail(const Error& error);

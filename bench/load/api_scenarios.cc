@@ -91,7 +91,7 @@ class FanOut {
       timing_ = true;
       RETURN_IF_ERROR(Create(api_, kClaims, Claim()));
       RETURN_IF_ERROR(api_.RunUntil("watch events", [&] { return events_ >= wanted_; }));
-      api_.RunFor(pace);
+      RETURN_IF_ERROR(api_.RunFor(pace));
     }
     return delays_;
   }
@@ -142,7 +142,7 @@ Result<std::vector<Figure>> MeasureMemory(Context& context) {
     return Call{.method = net::Method::kPost, .path = std::string(kClaims), .body = Claim()};
   };
   ASSIGN_OR_RETURN(const RunResult run, context.api.Run(count, 4, make));
-  context.api.RunFor(std::chrono::seconds(count > 1'000 ? 3 : 0));
+  RETURN_IF_ERROR(context.api.RunFor(std::chrono::seconds(count > 1'000 ? 3 : 0)));
   const double grown = context.probe.ServerPssBytes() - before;
   Figure figure{.id = "api.mem100k",
                 .value = grown / 1e6 / static_cast<double>(count) * 100'000,

@@ -69,7 +69,7 @@ class Waiters {
     RETURN_IF_ERROR(
         api_.RunUntil("claims of waiting pods", [this] { return waiting_.size() == count_; }));
     watch_.reset();
-    api_.RunFor(std::chrono::milliseconds(500));
+    RETURN_IF_ERROR(api_.RunFor(std::chrono::milliseconds(500)));
     return Ok();
   }
   std::vector<WaitingPod> pods() const {
@@ -196,7 +196,7 @@ Result<std::vector<Figure>> MeasureMemory(Context& context) {
   const double before = context.probe.ServerPssBytes();
   Waiters waiters(api, setup.pods);
   RETURN_IF_ERROR(waiters.Make());
-  api.RunFor(std::chrono::seconds(setup.pods > 1'000 ? 2 : 0));
+  RETURN_IF_ERROR(api.RunFor(std::chrono::seconds(setup.pods > 1'000 ? 2 : 0)));
   const double grown = context.probe.ServerPssBytes() - before;
   Figure figure{.id = "binding.memory",
                 .value = grown / static_cast<double>(setup.pods) / 1e3,

@@ -77,7 +77,7 @@ Result<void> Prepare(Api& api, const Workload& workload) {
                                                         : PodWithTemplate(kTemplate);
                    }));
   RETURN_IF_ERROR(DeletePods(api, first.pods));
-  api.RunFor(std::chrono::milliseconds(300));
+  RETURN_IF_ERROR(api.RunFor(std::chrono::milliseconds(300)));
   return Ok();
 }
 
@@ -161,9 +161,7 @@ Result<std::vector<Figure>> Measure(Context& context, Workload workload) {
     SteadyState steady(api, workload);
     RETURN_IF_ERROR(steady.Start());
     const MonotonicTime start = api.now();
-    const MonotonicTime end = start + duration;
-    TimerHandle timer = api.loop().RunAfter(duration, [&] { api.Wake(); });
-    RETURN_IF_ERROR(api.RunUntil(workload.id, [&] { return api.now() >= end; }));
+    RETURN_IF_ERROR(api.RunFor(duration));
     pods = static_cast<double>(steady.bound());
     figure.value = pods / Seconds(api.now() - start);
     figure.detail.Latency("create_to_bound", steady.latencies());
