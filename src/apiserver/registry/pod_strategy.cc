@@ -109,7 +109,6 @@ bool IsComputeResource(std::string_view name) {
 void KeepAllButResources(Draft& object, Value before) {
   const api::TreePtr asked = object.Freeze();
   Draft resized(before);
-  resized["metadata"].Remove("resourceVersion");
   for (std::string_view list : {"initContainers", "containers"}) {
     std::size_t index = 0;
     for (Value container : before["spec"][list].elements()) {
