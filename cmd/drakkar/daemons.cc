@@ -108,7 +108,9 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
       parts.push_back(MakeDriverPart(loop, {.node_name = node_name,
                                             .kubeconfig = server->kubeconfig_path(),
                                             .data_dir = data_dir,
-                                            .devices = arguments.Text("devices")}));
+                                            .devices = arguments.Text("devices"),
+                                            .device_metadata =
+                                                arguments.Bool("enable-device-metadata")}));
     }
   }
   return RunParts(loop, std::move(parts), console, [&, server] {
@@ -199,12 +201,33 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("the node agent is running"); });
 }
 
-// The reference driver: one loop, no parts.
+std::vector<std::string> MetadataVersions(const cli::Arguments& arguments) {
+  std::vector<std::string> versions;
+  for (const std::string_view version : Split(arguments.Text("device-metadata-versions"), ',')) {
+    versions.push_back(StrCat("metadata.resource.k8s.io/", version));
+  }
+  return versions;
+}
+
+Result<driver::DeviceConfig> ReadDevices(const std::string& path) {
+  // Without a file there are four plain devices.
+  std::string description;
+  if (!path.empty()) {
+    ASSIGN_OR_RETURN(description, RealFileSystem().ReadFile(path));
+  }
+  auto devices = driver::ParseDeviceConfig(description);
+  if (!devices.ok()) return devices.error().Prefixed(path);
+  return devices;
+}
+
+// The reference driver: one loop, no parts. Reads its devices again when told by SIGHUP.
 class DriverProcess final : public Part {
  public:
   DriverProcess(UvLoop& loop, const cli::Arguments& arguments, driver::DeviceConfig devices,
                 std::unique_ptr<client::Client> client)
-      : client_(std::move(client)),
+      : loop_(loop),
+        devices_path_(arguments.Text("devices")),
+        client_(std::move(client)),
         transport_(rpc::MakeGrpcTransport(loop)),
         driver_({.loop = loop,
                  .random = RealRandom(),
@@ -217,6 +240,11 @@ class DriverProcess final : public Part {
                  .plugin_directory = arguments.Text("plugin-dir"),
                  .cdi_directory = arguments.Text("cdi-dir"),
                  .pod_uid = arguments.Text("pod-uid"),
+                 .device_metadata = arguments.Bool("enable-device-metadata"),
+                 .metadata_versions = MetadataVersions(arguments),
+                 .metadata_dialect = arguments.Text("device-metadata-rules") == "kubernetes"
+                                         ? metadata::Dialect::kKubernetes
+                                         : metadata::Dialect::kKep,
                  .devices = std::move(devices),
                  .on_fatal = [](const Error& error) {
                    kLog.Error("the driver cannot go on", {{"error", error.message}});
@@ -224,13 +252,30 @@ class DriverProcess final : public Part {
                  }}) {}
 
   std::string_view name() const override { return "driver"; }
-  void Start(std::function<void(Result<void>)> done) override { done(driver_.Start()); }
+  void Start(std::function<void(Result<void>)> done) override {
+    hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
+    done(driver_.Start());
+  }
   void Stop(std::function<void()> done) override {
+    hangup_.reset();
     driver_.Stop();
     done();
   }
 
  private:
+  void Reload() {
+    Result<driver::DeviceConfig> devices = ReadDevices(devices_path_);
+    Result<void> set = devices.ok() ? driver_.SetDevices(std::move(*devices)) : devices.error();
+    if (set.ok()) {
+      kLog.Info("the devices were read again", {{"file", devices_path_}});
+    } else {
+      kLog.Error("the devices cannot be read again", {{"error", set.error().message}});
+    }
+  }
+
+  UvLoop& loop_;
+  const std::string devices_path_;
+  TimerHandle hangup_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   driver::ReferenceDriver driver_;
@@ -246,16 +291,12 @@ int RunDriver(const cli::Arguments& arguments, cli::Console& console) {
   if (!gates.ok()) return Fail(console, gates.error());
   Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-driver");
   if (!clients.ok()) return Fail(console, clients.error());
-  // Without a file there are four plain devices.
-  std::string description;
-  const std::string& path = arguments.Text("devices");
-  if (!path.empty()) {
-    Result<std::string> text = RealFileSystem().ReadFile(path);
-    if (!text.ok()) return Fail(console, text.error());
-    description = std::move(*text);
+  if (const std::string& rules = arguments.Text("device-metadata-rules");
+      rules != "kep" && rules != "kubernetes") {
+    return Fail(console, InvalidArgument("--device-metadata-rules is kep or kubernetes"));
   }
-  Result<driver::DeviceConfig> devices = driver::ParseDeviceConfig(description);
-  if (!devices.ok()) return Fail(console, devices.error().Prefixed(path));
+  Result<driver::DeviceConfig> devices = ReadDevices(arguments.Text("devices"));
+  if (!devices.ok()) return Fail(console, devices.error());
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(std::make_unique<DriverProcess>(
@@ -291,6 +332,13 @@ cli::Flag DevicesFlag() {
           .placeholder = "FILE"};
 }
 
+cli::Flag MetadataFlag() {
+  return {.name = "enable-device-metadata",
+          .type = cli::FlagType::kBool,
+          .help = "Tell containers about their devices in files (KEP-5304).",
+          .default_value = "false"};
+}
+
 constexpr char kSection[] = "Run";
 
 }  // namespace
@@ -313,7 +361,7 @@ void AddDaemonCommands(cli::App& app) {
                           {.name = "driver", .type = cli::FlagType::kBool, .help = "Run the reference driver.", .default_value = "true"},
                           NodeNameFlag(),
                           {.name = "node-port", .type = cli::FlagType::kInt, .help = "The node agent's port.", .default_value = "10250", .placeholder = "PORT"},
-                          RuntimeFlag(), DevicesFlag()}),
+                          RuntimeFlag(), DevicesFlag(), MetadataFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -365,12 +413,16 @@ void AddDaemonCommands(cli::App& app) {
   app.Add({.name = "driver",
            .summary = "Run the reference driver",
            .help = "Offers simulated accelerators, described by a small YAML file, and gives them to "
-                   "containers by CDI: environment variables and a directory per device.",
+                   "containers by CDI: environment variables and a directory per device. Reads the file "
+                   "again on SIGHUP.",
            .flags = With({KubeconfigFlag(), NodeNameFlag(), DevicesFlag(),
                           {.name = "driver-name", .help = "The driver's name; default: the file's.", .placeholder = "NAME"},
                           {.name = "registry-dir", .help = "Where the node agent looks for drivers.", .default_value = "/var/lib/kubelet/plugins_registry", .placeholder = "DIR"},
                           {.name = "plugin-dir", .help = "The driver's own directory; default: plugins/<driver> beside the registry.", .placeholder = "DIR"},
                           {.name = "cdi-dir", .help = "Where CDI specs go.", .default_value = "/var/run/cdi", .placeholder = "DIR"},
+                          MetadataFlag(),
+                          {.name = "device-metadata-versions", .help = "Versions of the metadata format to write, newest first.", .default_value = "v1alpha1", .placeholder = "VERSION,..."},
+                          {.name = "device-metadata-rules", .help = "Whose rules count where they differ: kep or kubernetes.", .default_value = "kep", .placeholder = "RULES"},
                           {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"},
                           {.name = "parent-pid", .type = cli::FlagType::kInt, .help = "End when this process, which must be the parent, ends.", .default_value = "0", .placeholder = "PID", .hidden = true}}),
            .max_arguments = 0,

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   cli::AddFeatureCommands(app);
   cmd::AddSimulateCommand(app);
   cmd::AddImageCommands(app);
+  cmd::AddSanityCommand(app);
   cli::AddOtherCommands(app);
   cli::ProcessConsole console;
   const int code = app.Run({argv + 1, argv + argc}, console);

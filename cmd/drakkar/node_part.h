@@ -30,6 +30,7 @@ std::string ImageDirectory(const std::string& data_dir);
 std::string KubeletDirectory(const std::string& data_dir);
 std::string RegistryDirectory(const std::string& data_dir);
 std::string CdiDirectory(const std::string& data_dir);
+std::string NriSocketPath(const std::string& data_dir);
 
 // The node agent with the embedded runtime, on a loop of its own. Stopping leaves containers running;
 // the next start adopts them.
@@ -40,6 +41,7 @@ struct DriverOptions {
   std::string kubeconfig;
   std::string data_dir;
   std::string devices;  // a file; empty: the built-in four
+  bool device_metadata = false;
 };
 // The reference driver as a process of its own, started again when it dies.
 std::unique_ptr<Part> MakeDriverPart(UvLoop& main_loop, DriverOptions options);

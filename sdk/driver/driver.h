@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/metadata/device_metadata.h"
 #include "api/tree/value.h"
 #include "base/env/file_system.h"
 #include "base/env/random.h"
@@ -14,15 +15,28 @@
 #include "rpc/health/health.h"
 #include "rpc/registration/registration.h"
 #include "rpc/transport/transport.h"
+#include "sdk/driver/metadata/metadata_updater.h"
 #include "sdk/driver/plugin.h"
 #include "sdk/driver/slices/resources.h"
 #include "sdk/driver/slices/slice_controller.h"
+#include "sdk/driver/status/claim_status.h"
+
+namespace drakkar {
+class Metrics;
+}
 
 namespace drakkar::driver {
 
 class HealthHub;
+class MetadataLeftovers;
+class MetadataStore;
 class NodeService;
 class Registrar;
+
+struct UnhealthyTaint {
+  std::string key;  // "gpu.example.com/unhealthy"; empty: devices are not tainted
+  std::string effect = "NoSchedule";
+};
 
 struct DriverOptions {
   EventLoop& loop;
@@ -59,18 +73,31 @@ struct DriverOptions {
   bool dra_v1 = true;
   bool dra_v1beta1 = true;
   bool serialize = true;  // one call of the plugin at a time
+
+  // With a key: a device that is reported unhealthy gets this taint in its slice, and loses it when
+  // it is reported otherwise. Needs the health service.
+  UnhealthyTaint unhealthy_taint;
+  Metrics* metrics = nullptr;  // null: none are kept
+  // The value of the driver's flag --enable-device-metadata (KEP-5304). Off: no files and no CDI
+  // specs are made; those made while it was on are removed when their claims are unprepared.
+  bool device_metadata = false;
+  std::string cdi_directory = "/var/run/cdi";
+  // Versions of the format in each file, newest first, and whose rules count where the KEP and
+  // Kubernetes differ.
+  std::vector<std::string> metadata_versions = {std::string(metadata::kV1alpha1)};
+  metadata::Dialect metadata_dialect = metadata::Dialect::kKep;
 };
 
-// A DRA driver: registers with the node, answers its calls through the plugin, and publishes
-// devices.
+// A DRA driver: registers with the node, answers its calls through the plugin, publishes devices,
+// and tells containers about them.
 //
 // Works under any node that speaks the plugin registration and DRA protocols. Loop-bound, and so
 // are the plugin's callbacks. What the options refer to must outlive it.
-class Driver {
+class Driver final : public MetadataUpdater {
  public:
   // Opens the service socket, then the registration socket. On failure nothing is left open.
   static Result<std::unique_ptr<Driver>> Start(DriverOptions options);
-  ~Driver();
+  ~Driver() override;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -82,10 +109,24 @@ class Driver {
   Result<void> ReportHealth(rpc::HealthReport report);
   void ForgetHealth(const std::string& pool_name, const std::string& device_name);
 
+  // Tells about devices this driver was allocated in the claim's status (data, conditions, network
+  // data), see ClaimStatusWriter. `done` is not called after Stop.
+  void ApplyClaimStatus(rpc::ClaimReference claim, std::vector<AllocatedDeviceStatus> devices,
+                        ClaimStatusWriter::Done done);
+
+  Result<void> UpdateRequestMetadata(const RequestReference& request,
+                                     const std::vector<PreparedDevice>& devices) override;
+  // The requests that have metadata files, of this or an earlier run of the driver.
+  Result<std::vector<PreparedRequest>> PreparedRequests();
+
   // What the node said last; nothing if it has not called yet.
   std::optional<rpc::RegistrationStatus> registration_status() const;
   const std::string& registrar_socket_path() const { return registrar_path_; }
   const std::string& plugin_socket_path() const { return plugin_path_; }
+  // What the driver still waits for, "" if nothing: a node that took it in, devices on the server.
+  std::string NotReadyReason() const;
+  // Sets the metrics that are states rather than counts, before they are read.
+  void UpdateMetrics();
   // Null before the first PublishResources.
   const SliceController* slices() const { return slices_.get(); }
 
@@ -96,11 +137,17 @@ class Driver {
  private:
   explicit Driver(DriverOptions options);
   Result<void> Open();
+  Result<void> OpenMetadata();
   std::vector<std::string> AdvertisedServices() const;
+  void Report(const Error& error, bool recoverable);
+  Result<void> PublishWithTaints();
+  Result<void> SendResources(const DriverResources& resources);
 
   DriverOptions options_;
   std::string registrar_path_;
   std::string plugin_path_;
+  std::unique_ptr<MetadataStore> metadata_;
+  std::unique_ptr<MetadataLeftovers> leftovers_;
   std::unique_ptr<NodeService> node_service_;
   std::unique_ptr<HealthHub> health_;
   std::unique_ptr<Registrar> registrar_;
@@ -108,6 +155,8 @@ class Driver {
   std::unique_ptr<rpc::Server> plugin_server_;
   std::unique_ptr<rpc::Server> registrar_server_;
   std::unique_ptr<SliceController> slices_;
+  std::unique_ptr<ClaimStatusWriter> claim_status_;
+  DriverResources published_;  // as the driver asked for it; only with unhealthy_taint
   bool stopped_ = false;
 };
 

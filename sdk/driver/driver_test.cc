@@ -12,6 +12,7 @@
 #include "rpc/dra/dra_client.h"
 #include "rpc/testing/memory_transport.h"
 #include "rpc/testing/transport_harness.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::driver {
 namespace {
@@ -69,7 +70,7 @@ class ClaimClient final : public client::Client {
 // Answers when the test says so, or at once with one device.
 class ScriptedPlugin final : public Plugin {
  public:
-  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, rpc::PrepareDone done) override {
+  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) override {
     std::vector<std::string> names;
     for (const auto& claim : claims) names.emplace_back(claim->name());
     calls.push_back("prepare " + Join(names, ","));
@@ -77,10 +78,10 @@ class ScriptedPlugin final : public Plugin {
       held.push_back(std::move(done));
       return;
     }
-    rpc::PrepareResults results;
+    PrepareResults results;
     for (const auto& claim : claims) {
       if (claim->name() == "forgotten") continue;
-      rpc::PrepareResult& result = results[std::string(claim->uid())];
+      PrepareResult& result = results[std::string(claim->uid())];
       if (claim->name() == "broken") {
         result.error = "it is broken";
         continue;
@@ -92,8 +93,8 @@ class ScriptedPlugin final : public Plugin {
                                     claim->name() == "badid" ? "no id" : "vendor.com/gpu=a")}});
     }
     results["nobody-asked"].error = "x";
-    done(prepare_error ? Result<rpc::PrepareResults>(*prepare_error)
-                       : Result<rpc::PrepareResults>(std::move(results)));
+    done(prepare_error ? Result<PrepareResults>(*prepare_error)
+                       : Result<PrepareResults>(std::move(results)));
   }
   void UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
                                rpc::UnprepareDone done) override {
@@ -108,7 +109,7 @@ class ScriptedPlugin final : public Plugin {
 
   bool hold = false;
   std::optional<Error> prepare_error;
-  std::vector<rpc::PrepareDone> held;
+  std::vector<PrepareDone> held;
   std::vector<std::string> calls;
   std::vector<std::string> errors;
 };
@@ -310,9 +311,9 @@ TEST_F(DriverTest, CallsComeOneAtATimeUnlessToldOtherwise) {
     loop_.RunUntilIdle();
     EXPECT_EQ(plugin_.held.size(), serialize ? 1u : 2u);
     plugin_.hold = false;
-    std::vector<rpc::PrepareDone> held = std::move(plugin_.held);
+    std::vector<PrepareDone> held = std::move(plugin_.held);
     plugin_.held.clear();
-    for (auto& done : held) done(rpc::PrepareResults());
+    for (auto& done : held) done(PrepareResults());
     loop_.RunUntilIdle();
     EXPECT_EQ(answers, 2);
     node_.reset();
@@ -343,7 +344,7 @@ TEST_F(DriverTest, AnAnswerAfterStopIsIgnored) {
   node_->Prepare({Claim("a")}, kTimeout, [](auto) {});
   loop_.RunUntilIdle();
   driver_.reset();
-  plugin_.held.front()(rpc::PrepareResults());
+  plugin_.held.front()(PrepareResults());
   loop_.RunUntilIdle();
 }
 
@@ -407,6 +408,24 @@ TEST_F(DriverTest, TheShortestTimeoutOfADeviceDecidesHowOftenHealthIsRepeated) {
   EXPECT_GE(reports, 10);
   EXPECT_LE(reports, 12);
   EXPECT_FALSE(driver_->ReportHealth({{.device_name = "a"}}).ok());
+}
+
+TEST_F(DriverTest, CallsAreCountedAndTimed) {
+  Metrics metrics;
+  DriverOptions options = Options();
+  options.metrics = &metrics;
+  Start(std::move(options));
+  Put("a");
+  Put("broken");
+  EXPECT_TRUE(Prepare({Claim("a"), Claim("broken")}).ok());
+  EXPECT_FALSE(Prepare({Claim("gone")}).ok());
+  driver_->UpdateMetrics();
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("dra_driver_operation_duration_seconds_count{is_error=\"false\","
+                              "method=\"NodePrepareResources\"} 1"));
+  EXPECT_THAT(text, HasSubstr("dra_driver_claim_errors_total{method=\"NodePrepareResources\"} 1"));
+  EXPECT_THAT(text, HasSubstr("dra_driver_registered 0"));
+  EXPECT_EQ(driver_->NotReadyReason(), "no node has taken the driver in yet");
 }
 
 // Once over real sockets, with the lock file of a rolling update.

@@ -16,10 +16,10 @@ void Plugin::HandleError(const Error& error, bool recoverable) {
 }
 
 void SynchronousPlugin::PrepareResourceClaims(std::vector<api::ObjectPtr> claims,
-                                              rpc::PrepareDone done) {
-  rpc::PrepareResults results;
+                                              PrepareDone done) {
+  PrepareResults results;
   for (const api::ObjectPtr& claim : claims) {
-    rpc::PrepareResult& result = results[std::string(claim->uid())];
+    PrepareResult& result = results[std::string(claim->uid())];
     auto devices = PrepareResourceClaim(*claim);
     if (devices.ok()) {
       result.devices = *std::move(devices);

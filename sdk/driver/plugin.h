@@ -1,13 +1,46 @@
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "api/meta/object.h"
+#include "api/metadata/device_metadata.h"
 #include "base/result/result.h"
 #include "rpc/dra/dra.h"
 
 namespace drakkar::driver {
+
+// What containers that use a device are told about it (KEP-5304). Nothing is added to it.
+struct DeviceMetadata {
+  metadata::Attributes attributes;  // at most 32, names and values as in a ResourceSlice
+  std::optional<metadata::NetworkDeviceData> network_data;
+
+  bool operator==(const DeviceMetadata&) const = default;
+};
+
+// A device that is ready for containers.
+struct PreparedDevice {
+  std::vector<std::string> request_names;  // empty: belongs to all requests of the claim
+  std::string pool_name;
+  std::string device_name;
+  std::vector<std::string> cdi_device_ids;
+  std::optional<std::string> share_id;
+  // Nothing: not known yet. Containers then find an empty file until
+  // MetadataUpdater::UpdateRequestMetadata is called. Not looked at unless device metadata is on.
+  std::optional<DeviceMetadata> metadata;
+
+  bool operator==(const PreparedDevice&) const = default;
+};
+
+struct PrepareResult {
+  std::vector<PreparedDevice> devices;
+  std::string error;  // not empty: this claim failed, `devices` means nothing
+};
+using PrepareResults = std::map<std::string, PrepareResult>;  // by claim UID
+using PrepareDone = absl::AnyInvocable<void(Result<PrepareResults>)>;
 
 // What the author of a driver implements. Everything runs on the driver's loop.
 class Plugin {
@@ -18,7 +51,7 @@ class Plugin {
   // are allocated and have the UIDs the node asked for. `done` is called once, at once or later,
   // with one result for each claim, by UID; an error fails all of them. A claim without a result
   // fails. Must be idempotent: a node repeats the call after a restart, and for every pod.
-  virtual void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, rpc::PrepareDone done) = 0;
+  virtual void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) = 0;
 
   // Undoes it. The claims may be gone from the server, may have been prepared by another instance,
   // or never: a claim that is not known has succeeded. Idempotent.
@@ -33,11 +66,10 @@ class Plugin {
 // For drivers that need not wait: one claim at a time, the answer is what is returned.
 class SynchronousPlugin : public Plugin {
  public:
-  virtual Result<std::vector<rpc::PreparedDevice>> PrepareResourceClaim(
-      const api::Object& claim) = 0;
+  virtual Result<std::vector<PreparedDevice>> PrepareResourceClaim(const api::Object& claim) = 0;
   virtual Result<void> UnprepareResourceClaim(const rpc::ClaimReference& claim) = 0;
 
-  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, rpc::PrepareDone done) final;
+  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) final;
   void UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
                                rpc::UnprepareDone done) final;
 };

@@ -5,7 +5,9 @@
 
 #include "base/text/text.h"
 #include "cdi/names.h"
+#include "sdk/driver/metadata/metadata_store.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::driver {
 namespace {
@@ -20,7 +22,7 @@ Error TooManyCalls() {
 }
 
 // What is wrong with a device, or "".
-std::string CheckDevice(const rpc::PreparedDevice& device) {
+std::string CheckDevice(const PreparedDevice& device) {
   if (device.pool_name.empty()) return "the driver returned a device without a pool name";
   if (device.device_name.empty()) return "the driver returned a device without a name";
   for (const std::string& id : device.cdi_device_ids) {
@@ -32,47 +34,18 @@ std::string CheckDevice(const rpc::PreparedDevice& device) {
   return "";
 }
 
-// One answer for each claim that was asked for, and no other; requests by their base name.
-rpc::PrepareResults CompleteResults(const std::vector<std::string>& uids,
-                                    rpc::PrepareResults results) {
-  rpc::PrepareResults complete;
-  for (const std::string& uid : uids) {
-    rpc::PrepareResult& answer = complete[uid];
-    const auto found = results.find(uid);
-    if (found == results.end()) {
-      answer.error = "the driver returned no result for the claim";
-      continue;
+// As the node is told; requests by their base name.
+rpc::PreparedDevice ForNode(PreparedDevice device) {
+  for (std::string& request : device.request_names) {
+    if (const std::size_t slash = request.find('/'); slash != std::string::npos) {
+      request.resize(slash);
     }
-    answer = std::move(found->second);
-    for (rpc::PreparedDevice& device : answer.devices) {
-      for (std::string& request : device.request_names) {
-        if (const std::size_t slash = request.find('/'); slash != std::string::npos) {
-          request.resize(slash);
-        }
-      }
-      if (answer.error.empty()) answer.error = CheckDevice(device);
-    }
-    if (!answer.error.empty()) answer.devices.clear();
   }
-  return complete;
-}
-
-rpc::UnprepareResults CompleteResults(const std::vector<std::string>& uids,
-                                      rpc::UnprepareResults results) {
-  rpc::UnprepareResults complete;
-  for (const std::string& uid : uids) {
-    const auto found = results.find(uid);
-    complete[uid] = found != results.end()
-                        ? std::move(found->second)
-                        : rpc::UnprepareResult{"the driver returned no result for the claim"};
-  }
-  return complete;
-}
-
-std::vector<std::string> UidsOf(const std::vector<rpc::ClaimReference>& claims) {
-  std::vector<std::string> uids;
-  for (const rpc::ClaimReference& claim : claims) uids.push_back(claim.uid);
-  return uids;
+  return {.request_names = std::move(device.request_names),
+          .pool_name = std::move(device.pool_name),
+          .device_name = std::move(device.device_name),
+          .cdi_device_ids = std::move(device.cdi_device_ids),
+          .share_id = std::move(device.share_id)};
 }
 
 }  // namespace
@@ -86,6 +59,51 @@ NodeService::~NodeService() {
   *alive_ = false;
 }
 
+// One answer for each claim that was asked for, and no other.
+rpc::PrepareResults NodeService::Complete(const std::vector<api::ObjectPtr>& claims,
+                                          PrepareResults results) {
+  rpc::PrepareResults complete;
+  for (const api::ObjectPtr& claim : claims) {
+    rpc::PrepareResult& answer = complete[std::string(claim->uid())];
+    const auto found = results.find(std::string(claim->uid()));
+    if (found == results.end()) {
+      answer.error = "the driver returned no result for the claim";
+      continue;
+    }
+    answer.error = std::move(found->second.error);
+    std::vector<PreparedDevice>& devices = found->second.devices;
+    for (const PreparedDevice& device : devices) {
+      if (answer.error.empty()) answer.error = CheckDevice(device);
+    }
+    if (options_.on_prepare) options_.on_prepare(std::string(claim->uid()));
+    if (answer.error.empty() && options_.write_metadata) {
+      if (auto written = options_.metadata.Prepare(*claim, devices); !written.ok()) {
+        answer.error = written.error().Prefixed("write device metadata").message;
+      }
+    }
+    if (!answer.error.empty()) continue;
+    for (PreparedDevice& device : devices) answer.devices.push_back(ForNode(std::move(device)));
+  }
+  return complete;
+}
+
+rpc::UnprepareResults NodeService::Complete(const std::vector<rpc::ClaimReference>& claims,
+                                            rpc::UnprepareResults results) {
+  rpc::UnprepareResults complete;
+  for (const rpc::ClaimReference& claim : claims) {
+    const auto found = results.find(claim.uid);
+    rpc::UnprepareResult& answer = complete[claim.uid];
+    answer = found != results.end()
+                 ? std::move(found->second)
+                 : rpc::UnprepareResult{"the driver returned no result for the claim"};
+    if (!answer.error.empty()) continue;
+    if (auto removed = options_.metadata.Remove(claim); !removed.ok()) {
+      answer.error = removed.error().Prefixed("clean up device metadata").message;
+    }
+  }
+  return complete;
+}
+
 bool NodeService::Admit() {
   options_.loop.AssertInLoop();
   if (open_calls_ >= kMaxOpenCalls) return false;
@@ -93,29 +111,67 @@ bool NodeService::Admit() {
   return true;
 }
 
+void NodeService::Count(const char* method, MonotonicTime since, bool ok,
+                        std::size_t failed_claims) {
+  if (options_.metrics == nullptr) return;
+  static const std::vector<double> bounds = ExponentialBounds(0.001, 2, 16);
+  const Duration took = options_.loop.clock().Monotonic() - since;
+  options_.metrics
+      ->GetHistogram("dra_driver_operation_duration_seconds",
+                     "Time a call of the node took in this driver.",
+                     {{"method", method}, {"is_error", ok ? "false" : "true"}}, bounds)
+      .Observe(std::chrono::duration<double>(took).count());
+  if (failed_claims > 0) {
+    options_.metrics
+        ->GetCounter("dra_driver_claim_errors_total", "Claims that were answered with an error.",
+                     {{"method", method}})
+        .Add(static_cast<double>(failed_claims));
+  }
+}
+
+// `done`, which counts the answer on its way.
+template <typename Results>
+absl::AnyInvocable<void(Result<Results>)> NodeService::Counted(
+    const char* method, absl::AnyInvocable<void(Result<Results>)> done) {
+  if (options_.metrics == nullptr) return done;
+  return [this, alive = alive_, method, since = options_.loop.clock().Monotonic(),
+          done = std::move(done)](Result<Results> results) mutable {
+    if (*alive) {
+      std::size_t failed = 0;
+      if (results.ok()) {
+        for (const auto& [uid, result] : *results) failed += result.error.empty() ? 0 : 1;
+      }
+      Count(method, since, results.ok(), failed);
+    }
+    done(std::move(results));
+  };
+}
+
 void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
                                        rpc::PrepareDone done) {
   if (!Admit()) return done(TooManyCalls());
+  done = Counted<rpc::PrepareResults>("NodePrepareResources", std::move(done));
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodePrepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
   // Reading needs no turn of its own. The callback must be copyable, so the answer is shared.
   auto answer = std::make_shared<rpc::PrepareDone>(std::move(done));
-  std::vector<std::string> uids = UidsOf(claims);
-  fetcher_.Fetch(std::move(claims), [this, answer, uids = std::move(uids), request_id](
+  fetcher_.Fetch(std::move(claims), [this, answer, request_id](
                                         Result<std::vector<api::ObjectPtr>> objects) {
     if (!objects.ok()) {
       --open_calls_;
       return (*answer)(objects.error().Prefixed("get resource claims"));
     }
-    Enqueue([this, answer, uids, request_id,
+    Enqueue([this, answer, request_id,
              claims = *std::move(objects)](Result<Turn> turn) mutable {
       if (!turn.ok()) return (*answer)(std::move(turn).error());
       options_.plugin.PrepareResourceClaims(
-          std::move(claims), [answer = std::move(answer), uids = std::move(uids), request_id,
-                              turn = *std::move(turn)](Result<rpc::PrepareResults> results) mutable {
-            if (results.ok()) {
+          claims, [this, alive = alive_, answer = std::move(answer), claims, request_id,
+                   turn = *std::move(turn)](Result<PrepareResults> results) mutable {
+            if (!*alive) {
+              (*answer)(Unavailable("the driver was stopped"));
+            } else if (results.ok()) {
               kLog.Debug("prepared", {{"requestID", request_id}});
-              (*answer)(CompleteResults(uids, *std::move(results)));
+              (*answer)(Complete(claims, *std::move(results)));
             } else {
               (*answer)(results.error().Prefixed("prepare resource claims"));
             }
@@ -128,19 +184,20 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
 void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims,
                                          rpc::UnprepareDone done) {
   if (!Admit()) return done(TooManyCalls());
+  done = Counted<rpc::UnprepareResults>("NodeUnprepareResources", std::move(done));
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodeUnprepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
   Enqueue([this, claims = std::move(claims), request_id,
            done = std::move(done)](Result<Turn> turn) mutable {
     if (!turn.ok()) return done(std::move(turn).error());
-    std::vector<std::string> uids = UidsOf(claims);
     options_.plugin.UnprepareResourceClaims(
-        std::move(claims),
-        [done = std::move(done), uids = std::move(uids), request_id,
-         turn = *std::move(turn)](Result<rpc::UnprepareResults> results) mutable {
-          if (results.ok()) {
+        claims, [this, alive = alive_, done = std::move(done), claims, request_id,
+                 turn = *std::move(turn)](Result<rpc::UnprepareResults> results) mutable {
+          if (!*alive) {
+            done(Unavailable("the driver was stopped"));
+          } else if (results.ok()) {
             kLog.Debug("unprepared", {{"requestID", request_id}});
-            done(CompleteResults(uids, *std::move(results)));
+            done(Complete(claims, *std::move(results)));
           } else {
             done(results.error().Prefixed("unprepare resource claims"));
           }

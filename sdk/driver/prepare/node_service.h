@@ -12,7 +12,13 @@
 #include "sdk/driver/plugin.h"
 #include "sdk/driver/prepare/claim_fetcher.h"
 
+namespace drakkar {
+class Metrics;
+}
+
 namespace drakkar::driver {
+
+class MetadataStore;
 
 // Beyond this many calls under way at once, calls are refused; a node makes a few per pod start.
 constexpr std::size_t kMaxOpenCalls = 4'096;
@@ -29,7 +35,13 @@ class NodeService final : public rpc::DraPluginService {
     Plugin& plugin;
     bool serialize = true;
     std::string lock_file;  // empty: none; only with serialize
+    Metrics* metrics = nullptr;  // null: none are kept
     std::function<void(const Error& error)> on_error;
+    MetadataStore& metadata;
+    // Off: nothing is written, but what was written before is still removed.
+    bool write_metadata = false;
+    // A claim is about to be prepared. May be empty.
+    std::function<void(const std::string& claim_uid)> on_prepare;
   };
   explicit NodeService(Options options);
   ~NodeService() override;
@@ -45,6 +57,13 @@ class NodeService final : public rpc::DraPluginService {
   using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
 
   bool Admit();
+  template <typename Results>
+  absl::AnyInvocable<void(Result<Results>)> Counted(
+      const char* method, absl::AnyInvocable<void(Result<Results>)> done);
+  void Count(const char* method, MonotonicTime since, bool ok, std::size_t failed_claims);
+  rpc::PrepareResults Complete(const std::vector<api::ObjectPtr>& claims, PrepareResults results);
+  rpc::UnprepareResults Complete(const std::vector<rpc::ClaimReference>& claims,
+                                 rpc::UnprepareResults results);
   void Enqueue(Call call);
   void RunNext();
   Turn MakeTurn();

@@ -151,12 +151,12 @@ Result<cdi::Device> ClaimFiles::DescribeRequest(
   return result;
 }
 
-Result<std::vector<rpc::PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim,
-                                                             const std::string& pool_name,
-                                                             const Devices& devices) {
+Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim,
+                                                        const std::string& pool_name,
+                                                        const Devices& devices) {
   const std::string uid(claim.uid());
   RETURN_IF_ERROR(CheckUid(uid));
-  std::vector<rpc::PreparedDevice> prepared;
+  std::vector<PreparedDevice> prepared;
   std::map<std::string, std::vector<const SimulatedDevice*>> by_request;
   for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
     if (result["driver"].str() != options_.driver_name) continue;
@@ -171,7 +171,7 @@ Result<std::vector<rpc::PreparedDevice>> ClaimFiles::Prepare(const api::Object& 
     if (!api::CheckDnsLabel(request).empty()) {
       return InvalidArgument("request " + Quote(request) + " is not a DNS label");
     }
-    rpc::PreparedDevice device;
+    PreparedDevice device;
     device.request_names = {std::string(result["request"].str())};
     device.pool_name = pool_name;
     device.device_name = name;

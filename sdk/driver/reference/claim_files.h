@@ -9,6 +9,7 @@
 #include "base/result/result.h"
 #include "cdi/spec.h"
 #include "rpc/dra/dra.h"
+#include "sdk/driver/plugin.h"
 #include "sdk/driver/reference/device_config.h"
 
 namespace drakkar::driver {
@@ -38,9 +39,9 @@ class ClaimFiles {
   using Devices = std::map<std::string, SimulatedDevice>;
 
   // Makes the files for the devices of `pool_name` that the claim was given from this driver.
-  Result<std::vector<rpc::PreparedDevice>> Prepare(const api::Object& claim,
-                                                   const std::string& pool_name,
-                                                   const Devices& devices);
+  Result<std::vector<PreparedDevice>> Prepare(const api::Object& claim,
+                                              const std::string& pool_name,
+                                              const Devices& devices);
   // Removes them; a claim that is not there is fine.
   Result<void> Unprepare(const std::string& claim_uid);
 

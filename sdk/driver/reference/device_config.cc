@@ -58,7 +58,8 @@ class Parser {
     RETURN_IF_ERROR(CheckFields(
         root, {},
         {"driver", "count", "namePrefix", "attributes", "capacity", "taints", "bindsToNode",
-         "bindingConditions", "bindingFailureConditions", "skipNodeOperations", "devices"}));
+         "bindingConditions", "bindingFailureConditions", "skipNodeOperations", "deferMetadata",
+         "devices"}));
     RETURN_IF_ERROR(ReadDriver(root, config));
     SimulatedDevice pattern;
     RETURN_IF_ERROR(ReadDevice(root, {}, pattern));
@@ -72,6 +73,11 @@ class Parser {
                          " must be one of NodePrepareResources, NodeUnprepareResources, *"));
       }
     }
+    const Value defer = root["deferMetadata"];
+    if (defer.has_value() && defer.kind() != ValueKind::kBool) {
+      return At({"deferMetadata"}, "must be true or false");
+    }
+    config.defer_metadata = defer.boolean();
     return ReadDevices(root, pattern, std::move(config));
   }
 

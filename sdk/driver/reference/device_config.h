@@ -28,6 +28,7 @@ inline constexpr char kDefaultReferenceDriverName[] = "sim.drakkar.io";
 //   bindingConditions: [example.com/attached]
 //   bindingFailureConditions: [example.com/broken]
 //   skipNodeOperations: ["*"]       # KEP-5945: the node does not call the driver
+//   deferMetadata: true             # KEP-5304: prepare gives no metadata yet (see ReferenceDriver)
 //   devices:                        # what is different for single devices
 //     - name: sim-3                 # of the above; another name adds a device
 //       attributes: {model: Longship 9}
@@ -47,6 +48,7 @@ struct DeviceConfig {
   std::string driver_name = kDefaultReferenceDriverName;
   std::vector<SimulatedDevice> devices;
   std::vector<std::string> skip_node_operations;
+  bool defer_metadata = false;
 };
 
 constexpr std::int64_t kMaxSimulatedDevices = 10'000;

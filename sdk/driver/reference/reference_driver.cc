@@ -58,7 +58,13 @@ Result<void> ReferenceDriver::Start() {
                                            .registry_directory = options_.registry_directory,
                                            .plugin_directory = options_.plugin_directory,
                                            .rolling_update_uid = options_.pod_uid,
-                                           .health_service = true}));
+                                           .health_service = true,
+                                           .unhealthy_taint = {options_.driver_name + "/unhealthy"},
+                                           .metrics = options_.metrics,
+                                           .device_metadata = options_.device_metadata,
+                                           .cdi_directory = options_.cdi_directory,
+                                           .metadata_versions = options_.metadata_versions,
+                                           .metadata_dialect = options_.metadata_dialect}));
   if (auto published = Publish(); !published.ok()) {
     Stop();
     return published;
@@ -78,12 +84,39 @@ void ReferenceDriver::Stop() {
 
 Result<void> ReferenceDriver::SetDevices(DeviceConfig devices) {
   const ClaimFiles::Devices before = std::exchange(devices_, ByName(devices));
+  const bool was_deferred = options_.devices.defer_metadata;
   options_.devices = std::move(devices);
   if (driver_ == nullptr) return Ok();
   for (const auto& [name, device] : before) {
     if (!devices_.contains(name)) driver_->ForgetHealth(options_.node_name, name);
   }
-  return Publish();
+  RETURN_IF_ERROR(Publish());
+  return UpdateMetadata(before, was_deferred);
+}
+
+DeviceMetadata ReferenceDriver::Describe(const std::string& device_name) const {
+  DeviceMetadata metadata;
+  const auto found = devices_.find(device_name);
+  if (found != devices_.end()) metadata.attributes = found->second.device.attributes;
+  return metadata;
+}
+
+Result<void> ReferenceDriver::UpdateMetadata(const ClaimFiles::Devices& before,
+                                             bool was_deferred) {
+  if (!options_.device_metadata || options_.devices.defer_metadata) return Ok();
+  ASSIGN_OR_RETURN(std::vector<PreparedRequest> requests, driver_->PreparedRequests());
+  for (PreparedRequest& prepared : requests) {
+    bool changed = was_deferred;
+    for (PreparedDevice& device : prepared.devices) {
+      device.metadata = Describe(device.device_name);
+      const auto known = before.find(device.device_name);
+      changed = changed || known == before.end() ||
+                known->second.device.attributes != device.metadata->attributes;
+    }
+    if (!changed) continue;
+    RETURN_IF_ERROR(driver_->UpdateRequestMetadata(prepared.request, prepared.devices));
+  }
+  return Ok();
 }
 
 Result<void> ReferenceDriver::Publish() {
@@ -92,9 +125,6 @@ Result<void> ReferenceDriver::Publish() {
   rpc::HealthReport health;
   for (const SimulatedDevice& simulated : options_.devices.devices) {
     Device device = simulated.device;
-    if (simulated.health == "Unhealthy") {
-      device.taints.push_back({.key = options_.driver_name + "/unhealthy", .effect = "NoSchedule"});
-    }
     health.push_back({.pool_name = options_.node_name,
                       .device_name = device.name,
                       .health = rpc::ParseDeviceHealthState(simulated.health),
@@ -103,8 +133,9 @@ Result<void> ReferenceDriver::Publish() {
   }
   DriverResources resources;
   resources.pools[options_.node_name].slices.push_back(std::move(slice));
-  RETURN_IF_ERROR(driver_->PublishResources(resources));
-  return driver_->ReportHealth(std::move(health));
+  // Health first: what is unhealthy is published with its taint from the start.
+  RETURN_IF_ERROR(driver_->ReportHealth(std::move(health)));
+  return driver_->PublishResources(resources);
 }
 
 void ReferenceDriver::RemoveLeftovers() {
@@ -140,10 +171,13 @@ void ReferenceDriver::RemoveLeftovers() {
   }
 }
 
-Result<std::vector<rpc::PreparedDevice>> ReferenceDriver::PrepareResourceClaim(
+Result<std::vector<PreparedDevice>> ReferenceDriver::PrepareResourceClaim(
     const api::Object& claim) {
   auto devices = claims_.Prepare(claim, options_.node_name, devices_);
   if (devices.ok()) {
+    if (!options_.devices.defer_metadata) {
+      for (PreparedDevice& device : *devices) device.metadata = Describe(device.device_name);
+    }
     kLog.Info("prepared", {{"claim", claim.qualified_name()}, {"devices", devices->size()}});
   } else {
     kLog.Warning("prepare failed",

@@ -14,7 +14,8 @@ namespace drakkar::driver {
 
 // A complete driver for accelerators that do not exist (`drakkar driver`): publishes them as one
 // pool named after the node, and gives them to containers through CDI (see ClaimFiles). Health
-// that is not "Healthy" is reported to the node and taints the device.
+// that is not "Healthy" is reported to the node and taints the device. With device metadata on,
+// containers are told the attributes of their devices; SetDevices tells those that run what changed.
 //
 // State survives a restart; files of claims that are gone meanwhile are removed at start, and kept
 // where the server cannot be reached. Loop-bound.
@@ -32,7 +33,11 @@ class ReferenceDriver final : private SynchronousPlugin {
     std::string plugin_directory;  // empty: plugins/<driver> beside the registry
     std::string cdi_directory = "/var/run/cdi";
     std::string pod_uid;  // not empty: rolling updates
+    bool device_metadata = false;  // --enable-device-metadata
+    std::vector<std::string> metadata_versions = {std::string(metadata::kV1alpha1)};
+    metadata::Dialect metadata_dialect = metadata::Dialect::kKep;
     DeviceConfig devices;
+    Metrics* metrics = nullptr;
     // The driver does not work any more; the process should end. May be empty.
     std::function<void(const Error& error)> on_fatal;
   };
@@ -53,11 +58,13 @@ class ReferenceDriver final : private SynchronousPlugin {
   Driver* driver() { return driver_.get(); }
 
  private:
-  Result<std::vector<rpc::PreparedDevice>> PrepareResourceClaim(const api::Object& claim) override;
+  Result<std::vector<PreparedDevice>> PrepareResourceClaim(const api::Object& claim) override;
   Result<void> UnprepareResourceClaim(const rpc::ClaimReference& claim) override;
   void HandleError(const Error& error, bool recoverable) override;
 
   Result<void> Publish();
+  DeviceMetadata Describe(const std::string& device_name) const;
+  Result<void> UpdateMetadata(const ClaimFiles::Devices& before, bool was_deferred);
   void RemoveLeftovers();
 
   Options options_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/metadata/document.h"
 #include "api/tree/draft.h"
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
@@ -43,6 +44,7 @@ class ReferenceDriverTest : public ::testing::Test {
                                  .registry_directory = kRegistry,
                                  .plugin_directory = "/plugin",
                                  .cdi_directory = kSpecDirectory,
+                                 .device_metadata = device_metadata_,
                                  .devices = *config});
     auto started = driver_->Start();
     ASSERT_TRUE(started.ok()) << started.error().message;
@@ -127,6 +129,7 @@ class ReferenceDriverTest : public ::testing::Test {
     return StrCat(kSpecDirectory, "/sim.drakkar.io_claim_", claim.uid, ".json");
   }
 
+  bool device_metadata_ = false;
   SeededLoop loop_;
   testing::TestApiServer server_;
   std::unique_ptr<client::Client> client_;
@@ -311,6 +314,25 @@ TEST_F(ReferenceDriverTest, UnhealthyDevicesAreReportedAndTainted) {
   EXPECT_EQ(report[1].message, "fan stuck");
 }
 
+TEST_F(ReferenceDriverTest, ADeviceThatFailsIsTaintedByOneWriteAndFreedWhenItRecovers) {
+  Start("count: 2\n");
+  using State = rpc::DeviceHealthState;
+  const auto report = [&](State state) {
+    EXPECT_TRUE(driver_->driver()
+                    ->ReportHealth({{.pool_name = "node-1", .device_name = "sim-1", .health = state}})
+                    .ok());
+    loop_.RunUntilIdle();
+    return (*Slices()[0])["spec"]["devices"].at(1)["taints"].size();
+  };
+  const auto updates = [&] { return driver_->driver()->slices()->counts().updates; };
+  EXPECT_EQ(report(State::kUnhealthy), 1u);
+  EXPECT_EQ(updates(), 1u);
+  EXPECT_EQ(report(State::kUnhealthy), 1u);
+  EXPECT_EQ(updates(), 1u);
+  EXPECT_EQ(report(State::kHealthy), 0u);
+  EXPECT_EQ(updates(), 2u);
+}
+
 TEST_F(ReferenceDriverTest, OtherDevicesReplaceThePublishedOnes) {
   Start("count: 2\n");
   auto config = ParseDeviceConfig("count: 3\n");
@@ -319,6 +341,43 @@ TEST_F(ReferenceDriverTest, OtherDevicesReplaceThePublishedOnes) {
   const auto slices = Slices();
   ASSERT_EQ(slices.size(), 1u);
   EXPECT_EQ((*slices[0])["spec"]["devices"].size(), 3u);
+}
+
+TEST_F(ReferenceDriverTest, ContainersAreToldTheAttributesAndWhatChangesInThem) {
+  device_metadata_ = true;
+  Start("attributes: {model: Longship 8}\ncount: 2");
+  const rpc::ClaimReference claim = AllocatedClaim("a", {{"gpu", "sim-0"}, {"other", "sim-1"}});
+  const rpc::PrepareResult result = Prepare(claim);
+  ASSERT_EQ(result.error, "");
+  EXPECT_THAT(result.devices[0].cdi_device_ids,
+              ::testing::Contains(StrCat("sim.drakkar.io/metadata=", claim.uid, "_gpu")));
+  const auto read = [&](std::string_view request) {
+    return *metadata::DecodeMetadata(*files_.ReadFile(
+        StrCat("/plugin/dra-device-metadata/default_a/", request, "/metadata.json")));
+  };
+  EXPECT_EQ(read("gpu").requests[0].devices[0].attributes.at("model"),
+            AttributeValue(std::string("Longship 8")));
+  ASSERT_TRUE(driver_
+                  ->SetDevices(*ParseDeviceConfig(
+                      "attributes: {model: Longship 8}\ncount: 2\n"
+                      "devices: [{name: sim-0, attributes: {model: Longship 9}}]"))
+                  .ok());
+  EXPECT_EQ(read("gpu").generation, 2);
+  EXPECT_EQ(read("gpu").requests[0].devices[0].attributes.at("model"),
+            AttributeValue(std::string("Longship 9")));
+  EXPECT_EQ(read("other").generation, 1) << "nothing changed there";
+  EXPECT_EQ(Unprepare(claim), "");
+  EXPECT_FALSE(files_.Exists("/plugin/dra-device-metadata/default_a"));
+}
+
+TEST_F(ReferenceDriverTest, DeferredMetadataComesWithTheNextDescriptionOfTheDevices) {
+  device_metadata_ = true;
+  Start("deferMetadata: true");
+  Prepare(AllocatedClaim("a", {{"gpu", "sim-0"}}));
+  const std::string path = "/plugin/dra-device-metadata/default_a/gpu/metadata.json";
+  EXPECT_EQ(*files_.ReadFile(path), "");
+  ASSERT_TRUE(driver_->SetDevices(*ParseDeviceConfig("attributes: {model: late}")).ok());
+  EXPECT_EQ(metadata::DecodeMetadata(*files_.ReadFile(path))->generation, 1);
 }
 
 }  // namespace

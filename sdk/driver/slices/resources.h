@@ -4,9 +4,9 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "api/metadata/device_metadata.h"
 #include "api/tree/value.h"
 #include "base/env/clock.h"
 
@@ -14,15 +14,9 @@ namespace drakkar::driver {
 
 // What a driver offers, in plain types. Names are those of the API (resource.k8s.io/v1).
 
-// A semantic version, as opposed to any text.
-struct Version {
-  std::string text;
-  bool operator==(const Version&) const = default;
-};
-
-using AttributeValue =
-    std::variant<std::int64_t, bool, std::string, Version, std::vector<std::int64_t>,
-                 std::vector<bool>, std::vector<std::string>, std::vector<Version>>;
+// The value of an attribute is the same type in slices and in device metadata.
+using metadata::AttributeValue;
+using metadata::Version;
 
 struct Taint {
   std::string key;
@@ -75,6 +69,9 @@ struct Pool {
   api::TreePtr node_selector;  // core/v1 NodeSelector with one term; may be null
   bool all_nodes = false;
   std::int64_t generation = 0;  // used when larger than what is on the server
+  // Devices may get taints later: slices hold no more devices than fit with taints, so that one taint
+  // changes one slice.
+  bool may_be_tainted = false;
   std::vector<Slice> slices;
 };
 

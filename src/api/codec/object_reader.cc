@@ -56,6 +56,13 @@ std::string GoTypeName(const TypeSchema& type) {
   return "";
 }
 
+// A schema made by hand may have names that the table of keys does not have.
+const FieldSchema* FindByText(const StructSchema& schema, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      schema.fields, [&](const FieldSchema& field) { return field.key->view() == name; });
+  return found == schema.fields.end() ? nullptr : &*found;
+}
+
 bool IsZero(const Node& node) {
   switch (node.kind) {
     case ValueKind::kBool: return !node.boolean;
@@ -317,6 +324,8 @@ class Reader {
         field = &schema.fields[expected];
       } else if (const Key* key = FindKey(name)) {
         field = schema.Find(*key);
+      } else if (schema.index == nullptr) {
+        field = FindByText(schema, name);
       }
       if (field == nullptr) {
         if (!ReadUnknown(schema, name, first_member)) return false;

@@ -1,0 +1,637 @@
+#include "sdk/driver/metadata/metadata_store.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "api/meta/names.h"
+#include "api/metadata/document.h"
+#include "api/metadata/paths.h"
+#include "api/metadata/validation.h"
+#include "base/hash/sha256.h"
+#include "base/text/text.h"
+#include "cdi/names.h"
+#include "cdi/spec_reader.h"
+#include "cdi/spec_writer.h"
+#include "cdi/validate.h"
+
+namespace drakkar::driver {
+namespace {
+
+using metadata::BaseRequest;
+using metadata::Dialect;
+
+constexpr char kRecordsDirectory[] = "dra-device-metadata-claims";
+constexpr char kRecordName[] = "claim.json";
+constexpr char kUpdateSuffix[] = ".update";
+constexpr char kClass[] = "metadata";
+constexpr std::size_t kMaxUidBytes = 128;
+
+// Everything that becomes part of a path is checked first.
+Result<void> CheckClaimNames(std::string_view namespace_name, std::string_view name,
+                             std::string_view uid) {
+  if (!api::CheckDnsLabel(namespace_name).empty()) {
+    return InvalidArgument("namespace " + Quote(namespace_name) + " is not a DNS label");
+  }
+  if (!api::CheckDnsSubdomain(name).empty()) {
+    return InvalidArgument("claim name " + Quote(name) + " is not a DNS subdomain");
+  }
+  const bool plain = std::ranges::all_of(uid, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (!plain || uid.size() > kMaxUidBytes || uid.starts_with('-')) {
+    return InvalidArgument("claim UID " + Quote(uid) + " is not a UID");
+  }
+  return Ok();
+}
+
+Result<void> CheckRequestName(std::string_view request) {
+  if (api::CheckDnsLabel(request).empty()) return Ok();
+  return InvalidArgument("request " + Quote(request) + " is not a DNS label");
+}
+
+bool IsAbsent(const Error& error) {
+  return error.code == ErrorCode::kNotFound;
+}
+
+Result<void> IgnoreAbsent(Result<void> result) {
+  if (!result.ok() && IsAbsent(result.error())) return Ok();
+  return result;
+}
+
+bool Matches(const PreparedDevice& device, const ClaimRecord::Device& allocated) {
+  return device.pool_name == allocated.pool_name && device.device_name == allocated.device_name &&
+         (!device.share_id.has_value() || device.share_id == allocated.share_id);
+}
+
+metadata::Device Describe(const std::string& driver_name, const std::string& pool_name,
+                          const std::string& device_name,
+                          const std::optional<DeviceMetadata>& metadata) {
+  metadata::Device device;
+  device.driver = driver_name;
+  device.pool = pool_name;
+  device.name = device_name;
+  if (metadata.has_value()) {
+    device.attributes = metadata->attributes;
+    device.network_data = metadata->network_data;
+  }
+  return device;
+}
+
+std::string Digest(metadata::DeviceMetadata metadata) {
+  metadata.generation = 0;
+  return Sha256Hex(EncodeMetadata(metadata, std::vector{std::string(metadata::kV1alpha1)}));
+}
+
+bool EqualExceptGeneration(const metadata::DeviceMetadata& a, metadata::DeviceMetadata b) {
+  b.generation = a.generation;
+  return a == b;
+}
+
+std::string NotPrepared(const RequestReference& request) {
+  return StrCat("request ", Quote(request.request), " not found in prepared claim ",
+                request.claim_namespace, "/", request.claim_name);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MetadataStore>> MetadataStore::Create(Options options) {
+  std::vector<std::string> known;
+  for (const std::string& version : options.versions) {
+    if (metadata::IsKnownVersion(version)) known.push_back(version);
+  }
+  if (known.empty()) {
+    return InvalidArgument(StrCat("none of the requested metadata API versions [",
+                                  Join(options.versions, " "), "] are supported"));
+  }
+  options.versions = std::move(known);
+  return std::unique_ptr<MetadataStore>(new MetadataStore(std::move(options)));
+}
+
+// --- where things are ---
+
+std::string MetadataStore::ClaimDirectory(std::string_view namespace_name,
+                                          std::string_view name) const {
+  return JoinPath(JoinPath(options_.directory, metadata::kHostDirectory),
+                  StrCat(namespace_name, "_", name));
+}
+
+std::string MetadataStore::RecordDirectory(std::string_view namespace_name,
+                                           std::string_view name) const {
+  return JoinPath(JoinPath(options_.directory, kRecordsDirectory),
+                  StrCat(namespace_name, "_", name));
+}
+
+std::string MetadataStore::MetadataPath(const ClaimRecord& record,
+                                        const std::string& request) const {
+  return JoinPath(JoinPath(ClaimDirectory(record.namespace_name, record.name), request),
+                  metadata::kHostFile);
+}
+
+std::string MetadataStore::UpdatePath(const ClaimRecord& record, const std::string& request) const {
+  return JoinPath(RecordDirectory(record.namespace_name, record.name), request + kUpdateSuffix);
+}
+
+std::string MetadataStore::SpecPrefix(std::string_view claim_uid) const {
+  return StrCat(options_.driver_name, "_", kClass, "_", claim_uid, "_");
+}
+
+// --- prepare ---
+
+Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
+    const api::Object& claim, const std::vector<PreparedDevice>& devices) const {
+  WantedRequests wanted;
+  if (options_.dialect == Dialect::kKubernetes) {
+    // Kubernetes goes by what the driver returned.
+    for (const PreparedDevice& device : devices) {
+      for (const std::string& reference : device.request_names) {
+        Wanted& request = wanted[BaseRequest(reference)];
+        request.reference = reference;
+        request.allocated.push_back({device.pool_name, device.device_name, device.share_id});
+        request.devices.push_back(&device);
+      }
+    }
+    return wanted;
+  }
+  for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
+    if (result["driver"].str() != options_.driver_name) continue;
+    Wanted& request = wanted[BaseRequest(result["request"].str())];
+    request.reference = result["request"].str();
+    ClaimRecord::Device& device = request.allocated.emplace_back();
+    device.pool_name = result["pool"].str();
+    device.device_name = result["device"].str();
+    if (const api::Value share = result["shareID"]; share.is_string()) {
+      device.share_id = std::string(share.str());
+    }
+    request.devices.push_back(nullptr);
+  }
+  for (const PreparedDevice& device : devices) {
+    bool found = false;
+    for (auto& [name, request] : wanted) {
+      const bool named =
+          device.request_names.empty() ||
+          std::ranges::any_of(device.request_names, [&, base = std::string_view(name)](
+                                                        const std::string& reference) {
+            return BaseRequest(reference) == base;
+          });
+      if (!named) continue;
+      for (std::size_t i = 0; i < request.allocated.size(); ++i) {
+        if (request.devices[i] != nullptr || !Matches(device, request.allocated[i])) continue;
+        request.devices[i] = &device;
+        found = true;
+        break;
+      }
+    }
+    if (!found && device.metadata.has_value()) {
+      return InvalidArgument(StrCat("the driver returned metadata of device ", device.pool_name, "/",
+                                    device.device_name, ", which the claim was not given for ",
+                                    device.request_names.empty() ? "any request"
+                                                                 : "request " +
+                                                                       device.request_names.front()));
+    }
+  }
+  return wanted;
+}
+
+bool MetadataStore::IsDeferred(const Wanted& wanted) const {
+  // Kubernetes writes a file without attributes.
+  return options_.dialect == Dialect::kKep &&
+         std::ranges::none_of(wanted.devices, [](const PreparedDevice* device) {
+           return device != nullptr && device->metadata.has_value();
+         });
+}
+
+metadata::DeviceMetadata MetadataStore::Describe(const ClaimRecord& record,
+                                                 const std::string& reference,
+                                                 const Wanted& wanted) const {
+  metadata::DeviceMetadata document;
+  document.claim_name = record.name;
+  document.claim_namespace = record.namespace_name;
+  document.claim_uid = record.uid;
+  document.generation = 1;
+  document.pod_claim_name = record.pod_claim_name;
+  metadata::Request& request = document.requests.emplace_back();
+  request.name = reference;
+  for (std::size_t i = 0; i < wanted.allocated.size(); ++i) {
+    const PreparedDevice* device = wanted.devices[i];
+    request.devices.push_back(driver::Describe(
+        options_.driver_name, wanted.allocated[i].pool_name, wanted.allocated[i].device_name,
+        device == nullptr ? std::nullopt : device->metadata));
+  }
+  return document;
+}
+
+Result<void> MetadataStore::Prepare(const api::Object& claim,
+                                    std::vector<PreparedDevice>& devices) {
+  ClaimRecord record;
+  record.namespace_name = claim.namespace_();
+  record.name = claim.name();
+  record.uid = claim.uid();
+  RETURN_IF_ERROR(CheckClaimNames(record.namespace_name, record.name, record.uid));
+  if (const api::Value name = claim["metadata"]["annotations"][metadata::kPodClaimAnnotation];
+      name.is_string()) {
+    record.pod_claim_name = std::string(name.str());
+    if (!name.str().empty() && !api::CheckDnsLabel(name.str()).empty()) {
+      return InvalidArgument("the claim's name in the pod, " + Quote(name.str()) +
+                             ", is not a DNS label");
+    }
+  }
+  ASSIGN_OR_RETURN(const WantedRequests wanted, FindRequests(claim, devices));
+  // The metadata is complete and in order before the first file is touched.
+  for (const auto& [name, request] : wanted) {
+    RETURN_IF_ERROR(CheckRequestName(name));
+    if (options_.dialect == Dialect::kKubernetes) continue;
+    const metadata::DeviceMetadata document = Describe(record, request.reference, request);
+    for (const metadata::Device& device : document.requests.front().devices) {
+      RETURN_IF_ERROR(metadata::ValidateDevice(device));
+    }
+  }
+  if (wanted.empty()) return Ok();
+
+  ASSIGN_OR_RETURN(std::optional<ClaimRecord> before,
+                   FindRecord(record.namespace_name, record.name));
+  if (before.has_value() && before->uid != record.uid) {
+    RETURN_IF_ERROR(Remove({.namespace_name = before->namespace_name,
+                            .uid = before->uid,
+                            .name = before->name}));
+    before.reset();
+  }
+  // The record first: whatever comes after it can be found and removed again. It has the digests of
+  // what is new, but not those of what changes before that has happened.
+  ClaimRecord finished = record;
+  for (const auto& [name, request] : wanted) {
+    ClaimRecord::Request& entry = finished.requests[name];
+    entry.reference = request.reference;
+    entry.devices = request.allocated;
+    const bool deferred = IsDeferred(request);
+    if (!deferred) entry.prepared = Digest(Describe(record, request.reference, request));
+    if (before.has_value() && before->requests.contains(name)) {
+      const std::string& known = before->requests.at(name).prepared;
+      if (deferred) entry.prepared = known;
+      record.requests[name] = entry;
+      if (entry.prepared != known) record.requests[name].prepared.clear();
+    } else {
+      record.requests[name] = entry;
+    }
+  }
+  RETURN_IF_ERROR(WriteRecord(record));
+  for (const auto& [name, request] : wanted) {
+    ClaimRecord target = record;
+    target.requests = finished.requests;
+    if (auto done = PrepareRequest(target, before.has_value() ? &*before : nullptr, name, request);
+        !done.ok()) {
+      return std::move(done).error().Prefixed("request " + Quote(request.reference));
+    }
+  }
+  if (finished != record) RETURN_IF_ERROR(WriteRecord(finished));
+  AddIds(finished, wanted, devices);
+  return Ok();
+}
+
+Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
+                                           const std::string& request, const Wanted& wanted) {
+  const std::string path = MetadataPath(record, request);
+  RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(path), 0755));
+  RETURN_IF_ERROR(ReplayRequest(record, request));
+  metadata::DeviceMetadata document = Describe(record, wanted.reference, wanted);
+  const bool deferred = IsDeferred(wanted);
+  ASSIGN_OR_RETURN(const auto current, ReadCurrent(record, request));
+  if (!current.has_value()) {
+    const std::string text = deferred ? "" : EncodeMetadata(document, options_.versions);
+    RETURN_IF_ERROR(options_.files.WriteFileAtomically(path, text, 0644, /*sync=*/false));
+  } else if (!deferred) {
+    // What prepare says is compared with what it said last: an update in between stays.
+    const bool known = before != nullptr && before->requests.contains(request);
+    const bool same =
+        known && !before->requests.at(request).prepared.empty()
+            ? before->requests.at(request).prepared == record.requests.at(request).prepared
+            : EqualExceptGeneration(*current, document);
+    if (!same || current->generation == 0) {
+      document.generation = current->generation + 1;
+      RETURN_IF_ERROR(WriteInPlace(record, request, document));
+    }
+  }
+  return WriteSpec(record, request);
+}
+
+Result<void> MetadataStore::WriteSpec(const ClaimRecord& record, const std::string& request) {
+  const std::string file = options_.driver_name + std::string(metadata::kFileSuffix);
+  const bool from_template = record.pod_claim_name.has_value() && !record.pod_claim_name->empty();
+  std::vector<std::string> container_paths;
+  if (options_.dialect == Dialect::kKep) {
+    container_paths.push_back(
+        StrCat(metadata::kContainerDirectory, "/", record.name, "/", request, "/", file));
+  }
+  container_paths.push_back(
+      StrCat(metadata::kKubernetesContainerDirectory, "/",
+             from_template ? metadata::kTemplatesDirectory : metadata::kClaimsDirectory, "/",
+             from_template ? *record.pod_claim_name : record.name, "/", request, "/", file));
+  cdi::Device device;
+  device.name = StrCat(record.uid, "_", request);
+  for (std::string& container_path : container_paths) {
+    device.container_edits.mounts.push_back({.host_path = MetadataPath(record, request),
+                                             .container_path = std::move(container_path),
+                                             .options = {"ro", "bind"}});
+  }
+  cdi::Spec spec;
+  spec.kind = StrCat(options_.driver_name, "/", kClass);
+  spec.devices.push_back(std::move(device));
+  spec.cdi_version = cdi::MinimumVersion(spec);
+  RETURN_IF_ERROR(cdi::ValidateSpec(spec));
+  std::string text = cdi::WriteSpecJson(spec);
+  while (text.ends_with('\n')) text.pop_back();
+  RETURN_IF_ERROR(options_.files.MakeDirectories(options_.cdi_directory, 0755));
+  return WriteIfDifferent(
+      JoinPath(options_.cdi_directory, StrCat(SpecPrefix(record.uid), request, ".json")), text,
+      0644);
+}
+
+void MetadataStore::AddIds(const ClaimRecord& record, const WantedRequests& wanted,
+                           std::vector<PreparedDevice>& devices) const {
+  for (const auto& [name, request] : wanted) {
+    const std::string id =
+        cdi::QualifiedName{options_.driver_name, kClass, StrCat(record.uid, "_", name)}.ToString();
+    const auto alone = std::ranges::find_if(
+        devices, [&, base = std::string_view(name)](const PreparedDevice& device) {
+          return device.request_names.size() == 1 && BaseRequest(device.request_names[0]) == base;
+        });
+    if (alone != devices.end()) {
+      alone->cdi_device_ids.push_back(id);
+      continue;
+    }
+    // No device is the request's own: say which it was given, the first one with the mount.
+    const bool shared = std::ranges::any_of(
+        request.devices, [](const PreparedDevice* device) { return device != nullptr; });
+    for (const ClaimRecord::Device& allocated : request.allocated) {
+      PreparedDevice& device = devices.emplace_back();
+      device.request_names = {request.reference};
+      device.pool_name = allocated.pool_name;
+      device.device_name = allocated.device_name;
+      device.share_id = allocated.share_id;
+      if (&allocated == &request.allocated.front()) device.cdi_device_ids = {id};
+      if (shared) break;
+    }
+  }
+}
+
+// --- update ---
+
+Result<void> MetadataStore::Update(const RequestReference& request,
+                                   const std::vector<PreparedDevice>& devices) {
+  RETURN_IF_ERROR(
+      CheckClaimNames(request.claim_namespace, request.claim_name, request.claim_uid));
+  const std::string name = BaseRequest(request.request);
+  RETURN_IF_ERROR(CheckRequestName(name));
+  ASSIGN_OR_RETURN(const std::optional<ClaimRecord> record,
+                   FindRecord(request.claim_namespace, request.claim_name));
+  if (!record.has_value()) return FailedPrecondition(NotPrepared(request));
+  if (!request.claim_uid.empty() && request.claim_uid != record->uid) {
+    return FailedPrecondition(StrCat(NotPrepared(request), ": it was prepared with UID ",
+                                     record->uid, ", not ", request.claim_uid));
+  }
+  const auto known = record->requests.find(name);
+  if (known == record->requests.end()) return FailedPrecondition(NotPrepared(request));
+
+  metadata::DeviceMetadata document;
+  document.claim_name = record->name;
+  document.claim_namespace = record->namespace_name;
+  document.claim_uid = record->uid;
+  document.pod_claim_name = record->pod_claim_name;
+  document.requests.emplace_back().name = known->second.reference;
+  std::vector<ClaimRecord::Device> left = known->second.devices;
+  for (const PreparedDevice& device : devices) {
+    if (options_.dialect == Dialect::kKep) {
+      const auto own = std::ranges::find_if(
+          left, [&](const ClaimRecord::Device& allocated) { return Matches(device, allocated); });
+      if (own == left.end()) {
+        return InvalidArgument(StrCat("device ", device.pool_name, "/", device.device_name,
+                                      " was not given to request ", Quote(request.request),
+                                      " of claim ", request.claim_namespace, "/",
+                                      request.claim_name, " by driver ", options_.driver_name));
+      }
+      left.erase(own);
+    }
+    document.requests.front().devices.push_back(driver::Describe(
+        options_.driver_name, device.pool_name, device.device_name, device.metadata));
+    if (options_.dialect == Dialect::kKep) {
+      RETURN_IF_ERROR(metadata::ValidateDevice(document.requests.front().devices.back()));
+    }
+  }
+  RETURN_IF_ERROR(ReplayRequest(*record, name));
+  ASSIGN_OR_RETURN(const auto current, ReadCurrent(*record, name));
+  // The record outlives its files only where somebody else removed them.
+  if (!current.has_value()) return FailedPrecondition(NotPrepared(request));
+  document.generation = current->generation + 1;
+  return WriteInPlace(*record, name, document);
+}
+
+Result<void> MetadataStore::WriteInPlace(const ClaimRecord& record, const std::string& request,
+                                         const metadata::DeviceMetadata& metadata) {
+  const std::string text = EncodeMetadata(metadata, options_.versions);
+  const std::string update = UpdatePath(record, request);
+  const std::string path = MetadataPath(record, request);
+  RETURN_IF_ERROR(options_.files.WriteFileAtomically(update, text, 0600, /*sync=*/true));
+  RETURN_IF_ERROR(options_.files.WriteFile(path, text, 0644));
+  RETURN_IF_ERROR(options_.files.SyncFile(path));
+  return options_.files.Remove(update);
+}
+
+Result<void> MetadataStore::ReplayRequest(const ClaimRecord& record, const std::string& request) {
+  const std::string update = UpdatePath(record, request);
+  auto text = options_.files.ReadFile(update);
+  if (!text.ok()) {
+    if (IsAbsent(text.error())) return Ok();
+    return std::move(text).error();
+  }
+  // It came there by rename, so it is whole; one that is not for this claim is of no use.
+  const auto decoded = metadata::DecodeMetadata(*text);
+  if (decoded.ok() && decoded->claim_uid == record.uid) {
+    const std::string path = MetadataPath(record, request);
+    RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(path), 0755));
+    RETURN_IF_ERROR(options_.files.WriteFile(path, *text, 0644));
+    RETURN_IF_ERROR(options_.files.SetMode(path, 0644));
+    RETURN_IF_ERROR(options_.files.SyncFile(path));
+  }
+  return IgnoreAbsent(options_.files.Remove(update));
+}
+
+Result<std::vector<std::string>> MetadataStore::ListClaims(std::string_view directory) {
+  auto names = options_.files.ListDirectory(JoinPath(options_.directory, directory));
+  if (!names.ok() && IsAbsent(names.error())) return std::vector<std::string>();
+  return names;
+}
+
+Result<std::vector<PreparedRequest>> MetadataStore::Requests() {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListClaims(kRecordsDirectory));
+  std::vector<PreparedRequest> requests;
+  for (const std::string& name : names) {
+    const std::size_t line = name.find('_');
+    if (line == std::string::npos) continue;
+    ASSIGN_OR_RETURN(const auto record, FindRecord(name.substr(0, line), name.substr(line + 1)));
+    if (!record.has_value()) continue;
+    for (const auto& [base, entry] : record->requests) {
+      PreparedRequest& request = requests.emplace_back();
+      request.request = {record->namespace_name, record->name, record->uid, entry.reference};
+      for (const ClaimRecord::Device& known : entry.devices) {
+        PreparedDevice& device = request.devices.emplace_back();
+        device.request_names = {entry.reference};
+        device.pool_name = known.pool_name;
+        device.device_name = known.device_name;
+        device.share_id = known.share_id;
+      }
+    }
+  }
+  return requests;
+}
+
+Result<void> MetadataStore::Replay() {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListClaims(kRecordsDirectory));
+  Result<void> outcome = Ok();
+  for (const std::string& name : names) {
+    const std::size_t line = name.find('_');
+    if (line == std::string::npos) continue;
+    auto record = FindRecord(name.substr(0, line), name.substr(line + 1));
+    if (!record.ok() || !record->has_value()) {
+      if (!record.ok() && outcome.ok()) outcome = std::move(record).error();
+      continue;
+    }
+    for (const auto& [request, entry] : (*record)->requests) {
+      auto replayed = ReplayRequest(**record, request);
+      if (!replayed.ok() && outcome.ok()) outcome = std::move(replayed);
+    }
+  }
+  return outcome;
+}
+
+// --- clean-up ---
+
+Result<void> MetadataStore::Remove(const rpc::ClaimReference& claim) {
+  // A claim with a name that cannot be one was never prepared.
+  if (!CheckClaimNames(claim.namespace_name, claim.name, claim.uid).ok()) return Ok();
+  ASSIGN_OR_RETURN(const std::optional<ClaimRecord> record,
+                   FindRecord(claim.namespace_name, claim.name));
+  // The record goes last: until then a failure can be made good by the next call or start.
+  if (!claim.uid.empty()) RETURN_IF_ERROR(RemoveSpecs(claim.uid));
+  if (record.has_value() && !claim.uid.empty() && record->uid != claim.uid) return Ok();
+  RETURN_IF_ERROR(options_.files.RemoveTree(ClaimDirectory(claim.namespace_name, claim.name)));
+  return options_.files.RemoveTree(RecordDirectory(claim.namespace_name, claim.name));
+}
+
+Result<void> MetadataStore::RemoveSpecs(std::string_view claim_uid) {
+  auto names = options_.files.ListDirectory(options_.cdi_directory);
+  if (!names.ok()) {
+    if (IsAbsent(names.error())) return Ok();
+    return std::move(names).error();
+  }
+  const std::string prefix = SpecPrefix(claim_uid);
+  for (const std::string& name : *names) {
+    if (!name.starts_with(prefix) || !name.ends_with(".json")) continue;
+    RETURN_IF_ERROR(
+        IgnoreAbsent(options_.files.Remove(JoinPath(options_.cdi_directory, name))));
+  }
+  return Ok();
+}
+
+Result<std::vector<rpc::ClaimReference>> MetadataStore::Claims() {
+  std::set<std::string> names;
+  for (const std::string_view directory :
+       {std::string_view(kRecordsDirectory), metadata::kHostDirectory}) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> listed, ListClaims(directory));
+    names.insert(listed.begin(), listed.end());
+  }
+  std::vector<rpc::ClaimReference> claims;
+  for (const std::string& name : names) {
+    const std::size_t line = name.find('_');
+    if (line == std::string::npos) continue;
+    rpc::ClaimReference claim{.namespace_name = name.substr(0, line), .uid = "",
+                              .name = name.substr(line + 1)};
+    if (!CheckClaimNames(claim.namespace_name, claim.name, "").ok()) continue;
+    ASSIGN_OR_RETURN(const auto record, FindRecord(claim.namespace_name, claim.name));
+    if (record.has_value()) {
+      claim.uid = record->uid;
+    } else if (auto requests = options_.files.ListDirectory(
+                   ClaimDirectory(claim.namespace_name, claim.name));
+               requests.ok()) {
+      // Without a record, perhaps by another library: the files say whose they are.
+      for (const std::string& request : *requests) {
+        auto text = options_.files.ReadFile(JoinPath(
+            JoinPath(ClaimDirectory(claim.namespace_name, claim.name), request),
+            metadata::kHostFile));
+        if (!text.ok()) continue;
+        if (auto decoded = metadata::DecodeMetadata(*text); decoded.ok()) {
+          claim.uid = decoded->claim_uid;
+        }
+      }
+    }
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+Result<void> MetadataStore::RemoveStraySpecs() {
+  auto names = options_.files.ListDirectory(options_.cdi_directory);
+  if (!names.ok()) {
+    if (IsAbsent(names.error())) return Ok();
+    return std::move(names).error();
+  }
+  const std::string prefix = StrCat(options_.driver_name, "_", kClass, "_");
+  for (const std::string& name : *names) {
+    if (!name.starts_with(prefix) || !name.ends_with(".json")) continue;
+    const std::string path = JoinPath(options_.cdi_directory, name);
+    auto text = options_.files.ReadFile(path);
+    if (!text.ok()) continue;
+    const auto spec = cdi::ReadSpecJson(*text);
+    if (!spec.ok() || spec->devices.empty()) continue;
+    const bool stray = std::ranges::all_of(
+        spec->devices.front().container_edits.mounts,
+        [&](const cdi::Mount& mount) { return !options_.files.Exists(mount.host_path); });
+    if (stray) RETURN_IF_ERROR(IgnoreAbsent(options_.files.Remove(path)));
+  }
+  return Ok();
+}
+
+// --- files ---
+
+Result<std::optional<ClaimRecord>> MetadataStore::FindRecord(std::string_view namespace_name,
+                                                             std::string_view name) {
+  std::optional<ClaimRecord> none;
+  auto text =
+      options_.files.ReadFile(JoinPath(RecordDirectory(namespace_name, name), kRecordName));
+  if (!text.ok()) {
+    if (IsAbsent(text.error())) return none;
+    return std::move(text).error();
+  }
+  auto record = ReadClaimRecord(*text);
+  if (!record.ok() || record->namespace_name != namespace_name || record->name != name) return none;
+  return std::optional(*std::move(record));
+}
+
+Result<void> MetadataStore::WriteRecord(const ClaimRecord& record) {
+  const std::string directory = RecordDirectory(record.namespace_name, record.name);
+  RETURN_IF_ERROR(options_.files.MakeDirectories(directory, 0700));
+  return WriteIfDifferent(JoinPath(directory, kRecordName), WriteClaimRecord(record), 0600);
+}
+
+Result<std::optional<metadata::DeviceMetadata>> MetadataStore::ReadCurrent(
+    const ClaimRecord& record, const std::string& request) {
+  std::optional<metadata::DeviceMetadata> current;
+  auto text = options_.files.ReadFile(MetadataPath(record, request));
+  if (!text.ok()) {
+    if (IsAbsent(text.error())) return current;
+    return std::move(text).error();
+  }
+  if (text->empty()) return std::optional(metadata::DeviceMetadata());
+  auto decoded = metadata::DecodeMetadata(*text);
+  if (decoded.ok() && decoded->claim_uid == record.uid) current = *std::move(decoded);
+  return current;
+}
+
+Result<void> MetadataStore::WriteIfDifferent(const std::string& path, std::string_view content,
+                                             std::uint32_t mode) {
+  auto now = options_.files.ReadFile(path);
+  if (now.ok() && *now == content) return Ok();
+  if (!now.ok() && !IsAbsent(now.error())) return std::move(now).error();
+  return options_.files.WriteFileAtomically(path, content, mode, /*sync=*/false);
+}
+
+}  // namespace drakkar::driver

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "api/metadata/device_metadata.h"
+#include "base/env/file_system.h"
+#include "base/result/result.h"
+#include "rpc/dra/dra.h"
+#include "sdk/driver/metadata/claim_record.h"
+#include "sdk/driver/metadata/metadata_updater.h"
+
+namespace drakkar::driver {
+
+// Device metadata on disk (KEP-5304), for one driver:
+//
+//   <directory>/dra-device-metadata/<namespace>_<claim>/<request>/metadata.json   what containers
+//                                                                                 see (0644)
+//   <CDI directory>/<driver>_metadata_<claim UID>_<request>.json       mounts it into them (0644)
+//   <directory>/dra-device-metadata-claims/<namespace>_<claim>/claim.json   whose it is (0600)
+//   <directory>/dra-device-metadata-claims/<namespace>_<claim>/<request>.update   see below (0600)
+//
+// Prepare writes whole files by rename and syncs nothing: a node that lost power has no containers,
+// and prepares anew. What is there for the claim already is kept, inode and generation, so that
+// containers of other pods keep theirs. A change to such a file is written in place, since running
+// containers have mounted the inode: the new text is synced to `<request>.update` first, and a file
+// that a crash tore is completed from it (Replay, or the next call for the request).
+//
+// Not a word of it is kept in memory: instances of a driver that hand over to each other see the
+// same. Not thread-safe; calls block for the time of a few small files.
+class MetadataStore {
+ public:
+  struct Options {
+    FileSystem& files;
+    std::string driver_name;
+    std::string directory;  // the driver's own
+    std::string cdi_directory;
+    // Versions of the format to write, newest first. Unknown ones are passed over.
+    std::vector<std::string> versions = {std::string(metadata::kV1alpha1)};
+    metadata::Dialect dialect = metadata::Dialect::kKep;
+  };
+  // An error if none of the versions is known.
+  static Result<std::unique_ptr<MetadataStore>> Create(Options options);
+
+  // Writes metadata and mounts for each request of the claim that this driver has devices of, and
+  // adds the CDI ids of the mounts to `devices`: to one that belongs to that request alone, or as
+  // an entry of its own, so that no container sees what is for a request it does not use.
+  // A request without metadata gets an empty file.
+  Result<void> Prepare(const api::Object& claim, std::vector<PreparedDevice>& devices);
+
+  // See MetadataUpdater.
+  Result<void> Update(const RequestReference& request, const std::vector<PreparedDevice>& devices);
+
+  // Removes all of the claim; a claim that is not there is fine. What belongs to a claim of the same
+  // name with another UID stays.
+  Result<void> Remove(const rpc::ClaimReference& claim);
+
+  // What was prepared and can be updated.
+  Result<std::vector<PreparedRequest>> Requests();
+
+  // Completes updates that were cut off. Returns the first failure but tries all.
+  Result<void> Replay();
+
+  // The claims that have files. The UID is empty where it cannot be told.
+  Result<std::vector<rpc::ClaimReference>> Claims();
+  // Removes CDI specs whose metadata is gone.
+  Result<void> RemoveStraySpecs();
+
+ private:
+  // A request on its way through Prepare.
+  struct Wanted {
+    std::string reference;
+    std::vector<ClaimRecord::Device> allocated;
+    std::vector<const PreparedDevice*> devices;  // beside `allocated`; null: not returned
+  };
+  using WantedRequests = std::map<std::string, Wanted>;  // by base name
+
+  // The names of the folders of claims in `directory`; nothing if it is not there.
+  Result<std::vector<std::string>> ListClaims(std::string_view directory);
+
+  explicit MetadataStore(Options options) : options_(std::move(options)) {}
+
+  std::string ClaimDirectory(std::string_view namespace_name, std::string_view name) const;
+  std::string RecordDirectory(std::string_view namespace_name, std::string_view name) const;
+  std::string MetadataPath(const ClaimRecord& record, const std::string& request) const;
+  std::string UpdatePath(const ClaimRecord& record, const std::string& request) const;
+  std::string SpecPrefix(std::string_view claim_uid) const;
+
+  Result<WantedRequests> FindRequests(const api::Object& claim,
+                                      const std::vector<PreparedDevice>& devices) const;
+  // Whether the driver said nothing about the devices yet.
+  bool IsDeferred(const Wanted& wanted) const;
+  metadata::DeviceMetadata Describe(const ClaimRecord& record, const std::string& reference,
+                                    const Wanted& wanted) const;
+  Result<void> PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
+                              const std::string& request, const Wanted& wanted);
+  Result<void> WriteSpec(const ClaimRecord& record, const std::string& request);
+  void AddIds(const ClaimRecord& record, const WantedRequests& wanted,
+              std::vector<PreparedDevice>& devices) const;
+
+  // Nothing if there is none, or none that can be read.
+  Result<std::optional<ClaimRecord>> FindRecord(std::string_view namespace_name,
+                                                std::string_view name);
+  Result<void> WriteRecord(const ClaimRecord& record);
+  // Nothing for a file that is absent or cannot be read; generation 0 for an empty one.
+  Result<std::optional<metadata::DeviceMetadata>> ReadCurrent(const ClaimRecord& record,
+                                                              const std::string& request);
+  Result<void> WriteInPlace(const ClaimRecord& record, const std::string& request,
+                            const metadata::DeviceMetadata& metadata);
+  Result<void> ReplayRequest(const ClaimRecord& record, const std::string& request);
+  Result<void> WriteIfDifferent(const std::string& path, std::string_view content,
+                                std::uint32_t mode);
+  Result<void> RemoveSpecs(std::string_view claim_uid);
+
+  const Options options_;
+};
+
+}  // namespace drakkar::driver

@@ -1,0 +1,544 @@
+#include "sdk/driver/metadata/metadata_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/json/reader.h"
+#include "api/metadata/document.h"
+#include "base/testing/memory_file_system.h"
+#include "base/text/text.h"
+#include "cdi/spec_reader.h"
+
+namespace drakkar::driver {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kDriver[] = "gpu.example.com";
+constexpr char kHome[] = "/plugins/gpu.example.com";
+constexpr char kFile[] = "/plugins/gpu.example.com/dra-device-metadata/ns_c/gpu/metadata.json";
+constexpr char kOtherFile[] = "/plugins/gpu.example.com/dra-device-metadata/ns_c/nic/metadata.json";
+constexpr char kUpdateFile[] =
+    "/plugins/gpu.example.com/dra-device-metadata-claims/ns_c/gpu.update";
+
+std::string ResultJson(std::string_view request, std::string_view device,
+                       std::string_view driver = kDriver, std::string_view more = "") {
+  return StrCat(R"({"request":")", request, R"(","driver":")", driver,
+                R"(","pool":"node","device":")", device, "\"", more, "}");
+}
+
+api::Object MakeClaim(const std::vector<std::string>& results, std::string_view uid = "u1",
+                      std::string_view more_metadata = "") {
+  return api::Object(*api::ParseJson(
+      StrCat(R"({"metadata":{"namespace":"ns","name":"c","uid":")", uid, "\"", more_metadata,
+             R"(},"status":{"allocation":{"devices":{"results":[)", Join(results, ","), "]}}}}")));
+}
+
+PreparedDevice Prepared(std::string request, std::string device,
+                        std::optional<std::string> model = std::nullopt) {
+  PreparedDevice prepared;
+  if (!request.empty()) prepared.request_names = {std::move(request)};
+  prepared.pool_name = "node";
+  prepared.device_name = std::move(device);
+  prepared.cdi_device_ids = {"gpu.example.com/gpu=" + prepared.device_name};
+  if (model.has_value()) {
+    prepared.metadata.emplace();
+    prepared.metadata->attributes["model"] = *model;
+  }
+  return prepared;
+}
+
+class MetadataStoreTest : public ::testing::Test {
+ protected:
+  MetadataStoreTest() { Open(); }
+
+  void Open(metadata::Dialect dialect = metadata::Dialect::kKep) {
+    auto store = MetadataStore::Create({.files = files_,
+                                        .driver_name = kDriver,
+                                        .directory = kHome,
+                                        .cdi_directory = "/cdi",
+                                        .dialect = dialect});
+    ASSERT_TRUE(store.ok());
+    store_ = *std::move(store);
+  }
+
+  // One device of one request, with a model.
+  Result<void> PrepareOne(std::optional<std::string> model, std::string_view uid = "u1") {
+    devices_ = {Prepared("gpu", "gpu-0", std::move(model))};
+    return store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}, uid), devices_);
+  }
+  Result<void> UpdateOne(std::string model, std::string request = "gpu") {
+    return store_->Update({"ns", "c", "u1", std::move(request)},
+                          {Prepared("gpu", "gpu-0", std::move(model))});
+  }
+  std::string Text(const std::string& path) {
+    auto text = files_.ReadFile(path);
+    return text.ok() ? *text : "<" + text.error().message + ">";
+  }
+  metadata::DeviceMetadata Read(const std::string& path = kFile) {
+    auto decoded = metadata::DecodeMetadata(Text(path));
+    EXPECT_TRUE(decoded.ok()) << decoded.error().message << " in " << Text(path);
+    return decoded.ok() ? *decoded : metadata::DeviceMetadata();
+  }
+  std::string Model(const std::string& path = kFile) {
+    const metadata::DeviceMetadata read = Read(path);
+    if (read.requests.empty() || read.requests[0].devices.empty()) return "<none>";
+    return std::get<std::string>(read.requests[0].devices[0].attributes.at("model"));
+  }
+  std::vector<std::string> List(const std::string& directory) {
+    auto names = files_.ListDirectory(directory);
+    return names.ok() ? *names : std::vector<std::string>();
+  }
+  // An injected failure that was not reached is not meant for what follows.
+  void FailNoMore() { files_.FailCall(1'000'000); }
+  // Nothing of any claim is left.
+  void ExpectClean() {
+    EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata")), IsEmpty());
+    EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata-claims")), IsEmpty());
+    EXPECT_THAT(List("/cdi"), IsEmpty());
+  }
+
+  MemoryFileSystem files_;
+  std::unique_ptr<MetadataStore> store_;
+  std::vector<PreparedDevice> devices_;
+};
+
+TEST_F(MetadataStoreTest, PrepareWritesTheFileBelowTheDriversDirectory) {
+  ASSERT_TRUE(PrepareOne("Longship").ok());
+  const metadata::DeviceMetadata read = Read();
+  EXPECT_EQ(read.claim_name, "c");
+  EXPECT_EQ(read.claim_namespace, "ns");
+  EXPECT_EQ(read.claim_uid, "u1");
+  EXPECT_EQ(read.generation, 1);
+  EXPECT_FALSE(read.pod_claim_name.has_value());
+  ASSERT_EQ(read.requests.size(), 1u);
+  EXPECT_EQ(read.requests[0].name, "gpu");
+  EXPECT_EQ(read.requests[0].devices[0].driver, kDriver);
+  EXPECT_EQ(read.requests[0].devices[0].pool, "node");
+  EXPECT_EQ(read.requests[0].devices[0].name, "gpu-0");
+  EXPECT_EQ(Model(), "Longship");
+  EXPECT_EQ(files_.Stat(kFile)->mode, 0644u);
+  EXPECT_THAT(Text(kFile), HasSubstr("metadata.resource.k8s.io/v1alpha1"));
+}
+
+TEST_F(MetadataStoreTest, OneCdiDeviceHasBothMounts) {
+  ASSERT_TRUE(PrepareOne("x").ok());
+  EXPECT_THAT(devices_[0].cdi_device_ids,
+              ElementsAre("gpu.example.com/gpu=gpu-0", "gpu.example.com/metadata=u1_gpu"));
+  const auto spec = cdi::ReadSpecJson(Text("/cdi/gpu.example.com_metadata_u1_gpu.json"));
+  ASSERT_TRUE(spec.ok()) << spec.error().message;
+  EXPECT_EQ(spec->cdi_version, "0.3.0");
+  EXPECT_EQ(spec->kind, "gpu.example.com/metadata");
+  ASSERT_EQ(spec->devices.size(), 1u);
+  EXPECT_EQ(spec->devices[0].name, "u1_gpu");
+  const auto& mounts = spec->devices[0].container_edits.mounts;
+  ASSERT_EQ(mounts.size(), 2u);
+  EXPECT_EQ(mounts[0].container_path,
+            "/var/run/dra-device-attributes/c/gpu/gpu.example.com-metadata.json");
+  EXPECT_EQ(mounts[1].container_path,
+            "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/"
+            "gpu.example.com-metadata.json");
+  for (const auto& mount : mounts) {
+    EXPECT_EQ(mount.host_path, kFile);
+    EXPECT_THAT(mount.options, ElementsAre("ro", "bind"));
+  }
+}
+
+TEST_F(MetadataStoreTest, AnIdThatStartsWithADigitNeedsANewerCdiVersion) {
+  ASSERT_TRUE(PrepareOne("x", "9f-1").ok());
+  EXPECT_EQ(cdi::ReadSpecJson(Text("/cdi/gpu.example.com_metadata_9f-1_gpu.json"))->cdi_version,
+            "0.5.0");
+}
+
+TEST_F(MetadataStoreTest, ClaimsFromTemplatesKeepTheirNameInThePod) {
+  devices_ = {Prepared("gpu", "gpu-0", "x")};
+  ASSERT_TRUE(store_
+                  ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}, "u1",
+                                      R"(,"annotations":{"resource.kubernetes.io/pod-claim-name":"dev"})"),
+                            devices_)
+                  .ok());
+  EXPECT_EQ(Read().pod_claim_name, "dev");
+  const auto spec = cdi::ReadSpecJson(Text("/cdi/gpu.example.com_metadata_u1_gpu.json"));
+  const auto& mounts = spec->devices[0].container_edits.mounts;
+  EXPECT_EQ(mounts[0].container_path,
+            "/var/run/dra-device-attributes/c/gpu/gpu.example.com-metadata.json");
+  EXPECT_EQ(mounts[1].container_path,
+            "/var/run/kubernetes.io/dra-device-attributes/resourceclaimtemplates/dev/gpu/"
+            "gpu.example.com-metadata.json");
+  ASSERT_TRUE(UpdateOne("y").ok());
+  EXPECT_EQ(Read().pod_claim_name, "dev");
+}
+
+TEST_F(MetadataStoreTest, EachRequestHasAFileAndASpecOfItsOwn) {
+  devices_ = {Prepared("gpu", "gpu-0", "a"), Prepared("nic", "nic-0", "b"),
+              Prepared("gpu", "gpu-1", "c")};
+  ASSERT_TRUE(store_
+                  ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("gpu", "gpu-1"),
+                                       ResultJson("nic", "nic-0")}),
+                            devices_)
+                  .ok());
+  EXPECT_EQ(Read(kFile).requests[0].devices.size(), 2u) << "all devices of the request";
+  EXPECT_EQ(Read(kFile).requests[0].devices[1].name, "gpu-1");
+  EXPECT_EQ(Read(kOtherFile).requests[0].devices.size(), 1u);
+  EXPECT_THAT(List("/cdi"), ElementsAre("gpu.example.com_metadata_u1_gpu.json",
+                                        "gpu.example.com_metadata_u1_nic.json"));
+  EXPECT_EQ(devices_[0].cdi_device_ids.back(), "gpu.example.com/metadata=u1_gpu");
+  EXPECT_EQ(devices_[1].cdi_device_ids.back(), "gpu.example.com/metadata=u1_nic");
+  EXPECT_EQ(devices_[2].cdi_device_ids.size(), 1u) << "one mount is enough";
+}
+
+TEST_F(MetadataStoreTest, ADeviceOfSeveralRequestsGivesNoContainerTheMetadataOfAnother) {
+  PreparedDevice both = Prepared("gpu", "gpu-0", "a");
+  both.request_names = {"gpu", "nic"};
+  PreparedDevice all = Prepared("", "gpu-0", "a");
+  for (const PreparedDevice& device : {both, all}) {
+    devices_ = {device};
+    ASSERT_TRUE(store_
+                    ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "gpu-0")}),
+                              devices_)
+                    .ok());
+    ASSERT_EQ(devices_.size(), 3u);
+    EXPECT_EQ(devices_[0].cdi_device_ids.size(), 1u);
+    EXPECT_THAT(devices_[1].request_names, ElementsAre("gpu"));
+    EXPECT_THAT(devices_[1].cdi_device_ids, ElementsAre("gpu.example.com/metadata=u1_gpu"));
+    EXPECT_THAT(devices_[2].request_names, ElementsAre("nic"));
+    EXPECT_THAT(devices_[2].cdi_device_ids, ElementsAre("gpu.example.com/metadata=u1_nic"));
+    EXPECT_EQ(Model(kFile), "a");
+    EXPECT_EQ(Model(kOtherFile), "a");
+  }
+}
+
+TEST_F(MetadataStoreTest, SubrequestsUseTheBaseNameForPathsAndKeepTheirsInTheFile) {
+  devices_ = {Prepared("gpu/big", "gpu-0", "a")};
+  ASSERT_TRUE(store_->Prepare(MakeClaim({ResultJson("gpu/big", "gpu-0")}), devices_).ok());
+  EXPECT_EQ(Read().requests[0].name, "gpu/big");
+  EXPECT_EQ(devices_[0].cdi_device_ids.back(), "gpu.example.com/metadata=u1_gpu");
+  EXPECT_TRUE(UpdateOne("b", "gpu/big").ok());
+  EXPECT_TRUE(UpdateOne("c", "gpu").ok());
+  EXPECT_EQ(Read().requests[0].name, "gpu/big");
+  EXPECT_EQ(Read().generation, 3);
+}
+
+TEST_F(MetadataStoreTest, OnlyDevicesOfThisDriverAreWritten) {
+  devices_ = {Prepared("gpu", "gpu-0", "a")};
+  ASSERT_TRUE(store_
+                  ->Prepare(MakeClaim({ResultJson("gpu", "bar-0", "bar.com"),
+                                       ResultJson("gpu", "gpu-0"),
+                                       ResultJson("theirs", "bar-1", "bar.com")}),
+                            devices_)
+                  .ok());
+  EXPECT_EQ(Read().requests[0].devices.size(), 1u);
+  EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata/ns_c")), ElementsAre("gpu"));
+}
+
+TEST_F(MetadataStoreTest, DeferredMetadataIsAnEmptyFileThatTheFirstUpdateFills) {
+  ASSERT_TRUE(PrepareOne(std::nullopt).ok());
+  EXPECT_EQ(Text(kFile), "");
+  EXPECT_EQ(files_.Stat(kFile)->mode, 0644u);
+  EXPECT_EQ(devices_[0].cdi_device_ids.back(), "gpu.example.com/metadata=u1_gpu");
+  ASSERT_TRUE(UpdateOne("late").ok());
+  EXPECT_EQ(Read().generation, 1);
+  EXPECT_EQ(Model(), "late");
+  ASSERT_TRUE(UpdateOne("later").ok());
+  EXPECT_EQ(Read().generation, 2);
+}
+
+TEST_F(MetadataStoreTest, MetadataWithoutAttributesIsAFullDocument) {
+  devices_ = {Prepared("gpu", "gpu-0")};
+  devices_[0].metadata.emplace();
+  ASSERT_TRUE(store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}), devices_).ok());
+  EXPECT_EQ(Read().generation, 1);
+  EXPECT_EQ(Read().requests[0].devices[0].name, "gpu-0");
+  EXPECT_TRUE(Read().requests[0].devices[0].attributes.empty());
+}
+
+TEST_F(MetadataStoreTest, ADriverThatReturnsNoDeviceStillHasTheMount) {
+  devices_.clear();
+  ASSERT_TRUE(store_
+                  ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"),
+                                       ResultJson("gpu", "gpu-1", kDriver, R"(,"shareID":"s1")"),
+                                       ResultJson("nic", "nic-0")}),
+                            devices_)
+                  .ok());
+  ASSERT_EQ(devices_.size(), 3u);
+  EXPECT_EQ(devices_[0].device_name, "gpu-0");
+  EXPECT_THAT(devices_[0].cdi_device_ids, ElementsAre("gpu.example.com/metadata=u1_gpu"));
+  EXPECT_EQ(devices_[1].share_id, "s1");
+  EXPECT_THAT(devices_[1].cdi_device_ids, IsEmpty());
+  EXPECT_THAT(devices_[2].cdi_device_ids, ElementsAre("gpu.example.com/metadata=u1_nic"));
+  EXPECT_EQ(Text(kFile), "");
+  ASSERT_TRUE(UpdateOne("late").ok());
+  EXPECT_EQ(Read().generation, 1);
+}
+
+TEST_F(MetadataStoreTest, ARepeatedPrepareKeepsFileAndGeneration) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  ASSERT_TRUE(UpdateOne("b").ok());
+  const std::string before = Text(kFile);
+  Open();  // also in another process
+  ASSERT_TRUE(PrepareOne("a").ok()) << "what prepare said first is not news";
+  EXPECT_EQ(Text(kFile), before);
+  ASSERT_TRUE(PrepareOne(std::nullopt).ok());
+  EXPECT_EQ(Text(kFile), before);
+  EXPECT_EQ(devices_[0].cdi_device_ids.back(), "gpu.example.com/metadata=u1_gpu");
+}
+
+TEST_F(MetadataStoreTest, ChangedMetadataOfARepeatedPrepareIsTheNextGeneration) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  ASSERT_TRUE(PrepareOne("b").ok());
+  EXPECT_EQ(Read().generation, 2);
+  EXPECT_EQ(Model(), "b");
+  ASSERT_TRUE(PrepareOne("b").ok());
+  EXPECT_EQ(Read().generation, 2);
+}
+
+TEST_F(MetadataStoreTest, AnotherClaimOfTheSameNameStartsAnew) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  ASSERT_TRUE(UpdateOne("b").ok());
+  ASSERT_TRUE(PrepareOne("a", "u2").ok());
+  EXPECT_EQ(Read().claim_uid, "u2");
+  EXPECT_EQ(Read().generation, 1);
+  EXPECT_THAT(List("/cdi"), ElementsAre("gpu.example.com_metadata_u2_gpu.json"));
+  // What is late for the old one leaves the new one alone.
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  EXPECT_EQ(Read().claim_uid, "u2");
+  EXPECT_THAT(UpdateOne("x").error().message, HasSubstr("was prepared with UID u2, not u1"));
+}
+
+TEST_F(MetadataStoreTest, UpdatesAreOnlyForWhatThisDriverPrepared) {
+  EXPECT_EQ(UpdateOne("x").error().message, "request \"gpu\" not found in prepared claim ns/c");
+  devices_ = {Prepared("gpu", "gpu-0", "a")};
+  ASSERT_TRUE(store_
+                  ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "nic-0"),
+                                       ResultJson("theirs", "bar-0", "bar.com")}),
+                            devices_)
+                  .ok());
+  EXPECT_EQ(UpdateOne("x", "theirs").error().message,
+            "request \"theirs\" not found in prepared claim ns/c");
+  const auto foreign = [&](std::string device) {
+    return store_->Update({"ns", "c", "", "gpu"}, {Prepared("gpu", std::move(device), "x")});
+  };
+  EXPECT_THAT(foreign("nic-0").error().message, HasSubstr("was not given to request \"gpu\""));
+  EXPECT_THAT(foreign("gpu-9").error().message, HasSubstr("was not given to request"));
+  EXPECT_FALSE(store_
+                   ->Update({"ns", "c", "", "gpu"},
+                            {Prepared("gpu", "gpu-0", "x"), Prepared("gpu", "gpu-0", "y")})
+                   .ok())
+      << "a device cannot be there twice";
+  EXPECT_EQ(Read().generation, 1);
+  EXPECT_TRUE(foreign("gpu-0").ok());
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  EXPECT_EQ(UpdateOne("x").error().message, "request \"gpu\" not found in prepared claim ns/c");
+  ExpectClean();
+}
+
+TEST_F(MetadataStoreTest, UpdatesWorkAfterARestart) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  Open();
+  EXPECT_TRUE(UpdateOne("b").ok());
+  EXPECT_EQ(Read().generation, 2);
+  EXPECT_THAT(store_->Update({"ns", "c", "u1", "gpu"}, {Prepared("gpu", "gpu-9", "x")})
+                  .error()
+                  .message,
+              HasSubstr("was not given"));
+}
+
+TEST_F(MetadataStoreTest, BadMetadataIsRefusedBeforeAnythingIsWritten) {
+  EXPECT_THAT(PrepareOne(std::string(65, 'x')).error().message,
+              HasSubstr("attribute \"model\": must not have more than 64 bytes"));
+  ExpectClean();
+  devices_ = {Prepared("nic", "gpu-0", "x")};
+  EXPECT_THAT(store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}), devices_).error().message,
+              HasSubstr("which the claim was not given for request nic"));
+  ExpectClean();
+  ASSERT_TRUE(PrepareOne("a").ok());
+  EXPECT_FALSE(UpdateOne(std::string(65, 'x')).ok());
+  EXPECT_EQ(Read().generation, 1);
+}
+
+TEST_F(MetadataStoreTest, NamesThatAreNoNamesBecomeNoPaths) {
+  const auto claim = [](std::string_view namespace_name, std::string_view name,
+                        std::string_view uid, std::string_view request) {
+    return api::Object(*api::ParseJson(
+        StrCat(R"({"metadata":{"namespace":")", namespace_name, R"(","name":")", name,
+               R"(","uid":")", uid, R"("},"status":{"allocation":{"devices":{"results":[)",
+               ResultJson(request, "gpu-0"), "]}}}}")));
+  };
+  for (const auto& bad : {claim("../ns", "c", "u", "gpu"), claim("ns", "..", "u", "gpu"),
+                          claim("ns", "a/b", "u", "gpu"), claim("ns", "c", "../u", "gpu"),
+                          claim("ns", "c", "u", ".."), claim("ns", "c", "u", "")}) {
+    devices_.clear();
+    EXPECT_FALSE(store_->Prepare(bad, devices_).ok());
+  }
+  EXPECT_TRUE(store_->Remove({"..", "u", "c"}).ok());
+  EXPECT_FALSE(store_->Update({"..", "c", "u", "gpu"}, {}).ok());
+  ExpectClean();
+}
+
+TEST_F(MetadataStoreTest, RemovingIsCompleteAndIdempotent) {
+  devices_ = {Prepared("gpu", "gpu-0", "a")};
+  ASSERT_TRUE(store_
+                  ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "nic-0")}),
+                            devices_)
+                  .ok());
+  ASSERT_TRUE(files_.WriteFile("/cdi/gpu.example.com_metadata_u11_gpu.json", "{}", 0644).ok());
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  EXPECT_THAT(List("/cdi"), ElementsAre("gpu.example.com_metadata_u11_gpu.json"));
+  ASSERT_TRUE(files_.Remove("/cdi/gpu.example.com_metadata_u11_gpu.json").ok());
+  ExpectClean();
+  EXPECT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  EXPECT_TRUE(store_->Remove({"ns", "u1", "other"}).ok());
+}
+
+// The state after each call of an operation failed once: a clear error, and trying again works.
+TEST_F(MetadataStoreTest, EachFileOperationMayFailOnce) {
+  const auto run = [&](auto before, auto operation, auto after) {
+    for (std::size_t n = 0;; ++n) {
+      files_ = MemoryFileSystem();
+      before();
+      const std::size_t calls = files_.calls();
+      files_.FailCall(n);
+      const Result<void> result = operation();
+      const bool reached = files_.calls() > calls + n;
+      FailNoMore();
+      if (!result.ok()) {
+        EXPECT_FALSE(result.error().message.empty());
+        const Result<void> again = operation();
+        ASSERT_TRUE(again.ok()) << n << ": " << again.error().message;
+      }
+      after();
+      ASSERT_FALSE(::testing::Test::HasFailure()) << "call " << n;
+      if (!reached) {
+        EXPECT_GT(n, 3u);
+        return;
+      }
+    }
+  };
+  const auto remove = [&] { return store_->Remove({"ns", "u1", "c"}); };
+  run([] {}, [&] { return PrepareOne("a"); },
+      [&] {
+        EXPECT_EQ(Read().generation, 1);
+        EXPECT_EQ(Model(), "a");
+        EXPECT_EQ(List("/cdi").size(), 1u);
+      });
+  run([&] { ASSERT_TRUE(PrepareOne("a").ok()); }, [&] { return PrepareOne("b"); },
+      [&] {
+        // A failure after the text was written may cost a generation, never the text.
+        EXPECT_GE(Read().generation, 2);
+        EXPECT_LE(Read().generation, 3);
+        EXPECT_EQ(Model(), "b");
+      });
+  run([&] { ASSERT_TRUE(PrepareOne("a").ok()); }, [&] { return UpdateOne("b"); },
+      [&] {
+        EXPECT_GE(Read().generation, 2);
+        EXPECT_LE(Read().generation, 3);
+        EXPECT_EQ(Model(), "b");
+        EXPECT_FALSE(files_.Exists(kUpdateFile));
+      });
+  run([&] { ASSERT_TRUE(PrepareOne("a").ok()); }, remove, [&] { ExpectClean(); });
+}
+
+// A process that dies between any two operations, and a machine that loses power there.
+TEST_F(MetadataStoreTest, AnUpdateThatACrashCutOffIsCompletedAtStart) {
+  for (const bool power_loss : {false, true}) {
+    for (std::size_t n = 0; n < 12; ++n) {
+      files_ = MemoryFileSystem();
+      ASSERT_TRUE(PrepareOne("a").ok());
+      for (const char* path : {kFile, "/plugins/gpu.example.com/dra-device-metadata-claims/ns_c/claim.json"}) {
+        ASSERT_TRUE(files_.SyncFile(path).ok());
+        for (std::string at = DirectoryName(path); at.size() > 1; at = DirectoryName(at)) {
+          ASSERT_TRUE(files_.SyncDirectory(at).ok());
+        }
+      }
+      files_.FailCall(n);
+      const bool told = UpdateOne("b").ok();
+      FailNoMore();
+      if (power_loss) files_.Crash();
+      Open();
+      ASSERT_TRUE(store_->Replay().ok());
+      EXPECT_FALSE(files_.Exists(kUpdateFile));
+      EXPECT_THAT(Model(), ::testing::AnyOf("b", told ? "b" : "a")) << n;
+      ASSERT_TRUE(UpdateOne("c").ok());
+      EXPECT_EQ(Model(), "c");
+    }
+  }
+}
+
+TEST_F(MetadataStoreTest, ATornFileIsCompletedFromTheSideFile) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  ASSERT_TRUE(UpdateOne("b").ok());
+  const std::string whole = Text(kFile);
+  ASSERT_TRUE(files_.WriteFile(kUpdateFile, whole, 0600).ok());
+  ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
+  Open();
+  ASSERT_TRUE(store_->Replay().ok());
+  EXPECT_EQ(Text(kFile), whole);
+  // A torn file without one is written anew by the next prepare.
+  ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
+  ASSERT_TRUE(PrepareOne("a").ok());
+  EXPECT_EQ(Model(), "a");
+  // One of another claim is not applied.
+  ASSERT_TRUE(PrepareOne("new", "u2").ok());
+  ASSERT_TRUE(files_.WriteFile(kUpdateFile, whole, 0600).ok());
+  ASSERT_TRUE(store_->Replay().ok());
+  EXPECT_EQ(Model(), "new");
+}
+
+TEST_F(MetadataStoreTest, PrepareSurvivesALossOfPowerAtAnyPoint) {
+  for (std::size_t n = 0; n < 30; ++n) {
+    files_ = MemoryFileSystem();
+    files_.FailCall(n);
+    static_cast<void>(PrepareOne("a"));
+    FailNoMore();
+    files_.Crash();
+    ASSERT_TRUE(PrepareOne("a").ok()) << n;
+    EXPECT_EQ(Model(), "a");
+    EXPECT_EQ(List("/cdi").size(), 1u);
+    ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+    ExpectClean();
+  }
+}
+
+TEST_F(MetadataStoreTest, KnowsWhichClaimsHaveFiles) {
+  EXPECT_THAT(*store_->Claims(), IsEmpty());
+  ASSERT_TRUE(PrepareOne("a").ok());
+  EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "u1", "c"}));
+  // Files without a record, as other libraries leave them, say whose they are.
+  ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata-claims")).ok());
+  EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "u1", "c"}));
+  ASSERT_TRUE(files_.WriteFile(kFile, "", 0644).ok());
+  EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "", "c"}));
+  EXPECT_TRUE(store_->RemoveStraySpecs().ok());
+  EXPECT_EQ(List("/cdi").size(), 1u);
+  ASSERT_TRUE(files_.Remove(kFile).ok());
+  EXPECT_TRUE(store_->RemoveStraySpecs().ok());
+  EXPECT_THAT(List("/cdi"), IsEmpty());
+}
+
+TEST_F(MetadataStoreTest, FilesOfAnotherLibraryAreTakenOver) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  ASSERT_TRUE(UpdateOne("b").ok());
+  ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata-claims")).ok());
+  ASSERT_TRUE(PrepareOne("b").ok());
+  EXPECT_EQ(Read().generation, 2) << "the same metadata is not news";
+  ASSERT_TRUE(UpdateOne("c").ok());
+  EXPECT_EQ(Read().generation, 3);
+}
+
+TEST_F(MetadataStoreTest, RefusesToWriteNothingButUnknownVersions) {
+  const auto create = [&](std::vector<std::string> versions) {
+    return MetadataStore::Create({.files = files_,
+                                  .driver_name = kDriver,
+                                  .directory = kHome,
+                                  .cdi_directory = "/cdi",
+                                  .versions = std::move(versions)});
+  };
+  EXPECT_EQ(create({"bogus/v99"}).error().message,
+            "none of the requested metadata API versions [bogus/v99] are supported");
+  EXPECT_TRUE(create({"bogus/v99", std::string(metadata::kV1beta1)}).ok());
+}
+
+}  // namespace
+}  // namespace drakkar::driver

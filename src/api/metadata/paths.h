@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace drakkar::metadata {
+
+// Where metadata files lie. Names are put into paths as they are: whoever gets them from outside
+// checks them first.
+
+// In containers. The KEP's directory has <claim>/<request>/<driver>-metadata.json, the one of
+// Kubernetes has the same below resourceclaims/<claim> or resourceclaimtemplates/<claim in the pod>.
+inline constexpr std::string_view kContainerDirectory = "/var/run/dra-device-attributes";
+inline constexpr std::string_view kKubernetesContainerDirectory =
+    "/var/run/kubernetes.io/dra-device-attributes";
+inline constexpr std::string_view kClaimsDirectory = "resourceclaims";
+inline constexpr std::string_view kTemplatesDirectory = "resourceclaimtemplates";
+inline constexpr std::string_view kFileSuffix = "-metadata.json";
+
+// On the host, below the driver's own directory: <namespace>_<claim>/<request>/metadata.json.
+inline constexpr std::string_view kHostDirectory = "dra-device-metadata";
+inline constexpr std::string_view kHostFile = "metadata.json";
+
+// Set on a claim that was made from a template: its name in the pod.
+inline constexpr std::string_view kPodClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
+
+// "request" of "request/subrequest": what paths and CDI ids are made of.
+std::string BaseRequest(std::string_view request);
+
+}  // namespace drakkar::metadata
