@@ -1,4 +1,5 @@
 """Figures of the node: preparing a claim, starting a pod, health from driver to API, memory per pod."""
+import contextlib
 import json
 import os
 import pathlib
@@ -62,9 +63,16 @@ class Watcher:
 
     def until(self, condition):
         while line := self.response.readline():
-            pod = json.loads(line)["object"]
-            if condition(pod):
-                return pod
+            event = json.loads(line)
+            if event["type"] != "DELETED" and condition(event["object"]):
+                return event["object"]
+        raise RuntimeError("the watch has ended")
+
+    def until_gone(self, name):
+        while line := self.response.readline():
+            event = json.loads(line)
+            if event["type"] == "DELETED" and event["object"]["metadata"]["name"] == name:
+                return
         raise RuntimeError("the watch has ended")
 
     def close(self):
@@ -85,6 +93,17 @@ def pod(name):
 def pss_mb(pid):
     text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     return int(re.search(r"^Pss:\s+(\d+) kB", text, re.M).group(1)) / 1e3
+
+
+@contextlib.contextmanager
+def running(drakkar, devices, *driver_flags):
+    """A cluster that is taken down with all its pods."""
+    from parts import wait_until
+    with start(drakkar, devices, *driver_flags) as parts:
+        yield parts
+        for each in json.loads(parts.api("GET", PODS))["items"]:
+            parts.api("DELETE", f"{PODS}/{each['metadata']['name']}")
+        wait_until("no container is left", lambda: not parts.conmons(), 60)
 
 
 def start(drakkar, devices, *driver_flags):
@@ -125,14 +144,14 @@ def start_pods(parts, watcher, names):
 def bench_prepare(drakkar, runs=200):
     figures = []
     for figure, flags in (("prepare.plain.p99", ()), ("prepare.p99", ("--enable-device-metadata",))):
-        with start(drakkar, 8, *flags) as parts:
+        with running(drakkar, 8, *flags) as parts:
             parts.api("GET", PODS)
             watcher = Watcher(parts)
             times = []
             for i in range(runs):
                 times += start_pods(parts, watcher, [f"bench-{i}"])
                 parts.api("DELETE", f"{PODS}/bench-{i}")
-                watcher.until(lambda p, i=i: p["metadata"]["name"] == f"bench-{i}" and "deletionTimestamp" in p["metadata"])
+                watcher.until_gone(f"bench-{i}")
             text = parts.node_get("metrics")
             watcher.close()
             name = "drakkar_node_dra_operations_duration_seconds"
@@ -153,7 +172,7 @@ def bench_prepare(drakkar, runs=200):
 
 def bench_health(drakkar, devices=10_000, pods=20, flips=300):
     """A flip at the driver to the watch event with it; ten thousand devices on the node, twenty pods."""
-    with start(drakkar, devices) as parts:
+    with running(drakkar, devices) as parts:
         parts.api("GET", PODS)
         watcher = Watcher(parts)
         names = [f"bench-{i}" for i in range(pods)]
@@ -168,7 +187,7 @@ def bench_health(drakkar, devices=10_000, pods=20, flips=300):
         for i in range(flips):
             name = names[i % pods]
             state = "Unhealthy" if i // pods % 2 == 0 else "Healthy"
-            time.sleep(0.02)
+            time.sleep(0.07)  # the SDK lets 20 reports a second through
             begun = time.monotonic()
             parts.processes["driver"].stdin.write(f"health {held[name]} {state} run-{i}\n")
             parts.processes["driver"].stdin.flush()
@@ -187,7 +206,7 @@ def bench_health(drakkar, devices=10_000, pods=20, flips=300):
 
 
 def bench_memory(drakkar, pods=40):
-    with start(drakkar, 64) as parts:
+    with running(drakkar, 64) as parts:
         parts.api("GET", PODS)
         watcher = Watcher(parts)
         node = parts.processes["node"].pid

@@ -110,7 +110,7 @@ def main():
         assert "is in none of the files" in run("simulate", "--node-template", declares, "-f",
                                                 str(work / "pod-only.yaml"), code=2)
         assert "neither status.allocatable nor" in run(
-            "simulate", "--node-template", write("empty.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"),
+            "simulate", "--node-template", write("empty.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: node-0}\n"),
             "-f", pod, code=2)
     print("ok: features and simulate answer as they should")
 

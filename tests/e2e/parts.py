@@ -154,12 +154,15 @@ class Parts:
         return self
 
     def __exit__(self, kind, *_):
-        if kind is None or kind is SystemExit:
-            pass
-        elif "apiserver" in self.processes and "node" in self.processes:
-            self.run("delete", "pods", "--all", "--grace-period=0", "--force", "--timeout=10s", check=False)
-        for name in reversed(list(self.processes)):
-            self.stop(name)
-        if kind is not None and kind is not SystemExit:
+        failed = kind is not None and kind is not SystemExit
+        try:
+            if failed and "apiserver" in self.processes and "node" in self.processes:
+                self.run("delete", "pods", "--all", "--grace-period=0", "--force", "--timeout=10s", check=False)
+        finally:
+            for name in reversed(list(self.processes)):
+                self.stop(name)
+        for pid in self.conmons() if failed else ():
+            os.kill(pid, signal.SIGKILL)  # ours: they name our directory
+        if failed:
             print((self.work / "log").read_text()[-6000:])
         shutil.rmtree(self.work, ignore_errors=True)
