@@ -38,7 +38,7 @@ void MakeLists(Draft& value) {
     }
   }
   for (auto& [key, member] : value.MutableMembers()) {
-    if (key == "volumeClaimTemplates" && member.is_array()) {
+    if (key->view() == "volumeClaimTemplates" && member.is_array()) {
       for (Draft& claim : member.MutableElements()) {
         for (const char* name : {"apiVersion", "kind"}) claim.Remove(name);
       }
