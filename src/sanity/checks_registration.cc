@@ -36,7 +36,7 @@ std::string CheckVersions(const rpc::PluginInfo& info) {
 }  // namespace
 
 void CheckRegistration(DriverUnderTest& driver) {
-  auto info = driver.GetInfo();
+  auto info = driver.AwaitInfo();
   if (!info.ok() && info.error().code == ErrorCode::kUnimplemented) {
     driver.Skip("registration.info", "the driver says what it is",
                 "the socket serves no registration: taken for the DRA service itself");

@@ -19,11 +19,7 @@ void CheckRestart(DriverUnderTest& driver) {
       return "restart the driver: " + restarted.error().message;
     }
     if (driver.info) {
-      Result<rpc::PluginInfo> info = driver.GetInfo();
-      for (int attempt = 0; attempt < 50 && !info.ok(); ++attempt) {
-        driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
-        info = driver.GetInfo();
-      }
+      Result<rpc::PluginInfo> info = driver.AwaitInfo();
       if (!info.ok()) return "it does not register again: " + info.error().message;
       driver.info = *info;
       if (auto told = driver.Notify({.plugin_registered = true}); !told.ok()) return told.error().message;

@@ -71,6 +71,17 @@ Result<rpc::PluginInfo> DriverUnderTest::GetInfo() {
   });
 }
 
+Result<rpc::PluginInfo> DriverUnderTest::AwaitInfo() {
+  constexpr int kAttempts = 50;
+  Result<rpc::PluginInfo> found = GetInfo();
+  // The file of a socket is there a moment before somebody listens.
+  for (int attempt = 0; attempt < kAttempts && !found.ok() && found.error().code == ErrorCode::kUnavailable; ++attempt) {
+    options_.wait_until([] { return false; }, options_.timeout / kAttempts);
+    found = GetInfo();
+  }
+  return found;
+}
+
 Result<void> DriverUnderTest::Notify(const rpc::RegistrationStatus& status) {
   auto answer = std::make_shared<std::optional<Result<void>>>();
   registration_->NotifyRegistrationStatus(options_.driver_socket, status, options_.timeout,

@@ -41,6 +41,8 @@ class DriverUnderTest {
 
   // --- registration
   Result<rpc::PluginInfo> GetInfo();
+  // The same for a driver that is just starting.
+  Result<rpc::PluginInfo> AwaitInfo();
   Result<void> Notify(const rpc::RegistrationStatus& status);
 
   // --- the DRA service

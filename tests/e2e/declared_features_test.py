@@ -74,8 +74,8 @@ class SplitCluster(Cluster):
         self.start_part("apiserver", release, gates, f"--data-dir={self.data}", f"--port={self.ports[0]}")
         wait_until("the API server answers",
                    lambda: self.run("get", "namespace", "default", "-o", "name", check=False))
-        self.start_part("controllers", release, gates, kubeconfig)
-        self.start_part("scheduler", release, gates, kubeconfig)
+        self.start_part("controllers", release, gates, kubeconfig, "--secure-port=0")
+        self.start_part("scheduler", release, gates, kubeconfig, "--secure-port=0")
 
     def node(self, release, gates):
         pki = pathlib.Path(self.data) / "pki"

@@ -60,8 +60,8 @@ class Parts:
     def start_control_plane(self, *flags):
         self.start("apiserver", "apiserver", f"--data-dir={self.data}", f"--port={self.port}", *flags)
         wait_until("the API server answers", lambda: self.run("get", "namespaces", "-o", "name", check=False), 60)
-        self.start("controllers", "controllers", f"--kubeconfig={self.kubeconfig}", *flags)
-        self.start("scheduler", "scheduler", f"--kubeconfig={self.kubeconfig}", *flags)
+        self.start("controllers", "controllers", f"--kubeconfig={self.kubeconfig}", "--secure-port=0", *flags)
+        self.start("scheduler", "scheduler", f"--kubeconfig={self.kubeconfig}", "--secure-port=0", *flags)
 
     def stop_control_plane(self):
         for name in ("scheduler", "controllers", "apiserver"):

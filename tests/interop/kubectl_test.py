@@ -154,7 +154,7 @@ def pods(kubectl, core):
                                                             "pod/hello-device created"])
     kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/hello-device", "--timeout=30s", expect="condition met$")
     kubectl("logs", "hello-device", expect="hello from sim-")
-    kubectl("describe", "pod", "hello-device", expect=[r"^Status: +Succeeded$", "Scheduled", "one-device"])
+    kubectl("describe", "pod", "hello-device", expect=[r"^Status: +Succeeded$", "Scheduled", "QoS Class"])
     kubectl("get", "events", "--field-selector=reason=Scheduled", expect="hello-device")
     kubectl("get", "resourceclaims", expect=r"^NAME +STATE +AGE")
     kubectl("create", "-f", "-", stdin=LONG_POD, expect="pod/long created")

@@ -159,7 +159,7 @@ void NodeRegistrar::OnNode(client::Reply reply) {
   // Labels first: what schedules by them should see them as soon as the node is ready.
   Draft labelled(node_->tree());
   Draft& labels = labelled["metadata"]["labels"];
-  labels["kubernetes.io/hostname"] = options_.facts.hostname;
+  labels["kubernetes.io/hostname"] = options_.node_name;
   labels["kubernetes.io/os"] = "linux";
   labels["kubernetes.io/arch"] = options_.facts.architecture;
   labels["beta.kubernetes.io/os"] = "linux";
@@ -186,7 +186,7 @@ void NodeRegistrar::SyncStatus() {
 void NodeRegistrar::CreateNode() {
   Draft node = MakeNode();
   Draft& labels = node["metadata"]["labels"];
-  labels["kubernetes.io/hostname"] = options_.facts.hostname;
+  labels["kubernetes.io/hostname"] = options_.node_name;
   node["status"] = MakeStatus(Value(), true);
   options_.client.Create({NodeKind(), "", "", ""}, node.Freeze(), {.field_manager = "drakkar-node"},
                          [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
