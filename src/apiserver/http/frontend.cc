@@ -3,6 +3,7 @@
 #include "api/codec/protobuf_reader.h"
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/auth/impersonation.h"
 #include "apiserver/conversion/skip_operations_form.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/encode.h"
@@ -18,16 +19,8 @@
 namespace drakkar::apiserver {
 namespace {
 
-constexpr std::string_view kImpersonate = "Impersonate-";
 // Smaller answers are sent faster as they are; the bound is Kubernetes' own.
 constexpr std::size_t kMinCompressedBytes = 128 << 10;
-
-bool IsHealthPath(std::string_view path) {
-  for (std::string_view health : {"/healthz", "/livez", "/readyz"}) {
-    if (path == health || (path.starts_with(health) && path[health.size()] == '/')) return true;
-  }
-  return false;
-}
 
 // Warning headers as RFC 7234 has them; what would break the header is made harmless.
 void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings) {
@@ -119,9 +112,13 @@ struct Frontend::Exchange {
   std::string audit_id;
   std::string method;
   MonotonicTime begun;
+  std::string_view verb_name;  // "" for paths that are no resource
+  bool dry_run = false;
+  bool mutating = false;
 };
 
-Frontend::Frontend(Options options) : options_(std::move(options)) {}
+Frontend::Frontend(Options options)
+    : options_(std::move(options)), request_metrics_(options_.metrics) {}
 Frontend::~Frontend() {
   *alive_ = false;
 }
@@ -132,6 +129,9 @@ void Frontend::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseW
   exchange->method = net::MethodName(request.method);
   exchange->begun = options_.core.loop().clock().Monotonic();
   exchange->info = ParseRequestPath(request.path);
+  exchange->mutating =
+      request.method != net::Method::kGet && request.method != net::Method::kHead;
+  request_metrics_.Began(exchange->mutating);
   if (!request.query().ok()) {
     return Fail(*exchange, api::StatusBadRequest(request.query().error().message));
   }
@@ -151,11 +151,9 @@ void Frontend::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseW
   std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
   if (!user) return Fail(*exchange, api::StatusUnauthorized("Unauthorized"));
   exchange->user = std::move(*user);
-  for (const auto& [name, value] : request.headers) {
-    if (net::EqualsIgnoreCase(std::string_view(name).substr(0, kImpersonate.size()), kImpersonate)) {
-      return Fail(*exchange, api::StatusBadRequest(
-                                 "impersonation is not supported: leave out --as and its like"));
-    }
+  if (std::optional<Failure> failure =
+          Impersonate(options_.core, request.headers, exchange->user)) {
+    return Fail(*exchange, *failure);
   }
   if (!exchange->info.is_resource) return HandlePath(*exchange, request);
   HandleResource(std::move(exchange), std::move(request));
@@ -174,17 +172,28 @@ void Frontend::HandlePath(Exchange& exchange, net::ServerRequest& request) {
     return Fail(exchange, api::StatusMethodNotSupported({}, ToLower(exchange.method)));
   }
   if (IsHealthPath(path)) {
-    const bool ready =
-        !path.starts_with("/readyz") || !options_.is_ready || options_.is_ready();
-    return exchange.writer->Send(ready ? 200 : 500, {{"Content-Type", "text/plain; charset=utf-8"}},
-                                 ready ? "ok" : "not ready: the controllers have not synced yet\n");
+    const net::Query& query = *request.query();
+    std::vector<std::string_view> excluded;
+    if (const std::string* exclude = query.Find("exclude")) excluded.push_back(*exclude);
+    HealthAnswer answer = AnswerHealth(path, query.Find("verbose") != nullptr, excluded,
+                                       options_.health_checks);
+    Finished(exchange, answer.status);
+    return exchange.writer->Send(answer.status,
+                                 {{"Content-Type", "text/plain; charset=utf-8"},
+                                  {"Cache-Control", "no-cache, private"},
+                                  {"X-Content-Type-Options", "nosniff"}},
+                                 std::move(answer.body));
   }
   if (path == "/metrics") {
+    Finished(exchange, 200);
+    request_metrics_.Refresh(options_.core);
+    if (options_.before_metrics) options_.before_metrics();
     return exchange.writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4"}},
                                  options_.metrics.Text());
   }
   const bool aggregated = exchange.negotiated.shape == Shape::kDiscovery;
   if (std::shared_ptr<const std::string> document = FindDiscovery(path, aggregated)) {
+    Finished(exchange, 200);
     const bool is_aggregated = aggregated && (path == "/api" || path == "/apis");
     EncodedBody encoded =
         is_aggregated ? EncodedBody{std::string(kAggregatedDiscoveryType), {document}}
@@ -192,7 +201,12 @@ void Frontend::HandlePath(Exchange& exchange, net::ServerRequest& request) {
     return Send(exchange, 200, {{"Content-Type", encoded.content_type}, {"Vary", "Accept"}},
                 std::move(encoded.body));
   }
+  if (auto found = options_.documents.find(path); found != options_.documents.end()) {
+    Finished(exchange, 200);
+    return exchange.writer->Send(200, {{"Content-Type", "application/json"}}, found->second());
+  }
   if (std::shared_ptr<const std::string> document = FindOpenApi(path)) {
+    Finished(exchange, 200);
     return Send(exchange, 200, {{"Content-Type", "application/json"}}, net::Body{document});
   }
   Fail(exchange, api::StatusNoSuchPath());
@@ -207,6 +221,7 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
     return Fail(*exchange, MethodNotAllowedFailure(*info.kind, ToLower(exchange->method)));
   }
   exchange->verb = *verb;
+  exchange->verb_name = VerbName(*verb);
   if (info.kind->namespaced && info.namespace_.empty() && !info.name.empty()) {
     return Fail(*exchange, api::StatusNoSuchPath());
   }
@@ -218,13 +233,16 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
   asked.namespace_ = info.namespace_;
   asked.name = info.name;
   asked.subresource = info.subresource;
+  asked.user_agent = request.headers.Get("user-agent");
   if (std::optional<Failure> failure = ReadOptions(query, asked)) return Fail(*exchange, *failure);
+  exchange->dry_run = asked.dry_run;
 
   if (auto proxy = options_.proxies.find(StrCat(info.resource, "/", info.subresource));
       proxy != options_.proxies.end()) {
     if (std::optional<Failure> failure = options_.core.CheckAuthorized(asked)) {
       return Fail(*exchange, *failure);
     }
+    Finished(*exchange, 200);
     return proxy->second->Serve(info, exchange->user, std::move(request), exchange->writer);
   }
 
@@ -276,6 +294,7 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
       }
       watch.request = std::move(asked);
       watch.negotiated = exchange->negotiated;
+      Finished(*exchange, 200);
       watch.skip_operations_as_list = options_.skip_operations_as_list;
       watch.include_object = ParseIncludeObject(exchange->include_object)
                                  .value_or(TableOptions::Include::kMetadata);
@@ -330,6 +349,7 @@ void Frontend::Answer(Exchange& exchange, Response response) {
     encoded = EncodeObject(exchange.negotiated, response.object);
   }
   headers.Set("Content-Type", encoded.content_type);
+  Finished(exchange, response.http_status);
   Send(exchange, response.http_status, std::move(headers), std::move(encoded.body));
 }
 
@@ -362,7 +382,14 @@ std::int64_t Frontend::AllocatedIn(const api::Object& slice) {
   return usage_.AllocatedIn(slice);
 }
 
+void Frontend::Finished(const Exchange& exchange, int code) {
+  request_metrics_.Ended(exchange.mutating);
+  request_metrics_.Count(exchange.info, exchange.verb_name, exchange.dry_run, code,
+                         options_.core.loop().clock().Monotonic() - exchange.begun);
+}
+
 void Frontend::Fail(Exchange& exchange, const Failure& failure) {
+  Finished(exchange, failure.code);
   EncodedBody encoded = EncodeFailure(exchange.negotiated, failure);
   net::Headers headers = {{"Content-Type", encoded.content_type},
                           {"Cache-Control", "no-cache, private"}};

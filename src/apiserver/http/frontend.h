@@ -7,7 +7,9 @@
 
 #include "apiserver/auth/authenticator.h"
 #include "apiserver/http/device_usage.h"
+#include "apiserver/http/health.h"
 #include "apiserver/http/request_info.h"
+#include "apiserver/http/request_metrics.h"
 #include "apiserver/rest/core.h"
 #include "net/server/http_server.h"
 
@@ -38,8 +40,11 @@ class Frontend final : public net::RequestHandler {
     // May `user` do `verb` on a path that is no resource? Null: everybody may.
     std::function<bool(const UserInfo& user, std::string_view verb, std::string_view path)>
         authorize_path;
-    // Named checks of /readyz beyond "the store answers".
-    std::function<bool()> is_ready;
+    std::vector<HealthCheck> health_checks;
+    // More documents by path: /configz, /openid/v1/jwks ...
+    std::map<std::string, std::function<std::string()>, std::less<>> documents;
+    // Brings `metrics` up to date before they are shown; may be null.
+    std::function<void()> before_metrics;
     std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"
     // Gives skipNodeOperations out as a list however it was written: Go clients read nothing else.
     bool skip_operations_as_list = false;
@@ -67,7 +72,10 @@ class Frontend final : public net::RequestHandler {
   // How many devices of a slice are allocated, by the claims of now.
   std::int64_t AllocatedIn(const api::Object& slice);
 
+  void Finished(const Exchange& exchange, int code);
+
   Options options_;
+  RequestMetrics request_metrics_;
   DeviceUsage usage_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

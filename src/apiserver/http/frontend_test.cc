@@ -122,6 +122,40 @@ TEST_F(FrontendTest, CreatesReadsAndDeletesOverHttps) {
   EXPECT_EQ(Parse(gone)->root()["reason"].str(), "NotFound");
 }
 
+TEST_F(FrontendTest, OptionsThatDoNotGoTogetherAreRefused) {
+  auto message = [&](const std::string& query) {
+    const net::Response answer = Do(net::Method::kGet, "/api/v1/pods?" + query);
+    EXPECT_GE(answer.status, 400) << query;
+    return std::string(Parse(answer)->root()["message"].str());
+  };
+  EXPECT_EQ(message("resourceVersionMatch=Exact"),
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
+            "resourceVersionMatch is forbidden unless resourceVersion is provided");
+  EXPECT_EQ(message("resourceVersionMatch=Exact&resourceVersion=0"),
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
+            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+  EXPECT_EQ(message("watch=1&sendInitialEvents=true"),
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+  EXPECT_EQ(message("continue=x&resourceVersion=7"),
+            "specifying resource version is not allowed when using continue");
+}
+
+TEST_F(FrontendTest, ImpersonationActsAsSomebodyElse) {
+  const net::Response answer =
+      Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})",
+         {{"Content-Type", "application/json"}, {"Impersonate-User", "jane"}});
+  EXPECT_EQ(answer.status, 201) << answer.body;
+}
+
+TEST_F(FrontendTest, MetricsCountRequestsUnderTheUsualNames) {
+  PostPod("counted");
+  const std::string text = Do(net::Method::kGet, "/metrics").body;
+  EXPECT_NE(text.find("apiserver_request_total{"), std::string::npos) << text;
+  EXPECT_NE(text.find("apiserver_storage_objects{resource=\"pods\"} 1"), std::string::npos);
+  EXPECT_NE(text.find("apiserver_request_duration_seconds_bucket"), std::string::npos);
+}
+
 TEST_F(FrontendTest, BadInputGetsAStatusThatSaysWhatIsWrong) {
   EXPECT_EQ(Post("/api/v1/namespaces/default/pods", "{").status, 400);
   EXPECT_EQ(Do(net::Method::kPost, "/api/v1/namespaces/default/pods", "x",
@@ -135,12 +169,13 @@ TEST_F(FrontendTest, BadInputGetsAStatusThatSaysWhatIsWrong) {
                {{"Content-Type", "application/json"}})
                 .status,
             415);
-  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods", "", {{"Impersonate-User", "jane"}}).status, 400)
-      << "what is not honoured is refused";
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods", "", {{"Impersonate-Group", "g"}}).status, 500)
+      << "a group without a user is nobody";
   EXPECT_EQ(Do(net::Method::kPatch, "/api/v1/namespaces/default/pods/a", "{}",
                {{"Content-Type", "application/apply-patch+yaml"}})
                 .status,
-            415);
+            422)
+      << "apply needs a field manager";
   net::Response unknown = Post("/api/v1/namespaces/default/pods?fieldValidation=Strict",
                                R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"colour":"red"}})");
   EXPECT_EQ(unknown.status, 400);

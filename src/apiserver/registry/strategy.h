@@ -35,7 +35,11 @@ struct StrategyContext {
       std::string_view verb, std::string_view group, std::string_view resource,
       std::string_view subresource, std::string_view namespace_, std::string_view name)>
       authorize;
-  // The API version the client speaks.
+  // The first object of a resource, in the order of names, that `matches`; null if none does.
+  std::function<api::ObjectPtr(std::string_view group, std::string_view plural,
+                               const std::function<bool(const api::Object&)>& matches)>
+      find_first = {};
+  // The API version the client speaks; objects here are always in the version they are stored in.
   std::string_view version = "v1";
 };
 

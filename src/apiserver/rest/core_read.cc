@@ -88,8 +88,10 @@ void Core::List(Resource& resource, Request request, std::function<void(Response
         if (!range.ok()) {
           if (range.error().code == ErrorCode::kExpired) {
             return done(Response::Failed(api::StatusExpired(
-                "The provided continue parameter is too old to display a consistent list result. "
-                "You must start a new list without the continue parameter.")));
+                from.last_key.empty()
+                    ? "The resourceVersion for the provided list is too old."
+                    : "The provided continue parameter is too old to display a consistent list "
+                      "result. You must start a new list without the continue parameter.")));
           }
           return done(Response::Failed(api::StatusServiceUnavailable(range.error().message)));
         }

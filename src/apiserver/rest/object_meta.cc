@@ -200,7 +200,9 @@ bool EqualButForVersion(Value a, Value b) {
   };
   return same(a, b, [](std::string_view name) { return name == "metadata"; }) &&
          same(a["metadata"], b["metadata"],
-              [](std::string_view name) { return name == "resourceVersion"; });
+              [](std::string_view name) {
+                return name == "resourceVersion" || name == "managedFields";
+              });
 }
 
 bool IsReadyToGo(const Strategy& strategy, Value object) {

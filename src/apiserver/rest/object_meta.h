@@ -36,6 +36,7 @@ api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strat
                               api::Value object);
 api::FieldErrors ValidateMetaUpdate(api::Value object, api::Value before);
 
+// But for resourceVersion and managedFields.
 bool EqualButForVersion(api::Value a, api::Value b);
 // Being deleted, no finalizer left, no grace period running.
 bool IsReadyToGo(const Strategy& strategy, api::Value object);
