@@ -16,7 +16,7 @@ kind: ResourceSlice
 metadata: {name: boolean}
 spec:
   driver: other.example.com
-  nodeName: n
+  nodeName: node-1
   pool: {name: p, generation: 1, resourceSliceCount: 1}
   skipNodeOperations: true
 """

@@ -219,17 +219,14 @@ EncodedBody EncodeFailure(const Negotiated& negotiated, const Failure& failure) 
 }
 
 EncodedBody EncodeDocument(const Negotiated& negotiated, const net::Segment& json) {
-  if (negotiated.media == MediaType::kJson && !negotiated.pretty) {
+  // The verbs of discovery are a message of their own in protobuf; every client reads JSON as well.
+  if (negotiated.media == MediaType::kProtobuf ||
+      (negotiated.media == MediaType::kJson && !negotiated.pretty)) {
     return {std::string(kJsonType), {json}};
   }
   Result<api::TreePtr> tree = api::ParseJson(*json);
   if (!tree.ok()) return {std::string(kJsonType), {json}};
-  api::Draft document(*tree);
-  // /api says no version of its own; its kind is one of v1 all the same.
-  if (!document.Has("apiVersion") && document.Has("kind")) document["apiVersion"] = "v1";
-  Negotiated plain = negotiated;
-  plain.shape = Shape::kObject;
-  return EncodeObject(plain, std::make_shared<const api::Object>(document.Freeze()));
+  return EncodeTree(negotiated, (*tree)->root());
 }
 
 void AppendEvent(const Negotiated& negotiated, std::string_view type, const api::ObjectPtr& object,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +34,8 @@ func check(ok bool, format string, args ...any) {
 }
 
 func must[T any](value T, err error) T {
-	check(err == nil, "%v", err)
+	_, _, line, _ := runtime.Caller(1)
+	check(err == nil, "line %d: %v", line, err)
 	return value
 }
 
