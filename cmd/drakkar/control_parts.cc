@@ -1,4 +1,6 @@
-// Controllers and scheduler, each on a loop of its own.
+// Controllers and scheduler, each on a loop of its own, active while they lead.
+#include "api/json/writer.h"
+#include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "cmd/drakkar/control_plane.h"
 #include "controllers/controllers.h"
@@ -9,11 +11,13 @@
 namespace drakkar::cmd {
 namespace {
 
-// A part whose state `T` lives on its own loop thread: made there, destroyed there.
+// A part whose state `T` lives on its own loop thread: made there, stopped there, destroyed there.
 template <typename T>
 class LoopPart final : public Part {
  public:
-  LoopPart(std::string name, UvLoop& main_loop, std::function<std::unique_ptr<T>(UvLoop&)> make)
+  using Fatal = std::function<void(Error)>;
+  using Make = std::function<Result<std::unique_ptr<T>>(UvLoop& loop, Fatal on_fatal)>;
+  LoopPart(std::string name, UvLoop& main_loop, Make make)
       : name_(std::move(name)), main_loop_(main_loop), make_(std::move(make)) {}
 
   std::string_view name() const override { return name_; }
@@ -21,34 +25,124 @@ class LoopPart final : public Part {
   void Start(std::function<void(Result<void>)> done) override {
     thread_ = std::make_unique<LoopThread>(name_);
     thread_->loop().Post([this, done = std::move(done)]() mutable {
-      state_ = make_(thread_->loop());
-      main_loop_.Post([done = std::move(done)] { done(Ok()); });
+      Result<std::unique_ptr<T>> made = make_(thread_->loop(), [this](Error error) {
+        main_loop_.Post([this, error = std::move(error)] { on_fatal(error); });
+      });
+      Result<void> result = Ok();
+      if (made.ok()) {
+        state_ = std::move(*made);
+      } else {
+        result = made.error();
+      }
+      main_loop_.Post([done = std::move(done), result] { done(result); });
     });
   }
 
   void Stop(std::function<void()> done) override {
     if (thread_ == nullptr) return done();
-    thread_->RunSync([this] { state_.reset(); });
-    thread_.reset();
-    done();
+    thread_->loop().Post([this, done = std::move(done)]() mutable {
+      auto finish = [this, done = std::move(done)] {
+        main_loop_.Post([this, done] {
+          thread_->RunSync([this] { state_.reset(); });
+          thread_.reset();
+          done();
+        });
+      };
+      if (state_ == nullptr) {
+        finish();
+      } else {
+        state_->Stop(std::move(finish));
+      }
+    });
   }
 
  private:
   const std::string name_;
   UvLoop& main_loop_;
-  std::function<std::unique_ptr<T>(UvLoop&)> make_;
+  Make make_;
   std::unique_ptr<LoopThread> thread_;
   std::unique_ptr<T> state_;
 };
 
-struct ControllersState {
-  ControllersState(UvLoop& loop, const ClientFactory& clients, const std::string& ca_pem)
-      : client(clients(loop, "system:kube-controller-manager", {"system:masters"},
-                       storage::Mark::kApplied)),
-        events({.loop = loop, .client = *client, .component = "resource_claim"}),
+// What scheduler and controllers have in common: a client, metrics, a status port, a Lease. The
+// work itself (`Work`) exists only while the Lease is held.
+template <typename Work>
+class Component {
+ public:
+  struct Options {
+    UvLoop& loop;
+    std::unique_ptr<client::Client> client;
+    ComponentOptions component;
+    std::function<std::string()> configz;
+    std::function<std::unique_ptr<Work>(UvLoop&, client::Client&, Metrics&)> start;
+    std::function<void(Error)> on_fatal;
+  };
+  static Result<std::unique_ptr<Component>> Open(Options options) {
+    std::unique_ptr<Component> made(new Component(std::move(options)));
+    RETURN_IF_ERROR(made->Start());
+    return made;
+  }
+
+  void Stop(std::function<void()> done) {
+    work_.reset();
+    if (elector_ == nullptr) return done();
+    elector_->Stop(std::move(done));
+  }
+
+ private:
+  explicit Component(Options options) : options_(std::move(options)) {}
+
+  Result<void> Start() {
+    net::StatusPages::Options pages;
+    pages.checks.push_back({"ping", [] { return std::string(); }});
+    pages.checks.push_back({"sync",
+                            [this]() -> std::string {
+                              if (work_ == nullptr) return {};  // another one leads: that is fine
+                              return work_->IsReady() ? "" : "the caches are being filled";
+                            },
+                            /*only_ready=*/true});
+    pages.metrics = [this] { return metrics_.Text(); };
+    pages.configz = options_.configz;
+    ASSIGN_OR_RETURN(status_,
+                     StatusPort::Open(options_.loop, options_.component.status, std::move(pages)));
+    if (!options_.component.election.leader_elect) {
+      Begin();
+      return Ok();
+    }
+    elector_ = std::make_unique<client::LeaderElector>(client::LeaderElector::Options{
+        .loop = options_.loop,
+        .random = RealRandom(),
+        .client = *options_.client,
+        .config = options_.component.election,
+        .identity = LeaderIdentity(),
+        .on_started = [this] { Begin(); },
+        .on_lost =
+            [this] {
+              work_.reset();
+              options_.on_fatal(Unavailable(StrCat(
+                  "the lease ", options_.component.election.lease_namespace, "/",
+                  options_.component.election.lease_name,
+                  " could not be held; ending, so that nothing is done twice")));
+            }});
+    elector_->Start();
+    return Ok();
+  }
+
+  void Begin() { work_ = options_.start(options_.loop, *options_.client, metrics_); }
+
+  Options options_;
+  Metrics metrics_;
+  std::unique_ptr<Work> work_;
+  std::unique_ptr<client::LeaderElector> elector_;
+  std::unique_ptr<StatusPort> status_;
+};
+
+struct ControllersWork {
+  ControllersWork(UvLoop& loop, client::Client& client, Metrics& metrics, const std::string& ca_pem)
+      : events({.loop = loop, .client = client, .component = "resource_claim"}),
         controllers({.loop = loop,
                      .random = RealRandom(),
-                     .client = *client,
+                     .client = client,
                      .metrics = metrics,
                      .warn = [this](const api::ObjectPtr& object, std::string_view reason,
                                     std::string message) {
@@ -58,25 +152,26 @@ struct ControllersState {
                      .ca_pem = ca_pem}) {
     controllers.Start();
   }
-  Metrics metrics;
-  std::unique_ptr<client::Client> client;
+  bool IsReady() const { return controllers.has_synced(); }
   client::EventRecorder events;
   controllers::Controllers controllers;
 };
 
-struct SchedulerState {
-  SchedulerState(UvLoop& loop, const ClientFactory& clients, const FeatureGates& gates)
-      : client(clients(loop, "system:kube-scheduler", {"system:masters"}, storage::Mark::kApplied)),
-        scheduler({.loop = loop,
+struct SchedulerWork {
+  SchedulerWork(UvLoop& loop, client::Client& client, Metrics& metrics, const FeatureGates& gates,
+                const scheduler::Configuration& configuration)
+      : scheduler({.loop = loop,
                    .random = RealRandom(),
-                   .client = *client,
+                   .client = client,
                    .metrics = metrics,
                    .compiler = compiler,
-                   .gates = gates}) {
+                   .gates = gates,
+                   .profiles = configuration.profiles,
+                   .first_backoff = configuration.first_backoff,
+                   .longest_backoff = configuration.longest_backoff}) {
     scheduler.Start();
   }
-  Metrics metrics;
-  std::unique_ptr<client::Client> client;
+  bool IsReady() const { return scheduler.IsReady(); }
   device::CelExpressions compiler;
   scheduler::Scheduler scheduler;
 };
@@ -84,19 +179,54 @@ struct SchedulerState {
 }  // namespace
 
 std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients,
-                                          std::string ca_pem) {
-  return std::make_unique<LoopPart<ControllersState>>(
-      "controllers", main_loop, [clients = std::move(clients), ca_pem = std::move(ca_pem)](UvLoop& loop) {
-        return std::make_unique<ControllersState>(loop, clients, ca_pem);
+                                          ComponentOptions component) {
+  using Controllers = Component<ControllersWork>;
+  return std::make_unique<LoopPart<Controllers>>(
+      "controllers", main_loop,
+      [clients = std::move(clients), component = std::move(component)](
+          UvLoop& loop, std::function<void(Error)> on_fatal) {
+        return Controllers::Open(
+            {.loop = loop,
+             .client = clients(loop, "system:kube-controller-manager", {"system:masters"},
+                               storage::Mark::kApplied),
+             .component = component,
+             .configz = {},
+             .start =
+                 [ca_pem = component.ca_pem](UvLoop& own, client::Client& client, Metrics& metrics) {
+                   return std::make_unique<ControllersWork>(own, client, metrics, ca_pem);
+                 },
+             .on_fatal = std::move(on_fatal)});
       });
 }
 
 std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients,
-                                        FeatureGates gates) {
-  return std::make_unique<LoopPart<SchedulerState>>(
+                                        FeatureGates gates,
+                                        scheduler::Configuration configuration,
+                                        StatusPortOptions status) {
+  using SchedulerPart = Component<SchedulerWork>;
+  return std::make_unique<LoopPart<SchedulerPart>>(
       "scheduler", main_loop,
-      [clients = std::move(clients), gates = std::move(gates)](UvLoop& loop) {
-        return std::make_unique<SchedulerState>(loop, clients, gates);
+      [clients = std::move(clients), gates = std::move(gates),
+       configuration = std::move(configuration), status = std::move(status)](
+          UvLoop& loop, std::function<void(Error)> on_fatal) {
+        return SchedulerPart::Open(
+            {.loop = loop,
+             .client = clients(loop, "system:kube-scheduler", {"system:masters"},
+                               storage::Mark::kApplied),
+             .component = {configuration.leader_election, status},
+             .configz =
+                 [configuration] {
+                   return StrCat(R"({"componentconfig":)",
+                                 api::WriteJson(
+                                     scheduler::ConfigurationToTree(configuration)->root()),
+                                 "}");
+                 },
+             .start =
+                 [gates, configuration](UvLoop& own, client::Client& client, Metrics& metrics) {
+                   return std::make_unique<SchedulerWork>(own, client, metrics, gates,
+                                                          configuration);
+                 },
+             .on_fatal = std::move(on_fatal)});
       });
 }
 

@@ -7,7 +7,9 @@
 #include "apiserver/http/frontend.h"
 #include "apiserver/server.h"
 #include "cmd/drakkar/daemon.h"
+#include "cmd/drakkar/status_port.h"
 #include "net/socket/socket.h"
+#include "scheduler/config/configuration.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::cmd {
@@ -48,11 +50,20 @@ class ApiServerPart final : public Part {
   Metrics metrics_;
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<apiserver::SubresourceProxy> log_proxy_;
+  std::unique_ptr<apiserver::SubresourceProxy> node_proxy_;
 };
 
+// Who is active when several run, and where the status pages are.
+struct ComponentOptions {
+  client::LeaderElectionConfig election{.leader_elect = false};
+  StatusPortOptions status = {};
+  std::string ca_pem = {};  // published to every namespace; empty: not
+};
 std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients,
-                                          std::string ca_pem = {});
+                                          ComponentOptions component = {});
 std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients,
-                                        FeatureGates gates);
+                                        FeatureGates gates,
+                                        scheduler::Configuration configuration,
+                                        StatusPortOptions status = {});
 
 }  // namespace drakkar::cmd

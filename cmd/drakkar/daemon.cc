@@ -37,6 +37,11 @@ class Runner {
       return;
     }
     Part& part = *parts_[started_];
+    part.on_fatal = [this, &part](const Error& error) {
+      console_.Error(StrCat(part.name(), ": ", error.message));
+      exit_code_ = cli::kExitFailure;
+      Stop();
+    };
     part.Start([this, &part](Result<void> result) {
       if (!result.ok()) {
         console_.Error(StrCat(part.name(), ": ", result.error().message));
@@ -100,7 +105,7 @@ std::vector<cli::Flag> CommonFlags() {
 }
 
 Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
-                                     std::vector<Gate> turned_on) {
+                                     std::vector<Gate> turned_on, const std::string& file_gates) {
   LogFormat format = LogFormat::kText;
   if (arguments.Text("logging-format") == "json") {
     format = LogFormat::kJson;
@@ -128,7 +133,7 @@ Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
                                   Quote(arguments.Text("emulated-version"))));
   }
   return FeatureGates::Create({.emulated = *version,
-                               .overrides = arguments.Text("feature-gates"),
+                               .overrides = StrCat(file_gates, ",", arguments.Text("feature-gates")),
                                .turned_on = std::move(turned_on)});
 }
 

@@ -22,6 +22,9 @@ class Part {
   virtual std::string_view name() const = 0;
   virtual void Start(std::function<void(Result<void>)> done) = 0;
   virtual void Stop(std::function<void()> done) = 0;
+  // To be called, on the main loop, when a started part cannot go on: everything stops. Set by
+  // RunParts.
+  std::function<void(const Error&)> on_fatal = [](const Error&) {};
 };
 
 // Makes a client for a part: direct calls in the same process, or HTTP.
@@ -35,8 +38,10 @@ int RunParts(UvLoop& main_loop, std::vector<std::unique_ptr<Part>> parts, cli::C
 
 // Flags every daemon has: --feature-gates, --emulated-version, --logging-format, -v.
 std::vector<cli::Flag> CommonFlags();
-// Sets logging up and reads the gates; `turned_on` are on unless a flag says otherwise.
+// Sets logging up and reads the gates; `turned_on` are on unless a flag, or the gates of a
+// configuration file, say otherwise.
 Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
-                                     std::vector<Gate> turned_on = {});
+                                     std::vector<Gate> turned_on = {},
+                                     const std::string& file_gates = {});
 
 }  // namespace drakkar::cmd

@@ -7,10 +7,14 @@
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
 #include "cmd/drakkar/control_plane.h"
+#include "cmd/drakkar/input_lines.h"
+#include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
 #include "rpc/transport/transport.h"
+#include "sdk/driver/host/driver_endpoint.h"
 #include "sdk/driver/reference/reference_driver.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::cmd {
 namespace {
@@ -47,8 +51,14 @@ Result<bool> ReadSkipForm(const cli::Arguments& arguments) {
       StrCat("--skip-node-operations-form must be written or list, not ", Quote(form)));
 }
 
-std::vector<cli::Flag> With(std::vector<cli::Flag> flags) {
+std::vector<cli::Flag> With(std::vector<cli::Flag> flags, std::vector<cli::Flag> more = {}) {
+  for (cli::Flag& flag : more) flags.push_back(std::move(flag));
   for (cli::Flag& flag : CommonFlags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+std::vector<cli::Flag> And(std::vector<cli::Flag> flags, std::vector<cli::Flag> more) {
+  for (cli::Flag& flag : more) flags.push_back(std::move(flag));
   return flags;
 }
 
@@ -78,6 +88,19 @@ Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::stri
   });
 }
 
+// The file, or the defaults if there is none.
+Result<scheduler::Configuration> ReadSchedulerConfiguration(const std::string& path,
+                                                            const FeatureGates& gates) {
+  if (path.empty()) return scheduler::Configuration{};
+  ASSIGN_OR_RETURN(const std::string text, RealFileSystem().ReadFile(path));
+  Result<scheduler::Configuration> configuration = scheduler::ParseConfiguration(text, gates);
+  if (!configuration.ok()) return configuration.error().Prefixed(path);
+  for (const std::string& remark : configuration->remarks) {
+    kLog.Warning("in the configuration", {{"file", path}, {"remark", remark}});
+  }
+  return configuration;
+}
+
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   // The gates of the five proposals are on here, whatever their release's default.
   Result<FeatureGates> gates = ReadCommonFlags(
@@ -89,6 +112,9 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   Result<std::uint16_t> node_port = ReadPort(arguments, "node-port");
   if (!port.ok()) return Fail(console, port.error());
   if (!node_port.ok()) return Fail(console, node_port.error());
+  Result<scheduler::Configuration> scheduler =
+      ReadSchedulerConfiguration(arguments.Text("scheduler-config"), *gates);
+  if (!scheduler.ok()) return Fail(console, scheduler.error());
   Result<bool> as_list = ReadSkipForm(arguments);
   if (!as_list.ok()) return Fail(console, as_list.error());
   UvLoop loop;
@@ -104,8 +130,9 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(std::move(*opened));
   parts.push_back(MakeControllersPart(loop, server->DirectClients(),
-                                      server->pki().ca().certificate_pem));
-  parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates));
+                                      {.ca_pem = server->pki().ca().certificate_pem}));
+  scheduler->leader_election.leader_elect = false;
+  parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler)));
   if (arguments.Bool("node")) {
     const std::string node_name = arguments.Text("node-name");
     Result<net::CertificateAndKey> serving = server->pki().IssueServer(
@@ -163,24 +190,53 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   });
 }
 
-// A part that only needs clients.
-int RunWithClients(const cli::Arguments& arguments, cli::Console& console, const std::string& name,
-                   const std::function<std::unique_ptr<Part>(UvLoop&, ClientFactory,
-                                                             FeatureGates)>& make) {
+int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   Result<FeatureGates> gates = ReadCommonFlags(arguments);
   if (!gates.ok()) return Fail(console, gates.error());
+  ComponentOptions component;
+  component.election.leader_elect = true;
+  if (auto read = ReadLeaderElection(arguments, component.election); !read.ok()) {
+    return Fail(console, read.error());
+  }
+  Result<StatusPortOptions> status = ReadStatusPort(arguments);
+  if (!status.ok()) return Fail(console, status.error());
+  component.status = std::move(*status);
   Result<ClientFactory> clients =
-      HttpClients(arguments.Text("kubeconfig"), StrCat("drakkar-", name));
+      HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers");
   if (!clients.ok()) return Fail(console, clients.error());
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
-  parts.push_back(make(loop, std::move(*clients), *gates));
+  parts.push_back(MakeControllersPart(loop, std::move(*clients), std::move(component)));
   return RunParts(loop, std::move(parts), console,
-                  [name] { kLog.Info("running", {{"part", name}}); });
+                  [] { kLog.Info("running", {{"part", "controllers"}}); });
+}
+
+int RunScheduler(const cli::Arguments& arguments, cli::Console& console) {
+  Result<FeatureGates> gates = ReadCommonFlags(arguments);
+  if (!gates.ok()) return Fail(console, gates.error());
+  Result<scheduler::Configuration> configuration =
+      ReadSchedulerConfiguration(arguments.Text("config"), *gates);
+  if (!configuration.ok()) return Fail(console, configuration.error());
+  if (auto read = ReadLeaderElection(arguments, configuration->leader_election); !read.ok()) {
+    return Fail(console, read.error());
+  }
+  Result<StatusPortOptions> status = ReadStatusPort(arguments);
+  if (!status.ok()) return Fail(console, status.error());
+  if (!arguments.Text("kubeconfig").empty()) configuration->kubeconfig = arguments.Text("kubeconfig");
+  Result<ClientFactory> clients = HttpClients(configuration->kubeconfig, "drakkar-scheduler");
+  if (!clients.ok()) return Fail(console, clients.error());
+  UvLoop loop;
+  std::vector<std::unique_ptr<Part>> parts;
+  parts.push_back(MakeSchedulerPart(loop, std::move(*clients), *gates, std::move(*configuration),
+                                    std::move(*status)));
+  return RunParts(loop, std::move(parts), console,
+                  [] { kLog.Info("running", {{"part", "scheduler"}}); });
 }
 
 int RunNode(const cli::Arguments& arguments, cli::Console& console) {
-  Result<FeatureGates> gates = ReadCommonFlags(arguments);
+  Result<KubeletSettings> settings = ReadKubeletSettings(arguments, RealFileSystem());
+  if (!settings.ok()) return Fail(console, settings.error());
+  Result<FeatureGates> gates = ReadCommonFlags(arguments, {}, settings->feature_gates);
   if (!gates.ok()) return Fail(console, gates.error());
   Result<std::uint16_t> port = ReadPort(arguments, "port");
   if (!port.ok()) return Fail(console, port.error());
@@ -208,6 +264,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   parts.push_back(MakeNodePart({.main_loop = loop,
                                 .clients = std::move(*clients),
                                 .gates = *gates,
+                                .features = settings->features,
                                 .node_name = arguments.Text("node-name"),
                                 .address = arguments.Text("address"),
                                 .port = *port,
@@ -246,6 +303,9 @@ class DriverProcess final : public Part {
                 std::unique_ptr<client::Client> client)
       : loop_(loop),
         devices_path_(arguments.Text("devices")),
+        http_endpoint_(arguments.Text("http-endpoint")),
+        node_name_(arguments.Text("node-name")),
+        takes_input_(arguments.Bool("control")),
         client_(std::move(client)),
         transport_(rpc::MakeGrpcTransport(loop)),
         driver_({.loop = loop,
@@ -265,6 +325,7 @@ class DriverProcess final : public Part {
                                          ? metadata::Dialect::kKubernetes
                                          : metadata::Dialect::kKep,
                  .devices = std::move(devices),
+                 .metrics = &metrics_,
                  .on_fatal = [](const Error& error) {
                    kLog.Error("the driver cannot go on", {{"error", error.message}});
                    ::kill(::getpid(), SIGTERM);
@@ -273,15 +334,46 @@ class DriverProcess final : public Part {
   std::string_view name() const override { return "driver"; }
   void Start(std::function<void(Result<void>)> done) override {
     hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
-    done(driver_.Start());
+    if (takes_input_) {
+      input_ = std::make_unique<InputLines>(loop_, [this](const std::string& line) { Obey(line); });
+    }
+    Result<void> started = driver_.Start();
+    if (started.ok() && !http_endpoint_.empty()) started = Listen();
+    done(std::move(started));
   }
   void Stop(std::function<void()> done) override {
     hangup_.reset();
+    input_.reset();
+    endpoint_.reset();
     driver_.Stop();
     done();
   }
 
  private:
+  Result<void> Listen() {
+    endpoint_ = std::make_unique<driver::DriverEndpoint>(driver::DriverEndpoint::Options{
+        .loop = loop_,
+        .address = http_endpoint_,
+        .metrics = metrics_,
+        .not_ready = [this] { return driver_.driver()->NotReadyReason(); },
+        .before_metrics = [this] { driver_.driver()->UpdateMetrics(); }});
+    auto started = endpoint_->Start();
+    if (!started.ok()) return std::move(started).error().Prefixed("--http-endpoint");
+    return Ok();
+  }
+
+  // "health DEVICE STATE [MESSAGE]"
+  void Obey(const std::string& line) {
+    const std::vector<std::string_view> words = Split(line, ' ');
+    if (words.size() < 3 || words[0] != "health" || driver_.driver() == nullptr) return;
+    const Result<void> reported = driver_.driver()->ReportHealth(
+        {{.pool_name = node_name_,
+          .device_name = std::string(words[1]),
+          .health = rpc::ParseDeviceHealthState(words[2]),
+          .message = Join(std::vector<std::string_view>(words.begin() + 3, words.end()), " ")}});
+    if (!reported.ok()) kLog.Error("health cannot be reported", {{"error", reported.error().message}});
+  }
+
   void Reload() {
     Result<driver::DeviceConfig> devices = ReadDevices(devices_path_);
     Result<void> set = devices.ok() ? driver_.SetDevices(std::move(*devices)) : devices.error();
@@ -294,10 +386,16 @@ class DriverProcess final : public Part {
 
   UvLoop& loop_;
   const std::string devices_path_;
+  const std::string http_endpoint_;
+  const std::string node_name_;
+  const bool takes_input_;
   TimerHandle hangup_;
+  std::unique_ptr<InputLines> input_;
+  Metrics metrics_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   driver::ReferenceDriver driver_;
+  std::unique_ptr<driver::DriverEndpoint> endpoint_;
 };
 
 int RunDriver(const cli::Arguments& arguments, cli::Console& console) {
@@ -380,6 +478,7 @@ void AddDaemonCommands(cli::App& app) {
                           {.name = "driver", .type = cli::FlagType::kBool, .help = "Run the reference driver.", .default_value = "true"},
                           NodeNameFlag(),
                           {.name = "node-port", .type = cli::FlagType::kInt, .help = "The node agent's port.", .default_value = "10250", .placeholder = "PORT"},
+                          {.name = "scheduler-config", .help = "A KubeSchedulerConfiguration for the scheduler.", .placeholder = "FILE"},
                           RuntimeFlag(), DevicesFlag(), MetadataFlag(), SkipFormFlag()}),
            .max_arguments = 0,
            .section = kSection,
@@ -397,25 +496,24 @@ void AddDaemonCommands(cli::App& app) {
            .run = RunApiServer});
   app.Add({.name = "controllers",
            .summary = "Run the controllers",
-           .help = "Makes claims from templates, releases them, collects what has no owner.",
-           .flags = With({KubeconfigFlag()}),
+           .help = "Makes claims from templates, releases them, collects what has no owner. Of "
+                   "several instances the one that holds the Lease is active.",
+           .flags = With(And({KubeconfigFlag()}, ComponentFlags(10257, "kube-controller-manager"))),
            .max_arguments = 0,
            .section = kSection,
-           .run = [](const cli::Arguments& arguments, cli::Console& console) {
-             return RunWithClients(arguments, console, "controllers",
-                                   [](UvLoop& loop, ClientFactory clients, FeatureGates) {
-                                     return MakeControllersPart(loop, std::move(clients));
-                                   });
-           }});
+           .run = RunControllers});
   app.Add({.name = "scheduler",
            .summary = "Run the scheduler",
-           .help = "Gives pods a node and the devices they claim.",
-           .flags = With({KubeconfigFlag()}),
+           .help = "Gives pods a node and the devices they claim. Of several instances the one that "
+                   "holds the Lease is active.",
+           .examples = "  # pods that fabric devices keep waiting are given up after a minute\n"
+                       "  drakkar scheduler --kubeconfig admin.kubeconfig --config scheduler.yaml\n",
+           .flags = With(And({KubeconfigFlag(),
+                              {.name = "config", .help = "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).", .placeholder = "FILE"}},
+                             ComponentFlags(10259, "kube-scheduler"))),
            .max_arguments = 0,
            .section = kSection,
-           .run = [](const cli::Arguments& arguments, cli::Console& console) {
-             return RunWithClients(arguments, console, "scheduler", MakeSchedulerPart);
-           }});
+           .run = RunScheduler});
   app.Add({.name = "node",
            .summary = "Run a node agent",
            .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
@@ -426,7 +524,7 @@ void AddDaemonCommands(cli::App& app) {
                           {.name = "client-ca-file", .help = "Who may use the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-cert-file", .help = "The certificate of the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
-                          RuntimeFlag()}),
+                          RuntimeFlag()}, KubeletConfigFlags()),
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});
@@ -443,7 +541,9 @@ void AddDaemonCommands(cli::App& app) {
                           MetadataFlag(),
                           {.name = "device-metadata-versions", .help = "Versions of the metadata format to write, newest first.", .default_value = "v1alpha1", .placeholder = "VERSION,..."},
                           {.name = "device-metadata-rules", .help = "Whose rules count where they differ: kep or kubernetes.", .default_value = "kep", .placeholder = "RULES"},
+                          {.name = "http-endpoint", .help = "Where /healthz, /readyz and /metrics are served, as 127.0.0.1:8080; default: nowhere.", .placeholder = "ADDRESS"},
                           {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"},
+                          {.name = "control", .type = cli::FlagType::kBool, .help = "Take `health DEVICE STATE [MESSAGE]` from standard input.", .default_value = "false", .hidden = true},
                           {.name = "parent-pid", .type = cli::FlagType::kInt, .help = "End when this process, which must be the parent, ends.", .default_value = "0", .placeholder = "PID", .hidden = true}}),
            .max_arguments = 0,
            .section = kSection,

@@ -15,6 +15,7 @@
 #include "base/text/text.h"
 #include "net/server/http_server.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -78,9 +79,8 @@ struct ApiServer::Impl {
                            .store = *options.store,
                            .gates = options.gates,
                            .authorizer = &authorizer,
-                           .admission = MakeAdmissionChain(rbac),
-                           .answerer = &answerers,
-                           .metrics = &options.metrics}),
+                           .admission = MakeAdmissionChain({.rbac = &rbac, .metrics = &options.metrics}),
+                           .answerer = &answerers}),
         frontend(Frontend::Options{
             .core = core,
             .authenticator = authenticator,
@@ -93,6 +93,7 @@ struct ApiServer::Impl {
                 },
             .health_checks = HealthChecks(),
             .documents = Documents(),
+            .before_metrics = [this] { UpdateStoreMetrics(); },
             .proxies = {},
             .skip_operations_as_list = options.skip_operations_as_list,
             .workers = &workers}) {
@@ -152,6 +153,24 @@ struct ApiServer::Impl {
     }
     for (std::string_view mode : {"Node", "RBAC"}) server_part["authorizationModes"].Append(mode);
     return api::WriteJson(out.Freeze()->root());
+  }
+
+  void UpdateStoreMetrics() {
+    const storage::StoreStatistics now = options.store->statistics();
+    auto follow = [this](const char* name, const char* help, std::uint64_t value) {
+      Counter& counter = options.metrics.GetCounter(name, help);
+      counter.Add(static_cast<double>(value) - counter.value());
+    };
+    follow("drakkar_store_transactions_total", "Transactions applied.", now.transactions);
+    follow("drakkar_store_commits_total", "Group commits written.", now.commits);
+    follow("drakkar_store_syncs_total", "Times the file was synced.", now.syncs);
+    follow("drakkar_store_written_bytes_total", "Bytes written to the file.", now.bytes_written);
+    options.metrics.GetGauge("drakkar_store_history_bytes", "Superseded versions kept.")
+        .Set(static_cast<double>(now.history_bytes));
+    options.metrics
+        .GetGauge("drakkar_store_info", "What the data lies on.",
+                  {{"file_system", now.file_system}})
+        .Set(1);
   }
 
   // Makes what is missing of `wanted`, one after the other, then calls `done`.

@@ -231,6 +231,35 @@ TEST(BindingScope, DurationsBeyondTheTimeoutHaveBucketsOfTheirOwn) {
                               R"(status="timeout"} 1)"));
 }
 
+TEST(BindingScope, AThousandPodsWaitAndNobodyElseDoes) {
+  constexpr int kWaiting = 1'000;
+  TestCluster cluster;
+  constexpr int kPerNode = 100;
+  for (int i = 0; i < kWaiting / kPerNode; ++i) {
+    cluster.CreateNode(StrCat("n", i));
+    cluster.CreateSlice(StrCat("n", i), kPerNode, kConditions);
+  }
+  cluster.CreateClass();
+  cluster.StartScheduler();
+  for (int i = 0; i < kWaiting; ++i) {
+    cluster.CreateClaim(StrCat("c", i));
+    cluster.CreatePodWithClaims(StrCat("p", i), {StrCat("c", i)});
+  }
+  cluster.Settle();
+  ASSERT_EQ(cluster.scheduler().counts().waiting_for_conditions, std::size_t{kWaiting});
+  cluster.CreatePod("other");
+  cluster.Settle();
+  EXPECT_NE(cluster.NodeOf("other"), "") << "at once";
+  // A condition wakes its own pod, with as little work as if it were alone.
+  const auto work_of = [&](std::string claim) {
+    cluster.loop().RunUntilIdle();
+    cluster.SetDeviceCondition(claim, kAttached, "True");
+    return cluster.NodeOf("p" + claim.substr(1));
+  };
+  EXPECT_NE(work_of("c500"), "");
+  EXPECT_EQ(cluster.scheduler().counts().waiting_for_conditions, std::size_t{kWaiting - 1});
+}
+
 TEST(BindingScope, EventAndConditionNameDeviceAndCondition) {
   TestCluster cluster;
   StartOneNode(cluster, kConditions);

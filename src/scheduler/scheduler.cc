@@ -2,10 +2,12 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "api/keys.h"
 #include "api/scheme/scheme.h"
+#include "base/result/check.h"
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
@@ -31,6 +33,8 @@ using api::Value;
 namespace {
 
 constexpr Logger kLog("scheduler");
+// What an absent spec.schedulerName means.
+constexpr std::string_view kDefaultSchedulerName = "default-scheduler";
 
 // Pods tried before others on the loop (answers, watch events) get their turn.
 constexpr int kCyclesPerTurn = 32;
@@ -72,23 +76,41 @@ class Scheduler::Impl {
   void Fail(const PodInfo& pod, const Status& status);
   void Tell(const PodInfo& pod, std::string_view reason, const std::string& message);
   bool IsBound(std::string_view pod_uid) const;
-  std::size_t binding_writes() const {
-    return bindings_.size() - plugins_.dynamic_resources->waiting_pods();
+  std::size_t waiting_pods() const {
+    std::size_t count = 0;
+    for (const auto& profile : profiles_) count += profile->plugins.dynamic_resources->waiting_pods();
+    return count;
+  }
+  std::size_t binding_writes() const { return bindings_.size() - waiting_pods(); }
+  void ForgetPod(const std::string& uid) {
+    for (const auto& profile : profiles_) profile->plugins.dynamic_resources->ForgetPod(uid);
   }
   MonotonicTime Now() const { return options_.loop.clock().Monotonic(); }
 
   Options options_;
   client::ScopedClient client_;
-  SchedulerMetrics metrics_;
-  client::EventRecorder events_;
   PodStatusWriter pod_status_;
 
   NodeTable nodes_;
   Placements placements_{nodes_};
   DeviceState devices_;
   ClaimCache claims_;
-  PluginList plugins_;
-  std::optional<Framework> framework_;
+
+  // What pods of one schedulerName have to themselves; the caches and the queue are shared.
+  struct Profile {
+    Profile(Impl& owner, const ProfileConfig& config);
+    const std::string name;
+    SchedulerMetrics metrics;
+    client::EventRecorder events;
+    PluginList plugins;
+    Framework framework;
+  };
+  // Null if no profile has the name.
+  Profile* FindProfile(std::string_view scheduler_name) const;
+  // Of a pod that is ours.
+  Profile& ProfileOf(const PodInfo& pod) const;
+
+  std::vector<std::unique_ptr<Profile>> profiles_;
   std::optional<SchedulingQueue> queue_;
 
   struct Binding {
@@ -119,54 +141,87 @@ void Scheduler::Stop() { impl_->Stop(); }
 bool Scheduler::IsReady() const { return impl_->IsReady(); }
 Scheduler::Counts Scheduler::counts() const { return impl_->counts(); }
 
+Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
+    : name(config.name),
+      metrics(owner.options_.metrics, config.name),
+      events({.loop = owner.options_.loop,
+              .client = owner.client_,
+              .component = config.name,
+              .instance = owner.options_.instance.empty() ? config.name : owner.options_.instance}),
+      plugins(MakePlugins(
+          {.loop = owner.options_.loop,
+           .random = owner.options_.random,
+           .client = owner.client_,
+           .events = events,
+           .nodes = owner.nodes_,
+           .devices = owner.devices_,
+           .claims = owner.claims_,
+           .gates = owner.options_.gates,
+           .metrics = metrics,
+           .filter_timeout = owner.options_.gates.Enabled(Gate::kDRASchedulerFilterTimeout)
+                                 ? config.filter_timeout
+                                 : Duration::zero(),
+           .binding_timeout = config.binding_timeout,
+           .notify = [&owner](const ClusterEvent& event) { owner.queue_->OnEvent(event); },
+           .nominate =
+               [&owner](const PodInfo& pod, const std::string& node) {
+                 owner.bindings_[pod.uid].nominated_node = node;
+                 owner.pod_status_.Write(pod.pod, {.nominated_node = node});
+               },
+           .is_bound = [&owner](std::string_view uid) { return owner.IsBound(uid); }},
+          owner.options_.declared_features != nullptr ? *owner.options_.declared_features
+                                                      : features::DefaultFramework(),
+          config)),
+      framework(owner.options_.loop, owner.nodes_, plugins.all, &metrics,
+                config.percentage_of_nodes_to_score) {}
+
 Scheduler::Impl::Impl(Options options)
     : options_(std::move(options)),
       client_(options_.client),
-      metrics_(options_.metrics, options_.name),
-      events_({.loop = options_.loop,
-               .client = client_,
-               .component = options_.name,
-               .instance = options_.instance.empty() ? options_.name : options_.instance}),
       pod_status_(options_.loop, client_),
       devices_(options_.gates, options_.compiler, options_.random),
-      claims_(devices_.allocated()),
-      plugins_(MakePlugins(
-          {.loop = options_.loop,
-           .random = options_.random,
-           .client = client_,
-           .events = events_,
-           .nodes = nodes_,
-           .devices = devices_,
-           .claims = claims_,
-           .gates = options_.gates,
-           .metrics = metrics_,
-           .filter_timeout = options_.gates.Enabled(Gate::kDRASchedulerFilterTimeout)
-                                 ? options_.filter_timeout
-                                 : Duration::zero(),
-           .binding_timeout = options_.binding_timeout,
-           .notify = [this](const ClusterEvent& event) { queue_->OnEvent(event); },
-           .nominate =
-               [this](const PodInfo& pod, const std::string& node) {
-                 bindings_[pod.uid].nominated_node = node;
-                 pod_status_.Write(pod.pod, {.nominated_node = node});
-               },
-           .is_bound = [this](std::string_view uid) { return IsBound(uid); }},
-          options_.declared_features != nullptr ? *options_.declared_features
-                                                : features::DefaultFramework())) {
-  framework_.emplace(options_.loop, nodes_, plugins_.all, &metrics_);
-  queue_.emplace(SchedulingQueue::Options{.loop = options_.loop,
-                                          .plugins = plugins_.all,
-                                          .metrics = &metrics_,
-                                          .on_active = [this] { Wake(); }});
+      claims_(devices_.allocated()) {
+  CHECK(!options_.profiles.empty());
+  for (const ProfileConfig& config : options_.profiles) {
+    CHECK(FindProfile(config.name) == nullptr);
+    profiles_.push_back(std::make_unique<Profile>(*this, config));
+  }
+  SchedulingQueue::Options queue{
+      .loop = options_.loop,
+      .plugins = profiles_.front()->plugins.all,
+      .plugins_of = {},
+      .pauses = {.first = options_.first_backoff, .longest = options_.longest_backoff},
+      .metrics = &profiles_.front()->metrics,
+      .on_active = [this] { Wake(); }};
+  if (profiles_.size() > 1) {
+    queue.plugins_of = [this](const PodInfo& pod) {
+      return std::span<const std::unique_ptr<Plugin>>(ProfileOf(pod).plugins.all);
+    };
+  }
+  queue_.emplace(std::move(queue));
   claims_.SetChangeHandler([this](const std::string& claim_key, const ObjectPtr& before,
                                   const ObjectPtr& after) {
     OnClaimChanged(claim_key, before, after);
   });
 }
 
+Scheduler::Impl::Profile* Scheduler::Impl::FindProfile(std::string_view scheduler_name) const {
+  for (const auto& profile : profiles_) {
+    if (profile->name == scheduler_name) return profile.get();
+  }
+  return nullptr;
+}
+
+Scheduler::Impl::Profile& Scheduler::Impl::ProfileOf(const PodInfo& pod) const {
+  if (profiles_.size() == 1) return *profiles_.front();
+  Profile* profile = FindProfile(pod.spec()[key::kSchedulerName].str(kDefaultSchedulerName));
+  CHECK(profile != nullptr);
+  return *profile;
+}
+
 Scheduler::Counts Scheduler::Impl::counts() const {
   return {queue_->active_count(), queue_->backoff_count(), queue_->unschedulable_count(),
-          queue_->gated_count(),  bindings_.size(),        plugins_.dynamic_resources->waiting_pods()};
+          queue_->gated_count(),  bindings_.size(),        waiting_pods()};
 }
 
 // ---- What happens in the cluster.
@@ -290,7 +345,7 @@ void Scheduler::Impl::OnPod(const ObjectPtr&, const ObjectPtr& after) {
   if (!pod->node_name.empty()) {
     placements_.Denominate(uid);
     queue_->Remove(uid);
-    plugins_.dynamic_resources->ForgetPod(uid);
+    ForgetPod(uid);
     if (!pod->HasEnded()) {
       placements_.Confirm(std::move(pod));
     } else if (placements_.FindNodeOf(uid) != nullptr) {
@@ -300,7 +355,8 @@ void Scheduler::Impl::OnPod(const ObjectPtr&, const ObjectPtr& after) {
     return;
   }
   if (pod->HasEnded() || after->is_being_deleted() ||
-      after->root()[key::kSpec][key::kSchedulerName].str("default-scheduler") != options_.name) {
+      FindProfile(after->root()[key::kSpec][key::kSchedulerName].str(kDefaultSchedulerName)) ==
+          nullptr) {
     OnPodGone(after);
     return;
   }
@@ -314,13 +370,13 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
   const std::string uid(pod->uid());
   placements_.Denominate(uid);
   queue_->Remove(uid);
-  plugins_.dynamic_resources->ForgetPod(uid);
+  ForgetPod(uid);
   if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
     // The binding ends by itself, with an error at the latest when it is written; what the pod
     // occupies is given back then.
     binding->second.pod_gone = true;
     const CyclePtr cycle = binding->second.cycle;
-    framework_->Cancel(*cycle);
+    ProfileOf(*cycle->pod).framework.Cancel(*cycle);
     return;
   }
   if (placements_.FindNodeOf(uid) == nullptr) return;
@@ -339,7 +395,7 @@ void Scheduler::Impl::OnClaimChanged(const std::string& claim_key, const ObjectP
   // Devices that become free concern every pod; anything else only the claim's users.
   if (!(is_allocated(before) && !is_allocated(after))) event.only_claim = claim_key;
   queue_->OnEvent(event);
-  plugins_.dynamic_resources->OnClaimChanged(claim_key);
+  for (const auto& profile : profiles_) profile->plugins.dynamic_resources->OnClaimChanged(claim_key);
 }
 
 bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
@@ -381,25 +437,26 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
     queue_->ReturnFailed(pod.uid);
     return;
   }
+  Profile& profile = ProfileOf(pod);
   const std::string nominated = placements_.NominatedNode(pod.uid);
   const Decision decision =
-      framework_->Decide(*cycle, nominated.empty() ? kNoNode : nodes_.Find(nominated));
+      profile.framework.Decide(*cycle, nominated.empty() ? kNoNode : nodes_.Find(nominated));
   if (decision.status.IsRejected()) {
-    metrics_.ObserveAttempt(SchedulerMetrics::Result::kUnschedulable, Now() - cycle->started);
+    profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kUnschedulable, Now() - cycle->started);
     Refuse(pod, decision);
     return;
   }
   if (!decision.status.ok()) {
-    metrics_.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
+    profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
     Fail(pod, decision.status);
     return;
   }
   cycle->node = decision.node;
   cycle->node_name = nodes_.name(decision.node);
   placements_.Assume(cycle->pod, cycle->node_name);
-  if (Status status = framework_->Reserve(*cycle); !status.ok()) {
+  if (Status status = profile.framework.Reserve(*cycle); !status.ok()) {
     placements_.Forget(pod.uid);
-    metrics_.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
+    profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
     Fail(pod, status);
     return;
   }
@@ -410,13 +467,14 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
 }
 
 void Scheduler::Impl::BindingCycle(const CyclePtr& cycle) {
-  framework_->PreBind(cycle, [this, cycle](Status status) {
+  Framework& framework = ProfileOf(*cycle->pod).framework;
+  framework.PreBind(cycle, [this, &framework, cycle](Status status) {
     if (stopped_) return;
     if (!status.ok()) {
       OnBindingFailed(cycle, std::move(status));
       return;
     }
-    framework_->Bind(cycle, [this, cycle](Status bound) {
+    framework.Bind(cycle, [this, cycle](Status bound) {
       if (bound.ok()) {
         OnBound(cycle);
       } else {
@@ -428,36 +486,38 @@ void Scheduler::Impl::BindingCycle(const CyclePtr& cycle) {
 
 void Scheduler::Impl::OnBound(const CyclePtr& cycle) {
   const PodInfo& pod = *cycle->pod;
+  Profile& profile = ProfileOf(pod);
   const auto binding = bindings_.find(pod.uid);
-  metrics_.ObserveAttempt(SchedulerMetrics::Result::kScheduled, Now() - cycle->started);
-  metrics_.ObserveScheduled(binding->second.attempts, Now() - binding->second.first_queued);
+  profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kScheduled, Now() - cycle->started);
+  profile.metrics.ObserveScheduled(binding->second.attempts, Now() - binding->second.first_queued);
   const bool pod_gone = binding->second.pod_gone;
   bindings_.erase(binding);
   queue_->Done(pod.uid);
-  plugins_.dynamic_resources->ForgetPod(pod.uid);
+  ForgetPod(pod.uid);
   if (pod_gone) {
     // Bound and deleted before we heard of the former.
     placements_.Remove(pod.uid);
     queue_->OnEvent({EventKind::kBoundPodRemove, pod.pod, nullptr, {}});
   }
-  events_.Record(pod.pod, client::EventKind::kNormal, "Scheduled",
+  profile.events.Record(pod.pod, client::EventKind::kNormal, "Scheduled",
                  StrCat("Successfully assigned ", pod.key, " to ", cycle->node_name), "Binding");
   Wake();
 }
 
 void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
   const PodInfo& pod = *cycle->pod;
+  Profile& profile = ProfileOf(pod);
   const auto binding = bindings_.find(pod.uid);
   const bool pod_gone = binding->second.pod_gone;
   const std::string nominated = binding->second.nominated_node;
   bindings_.erase(binding);
-  framework_->Unreserve(*cycle);
+  profile.framework.Unreserve(*cycle);
   if (pod_gone) {
     placements_.Remove(pod.uid);
   } else {
     placements_.Forget(pod.uid);
   }
-  metrics_.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
+  profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
   const ObjectPtr current = pods_->Find(pod.key);
   const bool is_unbound = !pod_gone && current != nullptr && current->uid() == pod.uid &&
                           current->root()[key::kSpec][key::kNodeName].str().empty();
@@ -494,7 +554,7 @@ void Scheduler::Impl::Tell(const PodInfo& pod, std::string_view reason,
                            const std::string& message) {
   const ObjectPtr current = pods_->Find(pod.key);
   const ObjectPtr& about = current != nullptr && current->uid() == pod.uid ? current : pod.pod;
-  events_.Record(about, client::EventKind::kWarning, "FailedScheduling", message, "Scheduling");
+  ProfileOf(pod).events.Record(about, client::EventKind::kWarning, "FailedScheduling", message, "Scheduling");
   pod_status_.Write(about, {.reason = std::string(reason), .message = message});
 }
 

@@ -2,11 +2,13 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
+#include "scheduler/config/profile.h"
 
 namespace drakkar {
 class Metrics;
@@ -42,12 +44,14 @@ class Scheduler {
     Metrics& metrics;
     device::ExpressionCompiler& compiler;  // of CEL selectors
     FeatureGates gates;
-    std::string name = "default-scheduler";  // which pods (spec.schedulerName) are ours
-    std::string instance;                    // in events; empty: the name
+    // How pods are scheduled, by their spec.schedulerName; pods that name none of these are not
+    // ours. At least one, with different names.
+    std::vector<ProfileConfig> profiles = {ProfileConfig{}};
+    std::string instance;  // in events; empty: the profile's name
     // What nodes may declare and pods may need; null: the catalog.
     const features::Framework* declared_features = nullptr;
-    Duration binding_timeout = std::chrono::minutes(10);
-    Duration filter_timeout = std::chrono::seconds(10);  // zero: none
+    Duration first_backoff = std::chrono::seconds(1);
+    Duration longest_backoff = std::chrono::seconds(10);
   };
   explicit Scheduler(Options options);
   ~Scheduler();

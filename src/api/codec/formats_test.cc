@@ -21,8 +21,8 @@ TreePtr Strictly(Value value, const StructSchema& schema) {
   return read.ok() ? read->tree : nullptr;
 }
 
-// What protobuf cannot tell apart is made the same: an empty list is an absent one, and
-// skipNodeOperations is a list.
+// What protobuf cannot tell apart is made the same: an empty list is an absent one,
+// skipNodeOperations is a list, and objects inside of others do not say what they are.
 void MakeLists(Draft& value) {
   if (value.is_array()) {
     for (Draft& element : value.MutableElements()) MakeLists(element);
@@ -38,6 +38,11 @@ void MakeLists(Draft& value) {
     }
   }
   for (auto& [key, member] : value.MutableMembers()) {
+    if (key->view() == "volumeClaimTemplates" && member.is_array()) {
+      for (Draft& claim : member.MutableElements()) {
+        for (const char* name : {"apiVersion", "kind"}) claim.Remove(name);
+      }
+    }
     MakeLists(member);
     if (member.is_array() && member.size() == 0) member = Draft();
   }

@@ -144,15 +144,18 @@ class DirectClient final : public client::Client {
       if (state->closed) return;
       Core::WatchStart start = this_core->StartWatch(
           request, mark,
-          [loop, alive, state](const std::vector<Change>& changes) {
+          // Weak, because the state owns the watcher that owns this.
+          [loop, alive, weak = std::weak_ptr(state)](const std::vector<Change>& changes) {
+            std::shared_ptr<WatchState> watched = weak.lock();
+            if (watched == nullptr) return;
             std::vector<client::WatchEvent> events;
             events.reserve(changes.size());
             for (const Change& change : changes) {
               events.push_back({ToEventType(change.type), change.object});
             }
-            loop->Post([alive, state, events = std::move(events)]() mutable {
-              if (!*alive || state->cancelled) return;
-              state->callbacks.on_events(std::move(events));
+            loop->Post([alive, watched = std::move(watched), events = std::move(events)]() mutable {
+              if (!*alive || watched->cancelled) return;
+              watched->callbacks.on_events(std::move(events));
             });
           });
       if (start.failure) {

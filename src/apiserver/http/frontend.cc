@@ -187,6 +187,7 @@ void Frontend::HandlePath(Exchange& exchange, net::ServerRequest& request) {
   if (path == "/metrics") {
     Finished(exchange, 200);
     request_metrics_.Refresh(options_.core);
+    if (options_.before_metrics) options_.before_metrics();
     return exchange.writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4"}},
                                  options_.metrics.Text());
   }

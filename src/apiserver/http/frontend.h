@@ -43,6 +43,8 @@ class Frontend final : public net::RequestHandler {
     std::vector<HealthCheck> health_checks;
     // More documents by path: /configz, /openid/v1/jwks ...
     std::map<std::string, std::function<std::string()>, std::less<>> documents;
+    // Brings `metrics` up to date before they are shown; may be null.
+    std::function<void()> before_metrics;
     std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"
     // Gives skipNodeOperations out as a list however it was written: Go clients read nothing else.
     bool skip_operations_as_list = false;

@@ -248,7 +248,7 @@ TEST_F(FrontendTest, TakesProtobufBodiesAsTypedGoClientsSendThem) {
   const std::string bytes = std::string("k8s\0", 4) + field('\x0a', type) + field('\x12', body);
   net::Response created = Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", bytes,
                              {{"Content-Type", "application/vnd.kubernetes.protobuf"},
-                              {"Accept", "application/vnd.kubernetes.protobuf,application/json"}});
+                              {"Accept", "application/json"}});
   EXPECT_EQ(created.status, 201) << created.body;
   EXPECT_EQ(Parse(created)->root()["data"]["a"].str(), "b");
   // DeleteOptions{gracePeriodSeconds: 0, preconditions{uid: "x"}}

@@ -4,6 +4,7 @@
 
 #include "api/meta/quantity.h"
 #include "apiserver/validation/pod.h"
+#include "features/gates/feature_gates.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -86,6 +87,20 @@ void DefaultVolume(Draft& volume) {
   }
 }
 
+// With the gate ContainerRestartRules off, restart policies and rules of single containers are
+// dropped; sidecars, which have a policy too, stay what they are.
+void DropDisabledRestartRules(Draft& object, const FeatureGates& gates) {
+  if (gates.Enabled(Gate::kContainerRestartRules)) return;
+  for (std::string_view list : {"initContainers", "containers"}) {
+    Draft* containers = object["spec"].Find(list);
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (Draft& container : containers->MutableElements()) {
+      container.Remove("restartPolicyRules");
+      if (list == "containers") container.Remove("restartPolicy");
+    }
+  }
+}
+
 bool IsComputeResource(std::string_view name) {
   return name == "cpu" || name == "memory";
 }
@@ -164,7 +179,8 @@ void PodStrategy::Default(Draft& object, const StrategyContext&) const {
   }
 }
 
-void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext&) const {
+void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
+  DropDisabledRestartRules(object, context.gates);
   const api::TreePtr frozen = object.Freeze();
   object["status"] = Draft::Object();
   object["status"]["phase"] = "Pending";

@@ -18,9 +18,12 @@ class SliceRequests : public ::testing::Test {
   SliceRequests() { Restart(true); }
 
   void Restart(bool gate) {
+    RestartWith(FeatureGates().With(Gate::kDRAOptionalNodePreparation, gate));
+  }
+  void RestartWith(FeatureGates gates) {
     core_.reset();
     store_.reset();
-    gates_ = FeatureGates().With(Gate::kDRAOptionalNodePreparation, gate);
+    gates_ = gates;
     store_ = storage::OpenMemoryStore(loop_, disk_);
     core_ = std::make_unique<Core>(Core::Options{
         .loop = loop_, .random = loop_.random(), .store = *store_, .gates = gates_});
@@ -83,6 +86,34 @@ TEST_F(SliceRequests, PostIsRefusedWithTheGateOff) {
   ExpectRefused(Send(Verb::kCreate, "", Body("true")));
   ExpectRefused(Send(Verb::kCreate, "", Body("[\"*\"]")));
   EXPECT_EQ(Send(Verb::kCreate, "", Body("false")).http_status, 201);
+}
+
+// KEP-5007: the usual rule for fields of a gate that is off.
+TEST_F(SliceRequests, BindingConditionsAreDroppedWithTheGateOffUnlessInUse) {
+  const auto body = [](std::string name, std::string label) {
+    return StrCat(R"({"metadata":{"name":")", name, R"(","labels":{"l":")", label,
+                  R"("}},"spec":{"driver":"d.example.com","pool":{"name":")", name,
+                  R"(","generation":1,"resourceSliceCount":1},"allNodes":true,"devices":[{"name":"x",)",
+                  R"("bindsToNode":true,"bindingConditions":["a"],"bindingFailureConditions":["b"]}]}})");
+  };
+  const auto device = [&](const Response& response) {
+    return response.object->root()["spec"]["devices"].at(0);
+  };
+  const Response stored = Send(Verb::kCreate, "", body("on", "1"));
+  ASSERT_EQ(stored.http_status, 201);
+  EXPECT_EQ(device(stored)["bindingConditions"].size(), 1u);
+  for (const Gate gate : {Gate::kDRADeviceBindingConditions, Gate::kDRAResourceClaimDeviceStatus}) {
+    RestartWith(FeatureGates().With(gate, false));
+    const std::string name = StrCat("off-", static_cast<int>(gate));
+    const Response dropped = Send(Verb::kCreate, "", body(name, "1"));
+    ASSERT_EQ(dropped.http_status, 201);
+    for (const char* field : {"bindsToNode", "bindingConditions", "bindingFailureConditions"}) {
+      EXPECT_FALSE(device(dropped)[field].exists()) << field;
+    }
+    const Response kept = Send(Verb::kUpdate, "on", body("on", name));
+    ASSERT_EQ(kept.http_status, 200);
+    EXPECT_EQ(device(kept)["bindingConditions"].size(), 1u) << "in use before";
+  }
 }
 
 TEST_F(SliceRequests, PutKeepsWhatIsStoredAndRefusesWhatIsNew) {

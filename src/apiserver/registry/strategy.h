@@ -39,7 +39,7 @@ struct StrategyContext {
   std::function<api::ObjectPtr(std::string_view group, std::string_view plural,
                                const std::function<bool(const api::Object&)>& matches)>
       find_first = {};
-  // The API version the client speaks.
+  // The API version the client speaks; objects here are always in the version they are stored in.
   std::string_view version = "v1";
 };
 

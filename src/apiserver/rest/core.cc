@@ -35,39 +35,7 @@ std::string_view VerbName(Verb verb) {
   return "";
 }
 
-// How long each admission step takes. Handles are kept: a write passes every step.
-class Core::AdmissionMetrics {
- public:
-  explicit AdmissionMetrics(Metrics& metrics) : metrics_(metrics) {}
-
-  void Observe(std::string_view step, Verb verb, bool rejected, Duration took) {
-    Histogram*& histogram = histograms_[{step, verb, rejected}];
-    if (histogram == nullptr) {
-      const bool creates = verb == Verb::kCreate;
-      const bool deletes = verb == Verb::kDelete || verb == Verb::kDeleteCollection;
-      histogram = &metrics_.GetHistogram(
-          "apiserver_admission_controller_admission_duration_seconds",
-          "Admission controller latency histogram in seconds, identified by name and broken out "
-          "for each operation and API resource and type (validate or admit).",
-          {{"name", std::string(step)},
-           {"operation", creates ? "CREATE" : deletes ? "DELETE" : "UPDATE"},
-           {"rejected", rejected ? "true" : "false"},
-           {"type", "admit"}},
-          {0.005, 0.025, 0.1, 0.5, 1.0, 2.5});
-    }
-    histogram->Observe(std::chrono::duration<double>(took).count());
-  }
-
- private:
-  Metrics& metrics_;
-  // Steps are few and their names live as long as they do.
-  std::map<std::tuple<std::string_view, Verb, bool>, Histogram*> histograms_;
-};
-
 Core::Core(Options options) : options_(std::move(options)) {
-  if (options_.metrics != nullptr) {
-    admission_metrics_ = std::make_unique<AdmissionMetrics>(*options_.metrics);
-  }
   for (const api::KindSchema& kind : api::AllKinds()) {
     // Kinds without "get" are questions, not objects (reviews, bindings): nothing is stored.
     if (!kind.storage_version || !HasVerb(kind, "get")) continue;
@@ -200,14 +168,7 @@ std::optional<Failure> Core::CheckAuthorized(const Request& request) {
 std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, api::Value before) {
   const StrategyContext context = ContextFor(request);
   for (const auto& step : options_.admission) {
-    const MonotonicTime begun =
-        admission_metrics_ == nullptr ? MonotonicTime() : options_.loop.clock().Monotonic();
-    std::optional<Failure> failure = step->Admit(request, object, before, context);
-    if (admission_metrics_ != nullptr) {
-      admission_metrics_->Observe(step->name(), request.verb, failure.has_value(),
-                                  options_.loop.clock().Monotonic() - begun);
-    }
-    if (failure) return failure;
+    if (std::optional<Failure> failure = step->Admit(request, object, before, context)) return failure;
   }
   return std::nullopt;
 }

@@ -63,7 +63,6 @@ class Core {
     Authorizer* authorizer = nullptr;  // null: everything is allowed (tests)
     std::vector<std::unique_ptr<AdmissionStep>> admission;
     Answerer* answerer = nullptr;  // null: nothing is answered that is not stored
-    Metrics* metrics = nullptr;    // null: nothing is measured
   };
   explicit Core(Options options);
   ~Core();
@@ -136,8 +135,6 @@ class Core {
   void OnDurable(storage::Revision revision);
 
   Options options_;
-  class AdmissionMetrics;
-  std::unique_ptr<AdmissionMetrics> admission_metrics_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Resource>, std::less<>> resources_;
   std::multimap<storage::Revision, std::function<void()>> durable_waiters_;
   storage::Revision durable_seen_ = 0;

@@ -179,7 +179,7 @@ Draft RandomResources::Selectors() {
 
 Draft RandomResources::Opaque() {
   return Draft({{"driver", kDriver},
-                {"parameters", Draft::Raw(R"({"kind":"X","n":1,"list":[null,true]})")}});
+                {"parameters", Draft::Raw(R"({"kind":"X","list":[null,true],"n":1})")}});
 }
 
 Draft RandomResources::Request() {

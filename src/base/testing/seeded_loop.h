@@ -26,13 +26,21 @@ class FakeClock final : public Clock {
 };
 
 // A loop without threads or real time: tasks run when the test says so, timers fire as the fake
-// clock is advanced. Everything on it is a function of the seed. With `shuffle`, tasks that are
-// ready at the same moment run in an order drawn from the seed (each poster's own order is kept
-// only where the tasks were posted from the same task).
+// clock is advanced. Everything on it is a function of the seed.
+//
+// Components that would have loops of their own get lanes: each keeps the order in which tasks were
+// posted to it, as every EventLoop does. With `shuffle`, the seed draws which lane goes on next (and
+// whether a timer that is due comes before), so that components interleave in all ways they could;
+// without it everything runs in the order posted.
 class SeededLoop final : public EventLoop {
  public:
   explicit SeededLoop(std::uint64_t seed = 1, bool shuffle = false);
   ~SeededLoop() override;
+
+  // A loop of the same clock, timers and seed, with an order of its own. Lives as long as this.
+  EventLoop& NewLane();
+  // The lane's component has crashed: what is queued on it is destroyed, and so is what comes later.
+  void DropLane(EventLoop& lane);
 
   void Post(Task task) override;
   TimerHandle RunAfter(Duration delay, Task task) override;
@@ -42,7 +50,7 @@ class SeededLoop final : public EventLoop {
   FakeClock& fake_clock() { return clock_; }
   Random& random() { return random_; }
 
-  // Runs one ready task; false if none is ready.
+  // Runs one ready task (with `shuffle`, perhaps a timer that is due); false if none is ready.
   bool RunOne();
   // Runs until nothing is ready. Returns how many ran; stops the process after `limit`, because a
   // loop that feeds itself without time passing is a bug.
@@ -55,13 +63,16 @@ class SeededLoop final : public EventLoop {
 
  private:
   friend class SeededTimer;
+  class Lane;
   using TimerKey = std::pair<MonotonicTime, std::uint64_t>;
+  bool RunShuffled();
 
   FakeClock clock_;
   SeededRandom random_;
   bool shuffle_;
   std::vector<Task> ready_;
   std::size_t next_ready_ = 0;
+  std::vector<std::unique_ptr<Lane>> lanes_;
   std::map<TimerKey, Task> timers_;
   std::uint64_t next_timer_id_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
 #include <vector>
 
 namespace drakkar {
@@ -51,16 +53,57 @@ TEST(SeededLoop, ATimerMayDestroyItself) {
   EXPECT_EQ(ran, 1);
 }
 
-TEST(SeededLoop, ShufflingIsAFunctionOfTheSeed) {
+TEST(SeededLoop, ShufflingIsAFunctionOfTheSeedAndKeepsTheOrderOfEachLane) {
   auto run = [](std::uint64_t seed) {
     SeededLoop loop(seed, /*shuffle=*/true);
+    EventLoop& a = loop.NewLane();
+    EventLoop& b = loop.NewLane();
     std::vector<int> order;
-    for (int i = 0; i < 20; ++i) loop.Post([&order, i] { order.push_back(i); });
+    for (int i = 0; i < 20; ++i) {
+      a.Post([&order, i] { order.push_back(i); });
+      b.Post([&order, i] { order.push_back(100 + i); });
+      loop.Post([&order, i] { order.push_back(200 + i); });
+    }
     loop.RunUntilIdle();
+    EXPECT_EQ(order.size(), 60u);
+    for (int lane = 0; lane < 3; ++lane) {
+      int last = -1;
+      for (int each : order) {
+        if (each / 100 != lane) continue;
+        EXPECT_GT(each, last);
+        last = each;
+      }
+    }
     return order;
   };
   EXPECT_EQ(run(7), run(7));
   EXPECT_NE(run(7), run(8));
+}
+
+TEST(SeededLoop, WithoutShufflingLanesShareOneOrder) {
+  SeededLoop loop;
+  EventLoop& lane = loop.NewLane();
+  std::string order;
+  lane.Post([&] { order += "a"; });
+  loop.Post([&] { order += "b"; });
+  lane.Post([&] { order += "c"; });
+  loop.RunUntilIdle();
+  EXPECT_EQ(order, "abc");
+}
+
+TEST(SeededLoop, ATimerThatIsDueMayComeBetweenTasks) {
+  std::set<std::string> orders;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SeededLoop loop(seed, /*shuffle=*/true);
+    std::string order;
+    loop.Post([&] { order += "a"; });
+    loop.Post([&] { order += "b"; });
+    TimerHandle timer = loop.RunAfter(seconds(1), [&] { order += "t"; });
+    loop.fake_clock().Advance(seconds(1));
+    loop.RunUntilIdle();
+    orders.insert(order);
+  }
+  EXPECT_EQ(orders, (std::set<std::string>{"abt", "atb", "tab"}));
 }
 
 }  // namespace

@@ -26,8 +26,12 @@ std::string_view CodeName(Code code) {
 }  // namespace
 
 Framework::Framework(EventLoop& loop, const NodeTable& nodes,
-                     std::span<const std::unique_ptr<Plugin>> plugins, SchedulerMetrics* metrics)
-    : loop_(loop), nodes_(nodes), metrics_(metrics) {
+                     std::span<const std::unique_ptr<Plugin>> plugins, SchedulerMetrics* metrics,
+                     int percentage_of_nodes_to_score)
+    : loop_(loop),
+      nodes_(nodes),
+      metrics_(metrics),
+      percentage_of_nodes_to_score_(percentage_of_nodes_to_score) {
   for (const auto& plugin : plugins) {
     if (plugin->Has(Point::kPreFilter)) pre_filter_.push_back(plugin.get());
     if (plugin->Has(Point::kFilter)) filter_.push_back(plugin.get());
@@ -41,10 +45,11 @@ Framework::Framework(EventLoop& loop, const NodeTable& nodes,
   before_.resize(filter_.size());
 }
 
-std::size_t Framework::NodesToScore(std::size_t node_count) {
+std::size_t Framework::NodesToScore(std::size_t node_count, int wanted_percentage) {
   if (node_count <= kScoreAllUpTo) return node_count;
   const std::size_t less = node_count / 125;
-  const std::size_t percentage = less + kLeastPercentage >= 50 ? kLeastPercentage : 50 - less;
+  std::size_t percentage = less + kLeastPercentage >= 50 ? kLeastPercentage : 50 - less;
+  if (wanted_percentage > 0) percentage = static_cast<std::size_t>(wanted_percentage);
   return std::max(kScoreAllUpTo, node_count * percentage / 100);
 }
 
@@ -135,7 +140,7 @@ void Framework::Explain(Cycle& cycle, std::size_t last, Decision& decision) {
 }
 
 NodeIndex Framework::Choose(Cycle& cycle) {
-  const std::size_t enough = NodesToScore(nodes_.node_count());
+  const std::size_t enough = NodesToScore(nodes_.node_count(), percentage_of_nodes_to_score_);
   chosen_.clear();
   NodeIndex at = left_.NextFrom(next_start_);
   const NodeIndex start = at == kNoNode ? left_.NextFrom(0) : at;

@@ -30,7 +30,8 @@ struct Decision {
 class Framework {
  public:
   Framework(EventLoop& loop, const NodeTable& nodes,
-            std::span<const std::unique_ptr<Plugin>> plugins, SchedulerMetrics* metrics);
+            std::span<const std::unique_ptr<Plugin>> plugins, SchedulerMetrics* metrics,
+            int percentage_of_nodes_to_score = 0);
 
   // PreFilter, Filter and Score, or PostFilter. `preferred_node` (kNoNode: none) is taken if it fits.
   Decision Decide(Cycle& cycle, NodeIndex preferred_node);
@@ -43,7 +44,7 @@ class Framework {
   void Cancel(Cycle& cycle);
 
   // How many nodes that fit are enough to choose from.
-  static std::size_t NodesToScore(std::size_t node_count);
+  static std::size_t NodesToScore(std::size_t node_count, int percentage = 0);
 
  private:
   bool IsAsked(const Plugin& plugin, const Cycle& cycle) const {
@@ -62,6 +63,7 @@ class Framework {
   EventLoop& loop_;
   const NodeTable& nodes_;
   SchedulerMetrics* const metrics_;
+  const int percentage_of_nodes_to_score_;
   std::vector<Plugin*> pre_filter_, filter_, post_filter_, prefer_, score_, reserve_, pre_bind_,
       bind_;
 

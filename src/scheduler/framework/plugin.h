@@ -70,6 +70,7 @@ class Plugin {
   // Set by the registry.
   PluginId id = 0;
   std::int64_t weight = 1;
+  Points enabled = 0xffff;  // of points(), those that the profile wants
 
   // Whether what Filter refuses could change if other pods went away (kUnschedulable) or not
   // (kUnresolvable).
@@ -105,7 +106,7 @@ class Plugin {
   // The pod is gone: a PreBind that waits for something should give up.
   virtual void Cancel(Cycle& cycle);
 
-  bool Has(Point point) const { return (points() & static_cast<Points>(point)) != 0; }
+  bool Has(Point point) const { return (points() & enabled & static_cast<Points>(point)) != 0; }
 };
 
 }  // namespace drakkar::scheduler

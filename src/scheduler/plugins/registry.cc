@@ -2,6 +2,9 @@
 // the first filter that refuses it, and cheap filters come first.
 #include "scheduler/plugins/registry.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/result/check.h"
 #include "scheduler/plugins/default_binder/default_binder.h"
 #include "scheduler/plugins/node_affinity/node_affinity.h"
@@ -16,13 +19,61 @@
 
 namespace drakkar::scheduler {
 
+namespace {
+
+using enum Point;
+
+// UnsupportedFields is not here: what we do not honour is refused whatever a file says.
+constexpr PluginFacts kKnown[] = {
+    {"SchedulingGates", kPreEnqueue | Points{0}, 1},
+    {"NodeUnschedulable", kFilter | Points{0}, 1},
+    {"NodeName", kPreFilter | kFilter, 1},
+    {"TaintToleration", kFilter | kScore, 3},
+    {"NodeAffinity", kPreFilter | kFilter | kScore, 2},
+    {"NodePorts", kPreFilter | kFilter, 1},
+    {"NodeResourcesFit", kFilter | kScore, 1},
+    {"NodeDeclaredFeatures", kPreFilter | kFilter, 1},
+    {"DynamicResources",
+     kPreEnqueue | kPreFilter | kFilter | kPostFilter | kPrefer | kScore | kReserve | kPreBind, 2},
+    {"NodeResourcesBalancedAllocation", kScore | Points{0}, 1},
+    {"DefaultBinder", kBind | Points{0}, 1},
+};
+
+constexpr std::string_view kForeign[] = {
+    "DefaultPreemption",  "GangScheduling",     "ImageLocality",   "InterPodAffinity",
+    "NodeVolumeLimits",   "PodTopologySpread",  "VolumeBinding",   "VolumeRestrictions",
+    "VolumeZone",         "DeferredPodScheduling", "AzureDiskLimits", "EBSLimits",
+    "GCEPDLimits",
+};
+
+}  // namespace
+
+std::span<const PluginFacts> KnownPlugins() {
+  return kKnown;
+}
+
+bool IsForeignPlugin(std::string_view name) {
+  return std::find(std::begin(kForeign), std::end(kForeign), name) != std::end(kForeign);
+}
+
 PluginList MakePlugins(DynamicResources::Options options,
-                       const features::Framework& declared_features) {
+                       const features::Framework& declared_features,
+                       const ProfileConfig& profile) {
   PluginList list;
-  auto add = [&](std::unique_ptr<Plugin> plugin, std::int64_t weight = 1) {
+  auto add = [&](std::unique_ptr<Plugin> plugin) {
     CHECK(list.all.size() < kMaxPlugins);
     plugin->id = static_cast<PluginId>(list.all.size());
-    plugin->weight = weight;
+    const auto facts = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& each) {
+      return each.name == plugin->name();
+    });
+    if (facts != std::end(kKnown)) {
+      CHECK(facts->points == plugin->points());
+      plugin->weight = facts->weight;
+    }
+    if (const auto chosen = profile.plugins.find(plugin->name()); chosen != profile.plugins.end()) {
+      plugin->enabled = chosen->second.points;
+      if (chosen->second.weight > 0) plugin->weight = chosen->second.weight;
+    }
     list.all.push_back(std::move(plugin));
   };
   const NodeTable& nodes = options.nodes;
@@ -32,10 +83,13 @@ PluginList MakePlugins(DynamicResources::Options options,
   add(std::make_unique<UnsupportedFields>());
   add(std::make_unique<NodeUnschedulable>(nodes));
   add(std::make_unique<NodeName>(nodes));
-  add(std::make_unique<TaintToleration>(nodes), 3);
-  add(std::make_unique<NodeAffinity>(nodes), 2);
+  add(std::make_unique<TaintToleration>(nodes));
+  add(std::make_unique<NodeAffinity>(nodes));
   add(std::make_unique<NodePorts>(nodes));
-  add(std::make_unique<NodeResourcesFit>(nodes));
+  add(std::make_unique<NodeResourcesFit>(
+      nodes, NodeResourcesFit::Options{.scoring = profile.fit,
+                                       .ignored_resources = profile.ignored_resources,
+                                       .ignored_groups = profile.ignored_groups}));
   if (options.gates.Enabled(Gate::kNodeDeclaredFeatures)) {
     add(std::make_unique<NodeDeclaredFeatures>(NodeDeclaredFeatures::Options{
         .nodes = nodes,
@@ -45,7 +99,7 @@ PluginList MakePlugins(DynamicResources::Options options,
   }
   auto dynamic_resources = std::make_unique<DynamicResources>(std::move(options));
   list.dynamic_resources = dynamic_resources.get();
-  add(std::move(dynamic_resources), 2);
+  add(std::move(dynamic_resources));
   add(std::make_unique<NodeResourcesBalanced>(nodes));
   add(std::make_unique<DefaultBinder>(loop, client));
   return list;

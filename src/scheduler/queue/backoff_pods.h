@@ -15,16 +15,19 @@ namespace drakkar::scheduler {
 // pods may be taken before their time when nothing else is to be done.
 class BackoffPods {
  public:
-  static constexpr Duration kFirst = std::chrono::seconds(1);
-  static constexpr Duration kLongest = std::chrono::seconds(10);
   static constexpr Duration kWindow = std::chrono::seconds(1);
+  struct Pauses {
+    Duration first = std::chrono::seconds(1);
+    Duration longest = std::chrono::seconds(10);
 
-  static Duration PauseOf(const QueuedPod& pod) {
-    const int count = pod.errors > 0 ? pod.errors : pod.refusals;
-    if (count <= 0) return Duration::zero();
-    return std::min(kFirst * (std::int64_t{1} << std::min(count - 1, 10)), kLongest);
-  }
-  static MonotonicTime EndOf(const QueuedPod& pod) { return pod.queued_at + PauseOf(pod); }
+    Duration Of(const QueuedPod& pod) const {
+      const int count = pod.errors > 0 ? pod.errors : pod.refusals;
+      if (count <= 0) return Duration::zero();
+      return std::min(first * (std::int64_t{1} << std::min(count - 1, 10)), longest);
+    }
+    MonotonicTime EndOf(const QueuedPod& pod) const { return pod.queued_at + Of(pod); }
+  };
+  explicit BackoffPods(Pauses pauses) : pauses_(pauses) {}
 
   void Add(QueuedPod* pod) { pods_.emplace(KeyOf(*pod), pod); }
   void Remove(QueuedPod* pod) { pods_.erase(KeyOf(*pod)); }
@@ -41,11 +44,12 @@ class BackoffPods {
  private:
   // End of the window, then highest priority, longest wait, arrival.
   using Key = std::tuple<MonotonicTime, std::int64_t, MonotonicTime, std::uint64_t>;
-  static Key KeyOf(const QueuedPod& pod) {
-    const Duration end = EndOf(pod).time_since_epoch();
+  Key KeyOf(const QueuedPod& pod) const {
+    const Duration end = pauses_.EndOf(pod).time_since_epoch();
     const Duration window = (end + kWindow - Duration(1)) / kWindow * kWindow;
     return {MonotonicTime(window), -pod.info->priority, pod.queued_at, pod.sequence};
   }
+  const Pauses pauses_;
   std::map<Key, QueuedPod*> pods_;
 };
 

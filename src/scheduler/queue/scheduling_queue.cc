@@ -214,7 +214,7 @@ bool SchedulingQueue::MayHelp(const Entry& entry, const ClusterEvent& event) con
   }
   const PluginSet asked =
       entry.rejected_by & interested_[static_cast<std::size_t>(event.kind)];
-  for (const auto& plugin : options_.plugins) {
+  for (const auto& plugin : PluginsOf(entry)) {
     if ((asked & OnlyPlugin(plugin->id)) == 0) continue;
     if (plugin->MayHelp(*entry.info, event)) return true;
   }
@@ -238,7 +238,7 @@ void SchedulingQueue::Take(Entry& entry) {
 }
 
 void SchedulingQueue::Enter(Entry& entry, std::string_view event) {
-  for (const auto& plugin : options_.plugins) {
+  for (const auto& plugin : PluginsOf(entry)) {
     if (!plugin->Has(Point::kPreEnqueue)) continue;
     if (plugin->PreEnqueue(*entry.info).ok()) continue;
     entry.rejected_by = OnlyPlugin(plugin->id);
@@ -259,7 +259,7 @@ void SchedulingQueue::PutActive(Entry& entry, std::string_view event) {
 }
 
 void SchedulingQueue::PutBackoffOrActive(Entry& entry, std::string_view event) {
-  if (BackoffPods::EndOf(entry) <= Now()) {
+  if (options_.pauses.EndOf(entry) <= Now()) {
     Enter(entry, event);
     return;
   }

@@ -40,6 +40,10 @@ class SchedulingQueue {
   struct Options {
     EventLoop& loop;
     std::span<const std::unique_ptr<Plugin>> plugins;
+    // The plugins of a pod's profile, if there are several: the same with the same ids, but perhaps
+    // configured otherwise. Empty: `plugins` for all.
+    std::function<std::span<const std::unique_ptr<Plugin>>(const PodInfo& pod)> plugins_of;
+    BackoffPods::Pauses pauses;
     SchedulerMetrics* metrics = nullptr;   // may be null
     std::function<void()> on_active;       // a pod became ready to be popped
   };
@@ -97,6 +101,9 @@ class SchedulingQueue {
   // Out of flight; null if the pod is gone.
   Entry* Land(const std::string& uid);
   bool MayHelp(const Entry& entry, const ClusterEvent& event) const;
+  std::span<const std::unique_ptr<Plugin>> PluginsOf(const Entry& entry) const {
+    return options_.plugins_of ? options_.plugins_of(*entry.info) : options_.plugins;
+  }
   void TrimEvents();
   void ArmBackoffTimer();
   void ArmFlushTimer();
@@ -108,8 +115,8 @@ class SchedulingQueue {
   std::array<PluginSet, static_cast<std::size_t>(EventKind::kCount)> interested_{};
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;  // by uid; looked up only
   ActivePods active_;
-  BackoffPods refused_backoff_;
-  BackoffPods failed_backoff_;
+  BackoffPods refused_backoff_{options_.pauses};
+  BackoffPods failed_backoff_{options_.pauses};
   UnschedulablePods unschedulable_;
   std::size_t gated_ = 0;
   std::uint64_t next_sequence_ = 0;

@@ -26,14 +26,16 @@ TestCluster::~TestCluster() {
 }
 
 Scheduler::Options TestCluster::SchedulerOptions() {
+  std::vector<ProfileConfig> all = profiles;
+  for (ProfileConfig& profile : all) profile.binding_timeout = binding_timeout;
   return {.loop = loop_,
           .random = loop_.random(),
           .client = scheduler_client != nullptr ? *scheduler_client : *client_,
           .metrics = metrics_,
           .compiler = expressions_,
           .gates = gates_,
-          .declared_features = declared_features,
-          .binding_timeout = binding_timeout};
+          .profiles = std::move(all),
+          .declared_features = declared_features};
 }
 
 void TestCluster::StartScheduler() {

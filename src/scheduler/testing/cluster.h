@@ -75,6 +75,7 @@ class TestCluster {
 
   Scheduler::Options SchedulerOptions();
   // Changes what StartScheduler uses.
+  std::vector<ProfileConfig> profiles = {ProfileConfig{}};
   Duration binding_timeout = std::chrono::minutes(10);
   client::Client* scheduler_client = nullptr;  // null: client()
   const features::Framework* declared_features = nullptr;

@@ -49,6 +49,7 @@ void NodeResourcesFit::FindMissing(const PodInfo& pod, NodeIndex node, Report re
     report("Insufficient ephemeral-storage");
   }
   for (const auto& [name, amount] : own.others) {
+    if (IsIgnored(name)) continue;
     if (wanted.Other(name) > nodes_.FreeOther(node, name)) report(StrCat("Insufficient ", name));
   }
 }
@@ -92,7 +93,7 @@ bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
         return false;
       }
       return std::all_of(wanted.others.begin(), wanted.others.end(), [&](const auto& other) {
-        return has.Other(other.first) >= other.second;
+        return IsIgnored(other.first) || has.Other(other.first) >= other.second;
       });
     }
     case EventKind::kTargetPodChange:
@@ -101,8 +102,53 @@ bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   }
 }
 
+bool NodeResourcesFit::IsIgnored(std::string_view resource) const {
+  const auto has = [](const std::vector<std::string>& list, std::string_view name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  if (options_.ignored_resources.empty() && options_.ignored_groups.empty()) return false;
+  return has(options_.ignored_resources, resource) ||
+         has(options_.ignored_groups, resource.substr(0, resource.find('/')));
+}
+
+bool NodeResourcesFit::ScoreByOptions(const PodInfo& pod, std::span<const NodeIndex> nodes,
+                                      std::span<std::int64_t> scores) const {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const NodeIndex node = nodes[i];
+    std::int64_t sum = 0;
+    std::int64_t weights = 0;
+    for (const auto& [name, factor] : options_.scoring.resources) {
+      const std::int64_t capacity = nodes_.AllocatableOf(node, name);
+      std::int64_t used = 0;
+      if (name == "cpu") {
+        used = nodes_.scored_cpu()[node] + pod.scoring_requests.milli_cpu;
+      } else if (name == "memory") {
+        used = nodes_.scored_memory()[node] + pod.scoring_requests.memory;
+      } else {
+        // A resource that the pod does not ask for says nothing about where it should go.
+        const std::int64_t more = pod.requests.Get(name);
+        if (more == 0) continue;
+        const std::int64_t free = name == "ephemeral-storage" ? nodes_.free_storage()[node]
+                                                              : nodes_.FreeOther(node, name);
+        used = capacity - free + more;
+      }
+      if (capacity <= 0) continue;
+      weights += factor;
+      if (options_.scoring.most_allocated) {
+        sum += factor * (std::min(used, capacity) * 100 / capacity);
+      } else if (used <= capacity) {
+        sum += factor * ((capacity - used) * 100 / capacity);
+      }
+    }
+    scores[i] = weights == 0 ? 0 : sum / weights;
+  }
+  return true;
+}
+
 bool NodeResourcesFit::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
                              std::span<std::int64_t> scores) {
+  static const FitScoring kDefault;
+  if (options_.scoring != kDefault) return ScoreByOptions(*cycle.pod, nodes, scores);
   const ResourceAmounts& pod = cycle.pod->scoring_requests;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeIndex node = nodes[i];

@@ -1,18 +1,25 @@
 #pragma once
 
 #include "scheduler/cache/node_table.h"
+#include "scheduler/config/profile.h"
 #include "scheduler/framework/plugin.h"
 
 namespace drakkar::scheduler {
 
-// A node has room for what the pod requests, pod slots included; emptier nodes are preferred
-// (least allocated, cpu and memory alike).
+// A node has room for what the pod requests, pod slots included; emptier nodes (or, if so
+// configured, fuller ones) are preferred, by default with cpu and memory alike.
 //
 // Reads the free-amount columns, only of resources that the pod asks for. A pod without requests
 // costs one set operation.
 class NodeResourcesFit final : public Plugin {
  public:
-  explicit NodeResourcesFit(const NodeTable& nodes) : nodes_(nodes) {}
+  struct Options {
+    FitScoring scoring;
+    std::vector<std::string> ignored_resources;
+    std::vector<std::string> ignored_groups;
+  };
+  explicit NodeResourcesFit(const NodeTable& nodes, Options options = {})
+      : nodes_(nodes), options_(std::move(options)) {}
   std::string_view name() const override { return "NodeResourcesFit"; }
   Points points() const override { return Point::kFilter | Point::kScore; }
   EventMask events() const override {
@@ -30,8 +37,12 @@ class NodeResourcesFit final : public Plugin {
   // the pod's priority as if they were there.
   template <typename Report>
   void FindMissing(const PodInfo& pod, NodeIndex node, Report report) const;
+  bool IsIgnored(std::string_view resource) const;
+  bool ScoreByOptions(const PodInfo& pod, std::span<const NodeIndex> nodes,
+                      std::span<std::int64_t> scores) const;
 
   const NodeTable& nodes_;
+  const Options options_;
 };
 
 // Prefers nodes on which cpu and memory would be used in the same proportion.

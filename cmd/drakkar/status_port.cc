@@ -1,0 +1,119 @@
+#include "cmd/drakkar/status_port.h"
+
+#include <unistd.h>
+
+#include "base/env/file_system.h"
+#include "base/ids/uuid.h"
+#include "base/text/text.h"
+#include "net/tls/certificates.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::cmd {
+namespace {
+
+constexpr Logger kLog("drakkar");
+
+}  // namespace
+
+std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lease_name) {
+  const client::LeaderElectionConfig defaults;
+  return {
+      {.name = "bind-address", .help = "Where the status port listens.", .default_value = "127.0.0.1", .placeholder = "IP"},
+      {.name = "secure-port", .type = cli::FlagType::kInt, .help = "The port of /healthz, /livez, /readyz, /metrics and /configz; 0: none.", .default_value = std::to_string(port), .placeholder = "PORT"},
+      {.name = "tls-cert-file", .help = "The status port's certificate; without it one is made.", .placeholder = "FILE"},
+      {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
+      {.name = "client-ca-file", .help = "Whose certificates may see /metrics and /configz; without it everybody may.", .placeholder = "FILE"},
+      {.name = "leader-elect", .type = cli::FlagType::kBool, .help = "Be active only while holding the Lease.", .default_value = "true"},
+      {.name = "leader-elect-lease-duration", .type = cli::FlagType::kDuration, .help = "How long others wait for a holder that is silent.", .default_value = "15s", .placeholder = "TIME"},
+      {.name = "leader-elect-renew-deadline", .type = cli::FlagType::kDuration, .help = "How long a holder that cannot renew stays active.", .default_value = "10s", .placeholder = "TIME"},
+      {.name = "leader-elect-retry-period", .type = cli::FlagType::kDuration, .help = "How often the Lease is tried and renewed.", .default_value = "2s", .placeholder = "TIME"},
+      {.name = "leader-elect-resource-name", .help = "The Lease's name.", .default_value = lease_name, .placeholder = "NAME"},
+      {.name = "leader-elect-resource-namespace", .help = "The Lease's namespace.", .default_value = defaults.lease_namespace, .placeholder = "NAME"},
+  };
+}
+
+Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments) {
+  StatusPortOptions options;
+  const std::int64_t port = arguments.Int("secure-port");
+  if (port < 0 || port > 65535) {
+    return InvalidArgument(StrCat("--secure-port must be a port between 0 and 65535, not ", port));
+  }
+  options.address = {.host = arguments.Text("bind-address"),
+                     .port = static_cast<std::uint16_t>(port)};
+  const bool has_certificate = !arguments.Text("tls-cert-file").empty();
+  if (has_certificate != !arguments.Text("tls-private-key-file").empty()) {
+    return InvalidArgument("--tls-cert-file and --tls-private-key-file belong together");
+  }
+  FileSystem& files = RealFileSystem();
+  if (has_certificate) {
+    ASSIGN_OR_RETURN(options.serving.certificate_pem, files.ReadFile(arguments.Text("tls-cert-file")));
+    ASSIGN_OR_RETURN(options.serving.key_pem, files.ReadFile(arguments.Text("tls-private-key-file")));
+  }
+  if (!arguments.Text("client-ca-file").empty()) {
+    ASSIGN_OR_RETURN(options.client_ca_pem, files.ReadFile(arguments.Text("client-ca-file")));
+  }
+  return options;
+}
+
+Result<void> ReadLeaderElection(const cli::Arguments& arguments,
+                                client::LeaderElectionConfig& config) {
+  if (arguments.Has("leader-elect")) config.leader_elect = arguments.Bool("leader-elect");
+  if (arguments.Has("leader-elect-lease-duration")) {
+    config.lease_duration = arguments.Time("leader-elect-lease-duration");
+  }
+  if (arguments.Has("leader-elect-renew-deadline")) {
+    config.renew_deadline = arguments.Time("leader-elect-renew-deadline");
+  }
+  if (arguments.Has("leader-elect-retry-period")) {
+    config.retry_period = arguments.Time("leader-elect-retry-period");
+  }
+  if (arguments.Has("leader-elect-resource-name") || config.lease_name.empty()) {
+    config.lease_name = arguments.Text("leader-elect-resource-name");
+  }
+  if (arguments.Has("leader-elect-resource-namespace")) {
+    config.lease_namespace = arguments.Text("leader-elect-resource-namespace");
+  }
+  return client::CheckLeaderElection(config);
+}
+
+std::string LeaderIdentity() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof(name) - 1) != 0) name[0] = 0;
+  return StrCat(name, "_", NewUuid(RealRandom()));
+}
+
+Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, const StatusPortOptions& options,
+                                                     net::StatusPages::Options pages) {
+  if (options.address.port == 0) return std::unique_ptr<StatusPort>();
+  net::TlsServerOptions tls;
+  tls.client_ca_pem = options.client_ca_pem;
+  net::CertificateAndKey serving = options.serving;
+  if (serving.certificate_pem.empty()) {
+    const WallTime now = RealClock().Now();
+    const net::Validity validity{now - std::chrono::hours(1), now + std::chrono::hours(24 * 365)};
+    ASSIGN_OR_RETURN(const net::CertificateAndKey ca, net::CreateCa("drakkar-status", validity));
+    ASSIGN_OR_RETURN(serving,
+                     net::IssueCertificate(ca,
+                                           {.common_name = "drakkar-status",
+                                            .organizations = {},
+                                            .dns_names = {"localhost"},
+                                            .ip_addresses = {options.address.host}},
+                                           net::CertificateUse::kServer, validity));
+  }
+  tls.certificate_pem = serving.certificate_pem;
+  tls.key_pem = serving.key_pem;
+  net::HttpServerOptions server;
+  server.address = options.address;
+  ASSIGN_OR_RETURN(server.tls, net::TlsContext::Server(tls));
+  if (!options.client_ca_pem.empty()) {
+    pages.is_allowed = [](const net::ConnectionInfo& connection) {
+      return connection.peer.has_value();
+    };
+  }
+  std::unique_ptr<StatusPort> port(new StatusPort(loop, std::move(server), std::move(pages)));
+  RETURN_IF_ERROR(port->server_.Start());
+  kLog.Info("status pages", {{"address", options.address.ToText()}});
+  return port;
+}
+
+}  // namespace drakkar::cmd

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "client/informer.h"
+#include "client/scoped_client.h"
+#include "client/work_queue.h"
+
+namespace drakkar::fabric {
+
+// What becomes of a device when it is to be attached.
+enum class Behaviour { kAttaches, kFails, kHangs };
+
+struct FabricDevice {
+  std::string name;
+  Behaviour behaviour = Behaviour::kAttaches;
+};
+
+// A controller for devices behind a (simulated) fabric, as KEP-5007 has in mind: it publishes them
+// for all nodes with binding conditions, watches claims, attaches what was allocated to the node the
+// claim is bound to, and says so in status.devices. The scheduler binds the pod only then.
+//
+//   attached       all is well: the condition `<driver>/attached` becomes True
+//   attach-failed  it could not be: the condition becomes True and the device gets a taint, so that
+//                  it is not allocated again before somebody has looked at it
+//
+// Everything it must remember is in the API: one that is restarted goes on with what claims say.
+// Loop-bound. Bounded by the number of claims and devices.
+class FabricController {
+ public:
+  struct Options {
+    EventLoop& loop;
+    Random& random;
+    client::Client& client;
+    std::string driver = "fabric.example.com";
+    std::string pool = "fabric";
+    std::vector<FabricDevice> devices;
+    Duration attach_delay = std::chrono::seconds(2);
+  };
+  explicit FabricController(Options options);
+  ~FabricController() { *alive_ = false; }
+  FabricController(const FabricController&) = delete;
+  FabricController& operator=(const FabricController&) = delete;
+
+  void Start();
+
+  std::string attached_condition() const { return options_.driver + "/attached"; }
+  std::string failed_condition() const { return options_.driver + "/attach-failed"; }
+
+ private:
+  // One allocated device of one claim that we have not said anything about.
+  struct Pending {
+    std::string device;
+    std::string share;
+    std::string node;
+  };
+
+  void OnClaim(const api::ObjectPtr& claim);
+  std::vector<Pending> FindPending(const api::Object& claim) const;
+  Behaviour BehaviourOf(const std::string& device) const;
+  // Brings one claim's conditions up to date.
+  void AttachFor(const std::string& key, client::WorkQueue::Done done);
+  void WriteConditions(const api::ObjectPtr& claim, const std::vector<Pending>& ready,
+                       client::WorkQueue::Done done);
+  // Brings the slice up to date: devices, conditions, taints.
+  void Publish(client::WorkQueue::Done done);
+  api::TreePtr MakeSlice(const api::Object* old) const;
+  std::string slice_name() const { return options_.driver + "-" + options_.pool; }
+
+  const Options options_;
+  client::ScopedClient client_;
+  client::Informer claims_;
+  client::WorkQueue work_;  // claim keys, and the empty key for the slice
+  // When the attaching of a claim's devices began; by claim uid and allocation.
+  std::map<std::string, MonotonicTime> since_;
+  std::set<std::string> broken_;  // devices to be tainted
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::fabric

@@ -1,0 +1,220 @@
+#include "client/leader_election.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/meta/time.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/text/text.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::client {
+namespace {
+
+constexpr Logger kLog("leader-election");
+// Candidates do not come at the same moment.
+constexpr double kJitter = 1.2;
+
+std::int64_t WholeSeconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
+
+}  // namespace
+
+Result<void> CheckLeaderElection(const LeaderElectionConfig& config) {
+  if (!config.leader_elect) return Ok();
+  if (config.lease_name.empty() || config.lease_namespace.empty()) {
+    return InvalidArgument("leader election needs the name and the namespace of a Lease");
+  }
+  if (config.retry_period <= Duration::zero()) {
+    return InvalidArgument("leader election: retryPeriod must be greater than zero");
+  }
+  if (config.lease_duration < std::chrono::seconds(1) ||
+      config.lease_duration <= config.renew_deadline) {
+    return InvalidArgument(
+        "leader election: leaseDuration must be at least a second and longer than renewDeadline");
+  }
+  if (config.renew_deadline <= std::chrono::duration_cast<Duration>(config.retry_period * kJitter)) {
+    return InvalidArgument("leader election: renewDeadline must be longer than 1.2 times retryPeriod");
+  }
+  return Ok();
+}
+
+LeaseRecord ReadLease(const api::Object& lease) {
+  const api::Value spec = lease.root()["spec"];
+  return {std::string(spec["holderIdentity"].str()),
+          std::chrono::seconds(spec["leaseDurationSeconds"].integer()),
+          std::string(spec["acquireTime"].str()), std::string(spec["renewTime"].str()),
+          spec["leaseTransitions"].integer()};
+}
+
+api::TreePtr WriteLease(const LeaseRecord& record, const LeaderElectionConfig& config,
+                        const api::Object* old) {
+  api::Draft draft = old != nullptr ? api::Draft(old->tree())
+                                    : api::Draft{{"apiVersion", "coordination.k8s.io/v1"},
+                                                 {"kind", "Lease"},
+                                                 {"metadata",
+                                                  {{"name", config.lease_name},
+                                                   {"namespace", config.lease_namespace}}}};
+  api::Draft& spec = draft["spec"];
+  spec["holderIdentity"] = record.holder;
+  spec["leaseDurationSeconds"] = WholeSeconds(record.duration);
+  spec["acquireTime"] = record.acquired;
+  spec["renewTime"] = record.renewed;
+  spec["leaseTransitions"] = record.transitions;
+  return draft.Freeze();
+}
+
+std::optional<LeaseRecord> LeaseContest::OnRead(const std::optional<LeaseRecord>& seen,
+                                                MonotonicTime now, WallTime wall) {
+  const std::string time = api::FormatMicroTime(wall);
+  LeaseRecord next{identity_, config_.lease_duration, time, time, 0};
+  if (!seen) return next;
+  if (*seen != observed_) {
+    observed_ = *seen;
+    observed_at_ = now;
+  }
+  const bool ours = seen->holder == identity_;
+  if (!ours && !seen->holder.empty() && now < observed_at_ + seen->duration) {
+    is_leader_ = false;
+    return std::nullopt;
+  }
+  if (ours) next.acquired = seen->acquired;
+  next.transitions = seen->transitions + (ours ? 0 : 1);
+  return next;
+}
+
+void LeaseContest::OnWritten(const LeaseRecord& written, MonotonicTime proposed) {
+  observed_ = written;
+  observed_at_ = proposed;
+  is_leader_ = true;
+  last_success_ = proposed;
+}
+
+LeaseRecord LeaseContest::Release(WallTime wall) const {
+  const std::string time = api::FormatMicroTime(wall);
+  return {"", std::chrono::seconds(1), time, time, observed_.transitions};
+}
+
+LeaderElector::LeaderElector(Options options)
+    : options_(std::move(options)), contest_(options_.config, options_.identity) {}
+
+void LeaderElector::Start() {
+  options_.loop.AssertInLoop();
+  Try();
+}
+
+void LeaderElector::Try() {
+  const std::uint64_t attempt = ++attempt_;
+  // An answer that does not come is not waited for longer than this.
+  retry_ = options_.loop.RunAfter(options_.config.renew_deadline, [this] { Try(); });
+  options_.client.Get({api::FindKind("coordination.k8s.io", "v1", "Lease"),
+                       options_.config.lease_namespace, options_.config.lease_name, ""},
+                      [this, alive = alive_, attempt](Reply reply) {
+                        if (*alive && attempt == attempt_ && !ended_) OnRead(std::move(reply));
+                      });
+}
+
+void LeaderElector::TryLater() {
+  const auto period = static_cast<double>(options_.config.retry_period.count());
+  const double jitter = contest_.is_leader() ? 0 : options_.random.Fraction() * (kJitter - 1);
+  retry_ = options_.loop.RunAfter(Duration(static_cast<std::int64_t>(period * (1 + jitter))),
+                                  [this] { Try(); });
+}
+
+void LeaderElector::OnRead(Reply reply) {
+  if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) {
+    kLog.Warning("the lease cannot be read", {{"error", reply.error->message}});
+    TryLater();
+    return;
+  }
+  lease_ = reply.ok() ? reply.object : nullptr;
+  std::optional<LeaseRecord> seen;
+  if (lease_ != nullptr) seen = ReadLease(*lease_);
+  const MonotonicTime now = options_.loop.clock().Monotonic();
+  const std::optional<LeaseRecord> next =
+      contest_.OnRead(seen, now, options_.loop.clock().Now());
+  if (!next) {
+    if (announced_) {
+      Lose();  // taken from us
+    } else {
+      TryLater();
+    }
+    return;
+  }
+  Write(*next, [this, alive = alive_, attempt = attempt_, record = *next, now](Reply written) {
+    if (*alive && attempt == attempt_ && !ended_) OnWritten(record, now, std::move(written));
+  });
+}
+
+void LeaderElector::Write(const LeaseRecord& record, ReplyCallback done) {
+  ResourceRef ref{api::FindKind("coordination.k8s.io", "v1", "Lease"),
+                  options_.config.lease_namespace, options_.config.lease_name, ""};
+  api::TreePtr body = WriteLease(record, options_.config, lease_.get());
+  if (lease_ != nullptr) {
+    options_.client.Update(std::move(ref), std::move(body), {}, std::move(done));
+  } else {
+    ref.name.clear();
+    options_.client.Create(std::move(ref), std::move(body), {}, std::move(done));
+  }
+}
+
+void LeaderElector::OnWritten(const LeaseRecord& record, MonotonicTime proposed, Reply reply) {
+  if (!reply.ok()) {
+    // A conflict means that somebody was quicker; the next read shows who.
+    TryLater();
+    return;
+  }
+  lease_ = reply.object;
+  contest_.OnWritten(record, proposed);
+  ArmDeadline();
+  TryLater();
+  if (announced_) return;
+  announced_ = true;
+  kLog.Info("leading", {{"lease", options_.config.lease_name}, {"identity", options_.identity}});
+  options_.on_started();
+}
+
+void LeaderElector::ArmDeadline() {
+  const Duration left = contest_.deadline() - options_.loop.clock().Monotonic();
+  deadline_ = options_.loop.RunAfter(std::max(left, Duration::zero()), [this] { Lose(); });
+}
+
+void LeaderElector::Lose() {
+  if (ended_) return;
+  ended_ = true;
+  retry_.reset();
+  kLog.Error("not leading any more", {{"lease", options_.config.lease_name},
+                                      {"holder", contest_.holder()}});
+  // May destroy this, and with it the timer that is running.
+  options_.loop.Post([alive = alive_, on_lost = options_.on_lost] {
+    if (*alive && on_lost) on_lost();
+  });
+}
+
+void LeaderElector::Stop(std::function<void()> done) {
+  options_.loop.AssertInLoop();
+  const bool leads = is_leader();
+  ended_ = true;
+  ++attempt_;
+  retry_.reset();
+  deadline_.reset();
+  if (on_stopped_) return;
+  on_stopped_ = std::move(done);
+  if (!leads) {
+    FinishStop();
+    return;
+  }
+  deadline_ = options_.loop.RunAfter(kReleaseTimeout, [this] { FinishStop(); });
+  Write(contest_.Release(options_.loop.clock().Now()), [this, alive = alive_](Reply) {
+    if (*alive) FinishStop();
+  });
+}
+
+void LeaderElector::FinishStop() {
+  if (!on_stopped_) return;
+  options_.loop.Post([done = std::exchange(on_stopped_, nullptr)] { done(); });
+}
+
+}  // namespace drakkar::client

@@ -1,0 +1,53 @@
+#include "net/server/status_pages.h"
+
+#include "base/text/text.h"
+
+namespace drakkar::net {
+
+StatusPages::Answer StatusPages::Health(std::string_view page, std::string_view only,
+                                        bool verbose) const {
+  std::string lines;
+  bool fine = true;
+  bool found = only.empty();
+  for (const Check& check : options_.checks) {
+    if (check.only_ready && page != "readyz") continue;
+    if (!only.empty() && only != check.name) continue;
+    found = true;
+    const std::string problem = check.problem();
+    fine = fine && problem.empty();
+    lines += problem.empty() ? StrCat("[+]", check.name, " ok\n")
+                             : StrCat("[-]", check.name, " failed: ", problem, "\n");
+  }
+  if (!found) return {404, "404 page not found\n"};
+  if (!fine) return {500, StrCat(lines, page, " check failed\n")};
+  return {200, verbose ? StrCat(lines, page, " check passed\n") : "ok"};
+}
+
+StatusPages::Answer StatusPages::Find(const ServerRequest& request) const {
+  if (request.method != Method::kGet) return {405, "only GET\n"};
+  for (const std::string_view page : {"healthz", "livez", "readyz"}) {
+    std::string_view path = request.path;
+    if (!path.starts_with(StrCat("/", page))) continue;
+    path.remove_prefix(page.size() + 1);
+    if (!path.empty() && path[0] != '/') continue;
+    if (!path.empty()) path.remove_prefix(1);
+    const Result<Query>& query = request.query();
+    return Health(page, path, query.ok() && query->Has("verbose"));
+  }
+  const bool is_metrics = request.path == "/metrics";
+  if (!is_metrics && (request.path != "/configz" || !options_.configz)) {
+    return {404, "404 page not found\n"};
+  }
+  if (options_.is_allowed && !options_.is_allowed(*request.connection)) {
+    return {403, "a client certificate of the cluster is needed for this page\n"};
+  }
+  if (is_metrics) return {200, options_.metrics(), "text/plain; version=0.0.4; charset=utf-8"};
+  return {200, options_.configz(), "application/json"};
+}
+
+void StatusPages::Handle(ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
+  Answer answer = Find(request);
+  writer->Send(answer.status, {{"Content-Type", answer.type}}, std::move(answer.text));
+}
+
+}  // namespace drakkar::net

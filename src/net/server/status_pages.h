@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/server/http_server.h"
+
+namespace drakkar::net {
+
+// The pages that every Kubernetes component has on its port: /healthz, /livez and /readyz (each
+// with ?verbose and /NAME for one check), /metrics and /configz. The latter two only for whoever
+// `is_allowed` accepts; empty: for everybody who reaches the port. Lives on the server's loop.
+class StatusPages final : public RequestHandler {
+ public:
+  struct Check {
+    std::string name;
+    std::function<std::string()> problem;  // empty text: fine
+    bool only_ready = false;               // matters for /readyz, not for the health of the process
+  };
+  struct Options {
+    std::vector<Check> checks;
+    std::function<std::string()> metrics;
+    std::function<std::string()> configz;  // JSON; empty: there is no such page
+    std::function<bool(const ConnectionInfo&)> is_allowed;
+  };
+  explicit StatusPages(Options options) : options_(std::move(options)) {}
+  void Handle(ServerRequest request, std::shared_ptr<ResponseWriter> writer) override;
+
+ private:
+  struct Answer {
+    int status = 200;
+    std::string text;
+    const char* type = "text/plain; charset=utf-8";
+  };
+  Answer Find(const ServerRequest& request) const;
+  Answer Health(std::string_view page, std::string_view only, bool verbose) const;
+
+  const Options options_;
+};
+
+}  // namespace drakkar::net

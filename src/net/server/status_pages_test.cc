@@ -1,0 +1,41 @@
+#include "net/server/status_pages.h"
+
+#include "net/testing/loopback.h"
+
+namespace drakkar::net {
+namespace {
+
+TEST(StatusPages, TellHealthReadinessMetricsAndConfiguration) {
+  std::string problem = "the caches are being filled";
+  bool allowed = false;
+  StatusPages pages({.checks = {{"ping", [] { return std::string(); }, false},
+                                {"sync", [&] { return problem; }, true}},
+                     .metrics = [] { return std::string("a_total 1\n"); },
+                     .configz = [] { return std::string("{}"); },
+                     .is_allowed = [&](const ConnectionInfo&) { return allowed; }});
+  testing::Loopback net({}, {});
+  net.handler.function = [&](ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
+    pages.Handle(std::move(request), std::move(writer));
+  };
+  const auto get = [&](const char* path) {
+    const Response response = net.Get(path).value();
+    return StrCat(response.status, " ", response.body);
+  };
+  EXPECT_EQ(get("/healthz"), "200 ok");
+  EXPECT_EQ(get("/livez?verbose"), "200 [+]ping ok\nlivez check passed\n");
+  EXPECT_EQ(get("/readyz"),
+            "500 [+]ping ok\n[-]sync failed: the caches are being filled\nreadyz check failed\n");
+  EXPECT_EQ(get("/readyz/ping"), "200 ok");
+  EXPECT_EQ(get("/readyz/none"), "404 404 page not found\n");
+  problem.clear();
+  EXPECT_EQ(get("/readyz"), "200 ok");
+  EXPECT_EQ(get("/healthzz"), "404 404 page not found\n");
+  EXPECT_TRUE(get("/metrics").starts_with("403 "));
+  EXPECT_TRUE(get("/configz").starts_with("403 "));
+  allowed = true;
+  EXPECT_EQ(get("/metrics"), "200 a_total 1\n");
+  EXPECT_EQ(get("/configz"), "200 {}");
+}
+
+}  // namespace
+}  // namespace drakkar::net

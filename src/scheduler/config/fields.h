@@ -1,0 +1,45 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/tree/value.h"
+#include "base/env/clock.h"
+#include "base/result/result.h"
+
+namespace drakkar::scheduler {
+
+// Reads the members of one object of a configuration file and knows, at the end, which were not
+// asked for. The first thing that is wrong is kept.
+class Fields {
+ public:
+  Fields(api::Value object, std::string path);
+
+  // Each leaves `out` alone if the field is absent or null.
+  void Text(std::string_view name, std::string& out);
+  void Bool(std::string_view name, bool& out);
+  void Int(std::string_view name, std::int64_t& out, std::int64_t least, std::int64_t most);
+  void Time(std::string_view name, Duration& out);
+  void Texts(std::string_view name, std::vector<std::string>& out);
+  // Known and without effect.
+  void Ignore(std::string_view name) { asked_.insert(std::string(name)); }
+  // The member itself, for nested objects and lists; absent: a missing value.
+  api::Value Get(std::string_view name);
+  std::string PathOf(std::string_view name) const;
+
+  void Refuse(std::string_view name, std::string_view why);
+  // Keeps the error of something nested.
+  void Take(const Result<void>& nested);
+  // Refuses members that nobody asked for.
+  Result<void> Finish();
+
+ private:
+  const api::Value object_;
+  const std::string path_;
+  std::set<std::string, std::less<>> asked_;
+  Result<void> result_ = Ok();
+};
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,164 @@
+#include "scheduler/config/plugin_sets.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/text/text.h"
+#include "scheduler/config/fields.h"
+#include "scheduler/plugins/registry.h"
+
+namespace drakkar::scheduler {
+namespace {
+
+using api::Value;
+using enum Point;
+
+struct PointName {
+  std::string_view name;
+  Points bits;  // 0: nobody takes part in it here
+};
+constexpr PointName kPoints[] = {
+    {"preEnqueue", static_cast<Points>(kPreEnqueue)},
+    {"queueSort", 0},
+    {"preFilter", static_cast<Points>(kPreFilter)},
+    {"filter", static_cast<Points>(kFilter)},
+    {"postFilter", static_cast<Points>(kPostFilter)},
+    {"preScore", 0},
+    // Devices that need not be waited for come first: that is a score, only stronger.
+    {"score", kScore | kPrefer},
+    {"reserve", static_cast<Points>(kReserve)},
+    {"permit", 0},
+    {"preBind", static_cast<Points>(kPreBind)},
+    {"bind", static_cast<Points>(kBind)},
+    {"postBind", 0},
+};
+// A plugin keeps what it found out at one of these for the next.
+constexpr Points kTogether = kPreFilter | kFilter | kReserve | kPreBind;
+constexpr std::int64_t kMaxWeight = 1'000'000;
+
+struct Entry {
+  std::string name;
+  std::int64_t weight = 0;
+};
+
+const PluginFacts* FindKnown(std::string_view name) {
+  const auto known = KnownPlugins();
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const PluginFacts& facts) { return facts.name == name; });
+  return found == known.end() ? nullptr : &*found;
+}
+
+Result<std::vector<Entry>> ReadList(Value list, const std::string& path) {
+  std::vector<Entry> entries;
+  for (Value each : list.elements()) {
+    Fields fields(each, StrCat(path, "[", entries.size(), "]"));
+    Entry& entry = entries.emplace_back();
+    fields.Text("name", entry.name);
+    fields.Int("weight", entry.weight, 0, kMaxWeight);
+    if (entry.name.empty()) fields.Refuse("name", "must name a plugin");
+    RETURN_IF_ERROR(fields.Finish());
+  }
+  return entries;
+}
+
+// One set; `bits` are the points it is about.
+Result<void> ApplySet(Value set, const std::string& path, Points bits, bool is_all,
+                      PluginChoices& choices) {
+  Fields fields(set, path);
+  ASSIGN_OR_RETURN(const std::vector<Entry> disabled,
+                   ReadList(fields.Get("disabled"), fields.PathOf("disabled")));
+  ASSIGN_OR_RETURN(const std::vector<Entry> enabled,
+                   ReadList(fields.Get("enabled"), fields.PathOf("enabled")));
+  RETURN_IF_ERROR(fields.Finish());
+  for (const Entry& entry : disabled) {
+    for (auto& [name, choice] : choices) {
+      if (entry.name == "*" || entry.name == name) {
+        choice.points = static_cast<Points>(choice.points & ~bits);
+      }
+    }
+    if (entry.name == "PrioritySort" && is_all) {
+      return InvalidArgument(StrCat(path, ": PrioritySort is the only order of the queue there is"));
+    }
+    const bool known = entry.name == "*" || entry.name == "PrioritySort" ||
+                       FindKnown(entry.name) != nullptr || IsForeignPlugin(entry.name);
+    if (!known) {
+      return InvalidArgument(StrCat(path, ".disabled: there is no plugin ", Quote(entry.name)));
+    }
+  }
+  for (const Entry& entry : enabled) {
+    if (entry.name == "PrioritySort") continue;
+    if (IsForeignPlugin(entry.name)) {
+      return InvalidArgument(
+          StrCat(path, ".enabled: this scheduler has no plugin ", entry.name, " yet"));
+    }
+    const PluginFacts* facts = FindKnown(entry.name);
+    if (facts == nullptr) {
+      return InvalidArgument(StrCat(path, ".enabled: there is no plugin ", Quote(entry.name)));
+    }
+    const auto offered = static_cast<Points>(facts->points & bits);
+    if (offered == 0 && bits != 0) {
+      return InvalidArgument(StrCat(path, ".enabled: ", entry.name, " has no such extension point"));
+    }
+    PluginChoice& choice = choices[std::string(facts->name)];
+    choice.points = static_cast<Points>(choice.points | offered);
+    if (entry.weight > 0) choice.weight = entry.weight;
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<PluginChoices> ReadPluginSets(Value plugins, const std::string& path) {
+  PluginChoices choices;
+  for (const PluginFacts& facts : KnownPlugins()) {
+    choices[std::string(facts.name)] = {.points = facts.points, .weight = 0};
+  }
+  Fields fields(plugins, path);
+  if (const Value all = fields.Get("multiPoint"); all.has_value()) {
+    fields.Take(ApplySet(all, fields.PathOf("multiPoint"), 0xffff, true, choices));
+  }
+  for (const PointName& point : kPoints) {
+    const Value set = fields.Get(point.name);
+    if (!set.has_value()) continue;
+    fields.Take(ApplySet(set, fields.PathOf(point.name), point.bits, point.name == "queueSort",
+                         choices));
+  }
+  RETURN_IF_ERROR(fields.Finish());
+  bool binds = false;
+  for (const auto& [name, choice] : choices) {
+    const Points has = static_cast<Points>(FindKnown(name)->points & kTogether);
+    const Points left = static_cast<Points>(choice.points & has);
+    if (left != 0 && left != has) {
+      return InvalidArgument(StrCat(path, ": ", name,
+                                    " can take part in preFilter, filter, reserve and preBind only "
+                                    "together or not at all"));
+    }
+    binds = binds || (choice.points & static_cast<Points>(kBind)) != 0;
+  }
+  if (!binds) return InvalidArgument(StrCat(path, ".bind: no plugin is left that binds pods"));
+  return choices;
+}
+
+api::Draft PluginSetsToDraft(const PluginChoices& choices) {
+  api::Draft plugins = api::Draft::Object();
+  for (const PointName& point : kPoints) {
+    if (point.bits == 0) continue;
+    api::Draft enabled = api::Draft::Array();
+    for (const PluginFacts& facts : KnownPlugins()) {
+      const auto found = choices.find(facts.name);
+      const Points on = found == choices.end() ? facts.points : found->second.points;
+      if ((facts.points & on & point.bits) == 0) continue;
+      api::Draft entry{{"name", facts.name}};
+      if (point.name == "score") {
+        entry["weight"] = found == choices.end() || found->second.weight == 0
+                              ? facts.weight
+                              : found->second.weight;
+      }
+      enabled.Append(std::move(entry));
+    }
+    plugins[point.name]["enabled"] = std::move(enabled);
+  }
+  return plugins;
+}
+
+}  // namespace drakkar::scheduler

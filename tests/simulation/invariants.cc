@@ -1,0 +1,249 @@
+// What must never happen (design, section 7), as far as it can be seen from outside.
+#include "api/meta/quantity.h"
+#include "base/text/text.h"
+#include "tests/simulation/simulation.h"
+
+namespace drakkar::simulation {
+namespace {
+
+constexpr char kGroup[] = "resource.k8s.io";
+
+std::string DeviceKey(api::Value result) {
+  return StrCat(result["driver"].str(), "/", result["pool"].str(), "/", result["device"].str());
+}
+
+bool HasEnded(const api::Object& pod) {
+  const std::string_view phase = pod.root()["status"]["phase"].str();
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+bool IsReservedFor(const api::Object& claim, std::string_view uid) {
+  for (api::Value consumer : claim.root()["status"]["reservedFor"].elements()) {
+    if (consumer["uid"].str() == uid) return true;
+  }
+  return false;
+}
+
+// The names of the claims a pod uses, as far as they are known.
+std::vector<std::string> ClaimNames(const api::Object& pod) {
+  std::vector<std::string> names;
+  for (api::Value use : pod.root()["spec"]["resourceClaims"].elements()) {
+    if (use["resourceClaimName"].has_value()) {
+      names.emplace_back(use["resourceClaimName"].str());
+      continue;
+    }
+    for (api::Value made : pod.root()["status"]["resourceClaimStatuses"].elements()) {
+      if (made["name"].str() == use["name"].str()) names.emplace_back(made["resourceClaimName"].str());
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+void Simulation::Violation(std::string sentence) {
+  // One is enough to fail; the same one again tells nothing new.
+  if (server_.violations.size() < 20) {
+    server_.violations.push_back(StrCat("step ", step_, ": ", sentence));
+  }
+}
+
+void Simulation::Check() {
+  if (!server_.is_up()) {
+    CheckNodes();
+    return;
+  }
+  const std::vector<api::ObjectPtr> claims = server_.Objects(kGroup, "resourceclaims");
+  const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");
+  for (const api::ObjectPtr& claim : claims) {
+    api::ObjectPtr& known = known_claims_[std::string(claim->uid())];
+    if (known != nullptr && claim->resource_version() < known->resource_version()) {
+      Violation(StrCat("the version of ", claim->qualified_name(), " went back"));
+    }
+    known = claim;
+  }
+  for (const api::ObjectPtr& pod : pods) {
+    if (!pod->root()["spec"]["nodeName"].str().empty()) bound_ever_.insert(std::string(pod->uid()));
+  }
+  CheckDevices(claims);
+  CheckReservations(claims, pods);
+  CheckNodes();
+}
+
+// No device is held twice, no capacity and no counter given out beyond what there is.
+void Simulation::CheckDevices(const std::vector<api::ObjectPtr>& claims) {
+  std::map<std::string, std::string> holders;
+  std::map<std::string, std::int64_t> units;
+  std::map<std::string, std::int64_t> counters;
+  for (const api::ObjectPtr& claim : claims) {
+    for (api::Value result :
+         claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
+      const std::string device = DeviceKey(result);
+      if (result["shareID"].has_value()) {
+        const auto used = api::Quantity::Parse(result["consumedCapacity"]["units"].str());
+        units[device] += used.ok() ? used->Value() : 1'000;
+        if (units[device] > 10) Violation(StrCat(device, " has more taken than it has"));
+        continue;
+      }
+      const auto [at, is_new] = holders.emplace(device, claim->name());
+      if (!is_new) {
+        Violation(StrCat(device, " is held by ", at->second, " and ", claim->name()));
+      }
+      if (result["pool"].str().ends_with("-chip")) {
+        std::int64_t& counter = counters[std::string(result["pool"].str())];
+        counter += result["device"].str() == "whole" ? 4 : 2;
+        if (counter > 4) Violation(StrCat(result["pool"].str(), " is overcommitted"));
+      }
+    }
+  }
+}
+
+// Reservations are of pods that there were, and a bound pod has its claims.
+void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
+                                   const std::vector<api::ObjectPtr>& pods) {
+  for (const api::ObjectPtr& claim : claims) {
+    for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
+      if (!attempted_.contains(std::string(consumer["name"].str()))) {
+        Violation(StrCat(claim->name(), " is reserved for a pod that never was"));
+      }
+    }
+  }
+  for (const api::ObjectPtr& pod : pods) {
+    if (pod->root()["spec"]["nodeName"].str().empty() || HasEnded(*pod)) continue;
+    const auto [uids, is_new] = claims_of_.try_emplace(std::string(pod->uid()));
+    for (const std::string& name : ClaimNames(*pod)) {
+      const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
+      if (claim != nullptr && is_new) uids->second.emplace_back(claim->uid());
+      if (pod->is_being_deleted()) continue;
+      if (claim == nullptr || !claim->root()["status"]["allocation"].has_value()) {
+        Violation(StrCat(pod->name(), " is bound, its claim ", name, " is not allocated"));
+        continue;
+      }
+      if (!IsReservedFor(*claim, pod->uid())) {
+        Violation(StrCat(pod->name(), " is bound without a reservation of ", name));
+      }
+      const api::Value selector = claim->root()["status"]["allocation"]["nodeSelector"];
+      const api::Value only = selector["nodeSelectorTerms"].at(0)["matchFields"].at(0)["values"];
+      if (only.exists() && only.at(0).str() != pod->root()["spec"]["nodeName"].str()) {
+        Violation(StrCat(pod->name(), " is bound elsewhere than its claim ", name));
+      }
+    }
+  }
+}
+
+// What runs has its claims prepared, and what is prepared is in the checkpoint.
+void Simulation::CheckNodes() {
+  for (const auto& node : nodes_) {
+    for (const SimNode::Running& container : node->RunningContainers()) {
+      const auto claims = claims_of_.find(container.pod_uid);
+      if (claims == claims_of_.end()) continue;  // came and went between two looks
+      for (const std::string& uid : claims->second) {
+        bool prepared = false;
+        for (const std::string& driver : node->driver_names()) {
+          prepared = prepared || node->prepared(driver).contains(uid);
+        }
+        if (!prepared) {
+          Violation(StrCat(container.pod_name, " runs on ", node->name(), " with an unprepared claim"));
+        }
+      }
+    }
+    std::string checkpoint;
+    for (const std::string& driver : node->driver_names()) {
+      for (const std::string& uid : node->prepared(driver)) {
+        if (checkpoint.empty()) checkpoint = node->Checkpoint();
+        if (checkpoint.find(uid) == checkpoint.npos) {
+          Violation(StrCat("claim ", uid, " is prepared on ", node->name(),
+                           " but not in the checkpoint"));
+        }
+      }
+    }
+  }
+}
+
+// Counts the turns in which somebody waits for a device that nobody has.
+void Simulation::CheckProgress() {
+  if (!server_.is_up()) return;
+  const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");
+  std::set<std::string> held;
+  for (const api::ObjectPtr& claim : server_.Objects(kGroup, "resourceclaims")) {
+    for (api::Value result :
+         claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
+      held.insert(DeviceKey(result));
+    }
+  }
+  std::set<std::string> fabric;  // devices that could be attached
+  for (const fabric::FabricDevice& device : fabric_devices_) {
+    if (device.behaviour == fabric::Behaviour::kAttaches) {
+      fabric.insert(StrCat("fabric.example.com/fabric/", device.name));
+    }
+  }
+  for (const api::ObjectPtr& pod : pods) {
+    if (!pod->root()["spec"]["nodeName"].str().empty() || HasEnded(*pod)) continue;
+    for (const std::string& name : ClaimNames(*pod)) {
+      const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
+      if (claim == nullptr) continue;  // its creation was lost
+      const std::string wanted(claim->root()["spec"]["devices"]["requests"]
+                                   .at(0)["exactly"]["deviceClassName"]
+                                   .str());
+      std::set<std::string> candidates = fabric;
+      if (wanted == "plain") {
+        candidates.clear();
+        for (const char* node : {"n0", "n1"}) {
+          for (const char* device : {"dev-0", "dev-1"}) {
+            candidates.insert(StrCat("local.example.com/", node, "/", device));
+          }
+        }
+      } else if (wanted != "fabric") {
+        continue;
+      }
+      for (const std::string& device : candidates) {
+        if (!held.contains(device)) ++in_vain_[StrCat(device, ", wanted by ", pod->name(), ",")];
+      }
+    }
+  }
+}
+
+// After faults have ended: nobody waits in vain, nothing is left over, copies are complete.
+void Simulation::CheckSettled() {
+  const std::vector<api::ObjectPtr> claims = server_.Objects(kGroup, "resourceclaims");
+  const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");
+  for (const api::ObjectPtr& claim : claims) {
+    for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
+      const api::ObjectPtr pod = server_.Find("", "pods", StrCat("default/", consumer["name"].str()));
+      if (pod == nullptr || pod->uid() != consumer["uid"].str() || HasEnded(*pod)) {
+        Violation(StrCat(claim->name(), " stays reserved for ", consumer["name"].str()));
+      }
+    }
+  }
+  for (const api::ObjectPtr& pod : pods) {
+    if (pod->is_being_deleted()) Violation(StrCat(pod->name(), " is stuck in Terminating"));
+  }
+  for (const auto& [waiting, turns] : in_vain_) {
+    if (turns >= kPatience) Violation(StrCat(waiting, " is free and waited for in vain"));
+  }
+  const auto compare = [&](const client::Informer& copy, const std::vector<api::ObjectPtr>& real) {
+    if (copy.objects().size() != real.size()) Violation("a watcher's copy has another size");
+    for (const api::ObjectPtr& object : real) {
+      const api::ObjectPtr seen = copy.Find(object->qualified_name());
+      if (seen == nullptr || seen->resource_version() != object->resource_version()) {
+        Violation(StrCat("a watcher missed ", object->qualified_name()));
+      }
+    }
+  };
+  compare(*watched_pods_, pods);
+  compare(*watched_claims_, claims);
+  for (const auto& node : nodes_) {
+    for (const std::string& driver : node->driver_names()) {
+      for (const std::string& uid : node->prepared(driver)) {
+        const auto claim = known_claims_.find(uid);
+        const bool in_use =
+            claim != known_claims_.end() &&
+            server_.Find(kGroup, "resourceclaims", claim->second->qualified_name()) != nullptr &&
+            !claim->second->root()["status"]["reservedFor"].empty();
+        if (!in_use) Violation(StrCat("claim ", uid, " stays prepared on ", node->name()));
+      }
+    }
+  }
+}
+
+}  // namespace drakkar::simulation

@@ -1,0 +1,161 @@
+#include "tests/simulation/sim_node.h"
+
+#include "base/result/check.h"
+#include "base/text/text.h"
+
+namespace drakkar::simulation {
+namespace {
+
+constexpr char kRegistry[] = "/var/lib/kubelet/plugins_registry";
+
+class NoDevices final : public DeviceNodeProbe {
+ public:
+  Result<DeviceNodeInfo> Probe(const std::string& path) override {
+    return NotFound("no device " + path);
+  }
+};
+
+NoDevices& Probe() {
+  static NoDevices probe;
+  return probe;
+}
+
+}  // namespace
+
+SimNode::SimNode(SeededLoop& loop, SimServer& server, const Faults& faults, FeatureGates gates,
+                 std::string name, const std::vector<std::string>& drivers)
+    : loop_(loop),
+      lane_(loop.NewLane()),
+      server_(server),
+      faults_(faults),
+      gates_(gates),
+      name_(std::move(name)),
+      watcher_(lane_),
+      transport_(lane_) {
+  CHECK(files_.MakeDirectories(kRegistry, 0750).ok());
+  CHECK(files_.MakeDirectories("/var/run/cdi", 0755).ok());
+  transport_.OnSocketChange([this](const std::string& path, bool listening) {
+    if (listening) {
+      files_.MakeSocket(path);
+    } else {
+      (void)files_.Remove(path);
+    }
+    watcher_.Emit(DirectoryName(path), listening ? FileChange::kCreated : FileChange::kRemoved,
+                  std::string(BaseName(path)));
+  });
+  machine_.images.push_back(
+      {.id = "sha256:1", .names = {"docker.io/library/busybox:1"}, .size_bytes = 1});
+  machine_.program_of = [this](const node::ContainerConfig&) {
+    node::HollowProgram program;
+    if (loop_.random().Below(2) == 0) {
+      program.runs_for = std::chrono::seconds(1 + loop_.random().Below(60));
+    }
+    program.stops_within = std::chrono::milliseconds(loop_.random().Below(2'000));
+    return program;
+  };
+  for (const std::string& driver : drivers) {
+    auto made = std::make_unique<Driver>(driver);
+    Driver& each = *made;
+    each.plugin.prepare_claim = [this, &each, driver](const rpc::ClaimReference& claim) {
+      if (faults_.on && loop_.random().Below(10) == 0) {
+        rpc::PrepareResult failed;
+        failed.error = "the driver is in a bad mood";
+        return failed;
+      }
+      each.prepared.insert(claim.uid);
+      CHECK(files_.WriteFile(StrCat("/var/run/cdi/", driver, "-", claim.uid, ".json"),
+                             StrCat(R"({"cdiVersion":"0.5.0","kind":")", driver,
+                                    R"(/sim","devices":[{"name":")", claim.uid,
+                                    R"(","containerEdits":{"env":["DEVICE=x"]}}]})"),
+                             0644)
+                .ok());
+      rpc::PreparedDevice device;
+      device.pool_name = "pool";
+      device.device_name = "device-" + claim.name;
+      device.cdi_device_ids = {StrCat(driver, "/sim=", claim.uid)};
+      return rpc::PrepareResult{.devices = {device}};
+    };
+    each.plugin.unprepare_claim = [this, &each](const rpc::ClaimReference& claim) {
+      rpc::UnprepareResult result;
+      if (faults_.on && loop_.random().Below(10) == 0) {
+        result.error = "the driver is in a bad mood";
+      } else {
+        each.prepared.erase(claim.uid);
+      }
+      return result;
+    };
+    each.server =
+        rpc::CreateServer(transport_, StrCat(kRegistry, "/", driver, ".sock"), each.plugin.Services());
+    CHECK(each.server->Start().ok());
+    drivers_.emplace(driver, std::move(made));
+  }
+}
+
+SimNode::~SimNode() {
+  KillAgent();
+  for (auto& [name, driver] : drivers_) driver->server->Stop();
+}
+
+void SimNode::StartAgent() {
+  if (agent_ != nullptr) return;
+  client_ = std::make_unique<SimClient>(loop_, lane_, server_, faults_, "system:node:" + name_);
+  work_ = node::MakeLoopWork(lane_);
+  runtime_ = node::MakeHollowRuntime(lane_, machine_);
+  node::NodeFacts facts;
+  facts.hostname = name_;
+  facts.addresses = {"10.0.0.1"};
+  facts.cpu_count = 64;
+  facts.memory_bytes = std::int64_t{64} << 30;
+  facts.architecture = "amd64";
+  facts.runtime_version = "drakkar://0";
+  facts.agent_version = "v1.37.0";
+  agent_ = std::make_unique<node::NodeAgent>(node::NodeAgent::Options{.loop = lane_,
+                                                                      .random = loop_.random(),
+                                                                      .files = files_,
+                                                                      .watcher = watcher_,
+                                                                      .blocking = *work_,
+                                                                      .client = *client_,
+                                                                      .transport = transport_,
+                                                                      .runtime = *runtime_,
+                                                                      .device_probe = Probe(),
+                                                                      .gates = gates_,
+                                                                      .metrics = &metrics_,
+                                                                      .node_name = name_,
+                                                                      .facts = facts});
+  agent_->Start([](Result<void> result) { CHECK(result.ok()); });
+}
+
+void SimNode::KillAgent() {
+  agent_.reset();
+  runtime_.reset();
+  work_.reset();
+  client_.reset();
+}
+
+std::vector<SimNode::Running> SimNode::RunningContainers() const {
+  std::vector<Running> running;
+  for (const auto& [id, container] : machine_.containers) {
+    if (container.status.state != node::ContainerState::kRunning) continue;
+    // Ended while no agent looked.
+    if (container.ends_at && *container.ends_at <= loop_.clock().Now()) continue;
+    const auto label = [&](const char* key) {
+      const auto found = container.config.labels.find(key);
+      return found == container.config.labels.end() ? std::string() : found->second;
+    };
+    running.push_back({label("io.kubernetes.pod.uid"), label("io.kubernetes.pod.name")});
+  }
+  return running;
+}
+
+std::vector<std::string> SimNode::driver_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, driver] : drivers_) names.push_back(name);
+  return names;
+}
+
+std::string SimNode::Checkpoint() const {
+  const Result<std::string> text = files_.ReadFile("/var/lib/kubelet/dra_manager_state");
+  return text.ok() ? *text : std::string();
+}
+
+}  // namespace drakkar::simulation

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/env/device_node.h"
+#include "base/testing/memory_file_system.h"
+#include "base/testing/memory_file_watcher.h"
+#include "node/checkpoint/blocking_work.h"
+#include "node/node_agent.h"
+#include "node/runtime/hollow/hollow_runtime.h"
+#include "rpc/testing/fake_dra_plugin.h"
+#include "rpc/testing/memory_transport.h"
+#include "telemetry/metrics/metrics.h"
+#include "tests/simulation/sim_server.h"
+
+namespace drakkar::simulation {
+
+// A machine with containers that run for a while, files, drivers that remember what they prepared,
+// and an agent that can be killed and started again. On a lane of its own.
+class SimNode {
+ public:
+  SimNode(SeededLoop& loop, SimServer& server, const Faults& faults, FeatureGates gates,
+          std::string name, const std::vector<std::string>& drivers);
+  ~SimNode();
+
+  void StartAgent();
+  void KillAgent();
+  bool is_running() const { return agent_ != nullptr; }
+  const std::string& name() const { return name_; }
+
+  // Pod uids of containers that run now.
+  struct Running {
+    std::string pod_uid;
+    std::string pod_name;
+  };
+  std::vector<Running> RunningContainers() const;
+  // Claim uids the driver has prepared.
+  const std::set<std::string>& prepared(const std::string& driver) const {
+    return drivers_.at(driver)->prepared;
+  }
+  std::vector<std::string> driver_names() const;
+  std::string Checkpoint() const;
+
+ private:
+  struct Driver {
+    explicit Driver(const std::string& driver) : plugin(driver) {}
+    rpc::FakeDraPlugin plugin;
+    std::set<std::string> prepared;
+    std::unique_ptr<rpc::Server> server;
+  };
+
+  SeededLoop& loop_;
+  EventLoop& lane_;
+  SimServer& server_;
+  const Faults& faults_;
+  const FeatureGates gates_;
+  const std::string name_;
+  mutable MemoryFileSystem files_;
+  MemoryFileWatcher watcher_;
+  rpc::MemoryTransport transport_;
+  node::HollowMachine machine_;
+  Metrics metrics_;
+  std::map<std::string, std::unique_ptr<Driver>> drivers_;
+  std::unique_ptr<SimClient> client_;
+  std::unique_ptr<node::BlockingWork> work_;
+  std::unique_ptr<node::Runtime> runtime_;
+  std::unique_ptr<node::NodeAgent> agent_;
+};
+
+}  // namespace drakkar::simulation

@@ -1,0 +1,369 @@
+#include "tests/simulation/sim_server.h"
+
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "apiserver/direct/direct_client.h"
+#include "base/result/check.h"
+#include "base/text/text.h"
+
+namespace drakkar::simulation {
+
+SimServer::SimServer(SeededLoop& loop, FeatureGates gates) : loop_(loop), gates_(gates) {
+  Restart();
+  loop_.Advance(std::chrono::seconds(1));
+  CHECK(is_up_);
+}
+
+SimServer::~SimServer() {
+  CHECK(clients_.empty());
+  if (core_ != nullptr) Crash();
+}
+
+void SimServer::Restart() {
+  if (core_ != nullptr) return;
+  lane_ = &loop_.NewLane();
+  disk_.set_sync_delay(std::chrono::milliseconds(loop_.random().Below(20)));
+  store_ = storage::OpenMemoryStore(*lane_, disk_);
+  core_ = std::make_unique<apiserver::Core>(apiserver::Core::Options{
+      .loop = *lane_, .random = loop_.random(), .store = *store_, .gates = gates_});
+  core_->Start([this](Result<void> ready) {
+    CHECK(ready.ok());
+    is_up_ = true;
+    CheckAcknowledged();
+    for (SimClient* each : clients_) each->Connect();
+  });
+}
+
+void SimServer::Crash() {
+  if (core_ == nullptr) return;
+  if (is_up_) {
+    must_survive_.clear();
+    for (const api::KindSchema& kind : api::AllKinds()) {
+      if (!kind.storage_version) continue;
+      for (const api::ObjectPtr& object : Objects(kind.group, kind.plural)) {
+        const auto found = acknowledged_.find(std::string(object->uid()));
+        if (found != acknowledged_.end()) must_survive_.insert(*found);
+      }
+    }
+  }
+  is_up_ = false;
+  for (SimClient* each : clients_) each->Disconnect();
+  loop_.DropLane(*lane_);
+  core_.reset();
+  store_.reset();
+}
+
+void SimServer::OnAcknowledged(const api::ObjectPtr& object) {
+  if (object == nullptr || object->uid().empty()) return;
+  std::int64_t& version = acknowledged_[std::string(object->uid())];
+  version = std::max(version, object->resource_version());
+}
+
+void SimServer::CheckAcknowledged() {
+  std::map<std::string, std::int64_t> have;
+  for (const api::KindSchema& kind : api::AllKinds()) {
+    if (!kind.storage_version) continue;
+    for (const api::ObjectPtr& object : Objects(kind.group, kind.plural)) {
+      have[std::string(object->uid())] = object->resource_version();
+    }
+  }
+  for (const auto& [uid, version] : must_survive_) {
+    const auto found = have.find(uid);
+    if (found == have.end() || found->second < version) {
+      violations.push_back(StrCat("the acknowledged write ", version, " of ", uid,
+                                  " is lost after a crash"));
+    }
+  }
+  must_survive_.clear();
+}
+
+std::vector<api::ObjectPtr> SimServer::Objects(std::string_view group, std::string_view plural) {
+  std::vector<api::ObjectPtr> objects;
+  if (core_ == nullptr) return objects;
+  const auto* cache = core_->FindCache(group, plural);
+  if (cache == nullptr) return objects;
+  for (const auto& [key, object] : cache->objects()) objects.push_back(object);
+  return objects;
+}
+
+api::ObjectPtr SimServer::Find(std::string_view group, std::string_view plural,
+                               const std::string& key) {
+  return core_ == nullptr ? nullptr : core_->Find(group, plural, key);
+}
+
+// ---- The client.
+
+struct SimClient::Stream {
+  client::WatchCallbacks callbacks;
+  std::unique_ptr<client::WatchHandle> direct;
+  std::int64_t version = 0;               // of the last event
+  std::vector<client::WatchEvent> held;   // lagging
+  TimerHandle lag;
+  bool closed = false;
+  bool abandoned = false;  // nobody wants to hear of it any more
+};
+
+class SimClient::SimWatch final : public client::WatchHandle {
+ public:
+  SimWatch(SimClient& client, std::shared_ptr<Stream> stream)
+      : client_(client), alive_(client.alive_), stream_(std::move(stream)) {}
+  ~SimWatch() override {
+    stream_->closed = stream_->abandoned = true;
+    stream_->direct.reset();
+    stream_->lag.reset();
+    if (*alive_) client_.streams_.erase(stream_);
+  }
+
+ private:
+  SimClient& client_;
+  std::shared_ptr<bool> alive_;
+  std::shared_ptr<Stream> stream_;
+};
+
+SimClient::SimClient(SeededLoop& loop, EventLoop& lane, SimServer& server, const Faults& faults,
+                     std::string user)
+    : loop_(loop), lane_(lane), server_(server), faults_(faults), user_(std::move(user)) {
+  server_.clients_.insert(this);
+  if (server_.is_up()) Connect();
+}
+
+SimClient::~SimClient() {
+  *alive_ = false;
+  for (const auto& stream : streams_) {
+    stream->closed = true;
+    stream->direct.reset();
+    stream->lag.reset();
+  }
+  server_.clients_.erase(this);
+}
+
+void SimClient::Connect() {
+  direct_ = apiserver::MakeDirectClient(lane_, server_.core(), {.name = user_},
+                                        storage::Mark::kDurable);
+}
+
+void SimClient::Disconnect() {
+  const auto streams = streams_;
+  for (const auto& stream : streams) Close(stream, Unavailable("connection closed"));
+  direct_.reset();
+  delays_.clear();
+  std::vector<std::uint64_t> open;
+  for (const auto& [id, done] : calls_) open.push_back(id);
+  for (const std::uint64_t id : open) {
+    client::Reply reply;
+    reply.error = Unavailable("connection closed");
+    lane_.Post([this, alive = alive_, id, reply] {
+      if (*alive) Answer(id, reply);
+    });
+  }
+}
+
+void SimClient::Answer(std::uint64_t id, client::Reply reply) {
+  const auto found = calls_.find(id);
+  if (found == calls_.end()) return;
+  client::ReplyCallback done = std::move(found->second);
+  calls_.erase(found);
+  delays_.erase(id);
+  done(std::move(reply));
+}
+
+void SimClient::Call(bool is_update, Send send, client::ReplyCallback done) {
+  const std::uint64_t id = next_id_++;
+  calls_[id] = std::move(done);
+  client::Reply failure;
+  if (direct_ == nullptr || Happens(30)) failure.error = Unavailable("connection refused");
+  if (is_update && Happens(30)) {
+    failure.error = Error{ErrorCode::kConflict, "the object has been modified"};
+  }
+  if (failure.error) {
+    lane_.Post([this, alive = alive_, id, failure] {
+      if (*alive) Answer(id, failure);
+    });
+    return;
+  }
+  if (!Happens(15)) return Transmit(id, std::move(send));
+  delays_[id] = lane_.RunAfter(
+      std::chrono::milliseconds(loop_.random().Below(3'000)),
+      [this, alive = alive_, id, send = std::move(send)] {
+        // The timer must not be destroyed from within itself.
+        lane_.Post([this, alive, id, send] {
+          if (*alive && calls_.contains(id)) Transmit(id, send);
+        });
+      });
+}
+
+void SimClient::Transmit(std::uint64_t id, Send send) {
+  if (direct_ == nullptr) {
+    client::Reply failure;
+    failure.error = Unavailable("connection refused");
+    return Answer(id, failure);
+  }
+  const bool unheard = Happens(30);
+  send(*direct_, [this, alive = alive_, id, unheard](client::Reply reply) {
+    if (!*alive) return;
+    if (unheard) {
+      reply = {};
+      reply.error = Unavailable("connection closed");
+    }
+    Answer(id, std::move(reply));
+  });
+}
+
+void SimClient::Get(client::ResourceRef ref, client::ReplyCallback done) {
+  Call(false, [ref](client::Client& direct, client::ReplyCallback answer) { direct.Get(ref, answer); },
+       std::move(done));
+}
+
+void SimClient::List(client::ResourceRef ref, client::ListOptions options,
+                     std::function<void(client::ListReply)> done) {
+  if (direct_ == nullptr || Happens(20)) {
+    lane_.Post([alive = alive_, done = std::move(done)] {
+      client::ListReply failure;
+      failure.error = Unavailable("connection refused");
+      if (*alive) done(std::move(failure));
+    });
+    return;
+  }
+  // A list that is under way at a crash is answered by the next one.
+  const std::uint64_t id = next_id_++;
+  calls_[id] = [done](client::Reply reply) {
+    client::ListReply failure;
+    failure.error = *reply.error;
+    done(std::move(failure));
+  };
+  direct_->List(std::move(ref), std::move(options),
+                [this, alive = alive_, id, done = std::move(done)](client::ListReply reply) {
+                  if (!*alive || calls_.erase(id) == 0) return;
+                  for (api::ObjectPtr& object : reply.items) object = Shown(object);
+                  done(std::move(reply));
+                });
+}
+
+void SimClient::Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+                       client::ReplyCallback done) {
+  Call(false,
+       [ref, body, options](client::Client& direct, client::ReplyCallback answer) {
+         direct.Create(ref, body, options, answer);
+       },
+       [this, done = std::move(done)](client::Reply reply) {
+         if (reply.ok()) server_.OnAcknowledged(reply.object);
+         done(std::move(reply));
+       });
+}
+
+void SimClient::Update(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+                       client::ReplyCallback done) {
+  Call(true,
+       [ref, body, options](client::Client& direct, client::ReplyCallback answer) {
+         direct.Update(ref, body, options, answer);
+       },
+       [this, done = std::move(done)](client::Reply reply) {
+         if (reply.ok()) server_.OnAcknowledged(reply.object);
+         done(std::move(reply));
+       });
+}
+
+void SimClient::Patch(client::ResourceRef ref, client::PatchType type, std::string body,
+                      client::WriteOptions options, client::ReplyCallback done) {
+  Call(true,
+       [ref, type, body, options](client::Client& direct, client::ReplyCallback answer) {
+         direct.Patch(ref, type, body, options, answer);
+       },
+       [this, done = std::move(done)](client::Reply reply) {
+         if (reply.ok()) server_.OnAcknowledged(reply.object);
+         done(std::move(reply));
+       });
+}
+
+void SimClient::Delete(client::ResourceRef ref, client::DeleteOptions options,
+                       client::ReplyCallback done) {
+  Call(true,
+       [ref, options](client::Client& direct, client::ReplyCallback answer) {
+         direct.Delete(ref, options, answer);
+       },
+       std::move(done));
+}
+
+void SimClient::DeleteCollection(client::ResourceRef ref, client::ListOptions list,
+                                 client::DeleteOptions options, client::ReplyCallback done) {
+  Call(true,
+       [ref, list, options](client::Client& direct, client::ReplyCallback answer) {
+         direct.DeleteCollection(ref, list, options, answer);
+       },
+       std::move(done));
+}
+
+api::ObjectPtr SimClient::Shown(api::ObjectPtr object) const {
+  if (!faults_.hide_allocations || object->kind() != "ResourceClaim") return object;
+  api::Draft draft(object->tree());
+  draft["status"].Remove("allocation");
+  return std::make_shared<const api::Object>(draft.Freeze());
+}
+
+std::unique_ptr<client::WatchHandle> SimClient::Watch(client::ResourceRef ref,
+                                                      client::WatchOptions options,
+                                                      client::WatchCallbacks callbacks) {
+  auto stream = std::make_shared<Stream>();
+  stream->callbacks = std::move(callbacks);
+  stream->version = options.resource_version;
+  streams_.insert(stream);
+  if (direct_ == nullptr) {
+    Close(stream, Unavailable("connection refused"));
+  } else {
+    stream->direct = direct_->Watch(
+        std::move(ref), std::move(options),
+        {.on_events = [this, stream](std::vector<client::WatchEvent> events) {
+           OnEvents(stream, std::move(events));
+         },
+         .on_closed = [this, stream](Error error) { Close(stream, std::move(error)); }});
+  }
+  return std::make_unique<SimWatch>(*this, std::move(stream));
+}
+
+void SimClient::OnEvents(const std::shared_ptr<Stream>& stream,
+                         std::vector<client::WatchEvent> events) {
+  if (stream->closed) return;
+  for (client::WatchEvent& event : events) {
+    const std::int64_t version = event.object->resource_version();
+    const bool grows = event.type == client::EventType::kBookmark ? version >= stream->version
+                                                                  : version > stream->version;
+    if (!grows) {
+      server_.violations.push_back(StrCat("a watch of ", user_, " went from version ",
+                                          stream->version, " to ", version));
+    }
+    stream->version = version;
+    event.object = Shown(std::move(event.object));
+    stream->held.push_back(std::move(event));
+  }
+  // The connection breaks with what is under way; whoever watches again gets it again.
+  if (Happens(60)) return Close(stream, Unavailable("connection closed"));
+  if (Happens(300)) return Close(stream, Error{ErrorCode::kExpired, "too old resource version"});
+  if (stream->lag != nullptr) return;
+  if (!Happens(20)) return Deliver(stream);
+  stream->lag = lane_.RunAfter(std::chrono::milliseconds(loop_.random().Below(2'000)),
+                               [this, alive = alive_, stream] {
+                                 lane_.Post([this, alive, stream] {
+                                   if (!*alive) return;
+                                   stream->lag.reset();
+                                   Deliver(stream);
+                                 });
+                               });
+}
+
+void SimClient::Deliver(const std::shared_ptr<Stream>& stream) {
+  if (stream->closed || stream->held.empty()) return;
+  stream->callbacks.on_events(std::exchange(stream->held, {}));
+}
+
+void SimClient::Close(const std::shared_ptr<Stream>& stream, Error error) {
+  if (stream->closed) return;
+  stream->closed = true;
+  stream->direct.reset();
+  streams_.erase(stream);
+  lane_.Post([alive = alive_, stream, error = std::move(error)] {
+    stream->lag.reset();
+    if (*alive && !stream->abandoned) stream->callbacks.on_closed(error);
+  });
+}
+
+}  // namespace drakkar::simulation

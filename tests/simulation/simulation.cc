@@ -1,0 +1,312 @@
+#include "tests/simulation/simulation.h"
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/hash/sha256.h"
+#include "base/result/check.h"
+#include "base/text/text.h"
+
+namespace drakkar::simulation {
+namespace {
+
+constexpr char kDriver[] = "local.example.com";
+constexpr char kFabric[] = "fabric.example.com";
+constexpr char kGroup[] = "resource.k8s.io";
+
+FeatureGates Gates() {
+  return FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
+}
+
+// What one node offers besides the fabric: two devices, one that may be shared (10 units), and a
+// chip that can be used whole or in halves.
+std::vector<std::string> SlicesOf(const std::string& node) {
+  const auto head = [&](std::string name, std::string pool, int count) {
+    return StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")",
+                  name, R"("},"spec":{"driver":")", kDriver, R"(","nodeName":")", node,
+                  R"(","pool":{"name":")", pool, R"(","generation":1,"resourceSliceCount":)", count,
+                  "},");
+  };
+  const auto kind = [](const char* value) {
+    return StrCat(R"("attributes":{"kind":{"string":")", value, R"("}})");
+  };
+  const auto part = [&](const char* name, const char* type, int amount) {
+    return StrCat(R"({"name":")", name, "\",", kind(type),
+                  R"(,"consumesCounters":[{"counterSet":"chip","counters":{"mem":{"value":")", amount,
+                  R"("}}}]})");
+  };
+  return {StrCat(head(node + "-plain", node, 1), R"("devices":[{"name":"dev-0",)", kind("plain"),
+                 R"(},{"name":"dev-1",)", kind("plain"), R"(},{"name":"shared",)", kind("shared"),
+                 R"(,"allowMultipleAllocations":true,"capacity":{"units":{"value":"10"}}}]}})"),
+          StrCat(head(node + "-counters", node + "-chip", 2),
+                 R"("sharedCounters":[{"name":"chip","counters":{"mem":{"value":"4"}}}]}})"),
+          StrCat(head(node + "-parts", node + "-chip", 2), R"("devices":[)", part("whole", "part", 4),
+                 ",", part("half-0", "part", 2), ",", part("half-1", "part", 2), "]}}")};
+}
+
+std::string RequestFor(const char* kind) {
+  const bool fabric = std::string_view(kind) == "fabric";
+  const char* more = std::string_view(kind) == "shared"
+                         ? R"(,"capacity":{"requests":{"units":"4"}})"
+                         : "";
+  return StrCat(R"({"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":")",
+                fabric ? "fabric" : kind, "\"", more, "}}]}}");
+}
+
+}  // namespace
+
+Simulation::Simulation(Options options)
+    : options_(options),
+      loop_(options.seed, /*shuffle=*/true),
+      gates_(Gates()),
+      server_(loop_, gates_),
+      user_lane_(loop_.NewLane()),
+      scheduler_lane_(loop_.NewLane()),
+      controllers_lane_(loop_.NewLane()),
+      fabric_lane_(loop_.NewLane()) {
+  SetUp();
+}
+
+Simulation::~Simulation() {
+  fabric_.reset();
+  scheduler_.reset();
+  controllers_.reset();
+  nodes_.clear();
+  watched_pods_.reset();
+  watched_claims_.reset();
+  fabric_client_.reset();
+  scheduler_client_.reset();
+  controllers_client_.reset();
+  user_.reset();
+}
+
+void Simulation::CreateObject(std::string_view group, std::string_view version,
+                              std::string_view kind, const std::string& json) {
+  auto body = api::ParseJson(json);
+  CHECK(body.ok());
+  const api::KindSchema* schema = api::FindKind(group, version, kind);
+  user_->Create({schema, schema->namespaced ? "default" : "", "", ""}, *body, {},
+                [](client::Reply) {});
+}
+
+void Simulation::SetUp() {
+  faults_.on = false;
+  user_ = std::make_unique<SimClient>(loop_, user_lane_, server_, faults_, "user");
+  for (const char* name : {"default", "kube-node-lease"}) {
+    CreateObject("", "v1", "Namespace",
+                 StrCat(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")", name, R"("}})"));
+  }
+  loop_.RunUntilIdle();
+  for (const char* kind : {"plain", "shared", "part"}) {
+    CreateObject(kGroup, "v1", "DeviceClass",
+                 StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":")",
+                        kind, R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == ')",
+                        kDriver, R"(' && device.attributes[')", kDriver, R"('].kind == ')", kind,
+                        R"('"}}]}})"));
+  }
+  CreateObject(kGroup, "v1", "DeviceClass",
+               StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"fabric"},)",
+                      R"("spec":{"selectors":[{"cel":{"expression":"device.driver == ')", kFabric,
+                      R"('"}}]}})"));
+  CreateObject(kGroup, "v1", "ResourceClaimTemplate",
+               StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate",)",
+                      R"("metadata":{"name":"plain","namespace":"default"},"spec":{"spec":)",
+                      RequestFor("plain"), "}}"));
+  for (const char* name : {"n0", "n1"}) {
+    for (const std::string& slice : SlicesOf(name)) CreateObject(kGroup, "v1", "ResourceSlice", slice);
+    nodes_.push_back(std::make_unique<SimNode>(loop_, server_, faults_, gates_, name,
+                                               std::vector<std::string>{kDriver, kFabric}));
+    nodes_.back()->StartAgent();
+  }
+  for (int i = 0; i < 3; ++i) {
+    using fabric::Behaviour;
+    constexpr Behaviour kAll[] = {Behaviour::kAttaches, Behaviour::kAttaches, Behaviour::kFails,
+                                  Behaviour::kHangs};
+    fabric_devices_.push_back({StrCat("gpu-", i), kAll[loop_.random().Below(4)]});
+  }
+  const auto watch = [&](std::string_view group, std::string_view kind) {
+    auto informer = std::make_unique<client::Informer>(
+        user_lane_, loop_.random(), *user_,
+        client::Informer::Options{.collection = {api::FindKind(group, "v1", kind), "", "", ""}});
+    informer->Start();
+    return informer;
+  };
+  watched_pods_ = watch("", "Pod");
+  watched_claims_ = watch(kGroup, "ResourceClaim");
+  StartWhatIsDown();
+  loop_.Advance(std::chrono::seconds(2));
+  faults_.on = true;
+  scheduler_faults_.on = true;
+  scheduler_faults_.hide_allocations = options_.plant_double_allocation;
+}
+
+void Simulation::StartScheduler() {
+  if (scheduler_ != nullptr) return;
+  scheduler_client_ = std::make_unique<SimClient>(loop_, scheduler_lane_, server_,
+                                                  scheduler_faults_, "system:kube-scheduler");
+  scheduler_ = std::make_unique<scheduler::Scheduler>(scheduler::Scheduler::Options{
+      .loop = scheduler_lane_,
+      .random = loop_.random(),
+      .client = *scheduler_client_,
+      .metrics = metrics_,
+      .compiler = compiler_,
+      .gates = gates_,
+      .profiles = {{.binding_timeout = kBindingTimeout}}});
+  scheduler_->Start();
+}
+
+void Simulation::StartControllers() {
+  if (controllers_ != nullptr) return;
+  controllers_client_ = std::make_unique<SimClient>(loop_, controllers_lane_, server_, faults_,
+                                                    "system:kube-controller-manager");
+  controllers_ = std::make_unique<controllers::Controllers>(
+      controllers::Controllers::Options{.loop = controllers_lane_,
+                                        .random = loop_.random(),
+                                        .client = *controllers_client_,
+                                        .metrics = metrics_,
+                                        .warn = [](const api::ObjectPtr&, std::string_view,
+                                                   std::string) {}});
+  controllers_->Start();
+}
+
+void Simulation::StartFabric() {
+  if (fabric_ != nullptr) return;
+  fabric_client_ = std::make_unique<SimClient>(loop_, fabric_lane_, server_, faults_, "fabric");
+  fabric_ = std::make_unique<fabric::FabricController>(
+      fabric::FabricController::Options{.loop = fabric_lane_,
+                                        .random = loop_.random(),
+                                        .client = *fabric_client_,
+                                        .driver = kFabric,
+                                        .devices = fabric_devices_,
+                                        .attach_delay = std::chrono::seconds(2)});
+  fabric_->Start();
+}
+
+void Simulation::StartWhatIsDown() {
+  server_.Restart();
+  StartScheduler();
+  StartControllers();
+  StartFabric();
+  for (const auto& node : nodes_) node->StartAgent();
+}
+
+void Simulation::KillSomething() {
+  switch (loop_.random().Below(6)) {
+    case 0: server_.Crash(); break;
+    case 1:
+      controllers_.reset();
+      controllers_client_.reset();
+      break;
+    case 2:
+      fabric_.reset();
+      fabric_client_.reset();
+      break;
+    case 3: nodes_[loop_.random().Below(nodes_.size())]->KillAgent(); break;
+    default:
+      scheduler_.reset();
+      scheduler_client_.reset();
+      break;
+  }
+}
+
+void Simulation::CreatePod() {
+  if (live_.size() >= kMaxPods || !server_.is_up()) return;
+  const std::string name = StrCat("p", next_pod_++);
+  std::string uses;
+  constexpr const char* kKinds[] = {"plain", "shared", "part", "fabric", "fabric"};
+  const std::uint64_t how = loop_.random().Below(8);
+  if (how == 0) {
+    uses = R"({"name":"c","resourceClaimTemplateName":"plain"})";
+  } else {
+    std::string claim = StrCat("c", next_claim_);
+    if (how == 1 && next_claim_ > 0) {
+      claim = StrCat("c", loop_.random().Below(static_cast<std::uint64_t>(next_claim_)));  // shared
+    } else {
+      ++next_claim_;
+      CreateObject(kGroup, "v1", "ResourceClaim",
+                   StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":")",
+                          claim, R"(","namespace":"default"},"spec":)",
+                          RequestFor(kKinds[loop_.random().Below(5)]), "}"));
+    }
+    uses = StrCat(R"({"name":"c","resourceClaimName":")", claim, R"("})");
+  }
+  CreateObject("", "v1", "Pod",
+               StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+                      R"(","namespace":"default"},"spec":{"restartPolicy":"Never",)",
+                      R"("terminationGracePeriodSeconds":2,"containers":[{"name":"a","image":"busybox:1",)",
+                      R"("resources":{"claims":[{"name":"c"}]}}],"resourceClaims":[)", uses, "]}}"));
+  live_.insert(name);
+  attempted_.insert(name);
+}
+
+void Simulation::DeletePod() {
+  if (live_.empty()) return;
+  auto at = live_.begin();
+  std::advance(at, static_cast<long>(loop_.random().Below(live_.size())));
+  user_->Delete({api::FindKind("", "v1", "Pod"), "default", *at, ""}, {}, [](client::Reply) {});
+  live_.erase(at);
+}
+
+void Simulation::Run(std::uint64_t tasks) {
+  for (; tasks > 0 && loop_.RunOne(); --tasks) {
+  }
+}
+
+void Simulation::Step() {
+  ++step_;
+  switch (loop_.random().Below(10)) {
+    case 0:
+    case 1:
+    case 2: CreatePod(); break;
+    case 3: DeletePod(); break;
+    case 4: KillSomething(); break;
+    case 5:
+    case 6: StartWhatIsDown(); break;
+    case 7:
+      loop_.fake_clock().JumpWall(
+          std::chrono::seconds(static_cast<std::int64_t>(loop_.random().Below(240)) - 120));
+      break;
+    case 8:  // time passes while tasks wait their turn
+      loop_.fake_clock().Advance(std::chrono::milliseconds(loop_.random().Below(5'000)));
+      break;
+    default: loop_.Advance(std::chrono::milliseconds(loop_.random().Below(15'000))); break;
+  }
+  for (int i = 0; i < 4; ++i) {
+    Run(loop_.random().Below(40));
+    Check();
+  }
+}
+
+void Simulation::Settle() {
+  faults_.on = false;
+  scheduler_faults_.on = false;
+  // Pods whose deletion or creation was lost on the way are deleted again, or were never there.
+  for (int i = 0; i < kSettleTurns; ++i) {
+    StartWhatIsDown();
+    if (i == 4 && server_.is_up()) {
+      for (const api::ObjectPtr& pod : server_.Objects("", "pods")) {
+        if (live_.contains(std::string(pod->name()))) continue;
+        user_->Delete({api::FindKind("", "v1", "Pod"), "default", std::string(pod->name()), ""}, {},
+                      [](client::Reply) {});
+      }
+    }
+    loop_.Advance(std::chrono::seconds(15));
+    Check();
+    if (i >= kSettleTurns - kPatience) CheckProgress();
+  }
+  CheckSettled();
+}
+
+std::string Simulation::Fingerprint() {
+  std::string all;
+  for (const api::KindSchema& kind : api::AllKinds()) {
+    if (!kind.storage_version) continue;
+    for (const api::ObjectPtr& object : server_.Objects(kind.group, kind.plural)) {
+      all += api::WriteJson(object->root());
+    }
+  }
+  return Sha256Hex(all);
+}
+
+}  // namespace drakkar::simulation
