@@ -103,37 +103,70 @@ const FieldNode* Keep(const FieldNode& node, Arena& arena) {
   return new (arena.AllocateArray<FieldNode>(1)) FieldNode(node);
 }
 
-// Pointwise: `join` says what becomes of the marks of one path in both sets.
-template <typename Join>
-FieldNode Combine(const FieldNode& a, const FieldNode& b, std::vector<FieldNode>& scratch,
-                  Arena& arena, const Join& join) {
-  FieldNode out;
-  out.kind = a.kind != 0 ? a.kind : b.kind;
-  out.text = a.kind != 0 ? a.text : b.text;
-  out.marks = join(a.marks, b.marks);
-  static const FieldNode kNothing;
+bool HasOtherMarks(const FieldNode& node, std::uint8_t mask) {
+  if ((node.marks & ~mask) != 0) return true;
+  for (std::uint32_t i = 0; i < node.count; ++i) {
+    if (HasOtherMarks(node.children[i], mask)) return true;
+  }
+  return false;
+}
+
+// What `mask` marks in the set, as a plain set; shared where there is nothing to leave out.
+FieldNode Filtered(const FieldNode& node, std::uint8_t mask, std::vector<FieldNode>& scratch,
+                   Arena& arena) {
+  if (mask == kOwned && !HasOtherMarks(node, mask)) return node;
+  FieldNode out = node;
+  out.children = nullptr;
+  out.marks = (node.marks & mask) != 0 ? kOwned : std::uint8_t{0};
   const std::size_t first = scratch.size();
-  std::uint32_t i = 0, j = 0;
-  while (i < a.count || j < b.count) {
-    const bool left = j >= b.count || (i < a.count && !(b.children[j] < a.children[i]));
-    const bool right = i >= a.count || (j < b.count && !(a.children[i] < b.children[j]));
-    const FieldNode child = Combine(left ? a.children[i] : kNothing,
-                                    right ? b.children[j] : kNothing, scratch, arena, join);
+  for (std::uint32_t i = 0; i < node.count; ++i) {
+    const FieldNode child = Filtered(node.children[i], mask, scratch, arena);
     if (child.marks != 0 || child.count != 0) scratch.push_back(child);
-    if (left) ++i;
-    if (right) ++j;
   }
   SetChildren(out, scratch, first, arena);
   return out;
 }
 
-template <typename Join>
-const FieldNode* CombineSets(const FieldNode* a, const FieldNode* b, Arena& arena,
-                             const Join& join) {
+enum class SetOperation { kUnion, kSubtract, kIntersect };
+
+// Both sets have this path. What only one of them has below it is shared, not copied.
+FieldNode Combine(const FieldNode& a, const FieldNode& b, std::uint8_t mask, SetOperation what,
+                  std::vector<FieldNode>& scratch, Arena& arena) {
+  const bool in_b = (b.marks & mask) != 0;
+  FieldNode out;
+  out.kind = a.kind;
+  out.text = a.text;
+  switch (what) {
+    case SetOperation::kUnion: out.marks = a.marks != 0 || in_b ? kOwned : std::uint8_t{0}; break;
+    case SetOperation::kSubtract: out.marks = in_b ? std::uint8_t{0} : a.marks; break;
+    case SetOperation::kIntersect: out.marks = in_b ? a.marks : std::uint8_t{0}; break;
+  }
+  const std::size_t first = scratch.size();
+  auto keep = [&](const FieldNode& child) {
+    if (child.marks != 0 || child.count != 0) scratch.push_back(child);
+  };
+  std::uint32_t i = 0, j = 0;
+  while (i < a.count || j < b.count) {
+    if (j >= b.count || (i < a.count && a.children[i] < b.children[j])) {
+      if (what != SetOperation::kIntersect) keep(a.children[i]);
+      ++i;
+    } else if (i >= a.count || b.children[j] < a.children[i]) {
+      if (what == SetOperation::kUnion) keep(Filtered(b.children[j], mask, scratch, arena));
+      ++j;
+    } else {
+      keep(Combine(a.children[i++], b.children[j++], mask, what, scratch, arena));
+    }
+  }
+  SetChildren(out, scratch, first, arena);
+  return out;
+}
+
+const FieldNode* CombineSets(const FieldNode* a, const FieldNode* b, std::uint8_t mask,
+                             SetOperation what, Arena& arena) {
   static const FieldNode kNothing;
   std::vector<FieldNode> scratch;
-  return Keep(Combine(a == nullptr ? kNothing : *a, b == nullptr ? kNothing : *b, scratch, arena,
-                      join),
+  return Keep(Combine(a == nullptr ? kNothing : *a, b == nullptr ? kNothing : *b, mask, what,
+                      scratch, arena),
               arena);
 }
 
@@ -215,25 +248,20 @@ const FieldNode* MakeRoot(std::vector<FieldNode>& children, Arena& arena) {
 }
 
 const FieldNode* Union(const FieldNode* a, const FieldNode* b, std::uint8_t mask, Arena& arena) {
-  return CombineSets(a, b, arena, [mask](std::uint8_t x, std::uint8_t y) {
-    return static_cast<std::uint8_t>(x != 0 || (y & mask) != 0 ? kOwned : 0);
-  });
+  if (b == nullptr) return a;
+  return CombineSets(a, b, mask, SetOperation::kUnion, arena);
 }
 
 const FieldNode* Subtract(const FieldNode* a, const FieldNode* b, std::uint8_t mask,
                           Arena& arena) {
   if (!Intersects(a, b, mask)) return a;
-  return CombineSets(a, b, arena, [mask](std::uint8_t x, std::uint8_t y) {
-    return static_cast<std::uint8_t>((y & mask) != 0 ? 0 : x);
-  });
+  return CombineSets(a, b, mask, SetOperation::kSubtract, arena);
 }
 
 const FieldNode* Intersect(const FieldNode* a, const FieldNode* b, std::uint8_t mask,
                            Arena& arena) {
   if (!Intersects(a, b, mask)) return nullptr;
-  return CombineSets(a, b, arena, [mask](std::uint8_t x, std::uint8_t y) {
-    return static_cast<std::uint8_t>((y & mask) != 0 ? x : 0);
-  });
+  return CombineSets(a, b, mask, SetOperation::kIntersect, arena);
 }
 
 bool Intersects(const FieldNode* a, const FieldNode* b, std::uint8_t mask) {

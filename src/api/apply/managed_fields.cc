@@ -151,6 +151,7 @@ struct Managers {
       if (!each.time.empty()) entry["time"] = each.time;
       entry["fieldsType"] = "FieldsV1";
       std::string fields;
+      fields.reserve(1024);
       AppendFieldsV1(fields, each.set);
       entry["fieldsV1"] = Draft::Raw(std::move(fields));
       if (!each.subresource.empty()) entry["subresource"] = each.subresource;

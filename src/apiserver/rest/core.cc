@@ -204,7 +204,7 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   const bool plain = request.subresource.empty() || request.subresource == "status";
   switch (request.verb) {
     case Verb::kGet:
-      if (plain) return done(Get(*resource, request));
+      if (plain || request.subresource == "resize") return done(Get(*resource, request));
       if (request.subresource == "scale") {
         Response response = Get(*resource, request);
         if (response.object != nullptr) response.object = ScaleOf(*response.object);

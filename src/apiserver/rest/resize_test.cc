@@ -37,6 +37,18 @@ TEST_F(ResizeTest, ChangesRequestsAndNothingElse) {
   EXPECT_FALSE((*resized.object)["metadata"]["labels"].exists());
 }
 
+TEST_F(ResizeTest, CanBeReadAsThePod) {
+  Request request;
+  request.user = AdminUser();
+  request.kind = api::FindKind("", "v1", "Pod");
+  request.namespace_ = "default";
+  request.name = "p";
+  request.subresource = "resize";
+  const Response read = Handle(std::move(request));
+  ASSERT_FALSE(read.failure) << read.failure->message;
+  EXPECT_EQ(read.object->kind(), "Pod");
+}
+
 TEST_F(ResizeTest, KeepsTheClassOfServiceAndOtherResources) {
   EXPECT_EQ(Resize(R"({"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1",)"
                    R"("memory":"1Gi"},"requests":{"cpu":"1","memory":"1Gi"}}}]}})")
