@@ -72,6 +72,12 @@ def network(cluster, binary):
     log = cluster.work / f"{os.path.basename(binary)}.log"
     wait_until("the plugin is registered", lambda: "registered with the runtime" in log.read_text())
     cluster.run("apply", "-f", "examples/driver-network/manifests.yaml")
+
+    def told():
+        devices = (cluster.get("resourceclaim", "uplink") or {}).get("status", {}).get("devices", [])
+        return devices and devices[0].get("networkData", {}).get("ips")
+
+    wait_until("the claim's status tells the address", told)
     wait_until("the pod ends", lambda: phase(cluster, "networked") in ("Succeeded", "Failed"))
     for container in ("first", "c"):
         metadata = json.loads(cluster.run("logs", "networked", "-c", container))

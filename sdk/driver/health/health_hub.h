@@ -18,8 +18,8 @@ constexpr std::size_t kMaxHealthDevices = 65'536;
 
 // News go out at once as long as they are few: this many messages in a row, and this many a second
 // after that. A device that flickers faster is told of less often, in its latest state.
-constexpr double kHealthBurst = 32;
-constexpr double kHealthMessagesPerSecond = 20;
+constexpr double kHealthBurst = 256;
+constexpr double kHealthMessagesPerSecond = 200;
 
 // Keeps what the driver said about the health of its devices and passes it to every watching node:
 // all of it at once to a new watcher, changes as they come (see above), and each device again before

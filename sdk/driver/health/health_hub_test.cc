@@ -82,8 +82,8 @@ TEST_F(HealthHubTest, ADeviceThatFlickersIsToldOfLessOftenButNeverLate) {
     loop_.Advance(std::chrono::milliseconds(1));
   }
   // A second of it: the burst and what a second allows.
-  EXPECT_LE(stream_.reports.size(), 1 + 32 + 21u);
-  EXPECT_GE(stream_.reports.size(), 32u + 15u);
+  EXPECT_LE(stream_.reports.size(), 1 + 256 + 201u);
+  EXPECT_GE(stream_.reports.size(), 256u + 150u);
   Report("a", State::kUnhealthy);
   loop_.Advance(std::chrono::milliseconds(60));
   EXPECT_EQ(stream_.reports.back().front().health, State::kUnhealthy);

@@ -5,6 +5,7 @@
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "base/testing/seeded_loop.h"
 #include "tests/support/api_server.h"
@@ -160,6 +161,41 @@ TEST(ClaimStatus, TheServersErrorNamesTheClaim) {
   ASSERT_TRUE(done && !done->ok());
   EXPECT_EQ(done->error().message,
             "set the status of claim default/c: status.devices[0].conditions: too many");
+}
+
+// Against a real server, which must know server-side apply.
+TEST(ClaimStatus, TheServerKeepsItBesideWhatOtherDriversWrote) {
+  SeededLoop loop;
+  testing::TestApiServer server(loop);
+  const api::ObjectPtr made = server.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
+    "metadata":{"name":"c","namespace":"default"},
+    "spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"x"}}]}}})");
+  ASSERT_NE(made, nullptr);
+  api::Draft draft(made->tree());
+  for (const char* driver : {"d.example.com", "other.example.com"}) {
+    draft["status"]["allocation"]["devices"]["results"].Append(
+        {{"request", "r"}, {"driver", driver}, {"pool", "p"}, {"device", "a"}});
+  }
+  ASSERT_TRUE(server.Update("ResourceClaim", "default/c", "status", draft.Freeze()).ok());
+  const auto apply = [&](const std::string& driver, std::vector<AllocatedDeviceStatus> devices) {
+    ClaimStatusWriter writer(server.client(), loop.clock(), driver);
+    std::optional<Result<void>> done;
+    writer.Apply({"default", std::string(made->uid()), "c"}, std::move(devices),
+                 [&](Result<void> result) { done = std::move(result); });
+    loop.RunUntilIdle();
+    ASSERT_TRUE(done.has_value());
+    EXPECT_TRUE(done->ok()) << done->error().message;
+  };
+  apply("d.example.com", {{.pool_name = "p", .device_name = "a", .conditions = {{"Ready", "True", "Up", ""}}}});
+  apply("other.example.com",
+        {{.pool_name = "p", .device_name = "a", .network = DeviceNetworkData{"eth1", {"192.0.2.5/24"}, ""}}});
+  const api::ObjectPtr both = server.Get("ResourceClaim", "default/c");
+  ASSERT_EQ((*both)["status"]["devices"].size(), 2u);
+  for (const api::Value device : (*both)["status"]["devices"].elements()) {
+    const bool ours = device["driver"].str() == "d.example.com";
+    EXPECT_EQ(device["conditions"].size(), ours ? 1u : 0u);
+    EXPECT_EQ(device["networkData"]["interfaceName"].str(), ours ? "" : "eth1");
+  }
 }
 
 }  // namespace
