@@ -10,6 +10,8 @@ inline constexpr const char* kDefaultDataDirectory = "/var/lib/drakkar";
 
 void AddImageCommands(cli::App& app);
 
+void AddSanityCommand(cli::App& app);
+
 // up, apiserver, controllers, scheduler, node, driver.
 void AddDaemonCommands(cli::App& app);
 

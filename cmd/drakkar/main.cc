@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   cmd::AddDaemonCommands(app);
   cli::AddClusterCommands(app);
   cmd::AddImageCommands(app);
+  cmd::AddSanityCommand(app);
   cli::AddOtherCommands(app);
   cli::ProcessConsole console;
   const int code = app.Run({argv + 1, argv + argc}, console);

@@ -13,6 +13,8 @@
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
 #include "node/node_server.h"
+#include "node/nri/hooked_runtime.h"
+#include "node/nri/nri_server.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -42,6 +44,7 @@ class NodeState {
     node_server_.reset();
     agent_.reset();
     runtime_.reset();
+    nri_.reset();
   }
 
   void Start(std::function<void(Result<void>)> done) {
@@ -76,6 +79,19 @@ class NodeState {
         {.root = JoinPath(options_.data_dir, "runtime"),
          .runtime = options_.runtime,
          .log = [](const std::string& line) { kLog.Info(line); }});
+    nri_ = std::make_unique<node::NriServer>(
+        node::NriServer::Options{.loop = loop_,
+                                 .socket_path = NriSocketPath(options_.data_dir),
+                                 .runtime_version = "0.1.0"});
+    runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_);
+    nri_->SetPods([this] {
+      std::vector<rpc::NriPodSandbox> pods;
+      for (const node::PodSandbox& sandbox : runtime_->ListPodSandboxes()) {
+        pods.push_back(node::DescribeSandbox(sandbox));
+      }
+      return pods;
+    });
+    RETURN_IF_ERROR(nri_->Start());
     node::NodeFacts facts = node::ReadNodeFacts(files);
     facts.addresses = {options_.address};
     facts.runtime_version = "drakkar://0.1.0";
@@ -138,6 +154,7 @@ class NodeState {
   std::unique_ptr<node::BlockingWork> blocking_;
   std::unique_ptr<rpc::Transport> transport_;
   std::unique_ptr<FileWatcher> watcher_;
+  std::unique_ptr<node::NriServer> nri_;
   std::unique_ptr<node::Runtime> runtime_;
   std::unique_ptr<node::NodeAgent> agent_;
   std::unique_ptr<node::NodeServer> node_server_;
@@ -267,6 +284,9 @@ std::string RegistryDirectory(const std::string& data_dir) {
 }
 std::string CdiDirectory(const std::string& data_dir) {
   return JoinPath(data_dir, "cdi");
+}
+std::string NriSocketPath(const std::string& data_dir) {
+  return JoinPath(data_dir, "nri/nri.sock");
 }
 
 std::unique_ptr<Part> MakeNodePart(NodeOptions options) {

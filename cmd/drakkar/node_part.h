@@ -28,6 +28,7 @@ std::string ImageDirectory(const std::string& data_dir);
 std::string KubeletDirectory(const std::string& data_dir);
 std::string RegistryDirectory(const std::string& data_dir);
 std::string CdiDirectory(const std::string& data_dir);
+std::string NriSocketPath(const std::string& data_dir);
 
 // The node agent with the embedded runtime, on a loop of its own. Stopping leaves containers running;
 // the next start adopts them.

@@ -12,6 +12,7 @@
 #include "sdk/driver/prepare/node_service.h"
 #include "sdk/driver/registration/registrar.h"
 #include "sdk/driver/registration/socket_names.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::driver {
 namespace {
@@ -48,6 +49,10 @@ Result<void> CheckOptions(const DriverOptions& options) {
   }
   if (!options.node_name.empty() && (!options.pool_name.empty() || options.owner != nullptr)) {
     return InvalidArgument("a pool to answer for, or an owner, is for drivers without a node");
+  }
+  const UnhealthyTaint& taint = options.unhealthy_taint;
+  if (!taint.key.empty() && !options.health_service) {
+    return InvalidArgument("a taint for unhealthy devices needs the health service");
   }
   return Ok();
 }
@@ -122,7 +127,8 @@ Result<void> Driver::Open() {
         .plugin = options_.plugin,
         .serialize = options_.serialize,
         .lock_file = lock ? JoinPath(options_.plugin_directory, "serialize.lock") : std::string(),
-        .on_error = [this](const Error& error) { options_.plugin.HandleError(error, true); },
+        .metrics = options_.metrics,
+        .on_error = [this](const Error& error) { Report(error, true); },
         .metadata = *metadata_,
         .write_metadata = options_.device_metadata,
         .on_prepare = [this](const std::string& uid) { leftovers_->Keep(uid); }});
@@ -146,7 +152,7 @@ Result<void> Driver::Open() {
             [this] {
               if (slices_ != nullptr) slices_->OnRegistered();
             },
-        .on_refused = [this](const Error& error) { options_.plugin.HandleError(error, true); }});
+        .on_refused = [this](const Error& error) { Report(error, true); }});
   }
   // One socket for both is fine: the node finds everything behind the registration.
   const bool common = serves && registrar_ != nullptr && registrar_path_ == plugin_path_;
@@ -194,6 +200,30 @@ Result<std::vector<PreparedRequest>> Driver::PreparedRequests() {
 Result<void> Driver::PublishResources(const DriverResources& resources) {
   options_.loop.AssertInLoop();
   if (stopped_) return FailedPrecondition("the driver was stopped");
+  if (options_.unhealthy_taint.key.empty()) return SendResources(resources);
+  DriverResources before = std::exchange(published_, resources);
+  auto published = PublishWithTaints();
+  if (!published.ok()) published_ = std::move(before);
+  return published;
+}
+
+Result<void> Driver::PublishWithTaints() {
+  const UnhealthyTaint& taint = options_.unhealthy_taint;
+  DriverResources resources = published_;
+  for (auto& [pool_name, pool] : resources.pools) {
+    // A taint that comes must not make the slices split anew.
+    pool.may_be_tainted = true;
+    for (Slice& slice : pool.slices) {
+      for (Device& device : slice.devices) {
+        if (!health_->IsUnhealthy(pool_name, device.name)) continue;
+        device.taints.push_back({.key = taint.key, .effect = taint.effect});
+      }
+    }
+  }
+  return SendResources(resources);
+}
+
+Result<void> Driver::SendResources(const DriverResources& resources) {
   if (slices_ == nullptr) {
     slices_ = std::make_unique<SliceController>(SliceController::Options{
         .loop = options_.loop,
@@ -205,7 +235,7 @@ Result<void> Driver::PublishResources(const DriverResources& resources) {
         .pool_name = options_.pool_name,
         .owner = options_.owner,
         .on_error = [this](const Error& error) {
-          options_.plugin.HandleError(error.Prefixed("processing ResourceSlice objects"), true);
+          Report(error.Prefixed("processing ResourceSlice objects"), true);
         }});
   }
   return slices_->Publish(resources);
@@ -215,11 +245,64 @@ Result<void> Driver::ReportHealth(rpc::HealthReport report) {
   if (health_ == nullptr || stopped_) {
     return FailedPrecondition("the health service of this driver is not running");
   }
-  return health_->Report(std::move(report));
+  ASSIGN_OR_RETURN(const bool unhealthy_changed, health_->Report(std::move(report)));
+  if (!unhealthy_changed || options_.unhealthy_taint.key.empty() || slices_ == nullptr) return Ok();
+  return PublishWithTaints();
 }
 
 void Driver::ForgetHealth(const std::string& pool_name, const std::string& device_name) {
   if (health_ != nullptr) health_->Forget(pool_name, device_name);
+}
+
+void Driver::ApplyClaimStatus(rpc::ClaimReference claim, std::vector<AllocatedDeviceStatus> devices,
+                              ClaimStatusWriter::Done done) {
+  options_.loop.AssertInLoop();
+  if (stopped_) return;
+  if (claim_status_ == nullptr) {
+    claim_status_ = std::make_unique<ClaimStatusWriter>(options_.client, options_.loop.clock(),
+                                                        options_.driver_name);
+  }
+  claim_status_->Apply(std::move(claim), std::move(devices), std::move(done));
+}
+
+void Driver::Report(const Error& error, bool recoverable) {
+  if (options_.metrics != nullptr) {
+    options_.metrics
+        ->GetCounter("dra_driver_background_errors_total", "Failures handed to HandleError.",
+                     {{"recoverable", recoverable ? "true" : "false"}})
+        .Add();
+  }
+  options_.plugin.HandleError(error, recoverable);
+}
+
+std::string Driver::NotReadyReason() const {
+  if (stopped_) return "the driver was stopped";
+  if (registrar_ != nullptr) {
+    const auto& status = registrar_->status();
+    if (!status) return "no node has taken the driver in yet";
+    if (!status->plugin_registered) return "the node refused the driver: " + status->error;
+  }
+  if (slices_ != nullptr && !slices_->IsSettled()) return "devices are still being published";
+  return "";
+}
+
+void Driver::UpdateMetrics() {
+  if (options_.metrics == nullptr) return;
+  Metrics& metrics = *options_.metrics;
+  const auto status = registration_status();
+  metrics.GetGauge("dra_driver_registered", "1 while a node has taken the driver in.")
+      .Set(status && status->plugin_registered ? 1 : 0);
+  metrics.GetGauge("dra_driver_health_watchers", "Health streams that are open.")
+      .Set(health_ == nullptr ? 0 : static_cast<double>(health_->watchers()));
+  if (slices_ == nullptr) return;
+  const auto writes = [&](const char* verb, std::uint64_t count) {
+    metrics.GetGauge("dra_driver_slice_writes", "Writes of ResourceSlices since the start.",
+                     {{"verb", verb}})
+        .Set(static_cast<double>(count));
+  };
+  writes("create", slices_->counts().creations);
+  writes("update", slices_->counts().updates);
+  writes("delete", slices_->counts().deletions);
 }
 
 std::optional<rpc::RegistrationStatus> Driver::registration_status() const {
@@ -234,6 +317,7 @@ void Driver::Stop() {
   if (health_ != nullptr) health_->Clear();
   registrar_server_.reset();
   slices_.reset();
+  claim_status_.reset();
   node_service_.reset();
   leftovers_.reset();
 }

@@ -19,6 +19,11 @@
 #include "sdk/driver/plugin.h"
 #include "sdk/driver/slices/resources.h"
 #include "sdk/driver/slices/slice_controller.h"
+#include "sdk/driver/status/claim_status.h"
+
+namespace drakkar {
+class Metrics;
+}
 
 namespace drakkar::driver {
 
@@ -27,6 +32,11 @@ class MetadataLeftovers;
 class MetadataStore;
 class NodeService;
 class Registrar;
+
+struct UnhealthyTaint {
+  std::string key;  // "gpu.example.com/unhealthy"; empty: devices are not tainted
+  std::string effect = "NoSchedule";
+};
 
 struct DriverOptions {
   EventLoop& loop;
@@ -64,6 +74,10 @@ struct DriverOptions {
   bool dra_v1beta1 = true;
   bool serialize = true;  // one call of the plugin at a time
 
+  // With a key: a device that is reported unhealthy gets this taint in its slice, and loses it when
+  // it is reported otherwise. Needs the health service.
+  UnhealthyTaint unhealthy_taint;
+  Metrics* metrics = nullptr;  // null: none are kept
   // The value of the driver's flag --enable-device-metadata (KEP-5304). Off: no files and no CDI
   // specs are made; those made while it was on are removed when their claims are unprepared.
   bool device_metadata = false;
@@ -95,6 +109,11 @@ class Driver final : public MetadataUpdater {
   Result<void> ReportHealth(rpc::HealthReport report);
   void ForgetHealth(const std::string& pool_name, const std::string& device_name);
 
+  // Tells about devices this driver was allocated in the claim's status (data, conditions, network
+  // data), see ClaimStatusWriter. `done` is not called after Stop.
+  void ApplyClaimStatus(rpc::ClaimReference claim, std::vector<AllocatedDeviceStatus> devices,
+                        ClaimStatusWriter::Done done);
+
   Result<void> UpdateRequestMetadata(const RequestReference& request,
                                      const std::vector<PreparedDevice>& devices) override;
   // The requests that have metadata files, of this or an earlier run of the driver.
@@ -104,6 +123,10 @@ class Driver final : public MetadataUpdater {
   std::optional<rpc::RegistrationStatus> registration_status() const;
   const std::string& registrar_socket_path() const { return registrar_path_; }
   const std::string& plugin_socket_path() const { return plugin_path_; }
+  // What the driver still waits for, "" if nothing: a node that took it in, devices on the server.
+  std::string NotReadyReason() const;
+  // Sets the metrics that are states rather than counts, before they are read.
+  void UpdateMetrics();
   // Null before the first PublishResources.
   const SliceController* slices() const { return slices_.get(); }
 
@@ -116,6 +139,9 @@ class Driver final : public MetadataUpdater {
   Result<void> Open();
   Result<void> OpenMetadata();
   std::vector<std::string> AdvertisedServices() const;
+  void Report(const Error& error, bool recoverable);
+  Result<void> PublishWithTaints();
+  Result<void> SendResources(const DriverResources& resources);
 
   DriverOptions options_;
   std::string registrar_path_;
@@ -129,6 +155,8 @@ class Driver final : public MetadataUpdater {
   std::unique_ptr<rpc::Server> plugin_server_;
   std::unique_ptr<rpc::Server> registrar_server_;
   std::unique_ptr<SliceController> slices_;
+  std::unique_ptr<ClaimStatusWriter> claim_status_;
+  DriverResources published_;  // as the driver asked for it; only with unhealthy_taint
   bool stopped_ = false;
 };
 

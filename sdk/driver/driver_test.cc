@@ -12,6 +12,7 @@
 #include "rpc/dra/dra_client.h"
 #include "rpc/testing/memory_transport.h"
 #include "rpc/testing/transport_harness.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::driver {
 namespace {
@@ -407,6 +408,24 @@ TEST_F(DriverTest, TheShortestTimeoutOfADeviceDecidesHowOftenHealthIsRepeated) {
   EXPECT_GE(reports, 10);
   EXPECT_LE(reports, 12);
   EXPECT_FALSE(driver_->ReportHealth({{.device_name = "a"}}).ok());
+}
+
+TEST_F(DriverTest, CallsAreCountedAndTimed) {
+  Metrics metrics;
+  DriverOptions options = Options();
+  options.metrics = &metrics;
+  Start(std::move(options));
+  Put("a");
+  Put("broken");
+  EXPECT_TRUE(Prepare({Claim("a"), Claim("broken")}).ok());
+  EXPECT_FALSE(Prepare({Claim("gone")}).ok());
+  driver_->UpdateMetrics();
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("dra_driver_operation_duration_seconds_count{is_error=\"false\","
+                              "method=\"NodePrepareResources\"} 1"));
+  EXPECT_THAT(text, HasSubstr("dra_driver_claim_errors_total{method=\"NodePrepareResources\"} 1"));
+  EXPECT_THAT(text, HasSubstr("dra_driver_registered 0"));
+  EXPECT_EQ(driver_->NotReadyReason(), "no node has taken the driver in yet");
 }
 
 // Once over real sockets, with the lock file of a rolling update.

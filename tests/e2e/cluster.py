@@ -72,6 +72,10 @@ class Cluster:
         text = self.run("get", kind, name, "-o", "json", check=False)
         return json.loads(text) if text else None
 
+    def list(self, kind):
+        text = self.run("get", kind, "-o", "json", check=False)
+        return json.loads(text).get("items", []) if text else []
+
     def processes(self, program):
         """Pids of `program` that name our directory on their command line."""
         found = []

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "base/text/text.h"
 
@@ -12,11 +11,17 @@ namespace {
 // What a node assumes when the driver sets no timeout (KEP-4680).
 constexpr std::int64_t kDefaultTimeoutSeconds = 30;
 
+// Half of the time after which a node takes the state for outdated.
+Duration RepeatAfter(const rpc::DeviceHealth& device) {
+  const std::int64_t timeout = device.health_check_timeout_seconds;
+  return std::chrono::milliseconds((timeout > 0 ? timeout : kDefaultTimeoutSeconds) * 500);
+}
+
 }  // namespace
 
-Result<void> HealthHub::Report(rpc::HealthReport report) {
+Result<bool> HealthHub::Report(rpc::HealthReport report) {
   loop_.AssertInLoop();
-  std::set<std::pair<std::string, std::string>> names;
+  std::set<Name> names;
   for (const rpc::DeviceHealth& device : report) {
     if (device.pool_name.empty() || device.device_name.empty()) {
       return InvalidArgument("a health report must name pool and device");
@@ -32,17 +37,31 @@ Result<void> HealthHub::Report(rpc::HealthReport report) {
   const std::int64_t now =
       std::chrono::duration_cast<std::chrono::seconds>(loop_.clock().Now().time_since_epoch())
           .count();
+  bool unhealthy_changed = false;
   for (rpc::DeviceHealth& device : report) {
     if (device.last_updated_seconds == 0) device.last_updated_seconds = now;
-    devices_[{device.pool_name, device.device_name}] = device;
+    Name name = {device.pool_name, device.device_name};
+    Entry& entry = devices_[name];
+    const auto is_unhealthy = [](const rpc::DeviceHealth& health) {
+      return health.health == rpc::DeviceHealthState::kUnhealthy;
+    };
+    unhealthy_changed = unhealthy_changed || is_unhealthy(entry.health) != is_unhealthy(device);
+    entry.health = std::move(device);
+    changed_.insert(std::move(name));
   }
-  Send(report);
-  ArmTimer();
-  return Ok();
+  SendChanges();
+  return unhealthy_changed;
 }
 
 void HealthHub::Forget(const std::string& pool_name, const std::string& device_name) {
   devices_.erase({pool_name, device_name});
+  changed_.erase({pool_name, device_name});
+}
+
+bool HealthHub::IsUnhealthy(const std::string& pool_name, const std::string& device_name) const {
+  const auto found = devices_.find({pool_name, device_name});
+  return found != devices_.end() &&
+         found->second.health.health == rpc::DeviceHealthState::kUnhealthy;
 }
 
 void HealthHub::Watch(std::unique_ptr<rpc::HealthSink> sink) {
@@ -50,20 +69,22 @@ void HealthHub::Watch(std::unique_ptr<rpc::HealthSink> sink) {
   rpc::HealthSink* key = sink.get();
   sinks_.emplace(key, std::move(sink));
   // The watcher learns at once what is known, even if that is nothing.
-  key->Send(Everything());
+  rpc::HealthReport everything;
+  for (const auto& [name, entry] : devices_) everything.push_back(entry.health);
+  key->Send(everything);
   key->OnCancelled([this, key] { sinks_.erase(key); });
-  ArmTimer();
+  if (sinks_.size() == 1) {
+    const MonotonicTime now = loop_.clock().Monotonic();
+    for (auto& [name, entry] : devices_) entry.repeat_at = now + RepeatAfter(entry.health);
+  }
+  ArmRepeat();
 }
 
 void HealthHub::Clear() {
   sinks_.clear();
+  changed_.clear();
   repeat_.reset();
-}
-
-rpc::HealthReport HealthHub::Everything() const {
-  rpc::HealthReport report;
-  for (const auto& [name, device] : devices_) report.push_back(device);
-  return report;
+  later_.reset();
 }
 
 void HealthHub::Send(const rpc::HealthReport& report) {
@@ -81,21 +102,60 @@ void HealthHub::Send(const rpc::HealthReport& report) {
   }
 }
 
-void HealthHub::ArmTimer() {
-  if (sinks_.empty() || devices_.empty()) {
-    repeat_.reset();
+bool HealthHub::TakeToken() {
+  const MonotonicTime now = loop_.clock().Monotonic();
+  const double seconds = std::chrono::duration<double>(now - tokens_at_).count();
+  tokens_ = std::min(kHealthBurst, tokens_ + seconds * kHealthMessagesPerSecond);
+  tokens_at_ = now;
+  if (tokens_ < 1) return false;
+  tokens_ -= 1;
+  return true;
+}
+
+void HealthHub::SendChanges() {
+  if (changed_.empty() || later_ != nullptr) return;
+  if (sinks_.empty()) return changed_.clear();  // a new watcher gets everything
+  if (!TakeToken()) {
+    const double wait = (1 - tokens_) / kHealthMessagesPerSecond;
+    later_ = loop_.RunAfter(
+        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(wait)) +
+            std::chrono::milliseconds(1),
+        [this] {
+          later_.reset();
+          SendChanges();
+        });
     return;
   }
-  std::int64_t shortest = kDefaultTimeoutSeconds;
-  for (const auto& [name, device] : devices_) {
-    if (device.health_check_timeout_seconds > 0) {
-      shortest = std::min(shortest, device.health_check_timeout_seconds);
-    }
+  const MonotonicTime now = loop_.clock().Monotonic();
+  rpc::HealthReport report;
+  for (const Name& name : changed_) {
+    Entry& entry = devices_.at(name);
+    entry.repeat_at = now + RepeatAfter(entry.health);
+    report.push_back(entry.health);
   }
-  repeat_ = loop_.RunAfter(std::chrono::milliseconds(shortest * 500), [this] {
-    Send(Everything());
-    ArmTimer();
-  });
+  changed_.clear();
+  Send(report);
+  ArmRepeat();
+}
+
+void HealthHub::SendDue() {
+  const MonotonicTime now = loop_.clock().Monotonic();
+  rpc::HealthReport report;
+  for (auto& [name, entry] : devices_) {
+    if (entry.repeat_at > now) continue;
+    entry.repeat_at = now + RepeatAfter(entry.health);
+    report.push_back(entry.health);
+  }
+  if (!report.empty()) Send(report);
+  ArmRepeat();
+}
+
+void HealthHub::ArmRepeat() {
+  if (sinks_.empty() || devices_.empty()) return repeat_.reset();
+  MonotonicTime next = MonotonicTime::max();
+  for (const auto& [name, entry] : devices_) next = std::min(next, entry.repeat_at);
+  const Duration wait = std::max<Duration>(next - loop_.clock().Monotonic(), Duration::zero());
+  repeat_ = loop_.RunAfter(wait, [this] { SendDue(); });
 }
 
 }  // namespace drakkar::driver

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,19 +16,26 @@ namespace drakkar::driver {
 // More devices than a node can have; reports beyond it are refused.
 constexpr std::size_t kMaxHealthDevices = 65'536;
 
+// News go out at once as long as they are few: this many messages in a row, and this many a second
+// after that. A device that flickers faster is told of less often, in its latest state.
+constexpr double kHealthBurst = 32;
+constexpr double kHealthMessagesPerSecond = 20;
+
 // Keeps what the driver said about the health of its devices and passes it to every watching node:
-// all of it at once to a new watcher, changes as they come, and everything again before the node
-// would take it for outdated (half of the shortest timeout, 30 s where the driver set none).
+// all of it at once to a new watcher, changes as they come (see above), and each device again before
+// the node would take it for outdated (at half of its timeout, 30 s where the driver set none).
 //
 // Loop-bound.
 class HealthHub final : public rpc::HealthSource {
  public:
   explicit HealthHub(EventLoop& loop) : loop_(loop) {}
 
-  // Devices not named keep their state. A time of 0 means now.
-  Result<void> Report(rpc::HealthReport report);
+  // Devices not named keep their state. A time of 0 means now. True if a device became unhealthy or
+  // ceased to be.
+  Result<bool> Report(rpc::HealthReport report);
   // Stops repeating a device that is gone.
   void Forget(const std::string& pool_name, const std::string& device_name);
+  bool IsUnhealthy(const std::string& pool_name, const std::string& device_name) const;
   void Watch(std::unique_ptr<rpc::HealthSink> sink) override;
   // Lets go of all watchers, once their server has stopped.
   void Clear();
@@ -35,14 +43,26 @@ class HealthHub final : public rpc::HealthSource {
   std::size_t watchers() const { return sinks_.size(); }
 
  private:
+  using Name = std::pair<std::string, std::string>;  // pool, device
+  struct Entry {
+    rpc::DeviceHealth health;
+    MonotonicTime repeat_at{};
+  };
+
   void Send(const rpc::HealthReport& report);
-  void ArmTimer();
-  rpc::HealthReport Everything() const;
+  void SendChanges();
+  void SendDue();
+  bool TakeToken();
+  void ArmRepeat();
 
   EventLoop& loop_;
-  std::map<std::pair<std::string, std::string>, rpc::DeviceHealth> devices_;
+  std::map<Name, Entry> devices_;
+  std::set<Name> changed_;  // not told yet
   std::map<rpc::HealthSink*, std::unique_ptr<rpc::HealthSink>> sinks_;
+  double tokens_ = kHealthBurst;
+  MonotonicTime tokens_at_{};
   TimerHandle repeat_;
+  TimerHandle later_;  // for changes that wait
 };
 
 }  // namespace drakkar::driver

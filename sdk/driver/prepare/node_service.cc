@@ -7,6 +7,7 @@
 #include "cdi/names.h"
 #include "sdk/driver/metadata/metadata_store.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::driver {
 namespace {
@@ -110,9 +111,46 @@ bool NodeService::Admit() {
   return true;
 }
 
+void NodeService::Count(const char* method, MonotonicTime since, bool ok,
+                        std::size_t failed_claims) {
+  if (options_.metrics == nullptr) return;
+  static const std::vector<double> bounds = ExponentialBounds(0.001, 2, 16);
+  const Duration took = options_.loop.clock().Monotonic() - since;
+  options_.metrics
+      ->GetHistogram("dra_driver_operation_duration_seconds",
+                     "Time a call of the node took in this driver.",
+                     {{"method", method}, {"is_error", ok ? "false" : "true"}}, bounds)
+      .Observe(std::chrono::duration<double>(took).count());
+  if (failed_claims > 0) {
+    options_.metrics
+        ->GetCounter("dra_driver_claim_errors_total", "Claims that were answered with an error.",
+                     {{"method", method}})
+        .Add(static_cast<double>(failed_claims));
+  }
+}
+
+// `done`, which counts the answer on its way.
+template <typename Results>
+absl::AnyInvocable<void(Result<Results>)> NodeService::Counted(
+    const char* method, absl::AnyInvocable<void(Result<Results>)> done) {
+  if (options_.metrics == nullptr) return done;
+  return [this, alive = alive_, method, since = options_.loop.clock().Monotonic(),
+          done = std::move(done)](Result<Results> results) mutable {
+    if (*alive) {
+      std::size_t failed = 0;
+      if (results.ok()) {
+        for (const auto& [uid, result] : *results) failed += result.error.empty() ? 0 : 1;
+      }
+      Count(method, since, results.ok(), failed);
+    }
+    done(std::move(results));
+  };
+}
+
 void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
                                        rpc::PrepareDone done) {
   if (!Admit()) return done(TooManyCalls());
+  done = Counted<rpc::PrepareResults>("NodePrepareResources", std::move(done));
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodePrepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
   // Reading needs no turn of its own. The callback must be copyable, so the answer is shared.
@@ -146,6 +184,7 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
 void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims,
                                          rpc::UnprepareDone done) {
   if (!Admit()) return done(TooManyCalls());
+  done = Counted<rpc::UnprepareResults>("NodeUnprepareResources", std::move(done));
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodeUnprepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
   Enqueue([this, claims = std::move(claims), request_id,

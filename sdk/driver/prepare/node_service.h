@@ -12,6 +12,10 @@
 #include "sdk/driver/plugin.h"
 #include "sdk/driver/prepare/claim_fetcher.h"
 
+namespace drakkar {
+class Metrics;
+}
+
 namespace drakkar::driver {
 
 class MetadataStore;
@@ -31,6 +35,7 @@ class NodeService final : public rpc::DraPluginService {
     Plugin& plugin;
     bool serialize = true;
     std::string lock_file;  // empty: none; only with serialize
+    Metrics* metrics = nullptr;  // null: none are kept
     std::function<void(const Error& error)> on_error;
     MetadataStore& metadata;
     // Off: nothing is written, but what was written before is still removed.
@@ -52,6 +57,10 @@ class NodeService final : public rpc::DraPluginService {
   using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
 
   bool Admit();
+  template <typename Results>
+  absl::AnyInvocable<void(Result<Results>)> Counted(
+      const char* method, absl::AnyInvocable<void(Result<Results>)> done);
+  void Count(const char* method, MonotonicTime since, bool ok, std::size_t failed_claims);
   rpc::PrepareResults Complete(const std::vector<api::ObjectPtr>& claims, PrepareResults results);
   rpc::UnprepareResults Complete(const std::vector<rpc::ClaimReference>& claims,
                                  rpc::UnprepareResults results);

@@ -59,6 +59,8 @@ Result<void> ReferenceDriver::Start() {
                                            .plugin_directory = options_.plugin_directory,
                                            .rolling_update_uid = options_.pod_uid,
                                            .health_service = true,
+                                           .unhealthy_taint = {options_.driver_name + "/unhealthy"},
+                                           .metrics = options_.metrics,
                                            .device_metadata = options_.device_metadata,
                                            .cdi_directory = options_.cdi_directory,
                                            .metadata_versions = options_.metadata_versions,
@@ -123,9 +125,6 @@ Result<void> ReferenceDriver::Publish() {
   rpc::HealthReport health;
   for (const SimulatedDevice& simulated : options_.devices.devices) {
     Device device = simulated.device;
-    if (simulated.health == "Unhealthy") {
-      device.taints.push_back({.key = options_.driver_name + "/unhealthy", .effect = "NoSchedule"});
-    }
     health.push_back({.pool_name = options_.node_name,
                       .device_name = device.name,
                       .health = rpc::ParseDeviceHealthState(simulated.health),
@@ -134,8 +133,9 @@ Result<void> ReferenceDriver::Publish() {
   }
   DriverResources resources;
   resources.pools[options_.node_name].slices.push_back(std::move(slice));
-  RETURN_IF_ERROR(driver_->PublishResources(resources));
-  return driver_->ReportHealth(std::move(health));
+  // Health first: what is unhealthy is published with its taint from the start.
+  RETURN_IF_ERROR(driver_->ReportHealth(std::move(health)));
+  return driver_->PublishResources(resources);
 }
 
 void ReferenceDriver::RemoveLeftovers() {

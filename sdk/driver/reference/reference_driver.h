@@ -37,6 +37,7 @@ class ReferenceDriver final : private SynchronousPlugin {
     std::vector<std::string> metadata_versions = {std::string(metadata::kV1alpha1)};
     metadata::Dialect metadata_dialect = metadata::Dialect::kKep;
     DeviceConfig devices;
+    Metrics* metrics = nullptr;
     // The driver does not work any more; the process should end. May be empty.
     std::function<void(const Error& error)> on_fatal;
   };

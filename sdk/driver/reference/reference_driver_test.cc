@@ -314,6 +314,25 @@ TEST_F(ReferenceDriverTest, UnhealthyDevicesAreReportedAndTainted) {
   EXPECT_EQ(report[1].message, "fan stuck");
 }
 
+TEST_F(ReferenceDriverTest, ADeviceThatFailsIsTaintedByOneWriteAndFreedWhenItRecovers) {
+  Start("count: 2\n");
+  using State = rpc::DeviceHealthState;
+  const auto report = [&](State state) {
+    EXPECT_TRUE(driver_->driver()
+                    ->ReportHealth({{.pool_name = "node-1", .device_name = "sim-1", .health = state}})
+                    .ok());
+    loop_.RunUntilIdle();
+    return (*Slices()[0])["spec"]["devices"].at(1)["taints"].size();
+  };
+  const auto updates = [&] { return driver_->driver()->slices()->counts().updates; };
+  EXPECT_EQ(report(State::kUnhealthy), 1u);
+  EXPECT_EQ(updates(), 1u);
+  EXPECT_EQ(report(State::kUnhealthy), 1u);
+  EXPECT_EQ(updates(), 1u);
+  EXPECT_EQ(report(State::kHealthy), 0u);
+  EXPECT_EQ(updates(), 2u);
+}
+
 TEST_F(ReferenceDriverTest, OtherDevicesReplaceThePublishedOnes) {
   Start("count: 2\n");
   auto config = ParseDeviceConfig("count: 3\n");

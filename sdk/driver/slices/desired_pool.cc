@@ -161,7 +161,7 @@ class PoolRenderer {
     if (!counter_sets.empty()) RETURN_IF_ERROR(Emit(slice, "sharedCounters", counter_sets));
 
     std::vector<Draft> devices;
-    bool complex = false;
+    bool complex = pool_.may_be_tainted;
     for (const Device& device : slice.devices) {
       if (!names_.insert(device.name).second) {
         return InvalidArgument("the device " + Quote(device.name) + " comes twice");
@@ -173,7 +173,7 @@ class PoolRenderer {
       const std::size_t limit = complex_with_it ? kMaxComplexDevicesPerSlice : kMaxDevicesPerSlice;
       if (devices.size() + 1 > limit) {
         RETURN_IF_ERROR(Emit(slice, "devices", devices));
-        complex = IsComplex(tree->root());
+        complex = pool_.may_be_tainted || IsComplex(tree->root());
       } else {
         complex = complex_with_it;
       }

@@ -98,6 +98,18 @@ TEST(DesiredPool, SplitsEarlierWhereDevicesHaveTaintsCountersOrLists) {
   }
 }
 
+TEST(DesiredPool, LeavesRoomForTaintsThatMayCome) {
+  Pool pool = WithSlice(Devices(130));
+  pool.may_be_tainted = true;
+  const DesiredPool before = Make(pool);
+  ASSERT_EQ(before.specs.size(), 3u);
+  pool.slices[0].devices[70].taints = {{.key = "k", .effect = "None"}};
+  const DesiredPool after = Make(pool);
+  ASSERT_EQ(after.specs.size(), 3u);
+  EXPECT_TRUE(api::Equal(before.specs[0]->root(), after.specs[0]->root()));
+  EXPECT_FALSE(api::Equal(before.specs[1]->root(), after.specs[1]->root()));
+}
+
 TEST(DesiredPool, CountersComeInSlicesOfTheirOwn) {
   Slice slice = Devices(1);
   slice.devices[0].consumes_counters = {{.counter_set = "set-8", .counters = {{"memory", "1Gi"}}}};

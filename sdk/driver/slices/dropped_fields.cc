@@ -3,6 +3,7 @@
 #include <functional>
 #include <string_view>
 
+#include "base/text/text.h"
 #include "sdk/driver/slices/pool_plan.h"
 
 namespace drakkar::driver {
@@ -60,7 +61,29 @@ bool AnyDevice(Value sent, Value stored, const std::function<bool(Value, Value)>
   return false;
 }
 
+void FindDropped(const std::string& path, Value sent, Value stored, std::vector<std::string>& paths) {
+  if (paths.size() >= kMaxDroppedPaths) return;
+  if (Lost(sent, stored)) {
+    paths.push_back(path);
+    return;
+  }
+  for (const api::MemberView& member : sent.members()) {
+    FindDropped(StrCat(path, ".", member.name), member.value, stored[member.name], paths);
+  }
+  std::size_t index = 0;
+  for (const Value element : sent.elements()) {
+    FindDropped(StrCat(path, "[", index, "]"), element, stored.at(index), paths);
+    ++index;
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> DroppedPaths(Value sent, Value stored) {
+  std::vector<std::string> paths;
+  FindDropped("spec", sent, stored, paths);
+  return paths;
+}
 
 std::vector<std::string> DroppedFeatures(Value sent, Value stored) {
   if (SameSliceContent(sent, stored)) return {};

@@ -12,4 +12,8 @@ namespace drakkar::driver {
 // explains. Empty if nothing is missing.
 std::vector<std::string> DroppedFeatures(api::Value sent, api::Value stored);
 
+// Where they are, "spec.devices[3].taints", outermost first; no more than kMaxDroppedPaths.
+constexpr std::size_t kMaxDroppedPaths = 8;
+std::vector<std::string> DroppedPaths(api::Value sent, api::Value stored);
+
 }  // namespace drakkar::driver

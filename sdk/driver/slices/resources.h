@@ -69,6 +69,9 @@ struct Pool {
   api::TreePtr node_selector;  // core/v1 NodeSelector with one term; may be null
   bool all_nodes = false;
   std::int64_t generation = 0;  // used when larger than what is on the server
+  // Devices may get taints later: slices hold no more devices than fit with taints, so that one taint
+  // changes one slice.
+  bool may_be_tainted = false;
   std::vector<Slice> slices;
 };
 

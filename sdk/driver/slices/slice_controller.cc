@@ -278,11 +278,13 @@ void SliceController::OnWritten(const RunPtr& run, std::size_t index, const api:
       WithStoredTaintTimes(api::CopyTree(sent->root()["spec"]), spec);
   const std::vector<std::string> dropped = DroppedFeatures(expected->root(), spec);
   if (dropped.empty()) return;
+  const std::vector<std::string> paths = DroppedPaths(expected->root(), spec);
   options_.on_error(FailedPrecondition(
       StrCat("pool ", Quote(run->pool), ", slice #", index,
              ": some fields were dropped by the apiserver, probably because these features are "
              "disabled: ",
-             Join(dropped, ", "))));
+             Join(dropped, ", "), paths.empty() ? "" : " (fields: ", Join(paths, ", "),
+             paths.empty() ? "" : ")")));
   // What the server keeps is all there can be: wanting more would write the slice for ever.
   const auto desired = desired_.find(run->pool);
   if (run->publication != publication_ || desired == desired_.end()) return;

@@ -336,7 +336,7 @@ TEST_F(SliceControllerTest, DroppedFieldsAreReportedAndThenLeftAlone) {
   EXPECT_THAT(errors_,
               ElementsAre("pool \"p\", slice #0: some fields were dropped by the apiserver, "
                           "probably because these features are disabled: "
-                          "DRAOptionalNodeOperations"));
+                          "DRAOptionalNodeOperations (fields: spec.skipNodeOperations)"));
   EXPECT_EQ(controller_->counts(), (SliceController::Counts{.creations = 1}));
   // Published again, it is tried again.
   client_.rewrite = nullptr;

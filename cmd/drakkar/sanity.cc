@@ -1,0 +1,319 @@
+// sanity: a conformance run against a DRA driver in any language.
+#include "sanity/sanity.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/env/process.h"
+#include "base/env/random.h"
+#include "base/text/text.h"
+#include "client/http_client.h"
+#include "cmd/drakkar/command_groups.h"
+#include "cmd/drakkar/control_plane.h"
+#include "rpc/transport/transport.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::cmd {
+namespace {
+
+// Runs the loop until `condition` holds, looked at after each moment.
+bool RunUntil(UvLoop& loop, const std::function<bool()>& condition, Duration limit) {
+  if (condition()) return true;
+  bool over = false;
+  TimerHandle end = loop.RunAfter(limit, [&] {
+    over = true;
+    loop.Stop();
+  });
+  TimerHandle look;
+  std::function<void()> again = [&] {
+    if (condition()) return loop.Stop();
+    look = loop.RunAfter(std::chrono::milliseconds(2), again);
+  };
+  look = loop.RunAfter(std::chrono::milliseconds(1), again);
+  while (!over && !condition()) loop.Run();
+  return condition();
+}
+
+// The driver as a child of this process; ended with it.
+class DriverChild {
+ public:
+  DriverChild(UvLoop& loop, std::vector<std::string> command, std::vector<std::string> environment)
+      : loop_(loop), spawner_(MakeSpawner(loop)), command_(std::move(command)), environment_(std::move(environment)) {}
+  ~DriverChild() { Stop(SIGTERM); }
+
+  Result<void> Start() {
+    ended_ = false;
+    ProcessOptions options;
+    // Our standard output is the report's: what the driver says goes beside it.
+    options.arguments = {"/bin/sh", "-c", "exec \"$@\" 1>&2", "sh"};
+    options.arguments.insert(options.arguments.end(), command_.begin(), command_.end());
+    options.environment = environment_;
+    options.capture_output = false;
+    ASSIGN_OR_RETURN(process_, spawner_->Spawn(std::move(options), [this](ProcessExit) { ended_ = true; }));
+    return Ok();
+  }
+  // The hard way first: a driver must survive it.
+  Result<void> Restart() {
+    Stop(SIGKILL);
+    return Start();
+  }
+  bool ended() const { return ended_; }
+
+ private:
+  void Stop(int signal) {
+    if (process_ == nullptr || ended_) return;
+    static_cast<void>(process_->Signal(signal));
+    if (!RunUntil(loop_, [this] { return ended_; }, std::chrono::seconds(10))) {
+      static_cast<void>(process_->Signal(SIGKILL));
+      RunUntil(loop_, [this] { return ended_; }, std::chrono::seconds(5));
+    }
+    process_.reset();
+  }
+
+  UvLoop& loop_;
+  std::unique_ptr<Spawner> spawner_;
+  const std::vector<std::string> command_;
+  const std::vector<std::string> environment_;
+  std::unique_ptr<Process> process_;
+  bool ended_ = true;
+};
+
+// "{kubeconfig}" and the like in a word of the driver's command.
+std::string Fill(std::string word, const std::vector<std::pair<std::string, std::string>>& values) {
+  for (const auto& [name, value] : values) {
+    for (std::size_t at = word.find(name); at != std::string::npos; at = word.find(name, at + value.size())) {
+      word.replace(at, name.size(), value);
+    }
+  }
+  return word;
+}
+
+// Everything one run needs; taken down in reverse order.
+class SanityRun {
+ public:
+  SanityRun(const cli::Arguments& arguments, cli::Console& console) : arguments_(arguments), console_(console) {}
+  ~SanityRun() {
+    child_.reset();
+    client_.reset();
+    transport_.reset();
+    if (server_ != nullptr) {
+      bool stopped = false;
+      server_->Stop([&] { stopped = true; });
+      RunUntil(loop_, [&] { return stopped; }, std::chrono::seconds(10));
+      server_.reset();
+    }
+    if (!directory_.empty()) static_cast<void>(RealFileSystem().RemoveTree(directory_));
+  }
+
+  Result<sanity::Report> Run() {
+    kubeconfig_ = arguments_.Text("kubeconfig");
+    node_name_ = arguments_.Text("node-name");
+    std::vector<std::string> cdi = arguments_.List("cdi-dir");
+    socket_ = arguments_.Text("driver-socket");
+    const std::vector<std::string>& command = arguments_.positionals();
+    if (socket_.empty() && command.empty()) {
+      return InvalidArgument("--driver-socket is needed, or the driver's command after --");
+    }
+    if (kubeconfig_.empty() && command.empty()) {
+      return InvalidArgument("--kubeconfig is needed: the API server that the driver uses");
+    }
+    RETURN_IF_ERROR(MakeDirectory());
+    if (kubeconfig_.empty()) RETURN_IF_ERROR(StartServer());
+    ASSIGN_OR_RETURN(const client::ClusterAccess access, client::LoadKubeconfig(RealFileSystem(), kubeconfig_));
+    client_ = client::MakeHttpClient(loop_, access, "drakkar-sanity");
+    transport_ = rpc::MakeGrpcTransport(loop_);
+    if (server_ != nullptr) RETURN_IF_ERROR(CreateNode());
+    const std::string registry = JoinPath(directory_, "plugins_registry");
+    if (!command.empty()) {
+      if (cdi.empty()) cdi = {JoinPath(directory_, "cdi")};
+      RETURN_IF_ERROR(StartDriver(command, registry, cdi.back()));
+      if (socket_.empty()) {
+        ASSIGN_OR_RETURN(socket_, FindSocket(registry));
+      }
+    }
+    sanity::Options options{.loop = loop_,
+                            .random = RealRandom(),
+                            .files = RealFileSystem(),
+                            .client = *client_,
+                            .transport = *transport_,
+                            .wait_until = [this](const std::function<bool()>& condition,
+                                                 Duration limit) { return RunUntil(loop_, condition, limit); },
+                            .driver_socket = socket_,
+                            .node_name = node_name_,
+                            .namespace_name = arguments_.Text("namespace"),
+                            .cdi_directories = cdi,
+                            .timeout = arguments_.Time("timeout")};
+    const std::string& restart = arguments_.Text("restart-command");
+    if (!restart.empty()) {
+      options.restart_driver = [this, restart] { return RunCommand(restart); };
+    } else if (child_ != nullptr) {
+      options.restart_driver = [this] { return child_->Restart(); };
+    }
+    if (console_.err_is_terminal()) {
+      options.on_result = [this](const sanity::CheckResult& result) { console_.Err(StrCat(result.id, "\n")); };
+    }
+    return sanity::RunSanity(options);
+  }
+
+ private:
+  Result<void> MakeDirectory() {
+    char pattern[] = "/tmp/drakkar-sanity-XXXXXX";
+    if (::mkdtemp(pattern) == nullptr) return Internal("a temporary directory cannot be made");
+    directory_ = pattern;
+    return Ok();
+  }
+
+  Result<void> StartServer() {
+    ASSIGN_OR_RETURN(FeatureGates gates,
+                     FeatureGates::Create({.emulated = kOurVersion,
+                                           .turned_on = {Gate::kNodeDeclaredFeatures, Gate::kDRAOptionalNodePreparation}}));
+    ASSIGN_OR_RETURN(server_, ApiServerPart::Open({.loop = loop_,
+                                                   .data_dir = JoinPath(directory_, "apiserver"),
+                                                   .address = {.host = "127.0.0.1", .port = 0},
+                                                   .gates = gates}));
+    std::optional<Result<void>> started;
+    server_->Start([&](Result<void> result) { started = std::move(result); });
+    if (!RunUntil(loop_, [&] { return started.has_value(); }, std::chrono::seconds(20))) {
+      return Internal("the API server did not start in time");
+    }
+    if (!started->ok()) return std::move(*started).error();
+    kubeconfig_ = server_->kubeconfig_path();
+    return Ok();
+  }
+
+  Result<void> CreateNode() {
+    std::optional<client::Reply> reply;
+    client_->Create({.kind = api::FindKind("", "v1", "Node")},
+                    api::Draft{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", api::Draft(node_name_)}}}}
+                        .Freeze(),
+                    {}, [&](client::Reply got) { reply = std::move(got); });
+    if (!RunUntil(loop_, [&] { return reply.has_value(); }, std::chrono::seconds(10))) {
+      return Internal("the API server does not answer");
+    }
+    if (!reply->ok()) return reply->error->Prefixed("create the node");
+    return Ok();
+  }
+
+  Result<void> StartDriver(const std::vector<std::string>& command, const std::string& registry,
+                           const std::string& cdi) {
+    for (const std::string& directory : {registry, cdi}) {
+      RETURN_IF_ERROR(RealFileSystem().MakeDirectories(directory, 0750));
+    }
+    std::vector<std::string> words;
+    for (const std::string& word : command) {
+      words.push_back(Fill(word, {{"{kubeconfig}", kubeconfig_},
+                                  {"{node}", node_name_},
+                                  {"{registry}", registry},
+                                  {"{plugins}", JoinPath(directory_, "plugins")},
+                                  {"{cdi}", cdi}}));
+    }
+    std::vector<std::string> environment;
+    for (char** each = environ; *each != nullptr; ++each) {
+      if (!std::string_view(*each).starts_with("KUBECONFIG=")) environment.emplace_back(*each);
+    }
+    environment.push_back("KUBECONFIG=" + kubeconfig_);
+    environment.push_back("NODE_NAME=" + node_name_);
+    child_ = std::make_unique<DriverChild>(loop_, std::move(words), std::move(environment));
+    auto started = child_->Start();
+    if (!started.ok()) return std::move(started).error().Prefixed("start the driver");
+    return Ok();
+  }
+
+  // The registration socket the driver makes.
+  Result<std::string> FindSocket(const std::string& registry) {
+    std::string found;
+    RunUntil(
+        loop_,
+        [&] {
+          const auto names = RealFileSystem().ListDirectory(registry);
+          for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+            const auto info = RealFileSystem().Stat(JoinPath(registry, name));
+            if (info.ok() && info->type == FileType::kSocket) found = JoinPath(registry, name);
+          }
+          return !found.empty() || child_->ended();
+        },
+        arguments_.Time("timeout"));
+    if (!found.empty()) return found;
+    return FailedPrecondition(child_->ended() ? "the driver ended before it registered"
+                                              : StrCat("the driver made no socket in ", registry));
+  }
+
+  Result<void> RunCommand(const std::string& command) {
+    std::unique_ptr<Spawner> spawner = MakeSpawner(loop_);
+    std::optional<ProcessExit> exit;
+    ProcessOptions options;
+    options.arguments = {"/bin/sh", "-c", command};
+    ASSIGN_OR_RETURN(std::unique_ptr<Process> process,
+                     spawner->Spawn(std::move(options), [&](ProcessExit ended) { exit = std::move(ended); }));
+    if (!RunUntil(loop_, [&] { return exit.has_value(); }, std::chrono::minutes(2))) {
+      static_cast<void>(process->Signal(SIGKILL));
+      RunUntil(loop_, [&] { return exit.has_value(); }, std::chrono::seconds(5));
+      return Error{ErrorCode::kDeadlineExceeded, "the command to restart the driver took more than two minutes"};
+    }
+    if (exit->exit_code == 0) return Ok();
+    return FailedPrecondition(StrCat("the command ended with ", exit->exit_code, ": ", Trim(exit->error_output)));
+  }
+
+  const cli::Arguments& arguments_;
+  cli::Console& console_;
+  UvLoop loop_;
+  std::string directory_;
+  std::string kubeconfig_;
+  std::string node_name_;
+  std::string socket_;
+  std::unique_ptr<ApiServerPart> server_;
+  std::unique_ptr<client::Client> client_;
+  std::unique_ptr<rpc::Transport> transport_;
+  std::unique_ptr<DriverChild> child_;
+};
+
+int RunSanityCommand(const cli::Arguments& arguments, cli::Console& console) {
+  const std::string& output = arguments.Text("output");
+  if (output != "table" && output != "json") {
+    console.Error(StrCat("--output is table or json, not ", Quote(output)));
+    return cli::kExitUsage;
+  }
+  ConfigureLogging(LogFormat::kText, LogLevel::kError, RealClock());
+  SanityRun run(arguments, console);
+  Result<sanity::Report> report = run.Run();
+  if (!report.ok()) {
+    console.Error(report.error().message);
+    return cli::kExitFailure;
+  }
+  console.Out(output == "json" ? sanity::RenderJson(*report) : sanity::RenderTable(*report));
+  return report->ok() ? cli::kExitOk : cli::kExitFailure;
+}
+
+}  // namespace
+
+void AddSanityCommand(cli::App& app) {
+  app.Add({.name = "sanity",
+           .arguments = "[-- DRIVER ARGUMENT...]",
+           .summary = "Check a DRA driver, in any language",
+           .help = "Plays the node's side against a driver and checks registration, versions, slices, prepare and "
+                   "unprepare (repeated, unknown claims, many at once), CDI specs, the health stream and restarts. "
+                   "With a command after --, it runs an API server of its own and starts the driver with it; in the "
+                   "command {kubeconfig}, {node}, {registry}, {plugins} and {cdi} are replaced, and KUBECONFIG and "
+                   "NODE_NAME are set. Without one it checks a driver that runs already, through its socket and the "
+                   "API server it uses. Exits with 1 if a check fails.",
+           .examples = "  # the reference driver, with everything it needs\n"
+                       "  drakkar sanity -- drakkar driver --kubeconfig={kubeconfig} --node-name={node} "
+                       "--registry-dir={registry} --cdi-dir={cdi}\n"
+                       "  # a driver that runs on this node\n"
+                       "  drakkar sanity --driver-socket=/var/lib/kubelet/plugins_registry/gpu.example.com-reg.sock "
+                       "--kubeconfig=admin.conf --node-name=n1 --cdi-dir=/var/run/cdi\n",
+           .flags = {{.name = "driver-socket", .help = "The driver's registration socket, or its DRA service socket.", .placeholder = "FILE"},
+                     {.name = "kubeconfig", .help = "The API server that the driver uses; default: one of our own.", .placeholder = "FILE"},
+                     {.name = "node-name", .help = "The node the driver publishes for.", .default_value = "sanity", .placeholder = "NAME"},
+                     {.name = "namespace", .short_name = 'n', .help = "Where claims are made.", .default_value = "default", .placeholder = "NAME"},
+                     {.name = "cdi-dir", .type = cli::FlagType::kRepeated, .help = "Where the driver's CDI specs are; may come more than once.", .placeholder = "DIR"},
+                     {.name = "restart-command", .help = "A shell command that restarts the driver.", .placeholder = "COMMAND"},
+                     {.name = "timeout", .type = cli::FlagType::kDuration, .help = "How long to wait for an answer.", .default_value = "10s", .placeholder = "TIME"},
+                     {.name = "output", .short_name = 'o', .help = "table or json.", .default_value = "table", .placeholder = "FORMAT"}},
+           .section = "Run",
+           .run = RunSanityCommand});
+}
+
+}  // namespace drakkar::cmd

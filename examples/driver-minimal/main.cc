@@ -1,0 +1,95 @@
+// A complete DRA driver: two devices, given to containers as an environment variable through CDI.
+//
+//   driver-minimal --kubeconfig=admin.kubeconfig --node-name=n1 --registry-dir=... --cdi-dir=...
+#include <cstdio>
+
+#include "base/text/text.h"
+#include "cdi/names.h"
+#include "cdi/spec.h"
+#include "cdi/spec_writer.h"
+#include "cdi/validate.h"
+#include "sdk/driver/host/driver_host.h"
+
+using namespace drakkar;
+
+namespace {
+
+constexpr char kDriver[] = "minimal.example.com";
+
+// What a vendor's library would do with the hardware happens in these two functions.
+class MinimalDriver final : public driver::SynchronousPlugin {
+ public:
+  explicit MinimalDriver(std::string cdi_directory) : cdi_directory_(std::move(cdi_directory)) {}
+
+  // Gets the claim as the API server has it, allocated. Must give the same answer when it is called
+  // again: nodes repeat the call after a restart.
+  Result<std::vector<driver::PreparedDevice>> PrepareResourceClaim(const api::Object& claim) override {
+    const std::string uid(claim.uid());
+    std::vector<driver::PreparedDevice> prepared;
+    std::vector<std::string> names;
+    for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
+      if (result["driver"].str() != kDriver) continue;  // another driver's device
+      names.emplace_back(result["device"].str());
+      prepared.push_back({.request_names = {std::string(result["request"].str())},
+                          .pool_name = std::string(result["pool"].str()),
+                          .device_name = names.back()});
+    }
+    if (prepared.empty()) return FailedPrecondition("no device of the claim is of this driver");
+
+    // The container gets MINIMAL_DEVICES, whatever request it names.
+    cdi::Spec spec;
+    spec.kind = StrCat(kDriver, "/claim");
+    cdi::Device device;
+    device.name = uid;
+    device.container_edits.env = {"MINIMAL_DEVICES=" + Join(names, ",")};
+    spec.devices = {device};
+    spec.cdi_version = cdi::MinimumVersion(spec);
+    RETURN_IF_ERROR(RealFileSystem().WriteFileAtomically(SpecPath(uid), cdi::WriteSpecJson(spec), 0644));
+    for (driver::PreparedDevice& each : prepared) {
+      each.cdi_device_ids = {cdi::QualifiedName{kDriver, "claim", uid}.ToString()};
+    }
+    return prepared;
+  }
+
+  // The claim may be gone from the API server, and may never have been prepared: both are fine.
+  Result<void> UnprepareResourceClaim(const rpc::ClaimReference& claim) override {
+    auto removed = RealFileSystem().Remove(SpecPath(claim.uid));
+    if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;
+    return Ok();
+  }
+
+ private:
+  std::string SpecPath(const std::string& uid) const {
+    return JoinPath(cdi_directory_, StrCat(kDriver, "_", uid, ".json"));
+  }
+  const std::string cdi_directory_;
+};
+
+// What the driver offers: one pool, named after the node, with two devices.
+driver::DriverResources Offer(const std::string& node_name) {
+  driver::Slice slice;
+  for (const char* name : {"minimal-0", "minimal-1"}) {
+    slice.devices.push_back({.name = name,
+                             .attributes = {{"model", std::string("Minimal")}},
+                             .capacity = {{"memory", "1Gi"}}});
+  }
+  driver::DriverResources resources;
+  resources.pools[node_name].slices = {slice};
+  return resources;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  driver::DriverFlags flags{.driver_name = kDriver};
+  auto rest = flags.Parse({argv + 1, argv + argc});
+  if (!rest.ok() || !rest->empty()) {
+    std::fprintf(stderr, "%s\n%s", rest.ok() ? ("unknown argument " + rest->front()).c_str()
+                                             : rest.error().message.c_str(), flags.Help().c_str());
+    return 2;
+  }
+  MinimalDriver plugin(flags.cdi_directory);
+  return driver::RunDriver(flags, plugin, [&](driver::Driver& running) {
+    return running.PublishResources(Offer(flags.node_name));
+  });
+}

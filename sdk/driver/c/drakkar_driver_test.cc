@@ -1,0 +1,63 @@
+#include "sdk/driver/c/drakkar_driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace {
+
+using ::testing::HasSubstr;
+
+int Prepare(void*, const drakkar_claim*, drakkar_prepare_result*, drakkar_error*) {
+  return 0;
+}
+int Unprepare(void*, const char*, const char*, const char*, drakkar_error*) {
+  return 0;
+}
+
+TEST(CInterface, RefusesOptionsThatCannotWorkWithASentence) {
+  drakkar_error error = {};
+  EXPECT_EQ(drakkar_driver_start(nullptr, &error), nullptr);
+  EXPECT_THAT(error.message, HasSubstr("options.size"));
+  drakkar_driver_options options = {};
+  options.size = sizeof(options);
+  EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
+  EXPECT_THAT(error.message, HasSubstr("driver_name, prepare and unprepare must be set"));
+  options.driver_name = "c.example.com";
+  options.prepare = Prepare;
+  options.unprepare = Unprepare;
+  options.kubeconfig = "/nowhere/kubeconfig";
+  EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
+  EXPECT_THAT(error.message, HasSubstr("/nowhere/kubeconfig"));
+  // Nobody has to look at the error.
+  EXPECT_EQ(drakkar_driver_start(&options, nullptr), nullptr);
+  drakkar_driver_stop(nullptr);
+}
+
+TEST(CInterface, DevicesAreNamedBeforeTheyAreDescribed) {
+  drakkar_resources* resources = drakkar_resources_new();
+  EXPECT_NE(drakkar_resources_set_int(resources, "p", "d", "a", 1), 0);
+  EXPECT_EQ(drakkar_resources_add_device(resources, "p", "d"), 0);
+  EXPECT_EQ(drakkar_resources_add_device(resources, "p", "d"), 0);
+  EXPECT_EQ(drakkar_resources_set_int(resources, "p", "d", "a", 1), 0);
+  EXPECT_EQ(drakkar_resources_set_string(resources, "p", "d", "s", "x"), 0);
+  EXPECT_EQ(drakkar_resources_set_version(resources, "p", "d", "v", "1.2.3"), 0);
+  EXPECT_EQ(drakkar_resources_set_bool(resources, "p", "d", "b", 1), 0);
+  EXPECT_EQ(drakkar_resources_set_capacity(resources, "p", "d", "memory", "1Gi"), 0);
+  drakkar_error error = {};
+  EXPECT_NE(drakkar_resources_set_pci(resources, "p", "d", "nonsense", &error), 0);
+  EXPECT_THAT(error.message, HasSubstr("invalid PCI Bus ID format"));
+  EXPECT_NE(drakkar_driver_publish(nullptr, resources, &error), 0);
+  drakkar_resources_free(resources);
+}
+
+TEST(CInterface, ABadCdiSpecIsNotWritten) {
+  drakkar_error error = {};
+  const std::string path = ::testing::TempDir() + "/drakkar_c_test_spec.json";
+  EXPECT_NE(drakkar_cdi_write_spec(path.c_str(), "{", &error), 0);
+  EXPECT_NE(drakkar_cdi_write_spec(path.c_str(), R"({"cdiVersion":"0.5.0","kind":"x","devices":[]})", &error), 0);
+  EXPECT_NE(std::string(error.message), "");
+}
+
+}  // namespace

@@ -1,0 +1,110 @@
+#include "sdk/driver/health/health_hub.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/testing/seeded_loop.h"
+#include "base/text/text.h"
+
+namespace drakkar::driver {
+namespace {
+
+using State = rpc::DeviceHealthState;
+using ::testing::ElementsAre;
+
+struct Stream {
+  std::vector<rpc::HealthReport> reports;
+  std::vector<std::string> Names(std::size_t index) const {
+    std::vector<std::string> names;
+    for (const rpc::DeviceHealth& device : reports.at(index)) names.push_back(device.device_name);
+    return names;
+  }
+};
+
+class RecordingSink final : public rpc::HealthSink {
+ public:
+  explicit RecordingSink(Stream& stream) : stream_(stream) {}
+  void Send(const rpc::HealthReport& report) override { stream_.reports.push_back(report); }
+  void Finish(Result<void>) override {}
+  bool IsCancelled() const override { return false; }
+  void OnCancelled(std::function<void()>) override {}
+
+ private:
+  Stream& stream_;
+};
+
+class HealthHubTest : public ::testing::Test {
+ protected:
+  bool Report(const std::string& device, State state, std::int64_t timeout = 0) {
+    auto changed = hub_.Report({{.pool_name = "p",
+                                 .device_name = device,
+                                 .health = state,
+                                 .health_check_timeout_seconds = timeout}});
+    EXPECT_TRUE(changed.ok());
+    return changed.ok() && *changed;
+  }
+  void Watch() { hub_.Watch(std::make_unique<RecordingSink>(stream_)); }
+
+  SeededLoop loop_;
+  HealthHub hub_{loop_};
+  Stream stream_;
+};
+
+TEST_F(HealthHubTest, EachDeviceIsRepeatedBeforeItsOwnTimeout) {
+  Report("quick", State::kHealthy, 4);
+  Report("slow", State::kHealthy, 40);
+  Watch();
+  ASSERT_EQ(stream_.reports.size(), 1u);
+  loop_.Advance(std::chrono::seconds(2));
+  ASSERT_EQ(stream_.reports.size(), 2u);
+  EXPECT_THAT(stream_.Names(1), ElementsAre("quick"));
+  loop_.Advance(std::chrono::seconds(18));
+  EXPECT_THAT(stream_.Names(stream_.reports.size() - 1), ElementsAre("quick", "slow"));
+  EXPECT_EQ(stream_.reports.size(), 11u);
+}
+
+TEST_F(HealthHubTest, ChangesAreToldAtOnceAndTheRepeatStartsAnew) {
+  Report("a", State::kHealthy, 10);
+  Watch();
+  loop_.Advance(std::chrono::seconds(4));
+  Report("a", State::kUnhealthy, 10);
+  ASSERT_EQ(stream_.reports.size(), 2u);
+  loop_.Advance(std::chrono::seconds(4));
+  EXPECT_EQ(stream_.reports.size(), 2u);
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(stream_.reports.size(), 3u);
+}
+
+TEST_F(HealthHubTest, ADeviceThatFlickersIsToldOfLessOftenButNeverLate) {
+  Watch();
+  for (int i = 0; i < 1'000; ++i) {
+    Report("a", i % 2 == 0 ? State::kUnhealthy : State::kHealthy);
+    loop_.Advance(std::chrono::milliseconds(1));
+  }
+  // A second of it: the burst and what a second allows.
+  EXPECT_LE(stream_.reports.size(), 1 + 32 + 21u);
+  EXPECT_GE(stream_.reports.size(), 32u + 15u);
+  Report("a", State::kUnhealthy);
+  loop_.Advance(std::chrono::milliseconds(60));
+  EXPECT_EQ(stream_.reports.back().front().health, State::kUnhealthy);
+}
+
+TEST_F(HealthHubTest, SaysWhenADeviceBecomesUnhealthyOrCeasesToBe) {
+  EXPECT_FALSE(Report("a", State::kHealthy));
+  EXPECT_TRUE(Report("a", State::kUnhealthy));
+  EXPECT_FALSE(Report("a", State::kUnhealthy));
+  EXPECT_TRUE(hub_.IsUnhealthy("p", "a"));
+  EXPECT_TRUE(Report("a", State::kUnknown));
+  EXPECT_FALSE(hub_.IsUnhealthy("p", "a"));
+}
+
+TEST_F(HealthHubTest, ForgottenDevicesAreNotRepeated) {
+  Report("a", State::kHealthy, 2);
+  Watch();
+  hub_.Forget("p", "a");
+  loop_.Advance(std::chrono::seconds(10));
+  EXPECT_EQ(stream_.reports.size(), 1u);
+}
+
+}  // namespace
+}  // namespace drakkar::driver

@@ -1,0 +1,61 @@
+#include "sdk/driver/host/driver_endpoint.h"
+
+#include "base/text/text.h"
+
+namespace drakkar::driver {
+namespace {
+
+const net::Headers& PlainText() {
+  static const net::Headers headers = {{"Content-Type", "text/plain; charset=utf-8"}};
+  return headers;
+}
+
+void Answer(net::ResponseWriter& writer, const std::string& problem) {
+  if (problem.empty()) return writer.Send(200, PlainText(), std::string("ok"));
+  writer.Send(503, PlainText(), problem + "\n");
+}
+
+}  // namespace
+
+Result<net::Address> ParseListenAddress(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  std::optional<std::int64_t> port;
+  if (colon != std::string::npos) port = ParseInt64(std::string_view(text).substr(colon + 1));
+  if (!port || *port < 0 || *port > 65'535) {
+    return InvalidArgument(StrCat("the address ", Quote(text), " must end in a port, as 127.0.0.1:8080"));
+  }
+  std::string host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (host.empty()) host = "0.0.0.0";
+  return net::Address{.host = std::move(host), .port = static_cast<std::uint16_t>(*port)};
+}
+
+Result<void> DriverEndpoint::Start() {
+  net::HttpServerOptions http;
+  ASSIGN_OR_RETURN(http.address, ParseListenAddress(options_.address));
+  server_ = std::make_unique<net::HttpServer>(options_.loop, std::move(http), *this);
+  return server_->Start();
+}
+
+void DriverEndpoint::Handle(net::ServerRequest request,
+                            std::shared_ptr<net::ResponseWriter> writer) {
+  if (request.method != net::Method::kGet) {
+    return writer->Send(405, PlainText(), std::string("only GET is served here\n"));
+  }
+  if (request.path == "/healthz" || request.path == "/livez") {
+    return Answer(*writer, options_.unhealthy ? options_.unhealthy() : "");
+  }
+  if (request.path == "/readyz") {
+    const std::string problem = options_.unhealthy ? options_.unhealthy() : "";
+    if (!problem.empty()) return Answer(*writer, problem);
+    return Answer(*writer, options_.not_ready ? options_.not_ready() : "");
+  }
+  if (request.path == "/metrics") {
+    if (options_.before_metrics) options_.before_metrics();
+    return writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},
+                        options_.metrics.Text());
+  }
+  writer->Send(404, PlainText(), std::string("404 page not found\n"));
+}
+
+}  // namespace drakkar::driver

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/exec/uv_loop.h"
+#include "base/result/result.h"
+#include "net/server/http_server.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::driver {
+
+// A driver's own HTTP port: /healthz (the process answers and nothing fatal happened), /readyz (the
+// driver does what it is for) and /metrics. Plain HTTP: bind it to loopback or to the pod's address.
+// Loop-bound.
+class DriverEndpoint final : public net::RequestHandler {
+ public:
+  struct Options {
+    UvLoop& loop;
+    std::string address;  // "127.0.0.1:8080", "[::1]:8080", ":8080"; port 0 is any free one
+    Metrics& metrics;
+    // What is wrong, or "". Asked at each request.
+    std::function<std::string()> unhealthy;
+    std::function<std::string()> not_ready;
+    // Before metrics are written, to set what is not counted as it happens. May be empty.
+    std::function<void()> before_metrics;
+  };
+  explicit DriverEndpoint(Options options) : options_(std::move(options)) {}
+
+  Result<void> Start();
+  std::uint16_t port() const { return server_->port(); }
+  void Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) override;
+
+ private:
+  const Options options_;
+  std::unique_ptr<net::HttpServer> server_;
+};
+
+// "127.0.0.1:8080" in its parts. No host means all addresses.
+Result<net::Address> ParseListenAddress(const std::string& text);
+
+}  // namespace drakkar::driver

@@ -1,0 +1,66 @@
+#include "sdk/driver/host/driver_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace drakkar::driver {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(DriverFlags, OneCallReadsThemAndLeavesTheDriversOwn) {
+  DriverFlags flags{.driver_name = "gpu.example.com"};
+  auto rest = flags.Parse({"--node-name", "n1", "--count=3", "run", "--cdi-dir=/x",
+                           "--enable-device-metadata", "--", "--node-name", "n2"});
+  ASSERT_TRUE(rest.ok()) << rest.error().message;
+  EXPECT_THAT(*rest, ElementsAre("--count=3", "run", "--", "--node-name", "n2"));
+  EXPECT_EQ(flags.driver_name, "gpu.example.com");
+  EXPECT_EQ(flags.node_name, "n1");
+  EXPECT_EQ(flags.cdi_directory, "/x");
+  EXPECT_TRUE(flags.enable_device_metadata);
+}
+
+TEST(DriverFlags, MetadataIsOffUnlessTheFlagSaysSo) {
+  DriverFlags flags;
+  ASSERT_TRUE(flags.Parse({}).ok());
+  EXPECT_FALSE(flags.enable_device_metadata);
+  ASSERT_TRUE(flags.Parse({"--enable-device-metadata=true"}).ok());
+  EXPECT_TRUE(flags.enable_device_metadata);
+  ASSERT_TRUE(flags.Parse({"--enable-device-metadata=false"}).ok());
+  EXPECT_FALSE(flags.enable_device_metadata);
+}
+
+TEST(DriverFlags, MistakesGetOneSentence) {
+  DriverFlags flags;
+  EXPECT_EQ(flags.Parse({"--node-name"}).error().message, "--node-name needs a value");
+  EXPECT_EQ(flags.Parse({"--log-level=loud"}).error().message,
+            "--log-level must be debug, info, warning or error, not \"loud\"");
+  EXPECT_EQ(flags.Parse({"--logging-format=xml"}).error().message,
+            "--logging-format must be text or json, not \"xml\"");
+  EXPECT_EQ(flags.Parse({"--enable-device-metadata=maybe"}).error().message,
+            "--enable-device-metadata is true or false, not \"maybe\"");
+  EXPECT_EQ(flags.Set("nonsense", "x").error().message, "unknown flag --nonsense");
+}
+
+TEST(DriverFlags, OtherCommandLinesCanRegisterThem) {
+  DriverFlags flags;
+  for (const DriverFlagInfo& flag : flags.Describe()) {
+    EXPECT_FALSE(flag.help.empty()) << flag.name;
+    EXPECT_TRUE(flags.Set(flag.name, flag.default_value).ok()) << flag.name;
+  }
+  EXPECT_THAT(flags.Help(), HasSubstr("--enable-device-metadata"));
+}
+
+TEST(DriverFlags, TheEnvironmentFillsWhatIsEmpty) {
+  DriverFlags flags{.node_name = "given"};
+  flags.ReadEnvironment([](const char* name) -> const char* {
+    return std::string(name) == "POD_UID" ? "u" : std::string(name) == "NODE_NAME" ? "n" : nullptr;
+  });
+  EXPECT_EQ(flags.node_name, "given");
+  EXPECT_EQ(flags.pod_uid, "u");
+  EXPECT_EQ(flags.kubeconfig, "");
+}
+
+}  // namespace
+}  // namespace drakkar::driver

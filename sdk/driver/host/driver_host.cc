@@ -1,0 +1,155 @@
+#include "sdk/driver/host/driver_host.h"
+
+#include <signal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "base/env/random.h"
+#include "base/text/text.h"
+#include "client/http_client.h"
+#include "sdk/driver/host/driver_endpoint.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::driver {
+namespace {
+
+constexpr Logger kLog("driver");
+
+LogLevel LevelOf(const std::string& name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warning") return LogLevel::kWarning;
+  return name == "error" ? LogLevel::kError : LogLevel::kInfo;
+}
+
+const char* ReadVariable(const char* name) {
+  return std::getenv(name);
+}
+
+}  // namespace
+
+Result<client::ClusterAccess> LoadInClusterAccess(
+    FileSystem& files, const std::function<const char*(const char*)>& environment,
+    const std::string& directory) {
+  const char* host = environment("KUBERNETES_SERVICE_HOST");
+  const char* port = environment("KUBERNETES_SERVICE_PORT");
+  if (host == nullptr || port == nullptr || *host == 0 || *port == 0) {
+    return InvalidArgument(
+        "--kubeconfig is needed outside of a pod: the file that says where the API server is");
+  }
+  client::ClusterAccess access;
+  const std::string name = host;
+  access.server = name.find(':') == std::string::npos ? StrCat("https://", name, ":", port)
+                                                      : StrCat("https://[", name, "]:", port);
+  ASSIGN_OR_RETURN(access.ca_pem, files.ReadFile(JoinPath(directory, "ca.crt")));
+  ASSIGN_OR_RETURN(const std::string token, files.ReadFile(JoinPath(directory, "token")));
+  access.token = std::string(Trim(token));
+  access.namespace_ = "default";
+  if (auto own = files.ReadFile(JoinPath(directory, "namespace")); own.ok()) {
+    access.namespace_ = std::string(Trim(*own));
+  }
+  return access;
+}
+
+DriverHost::DriverHost(DriverFlags flags) : flags_(std::move(flags)) {}
+
+DriverHost::~DriverHost() {
+  driver_.reset();
+}
+
+Result<std::unique_ptr<DriverHost>> DriverHost::Create(const DriverFlags& given) {
+  DriverFlags flags = given;
+  flags.ReadEnvironment(ReadVariable);
+  ConfigureLogging(flags.logging_format == "json" ? LogFormat::kJson : LogFormat::kText,
+                   LevelOf(flags.log_level), RealClock());
+  Result<client::ClusterAccess> access =
+      flags.kubeconfig.empty() ? LoadInClusterAccess(RealFileSystem(), ReadVariable)
+                               : client::LoadKubeconfig(RealFileSystem(), flags.kubeconfig);
+  if (!access.ok()) return std::move(access).error();
+  std::unique_ptr<DriverHost> host(new DriverHost(std::move(flags)));
+  host->client_ = client::MakeHttpClient(host->loop_, *access, host->flags_.driver_name);
+  host->transport_ = rpc::MakeGrpcTransport(host->loop_);
+  return host;
+}
+
+DriverOptions DriverHost::Options(Plugin& plugin) {
+  return {.loop = loop_,
+          .random = RealRandom(),
+          .files = RealFileSystem(),
+          .client = *client_,
+          .transport = *transport_,
+          .plugin = plugin,
+          .driver_name = flags_.driver_name,
+          .node_name = flags_.node_name,
+          .registry_directory = flags_.registry_directory,
+          .plugin_directory = flags_.plugin_directory,
+          .rolling_update_uid = flags_.pod_uid,
+          .metrics = &metrics_,
+          .device_metadata = flags_.enable_device_metadata,
+          .cdi_directory = flags_.cdi_directory};
+}
+
+Result<void> DriverHost::OpenEndpoint() {
+  if (flags_.http_endpoint.empty()) return Ok();
+  endpoint_ = std::make_unique<DriverEndpoint>(DriverEndpoint::Options{
+      .loop = loop_,
+      .address = flags_.http_endpoint,
+      .metrics = metrics_,
+      .unhealthy = [this] { return failure_; },
+      .not_ready = [this]() -> std::string {
+        return driver_ == nullptr ? "the driver is starting" : driver_->NotReadyReason();
+      },
+      .before_metrics =
+          [this] {
+            if (driver_ != nullptr) driver_->UpdateMetrics();
+          }});
+  RETURN_IF_ERROR(endpoint_->Start());
+  kLog.Info("serving health and metrics", {{"port", endpoint_->port()}});
+  return Ok();
+}
+
+int DriverHost::Run(const StartFunction& start) {
+  const auto end = [this] { End(); };
+  TimerHandle interrupt = loop_.OnSignal(SIGINT, end);
+  TimerHandle terminate = loop_.OnSignal(SIGTERM, end);
+  loop_.Post([this, &start] {
+    if (auto opened = OpenEndpoint(); !opened.ok()) {
+      const Error error = opened.error().Prefixed("--http-endpoint");
+      return End(&error);
+    }
+    auto driver = start(*this);
+    if (!driver.ok()) return End(&driver.error());
+    driver_ = *std::move(driver);
+  });
+  loop_.Run();
+  endpoint_.reset();
+  driver_.reset();
+  interrupt.reset();
+  terminate.reset();
+  return failure_.empty() ? 0 : 1;
+}
+
+void DriverHost::End(const Error* error) {
+  if (error != nullptr) {
+    failure_ = error->message;
+    kLog.Error("the driver cannot go on", {{"error", error->message}});
+  }
+  loop_.Stop();
+}
+
+int RunDriver(const DriverFlags& flags, Plugin& plugin,
+              std::function<Result<void>(Driver& driver)> on_started) {
+  auto host = DriverHost::Create(flags);
+  if (!host.ok()) {
+    std::fprintf(stderr, "%s\n", host.error().message.c_str());
+    return 1;
+  }
+  return (*host)->Run([&](DriverHost& running) -> Result<std::unique_ptr<Driver>> {
+    ASSIGN_OR_RETURN(std::unique_ptr<Driver> driver, Driver::Start(running.Options(plugin)));
+    if (on_started) RETURN_IF_ERROR(on_started(*driver));
+    return driver;
+  });
+}
+
+}  // namespace drakkar::driver

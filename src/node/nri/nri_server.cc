@@ -1,0 +1,165 @@
+#include "node/nri/nri_server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/env/file_system.h"
+#include "base/text/text.h"
+#include "net/socket/socket.h"
+#include "rpc/nri/nri_runtime_session.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr Logger kLog("node.nri");
+
+// A plugin that takes this little of what is sent to it is closed.
+constexpr std::size_t kMaxPendingBytes = 8u << 20;
+
+}  // namespace
+
+struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
+  explicit Impl(Options given) : options(std::move(given)) {}
+
+  // One plugin: its socket and what is said over it.
+  struct Plugin final : net::Socket::Handler {
+    Plugin(Impl& given, std::uint64_t number, std::unique_ptr<net::Socket> connection)
+        : owner(given), id(number), socket(std::move(connection)) {
+      session = std::make_unique<rpc::NriRuntimeSession>(rpc::NriRuntimeSession::Options{
+          .loop = owner.options.loop,
+          .runtime_version = owner.options.runtime_version,
+          .request_timeout = owner.options.request_timeout,
+          .send =
+              [this](std::string bytes) {
+                socket->Write(bytes);
+                if (socket->pending_bytes() > kMaxPendingBytes) {
+                  owner.Drop(id, Unavailable("the plugin does not read"));
+                }
+              },
+          .pods = [this] { return owner.pods(); },
+          .on_ready =
+              [this] {
+                kLog.Info("NRI plugin registered",
+                          {{"plugin", StrCat(session->index(), "-", session->name())}});
+              },
+          .on_failed = [this](const Error& error) { owner.Drop(id, error); }});
+      socket->Start(*this);
+    }
+
+    void OnSocketData(std::string_view bytes) override {
+      if (auto taken = session->Receive(bytes); !taken.ok()) owner.Drop(id, taken.error());
+    }
+    void OnSocketClosed(const Error* error) override {
+      owner.Drop(id, error != nullptr ? *error : Unavailable("the connection was closed"));
+    }
+    void OnSocketDrained() override {}
+
+    Impl& owner;
+    const std::uint64_t id;
+    std::unique_ptr<net::Socket> socket;
+    std::unique_ptr<rpc::NriRuntimeSession> session;
+  };
+
+  // From the loop, as it may be called from inside the plugin's own code.
+  void Drop(std::uint64_t id, const Error& error) {
+    options.loop.Post([weak = weak_from_this(), id, error] {
+      const auto self = weak.lock();
+      if (self == nullptr) return;
+      const auto found = self->plugins.find(id);
+      if (found == self->plugins.end()) return;
+      kLog.Info("NRI plugin is gone",
+                {{"plugin", found->second->session->name()}, {"reason", error.message}});
+      std::unique_ptr<Plugin> plugin = std::move(found->second);
+      self->plugins.erase(found);
+      plugin->session->Close(error);
+    });
+  }
+
+  std::vector<rpc::NriPodSandbox> pods() const {
+    return options.pods ? options.pods() : std::vector<rpc::NriPodSandbox>();
+  }
+
+  void Accept(std::unique_ptr<net::Socket> socket) {
+    if (plugins.size() >= kMaxPlugins) {
+      kLog.Warning("too many NRI plugins, one more is turned away", {{"limit", kMaxPlugins}});
+      return;
+    }
+    const std::uint64_t id = next_id++;
+    plugins.emplace(id, std::make_unique<Plugin>(*this, id, std::move(socket)));
+  }
+
+  // Whose turn it is, by index and then by name.
+  std::vector<std::uint64_t> Order() const {
+    std::vector<std::uint64_t> ids;
+    for (const auto& [id, plugin] : plugins) {
+      if (plugin->session->is_ready()) ids.push_back(id);
+    }
+    std::sort(ids.begin(), ids.end(), [this](std::uint64_t a, std::uint64_t b) {
+      const rpc::NriRuntimeSession& left = *plugins.at(a)->session;
+      const rpc::NriRuntimeSession& right = *plugins.at(b)->session;
+      return std::pair(left.index(), left.name()) < std::pair(right.index(), right.name());
+    });
+    return ids;
+  }
+
+  struct Round {
+    rpc::NriEvent event;
+    rpc::NriPodSandbox pod;
+    std::vector<std::uint64_t> ids;
+    std::size_t next = 0;
+    rpc::NriDone done;
+  };
+
+  void Step(const std::shared_ptr<Round>& round) {
+    if (round->next >= round->ids.size()) return round->done(Ok());
+    const auto found = plugins.find(round->ids[round->next++]);
+    if (found == plugins.end()) return Step(round);
+    found->second->session->Deliver(
+        round->event, round->pod, [weak = weak_from_this(), round](Result<void> result) {
+          if (!result.ok()) return round->done(std::move(result).error());
+          if (const auto self = weak.lock()) return self->Step(round);
+          round->done(Unavailable("the node is stopping"));
+        });
+  }
+
+  Options options;
+  std::map<std::uint64_t, std::unique_ptr<Plugin>> plugins;
+  std::uint64_t next_id = 1;
+  std::unique_ptr<net::Listener> listener;
+};
+
+NriServer::NriServer(Options options) : impl_(std::make_shared<Impl>(std::move(options))) {}
+
+NriServer::~NriServer() {
+  impl_->listener.reset();
+  impl_->plugins.clear();
+}
+
+void NriServer::SetPods(std::function<std::vector<rpc::NriPodSandbox>()> pods) {
+  impl_->options.pods = std::move(pods);
+}
+
+Result<void> NriServer::Start() {
+  const std::string& path = impl_->options.socket_path;
+  RETURN_IF_ERROR(RealFileSystem().MakeDirectories(DirectoryName(path), 0750));
+  auto listener = net::Listener::Create(
+      impl_->options.loop, {.address = {.unix_path = path}},
+      [impl = impl_.get()](std::unique_ptr<net::Socket> socket) { impl->Accept(std::move(socket)); });
+  if (!listener.ok()) return std::move(listener).error().Prefixed("serve NRI");
+  impl_->listener = *std::move(listener);
+  return Ok();
+}
+
+void NriServer::Deliver(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriDone done) {
+  impl_->options.loop.AssertInLoop();
+  auto round = std::make_shared<Impl::Round>(
+      Impl::Round{event, std::move(pod), impl_->Order(), 0, std::move(done)});
+  impl_->Step(round);
+}
+
+std::size_t NriServer::plugins() const {
+  return impl_->Order().size();
+}
+
+}  // namespace drakkar::node

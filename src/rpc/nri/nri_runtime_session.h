@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rpc/nri/nri.h"
+#include "rpc/ttrpc/endpoint.h"
+
+namespace drakkar::rpc {
+
+// The runtime's side of one NRI socket: waits for the plugin to register, configures it, tells it what
+// is there, and then delivers events and waits for the answers. Bytes in, bytes out, no I/O.
+//
+// Loop-bound. A plugin that does not answer in time, or breaks the protocol, is done for.
+class NriRuntimeSession {
+ public:
+  struct Options {
+    EventLoop& loop;
+    std::string runtime_name = "drakkar";
+    std::string runtime_version;
+    Duration registration_timeout = kNriRegistrationTimeout;
+    Duration request_timeout = kNriRequestTimeout;
+    std::function<void(std::string bytes)> send;
+    std::function<std::vector<NriPodSandbox>()> pods;  // what there is when the plugin comes
+    std::function<void()> on_ready;
+    // The socket is to be closed. Once.
+    std::function<void(const Error& error)> on_failed;
+  };
+  explicit NriRuntimeSession(Options options);
+
+  Result<void> Receive(std::string_view bytes) { return endpoint_.Receive(bytes); }
+  void Close(const Error& error) { endpoint_.Close(error); }
+
+  bool is_ready() const { return state_ == State::kReady; }
+  const std::string& name() const { return name_; }
+  const std::string& index() const { return index_; }
+  bool Wants(NriEvent event) const { return (events_ & NriEventBit(event)) != 0; }
+
+  // Ok at once if the plugin does not want the event. An error that the plugin answered is passed on;
+  // one of the connection (no answer in time among them) ends the plugin and counts as ok, so that
+  // a dead plugin cannot hold up pods.
+  void Deliver(NriEvent event, const NriPodSandbox& pod, NriDone done);
+
+ private:
+  enum class State { kWaiting, kConfiguring, kReady, kFailed };
+
+  void Serve(const std::string& method, const std::string& payload, TtrpcDone done);
+  void Configure();
+  void Synchronize();
+  void Fail(const Error& error);
+  void OnDelivered(NriEvent event, const NriPodSandbox& pod, bool as_state_change,
+                   Result<std::string> answer, NriDone done);
+
+  const Options options_;
+  State state_ = State::kWaiting;
+  std::string name_;
+  std::string index_;
+  std::int32_t events_ = 0;
+  bool only_state_changes_ = false;  // the plugin has no method per event
+  TtrpcEndpoint endpoint_;
+  TimerHandle registration_timer_;
+};
+
+}  // namespace drakkar::rpc

@@ -1,0 +1,167 @@
+#include "rpc/ttrpc/endpoint.h"
+
+#include <rpc_proto/nri.pb.h>
+
+#include <utility>
+
+#include "base/text/text.h"
+#include "rpc/internal/codec.h"
+#include "rpc/transport/status.h"
+
+namespace drakkar::rpc {
+namespace {
+
+namespace wire = nri_wire;
+
+constexpr std::uint8_t kRemoteOpen = 2;
+
+// "/package.Service/Method" in its parts.
+std::pair<std::string, std::string> SplitMethod(const std::string& method) {
+  const std::size_t slash = method.rfind('/');
+  if (slash == std::string::npos || slash == 0) return {method, ""};
+  return {method.substr(1, slash - 1), method.substr(slash + 1)};
+}
+
+}  // namespace
+
+void TtrpcEndpoint::Call(const std::string& method, const std::string& payload, Duration timeout,
+                         TtrpcDone done) {
+  options_.loop.AssertInLoop();
+  const std::uint32_t stream = next_stream_;
+  next_stream_ += 2;
+  const auto fail = [&](Error error) {
+    options_.loop.Post([alive = alive_, error = std::move(error), done = std::move(done)]() mutable {
+      if (*alive) done(std::move(error));
+    });
+  };
+  if (closed_) return fail(*closed_);
+  if (pending_.size() >= kMaxCalls) {
+    return fail({ErrorCode::kResourceExhausted, StrCat("more than ", kMaxCalls, " calls are under way")});
+  }
+  wire::Request request;
+  const auto [service, name] = SplitMethod(method);
+  request.set_service(service);
+  request.set_method(name);
+  request.set_payload(payload);
+  request.set_timeout_nano(timeout.count());
+  TtrpcMessage message{.stream = stream, .type = TtrpcType::kRequest, .data = request.SerializeAsString()};
+  if (message.data.size() > kMaxTtrpcData) {
+    return fail({ErrorCode::kResourceExhausted,
+                 StrCat("a message of ", message.data.size(), " bytes, the limit is ", kMaxTtrpcData)});
+  }
+  Pending& pending = pending_[stream];
+  pending.done = std::move(done);
+  pending.timer = options_.loop.RunAfter(timeout, [this, stream, method] {
+    Finish(stream, Error{ErrorCode::kDeadlineExceeded, "no answer to " + method + " in time"});
+  });
+  options_.send(EncodeMux(options_.calling_connection, EncodeTtrpc(message)));
+}
+
+Result<void> TtrpcEndpoint::Receive(std::string_view bytes) {
+  options_.loop.AssertInLoop();
+  if (closed_) return *closed_;
+  ASSIGN_OR_RETURN(const std::vector<MuxFrame> frames, pieces_.Feed(bytes));
+  // What a message makes happen may destroy this.
+  const std::shared_ptr<bool> alive = alive_;
+  for (const MuxFrame& frame : frames) {
+    const bool serving = frame.connection == options_.serving_connection;
+    // Logical connections that nobody opened are dropped, as other ends do.
+    if (!serving && frame.connection != options_.calling_connection) continue;
+    ASSIGN_OR_RETURN(const std::vector<TtrpcMessage> messages,
+                     (serving ? requests_ : responses_).Feed(frame.bytes));
+    for (const TtrpcMessage& message : messages) {
+      RETURN_IF_ERROR(serving ? OnRequest(message) : OnResponse(message));
+      if (!*alive) return Ok();
+      if (closed_) return Ok();
+    }
+  }
+  return Ok();
+}
+
+Result<void> TtrpcEndpoint::OnRequest(const TtrpcMessage& message) {
+  if (message.type != TtrpcType::kRequest || message.stream % 2 == 0) {
+    return InvalidArgument("a ttRPC caller sent something that is no request");
+  }
+  if ((message.flags & kRemoteOpen) != 0) {
+    Answer(message.stream, Error{ErrorCode::kUnimplemented, "streams are not served"});
+    return Ok();
+  }
+  auto request = internal::Parse<wire::Request>(message.data, "ttrpc.Request");
+  if (!request.ok()) {
+    Answer(message.stream, std::move(request).error());
+    return Ok();
+  }
+  if (serving_ >= kMaxCalls) {
+    Answer(message.stream,
+           Error{ErrorCode::kResourceExhausted, StrCat("more than ", kMaxCalls, " calls are under way")});
+    return Ok();
+  }
+  ++serving_;
+  // Answers even when it is dropped.
+  auto guard = std::shared_ptr<bool>(new bool(false), [this, alive = alive_, stream = message.stream](bool* answered) {
+    if (*alive) {
+      --serving_;
+      if (!*answered) Answer(stream, Internal("the call was dropped"));
+    }
+    delete answered;
+  });
+  options_.serve(StrCat("/", request->service(), "/", request->method()), request->payload(),
+                 [this, alive = alive_, stream = message.stream,
+                  guard = std::move(guard)](Result<std::string> result) mutable {
+                   if (!*alive || *guard) return;
+                   *guard = true;
+                   Answer(stream, std::move(result));
+                 });
+  return Ok();
+}
+
+void TtrpcEndpoint::Answer(std::uint32_t stream, Result<std::string> result) {
+  if (closed_) return;
+  wire::Response response;
+  if (result.ok()) {
+    response.set_payload(*std::move(result));
+  } else {
+    response.mutable_status()->set_code(GrpcCodeFromError(result.error().code));
+    response.mutable_status()->set_message(internal::ValidUtf8(result.error().message));
+  }
+  TtrpcMessage message{.stream = stream, .type = TtrpcType::kResponse, .data = response.SerializeAsString()};
+  options_.send(EncodeMux(options_.serving_connection, EncodeTtrpc(message)));
+}
+
+Result<void> TtrpcEndpoint::OnResponse(const TtrpcMessage& message) {
+  if (message.type != TtrpcType::kResponse) {
+    return InvalidArgument("a ttRPC server sent something that is no response");
+  }
+  auto response = internal::Parse<wire::Response>(message.data, "ttrpc.Response");
+  if (!response.ok()) {
+    Finish(message.stream, std::move(response).error());
+  } else if (response->status().code() != 0) {
+    Finish(message.stream, ErrorFromGrpcStatus(response->status().code(), response->status().message()));
+  } else {
+    Finish(message.stream, response->payload());
+  }
+  return Ok();
+}
+
+void TtrpcEndpoint::Finish(std::uint32_t stream, Result<std::string> result) {
+  // An answer that comes after its time is nobody's.
+  const auto found = pending_.find(stream);
+  if (found == pending_.end()) return;
+  Pending pending = std::move(found->second);
+  pending_.erase(found);
+  pending.done(std::move(result));
+}
+
+void TtrpcEndpoint::Close(const Error& error) {
+  if (closed_) return;
+  closed_ = error;
+  const std::shared_ptr<bool> alive = alive_;
+  std::map<std::uint32_t, Pending> pending = std::exchange(pending_, {});
+  for (auto& [stream, call] : pending) {
+    call.timer.reset();
+    call.done(error);
+    if (!*alive) return;
+  }
+}
+
+}  // namespace drakkar::rpc

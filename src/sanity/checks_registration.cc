@@ -1,0 +1,72 @@
+#include "api/meta/names.h"
+#include "base/text/text.h"
+#include "sanity/driver_under_test.h"
+
+namespace drakkar::sanity {
+namespace {
+
+constexpr std::size_t kMaxDriverNameBytes = 63;
+
+std::string CheckInfo(const rpc::PluginInfo& info) {
+  if (info.type != rpc::kDraPluginType) return StrCat("the type is ", Quote(info.type), ", not \"DRAPlugin\"");
+  if (info.name.empty() || info.name.size() > kMaxDriverNameBytes) {
+    return StrCat("the name ", Quote(info.name), " must have 1 to 63 bytes");
+  }
+  if (const auto problems = api::CheckDnsSubdomain(ToLower(info.name)); !problems.empty()) {
+    return StrCat("the name ", Quote(info.name), ": ", problems.front());
+  }
+  if (!info.endpoint.empty() && !info.endpoint.starts_with('/')) {
+    return StrCat("the endpoint ", Quote(info.endpoint), " is no absolute path");
+  }
+  return "";
+}
+
+std::string CheckVersions(const rpc::PluginInfo& info) {
+  bool dra = false;
+  for (const std::string& service : info.supported_versions) {
+    dra = dra || rpc::FindDraVersion(service).has_value();
+    if (service.find('.') == std::string::npos) {
+      return StrCat(Quote(service), " is no service: entries are as \"v1.DRAPlugin\"");
+    }
+  }
+  if (dra) return "";
+  return StrCat("none of v1.DRAPlugin and v1beta1.DRAPlugin is among ", Join(info.supported_versions, ", "));
+}
+
+}  // namespace
+
+void CheckRegistration(DriverUnderTest& driver) {
+  auto info = driver.GetInfo();
+  if (!info.ok() && info.error().code == ErrorCode::kUnimplemented) {
+    driver.Skip("registration.info", "the driver says what it is",
+                "the socket serves no registration: taken for the DRA service itself");
+    return;
+  }
+  driver.Check("registration.info", "the driver says what it is", [&] {
+    if (!info.ok()) return info.error().message;
+    driver.info = *info;
+    driver.driver_name = info->name;
+    driver.report().driver = info->name;
+    return CheckInfo(*info);
+  });
+  if (!info.ok()) return;
+  driver.Check("registration.versions", "it advertises services a node can use",
+               [&] { return CheckVersions(*info); });
+  driver.Check("registration.repeat", "asked again, it says the same", [&] {
+    const auto again = driver.GetInfo();
+    if (!again.ok()) return again.error().message;
+    return *again == *info ? std::string() : std::string("the second answer differs from the first");
+  });
+  driver.Check("registration.refused", "it survives a registration that was refused", [&] {
+    // Whether the notification is answered with an error is up to the driver.
+    static_cast<void>(driver.Notify({.plugin_registered = false, .error = "drakkar sanity: only a test"}));
+    const auto again = driver.GetInfo();
+    return again.ok() ? std::string() : "afterwards: " + again.error().message;
+  });
+  driver.Check("registration.status", "it takes the news that it is registered", [&] {
+    const auto told = driver.Notify({.plugin_registered = true});
+    return told.ok() ? std::string() : told.error().message;
+  });
+}
+
+}  // namespace drakkar::sanity

@@ -1,0 +1,263 @@
+#include "sanity/driver_under_test.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/text/text.h"
+
+namespace drakkar::sanity {
+namespace {
+
+using api::Draft;
+
+const api::KindSchema* Kind(std::string_view name) {
+  return api::FindKind("resource.k8s.io", "v1", name);
+}
+
+// Waits for one answer of type T. What comes after the time is up finds nobody: the state is shared.
+template <typename T>
+Result<T> WaitFor(const Options& options, const std::function<void(std::function<void(Result<T>)>)>& call) {
+  auto answer = std::make_shared<std::optional<Result<T>>>();
+  call([answer](Result<T> result) { *answer = std::move(result); });
+  if (!options.wait_until([&] { return answer->has_value(); }, options.timeout)) {
+    return Error{ErrorCode::kDeadlineExceeded, "no answer in time"};
+  }
+  return std::move(**answer);
+}
+
+}  // namespace
+
+DriverUnderTest::DriverUnderTest(const Options& options)
+    : options_(options),
+      registration_(rpc::MakeRegistrationClient(options.transport)),
+      run_id_(options.random.NameSuffix(5)) {}
+
+DriverUnderTest::~DriverUnderTest() {
+  for (const rpc::ClaimReference& claim : std::exchange(claims_, {})) DeleteClaim(claim);
+}
+
+void DriverUnderTest::Check(const std::string& id, const std::string& title,
+                            const std::function<std::string()>& check) {
+  std::string why = check();
+  report_.checks.push_back(
+      {id, title, why.empty() ? Outcome::kPassed : Outcome::kFailed, std::move(why)});
+  if (options_.on_result) options_.on_result(report_.checks.back());
+}
+
+void DriverUnderTest::Skip(const std::string& id, const std::string& title, const std::string& why) {
+  report_.checks.push_back({id, title, Outcome::kSkipped, why});
+  if (options_.on_result) options_.on_result(report_.checks.back());
+}
+
+bool DriverUnderTest::Advertises(std::string_view service) const {
+  if (!info) return false;
+  const std::vector<std::string>& services = info->supported_versions;
+  return std::find(services.begin(), services.end(), service) != services.end();
+}
+
+std::vector<rpc::DraVersion> DriverUnderTest::versions() const {
+  std::vector<rpc::DraVersion> found;
+  for (const rpc::DraVersion version : {rpc::DraVersion::kV1, rpc::DraVersion::kV1beta1}) {
+    if (!info || Advertises(rpc::DraServiceName(version))) found.push_back(version);
+  }
+  return found;
+}
+
+Result<rpc::PluginInfo> DriverUnderTest::GetInfo() {
+  return WaitFor<rpc::PluginInfo>(options_, [this](auto done) {
+    registration_->GetInfo(options_.driver_socket, options_.timeout, done);
+  });
+}
+
+Result<void> DriverUnderTest::Notify(const rpc::RegistrationStatus& status) {
+  auto answer = std::make_shared<std::optional<Result<void>>>();
+  registration_->NotifyRegistrationStatus(options_.driver_socket, status, options_.timeout,
+                                          [answer](Result<void> result) { *answer = std::move(result); });
+  if (!WaitUntil([&] { return answer->has_value(); })) {
+    return Error{ErrorCode::kDeadlineExceeded, "no answer in time"};
+  }
+  return std::move(**answer);
+}
+
+std::string DriverUnderTest::endpoint() const {
+  return info && !info->endpoint.empty() ? info->endpoint : options_.driver_socket;
+}
+
+rpc::DraPluginClient& DriverUnderTest::ClientFor(rpc::DraVersion version) {
+  std::unique_ptr<rpc::DraPluginClient>& client = clients_[version];
+  if (client == nullptr) {
+    client = rpc::DialDraPlugin(options_.transport,
+                                {.endpoint = endpoint(),
+                                 .version = version,
+                                 .initial_backoff = std::chrono::milliseconds(50),
+                                 .max_backoff = std::chrono::milliseconds(500)});
+  }
+  return *client;
+}
+
+Result<void> DriverUnderTest::Connect() {
+  clients_.clear();
+  for (const rpc::DraVersion version : versions()) {
+    rpc::DraPluginClient& client = ClientFor(version);
+    if (!WaitUntil([&] { return client.IsConnected(); })) {
+      return Unavailable(StrCat("nobody listens on ", endpoint()));
+    }
+  }
+  return Ok();
+}
+
+Result<rpc::PrepareResults> DriverUnderTest::Prepare(const std::vector<rpc::ClaimReference>& claims,
+                                                     rpc::DraVersion version) {
+  return WaitFor<rpc::PrepareResults>(options_, [&](auto done) {
+    ClientFor(version).Prepare(claims, options_.timeout, done);
+  });
+}
+
+Result<rpc::UnprepareResults> DriverUnderTest::Unprepare(
+    const std::vector<rpc::ClaimReference>& claims, rpc::DraVersion version) {
+  return WaitFor<rpc::UnprepareResults>(options_, [&](auto done) {
+    ClientFor(version).Unprepare(claims, options_.timeout, done);
+  });
+}
+
+std::vector<Result<rpc::PrepareResults>> DriverUnderTest::PrepareAtOnce(
+    const std::vector<rpc::ClaimReference>& claims) {
+  auto answers = std::make_shared<std::vector<std::optional<Result<rpc::PrepareResults>>>>(claims.size());
+  auto open = std::make_shared<std::size_t>(claims.size());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    ClientFor(versions().front())
+        .Prepare({claims[i]}, options_.timeout, [answers, open, i](Result<rpc::PrepareResults> result) {
+          (*answers)[i] = std::move(result);
+          --*open;
+        });
+  }
+  WaitUntil([&] { return *open == 0; });
+  std::vector<Result<rpc::PrepareResults>> results;
+  for (auto& answer : *answers) {
+    results.push_back(answer ? std::move(*answer)
+                             : Result<rpc::PrepareResults>(
+                                   Error{ErrorCode::kDeadlineExceeded, "no answer in time"}));
+  }
+  return results;
+}
+
+Result<std::vector<rpc::PreparedDevice>> DriverUnderTest::PrepareOne(
+    const rpc::ClaimReference& claim, rpc::DraVersion version) {
+  ASSIGN_OR_RETURN(rpc::PrepareResults results, Prepare({claim}, version));
+  const auto found = results.find(claim.uid);
+  if (found == results.end()) return FailedPrecondition("the answer does not contain the claim's UID");
+  if (results.size() != 1) return FailedPrecondition("the answer contains claims that were not asked for");
+  if (!found->second.error.empty()) return FailedPrecondition(found->second.error);
+  return std::move(found->second.devices);
+}
+
+std::string DriverUnderTest::UnprepareOne(const rpc::ClaimReference& claim, rpc::DraVersion version) {
+  const auto results = Unprepare({claim}, version);
+  if (!results.ok()) return results.error().message;
+  const auto found = results->find(claim.uid);
+  if (found == results->end()) return "the answer does not contain the claim's UID";
+  return found->second.error;
+}
+
+Result<rpc::HealthReport> DriverUnderTest::FirstHealthReport(rpc::HealthService service) {
+  auto answer = std::make_shared<std::optional<Result<rpc::HealthReport>>>();
+  auto stream = ClientFor(versions().front())
+                    .WatchHealth(service, {.on_report =
+                                               [answer](rpc::HealthReport report) {
+                                                 if (!*answer) *answer = std::move(report);
+                                               },
+                                           .on_end =
+                                               [answer](Result<void> result) {
+                                                 if (*answer) return;
+                                                 *answer = result.ok() ? Unavailable("the stream ended")
+                                                                       : result.error();
+                                               }});
+  if (!WaitUntil([&] { return answer->has_value(); })) {
+    return Error{ErrorCode::kDeadlineExceeded, "no report came in time"};
+  }
+  return std::move(**answer);
+}
+
+client::Reply DriverUnderTest::Await(const std::function<void(client::ReplyCallback)>& call) {
+  auto reply = std::make_shared<std::optional<client::Reply>>();
+  call([reply](client::Reply got) { *reply = std::move(got); });
+  if (!WaitUntil([&] { return reply->has_value(); })) {
+    client::Reply late;
+    late.error = Error{ErrorCode::kDeadlineExceeded, "the API server did not answer in time"};
+    return late;
+  }
+  return std::move(**reply);
+}
+
+Result<std::vector<api::ObjectPtr>> DriverUnderTest::ListSlices() {
+  return WaitFor<std::vector<api::ObjectPtr>>(options_, [this](auto done) {
+    options_.client.List({.kind = Kind("ResourceSlice")},
+                         {.field_selector = "spec.driver=" + driver_name},
+                         [done](client::ListReply reply) {
+                           if (!reply.ok()) return done(*reply.error);
+                           done(std::move(reply.items));
+                         });
+  });
+}
+
+Result<rpc::ClaimReference> DriverUnderTest::MakeUnallocatedClaim() {
+  const std::string name = StrCat("drakkar-sanity-", run_id_, "-", next_claim_++);
+  const Draft request = {{"name", "sanity"}, {"exactly", {{"deviceClassName", "drakkar-sanity"}}}};
+  Draft claim = {{"apiVersion", "resource.k8s.io/v1"},
+                 {"kind", "ResourceClaim"},
+                 {"metadata", {{"name", Draft(name)}, {"namespace", Draft(options_.namespace_name)}}}};
+  claim["spec"]["devices"]["requests"].Append(request);
+  const client::Reply reply = Await([&](client::ReplyCallback done) {
+    options_.client.Create({.kind = Kind("ResourceClaim"), .namespace_ = options_.namespace_name},
+                           claim.Freeze(), {}, std::move(done));
+  });
+  if (!reply.ok()) return reply.error->Prefixed("create a claim");
+  claims_.push_back({options_.namespace_name, std::string(reply.object->uid()), name});
+  return claims_.back();
+}
+
+Result<rpc::ClaimReference> DriverUnderTest::MakeClaim(const PublishedDevice& device) {
+  ASSIGN_OR_RETURN(const rpc::ClaimReference claim, MakeUnallocatedClaim());
+  const client::ResourceRef ref = {.kind = Kind("ResourceClaim"),
+                                   .namespace_ = claim.namespace_name,
+                                   .name = claim.name};
+  const client::Reply read = Await(
+      [&](client::ReplyCallback done) { options_.client.Get(ref, std::move(done)); });
+  if (!read.ok()) return read.error->Prefixed("read the claim");
+  Draft object(read.object->tree());
+  Draft& allocation = object["status"]["allocation"];
+  allocation["devices"]["results"].Append({{"request", "sanity"},
+                                           {"driver", Draft(driver_name)},
+                                           {"pool", Draft(device.pool)},
+                                           {"device", Draft(device.device)}});
+  if (!options_.node_name.empty()) {
+    Draft field = {{"key", "metadata.name"}, {"operator", "In"}};
+    field["values"].Append(Draft(options_.node_name));
+    Draft term = Draft::Object();
+    term["matchFields"].Append(std::move(field));
+    allocation["nodeSelector"]["nodeSelectorTerms"].Append(std::move(term));
+  }
+  object["status"]["reservedFor"].Append(
+      {{"resource", "pods"}, {"name", "drakkar-sanity"}, {"uid", Draft("sanity-" + run_id_)}});
+  client::ResourceRef status = ref;
+  status.subresource = "status";
+  const client::Reply written = Await([&](client::ReplyCallback done) {
+    options_.client.Update(status, object.Freeze(), {}, std::move(done));
+  });
+  if (!written.ok()) return written.error->Prefixed("allocate the claim");
+  return claim;
+}
+
+void DriverUnderTest::DeleteClaim(const rpc::ClaimReference& claim) {
+  std::erase(claims_, claim);
+  static_cast<void>(Await([&](client::ReplyCallback done) {
+    options_.client.Delete({.kind = Kind("ResourceClaim"),
+                            .namespace_ = claim.namespace_name,
+                            .name = claim.name},
+                           {}, std::move(done));
+  }));
+}
+
+}  // namespace drakkar::sanity

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "rpc/dra/dra_client.h"
+#include "rpc/registration/registration.h"
+#include "sanity/sanity.h"
+
+namespace drakkar::sanity {
+
+struct PublishedDevice {
+  std::string pool;
+  std::string device;
+};
+
+// The driver as the checks see it: every call waits for its answer.
+class DriverUnderTest {
+ public:
+  explicit DriverUnderTest(const Options& options);
+  ~DriverUnderTest();
+
+  // --- what is known, filled in as checks find it out
+  std::optional<rpc::PluginInfo> info;  // nothing: the socket serves no registration
+  std::string driver_name;
+  std::vector<PublishedDevice> devices;
+
+  // --- checks
+  // An empty text is a pass.
+  void Check(const std::string& id, const std::string& title,
+             const std::function<std::string()>& check);
+  void Skip(const std::string& id, const std::string& title, const std::string& why);
+  Report& report() { return report_; }
+  const Options& options() const { return options_; }
+  bool Advertises(std::string_view service) const;
+  std::vector<rpc::DraVersion> versions() const;  // of the DRA service, advertised or found out
+
+  // --- registration
+  Result<rpc::PluginInfo> GetInfo();
+  Result<void> Notify(const rpc::RegistrationStatus& status);
+
+  // --- the DRA service
+  // Connects to the endpoint; again after the driver was restarted.
+  Result<void> Connect();
+  std::string endpoint() const;
+  Result<rpc::PrepareResults> Prepare(const std::vector<rpc::ClaimReference>& claims,
+                                      rpc::DraVersion version = rpc::DraVersion::kV1);
+  Result<rpc::UnprepareResults> Unprepare(const std::vector<rpc::ClaimReference>& claims,
+                                          rpc::DraVersion version = rpc::DraVersion::kV1);
+  // One call per claim, all at once; as many answers.
+  std::vector<Result<rpc::PrepareResults>> PrepareAtOnce(const std::vector<rpc::ClaimReference>& claims);
+  // The answer for one claim, or what is wrong with it.
+  Result<std::vector<rpc::PreparedDevice>> PrepareOne(const rpc::ClaimReference& claim,
+                                                      rpc::DraVersion version = rpc::DraVersion::kV1);
+  std::string UnprepareOne(const rpc::ClaimReference& claim,
+                           rpc::DraVersion version = rpc::DraVersion::kV1);
+  // The first message of a stream.
+  Result<rpc::HealthReport> FirstHealthReport(rpc::HealthService service);
+
+  // --- the API server
+  Result<std::vector<api::ObjectPtr>> ListSlices();
+  // A claim for the device, allocated and reserved as the scheduler does it.
+  Result<rpc::ClaimReference> MakeClaim(const PublishedDevice& device);
+  Result<rpc::ClaimReference> MakeUnallocatedClaim();
+  void DeleteClaim(const rpc::ClaimReference& claim);
+
+  bool WaitUntil(const std::function<bool()>& condition) {
+    return options_.wait_until(condition, options_.timeout);
+  }
+
+ private:
+  client::Reply Await(const std::function<void(client::ReplyCallback)>& call);
+  rpc::DraPluginClient& ClientFor(rpc::DraVersion version);
+
+  const Options& options_;
+  Report report_;
+  std::unique_ptr<rpc::RegistrationClient> registration_;
+  std::map<rpc::DraVersion, std::unique_ptr<rpc::DraPluginClient>> clients_;
+  std::vector<rpc::ClaimReference> claims_;  // to delete at the end
+  std::string run_id_;
+  int next_claim_ = 0;
+};
+
+// Groups of checks, in the order they run.
+void CheckRegistration(DriverUnderTest& driver);
+void CheckSlices(DriverUnderTest& driver);
+void CheckPrepare(DriverUnderTest& driver);
+void CheckHealth(DriverUnderTest& driver);
+void CheckRestart(DriverUnderTest& driver);
+
+// What is wrong with the slices as a whole, or "". Used after a restart too.
+std::string DescribeIncompletePools(const std::vector<api::ObjectPtr>& slices);
+
+}  // namespace drakkar::sanity

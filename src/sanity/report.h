@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace drakkar::sanity {
+
+enum class Outcome { kPassed, kFailed, kSkipped };
+
+struct CheckResult {
+  std::string id;     // "prepare.repeat": stays the same from release to release
+  std::string title;  // what must hold, one sentence
+  Outcome outcome = Outcome::kPassed;
+  std::string why;  // of a failure or a skip
+};
+
+struct Report {
+  std::string driver;
+  std::vector<CheckResult> checks;
+
+  std::size_t Count(Outcome outcome) const;
+  bool ok() const { return Count(Outcome::kFailed) == 0; }
+};
+
+std::string RenderTable(const Report& report);
+std::string RenderJson(const Report& report);
+
+}  // namespace drakkar::sanity

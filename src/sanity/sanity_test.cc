@@ -1,0 +1,159 @@
+#include "sanity/sanity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/testing/memory_file_system.h"
+#include "base/testing/seeded_loop.h"
+#include "base/text/text.h"
+#include "rpc/testing/fake_dra_plugin.h"
+#include "rpc/testing/memory_transport.h"
+#include "sdk/driver/reference/reference_driver.h"
+#include "tests/support/api_server.h"
+
+namespace drakkar::sanity {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SanityTest : public ::testing::Test {
+ protected:
+  SanityTest() : api_(loop_), transport_(loop_) {
+    api_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
+  }
+
+  Options MakeOptions(const std::string& socket) {
+    return {.loop = loop_,
+            .random = loop_.random(),
+            .files = files_,
+            .client = api_.client(),
+            .transport = transport_,
+            .wait_until =
+                [this](const std::function<bool()>& condition, Duration limit) {
+                  loop_.RunUntilIdle();
+                  if (condition()) return true;
+                  loop_.Advance(limit);
+                  return condition();
+                },
+            .driver_socket = socket,
+            .node_name = "n1",
+            .cdi_directories = {"/cdi"}};
+  }
+  std::vector<std::string> Failures(const Report& report) {
+    std::vector<std::string> failures;
+    for (const CheckResult& check : report.checks) {
+      if (check.outcome == Outcome::kFailed) failures.push_back(StrCat(check.id, ": ", check.why));
+    }
+    return failures;
+  }
+
+  SeededLoop loop_;
+  testing::TestApiServer api_;
+  rpc::MemoryTransport transport_;
+  MemoryFileSystem files_;
+};
+
+class ReferenceUnderTest : public SanityTest {
+ protected:
+  void Start() {
+    driver_ = std::make_unique<driver::ReferenceDriver>(driver::ReferenceDriver::Options{
+        .loop = loop_,
+        .random = loop_.random(),
+        .files = files_,
+        .client = api_.client(),
+        .transport = transport_,
+        .node_name = "n1",
+        .registry_directory = "/registry",
+        .plugin_directory = "/plugin",
+        .cdi_directory = "/cdi",
+        .devices = *driver::ParseDeviceConfig("")});
+    ASSERT_TRUE(driver_->Start().ok());
+    loop_.RunUntilIdle();
+  }
+  std::unique_ptr<driver::ReferenceDriver> driver_;
+};
+
+TEST_F(ReferenceUnderTest, OurReferenceDriverPassesEverything) {
+  Start();
+  Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
+  options.restart_driver = [this]() -> Result<void> {
+    driver_.reset();
+    loop_.RunUntilIdle();
+    Start();
+    return Ok();
+  };
+  const Report report = RunSanity(options);
+  EXPECT_THAT(Failures(report), IsEmpty());
+  EXPECT_EQ(report.Count(Outcome::kSkipped), 0u);
+  EXPECT_GE(report.Count(Outcome::kPassed), 25u);
+  EXPECT_EQ(report.driver, "sim.drakkar.io");
+  // Nothing of it is left.
+  EXPECT_FALSE(files_.ListDirectory("/cdi").ok() && !files_.ListDirectory("/cdi")->empty());
+}
+
+TEST_F(ReferenceUnderTest, WithoutARestartThatPartIsSkipped) {
+  Start();
+  const Report report = RunSanity(MakeOptions("/registry/sim.drakkar.io-reg.sock"));
+  EXPECT_EQ(report.Count(Outcome::kSkipped), 1u);
+  EXPECT_THAT(RenderTable(report), HasSubstr("restart.prepared"));
+  EXPECT_THAT(RenderJson(report), HasSubstr("\"failed\": 0"));
+}
+
+// A driver that does nothing right.
+class BrokenUnderTest : public SanityTest {
+ protected:
+  BrokenUnderTest() : plugin_("broken.example.com") {
+    plugin_.info.endpoint = "/broken.sock";
+    server_ = rpc::CreateServer(transport_, "/broken.sock", plugin_.Services());
+    EXPECT_TRUE(server_->Start().ok());
+  }
+  void Publish(std::int64_t announced) {
+    api_.Create(StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice",
+      "metadata":{"name":"s"},"spec":{"driver":"broken.example.com","nodeName":"n1",
+      "pool":{"name":"n1","generation":1,"resourceSliceCount":)", announced, R"(},
+      "devices":[{"name":"a"},{"name":"b"}]}})"));
+  }
+  rpc::FakeDraPlugin plugin_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+TEST_F(BrokenUnderTest, WhatItDoesWrongIsNamed) {
+  Publish(2);
+  int calls = 0;
+  plugin_.prepare_claim = [&](const rpc::ClaimReference&) {
+    return rpc::PrepareResult{.devices = {{.request_names = {"sanity"},
+                                           .pool_name = "n1",
+                                           .device_name = "a",
+                                           .cdi_device_ids = {StrCat("v.com/c=d", calls++)}}}};
+  };
+  plugin_.unprepare_claim = [&](const rpc::ClaimReference&) { return rpc::UnprepareResult{"never heard of it"}; };
+  plugin_.PushHealth({{.pool_name = "n1", .device_name = "ghost"}});
+  const std::vector<std::string> failures = Failures(RunSanity(MakeOptions("/broken.sock")));
+  EXPECT_THAT(failures, Contains(HasSubstr("slices.complete: pool n1 has 1 slices of generation 1 and announces 2")));
+  EXPECT_THAT(failures, Contains(HasSubstr("slices.owned: slice s is not owned by node n1")));
+  EXPECT_THAT(failures, Contains(HasSubstr("prepare.cdi: unresolvable CDI devices v.com/c=d0")));
+  EXPECT_THAT(failures, Contains("prepare.repeat: the second answer differs from the first"));
+  EXPECT_THAT(failures, Contains("prepare.unknown: it was prepared"));
+  EXPECT_THAT(failures, Contains("prepare.unallocated: it was prepared"));
+  EXPECT_THAT(failures, Contains("unprepare.unknown: never heard of it"));
+  EXPECT_THAT(failures, Contains("health.v1.DRAResourceHealth: n1/ghost is not published"));
+}
+
+TEST_F(BrokenUnderTest, ADriverThatDoesNotAnswerFailsInsteadOfHangingUs) {
+  Publish(1);
+  plugin_.hold_calls = true;
+  const std::vector<std::string> failures = Failures(RunSanity(MakeOptions("/broken.sock")));
+  EXPECT_THAT(failures, Contains(HasSubstr("prepare.one: ")));
+  EXPECT_THAT(failures, Contains(HasSubstr("prepare.concurrent: ")));
+}
+
+TEST_F(SanityTest, NobodyOnTheSocketIsAFailure) {
+  const Report report = RunSanity(MakeOptions("/nobody.sock"));
+  EXPECT_FALSE(report.ok());
+  EXPECT_EQ(report.checks.front().id, "registration.info");
+}
+
+}  // namespace
+}  // namespace drakkar::sanity

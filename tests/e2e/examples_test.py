@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The example drivers under a real node: pods get their devices, and nothing is left at the end."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+from cluster import ROOT, Cluster, skip_without_containers, wait_until
+
+
+class Driver:
+    """An example as a process of its own, ended by its id."""
+
+    def __init__(self, cluster, binary, *flags):
+        self.log = open(cluster.work / f"{os.path.basename(binary)}.log", "a")
+        self.process = subprocess.Popen(
+            [binary, f"--kubeconfig={cluster.data / 'admin.kubeconfig'}", *flags],
+            stdout=self.log, stderr=self.log, env={k: v for k, v in os.environ.items() if k != "KUBECONFIG"})
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=10)
+        assert code == 0, f"the driver ended with {code}"
+
+
+def phase(cluster, pod):
+    return (cluster.get("pod", pod) or {}).get("status", {}).get("phase")
+
+
+def slices(cluster, driver):
+    return [s for s in cluster.list("resourceslices") if s["spec"]["driver"] == driver]
+
+
+def minimal(cluster, binary):
+    cdi = cluster.data / "cdi"
+    driver = Driver(cluster, binary, "--node-name=n1", f"--cdi-dir={cdi}",
+                    f"--registry-dir={cluster.data / 'kubelet/plugins_registry'}")
+    wait_until("the devices are published", lambda: slices(cluster, "minimal.example.com"))
+    cluster.run("apply", "-f", "examples/driver-minimal/manifests.yaml")
+    wait_until("the pod ends", lambda: phase(cluster, "minimal") == "Succeeded")
+    log = cluster.run("logs", "minimal")
+    assert log in ("I have minimal-0\n", "I have minimal-1\n"), log
+    cluster.run("delete", "pod", "minimal")
+    wait_until("nothing is left of the claim", lambda: not list(cdi.glob("minimal.example.com_*")))
+    driver.stop()
+
+
+def without_a_node(cluster, binary):
+    driver = Driver(cluster, binary, "--licenses=1")
+    published = wait_until("the licenses are published", lambda: slices(cluster, "licenses.example.com"))
+    spec = published[0]["spec"]
+    assert spec["allNodes"] is True and spec["skipNodeOperations"] == ["*"], spec
+    assert "nodeName" not in spec, spec
+    cluster.run("apply", "-f", "examples/no-node-driver/manifests.yaml")
+    # No driver of this name is registered on the node: the pod starts all the same.
+    wait_until("the pod ends", lambda: phase(cluster, "licensed") == "Succeeded")
+    assert cluster.run("logs", "licensed") == "running with a license\n"
+    driver.stop()
+    assert slices(cluster, "licenses.example.com"), "slices outlive the controller"
+    cluster.run("delete", "pod", "licensed")
+    wait_until("the pod is gone without a driver", lambda: cluster.get("pod", "licensed") is None)
+
+
+def network(cluster, binary):
+    """Deferred metadata from the NRI hook: the first init container reads it."""
+    driver = Driver(cluster, binary, "--node-name=n1", "--enable-device-metadata", f"--cdi-dir={cluster.data / 'cdi'}",
+                    f"--nri-socket={cluster.data / 'nri/nri.sock'}",
+                    f"--registry-dir={cluster.data / 'kubelet/plugins_registry'}")
+    wait_until("the devices are published", lambda: slices(cluster, "net.example.com"))
+    log = cluster.work / f"{os.path.basename(binary)}.log"
+    wait_until("the plugin is registered", lambda: "registered with the runtime" in log.read_text())
+    cluster.run("apply", "-f", "examples/driver-network/manifests.yaml")
+    wait_until("the pod ends", lambda: phase(cluster, "networked") in ("Succeeded", "Failed"))
+    for container in ("first", "c"):
+        metadata = json.loads(cluster.run("logs", "networked", "-c", container))
+        device = metadata["requests"][0]["devices"][0]
+        assert device["networkData"]["ips"][0].startswith("192.0.2.1"), metadata
+        assert metadata["metadata"]["generation"] == 1, metadata
+    cluster.run("delete", "pod", "networked")
+    wait_until("nothing is left of the metadata", lambda: not list((cluster.data / "cdi").glob("net.example.com_*")))
+    driver.stop()
+
+
+def main():
+    skip_without_containers()
+    binaries = pathlib.Path(sys.argv[2])
+    with Cluster(sys.argv[1]) as cluster:
+        cluster.start()
+        minimal(cluster, binaries / "driver-minimal")
+        without_a_node(cluster, binaries / "no-node-driver")
+        network(cluster, binaries / "driver-network")
+    print("ok: driver-minimal, no-node-driver, driver-network")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""docs/guides/write-a-driver.md, word for word: its files are written, its commands run in order."""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+from cluster import ROOT, free_port, skip_without_containers
+
+FILES = ("cpp", "cmake", "yaml")
+
+
+def main():
+    skip_without_containers()
+    text = (ROOT / "docs/guides/write-a-driver.md").read_text()
+    work = pathlib.Path(tempfile.mkdtemp(prefix="drakkar-guide-"))
+    environment = dict(os.environ, BUILD=sys.argv[1], WORK=str(work), PORT=str(free_port()), NODE_PORT=str(free_port()))
+    environment.pop("KUBECONFIG", None)
+    script = "set -eu\n"
+    for language, name, body in re.findall(r"^```(\w+) (\S+)\n(.*?)^```$", text, re.S | re.M):
+        if language in FILES:
+            (work / "project").mkdir(exist_ok=True)
+            (work / "project" / name).write_text(body)
+        else:
+            script += f"echo '== {name}'\n{body}"
+    try:
+        subprocess.run([ROOT / "tools/make_busybox_rootfs.sh", work / "busybox.tar.gz"], check=True, cwd=ROOT)
+        result = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True,
+                                check=False, timeout=280)
+        assert result.returncode == 0, f"{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+        assert "reading by lamp-1" in result.stdout, result.stdout[-2000:]
+        assert "0 failed" in result.stdout, result.stdout[-2000:]
+    finally:
+        for name in ("driver.pid", "up.pid"):
+            if (work / name).exists():
+                pid = int((work / name).read_text())
+                try:
+                    os.kill(pid, signal.SIGTERM)
+                    for _ in range(200):
+                        os.kill(pid, 0)
+                        subprocess.run(["sleep", "0.05"], check=True)
+                except ProcessLookupError:
+                    pass
+        shutil.rmtree(work, ignore_errors=True)
+    print("ok: the guide works as it is written")
+
+
+if __name__ == "__main__":
+    main()

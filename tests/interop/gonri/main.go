@@ -1,0 +1,96 @@
+// gonri is either side of NRI in containerd's own code: `plugin` registers with a runtime's socket and prints
+// what it is told; `runtime` serves a socket, waits for a plugin and tells it of one sandbox.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/containerd/nri/pkg/adaptation"
+	"github.com/containerd/nri/pkg/api"
+	"github.com/containerd/nri/pkg/stub"
+)
+
+type plugin struct{}
+
+func (plugin) Configure(_ context.Context, _, runtime, version string) (stub.EventMask, error) {
+	fmt.Println("configured by", runtime, version)
+	return 0, nil
+}
+
+func (plugin) Synchronize(_ context.Context, pods []*api.PodSandbox, _ []*api.Container) ([]*api.ContainerUpdate, error) {
+	fmt.Println("synchronized with", len(pods), "pods")
+	return nil, nil
+}
+
+func (plugin) RunPodSandbox(_ context.Context, pod *api.PodSandbox) error {
+	fmt.Println("run", pod.GetNamespace()+"/"+pod.GetName(), pod.GetUid())
+	if pod.GetName() == "refused" {
+		return fmt.Errorf("gonri refuses this pod")
+	}
+	return nil
+}
+
+func (plugin) StopPodSandbox(_ context.Context, pod *api.PodSandbox) error {
+	fmt.Println("stop", pod.GetNamespace()+"/"+pod.GetName())
+	return nil
+}
+
+func fatal(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func runPlugin(socket string) {
+	s, err := stub.New(plugin{}, stub.WithPluginName("gonri"), stub.WithPluginIdx("10"), stub.WithSocketPath(socket))
+	if err != nil {
+		fatal(err)
+	}
+	if err := s.Run(context.Background()); err != nil {
+		fatal(err)
+	}
+}
+
+func runRuntime(socket, podUID string) {
+	synchronized := make(chan struct{}, 1)
+	sync := func(ctx context.Context, cb adaptation.SyncCB) error {
+		_, err := cb(ctx, []*api.PodSandbox{{Id: "old", Name: "old"}}, nil)
+		if err == nil {
+			synchronized <- struct{}{}
+		}
+		return err
+	}
+	update := func(context.Context, []*adaptation.ContainerUpdate) ([]*adaptation.ContainerUpdate, error) { return nil, nil }
+	runtime, err := adaptation.New("gonri", "1.0", sync, update, adaptation.WithSocketPath(socket),
+		adaptation.WithPluginPath("/nowhere"), adaptation.WithPluginConfigPath("/nowhere"))
+	if err != nil {
+		fatal(err)
+	}
+	if err := runtime.Start(); err != nil {
+		fatal(err)
+	}
+	fmt.Println("serving")
+	select {
+	case <-synchronized:
+	case <-time.After(20 * time.Second):
+		fatal(fmt.Errorf("no plugin came"))
+	}
+	time.Sleep(200 * time.Millisecond) // a plugin is listed right after it was synchronized
+	err = runtime.RunPodSandbox(context.Background(), &adaptation.StateChangeEvent{
+		Pod: &api.PodSandbox{Id: "s1", Name: "pod", Namespace: "default", Uid: podUID, Ips: []string{"192.0.2.7"}}})
+	if err != nil {
+		fatal(err)
+	}
+	fmt.Println("done")
+	runtime.Stop()
+}
+
+func main() {
+	if os.Args[1] == "plugin" {
+		runPlugin(os.Args[2])
+	} else {
+		runRuntime(os.Args[2], os.Args[3])
+	}
+}
