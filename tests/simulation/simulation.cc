@@ -95,7 +95,7 @@ void Simulation::SetUp() {
   user_ = std::make_unique<SimClient>(loop_, user_lane_, server_, faults_, "user");
   for (const char* name : {"default", "kube-node-lease"}) {
     CreateObject("", "v1", "Namespace",
-                 StrCat(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")", name, ""}}"));
+                 StrCat(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")", name, R"("}})"));
   }
   loop_.RunUntilIdle();
   for (const char* kind : {"plain", "shared", "part"}) {
