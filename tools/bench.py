@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measures, prints a table and writes JSON: {id, value, unit, commit, detail} for each figure.
 
-usage: bench.py [ID or prefix ...] [--json FILE]
+usage: bench.py [ID, prefix or group ...] [--json FILE] [--runs N]
 
 Figures are taken from the release build. Timings are never assertions: this only prints.
+docs/benchmarks.md says what each measures.
 """
 import argparse
 import json
@@ -20,9 +21,12 @@ import sys
 import tempfile
 import time
 
+import bench_node
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/release"
 DRAKKAR = BUILD / "cmd/drakkar/drakkar"
+LOAD = BUILD / "bench/load/drakkar-load"
 
 
 def build(*targets):
@@ -45,15 +49,19 @@ def file_system_of(path):
 class Up:
     """`drakkar up` on an empty directory of the build's disk, without a node unless asked for."""
 
+    command = "up"
+
     def __init__(self, *flags):
+        if self.command == "up":
+            flags = (f"--node-port={free_port()}", *flags)
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bench-", dir=BUILD))
         self.data = self.directory / "data"
         self.port = free_port()
         self.log = open(self.directory / "log", "w")
         self.begun = time.monotonic()
         self.process = subprocess.Popen(
-            [DRAKKAR, "up", f"--data-dir={self.data}", f"--port={self.port}",
-             f"--node-port={free_port()}", "--log-level=warning", *flags],
+            [DRAKKAR, self.command, f"--data-dir={self.data}", f"--port={self.port}",
+             "--log-level=warning", *flags],
             stdout=self.log, stderr=self.log)
         self.ready_seconds = self._wait_ready()
         self.environment = dict(os.environ, KUBECONFIG=str(self.data / "admin.kubeconfig"))
@@ -76,6 +84,9 @@ class Up:
             time.sleep(0.002)
         raise RuntimeError("not ready after a minute")
 
+    def pids(self):
+        return [self.process.pid]
+
     def run(self, *arguments, stdin=None):
         return subprocess.run([DRAKKAR, *arguments], env=self.environment, input=stdin,
                               capture_output=True, text=True, check=True).stdout
@@ -96,6 +107,64 @@ class Up:
             self.process.wait()
         self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Split(Up):
+    """API server, controllers and scheduler as three processes, over HTTPS."""
+
+    command = "apiserver"
+
+    def __init__(self):
+        super().__init__()
+        self.parts = [
+            subprocess.Popen([DRAKKAR, part, f"--kubeconfig={self.data / 'admin.kubeconfig'}",
+                              "--log-level=warning"], stdout=self.log, stderr=self.log)
+            for part in ("controllers", "scheduler")]
+
+    def pids(self):
+        return [self.process.pid] + [part.pid for part in self.parts]
+
+    def __exit__(self, *exception):
+        for part in self.parts:
+            part.send_signal(signal.SIGTERM)
+        for part in self.parts:
+            try:
+                part.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                part.kill()
+                part.wait()
+        super().__exit__(*exception)
+
+
+def load(scenario, *settings, server=lambda: Up("--node=false"), runs=None, rename=lambda i: i):
+    """The best of some runs of a scenario of drakkar-load, each on a new server."""
+    best = {}
+    for _ in range(runs or RUNS):
+        with server() as up:
+            output = subprocess.run(
+                [LOAD, scenario, f"--kubeconfig={up.data / 'admin.kubeconfig'}",
+                 "--pids=" + ",".join(map(str, up.pids())), *settings],
+                capture_output=True, text=True, check=False)
+            if output.returncode != 0:
+                raise RuntimeError(output.stderr.strip() + "\n" + (up.directory / "log").read_text()[-2000:])
+        for figure in json.loads(output.stdout):
+            higher_is_better = figure["unit"].endswith("/s")
+            old = best.get(figure["id"])
+            values = (old["detail"]["runs"] if old else []) + [figure["value"]]
+            if old is None or (figure["value"] > old["value"]) == higher_is_better:
+                best[figure["id"]] = figure
+            best[figure["id"]]["detail"]["runs"] = values
+    for figure in best.values():
+        figure["detail"]["load_average"] = os.getloadavg()[0]
+    return [(rename(f["id"]), f["value"], f["unit"], f["detail"]) for f in best.values()]
+
+
+def bench_binding_memory():
+    """What a wait costs: the growth per waiting pod less that of the same pods without a wait."""
+    waiting = load("binding.memory", runs=1)[0]
+    bound = load("binding.memory", "--conditions=0", runs=1)[0]
+    return [("binding.memory", waiting[1] - bound[1], "KB",
+             {**waiting[3], "waiting_pod": waiting[1], "bound_pod": bound[1]})]
 
 
 def bench_up_ready():
@@ -222,26 +291,98 @@ def google_benchmark(binary, ids):
     return figures
 
 
+def bench_metadata():
+    """What device metadata adds to a prepare (KEP-5304), for 1 to 128 devices in the request."""
+    path = next(p for p in BUILD.rglob("metadata_latency") if p.is_file())
+    directory = tempfile.mkdtemp(prefix="bench-", dir=BUILD)
+    try:
+        output = subprocess.run([path, directory], capture_output=True, text=True, check=True).stdout
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    for line in map(json.loads, output.splitlines()):
+        for percentile in ("p50", "p99"):
+            yield (f"metadata.{line['operation']}.{percentile}_{line['devices']}", line[f"{percentile}_us"] / 1000, "ms",
+                   {"devices": line["devices"]})
+
+
+def bench_features():
+    """Nanoseconds per node by number of registered features, and throughput with the plugin on and off."""
+    figures = []
+    for binary in ("features_bench", "scheduler_features_bench"):
+        path = next(p for p in BUILD.rglob(binary) if p.is_file())
+        output = subprocess.run([path, "--benchmark_format=json"], capture_output=True, text=True,
+                                cwd=ROOT, check=True).stdout
+        for each in json.loads(output)["benchmarks"]:
+            name = each["name"].split("/iterations")[0].replace("/", "_")
+            if "per_node" in each:
+                figures.append((name, each["per_node"] * 1e9, "ns", {"what": "per node"}))
+            if "overhead_percent" in each:
+                figures.append((name, each["overhead_percent"], "%",
+                                {"off_pods_per_s": each["off_pods_per_s"],
+                                 "on_pods_per_s": each["on_pods_per_s"],
+                                 "what": "CPU that the plugin adds to scheduling a pod through the API, "
+                                         "median of 15 runs in turns"}))
+    return figures
+
+
+# An entry per figure or family: what to build, and a function that gives (id, value, unit, detail).
 BENCHES = {
+    "metadata": (["metadata_latency"], bench_metadata),
     "up.ready": (["drakkar"], bench_up_ready),
     "mem.idle": (["drakkar"], bench_mem_idle),
     "pod.start": (["drakkar"], bench_pod_start),
+    "prepare": (["drakkar"], lambda: bench_node.bench_prepare(DRAKKAR)),
+    "health": (["drakkar"], lambda: bench_node.bench_health(DRAKKAR)),
+    "node.mem": (["drakkar"], lambda: bench_node.bench_memory(DRAKKAR)),
     "cel": (["device_cel_bench"], lambda: google_benchmark("device_cel_bench", {"cel.": "ns"})),
+    "features": (["features_bench", "scheduler_features_bench"], bench_features),
     "alloc": (["allocator_bench"], lambda: google_benchmark("allocator_bench", {"alloc.": "us"})),
 }
 
+LOADED = ["drakkar", "drakkar-load"]
+for scenario in ("api.create", "api.get", "api.list500", "api.watch1000", "api.mem100k"):
+    BENCHES[scenario] = (LOADED, lambda s=scenario: load(s, runs=1 if s == "api.mem100k" else None))
+for scenario in ("api.create", "api.get"):
+    BENCHES[scenario + ".http1"] = (LOADED, lambda s=scenario: load(s, "--http1=1",
+                                                                    rename=lambda i: i + ".http1"))
+for workload in ("burst500", "empty500", "half500", "full500", "selector500", "match500", "burst5000",
+                 "shared500", "partition500", "backtrack500", "capacity500", "taints500",
+                 "prioritized500", "publish500", "publish5000"):
+    BENCHES["sched." + workload] = (LOADED, lambda w=workload: load("sched." + w))
+for workload in ("burst500", "empty500"):
+    BENCHES["sched.split." + workload] = (LOADED, lambda w=workload: load(
+        "sched." + w, server=Split, rename=lambda i: i.replace("sched.", "sched.split.")))
+for scenario in ("p99_1000", "p99_10000", "p99_10000_5000nodes"):
+    BENCHES["binding." + scenario] = (LOADED, lambda s=scenario: load("binding." + s, runs=1))
+BENCHES["binding.memory"] = (LOADED, bench_binding_memory)
+
+# "./dev bench scheduler" is a way to say "sched.".
+GROUPS = {"allocator": ["alloc"], "scheduler": ["sched."], "api": ["api."], "binding": ["binding."],
+          "node": ["prepare", "health", "node.mem", "pod.start"]}
+RUNS = 3
+
+
+def is_wanted(name, wanted):
+    """An id means itself alone, anything shorter all that begins with it; a family is taken whole."""
+    if wanted in BENCHES:
+        return name == wanted
+    return name.startswith(wanted) or wanted.startswith(name + ".")
+
 
 def main():
+    global RUNS
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("ids", nargs="*")
     parser.add_argument("--json")
+    parser.add_argument("--runs", type=int, default=RUNS)
     options = parser.parse_args()
-    # "./dev bench allocator" is a way to say "alloc".
-    wanted = [{"allocator": "alloc"}.get(i, i) for i in options.ids]
+    RUNS = options.runs
+    wanted = [prefix for i in options.ids for prefix in GROUPS.get(i, [i])]
     chosen = {name: bench for name, bench in BENCHES.items()
-              if not wanted or any(name.startswith(w) or w.startswith(name) for w in wanted)}
+              if not wanted or any(is_wanted(name, w) for w in wanted)}
     if not chosen:
-        print(f"no figure has that id; there are: {', '.join(BENCHES)}", file=sys.stderr)
+        print(f"no figure has that id; there are: {', '.join(BENCHES)}; "
+              f"groups: {', '.join(GROUPS)}", file=sys.stderr)
         return 1
     build(*sorted({t for targets, _ in chosen.values() for t in targets}))
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
@@ -250,7 +391,7 @@ def main():
     for name, (_, bench) in chosen.items():
         print(f"measuring {name} ...", file=sys.stderr)
         for figure_id, value, unit, detail in bench():
-            detail["file_system"] = file_system_of(BUILD)
+            detail.setdefault("file_system", file_system_of(BUILD))
             results.append({"id": figure_id, "value": value, "unit": unit, "commit": commit,
                             "detail": detail})
             print(f"{figure_id:32} {value:12.4g} {unit}")

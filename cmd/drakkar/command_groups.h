@@ -9,8 +9,11 @@ namespace drakkar::cmd {
 inline constexpr const char* kDefaultDataDirectory = "/var/lib/drakkar";
 
 void AddImageCommands(cli::App& app);
+void AddSimulateCommand(cli::App& app);
 
 void AddSanityCommand(cli::App& app);
+// metadata: what the reader of device metadata prints.
+void AddMetadataCommand(cli::App& app);
 
 // up, apiserver, controllers, scheduler, node, driver.
 void AddDaemonCommands(cli::App& app);

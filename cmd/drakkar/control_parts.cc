@@ -138,7 +138,7 @@ class Component {
 };
 
 struct ControllersWork {
-  ControllersWork(UvLoop& loop, client::Client& client, Metrics& metrics)
+  ControllersWork(UvLoop& loop, client::Client& client, Metrics& metrics, const std::string& ca_pem)
       : events({.loop = loop, .client = client, .component = "resource_claim"}),
         controllers({.loop = loop,
                      .random = RealRandom(),
@@ -148,7 +148,8 @@ struct ControllersWork {
                                     std::string message) {
                        events.Record(object, client::EventKind::kWarning, reason,
                                      std::move(message));
-                     }}) {
+                     },
+                     .ca_pem = ca_pem}) {
     controllers.Start();
   }
   bool IsReady() const { return controllers.has_synced(); }
@@ -191,8 +192,8 @@ std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clien
              .component = component,
              .configz = {},
              .start =
-                 [](UvLoop& own, client::Client& client, Metrics& metrics) {
-                   return std::make_unique<ControllersWork>(own, client, metrics);
+                 [ca_pem = component.ca_pem](UvLoop& own, client::Client& client, Metrics& metrics) {
+                   return std::make_unique<ControllersWork>(own, client, metrics, ca_pem);
                  },
              .on_fatal = std::move(on_fatal)});
       });

@@ -30,6 +30,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .store = std::move(*store),
       .pki = part->pki_,
       .address = part->options_.address,
+      .skip_operations_as_list = part->options_.skip_operations_as_list,
   });
   return part;
 }
@@ -44,8 +45,10 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
   tls.ca_pem = pki_.ca().certificate_pem;
   tls.certificate_pem = identity->certificate_pem;
   tls.key_pem = identity->key_pem;
-  log_proxy_ = std::make_unique<apiserver::PodLogProxy>(options_.loop, core(), std::move(tls));
+  log_proxy_ = std::make_unique<apiserver::PodLogProxy>(options_.loop, core(), tls);
   server_->AddProxy("pods/log", log_proxy_.get());
+  node_proxy_ = std::make_unique<apiserver::NodeProxy>(options_.loop, core(), std::move(tls));
+  server_->AddProxy("nodes/proxy", node_proxy_.get());
   server_->Start([this, done = std::move(done)](Result<void> started) {
     if (started.ok()) started = WriteKubeconfig();
     done(std::move(started));
@@ -55,6 +58,7 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
 void ApiServerPart::Stop(std::function<void()> done) {
   server_->Stop([this, done = std::move(done)] {
     log_proxy_.reset();
+    node_proxy_.reset();
     done();
   });
 }

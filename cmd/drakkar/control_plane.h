@@ -22,6 +22,7 @@ class ApiServerPart final : public Part {
     std::string data_dir;
     net::Address address;
     FeatureGates gates;
+    bool skip_operations_as_list = false;
   };
   // Reads or makes the cluster's authority and opens the store: what can fail before anything runs.
   static Result<std::unique_ptr<ApiServerPart>> Open(Options options);
@@ -49,12 +50,14 @@ class ApiServerPart final : public Part {
   Metrics metrics_;
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<apiserver::SubresourceProxy> log_proxy_;
+  std::unique_ptr<apiserver::SubresourceProxy> node_proxy_;
 };
 
 // Who is active when several run, and where the status pages are.
 struct ComponentOptions {
   client::LeaderElectionConfig election{.leader_elect = false};
   StatusPortOptions status = {};
+  std::string ca_pem = {};  // published to every namespace; empty: not
 };
 std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients,
                                           ComponentOptions component = {});

@@ -105,7 +105,7 @@ std::vector<cli::Flag> CommonFlags() {
 }
 
 Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
-                                     std::vector<Gate> turned_on) {
+                                     std::vector<Gate> turned_on, const std::string& file_gates) {
   LogFormat format = LogFormat::kText;
   if (arguments.Text("logging-format") == "json") {
     format = LogFormat::kJson;
@@ -133,7 +133,7 @@ Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
                                   Quote(arguments.Text("emulated-version"))));
   }
   return FeatureGates::Create({.emulated = *version,
-                               .overrides = arguments.Text("feature-gates"),
+                               .overrides = StrCat(file_gates, ",", arguments.Text("feature-gates")),
                                .turned_on = std::move(turned_on)});
 }
 

@@ -38,8 +38,10 @@ int RunParts(UvLoop& main_loop, std::vector<std::unique_ptr<Part>> parts, cli::C
 
 // Flags every daemon has: --feature-gates, --emulated-version, --logging-format, -v.
 std::vector<cli::Flag> CommonFlags();
-// Sets logging up and reads the gates; `turned_on` are on unless a flag says otherwise.
+// Sets logging up and reads the gates; `turned_on` are on unless a flag, or the gates of a
+// configuration file, say otherwise.
 Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
-                                     std::vector<Gate> turned_on = {});
+                                     std::vector<Gate> turned_on = {},
+                                     const std::string& file_gates = {});
 
 }  // namespace drakkar::cmd

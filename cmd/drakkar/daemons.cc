@@ -7,10 +7,14 @@
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
 #include "cmd/drakkar/control_plane.h"
+#include "cmd/drakkar/input_lines.h"
+#include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
 #include "rpc/transport/transport.h"
+#include "sdk/driver/host/driver_endpoint.h"
 #include "sdk/driver/reference/reference_driver.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::cmd {
 namespace {
@@ -30,7 +34,25 @@ cli::Flag DataDirectoryFlag() {
           .placeholder = "DIR"};
 }
 
-std::vector<cli::Flag> With(std::vector<cli::Flag> flags) {
+cli::Flag SkipFormFlag() {
+  return {.name = "skip-node-operations-form",
+          .help = "How skipNodeOperations is given out: as it was written, or always as a list, "
+                  "which is all that Go clients can read.",
+          .default_value = "written",
+          .placeholder = "written|list"};
+}
+
+// True for "list".
+Result<bool> ReadSkipForm(const cli::Arguments& arguments) {
+  const std::string& form = arguments.Text("skip-node-operations-form");
+  if (form == "list") return true;
+  if (form == "written") return false;
+  return InvalidArgument(
+      StrCat("--skip-node-operations-form must be written or list, not ", Quote(form)));
+}
+
+std::vector<cli::Flag> With(std::vector<cli::Flag> flags, std::vector<cli::Flag> more = {}) {
+  for (cli::Flag& flag : more) flags.push_back(std::move(flag));
   for (cli::Flag& flag : CommonFlags()) flags.push_back(std::move(flag));
   return flags;
 }
@@ -93,18 +115,22 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   Result<scheduler::Configuration> scheduler =
       ReadSchedulerConfiguration(arguments.Text("scheduler-config"), *gates);
   if (!scheduler.ok()) return Fail(console, scheduler.error());
+  Result<bool> as_list = ReadSkipForm(arguments);
+  if (!as_list.ok()) return Fail(console, as_list.error());
   UvLoop loop;
   const std::string data_dir = arguments.Text("data-dir");
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
       {.loop = loop,
        .data_dir = data_dir,
        .address = {.host = arguments.Text("address"), .port = *port},
-       .gates = *gates});
+       .gates = *gates,
+       .skip_operations_as_list = *as_list});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(std::move(*opened));
-  parts.push_back(MakeControllersPart(loop, server->DirectClients()));
+  parts.push_back(MakeControllersPart(loop, server->DirectClients(),
+                                      {.ca_pem = server->pki().ca().certificate_pem}));
   scheduler->leader_election.leader_elect = false;
   parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler)));
   if (arguments.Bool("node")) {
@@ -145,12 +171,15 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   if (!gates.ok()) return Fail(console, gates.error());
   Result<std::uint16_t> port = ReadPort(arguments, "port");
   if (!port.ok()) return Fail(console, port.error());
+  Result<bool> as_list = ReadSkipForm(arguments);
+  if (!as_list.ok()) return Fail(console, as_list.error());
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
       {.loop = loop,
        .data_dir = arguments.Text("data-dir"),
        .address = {.host = arguments.Text("address"), .port = *port},
-       .gates = *gates});
+       .gates = *gates,
+       .skip_operations_as_list = *as_list});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -205,7 +234,9 @@ int RunScheduler(const cli::Arguments& arguments, cli::Console& console) {
 }
 
 int RunNode(const cli::Arguments& arguments, cli::Console& console) {
-  Result<FeatureGates> gates = ReadCommonFlags(arguments);
+  Result<KubeletSettings> settings = ReadKubeletSettings(arguments, RealFileSystem());
+  if (!settings.ok()) return Fail(console, settings.error());
+  Result<FeatureGates> gates = ReadCommonFlags(arguments, {}, settings->feature_gates);
   if (!gates.ok()) return Fail(console, gates.error());
   Result<std::uint16_t> port = ReadPort(arguments, "port");
   if (!port.ok()) return Fail(console, port.error());
@@ -233,6 +264,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   parts.push_back(MakeNodePart({.main_loop = loop,
                                 .clients = std::move(*clients),
                                 .gates = *gates,
+                                .features = settings->features,
                                 .node_name = arguments.Text("node-name"),
                                 .address = arguments.Text("address"),
                                 .port = *port,
@@ -271,6 +303,9 @@ class DriverProcess final : public Part {
                 std::unique_ptr<client::Client> client)
       : loop_(loop),
         devices_path_(arguments.Text("devices")),
+        http_endpoint_(arguments.Text("http-endpoint")),
+        node_name_(arguments.Text("node-name")),
+        takes_input_(arguments.Bool("control")),
         client_(std::move(client)),
         transport_(rpc::MakeGrpcTransport(loop)),
         driver_({.loop = loop,
@@ -290,6 +325,7 @@ class DriverProcess final : public Part {
                                          ? metadata::Dialect::kKubernetes
                                          : metadata::Dialect::kKep,
                  .devices = std::move(devices),
+                 .metrics = &metrics_,
                  .on_fatal = [](const Error& error) {
                    kLog.Error("the driver cannot go on", {{"error", error.message}});
                    ::kill(::getpid(), SIGTERM);
@@ -298,15 +334,46 @@ class DriverProcess final : public Part {
   std::string_view name() const override { return "driver"; }
   void Start(std::function<void(Result<void>)> done) override {
     hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
-    done(driver_.Start());
+    if (takes_input_) {
+      input_ = std::make_unique<InputLines>(loop_, [this](const std::string& line) { Obey(line); });
+    }
+    Result<void> started = driver_.Start();
+    if (started.ok() && !http_endpoint_.empty()) started = Listen();
+    done(std::move(started));
   }
   void Stop(std::function<void()> done) override {
     hangup_.reset();
+    input_.reset();
+    endpoint_.reset();
     driver_.Stop();
     done();
   }
 
  private:
+  Result<void> Listen() {
+    endpoint_ = std::make_unique<driver::DriverEndpoint>(driver::DriverEndpoint::Options{
+        .loop = loop_,
+        .address = http_endpoint_,
+        .metrics = metrics_,
+        .not_ready = [this] { return driver_.driver()->NotReadyReason(); },
+        .before_metrics = [this] { driver_.driver()->UpdateMetrics(); }});
+    auto started = endpoint_->Start();
+    if (!started.ok()) return std::move(started).error().Prefixed("--http-endpoint");
+    return Ok();
+  }
+
+  // "health DEVICE STATE [MESSAGE]"
+  void Obey(const std::string& line) {
+    const std::vector<std::string_view> words = Split(line, ' ');
+    if (words.size() < 3 || words[0] != "health" || driver_.driver() == nullptr) return;
+    const Result<void> reported = driver_.driver()->ReportHealth(
+        {{.pool_name = node_name_,
+          .device_name = std::string(words[1]),
+          .health = rpc::ParseDeviceHealthState(words[2]),
+          .message = Join(std::vector<std::string_view>(words.begin() + 3, words.end()), " ")}});
+    if (!reported.ok()) kLog.Error("health cannot be reported", {{"error", reported.error().message}});
+  }
+
   void Reload() {
     Result<driver::DeviceConfig> devices = ReadDevices(devices_path_);
     Result<void> set = devices.ok() ? driver_.SetDevices(std::move(*devices)) : devices.error();
@@ -319,10 +386,16 @@ class DriverProcess final : public Part {
 
   UvLoop& loop_;
   const std::string devices_path_;
+  const std::string http_endpoint_;
+  const std::string node_name_;
+  const bool takes_input_;
   TimerHandle hangup_;
+  std::unique_ptr<InputLines> input_;
+  Metrics metrics_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   driver::ReferenceDriver driver_;
+  std::unique_ptr<driver::DriverEndpoint> endpoint_;
 };
 
 int RunDriver(const cli::Arguments& arguments, cli::Console& console) {
@@ -406,7 +479,7 @@ void AddDaemonCommands(cli::App& app) {
                           NodeNameFlag(),
                           {.name = "node-port", .type = cli::FlagType::kInt, .help = "The node agent's port.", .default_value = "10250", .placeholder = "PORT"},
                           {.name = "scheduler-config", .help = "A KubeSchedulerConfiguration for the scheduler.", .placeholder = "FILE"},
-                          RuntimeFlag(), DevicesFlag(), MetadataFlag()}),
+                          RuntimeFlag(), DevicesFlag(), MetadataFlag(), SkipFormFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -416,7 +489,8 @@ void AddDaemonCommands(cli::App& app) {
                    "kubeconfig into the data directory.",
            .flags = With({DataDirectoryFlag(),
                           AddressFlag("Where to listen."),
-                          {.name = "port", .type = cli::FlagType::kInt, .help = "The port; 0: any free one.", .default_value = "6443", .placeholder = "PORT"}}),
+                          {.name = "port", .type = cli::FlagType::kInt, .help = "The port; 0: any free one.", .default_value = "6443", .placeholder = "PORT"},
+                          SkipFormFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});
@@ -450,7 +524,7 @@ void AddDaemonCommands(cli::App& app) {
                           {.name = "client-ca-file", .help = "Who may use the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-cert-file", .help = "The certificate of the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
-                          RuntimeFlag()}),
+                          RuntimeFlag()}, KubeletConfigFlags()),
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});
@@ -467,7 +541,9 @@ void AddDaemonCommands(cli::App& app) {
                           MetadataFlag(),
                           {.name = "device-metadata-versions", .help = "Versions of the metadata format to write, newest first.", .default_value = "v1alpha1", .placeholder = "VERSION,..."},
                           {.name = "device-metadata-rules", .help = "Whose rules count where they differ: kep or kubernetes.", .default_value = "kep", .placeholder = "RULES"},
+                          {.name = "http-endpoint", .help = "Where /healthz, /readyz and /metrics are served, as 127.0.0.1:8080; default: nowhere.", .placeholder = "ADDRESS"},
                           {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"},
+                          {.name = "control", .type = cli::FlagType::kBool, .help = "Take `health DEVICE STATE [MESSAGE]` from standard input.", .default_value = "false", .hidden = true},
                           {.name = "parent-pid", .type = cli::FlagType::kInt, .help = "End when this process, which must be the parent, ends.", .default_value = "0", .placeholder = "PID", .hidden = true}}),
            .max_arguments = 0,
            .section = kSection,

@@ -12,8 +12,11 @@ int main(int argc, char** argv) {
                "the driver.");
   cmd::AddDaemonCommands(app);
   cli::AddClusterCommands(app);
+  cli::AddFeatureCommands(app);
+  cmd::AddSimulateCommand(app);
   cmd::AddImageCommands(app);
   cmd::AddSanityCommand(app);
+  cmd::AddMetadataCommand(app);
   cli::AddOtherCommands(app);
   cli::ProcessConsole console;
   const int code = app.Run({argv + 1, argv + argc}, console);

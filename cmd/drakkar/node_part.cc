@@ -95,7 +95,7 @@ class NodeState {
     node::NodeFacts facts = node::ReadNodeFacts(files);
     facts.addresses = {options_.address};
     facts.runtime_version = "drakkar://0.1.0";
-    facts.agent_version = "v1.37.0-drakkar";
+    facts.agent_version = StrCat("v", options_.gates.emulated().ToString(), ".0-drakkar");
     agent_ = std::make_unique<node::NodeAgent>(node::NodeAgent::Options{
         .loop = loop_,
         .random = RealRandom(),
@@ -110,6 +110,7 @@ class NodeState {
         .metrics = &metrics_,
         .node_name = options_.node_name,
         .facts = std::move(facts),
+        .features = options_.features,
         .root_directory = KubeletDirectory(options_.data_dir),
         .registry_directory = RegistryDirectory(options_.data_dir),
         .log_directory = JoinPath(options_.data_dir, "logs"),

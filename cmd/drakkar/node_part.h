@@ -5,6 +5,7 @@
 
 #include "cmd/drakkar/daemon.h"
 #include "net/tls/certificates.h"
+#include "node/status/node_features.h"
 
 namespace drakkar::cmd {
 
@@ -12,6 +13,7 @@ struct NodeOptions {
   UvLoop& main_loop;
   ClientFactory clients;
   FeatureGates gates;
+  node::NodeFeatureOptions features;  // what decides about declared features
   std::string node_name;
   std::string address;          // the node's own, and its port's
   std::uint16_t port = 10250;

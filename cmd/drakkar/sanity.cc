@@ -144,7 +144,8 @@ class SanityRun {
                             .node_name = node_name_,
                             .namespace_name = arguments_.Text("namespace"),
                             .cdi_directories = cdi,
-                            .timeout = arguments_.Time("timeout")};
+                            .timeout = arguments_.Time("timeout"),
+                            .slow = arguments_.Bool("slow")};
     const std::string& restart = arguments_.Text("restart-command");
     if (!restart.empty()) {
       options.restart_driver = [this, restart] { return RunCommand(restart); };
@@ -311,6 +312,7 @@ void AddSanityCommand(cli::App& app) {
                      {.name = "cdi-dir", .type = cli::FlagType::kRepeated, .help = "Where the driver's CDI specs are; may come more than once.", .placeholder = "DIR"},
                      {.name = "restart-command", .help = "A shell command that restarts the driver.", .placeholder = "COMMAND"},
                      {.name = "timeout", .type = cli::FlagType::kDuration, .help = "How long to wait for an answer.", .default_value = "10s", .placeholder = "TIME"},
+                     {.name = "slow", .type = cli::FlagType::kBool, .help = "Also check what takes up to half a minute.", .default_value = "false"},
                      {.name = "output", .short_name = 'o', .help = "table or json.", .default_value = "table", .placeholder = "FORMAT"}},
            .section = "Run",
            .run = RunSanityCommand});

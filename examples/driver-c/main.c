@@ -35,6 +35,7 @@ static int prepare(void* user_data, const drakkar_claim* claim, drakkar_prepare_
   for (size_t i = 0; i < drakkar_claim_device_count(claim); ++i) {
     const drakkar_allocated_device device = drakkar_claim_device(claim, i);
     drakkar_prepare_result_add_device(result, &device, ids, 1);
+    drakkar_prepare_result_set_string(result, "model", "C");
   }
   return 0;
 }

@@ -1,16 +1,21 @@
 #include "apiserver/server.h"
 
+#include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/admission/admission.h"
+#include "apiserver/auth/access_reviews.h"
 #include "apiserver/auth/bootstrap_policy.h"
 #include "apiserver/auth/chain.h"
 #include "apiserver/auth/node_authorizer.h"
 #include "apiserver/auth/rbac.h"
+#include "apiserver/auth/service_account_tokens.h"
 #include "apiserver/http/frontend.h"
+#include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/server/http_server.h"
 #include "telemetry/log/log.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -18,6 +23,10 @@ namespace {
 constexpr Logger kLog("apiserver");
 constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-public",
                                             "kube-node-lease"};
+
+// Large answers are compressed beside the loop; what does not find a place is compressed on it.
+constexpr std::size_t kWorkers = 1;
+constexpr std::size_t kMaxQueuedWork = 64;
 
 UserInfo Internal() {
   return UserInfo{.name = "system:apiserver", .groups = {"system:masters"}};
@@ -38,6 +47,28 @@ api::TreePtr NamespaceTree(std::string_view name) {
   return draft.Freeze();
 }
 
+struct SystemPriority {
+  std::string_view name;
+  std::int64_t value;
+  std::string_view description;
+};
+constexpr SystemPriority kPriorities[] = {
+    {"system-cluster-critical", 2'000'000'000,
+     "Used for system critical pods that must run in the cluster, but can be moved to another node "
+     "if necessary."},
+    {"system-node-critical", 2'000'001'000,
+     "Used for system critical pods that must not be moved from their current node."}};
+
+api::TreePtr PriorityTree(const SystemPriority& priority) {
+  return api::Draft{{"apiVersion", "scheduling.k8s.io/v1"},
+                    {"kind", "PriorityClass"},
+                    {"metadata", {{"name", priority.name}}},
+                    {"value", priority.value},
+                    {"description", priority.description},
+                    {"preemptionPolicy", "PreemptLowerPriority"}}
+      .Freeze();
+}
+
 }  // namespace
 
 struct ApiServer::Impl {
@@ -48,7 +79,8 @@ struct ApiServer::Impl {
                            .store = *options.store,
                            .gates = options.gates,
                            .authorizer = &authorizer,
-                           .admission = MakeAdmissionChain()}),
+                           .admission = MakeAdmissionChain({.rbac = &rbac, .metrics = &options.metrics}),
+                           .answerer = &answerers}),
         frontend(Frontend::Options{
             .core = core,
             .authenticator = authenticator,
@@ -59,10 +91,86 @@ struct ApiServer::Impl {
                   if (IsPublicPath(path)) return true;
                   return !rbac.CheckPath(user, verb, path).has_value();
                 },
-            .is_ready = [this] { return !is_ready || is_ready(); },
-            .proxies = {}}) {
+            .health_checks = HealthChecks(),
+            .documents = Documents(),
+            .before_metrics = [this] { UpdateStoreMetrics(); },
+            .proxies = {},
+            .skip_operations_as_list = options.skip_operations_as_list,
+            .workers = &workers}) {
     rbac.Attach(core);
+    answerers.Add(reviews);
     node_authorizer.Attach(core);
+  }
+
+  // Service account tokens; an error if the key cannot be used.
+  Result<void> SetUpTokens() {
+    ASSIGN_OR_RETURN(tokens, ServiceAccountTokens::Create(options.pki.token_key_pem(),
+                                                          options.loop.clock(), RealRandom()));
+    tokens->Attach(core);
+    answerers.Add(*tokens);
+    authenticator.AddTokenVerifier([this](std::string_view token) {
+      std::vector<std::string> meant_for;
+      return tokens->Verify(token, {}, meant_for);
+    });
+    return Ok();
+  }
+
+  std::vector<HealthCheck> HealthChecks() {
+    auto fine = [] { return std::string(); };
+    auto started = [this] { return std::string(is_started ? "" : "not finished"); };
+    return {{"ping", fine},
+            {"log", fine},
+            {"etcd", started},
+            {"informer-sync",
+             [this] {
+               const bool ready = !is_ready || is_ready();
+               return std::string(ready ? "" : "the controllers have not synced yet");
+             },
+             /*ready_only=*/true},
+            {"poststarthook/rbac/bootstrap-roles", started},
+            {"poststarthook/scheduling/bootstrap-system-priority-classes", started},
+            {"shutdown", [this] { return std::string(stopping ? "shutting down" : ""); },
+             /*ready_only=*/true}};
+  }
+
+  std::map<std::string, std::function<std::string()>, std::less<>> Documents() {
+    return {{"/configz", [this] { return Configuration(); }},
+            {"/openid/v1/jwks", [this] { return tokens->KeysJson(); }},
+            {"/.well-known/openid-configuration",
+             [] { return ServiceAccountTokens::ConfigurationJson(); }}};
+  }
+
+  // What the server runs with, secrets left out.
+  std::string Configuration() const {
+    api::Draft out = api::Draft::Object();
+    api::Draft& server_part = out["apiserver.drakkar.io"];
+    server_part["emulatedVersion"] = options.gates.emulated().ToString();
+    server_part["bindAddress"] = options.address.host;
+    server_part["serviceAccountIssuer"] = ServiceAccountTokens::kIssuer;
+    for (std::string_view step : {"ServiceAccount", "Priority", "NodeRestriction",
+                                  "RBACEscalation"}) {
+      server_part["admissionPlugins"].Append(step);
+    }
+    for (std::string_view mode : {"Node", "RBAC"}) server_part["authorizationModes"].Append(mode);
+    return api::WriteJson(out.Freeze()->root());
+  }
+
+  void UpdateStoreMetrics() {
+    const storage::StoreStatistics now = options.store->statistics();
+    auto follow = [this](const char* name, const char* help, std::uint64_t value) {
+      Counter& counter = options.metrics.GetCounter(name, help);
+      counter.Add(static_cast<double>(value) - counter.value());
+    };
+    follow("drakkar_store_transactions_total", "Transactions applied.", now.transactions);
+    follow("drakkar_store_commits_total", "Group commits written.", now.commits);
+    follow("drakkar_store_syncs_total", "Times the file was synced.", now.syncs);
+    follow("drakkar_store_written_bytes_total", "Bytes written to the file.", now.bytes_written);
+    options.metrics.GetGauge("drakkar_store_history_bytes", "Superseded versions kept.")
+        .Set(static_cast<double>(now.history_bytes));
+    options.metrics
+        .GetGauge("drakkar_store_info", "What the data lies on.",
+                  {{"file_system", now.file_system}})
+        .Set(1);
   }
 
   // Makes what is missing of `wanted`, one after the other, then calls `done`.
@@ -106,7 +214,17 @@ struct ApiServer::Impl {
   NodeAuthorizer node_authorizer;
   AuthorizerChain authorizer{{&node_authorizer, &rbac}};
   Authenticator authenticator;
+  std::unique_ptr<ServiceAccountTokens> tokens;
+  AccessReviews reviews{authorizer, rbac,
+                        [this](std::string_view token, const std::vector<std::string>& audiences,
+                               std::vector<std::string>& meant_for) {
+                          return tokens == nullptr ? std::nullopt
+                                                   : tokens->Verify(token, audiences, meant_for);
+                        }};
+  AnswererList answerers;
   std::function<bool()> is_ready;
+  bool is_started = false;
+  WorkerPool workers{kWorkers, kMaxQueuedWork};
   Core core;
   Frontend frontend;
   std::unique_ptr<net::HttpServer> server;
@@ -115,19 +233,25 @@ struct ApiServer::Impl {
 
 ApiServer::ApiServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 ApiServer::~ApiServer() {
+  if (impl_->tokens != nullptr) impl_->tokens->Detach();
   impl_->node_authorizer.Detach();
   impl_->rbac.Detach();
 }
 
 void ApiServer::Start(std::function<void(Result<void>)> done) {
+  if (Result<void> ready = impl_->SetUpTokens(); !ready.ok()) {
+    return done(ready.error().Prefixed("service account tokens"));
+  }
   impl_->core.Start([this, done = std::move(done)](Result<void> loaded) {
     if (!loaded.ok()) return done(loaded);
     std::vector<api::TreePtr> wanted = BootstrapPolicy();
     for (std::string_view name : kNamespaces) wanted.push_back(NamespaceTree(name));
+    for (const SystemPriority& each : kPriorities) wanted.push_back(PriorityTree(each));
     impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {
       if (!made.ok()) return done(made.error().Prefixed("set up the cluster"));
       // Clients may rely on what was just made, so it must not be lost.
       impl_->core.WhenDurable(impl_->core.revision(), [this, done] {
+        impl_->is_started = true;
         Result<void> listening = impl_->Listen();
         if (listening.ok()) {
           kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});

@@ -31,6 +31,7 @@ class ApiServer {
     const Pki& pki;
     net::Address address;
     bool reuse_port = false;
+    bool skip_operations_as_list = false;  // --skip-node-operations-form=list
   };
   explicit ApiServer(Options options);
   ~ApiServer();

@@ -11,6 +11,7 @@ void AddClusterCommands(App& app) {
   app.Add(DeleteCommand());
   app.Add(LogsCommand());
   app.Add(WaitCommand());
+  app.Add(ForgetDriverCommand());
 }
 
 void AddOtherCommands(App& app) {

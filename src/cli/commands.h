@@ -6,6 +6,8 @@ namespace drakkar::cli {
 
 // The commands about objects of a server: get, describe, apply, create, delete, logs, wait.
 void AddClusterCommands(App& app);
+// features discover, require and needs.
+void AddFeatureCommands(App& app);
 // version and completion, which come last in help. `app` must outlive its commands.
 void AddOtherCommands(App& app);
 
@@ -15,6 +17,7 @@ Command CreateCommand();
 Command DeleteCommand();
 Command DescribeCommand();
 Command ExplainCommand();
+Command ForgetDriverCommand();
 Command LogsCommand();
 Command WaitCommand();
 Command VersionCommand();

@@ -271,7 +271,8 @@ TEST_F(CommandTest, CompletionKnowsAllCommands) {
     Outcome script = Run(std::string("completion ") + shell);
     EXPECT_EQ(script.code, 0);
     for (const Command& command : app_.commands()) {
-      EXPECT_THAT(script.out, HasSubstr(command.name)) << shell;
+      // Of "node forget-driver" the shells learn the words one by one.
+      EXPECT_THAT(script.out, HasSubstr(command.name.substr(command.name.rfind(' ') + 1))) << shell;
     }
     EXPECT_THAT(script.out, HasSubstr("resourceclaims")) << shell;
   }
@@ -285,6 +286,56 @@ TEST_F(CommandTest, EveryCommandHasHelpWithExamples) {
     EXPECT_THAT(help.out, HasSubstr("Examples:\n  ")) << command.name;
     for (const Flag& flag : AllFlags(command)) EXPECT_FALSE(flag.help.empty()) << flag.name;
   }
+}
+
+TEST_F(CommandTest, GetDevicesShowsHealthAndWhoHasThem) {
+  EXPECT_EQ(Run("get devices").err, "No devices found.\n");
+  Run("create -f -", R"(
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec: {driver: gpu.example.com, nodeName: n1, pool: {name: n1, generation: 2, resourceSliceCount: 1}, devices: [{name: a}, {name: b}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: old}
+spec: {driver: gpu.example.com, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1}, devices: [{name: gone}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: fabric}
+spec: {driver: fabric.example.com, allNodes: true, pool: {name: all, generation: 1, resourceSliceCount: 1}, devices: [{name: x}]}
+)");
+  node_devices_ = R"({"kind":"DeviceList","items":[
+    {"driver":"gpu.example.com","pool":"n1","device":"a","health":"Unhealthy","message":"too hot","since":"2000-01-01T00:00:00Z"}]})";
+  Outcome shown = Run("get devices -o wide");
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("NODE    DRIVER               POOL   DEVICE   HEALTH      SINCE"));
+  EXPECT_THAT(shown.out, HasSubstr("CLAIM    POD      MESSAGE\n"));
+  EXPECT_THAT(shown.out, ::testing::ContainsRegex("n1      gpu.example.com      n1     a        Unhealthy   [0-9]+y.* too hot\n"));
+  EXPECT_THAT(shown.out, HasSubstr("<any>   fabric.example.com   all    x        Unknown     <none>"));
+  EXPECT_THAT(shown.out, ::testing::Not(HasSubstr("gone")));
+  EXPECT_THAT(Run("get devices -o jsonpath={.items[*].health}").out, HasSubstr("Unhealthy"));
+  node_devices_.clear();
+  Outcome silent = Run("get devices");
+  EXPECT_EQ(silent.code, 0);
+  EXPECT_THAT(silent.err, HasSubstr("warning: node n1 does not say how its devices are"));
+  EXPECT_EQ(Run("get devices a").code, kExitUsage);
+}
+
+TEST_F(CommandTest, ForgetDriverWritesTheNodesListAndWarns) {
+  Run("create -f -", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n");
+  const std::string path = "get node n1 -o jsonpath={.metadata.annotations}";
+  Outcome done = Run("node forget-driver n1 gpu.example.com");
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("warning: claims of pods that end on node n1 are now given up without gpu.example.com"));
+  EXPECT_EQ(done.out, "node/n1 has forgotten gpu.example.com\n");
+  EXPECT_EQ(Run("node forget-driver n1 gpu.example.com").out, "node/n1 has forgotten gpu.example.com already\n");
+  Run("node forget-driver n1 a.example.com");
+  EXPECT_THAT(Run(path).out, HasSubstr("a.example.com,gpu.example.com"));
+  EXPECT_EQ(Run("node forget-driver n1 a.example.com --undo").out, "node/n1 waits for a.example.com again\n");
+  EXPECT_THAT(Run(path).out, ::testing::Not(HasSubstr("a.example.com,")));
+  EXPECT_EQ(Run("node forget-driver nope gpu.example.com").code, 1);
 }
 
 }  // namespace

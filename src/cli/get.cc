@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "cli/age.h"
 #include "cli/commands.h"
+#include "cli/get_devices.h"
 #include "cli/output.h"
 #include "cli/resource_names.h"
 #include "cli/session.h"
@@ -306,6 +307,18 @@ int RunGet(const Arguments& arguments, Console& console) {
     console.Error(format.error().message);
     return kExitUsage;
   }
+  if (const std::string& type = arguments.positionals()[0]; type == "devices" || type == "device") {
+    if (arguments.positionals().size() > 1 || arguments.Bool("watch")) {
+      console.Error("devices are shown all at once: no names, no watch");
+      return kExitUsage;
+    }
+    Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);
+    if (!session.ok()) {
+      Report(console, session.error());
+      return kExitFailure;
+    }
+    return GetDevices(arguments, console, **session, *format);
+  }
   Result<ResourceSelection> selection = ParseSelection(arguments.positionals());
   if (!selection.ok()) {
     console.Error(selection.error().message);
@@ -351,6 +364,9 @@ Command GetCommand() {
       "\n"
       "  # what devices there are and who has them\n"
       "  drakkar get nodes,resourceslices,resourceclaims,pods\n"
+      "\n"
+      "  # how the devices are, since when, and which pod has them\n"
+      "  drakkar get devices\n"
       "\n"
       "  # one object in full, one field of it, a field of many\n"
       "  drakkar get resourceclaim/gpu -o yaml\n"

@@ -40,8 +40,8 @@ void Informer::OnSynced(std::function<void()> callback) {
 }
 
 api::ObjectPtr Informer::Find(const std::string& qualified_name) const {
-  auto found = objects_.find(qualified_name);
-  return found == objects_.end() ? nullptr : found->second;
+  const api::ObjectPtr* found = objects_.Find(qualified_name);
+  return found == nullptr ? nullptr : *found;
 }
 
 void Informer::List() {
@@ -65,7 +65,7 @@ void Informer::OnListed(std::uint64_t generation, ListReply reply) {
   }
   failures_ = 0;
   resource_version_ = reply.resource_version;
-  std::map<std::string, api::ObjectPtr> gone = objects_;
+  IndexedMap<api::ObjectPtr>::Ordered gone = objects_.ordered();
   for (api::ObjectPtr& object : reply.items) {
     gone.erase(object->qualified_name());
     Put(std::move(object));
@@ -145,10 +145,10 @@ void Informer::Put(api::ObjectPtr object) {
 }
 
 void Informer::Erase(const std::string& key) {
-  auto found = objects_.find(key);
-  if (found == objects_.end()) return;
-  api::ObjectPtr last = std::move(found->second);
-  objects_.erase(found);
+  api::ObjectPtr* found = objects_.Find(key);
+  if (found == nullptr) return;
+  const api::ObjectPtr last = std::move(*found);
+  objects_.Erase(key);
   for (const InformerHandlers& handlers : handlers_) {
     if (handlers.on_delete) handlers.on_delete(last);
   }

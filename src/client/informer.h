@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/container/indexed_map.h"
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
 #include "client/client.h"
@@ -48,7 +49,7 @@ class Informer {
 
   // Null if there is none. `qualified_name` is "namespace/name" or "name".
   api::ObjectPtr Find(const std::string& qualified_name) const;
-  const std::map<std::string, api::ObjectPtr>& objects() const { return objects_; }
+  const IndexedMap<api::ObjectPtr>::Ordered& objects() const { return objects_.ordered(); }
   // Where the copy is; grows.
   std::int64_t resource_version() const { return resource_version_; }
 
@@ -68,7 +69,7 @@ class Informer {
   const Options options_;
   std::vector<InformerHandlers> handlers_;
 
-  std::map<std::string, api::ObjectPtr> objects_;
+  IndexedMap<api::ObjectPtr> objects_;
   std::int64_t resource_version_ = 0;
   bool synced_ = false;
   int failures_ = 0;               // in a row, for the backoff

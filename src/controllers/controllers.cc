@@ -6,6 +6,7 @@
 #include "controllers/namespace/controller.h"
 #include "controllers/pod_gc/controller.h"
 #include "controllers/resource_claim/controller.h"
+#include "controllers/service_account/controller.h"
 
 namespace drakkar::controllers {
 
@@ -18,18 +19,21 @@ struct Controllers::Impl {
       : pods(o.loop, o.random, o.client, All("", "Pod")),
         nodes(o.loop, o.random, o.client, All("", "Node")),
         namespaces(o.loop, o.random, o.client, All("", "Namespace")),
+        accounts(o.loop, o.random, o.client, All("", "ServiceAccount")),
         claims(o.loop, o.random, o.client, All("resource.k8s.io", "ResourceClaim")),
         templates(o.loop, o.random, o.client, All("resource.k8s.io", "ResourceClaimTemplate")),
         resource_claim({o.loop, o.random, o.client, o.warn, o.metrics, pods, claims, templates}),
         pod_gc(o.loop, o.random, o.client, pods, nodes),
         name_space(o.loop, o.random, o.client, namespaces),
+        service_account(o.loop, o.random, o.client, namespaces, accounts, o.ca_pem),
         garbage_collector(o.loop, o.random, o.client) {}
 
   // Informers first: they outlive the controllers that use them.
-  client::Informer pods, nodes, namespaces, claims, templates;
+  client::Informer pods, nodes, namespaces, accounts, claims, templates;
   ResourceClaimController resource_claim;
   PodGarbageCollector pod_gc;
   NamespaceController name_space;
+  ServiceAccountController service_account;
   GarbageCollector garbage_collector;
 };
 
@@ -37,7 +41,7 @@ Controllers::Controllers(Options options) : impl_(std::make_unique<Impl>(std::mo
 Controllers::~Controllers() = default;
 
 void Controllers::Start() {
-  for (client::Informer* informer : {&impl_->nodes, &impl_->namespaces, &impl_->templates,
+  for (client::Informer* informer : {&impl_->nodes, &impl_->accounts, &impl_->namespaces, &impl_->templates,
                                      &impl_->claims, &impl_->pods}) {
     informer->Start();
   }

@@ -24,6 +24,8 @@ class Controllers {
     // Tells the user about an object, as an event of type Warning.
     std::function<void(const api::ObjectPtr& object, std::string_view reason, std::string message)>
         warn;
+    // The authority's certificate for every namespace's kube-root-ca.crt; empty: none is made.
+    std::string ca_pem = {};
   };
   explicit Controllers(Options options);
   ~Controllers();

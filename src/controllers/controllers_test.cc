@@ -23,7 +23,8 @@ class ControllersTest : public ::testing::Test {
         .metrics = metrics_,
         .warn = [this](const api::ObjectPtr&, std::string_view reason, std::string message) {
           warnings_.push_back(std::string(reason) + ": " + message);
-        }});
+        },
+        .ca_pem = "the authority"});
     controllers_->Start();
     Settle();
   }
@@ -231,6 +232,18 @@ TEST_F(ControllersTest, OrphaningLeavesDependentsWithoutTheOwner) {
   api::ObjectPtr child = server_.Get("ConfigMap", "default/child");
   ASSERT_NE(child, nullptr);
   EXPECT_TRUE(child->root()["metadata"]["ownerReferences"].empty());
+}
+
+TEST_F(ControllersTest, EveryNamespaceHasADefaultAccountThatComesBack) {
+  server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
+  Settle();
+  EXPECT_NE(server_.Get("ServiceAccount", "team/default"), nullptr);
+  ASSERT_NE(server_.Get("ConfigMap", "team/kube-root-ca.crt"), nullptr);
+  EXPECT_EQ((*server_.Get("ConfigMap", "team/kube-root-ca.crt"))["data"]["ca.crt"].str(),
+            "the authority");
+  server_.Delete("ServiceAccount", "team/default");
+  Settle();
+  EXPECT_NE(server_.Get("ServiceAccount", "team/default"), nullptr);
 }
 
 TEST_F(ControllersTest, ADeletedNamespaceIsEmptiedFirst) {

@@ -95,10 +95,52 @@ struct CelDevice::State final : public cel::MapValue {
     }
     return false;
   }
+  // device.attributes["domain"].name and the same of capacity, in one look.
+  bool FindPath(const cel::KeyPath& path, cel::Value* out) const override {
+    if (path.keys.size() != 3 || paths.empty()) return false;
+    for (std::size_t at = path.hash & path_mask;; at = (at + 1) & path_mask) {
+      const Path& entry = paths[at];
+      if (entry.hash == 0) return false;
+      if (entry.hash == path.hash && entry.name == path.keys[2] && entry.domain == path.keys[1] &&
+          entry.field.size() == path.keys[0].size()) {  // the checker let no third field through
+        *out = entry.value;
+        return true;
+      }
+    }
+  }
+  void AddPaths(std::string_view field, const DomainsMap& domains) {
+    for (const DomainsMap::Domain& domain : domains.domains) {
+      for (const DomainMap::Entry& entry : domain.map.entries) {
+        const std::string_view keys[] = {field, domain.name, entry.name};
+        const std::uint64_t hash = cel::HashKeys(keys);
+        if (hash == 0) continue;  // marks a free place; the single steps still find it
+        std::size_t at = hash & path_mask;
+        while (paths[at].hash != 0) at = (at + 1) & path_mask;
+        paths[at] = {hash, field, domain.name, entry.name, entry.value};
+      }
+    }
+  }
+  void IndexPaths(std::size_t count) {
+    if (count == 0) return;
+    std::size_t size = 4;
+    while (size < 2 * count) size *= 2;
+    paths.resize(size);
+    path_mask = size - 1;
+    AddPaths(kFields[0], attributes);
+    AddPaths(kFields[1], capacity);
+  }
   cel::Value KeyAt(std::uint32_t index) const override { return cel::MakeString(kFields[index]); }
   cel::Value ValueAt(std::uint32_t index) const override { return fields[index]; }
 
   static constexpr std::string_view kFields[] = {"attributes", "capacity", "driver", "allowMultipleAllocations"};
+
+  struct Path {
+    std::uint64_t hash = 0;
+    std::string_view field;
+    std::string_view domain;
+    std::string_view name;
+    cel::Value value;
+  };
 
   DeviceInput input;
   cel::Arena arena;
@@ -106,6 +148,8 @@ struct CelDevice::State final : public cel::MapValue {
   DomainsMap capacity;
   cel::Value fields[4];
   cel::Value variable;
+  std::vector<Path> paths;  // open addressing, at most half full
+  std::size_t path_mask = 0;
 };
 
 namespace {
@@ -239,6 +283,7 @@ Result<std::unique_ptr<const CelDevice>> CelDevice::Create(const DeviceInput& in
   }
   state->attributes.Sort();
   state->capacity.Sort();
+  state->IndexPaths(kept.attributes.size() + kept.capacity.size());
   state->fields[0] = state->attributes.AsValue();
   state->fields[1] = state->capacity.AsValue();
   state->fields[2] = cel::MakeString(kept.driver);

@@ -6,6 +6,7 @@
 #include "cel/cost/estimator.h"
 #include "cel/environment/environment.h"
 #include "cel/library/library.h"
+#include "cel/library/objects.h"
 #include "device/cel_device.h"
 
 namespace drakkar::device {
@@ -32,7 +33,7 @@ std::unique_ptr<cel::Environment> MakeEnvironment(bool lists, bool consumable, i
   cel::StructType device;
   device.fields["driver"] = cel::types::String();
   device.fields["attributes"] = Nested(AttributeType(lists));
-  device.fields["capacity"] = Nested(cel::types::Struct("kubernetes.Quantity"));
+  device.fields["capacity"] = Nested(cel::types::Quantity());
   if (consumable) device.fields["allowMultipleAllocations"] = cel::types::Bool();
   environment->declarations().AddStruct(kDeviceType, std::move(device));
   environment->AddVariable("device", cel::types::Struct(kDeviceType));

@@ -45,7 +45,7 @@ void FilterNodes(benchmark::State& state) {
       static_cast<double>(nodes),
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(FilterNodes)->ArgsProduct({{5, 20, 40, 100}, {5'000, 100'000}});
+BENCHMARK(FilterNodes)->ArgsProduct({{5, 20, 40, 100}, {5'000, 100'000}})->Name("features.filter");
 
 }  // namespace
 }  // namespace drakkar::features

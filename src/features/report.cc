@@ -39,26 +39,6 @@ std::vector<std::string> RuntimeFeatureNames(const RuntimeFeatures& features) {
   return names;
 }
 
-Result<RuntimeFeatures> ReadRuntimeFeatures(std::string_view text) {
-  RuntimeFeatures features;
-  for (std::string_view name : Split(text, ',')) {
-    name = Trim(name);
-    if (name.empty()) continue;
-    bool known = false;
-    for (const RuntimeSetting& setting : kRuntimeSettings) {
-      if (ToLower(name) != ToLower(setting.name)) continue;
-      features.*setting.member = true;
-      known = true;
-    }
-    if (!known) {
-      return InvalidArgument(
-          StrCat("runtime feature ", Quote(name),
-                 " is not known: MountOptions and UserNamespacesHostNetwork are"));
-    }
-  }
-  return features;
-}
-
 // The gates of the configuration as `--feature-gates` would give them.
 Result<std::string> GatesOf(api::Value kubelet_configuration) {
   std::vector<std::string> parts;
@@ -111,13 +91,45 @@ api::Draft ListOf(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
-  const api::Value kubelet = input.kubelet_configuration;
+Result<RuntimeFeatures> ReadRuntimeFeatures(std::string_view text) {
+  RuntimeFeatures features;
+  for (std::string_view name : Split(text, ',')) {
+    name = Trim(name);
+    if (name.empty()) continue;
+    bool known = false;
+    for (const RuntimeSetting& setting : kRuntimeSettings) {
+      if (ToLower(name) != ToLower(setting.name)) continue;
+      features.*setting.member = true;
+      known = true;
+    }
+    if (!known) {
+      return InvalidArgument(
+          StrCat("runtime feature ", Quote(name),
+                 " is not known: MountOptions and UserNamespacesHostNetwork are"));
+    }
+  }
+  return features;
+}
+
+Result<KubeletSettings> ReadKubeletConfiguration(api::Value kubelet) {
   if (kubelet.has_value() &&
       kubelet["kind"].str("KubeletConfiguration") != "KubeletConfiguration") {
     return InvalidArgument(
         StrCat("kind is ", Quote(kubelet["kind"].str()), ", a KubeletConfiguration is needed"));
   }
+  KubeletSettings settings;
+  ASSIGN_OR_RETURN(settings.feature_gates, GatesOf(kubelet));
+  for (const StaticSetting& setting : kStaticSettings) {
+    const std::string_view value = kubelet[setting.field].str();
+    settings.static_configuration[std::string(setting.key)] =
+        std::string(value.empty() ? setting.fallback : value);
+  }
+  return settings;
+}
+
+Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
+  ASSIGN_OR_RETURN(KubeletSettings kubelet,
+                   ReadKubeletConfiguration(input.kubelet_configuration));
   ReadConfiguration read;
   ReleaseVersion release = kOurVersion;
   read.configuration.version = VersionOf(kOurVersion);
@@ -140,8 +152,7 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
     release = kOurVersion;
   }
 
-  ASSIGN_OR_RETURN(std::string given, GatesOf(kubelet));
-  given = StrCat(given, ",", input.feature_gates);
+  const std::string given = StrCat(kubelet.feature_gates, ",", input.feature_gates);
   ASSIGN_OR_RETURN(SplitGates split, SplitByKnowledge(given));
   ASSIGN_OR_RETURN(
       const FeatureGates gates,
@@ -161,11 +172,7 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
                      " does not know NodeDeclaredFeatures: the node declares nothing"));
   }
 
-  for (const StaticSetting& setting : kStaticSettings) {
-    const std::string_view value = kubelet[setting.field].str();
-    read.configuration.static_configuration[std::string(setting.key)] =
-        std::string(value.empty() ? setting.fallback : value);
-  }
+  read.configuration.static_configuration = std::move(kubelet.static_configuration);
   ASSIGN_OR_RETURN(read.configuration.runtime_features,
                    ReadRuntimeFeatures(input.runtime_features));
   return read;

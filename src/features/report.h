@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,17 @@
 namespace drakkar::features {
 
 // What `drakkar features` answers, as data, text and trees. Equal input gives equal bytes.
+
+// What of a KubeletConfiguration decides about features.
+struct KubeletSettings {
+  std::string feature_gates;  // "A=true,B=false"
+  // Keys as KEP-5328 spells them, with the kubelet's defaults for what is left out.
+  std::map<std::string, std::string, std::less<>> static_configuration;
+};
+Result<KubeletSettings> ReadKubeletConfiguration(api::Value kubelet_configuration);
+
+// "UserNamespacesHostNetwork,MountOptions".
+Result<RuntimeFeatures> ReadRuntimeFeatures(std::string_view text);
 
 // A node as its administrator describes it.
 struct NodeInput {

@@ -7,11 +7,13 @@
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_resources.h"
 #include "node/health/health_monitor.h"
+#include "node/health/update_channel.h"
 #include "node/plugins/plugin_registrar.h"
 #include "node/plugins/plugin_store.h"
 #include "node/plugins/slice_wiper.h"
 #include "node/pods/pod_manager.h"
 #include "node/status/event_recorder.h"
+#include "node/status/forgotten_drivers.h"
 #include "node/status/node_features.h"
 #include "node/status/node_registrar.h"
 #include "rpc/server/service_set.h"
@@ -41,7 +43,7 @@ struct NodeAgent::Parts {
                .on_usable =
                    [this](const std::string& driver, bool usable) {
                      wiper.SetUsable(driver, usable);
-                     if (usable && pods) pods->DriverUsable();
+                     if (usable) DriverUsable(driver);
                    }}),
         checkpoint(options.loop, options.files, options.blocking, options.root_directory),
         dra({.loop = options.loop,
@@ -58,6 +60,10 @@ struct NodeAgent::Parts {
                 .metrics = options.metrics,
                 .directory = options.root_directory,
                 .on_changed = [this](const auto& changes) { HealthChanged(changes); }}),
+        updates(options.loop, options.metrics,
+                [this](const std::string& uid) {
+                  if (pods) pods->HealthChanged(uid);
+                }),
         resources(dra.cache(), [this] { return ActivePods(); }),
         events(options.loop, options.random, options.client, "kubelet", options.node_name),
         cdi(options.files, CdiOptions(options)),
@@ -100,24 +106,61 @@ struct NodeAgent::Parts {
               .facts = options.facts,
               .labels = options.labels,
               .agent_port = options.port,
-              .not_ready_reason = [this] { return not_ready; }}) {}
+              .not_ready_reason = [this] { return not_ready; }}),
+        forgotten(options.loop, options.random, options.client, options.node_name,
+                  [this](const std::set<std::string>& drivers, const api::ObjectPtr& object) {
+                    Forget(drivers, object);
+                  }) {}
+
+  // What waits for a driver is tried at once.
+  void DriverUsable(const std::string& driver) {
+    forgotten.Remove(driver);
+    health.DriverUsable(driver);
+    if (pods) pods->DriverUsable();
+    dra.ReconcileNow();
+  }
+
+  void Forget(const std::set<std::string>& drivers, const api::ObjectPtr& object) {
+    dra.SetForgottenDrivers(drivers);
+    for (const std::string& driver : drivers) {
+      if (store.GetPlugin(driver).ok()) {
+        kLog.Warning("a driver that is registered was declared gone, it is called all the same",
+                     {{"driver", driver}});
+        continue;
+      }
+      const std::string message =
+          StrCat("DRA driver ", driver, " was declared gone: claims are unprepared without it");
+      events.Warning(object->root(), "DriverForgotten", message);
+      for (const std::string& uid : dra.PodsOfDriver(driver)) {
+        const api::ObjectPtr pod = FindPod(uid);
+        if (pod != nullptr && pod->is_being_deleted()) events.Warning(pod->root(), "DriverForgotten", message);
+      }
+    }
+    if (pods) pods->DriverUsable();
+    dra.ReconcileNow();
+  }
+
+  api::ObjectPtr FindPod(const std::string& uid) const {
+    if (pods == nullptr) return nullptr;
+    auto worker = pods->workers().find(uid);
+    return worker == pods->workers().end() ? nullptr : worker->second->pod();
+  }
 
   void HealthChanged(const std::vector<HealthMonitor::Change>& changes) {
-    if (pods == nullptr) return;
     std::set<std::string> uids;
     for (const HealthMonitor::Change& change : changes) {
       uids.insert(change.pod_uids.begin(), change.pod_uids.end());
       if (change.now.health != rpc::DeviceHealthState::kUnhealthy) continue;
       for (const std::string& uid : change.pod_uids) {
-        auto worker = pods->workers().find(uid);
-        if (worker == pods->workers().end() || worker->second->pod() == nullptr) continue;
-        events.Warning(worker->second->pod()->root(), "DeviceUnhealthy",
+        const api::ObjectPtr pod = FindPod(uid);
+        if (pod == nullptr || (*pod)["status"]["phase"].str() != "Running") continue;
+        events.Warning(pod->root(), "DeviceUnhealthy",
                        StrCat("device ", change.device.device, " of pool ", change.device.pool,
                               " of driver ", change.device.driver, " is unhealthy",
                               change.now.message.empty() ? "" : ": ", change.now.message));
       }
     }
-    pods->HealthChanged(uids);
+    updates.Send("dra", uids);
   }
 
   std::vector<api::ObjectPtr> ActivePods() const {
@@ -139,6 +182,7 @@ struct NodeAgent::Parts {
   CheckpointFile checkpoint;
   DraManager dra;
   HealthMonitor health;
+  UpdateChannel updates;
   PodResourcesView resources;
   std::unique_ptr<rpc::Server> resources_server;
   EventRecorder events;
@@ -146,6 +190,7 @@ struct NodeAgent::Parts {
   PodContext context;
   PluginRegistrar registrar;
   NodeRegistrar node;
+  ForgottenDrivers forgotten;
   std::shared_ptr<int> alive = std::make_shared<int>(0);
 };
 
@@ -191,6 +236,7 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.wiper.WipeAll();
     ready.pods = std::make_unique<PodManager>(ready.context, options_.random);
     ready.node.Start();
+    ready.forgotten.Start();
     ready.pods->Start();
     ready.dra.StartReconcile([&ready] { return ready.pods->ActivePods(); });
     kLog.Info("node agent started", {{"node", options_.node_name}});
@@ -204,19 +250,9 @@ void NodeAgent::Stop() {
   parts_.reset();
 }
 
-void NodeAgent::ForgetDriver(const std::string& driver) {
-  if (parts_ == nullptr) return;
-  parts_->dra.ForgetDriver(driver);
-  if (parts_->node.node() != nullptr) {
-    parts_->events.Warning(parts_->node.node()->root(), "DriverForgotten",
-                           StrCat("DRA driver ", driver,
-                                  " was declared gone: claims are unprepared without it"));
-  }
-  if (parts_->pods) parts_->pods->DriverUsable();
-}
-
 const PodManager& NodeAgent::pods() const { return *parts_->pods; }
 const DraManager& NodeAgent::dra() const { return parts_->dra; }
 const PluginStore& NodeAgent::plugins() const { return parts_->store; }
+const HealthMonitor& NodeAgent::health() const { return parts_->health; }
 
 }  // namespace drakkar::node

@@ -25,6 +25,7 @@ namespace drakkar::node {
 
 class BlockingWork;
 class DraManager;
+class HealthMonitor;
 class NetworkProber;
 class PluginStore;
 class PodManager;
@@ -72,13 +73,11 @@ class NodeAgent {
   void Start(std::function<void(Result<void>)> done);
   void Stop();
 
-  // Declares a driver gone for good, so that pods can be deleted without it.
-  void ForgetDriver(const std::string& driver);
-
   // For the HTTP port, metrics and tests; valid between Start and Stop.
   const PodManager& pods() const;
   const DraManager& dra() const;
   const PluginStore& plugins() const;
+  const HealthMonitor& health() const;
 
  private:
   struct Parts;

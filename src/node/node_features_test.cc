@@ -140,8 +140,8 @@ TEST(NodeFeatures, AMadeUpFeatureWithAStaticSettingIsDeclaredAndObeyed) {
 }
 
 TEST(NodeFeatures, APodThatNeedsWhatTheNodeLacksFails) {
-  NodeHarness node(
-      NodeHarness::DefaultGates().With(Gate::kRestartAllContainersOnContainerExits, false));
+  NodeHarness node;  // the API server knows the feature, the node does not
+  node.gates = node.gates.With(Gate::kRestartAllContainersOnContainerExits, false);
   node.StartAgent();
   node.CreatePod("p", kRestartingPod);
   node.CreatePod("plain", R"("containers":[{"name":"a","image":"busybox:1"}])");
@@ -158,9 +158,9 @@ TEST(NodeFeatures, APodThatNeedsWhatTheNodeLacksFails) {
 }
 
 TEST(NodeFeatures, WithTheGateOffNothingIsChecked) {
-  NodeHarness node(NodeHarness::DefaultGates()
-                       .With(Gate::kRestartAllContainersOnContainerExits, false)
-                       .With(Gate::kNodeDeclaredFeatures, false));
+  NodeHarness node;
+  node.gates = node.gates.With(Gate::kRestartAllContainersOnContainerExits, false)
+                   .With(Gate::kNodeDeclaredFeatures, false);
   node.StartAgent();
   node.CreatePod("p", kRestartingPod);
   EXPECT_EQ(node.Phase("p"), "Running");

@@ -1,8 +1,11 @@
 #include "node/node_server.h"
 
+#include "api/json/writer.h"
 #include "api/meta/time.h"
+#include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "net/http/status.h"
+#include "node/health/health_monitor.h"
 #include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
 #include "telemetry/metrics/metrics.h"
@@ -113,6 +116,11 @@ void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::Respons
       body += *worker->pod()->json();
     }
     return writer->Send(200, {{"Content-Type", "application/json"}}, body + "]}");
+  }
+  if (request.path == "/devices") {
+    const api::Draft list = {{"kind", api::Draft("DeviceList")},
+                             {"items", options_.agent.health().ListDevices()}};
+    return writer->Send(200, {{"Content-Type", "application/json"}}, api::WriteJson(list.Freeze()->root()));
   }
   const std::vector<std::string_view> parts = Split(request.path, '/');
   if (parts.size() == 5 && parts[1] == "containerLogs") {

@@ -19,8 +19,8 @@ namespace drakkar::node {
 class NodeAgent;
 class Runtime;
 
-// The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /pods, /metrics and
-// /healthz. Hand it to a net::HttpServer with a TLS context that asks for client certificates.
+// The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /pods, /devices
+// (their health and who holds them), /metrics and /healthz. Hand it to a net::HttpServer with a TLS context that asks for client certificates.
 // Loop-bound; `agent` must be started. Bounded: kMaxLogStreams at a time, kMaxPending bytes waiting
 // for a slow reader.
 class NodeServer final : public net::RequestHandler {

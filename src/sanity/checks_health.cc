@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "base/text/text.h"
@@ -31,14 +32,28 @@ void CheckHealth(DriverUnderTest& driver) {
     if (!driver.Advertises(rpc::HealthServiceName(service))) continue;
     any = true;
     const std::string id = StrCat("health.", rpc::HealthServiceName(service));
+    // 30 s is what a node assumes for devices that set no timeout.
+    Duration shortest = std::chrono::seconds(30);
     driver.Check(id, "the stream begins with a report about published devices", [&] {
       const auto report = driver.FirstHealthReport(service);
-      return report.ok() ? CheckReport(driver, *report) : report.error().message;
+      if (!report.ok()) return report.error().message;
+      for (const rpc::DeviceHealth& device : *report) {
+        if (device.health_check_timeout_seconds <= 0) continue;
+        shortest = std::min<Duration>(shortest, std::chrono::seconds(device.health_check_timeout_seconds));
+      }
+      return CheckReport(driver, *report);
     });
     driver.Check(id + ".again", "a node that comes back gets a report again", [&] {
       const auto report = driver.FirstHealthReport(service);
       return report.ok() ? std::string() : report.error().message;
     });
+    constexpr char kRepeated[] = "health is repeated before the node takes it for unknown";
+    if (driver.options().slow) {
+      driver.Check(id + ".repeated", kRepeated,
+                   [&] { return driver.AwaitSecondHealthReport(service, shortest); });
+    } else {
+      driver.Skip(id + ".repeated", kRepeated, "takes up to half a minute: use --slow");
+    }
   }
   if (!any) driver.Skip("health", "the health stream", "the driver advertises no health service");
 }

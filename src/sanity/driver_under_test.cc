@@ -180,6 +180,17 @@ Result<rpc::HealthReport> DriverUnderTest::FirstHealthReport(rpc::HealthService 
   return std::move(**answer);
 }
 
+std::string DriverUnderTest::AwaitSecondHealthReport(rpc::HealthService service, Duration limit) {
+  auto reports = std::make_shared<int>(0);
+  auto end = std::make_shared<std::optional<Result<void>>>();
+  auto stream = ClientFor(versions().front())
+                    .WatchHealth(service, {.on_report = [reports](rpc::HealthReport) { ++*reports; },
+                                           .on_end = [end](Result<void> result) { *end = std::move(result); }});
+  if (options_.wait_until([&] { return *reports >= 2 || end->has_value(); }, limit) && *reports >= 2) return "";
+  if (*end) return (*end)->ok() ? "the stream ended" : (*end)->error().message;
+  return StrCat(*reports, " reports in the time after which a node takes health for unknown");
+}
+
 client::Reply DriverUnderTest::Await(const std::function<void(client::ReplyCallback)>& call) {
   auto reply = std::make_shared<std::optional<client::Reply>>();
   call([reply](client::Reply got) { *reply = std::move(got); });

@@ -58,6 +58,8 @@ class DriverUnderTest {
                                                       rpc::DraVersion version = rpc::DraVersion::kV1);
   std::string UnprepareOne(const rpc::ClaimReference& claim,
                            rpc::DraVersion version = rpc::DraVersion::kV1);
+  // Empty once a stream has sent a second report within `limit`, else what is wrong.
+  std::string AwaitSecondHealthReport(rpc::HealthService service, Duration limit);
   // The first message of a stream.
   Result<rpc::HealthReport> FirstHealthReport(rpc::HealthService service);
 

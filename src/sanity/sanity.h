@@ -30,6 +30,7 @@ struct Options {
   std::string namespace_name = "default";
   std::vector<std::string> cdi_directories;  // empty: CDI ids are not resolved
   Duration timeout = std::chrono::seconds(10);  // for an answer, and for slices to be published
+  bool slow = false;  // also wait for what takes up to half a minute: repeated health
   // Ends the driver and starts it again; null: what needs it is skipped.
   std::function<Result<void>()> restart_driver;
   // After each check, for progress. May be null.

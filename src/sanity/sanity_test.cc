@@ -84,6 +84,7 @@ TEST_F(ReferenceUnderTest, OurReferenceDriverPassesEverything) {
     Start();
     return Ok();
   };
+  options.slow = true;
   const Report report = RunSanity(options);
   EXPECT_THAT(Failures(report), IsEmpty());
   EXPECT_EQ(report.Count(Outcome::kSkipped), 0u);
@@ -96,7 +97,7 @@ TEST_F(ReferenceUnderTest, OurReferenceDriverPassesEverything) {
 TEST_F(ReferenceUnderTest, WithoutARestartThatPartIsSkipped) {
   Start();
   const Report report = RunSanity(MakeOptions("/registry/sim.drakkar.io-reg.sock"));
-  EXPECT_EQ(report.Count(Outcome::kSkipped), 1u);
+  EXPECT_EQ(report.Count(Outcome::kSkipped), 4u);  // and the repeats of three health services
   EXPECT_THAT(RenderTable(report), HasSubstr("restart.prepared"));
   EXPECT_THAT(RenderJson(report), HasSubstr("\"failed\": 0"));
 }

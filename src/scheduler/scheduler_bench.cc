@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "client/client.h"
 #include "client/event_recorder.h"
+#include "features/catalog/catalog.h"
 #include "features/gates/feature_gates.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/device_state.h"
@@ -73,7 +74,8 @@ class Rig {
                               .binding_timeout = std::chrono::minutes(10),
                               .notify = [](const ClusterEvent&) {},
                               .nominate = [](const PodInfo&, const std::string&) {},
-                              .is_bound = [](std::string_view) { return false; }})),
+                              .is_bound = [](std::string_view) { return false; }},
+                             features::DefaultFramework())),
         framework_(loop_, nodes_, plugins_.all, &scheduler_metrics_) {
     devices_.SetClass(Parse(
         R"({"metadata":{"name":"gpu"},"spec":{"selectors":[{"cel":{"expression":"device.driver == \"d.example.com\""}}]}})"));

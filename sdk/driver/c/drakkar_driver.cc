@@ -172,7 +172,9 @@ struct drakkar_driver {
                                   .plugin_directory = Text(options.plugin_dir),
                                   .rolling_update_uid = Text(options.pod_uid),
                                   .health_service = options.health_service != 0,
-                                  .metrics = &metrics};
+                                  .metrics = &metrics,
+                                  .device_metadata = options.enable_device_metadata != 0};
+    if (options.cdi_dir != nullptr) started.cdi_directory = options.cdi_dir;
     if (options.registry_dir != nullptr) started.registry_directory = options.registry_dir;
     if (options.taint_unhealthy != 0) started.unhealthy_taint.key = StrCat(options.driver_name, "/unhealthy");
     ASSIGN_OR_RETURN(driver, driver::Driver::Start(std::move(started)));
@@ -255,6 +257,25 @@ int drakkar_prepare_result_add_device(drakkar_prepare_result* result,
     for (size_t i = 0; i < cdi_id_count; ++i) prepared.cdi_device_ids.emplace_back(cdi_ids[i]);
     return 0;
   });
+}
+
+static int SetMetadata(drakkar_prepare_result* result, const char* attribute, metadata::AttributeValue value) {
+  if (result == nullptr || result->devices.empty() || attribute == nullptr) return -1;
+  auto& described = result->devices.back().metadata;
+  if (!described) described.emplace();
+  described->attributes[attribute] = std::move(value);
+  return 0;
+}
+
+int drakkar_prepare_result_set_string(drakkar_prepare_result* result, const char* attribute,
+                                      const char* value) {
+  return Guarded(nullptr, [&] { return SetMetadata(result, attribute, Text(value)); });
+}
+int drakkar_prepare_result_set_int(drakkar_prepare_result* result, const char* attribute, int64_t value) {
+  return Guarded(nullptr, [&] { return SetMetadata(result, attribute, std::int64_t{value}); });
+}
+int drakkar_prepare_result_set_bool(drakkar_prepare_result* result, const char* attribute, int value) {
+  return Guarded(nullptr, [&] { return SetMetadata(result, attribute, value != 0); });
 }
 
 drakkar_driver* drakkar_driver_start(const drakkar_driver_options* options, drakkar_error* error) {
@@ -382,6 +403,26 @@ int drakkar_driver_report_health(drakkar_driver* driver, const char* pool, const
                                                 .message = Text(message)}});
     });
     return Answer(reported, error);
+  });
+}
+
+int drakkar_driver_set_condition(drakkar_driver* driver, const char* claim_namespace,
+                                 const char* claim_name, const char* claim_uid, const char* pool,
+                                 const char* device, const char* type, const char* status,
+                                 const char* reason, const char* message, drakkar_error* error) {
+  return Guarded(error, [&] {
+    if (driver == nullptr) return Fail(error, "driver must be set");
+    driver->OnLoop([&] {
+      driver->driver->ApplyClaimStatus(
+          {Text(claim_namespace), Text(claim_uid), Text(claim_name)},
+          {{.pool_name = Text(pool),
+            .device_name = Text(device),
+            .conditions = {{Text(type), Text(status), Text(reason), Text(message)}}}},
+          [driver](Result<void> applied) {
+            if (!applied.ok()) driver->plugin.HandleError(applied.error(), true);
+          });
+    });
+    return 0;
   });
 }
 

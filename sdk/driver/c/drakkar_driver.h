@@ -56,6 +56,13 @@ int drakkar_prepare_result_add_device(drakkar_prepare_result* result,
                                       const drakkar_allocated_device* device,
                                       const char* const* cdi_ids, size_t cdi_id_count);
 
+/* What containers are told about the device added last (KEP-5304); looked at only with
+ * enable_device_metadata. Without any of these its metadata is deferred. */
+int drakkar_prepare_result_set_string(drakkar_prepare_result* result, const char* attribute,
+                                      const char* value);
+int drakkar_prepare_result_set_int(drakkar_prepare_result* result, const char* attribute, int64_t value);
+int drakkar_prepare_result_set_bool(drakkar_prepare_result* result, const char* attribute, int value);
+
 /* ---- the driver ---- */
 
 typedef struct drakkar_driver_options {
@@ -69,6 +76,8 @@ typedef struct drakkar_driver_options {
   const char* http_endpoint; /* NULL: no /healthz, /readyz, /metrics */
   const char* log_level;     /* NULL: info */
   int health_service;        /* nonzero: drakkar_driver_report_health may be called */
+  const char* cdi_dir;       /* NULL: /var/run/cdi; for enable_device_metadata */
+  int enable_device_metadata; /* the value of the driver's flag of that name */
   int taint_unhealthy;       /* nonzero: unhealthy devices get the taint <driver>/unhealthy */
 
   void* user_data; /* handed to every callback */
@@ -126,6 +135,16 @@ typedef enum drakkar_health {
 /* News about one device; repeated to the node before they expire. `message` may be NULL. */
 int drakkar_driver_report_health(drakkar_driver* driver, const char* pool, const char* device,
                                  drakkar_health health, const char* message, drakkar_error* error);
+
+/* ---- claim status ---- */
+
+/* Sets a condition of an allocated device in the claim's status.devices, in the background; failures reach
+ * handle_error. `status` is "True", "False" or "Unknown". Other conditions and devices of this driver in
+ * the claim are dropped from the status. */
+int drakkar_driver_set_condition(drakkar_driver* driver, const char* claim_namespace,
+                                 const char* claim_name, const char* claim_uid, const char* pool,
+                                 const char* device, const char* type, const char* status,
+                                 const char* reason, const char* message, drakkar_error* error);
 
 /* ---- CDI ---- */
 

@@ -5,7 +5,36 @@
 
 namespace drakkar::api {
 
+struct Object::FormNode {
+  const void* tag;
+  std::shared_ptr<const void> form;
+  FormNode* next;
+};
+
 Object::Object(TreePtr tree) : tree_(std::move(tree)) {}
+
+Object::~Object() {
+  for (FormNode* node = forms_.load(std::memory_order_acquire); node != nullptr;) {
+    std::unique_ptr<FormNode> gone(node);
+    node = node->next;
+  }
+}
+
+std::shared_ptr<const void> Object::Form(
+    const void* tag, const std::function<std::shared_ptr<const void>()>& make) const {
+  FormNode* head = forms_.load(std::memory_order_acquire);
+  for (const FormNode* node = head; node != nullptr; node = node->next) {
+    if (node->tag == tag) return node->form;
+  }
+  auto made = std::make_unique<FormNode>(FormNode{tag, make(), head});
+  while (!forms_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
+    // Somebody came first; perhaps with this very form.
+    for (const FormNode* node = made->next; node != nullptr; node = node->next) {
+      if (node->tag == tag) return node->form;
+    }
+  }
+  return made.release()->form;
+}
 
 std::string_view Object::api_version() const { return root()["apiVersion"].str(); }
 std::string_view Object::kind() const { return root()["kind"].str(); }

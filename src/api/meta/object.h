@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,6 +17,9 @@ namespace drakkar::api {
 class Object {
  public:
   explicit Object(TreePtr tree);
+  ~Object();
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
 
   Value root() const { return tree_->root(); }
   Value operator[](const Key& key) const { return root()[key]; }
@@ -36,10 +41,20 @@ class Object {
   // Compact JSON. Thread-safe; encoded once, then shared.
   std::shared_ptr<const std::string> json() const;
 
+  // Another form of the object (its protobuf bytes, itself in another version), made once for each
+  // tag and then shared; it lives as long as the object. Tags are addresses of static data, a
+  // handful in all. `make` may give null, and must not give what holds this object. Thread-safe: of
+  // two that make the same form at once, one counts.
+  std::shared_ptr<const void> Form(const void* tag,
+                                   const std::function<std::shared_ptr<const void>()>& make) const;
+
  private:
+  struct FormNode;
+
   TreePtr tree_;
   mutable std::once_flag encoded_;
   mutable std::shared_ptr<const std::string> json_;
+  mutable std::atomic<FormNode*> forms_ = nullptr;  // a list that only grows
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 

@@ -1,12 +1,27 @@
 #include "apiserver/admission/admission.h"
 
+#include "apiserver/admission/measured_step.h"
+#include "apiserver/admission/node_declared_feature_validator.h"
 #include "apiserver/admission/node_restriction.h"
+#include "apiserver/admission/pod_defaults.h"
+#include "apiserver/admission/rbac_escalation.h"
+#include "features/catalog/catalog.h"
 
 namespace drakkar::apiserver {
 
-std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain() {
+std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions options) {
   std::vector<std::unique_ptr<AdmissionStep>> steps;
-  steps.push_back(std::make_unique<NodeRestriction>());
+  const auto add = [&](std::unique_ptr<AdmissionStep> step, std::string_view type) {
+    if (options.metrics != nullptr) step = Measured(std::move(step), type, *options.metrics);
+    steps.push_back(std::move(step));
+  };
+  add(std::make_unique<ServiceAccountAdmission>(), "admit");
+  add(std::make_unique<PriorityAdmission>(), "admit");
+  add(std::make_unique<NodeRestriction>(), "admit");
+  if (options.rbac != nullptr) add(std::make_unique<RbacEscalation>(*options.rbac), "validate");
+  add(std::make_unique<NodeDeclaredFeatureValidator>(
+          options.framework != nullptr ? *options.framework : features::DefaultFramework()),
+      "validate");
   return steps;
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "api/meta/label_selector.h"
+#include "api/tree/draft.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -20,6 +21,7 @@ bool IsMaster(const UserInfo& user) {
 
 struct RbacAuthorizer::Role {
   std::vector<PolicyRule> rules;
+  std::vector<api::TreePtr> sources;  // the same rules as objects
 };
 
 struct RbacAuthorizer::Grant {
@@ -32,6 +34,10 @@ struct RbacAuthorizer::Grant {
 class RbacAuthorizer::Builder {
  public:
   explicit Builder(RbacAuthorizer& owner) : owner_(owner) {}
+
+  std::shared_ptr<const Role> Find(bool cluster, const std::string& key) {
+    return cluster ? ClusterRole(key) : NamespacedRole(key);
+  }
 
   void Build() {
     owner_.users_.clear();
@@ -103,7 +109,10 @@ class RbacAuthorizer::Builder {
   }
 
   static void AddRules(const api::Object& object, Role& role) {
-    for (api::Value rule : object["rules"].elements()) role.rules.emplace_back(rule);
+    for (api::Value rule : object["rules"].elements()) {
+      role.rules.emplace_back(rule);
+      role.sources.push_back(api::CopyTree(rule));
+    }
   }
 
   // An aggregating role has the rules of the roles its selectors find, and those may aggregate too.
@@ -203,6 +212,69 @@ std::optional<std::string> RbacAuthorizer::CheckPath(const UserInfo& user, std::
   });
   if (allowed) return std::nullopt;
   return std::string();
+}
+
+std::vector<api::TreePtr> RbacAuthorizer::RulesFor(const UserInfo& user,
+                                                   std::string_view namespace_) {
+  std::vector<api::TreePtr> rules;
+  if (IsMaster(user)) {
+    const api::Draft all = api::Draft::Array({"*"});
+    rules.push_back(
+        api::Draft{{"verbs", all}, {"apiGroups", all}, {"resources", all}}.Freeze());
+    rules.push_back(api::Draft{{"verbs", all}, {"nonResourceURLs", all}}.Freeze());
+    return rules;
+  }
+  Refresh();
+  ForEachGrant(user, [&](const Grant& grant) {
+    if (grant.role != nullptr && (grant.namespace_.empty() || grant.namespace_ == namespace_)) {
+      rules.insert(rules.end(), grant.role->sources.begin(), grant.role->sources.end());
+    }
+    return false;
+  });
+  return rules;
+}
+
+std::vector<api::TreePtr> RbacAuthorizer::RulesOfRole(bool cluster, std::string_view namespace_,
+                                                      const std::string& name) const {
+  if (roles_ == nullptr) return {};
+  Builder builder(const_cast<RbacAuthorizer&>(*this));
+  const std::shared_ptr<const Role> role =
+      builder.Find(cluster, cluster ? name : StrCat(namespace_, "/", name));
+  return role == nullptr ? std::vector<api::TreePtr>() : role->sources;
+}
+
+bool RbacAuthorizer::Covers(const UserInfo& user, std::string_view namespace_, api::Value rule) {
+  // Every single right in the rule must be one of the user's.
+  for (api::Value verb : rule["verbs"].elements()) {
+    for (api::Value path : rule["nonResourceURLs"].elements()) {
+      if (CheckPath(user, verb.str(), path.str())) return false;
+    }
+    for (api::Value group : rule["apiGroups"].elements()) {
+      for (api::Value each : rule["resources"].elements()) {
+        const std::string_view text = each.str();
+        const std::size_t slash = text.find('/');
+        Attributes wanted{.user = user,
+                          .verb = verb.str(),
+                          .group = group.str(),
+                          .resource = text.substr(0, slash),
+                          .subresource = slash == std::string_view::npos
+                                             ? std::string_view()
+                                             : text.substr(slash + 1),
+                          .namespace_ = namespace_,
+                          .name = {},
+                          .field_selector = {}};
+        if (rule["resourceNames"].empty()) {
+          if (Check(wanted)) return false;
+          continue;
+        }
+        for (api::Value name : rule["resourceNames"].elements()) {
+          wanted.name = name.str();
+          if (Check(wanted)) return false;
+        }
+      }
+    }
+  }
+  return true;
 }
 
 }  // namespace drakkar::apiserver

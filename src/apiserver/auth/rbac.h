@@ -33,6 +33,14 @@ class RbacAuthorizer final : public Authorizer {
   std::optional<std::string> CheckPath(const UserInfo& user, std::string_view verb,
                                        std::string_view path);
 
+  // The rules of everything bound to the user, in the namespace and everywhere.
+  std::vector<api::TreePtr> RulesFor(const UserInfo& user, std::string_view namespace_);
+  // The rules of a role, aggregated ones included; none if there is no such role.
+  std::vector<api::TreePtr> RulesOfRole(bool cluster, std::string_view namespace_,
+                                        const std::string& name) const;
+  // Whether the user may do all that `rule` (a PolicyRule) allows, in the namespace ("" everywhere).
+  bool Covers(const UserInfo& user, std::string_view namespace_, api::Value rule);
+
  private:
   struct Role;
   struct Grant;

@@ -5,6 +5,7 @@
 #include "api/codec/object_reader.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
+#include "api/testing/random_object.h"
 #include "api/tree/draft.h"
 #include "base/env/random.h"
 #include "base/text/text.h"
@@ -13,51 +14,6 @@ namespace drakkar::apiserver {
 namespace {
 
 using api::Draft;
-using api::FieldKind;
-
-// A value of the type, small and valid for the reader of objects.
-Draft RandomValue(const api::TypeSchema& type, Random& random, int depth);
-
-Draft RandomStruct(const api::StructSchema& structure, Random& random, int depth) {
-  Draft object = Draft::Object();
-  for (const api::FieldSchema& field : structure.fields) {
-    const bool skip = depth <= 0 && field.type.kind == FieldKind::kStruct;
-    if (skip || random.Next() % 3 == 0) continue;
-    object[field.key->view()] = RandomValue(field.type, random, depth - 1);
-  }
-  return object;
-}
-
-Draft RandomValue(const api::TypeSchema& type, Random& random, int depth) {
-  const auto number = static_cast<std::int64_t>(random.Next() % 9 + 1);
-  switch (type.kind) {
-    case FieldKind::kBool: return Draft(random.Next() % 2 == 0);
-    case FieldKind::kInt32:
-    case FieldKind::kInt64: return Draft(number);
-    case FieldKind::kQuantity: return Draft(StrCat(number, "Gi"));
-    case FieldKind::kTime: return Draft("2025-06-07T08:09:10Z");
-    case FieldKind::kRaw: return Draft::Raw(StrCat("{\"k\": ", number, "}"));
-    case FieldKind::kSkipNodeOperations:
-      if (number > 6) return Draft(true);
-      return number > 3 ? Draft(false) : Draft::Array({Draft("*")});
-    case FieldKind::kStruct: return RandomStruct(*type.structure, random, depth);
-    case FieldKind::kList: {
-      Draft list = Draft::Array();
-      for (std::int64_t i = 0; i < number % 3 && depth > -4; ++i) {
-        list.Append(RandomValue(*type.element, random, depth - 1));
-      }
-      return list;
-    }
-    case FieldKind::kMap: {
-      Draft map = Draft::Object();
-      for (std::int64_t i = 0; i < number % 3 && depth > -4; ++i) {
-        map[StrCat("key", i)] = RandomValue(*type.element, random, depth - 1);
-      }
-      return map;
-    }
-    default: return Draft(StrCat("text", number));
-  }
-}
 
 api::TreePtr Normalized(const api::TreePtr& tree, const api::KindSchema& kind) {
   const auto read = api::ReadObject(api::WriteJson(tree->root()), *kind.schema);
@@ -75,9 +31,9 @@ TEST(ResourceVersions, RandomObjectsPassThroughEveryVersionAndBack) {
       draft["apiVersion"] = "resource.k8s.io/v1";
       draft["kind"] = name;
       draft["metadata"] = Draft({{"name", "x"}});
-      draft["spec"] = RandomStruct(*hub->schema->Find("spec")->type.structure, random, 8);
+      draft["spec"] = api::RandomTypedStruct(*hub->schema->Find("spec")->type.structure, random, 8);
       if (const api::FieldSchema* status = hub->schema->Find("status")) {
-        draft["status"] = RandomStruct(*status->type.structure, random, 8);
+        draft["status"] = api::RandomTypedStruct(*status->type.structure, random, 8);
       }
       const api::TreePtr object = Normalized(draft.Freeze(), *hub);
       ASSERT_NE(object, nullptr);

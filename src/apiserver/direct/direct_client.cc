@@ -32,6 +32,12 @@ client::EventType ToEventType(ChangeType type) {
   return client::EventType::kBookmark;
 }
 
+// What a part would call itself over HTTP: "kube-scheduler" for system:kube-scheduler.
+std::string AgentOf(const UserInfo& user) {
+  if (user.name.starts_with("system:node:")) return "kubelet";
+  return user.name.substr(user.name.rfind(':') + 1);
+}
+
 // What client and server side of a watch share. Each side touches only its own part, on its own
 // loop; `cancelled` is the client's word to itself that nothing may be delivered any more.
 struct WatchState {
@@ -61,7 +67,7 @@ class DirectWatch final : public client::WatchHandle {
 class DirectClient final : public client::Client {
  public:
   DirectClient(EventLoop& loop, Core& core, UserInfo user, storage::Mark mark)
-      : loop_(loop), core_(core), user_(std::move(user)), mark_(mark) {}
+      : loop_(loop), core_(core), user_(std::move(user)), agent_(AgentOf(user_)), mark_(mark) {}
   ~DirectClient() override { *alive_ = false; }
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override {
@@ -172,6 +178,7 @@ class DirectClient final : public client::Client {
     request.namespace_ = ref.namespace_;
     request.name = ref.name;
     request.subresource = ref.subresource;
+    request.user_agent = agent_;
     return request;
   }
 
@@ -225,6 +232,7 @@ class DirectClient final : public client::Client {
   EventLoop& loop_;
   Core& core_;
   const UserInfo user_;
+  const std::string agent_;
   const storage::Mark mark_;
   // Read and written on our loop only; the core's loop merely carries it back.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -205,7 +205,6 @@ std::shared_ptr<const std::string> ToText(const Draft& draft) {
 }  // namespace
 
 bool IsServed(const api::KindSchema& kind, const DiscoveryOptions& options) {
-  if (!kind.storage_version) return false;
   return Contains(kind.verbs, "get") || Contains(options.questions, kind.plural);
 }
 

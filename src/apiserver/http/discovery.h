@@ -25,7 +25,7 @@ struct DiscoveryOptions {
   std::span<const std::string_view> questions = {};
 };
 
-// What a kind is served as: stored ones in the version they are stored in, and the questions.
+// Stored kinds in every version they have, and the questions.
 bool IsServed(const api::KindSchema& kind, const DiscoveryOptions& options = {});
 bool IsServedSubresource(std::string_view subresource, const DiscoveryOptions& options = {});
 

@@ -82,8 +82,7 @@ TEST(DiscoveryTest, GroupsPreferTheMostStableVersion) {
   for (api::Value each : resource["versions"].elements()) {
     versions.emplace_back(each["version"].str());
   }
-  EXPECT_EQ(versions, (std::vector<std::string>{"v1", "v1beta2", "v1alpha3"}))
-      << "v1beta1 has nothing that is stored in it";
+  EXPECT_EQ(versions, (std::vector<std::string>{"v1", "v1beta2", "v1beta1", "v1alpha3"}));
   EXPECT_EQ(Read("/apis/resource.k8s.io")->root()["kind"].str(), "APIGroup");
   EXPECT_EQ(Read("/apis/resource.k8s.io/")->root()["name"].str(), "resource.k8s.io");
   EXPECT_FALSE(Named(groups->root()["groups"], "name", "").exists()) << "core is at /api";

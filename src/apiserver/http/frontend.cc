@@ -3,26 +3,24 @@
 #include "api/codec/protobuf_reader.h"
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/auth/impersonation.h"
+#include "apiserver/conversion/skip_operations_form.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/encode.h"
 #include "apiserver/http/openapi.h"
 #include "apiserver/http/table.h"
 #include "apiserver/http/watch_stream.h"
+#include "base/exec/worker_pool.h"
 #include "base/ids/uuid.h"
 #include "base/text/text.h"
+#include "net/compress/gzip.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
 
-constexpr std::string_view kImpersonate = "Impersonate-";
-
-bool IsHealthPath(std::string_view path) {
-  for (std::string_view health : {"/healthz", "/livez", "/readyz"}) {
-    if (path == health || (path.starts_with(health) && path[health.size()] == '/')) return true;
-  }
-  return false;
-}
+// Smaller answers are sent faster as they are; the bound is Kubernetes' own.
+constexpr std::size_t kMinCompressedBytes = 128 << 10;
 
 // Warning headers as RFC 7234 has them; what would break the header is made harmless.
 void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings) {
@@ -41,7 +39,7 @@ bool IsYaml(std::string_view content_type) {
 }
 
 bool IsProtobuf(std::string_view content_type) {
-  return content_type == "application/vnd.kubernetes.protobuf";
+  return content_type == kProtobufType;
 }
 
 std::optional<Failure> ReadPatchType(std::string_view content_type, PatchKind& kind) {
@@ -110,12 +108,17 @@ struct Frontend::Exchange {
   RequestInfo info;
   Verb verb = Verb::kGet;
   std::string include_object;
+  bool accepts_gzip = false;
   std::string audit_id;
   std::string method;
   MonotonicTime begun;
+  std::string_view verb_name;  // "" for paths that are no resource
+  bool dry_run = false;
+  bool mutating = false;
 };
 
-Frontend::Frontend(Options options) : options_(std::move(options)) {}
+Frontend::Frontend(Options options)
+    : options_(std::move(options)), request_metrics_(options_.metrics) {}
 Frontend::~Frontend() {
   *alive_ = false;
 }
@@ -126,25 +129,31 @@ void Frontend::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseW
   exchange->method = net::MethodName(request.method);
   exchange->begun = options_.core.loop().clock().Monotonic();
   exchange->info = ParseRequestPath(request.path);
-  if (std::optional<Failure> failure =
-          NegotiateAccept(request.headers.Get("accept"), exchange->negotiated)) {
-    return Fail(*exchange, *failure);
-  }
+  exchange->mutating =
+      request.method != net::Method::kGet && request.method != net::Method::kHead;
+  request_metrics_.Began(exchange->mutating);
   if (!request.query().ok()) {
     return Fail(*exchange, api::StatusBadRequest(request.query().error().message));
   }
   const net::Query& query = *request.query();
+  const bool watch = exchange->info.is_resource &&
+                     VerbOf(request.method, exchange->info, query) == Verb::kWatch;
+  // Texts and discovery are what they are, whatever is asked for.
+  if (std::optional<Failure> failure = NegotiateAccept(request.headers.Get("accept"), watch,
+                                                       exchange->negotiated);
+      failure && exchange->info.is_resource) {
+    return Fail(*exchange, *failure);
+  }
+  exchange->accepts_gzip = AcceptsGzip(request.headers.Get("accept-encoding"));
   exchange->include_object = query.Get("includeObject");
   const std::string_view pretty = query.Get("pretty");
   exchange->negotiated.pretty = pretty == "true" || pretty == "1";
   std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
   if (!user) return Fail(*exchange, api::StatusUnauthorized("Unauthorized"));
   exchange->user = std::move(*user);
-  for (const auto& [name, value] : request.headers) {
-    if (net::EqualsIgnoreCase(std::string_view(name).substr(0, kImpersonate.size()), kImpersonate)) {
-      return Fail(*exchange, api::StatusBadRequest(
-                                 "impersonation is not supported: leave out --as and its like"));
-    }
+  if (std::optional<Failure> failure =
+          Impersonate(options_.core, request.headers, exchange->user)) {
+    return Fail(*exchange, *failure);
   }
   if (!exchange->info.is_resource) return HandlePath(*exchange, request);
   HandleResource(std::move(exchange), std::move(request));
@@ -163,30 +172,42 @@ void Frontend::HandlePath(Exchange& exchange, net::ServerRequest& request) {
     return Fail(exchange, api::StatusMethodNotSupported({}, ToLower(exchange.method)));
   }
   if (IsHealthPath(path)) {
-    const bool ready =
-        !path.starts_with("/readyz") || !options_.is_ready || options_.is_ready();
-    return exchange.writer->Send(ready ? 200 : 500, {{"Content-Type", "text/plain; charset=utf-8"}},
-                                 ready ? "ok" : "not ready: the controllers have not synced yet\n");
+    const net::Query& query = *request.query();
+    std::vector<std::string_view> excluded;
+    if (const std::string* exclude = query.Find("exclude")) excluded.push_back(*exclude);
+    HealthAnswer answer = AnswerHealth(path, query.Find("verbose") != nullptr, excluded,
+                                       options_.health_checks);
+    Finished(exchange, answer.status);
+    return exchange.writer->Send(answer.status,
+                                 {{"Content-Type", "text/plain; charset=utf-8"},
+                                  {"Cache-Control", "no-cache, private"},
+                                  {"X-Content-Type-Options", "nosniff"}},
+                                 std::move(answer.body));
   }
   if (path == "/metrics") {
+    Finished(exchange, 200);
+    request_metrics_.Refresh(options_.core);
+    if (options_.before_metrics) options_.before_metrics();
     return exchange.writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4"}},
                                  options_.metrics.Text());
   }
   const bool aggregated = exchange.negotiated.shape == Shape::kDiscovery;
   if (std::shared_ptr<const std::string> document = FindDiscovery(path, aggregated)) {
+    Finished(exchange, 200);
     const bool is_aggregated = aggregated && (path == "/api" || path == "/apis");
-    return exchange.writer->Send(
-        200,
-        {{"Content-Type",
-          is_aggregated
-              ? std::string(kAggregatedDiscoveryType)
-              : "application/json"},
-         {"Vary", "Accept"}},
-        net::Body{document});
+    EncodedBody encoded =
+        is_aggregated ? EncodedBody{std::string(kAggregatedDiscoveryType), {document}}
+                      : EncodeDocument(exchange.negotiated, document);
+    return Send(exchange, 200, {{"Content-Type", encoded.content_type}, {"Vary", "Accept"}},
+                std::move(encoded.body));
+  }
+  if (auto found = options_.documents.find(path); found != options_.documents.end()) {
+    Finished(exchange, 200);
+    return exchange.writer->Send(200, {{"Content-Type", "application/json"}}, found->second());
   }
   if (std::shared_ptr<const std::string> document = FindOpenApi(path)) {
-    return exchange.writer->Send(200, {{"Content-Type", "application/json"}},
-                                 net::Body{document});
+    Finished(exchange, 200);
+    return Send(exchange, 200, {{"Content-Type", "application/json"}}, net::Body{document});
   }
   Fail(exchange, api::StatusNoSuchPath());
 }
@@ -200,6 +221,7 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
     return Fail(*exchange, MethodNotAllowedFailure(*info.kind, ToLower(exchange->method)));
   }
   exchange->verb = *verb;
+  exchange->verb_name = VerbName(*verb);
   if (info.kind->namespaced && info.namespace_.empty() && !info.name.empty()) {
     return Fail(*exchange, api::StatusNoSuchPath());
   }
@@ -211,13 +233,16 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
   asked.namespace_ = info.namespace_;
   asked.name = info.name;
   asked.subresource = info.subresource;
+  asked.user_agent = request.headers.Get("user-agent");
   if (std::optional<Failure> failure = ReadOptions(query, asked)) return Fail(*exchange, *failure);
+  exchange->dry_run = asked.dry_run;
 
   if (auto proxy = options_.proxies.find(StrCat(info.resource, "/", info.subresource));
       proxy != options_.proxies.end()) {
     if (std::optional<Failure> failure = options_.core.CheckAuthorized(asked)) {
       return Fail(*exchange, *failure);
     }
+    Finished(*exchange, 200);
     return proxy->second->Serve(info, exchange->user, std::move(request), exchange->writer);
   }
 
@@ -269,6 +294,13 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
       }
       watch.request = std::move(asked);
       watch.negotiated = exchange->negotiated;
+      Finished(*exchange, 200);
+      watch.skip_operations_as_list = options_.skip_operations_as_list;
+      watch.include_object = ParseIncludeObject(exchange->include_object)
+                                 .value_or(TableOptions::Include::kMetadata);
+      watch.allocated_devices = [this, alive = alive_](const api::Object& slice) {
+        return *alive ? std::optional(AllocatedIn(slice)) : std::nullopt;
+      };
       return ServeWatch(options_.core, std::move(watch), exchange->writer);
     }
     case Verb::kGet:
@@ -278,14 +310,18 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
   core.Handle(std::move(asked), [this, alive = alive_, exchange, &core](Response response) {
     // What the answer is built on must not be lost after the client has seen it.
     const storage::Revision revision = response.revision;
-    core.WhenDurable(revision, [this, alive, exchange, response = std::move(response)] {
-      if (*alive) Answer(*exchange, response);
+    core.WhenDurable(revision, [this, alive, exchange, response = std::move(response)]() mutable {
+      if (*alive) Answer(*exchange, std::move(response));
     });
   });
 }
 
-void Frontend::Answer(Exchange& exchange, const Response& response) {
+void Frontend::Answer(Exchange& exchange, Response response) {
   if (response.failure) return Fail(exchange, *response.failure);
+  if (options_.skip_operations_as_list && exchange.info.group == "resource.k8s.io") {
+    if (response.object != nullptr) response.object = WithSkipOperationsAsList(response.object);
+    for (api::ObjectPtr& item : response.items) item = WithSkipOperationsAsList(item);
+  }
   net::Headers headers = {{"Cache-Control", "no-cache, private"}};
   AddWarnings(headers, response.warnings);
   EncodedBody encoded;
@@ -299,26 +335,62 @@ void Frontend::Answer(Exchange& exchange, const Response& response) {
     table.resource_version = std::to_string(response.revision);
     table.continue_token = response.continue_token;
     table.remaining_items = response.remaining_items;
+    table.allocated_devices = [this](const api::Object& slice) { return AllocatedIn(slice); };
     std::vector<api::ObjectPtr> objects = response.items;
     if (!is_list) objects.push_back(response.object);
     const api::ObjectPtr tree = std::make_shared<const api::Object>(
         MakeTable(*exchange.info.kind, objects, table));
     Negotiated plain = exchange.negotiated;
     plain.shape = Shape::kObject;
-    encoded = EncodeObject(plain, *tree);
+    encoded = EncodeObject(plain, tree);
   } else if (is_list) {
     encoded = EncodeList(exchange.negotiated, *exchange.info.kind, response);
   } else {
-    encoded = EncodeObject(exchange.negotiated, *response.object);
+    encoded = EncodeObject(exchange.negotiated, response.object);
   }
   headers.Set("Content-Type", encoded.content_type);
-  exchange.writer->Send(response.http_status, headers, std::move(encoded.body));
+  Finished(exchange, response.http_status);
+  Send(exchange, response.http_status, std::move(headers), std::move(encoded.body));
+}
+
+void Frontend::Send(Exchange& exchange, int status, net::Headers headers, net::Body body) {
+  std::size_t size = 0;
+  for (const net::Segment& segment : body) size += segment->size();
+  if (!exchange.accepts_gzip || size < kMinCompressedBytes) {
+    return exchange.writer->Send(status, std::move(headers), std::move(body));
+  }
+  headers.Set("Content-Encoding", "gzip");
+  headers.Add("Vary", "Accept-Encoding");
+  // Compressing takes about as long as everything else together: not on the loop that all share.
+  EventLoop& loop = options_.core.loop();
+  auto compress = [&loop, writer = exchange.writer, status, headers, body]() mutable {
+    std::string compressed = net::Gzip(body);
+    // The writer's last reference must not end here.
+    loop.Post([writer = std::move(writer), status, headers = std::move(headers),
+               compressed = std::move(compressed)]() mutable {
+      writer->Send(status, std::move(headers), std::move(compressed));
+    });
+  };
+  if (options_.workers != nullptr && options_.workers->Run(compress)) return;
+  exchange.writer->Send(status, std::move(headers), net::Gzip(body));
+}
+
+std::int64_t Frontend::AllocatedIn(const api::Object& slice) {
+  if (const WatchCache* claims = options_.core.FindCache("resource.k8s.io", "resourceclaims")) {
+    usage_.Update(claims->objects(), claims->last_change());
+  }
+  return usage_.AllocatedIn(slice);
+}
+
+void Frontend::Finished(const Exchange& exchange, int code) {
+  request_metrics_.Ended(exchange.mutating);
+  request_metrics_.Count(exchange.info, exchange.verb_name, exchange.dry_run, code,
+                         options_.core.loop().clock().Monotonic() - exchange.begun);
 }
 
 void Frontend::Fail(Exchange& exchange, const Failure& failure) {
-  Negotiated plain = exchange.negotiated;
-  plain.shape = Shape::kObject;
-  EncodedBody encoded = EncodeFailure(plain, failure);
+  Finished(exchange, failure.code);
+  EncodedBody encoded = EncodeFailure(exchange.negotiated, failure);
   net::Headers headers = {{"Content-Type", encoded.content_type},
                           {"Cache-Control", "no-cache, private"}};
   if (failure.retry_after_seconds > 0) {

@@ -6,12 +6,16 @@
 #include <string>
 
 #include "apiserver/auth/authenticator.h"
+#include "apiserver/http/device_usage.h"
+#include "apiserver/http/health.h"
 #include "apiserver/http/request_info.h"
+#include "apiserver/http/request_metrics.h"
 #include "apiserver/rest/core.h"
 #include "net/server/http_server.h"
 
 namespace drakkar {
 class Metrics;
+class WorkerPool;
 }
 
 namespace drakkar::apiserver {
@@ -36,9 +40,16 @@ class Frontend final : public net::RequestHandler {
     // May `user` do `verb` on a path that is no resource? Null: everybody may.
     std::function<bool(const UserInfo& user, std::string_view verb, std::string_view path)>
         authorize_path;
-    // Named checks of /readyz beyond "the store answers".
-    std::function<bool()> is_ready;
+    std::vector<HealthCheck> health_checks;
+    // More documents by path: /configz, /openid/v1/jwks ...
+    std::map<std::string, std::function<std::string()>, std::less<>> documents;
+    // Brings `metrics` up to date before they are shown; may be null.
+    std::function<void()> before_metrics;
     std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"
+    // Gives skipNodeOperations out as a list however it was written: Go clients read nothing else.
+    bool skip_operations_as_list = false;
+    // Where large answers are compressed; null: on the loop.
+    WorkerPool* workers = nullptr;
   };
   explicit Frontend(Options options);
   ~Frontend() override;
@@ -54,10 +65,18 @@ class Frontend final : public net::RequestHandler {
 
   void HandlePath(Exchange& exchange, net::ServerRequest& request);
   void HandleResource(std::shared_ptr<Exchange> exchange, net::ServerRequest request);
-  void Answer(Exchange& exchange, const Response& response);
+  void Answer(Exchange& exchange, Response response);
   void Fail(Exchange& exchange, const Failure& failure);
+  // Compresses what is large, for those who asked for it.
+  void Send(Exchange& exchange, int status, net::Headers headers, net::Body body);
+  // How many devices of a slice are allocated, by the claims of now.
+  std::int64_t AllocatedIn(const api::Object& slice);
+
+  void Finished(const Exchange& exchange, int code);
 
   Options options_;
+  RequestMetrics request_metrics_;
+  DeviceUsage usage_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

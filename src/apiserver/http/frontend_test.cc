@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "api/codec/protobuf_reader.h"
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "client/http_client.h"
 #include "features/gates/feature_gates.h"
 #include "net/client/http_client.h"
+#include "net/compress/gzip.h"
 #include "net/testing/loopback.h"
 #include "storage/memory/memory_store.h"
 #include "telemetry/metrics/metrics.h"
@@ -120,6 +122,40 @@ TEST_F(FrontendTest, CreatesReadsAndDeletesOverHttps) {
   EXPECT_EQ(Parse(gone)->root()["reason"].str(), "NotFound");
 }
 
+TEST_F(FrontendTest, OptionsThatDoNotGoTogetherAreRefused) {
+  auto message = [&](const std::string& query) {
+    const net::Response answer = Do(net::Method::kGet, "/api/v1/pods?" + query);
+    EXPECT_GE(answer.status, 400) << query;
+    return std::string(Parse(answer)->root()["message"].str());
+  };
+  EXPECT_EQ(message("resourceVersionMatch=Exact"),
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
+            "resourceVersionMatch is forbidden unless resourceVersion is provided");
+  EXPECT_EQ(message("resourceVersionMatch=Exact&resourceVersion=0"),
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
+            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+  EXPECT_EQ(message("watch=1&sendInitialEvents=true"),
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+  EXPECT_EQ(message("continue=x&resourceVersion=7"),
+            "specifying resource version is not allowed when using continue");
+}
+
+TEST_F(FrontendTest, ImpersonationActsAsSomebodyElse) {
+  const net::Response answer =
+      Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})",
+         {{"Content-Type", "application/json"}, {"Impersonate-User", "jane"}});
+  EXPECT_EQ(answer.status, 201) << answer.body;
+}
+
+TEST_F(FrontendTest, MetricsCountRequestsUnderTheUsualNames) {
+  PostPod("counted");
+  const std::string text = Do(net::Method::kGet, "/metrics").body;
+  EXPECT_NE(text.find("apiserver_request_total{"), std::string::npos) << text;
+  EXPECT_NE(text.find("apiserver_storage_objects{resource=\"pods\"} 1"), std::string::npos);
+  EXPECT_NE(text.find("apiserver_request_duration_seconds_bucket"), std::string::npos);
+}
+
 TEST_F(FrontendTest, BadInputGetsAStatusThatSaysWhatIsWrong) {
   EXPECT_EQ(Post("/api/v1/namespaces/default/pods", "{").status, 400);
   EXPECT_EQ(Do(net::Method::kPost, "/api/v1/namespaces/default/pods", "x",
@@ -133,12 +169,13 @@ TEST_F(FrontendTest, BadInputGetsAStatusThatSaysWhatIsWrong) {
                {{"Content-Type", "application/json"}})
                 .status,
             415);
-  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods", "", {{"Impersonate-User", "jane"}}).status, 400)
-      << "what is not honoured is refused";
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods", "", {{"Impersonate-Group", "g"}}).status, 500)
+      << "a group without a user is nobody";
   EXPECT_EQ(Do(net::Method::kPatch, "/api/v1/namespaces/default/pods/a", "{}",
                {{"Content-Type", "application/apply-patch+yaml"}})
                 .status,
-            415);
+            422)
+      << "apply needs a field manager";
   net::Response unknown = Post("/api/v1/namespaces/default/pods?fieldValidation=Strict",
                                R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"colour":"red"}})");
   EXPECT_EQ(unknown.status, 400);
@@ -211,7 +248,7 @@ TEST_F(FrontendTest, TakesProtobufBodiesAsTypedGoClientsSendThem) {
   const std::string bytes = std::string("k8s\0", 4) + field('\x0a', type) + field('\x12', body);
   net::Response created = Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", bytes,
                              {{"Content-Type", "application/vnd.kubernetes.protobuf"},
-                              {"Accept", "application/vnd.kubernetes.protobuf,application/json"}});
+                              {"Accept", "application/json"}});
   EXPECT_EQ(created.status, 201) << created.body;
   EXPECT_EQ(Parse(created)->root()["data"]["a"].str(), "b");
   // DeleteOptions{gracePeriodSeconds: 0, preconditions{uid: "x"}}
@@ -226,6 +263,75 @@ TEST_F(FrontendTest, TakesProtobufBodiesAsTypedGoClientsSendThem) {
                {{"Content-Type", "application/vnd.kubernetes.protobuf"}})
                 .status,
             400);
+}
+
+TEST_F(FrontendTest, AnswersAndWatchesInProtobuf) {
+  PostPod("a");
+  const std::string protobuf = "application/vnd.kubernetes.protobuf";
+  net::Response list = Do(net::Method::kGet, "/api/v1/pods", "", {{"Accept", protobuf + ", */*"}});
+  EXPECT_EQ(list.headers.Get("content-type"), protobuf);
+  EXPECT_TRUE(api::HasProtobufMagic(list.body));
+  net::Response gone =
+      Do(net::Method::kGet, "/api/v1/namespaces/default/pods/none", "", {{"Accept", protobuf}});
+  EXPECT_EQ(gone.status, 404);
+  ASSERT_TRUE(api::OpenProtobufEnvelope(gone.body).ok());
+  EXPECT_EQ(api::OpenProtobufEnvelope(gone.body)->kind, "Status");
+  net::Response watch = Do(net::Method::kGet, "/api/v1/pods?watch=1&timeoutSeconds=1", "",
+                           {{"Accept", protobuf + ";stream=watch"}});
+  EXPECT_EQ(watch.headers.Get("content-type"), protobuf + ";stream=watch");
+  ASSERT_GT(watch.body.size(), 4u);
+  EXPECT_EQ(static_cast<unsigned char>(watch.body[2]) << 8 |
+                static_cast<unsigned char>(watch.body[3]),
+            watch.body.size() - 4);
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods?watch=1", "", {{"Accept", "application/yaml"}})
+                .status,
+            406);
+  net::Response resources = Do(net::Method::kGet, "/api/v1", "", {{"Accept", protobuf}});
+  ASSERT_TRUE(api::OpenProtobufEnvelope(resources.body).ok());
+  EXPECT_EQ(api::OpenProtobufEnvelope(resources.body)->kind, "APIResourceList");
+}
+
+TEST_F(FrontendTest, LargeAnswersAreCompressedForThoseWhoAsk) {
+  const std::string value(200'000, 'x');
+  Post("/api/v1/namespaces/default/configmaps",
+       R"({"metadata":{"name":"big"},"data":{"k":")" + value + R"("}})");
+  const std::string path = "/api/v1/namespaces/default/configmaps/big";
+  net::Response plain = Do(net::Method::kGet, path);
+  EXPECT_EQ(plain.headers.Get("content-encoding"), "");
+  net::Response packed = Do(net::Method::kGet, path, "", {{"Accept-Encoding", "gzip"}});
+  EXPECT_EQ(packed.headers.Get("content-encoding"), "gzip");
+  EXPECT_LT(packed.body.size(), plain.body.size() / 10);
+  EXPECT_EQ(net::Gunzip(packed.body, 1 << 20), plain.body);
+  PostPod("a");
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/namespaces/default/pods/a", "",
+               {{"Accept-Encoding", "gzip"}})
+                .headers.Get("content-encoding"),
+            "")
+      << "small answers are sent as they are";
+}
+
+TEST_F(FrontendTest, SlicesShowHowManyOfTheirDevicesAreFree) {
+  Post("/apis/resource.k8s.io/v1/resourceslices",
+       R"({"metadata":{"name":"s"},"spec":{"driver":"d.example.com","nodeName":"n","pool":{)"
+       R"("name":"p","generation":1,"resourceSliceCount":1},"devices":[{"name":"a"},{"name":"b"}]}})");
+  Post("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+       R"({"metadata":{"name":"c"},"spec":{"devices":{"requests":[{"name":"r","exactly":{)"
+       R"("deviceClassName":"x"}}]}}})");
+  net::Response allocated =
+      Do(net::Method::kPatch, "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/c/status",
+         R"({"status":{"allocation":{"devices":{"results":[{"request":"r",)"
+         R"("driver":"d.example.com","pool":"p","device":"a"}]}}}})",
+         {{"Content-Type", "application/merge-patch+json"}});
+  ASSERT_EQ(allocated.status, 200) << allocated.body;
+  net::Response table =
+      Do(net::Method::kGet, "/apis/resource.k8s.io/v1beta1/resourceslices", "",
+         {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
+  const api::TreePtr tree = Parse(table);
+  const api::Value cells = tree->root()["rows"].at(0)["cells"];
+  ASSERT_EQ(cells.size(), 8u) << table.body;
+  EXPECT_EQ(cells.at(5).integer(), 2);
+  EXPECT_EQ(cells.at(6).str(), "1");
+  EXPECT_EQ(cells.at(7).str(), "1");
 }
 
 TEST_F(FrontendTest, OurOwnClientListsWatchesAndWrites) {

@@ -1,5 +1,9 @@
 #include "apiserver/http/negotiate.h"
 
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -16,27 +20,64 @@ std::string_view Parameter(const std::vector<std::string_view>& parts, std::stri
   return {};
 }
 
-bool ReadEntry(std::string_view entry, Negotiated& negotiated) {
-  const std::vector<std::string_view> parts = Split(entry, ';');
-  const std::string_view type = Trim(parts[0]);
+// 0 to 1; what is no number counts as 1, as for Kubernetes.
+double Quality(const std::vector<std::string_view>& parts) {
+  const std::string_view text = Parameter(parts, "q");
+  double quality = 1;
+  std::from_chars(text.data(), text.data() + text.size(), quality);
+  return std::clamp(quality, 0.0, 1.0);
+}
+
+struct Clause {
+  std::vector<std::string_view> parts;
+  std::string_view type;
+  double quality = 1;
+  int wildcards = 0;  // 0: exact, 1: "application/*", 2: "*/*"
+};
+
+std::vector<Clause> ParseAccept(std::string_view accept) {
+  std::vector<Clause> clauses;
+  for (std::string_view entry : Split(accept, ',')) {
+    Clause clause;
+    clause.parts = Split(entry, ';');
+    clause.type = Trim(clause.parts[0]);
+    clause.quality = Quality(clause.parts);
+    clause.wildcards = clause.type == "*/*" ? 2 : clause.type == "application/*" ? 1 : 0;
+    if (clause.quality > 0) clauses.push_back(std::move(clause));
+  }
+  std::ranges::stable_sort(clauses, [](const Clause& a, const Clause& b) {
+    if (a.quality != b.quality) return a.quality > b.quality;
+    return a.wildcards < b.wildcards;
+  });
+  return clauses;
+}
+
+bool Serve(const Clause& clause, bool stream, Negotiated& negotiated) {
   Negotiated candidate;
-  if (type == "application/json" || type == "*/*" || type == "application/*" || type.empty()) {
+  if (clause.type == kJsonType || clause.wildcards > 0 || clause.type.empty()) {
     candidate.media = MediaType::kJson;
-  } else if (type == "application/yaml" || type == "application/x-yaml") {
+  } else if (clause.type == kYamlType || clause.type == "application/x-yaml") {
+    if (stream) return false;
     candidate.media = MediaType::kYaml;
+  } else if (clause.type == kProtobufType) {
+    candidate.media = MediaType::kProtobuf;
   } else {
     return false;
   }
-  if (Parameter(parts, "q") == "0") return false;
-  const std::string_view as = Parameter(parts, "as");
-  const std::string_view group = Parameter(parts, "g");
-  const std::string_view version = Parameter(parts, "v");
-  if (as == "Table" && group == "meta.k8s.io" && (version == "v1" || version == "v1beta1")) {
+  for (std::string_view parameter : {"stream", "type"}) {
+    const std::string_view value = Parameter(clause.parts, parameter);
+    if (!value.empty() && (!stream || value != "watch")) return false;
+  }
+  const std::string_view as = Parameter(clause.parts, "as");
+  const std::string_view group = Parameter(clause.parts, "g");
+  const std::string_view version = Parameter(clause.parts, "v");
+  const bool meta = group == "meta.k8s.io" && (version == "v1" || version == "v1beta1");
+  if (as == "Table" && meta && candidate.media != MediaType::kProtobuf) {
     candidate.shape = Shape::kTable;
-  } else if ((as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") &&
-             group == "meta.k8s.io" && version == "v1") {
+  } else if ((as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") && meta) {
     candidate.shape = Shape::kPartialMetadata;
-  } else if (as == "APIGroupDiscoveryList" && group == "apidiscovery.k8s.io" && version == "v2") {
+  } else if (as == "APIGroupDiscoveryList" && group == "apidiscovery.k8s.io" && version == "v2" &&
+             candidate.media == MediaType::kJson) {
     candidate.shape = Shape::kDiscovery;
   } else if (!as.empty()) {
     return false;
@@ -51,14 +92,26 @@ std::string_view MediaTypeOf(std::string_view header) {
   return Trim(header.substr(0, header.find(';')));
 }
 
-std::optional<Failure> NegotiateAccept(std::string_view accept, Negotiated& negotiated) {
+std::optional<Failure> NegotiateAccept(std::string_view accept, bool stream,
+                                       Negotiated& negotiated) {
   negotiated = Negotiated{};
   if (Trim(accept).empty()) return std::nullopt;
-  for (std::string_view entry : Split(accept, ',')) {
-    if (ReadEntry(entry, negotiated)) return std::nullopt;
+  for (const Clause& clause : ParseAccept(accept)) {
+    if (Serve(clause, stream, negotiated)) return std::nullopt;
   }
   return api::StatusNotAcceptable(
-      "only the following media types are accepted: application/json, application/yaml");
+      stream ? "only the following media types are accepted: application/json;stream=watch, "
+               "application/vnd.kubernetes.protobuf;stream=watch"
+             : "only the following media types are accepted: application/json, application/yaml, "
+               "application/vnd.kubernetes.protobuf");
+}
+
+bool AcceptsGzip(std::string_view accept_encoding) {
+  for (std::string_view entry : Split(accept_encoding, ',')) {
+    const std::vector<std::string_view> parts = Split(entry, ';');
+    if (Trim(parts[0]) == "gzip" && Quality(parts) > 0) return true;
+  }
+  return false;
 }
 
 }  // namespace drakkar::apiserver

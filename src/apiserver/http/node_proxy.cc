@@ -164,4 +164,24 @@ void PodLogProxy::Serve(const RequestInfo& info, const UserInfo&, net::ServerReq
   std::make_shared<LogStream>(std::move(writer), node_name)->Start(http_, core_.loop(), std::move(ask));
 }
 
+NodeProxy::NodeProxy(UvLoop& loop, Core& core, net::TlsClientOptions tls)
+    : core_(core), http_(loop, ClientOptions(std::move(tls))) {}
+NodeProxy::~NodeProxy() = default;
+
+void NodeProxy::Serve(const RequestInfo& info, const UserInfo&, net::ServerRequest request,
+                      std::shared_ptr<net::ResponseWriter> writer) {
+  if (request.method != net::Method::kGet) {
+    return Refuse(*writer, MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
+  }
+  api::ObjectPtr node = core_.Find("", "nodes", info.name);
+  if (node == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, info.name));
+  Result<std::string> url = NodeAgentUrl(*node);
+  if (!url.ok()) return Refuse(*writer, api::StatusInternalError(url.error().message));
+  net::ClientRequest ask;
+  ask.url = *url;
+  for (const std::string& part : info.rest) ask.url += "/" + net::PercentEncode(part);
+  if (!request.raw_query.empty()) ask.url += "?" + request.raw_query;
+  std::make_shared<LogStream>(std::move(writer), info.name)->Start(http_, core_.loop(), std::move(ask));
+}
+
 }  // namespace drakkar::apiserver

@@ -1,6 +1,7 @@
 #include "apiserver/http/request_info.h"
 
 #include "api/scheme/scheme.h"
+#include "apiserver/validation/cause.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -59,6 +60,54 @@ std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const ne
   }
 }
 
+namespace {
+
+// Which options of lists and watches go together, as Kubernetes has it.
+std::optional<Failure> CheckListOptions(const Request& request, bool send_initial_events_given) {
+  const std::string_view match = request.resource_version_match;
+  const bool watch = request.verb == Verb::kWatch;
+  api::FieldErrors errors;
+  auto forbid = [&](std::string_view field, std::string_view why) {
+    errors.push_back(Forbidden(field, why));
+  };
+  if (watch) {
+    if (send_initial_events_given && match != "NotOlderThan") {
+      forbid("resourceVersionMatch",
+             "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    }
+    if (!match.empty() && !send_initial_events_given) {
+      forbid("resourceVersionMatch",
+             "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+    }
+  } else {
+    if (!match.empty() && request.resource_version.empty()) {
+      forbid("resourceVersionMatch",
+             "resourceVersionMatch is forbidden unless resourceVersion is provided");
+    }
+    if (match == "Exact" && request.resource_version == "0") {
+      forbid("resourceVersionMatch",
+             "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+    }
+    if (send_initial_events_given) {
+      forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
+    }
+  }
+  if (!match.empty() && match != "Exact" && match != "NotOlderThan") {
+    errors.push_back(NotSupported("resourceVersionMatch", match, {"Exact", "NotOlderThan", ""}));
+  }
+  if (!match.empty() && !request.continue_token.empty()) {
+    forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided");
+  }
+  if (!errors.empty()) return api::StatusInvalid("meta.k8s.io", "ListOptions", "", errors);
+  if (!request.continue_token.empty() && !request.resource_version.empty() &&
+      request.resource_version != "0") {
+    return api::StatusBadRequest("specifying resource version is not allowed when using continue");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
   request.label_selector = query.Get("labelSelector");
   request.field_selector = query.Get("fieldSelector");
@@ -101,11 +150,9 @@ std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
         StrCat("fieldValidation: Unsupported value: ", Quote(validation),
                ": supported values: \"Ignore\", \"Strict\", \"Warn\""));
   }
-  const std::string_view match = request.resource_version_match;
-  if (!match.empty() && match != "Exact" && match != "NotOlderThan") {
-    return api::StatusBadRequest(
-        StrCat("resourceVersionMatch: Unsupported value: ", Quote(match),
-               ": supported values: \"Exact\", \"NotOlderThan\""));
+  if (request.verb == Verb::kList || request.verb == Verb::kWatch ||
+      request.verb == Verb::kDeleteCollection) {
+    return CheckListOptions(request, query.Find("sendInitialEvents") != nullptr);
   }
   return std::nullopt;
 }

@@ -1,10 +1,9 @@
 #include "apiserver/http/watch_stream.h"
 
-#include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/conversion/skip_operations_form.h"
 #include "apiserver/http/encode.h"
-#include "apiserver/http/table.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -43,7 +42,7 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
 
  private:
   void Refuse(const Failure& failure) {
-    EncodedBody encoded = EncodeFailure(Negotiated{}, failure);
+    EncodedBody encoded = EncodeFailure(options_.negotiated, failure);
     writer_->Send(failure.code, {{"Content-Type", encoded.content_type}}, std::move(encoded.body));
   }
 
@@ -55,12 +54,12 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
         });
     if (start.failure) return Refuse(*start.failure);
     watcher_ = std::move(start.watcher);
-    writer_->StartStream(200, {{"Content-Type", "application/json"},
+    writer_->StartStream(200, {{"Content-Type", std::string(WatchContentType(options_.negotiated))},
                                {"Cache-Control", "no-cache, private"}});
     started_ = true;
     // The stream owns itself until the response is over.
     writer_->OnClosed([self = shared_from_this()](bool) mutable { self->End(); });
-    for (const api::ObjectPtr& object : initial_) WriteEvent("ADDED", *object);
+    for (const api::ObjectPtr& object : initial_) WriteEvent("ADDED", object);
     initial_.clear();
     if (options_.send_initial_events && options_.bookmarks) {
       WriteBookmark(initial_revision_, /*initial_end=*/true);
@@ -91,56 +90,54 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
 
   void WriteChange(const Change& change) {
     switch (change.type) {
-      case ChangeType::kAdded: return WriteEvent("ADDED", *change.object);
-      case ChangeType::kModified: return WriteEvent("MODIFIED", *change.object);
-      case ChangeType::kDeleted: return WriteEvent("DELETED", *change.object);
+      case ChangeType::kAdded: return WriteEvent("ADDED", change.object);
+      case ChangeType::kModified: return WriteEvent("MODIFIED", change.object);
+      case ChangeType::kDeleted: return WriteEvent("DELETED", change.object);
       case ChangeType::kBookmark: return;
     }
   }
 
-  void WriteEvent(std::string_view type, const api::Object& object) {
+  void WriteEvent(std::string_view type, const api::ObjectPtr& stored) {
     if (writer_ == nullptr || writer_->is_closed()) return;
-    writer_->Write(net::MakeSegment(StrCat("{\"type\":\"", type, "\",\"object\":")));
-    switch (options_.negotiated.shape) {
-      case Shape::kTable: {
-        const api::ObjectPtr one = std::make_shared<const api::Object>(object.tree());
-        TableOptions table;
-        table.omit_columns = sent_columns_;
-        table.now = core_.loop().clock().Now();
-        table.resource_version = std::to_string(object.resource_version());
-        sent_columns_ = true;
-        writer_->Write(net::MakeSegment(
-            api::WriteJson(MakeTable(*options_.request.kind, {&one, 1}, table)->root())));
-        break;
-      }
-      case Shape::kPartialMetadata:
-        writer_->Write(net::MakeSegment(api::WriteJson(ToPartialMetadata(object)->root())));
-        break;
-      default: writer_->Write(object.json());
-    }
-    static const net::Segment end = net::MakeSegment("}\n");
-    writer_->Write(end);
+    const api::ObjectPtr object =
+        options_.skip_operations_as_list ? WithSkipOperationsAsList(stored) : stored;
+    if (options_.negotiated.shape != Shape::kTable) return Write(type, object);
+    TableOptions table;
+    table.omit_columns = sent_columns_;
+    table.now = core_.loop().clock().Now();
+    table.resource_version = std::to_string(object->resource_version());
+    table.include_object = options_.include_object;
+    table.allocated_devices = options_.allocated_devices;
+    sent_columns_ = true;
+    Negotiated plain = options_.negotiated;
+    plain.shape = Shape::kObject;
+    net::Body body;
+    AppendEvent(plain, type,
+                std::make_shared<const api::Object>(
+                    MakeTable(*options_.request.kind, {&object, 1}, table)),
+                body);
+    for (net::Segment& segment : body) writer_->Write(std::move(segment));
+  }
+
+  void Write(std::string_view type, const api::ObjectPtr& object) {
+    net::Body body;
+    AppendEvent(options_.negotiated, type, object, body);
+    for (net::Segment& segment : body) writer_->Write(std::move(segment));
   }
 
   void WriteBookmark(storage::Revision revision, bool initial_end) {
     if (writer_ == nullptr || writer_->is_closed()) return;
     const api::KindSchema& kind = *options_.request.kind;
     api::Draft object = api::Draft::Object();
-    if (options_.negotiated.shape == Shape::kPartialMetadata) {
-      object["kind"] = "PartialObjectMetadata";
-      object["apiVersion"] = "meta.k8s.io/v1";
-    } else {
-      object["kind"] = kind.kind;
-      object["apiVersion"] = kind.group.empty() ? std::string(kind.version)
-                                                : StrCat(kind.group, "/", kind.version);
-    }
+    object["kind"] = kind.kind;
+    object["apiVersion"] = kind.group.empty() ? std::string(kind.version)
+                                              : StrCat(kind.group, "/", kind.version);
     object["metadata"]["resourceVersion"] = std::to_string(revision);
     object["metadata"]["creationTimestamp"] = nullptr;
     if (initial_end) {
       object["metadata"]["annotations"]["k8s.io/initial-events-end"] = "true";
     }
-    writer_->Write(net::MakeSegment(StrCat("{\"type\":\"BOOKMARK\",\"object\":",
-                                           api::WriteJson(object.Freeze()->root()), "}\n")));
+    Write("BOOKMARK", std::make_shared<const api::Object>(object.Freeze()));
   }
 
   void ScheduleBookmark() {

@@ -2,6 +2,7 @@
 
 #include "apiserver/rest/object_meta.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/metadata.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 
@@ -104,22 +105,15 @@ void NamespaceStrategy::PrepareForUpdate(api::Draft& object, api::Value before,
 }
 
 api::Problems NamespaceStrategy::CheckName(std::string_view name, bool prefix) const {
-  return CheckDnsLabelName(name, prefix);
+  return LabelNameProblems(name, prefix);
 }
 
 bool NamespaceStrategy::HoldsDeletion(api::Value object) const {
   return !object["spec"]["finalizers"].empty();
 }
 
-api::Problems RbacStrategy::CheckName(std::string_view name, bool) const {
-  if (name == "." || name == "..") return {StrCat("may not be '", name, "'")};
-  api::Problems problems;
-  for (char bad : {'/', '%'}) {
-    if (name.find(bad) != std::string_view::npos) {
-      problems.push_back(StrCat("may not contain '", bad, "'"));
-    }
-  }
-  return problems;
+api::Problems RbacStrategy::CheckName(std::string_view name, bool prefix) const {
+  return PathSegmentProblems(name, prefix);
 }
 
 }  // namespace drakkar::apiserver

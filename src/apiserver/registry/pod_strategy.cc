@@ -4,6 +4,7 @@
 
 #include "api/meta/quantity.h"
 #include "apiserver/validation/pod.h"
+#include "features/gates/feature_gates.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -86,8 +87,48 @@ void DefaultVolume(Draft& volume) {
   }
 }
 
+// With the gate ContainerRestartRules off, restart policies and rules of single containers are
+// dropped; sidecars, which have a policy too, stay what they are.
+void DropDisabledRestartRules(Draft& object, const FeatureGates& gates) {
+  if (gates.Enabled(Gate::kContainerRestartRules)) return;
+  for (std::string_view list : {"initContainers", "containers"}) {
+    Draft* containers = object["spec"].Find(list);
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (Draft& container : containers->MutableElements()) {
+      container.Remove("restartPolicyRules");
+      if (list == "containers") container.Remove("restartPolicy");
+    }
+  }
+}
+
 bool IsComputeResource(std::string_view name) {
   return name == "cpu" || name == "memory";
+}
+
+// Of a resize only the requests and limits of containers count; everything else stays.
+void KeepAllButResources(Draft& object, Value before) {
+  const api::TreePtr asked = object.Freeze();
+  Draft resized(before);
+  for (std::string_view list : {"initContainers", "containers"}) {
+    std::size_t index = 0;
+    for (Value container : before["spec"][list].elements()) {
+      for (Value wanted : asked->root()["spec"][list].elements()) {
+        if (wanted["name"].str() != container["name"].str()) continue;
+        Draft& resources = resized["spec"][list].at(index)["resources"];
+        for (std::string_view part : {"requests", "limits"}) {
+          const Value value = wanted["resources"][part];
+          if (value.has_value()) {
+            resources[part] = Draft(value);
+          } else {
+            resources.Remove(part);
+          }
+        }
+      }
+      ++index;
+    }
+  }
+  object = std::move(resized);
+  object.KeepAlive(asked);
 }
 
 }  // namespace
@@ -138,7 +179,8 @@ void PodStrategy::Default(Draft& object, const StrategyContext&) const {
   }
 }
 
-void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext&) const {
+void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
+  DropDisabledRestartRules(object, context.gates);
   const api::TreePtr frozen = object.Freeze();
   object["status"] = Draft::Object();
   object["status"]["phase"] = "Pending";
@@ -157,6 +199,7 @@ void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext&) const 
 
 void PodStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view subresource,
                                    const StrategyContext&) const {
+  if (subresource == "resize") return KeepAllButResources(object, before);
   if (subresource == "status") {
     // Whoever writes the status does not decide who owns the pod, nor its class of service.
     Draft& metadata = object["metadata"];

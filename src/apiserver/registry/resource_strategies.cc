@@ -30,7 +30,7 @@ api::FieldErrors Merged(const Findings& handwritten, const Findings& declared,
 }  // namespace
 
 void ResourceStrategy::Default(Draft& object, const StrategyContext& context) const {
-  SetResourceDefaults(object, "v1", context.clock.Now());
+  SetResourceDefaults(object, context.version, context.clock.Now());
 }
 
 void DeviceClassStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {

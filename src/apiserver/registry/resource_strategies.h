@@ -11,7 +11,7 @@ namespace drakkar::apiserver {
 class ResourceStrategy : public Strategy {
  public:
   void Default(api::Draft& object, const StrategyContext& context) const override;
-  bool ReturnsDeletedObject() const override { return true; }
+  bool ReturnsDeletedObject(std::string_view) const override { return true; }
 };
 
 class DeviceClassStrategy final : public ResourceStrategy {
@@ -23,6 +23,7 @@ class DeviceClassStrategy final : public ResourceStrategy {
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
+  bool NameIsDeclared() const override { return true; }
   bool MaintainsGeneration() const override { return true; }
 };
 
@@ -72,6 +73,9 @@ class DeviceTaintRuleStrategy final : public ResourceStrategy {
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
   bool MaintainsGeneration() const override { return true; }
+  // v1 was made after these two habits were given up.
+  bool AllowsUnconditionalUpdate(std::string_view version) const override { return version != "v1"; }
+  bool ReturnsDeletedObject(std::string_view version) const override { return version != "v1"; }
 };
 
 class PoolStatusRequestStrategy final : public ResourceStrategy {
@@ -83,7 +87,7 @@ class PoolStatusRequestStrategy final : public ResourceStrategy {
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
-  bool AllowsUnconditionalUpdate() const override { return false; }
+  bool AllowsUnconditionalUpdate(std::string_view) const override { return false; }
 };
 
 }  // namespace drakkar::apiserver

@@ -1,6 +1,6 @@
 #include "apiserver/registry/strategy.h"
 
-#include "apiserver/rest/object_meta.h"
+#include "apiserver/validation/metadata.h"
 
 namespace drakkar::apiserver {
 
@@ -23,7 +23,7 @@ std::vector<std::string> Strategy::Warnings(api::Value, const StrategyContext&) 
 }
 
 api::Problems Strategy::CheckName(std::string_view name, bool prefix) const {
-  return CheckDnsSubdomainName(name, prefix);
+  return SubdomainNameProblems(name, prefix);
 }
 
 std::optional<std::int64_t> Strategy::GracePeriod(api::Value, std::optional<std::int64_t>) const {

@@ -35,6 +35,10 @@ struct StrategyContext {
       std::string_view verb, std::string_view group, std::string_view resource,
       std::string_view subresource, std::string_view namespace_, std::string_view name)>
       authorize;
+  // The first object of a resource, in the order of names, that `matches`; null if none does.
+  std::function<api::ObjectPtr(std::string_view group, std::string_view plural,
+                               const std::function<bool(const api::Object&)>& matches)>
+      find_first = {};
   // The API version the client speaks; objects here are always in the version they are stored in.
   std::string_view version = "v1";
 };
@@ -43,7 +47,8 @@ struct StrategyContext {
 // generation, status against spec, finalizers, preconditions.
 //
 // Order on create: Default, PrepareForCreate, Validate. On update: Default, PrepareForUpdate,
-// ValidateUpdate. `subresource` is "" or "status" (or another one the strategy serves).
+// ValidateUpdate. Default gets the object in the client's version, everything else gets it in the
+// version it is stored in. `subresource` is "" or "status" (or another one the strategy serves).
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -64,16 +69,18 @@ class Strategy {
 
   // metadata.generation counts changes of spec.
   virtual bool MaintainsGeneration() const { return false; }
-  // An update may leave out resourceVersion.
-  virtual bool AllowsUnconditionalUpdate() const { return true; }
+  // An update in this version may leave out resourceVersion.
+  virtual bool AllowsUnconditionalUpdate(std::string_view /*version*/) const { return true; }
   // Somebody besides the finalizers in metadata has to finish a deletion (namespaces).
   virtual bool HoldsDeletion(api::Value) const { return false; }
-  // Deleting answers with the object as it last was, not with a Status.
-  virtual bool ReturnsDeletedObject() const { return false; }
+  // Deleting in this version answers with the object as it last was, not with a Status.
+  virtual bool ReturnsDeletedObject(std::string_view /*version*/) const { return false; }
   // A status update may also change labels and annotations (pods, nodes).
   virtual bool StatusUpdateKeepsMetadata() const { return false; }
   // Names are DNS subdomains unless the kind says otherwise (for example RBAC path segments).
   virtual api::Problems CheckName(std::string_view name, bool prefix) const;
+  // The name's rule is one of the declared ones (see MetadataRules::name_is_declared).
+  virtual bool NameIsDeclared() const { return false; }
   // How long deleting waits for somebody to finish it; nullopt: the object goes at once.
   virtual std::optional<std::int64_t> GracePeriod(api::Value object,
                                                   std::optional<std::int64_t> asked) const;

@@ -2,8 +2,12 @@
 
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
+#include "apiserver/rest/field_managers.h"
+#include "apiserver/rest/scale.h"
 #include "base/text/text.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -84,7 +88,8 @@ void Core::Start(std::function<void(Result<void>)> ready) {
 }
 
 Core::Resource* Core::FindResource(const api::KindSchema& kind) {
-  auto found = resources_.find(std::pair(std::string(kind.group), std::string(kind.plural)));
+  const api::KindSchema& stored = kind.storage == nullptr ? kind : *kind.storage;
+  auto found = resources_.find(std::pair(std::string(stored.group), std::string(stored.plural)));
   return found == resources_.end() ? nullptr : found->second.get();
 }
 
@@ -97,6 +102,11 @@ api::ObjectPtr Core::Find(std::string_view group, std::string_view plural,
 const WatchCache* Core::FindCache(std::string_view group, std::string_view plural) const {
   auto found = resources_.find(std::pair(std::string(group), std::string(plural)));
   return found == resources_.end() ? nullptr : &found->second->cache;
+}
+
+void Core::ForEachCache(
+    const std::function<void(const api::KindSchema&, const WatchCache&)>& each) const {
+  for (const auto& [name, resource] : resources_) each(*resource->kind, resource->cache);
 }
 
 StrategyContext Core::ContextFor(const Request& request) {
@@ -115,6 +125,16 @@ StrategyContext Core::ContextFor(const Request& request) {
             return Authorize(
                 {request.user, verb, group, resource, subresource, namespace_, name, {}});
           },
+      .find_first = [this](std::string_view group, std::string_view plural,
+                           const std::function<bool(const api::Object&)>& matches)
+          -> api::ObjectPtr {
+        const WatchCache* cache = FindCache(group, plural);
+        if (cache == nullptr) return nullptr;
+        for (const auto& [key, object] : cache->objects()) {
+          if (matches(*object)) return object;
+        }
+        return nullptr;
+      },
       .version = request.kind->version,
   };
 }
@@ -148,9 +168,7 @@ std::optional<Failure> Core::CheckAuthorized(const Request& request) {
 std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, api::Value before) {
   const StrategyContext context = ContextFor(request);
   for (const auto& step : options_.admission) {
-    if (std::optional<Failure> failure = step->Admit(request, object, before, context)) {
-      return failure;
-    }
+    if (std::optional<Failure> failure = step->Admit(request, object, before, context)) return failure;
   }
   return std::nullopt;
 }
@@ -162,6 +180,11 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
     return;
   }
   Resource* resource = FindResource(*request.kind);
+  if (options_.answerer != nullptr && request.verb == Verb::kCreate &&
+      (resource == nullptr || !request.subresource.empty())) {
+    Response response;
+    if (options_.answerer->Answer(request, response)) return done(std::move(response));
+  }
   if (resource == nullptr) {
     done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));
     return;
@@ -170,10 +193,23 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
     done(Response::Failed(api::StatusNoSuchPath()));
     return;
   }
+  if (request.kind != resource->kind) {
+    // Everything below speaks the stored version; the client gets its own.
+    done = [kind = request.kind, done = std::move(done)](Response response) {
+      if (response.object != nullptr) response.object = ConvertObjectTo(response.object, *kind);
+      for (api::ObjectPtr& item : response.items) item = ConvertObjectTo(item, *kind);
+      done(std::move(response));
+    };
+  }
   const bool plain = request.subresource.empty() || request.subresource == "status";
   switch (request.verb) {
     case Verb::kGet:
       if (plain) return done(Get(*resource, request));
+      if (request.subresource == "scale") {
+        Response response = Get(*resource, request);
+        if (response.object != nullptr) response.object = ScaleOf(*response.object);
+        return done(std::move(response));
+      }
       break;
     case Verb::kList:
       if (request.subresource.empty()) {
@@ -184,15 +220,20 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
       if (request.subresource == "binding") {
         return Bind(*resource, std::move(request), std::move(done));
       }
+      if (request.subresource == "eviction") {
+        return Evict(*resource, std::move(request), std::move(done));
+      }
       if (request.subresource.empty()) {
         return Create(*resource, std::move(request), std::move(done));
       }
       break;
     case Verb::kUpdate:
     case Verb::kPatch:
-      if (request.verb == Verb::kPatch && request.patch == PatchKind::kApply) {
-        return done(Response::Failed(api::StatusUnsupportedMediaType(
-            "server-side apply is not supported yet: apply without --server-side")));
+      if (std::optional<Failure> failure = CheckPatchOptions(request)) {
+        return done(Response::Failed(std::move(*failure)));
+      }
+      if (request.subresource == "scale") {
+        return Rescale(*resource, std::move(request), std::move(done));
       }
       if (plain || request.subresource == "finalize" || request.subresource == "resize") {
         return Update(*resource, std::move(request), std::move(done));

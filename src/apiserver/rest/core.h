@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apiserver/registry/strategy.h"
+#include "apiserver/rest/answerer.h"
 #include "apiserver/rest/request.h"
 #include "apiserver/watch/watch_cache.h"
 #include "base/exec/event_loop.h"
@@ -61,6 +62,7 @@ class Core {
     const FeatureGates& gates;
     Authorizer* authorizer = nullptr;  // null: everything is allowed (tests)
     std::vector<std::unique_ptr<AdmissionStep>> admission;
+    Answerer* answerer = nullptr;  // null: nothing is answered that is not stored
   };
   explicit Core(Options options);
   ~Core();
@@ -94,6 +96,9 @@ class Core {
   api::ObjectPtr Find(std::string_view group, std::string_view plural,
                       const std::string& key) const;
   const WatchCache* FindCache(std::string_view group, std::string_view plural) const;
+  // Every resource that is stored, for metrics.
+  void ForEachCache(
+      const std::function<void(const api::KindSchema&, const WatchCache&)>& each) const;
 
   std::optional<std::string> Authorize(const Authorizer::Attributes& attributes);
   // The 403 of a request its user may not make.
@@ -109,12 +114,19 @@ class Core {
   Response Get(Resource& resource, const Request& request);
   void List(Resource& resource, Request request, std::function<void(Response)> done);
   void Create(Resource& resource, Request request, std::function<void(Response)> done);
+  void CreateByApply(Resource& resource, Request request, std::function<void(Response)> done);
   void Update(Resource& resource, Request request, std::function<void(Response)> done,
               int attempt = 0);
   void Delete(Resource& resource, Request request, std::function<void(Response)> done,
               int attempt = 0);
   void DeleteCollection(Resource& resource, Request request, std::function<void(Response)> done);
   void Bind(Resource& resource, Request request, std::function<void(Response)> done);
+  void Rescale(Resource& resource, Request request, std::function<void(Response)> done);
+  void Evict(Resource& resource, Request request, std::function<void(Response)> done);
+
+  // What a client sent in its version: with that version's defaults, then as it is stored.
+  static api::Draft ToStored(const Resource& resource, const Request& request,
+                             const api::TreePtr& asked, const StrategyContext& context);
 
   // Writes `object` (null: deletes) if the key is still at `before`.
   void CommitObject(Resource& resource, const std::string& key, api::Draft* object,

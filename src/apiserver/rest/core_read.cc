@@ -1,5 +1,6 @@
 // The core's reads: get, list, watch.
 #include "api/json/reader.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/selection.h"
 
@@ -87,8 +88,10 @@ void Core::List(Resource& resource, Request request, std::function<void(Response
         if (!range.ok()) {
           if (range.error().code == ErrorCode::kExpired) {
             return done(Response::Failed(api::StatusExpired(
-                "The provided continue parameter is too old to display a consistent list result. "
-                "You must start a new list without the continue parameter.")));
+                from.last_key.empty()
+                    ? "The resourceVersion for the provided list is too old."
+                    : "The provided continue parameter is too old to display a consistent list "
+                      "result. You must start a new list without the continue parameter.")));
           }
           return done(Response::Failed(api::StatusServiceUnavailable(range.error().message)));
         }
@@ -133,6 +136,17 @@ Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
     return start;
   }
   options.after = after;
+  if (request.kind != resource->kind) {
+    on_changes = [kind = request.kind,
+                  on_changes = std::move(on_changes)](const std::vector<Change>& changes) {
+      std::vector<Change> converted = changes;
+      for (Change& change : converted) {
+        change.object = ConvertObjectTo(change.object, *kind);
+        change.previous = nullptr;  // nobody looks at it behind the cache
+      }
+      on_changes(converted);
+    };
+  }
   start.watcher = resource->cache.StartWatch(std::move(options),
                                              CacheWatchCallbacks{std::move(on_changes)});
   if (start.watcher == nullptr) {

@@ -1,9 +1,13 @@
 // The core's writes: create, update, patch, delete, bind.
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/decode.h"
+#include "apiserver/rest/eviction.h"
+#include "apiserver/rest/field_managers.h"
 #include "apiserver/rest/object_meta.h"
+#include "apiserver/rest/scale.h"
 #include "apiserver/rest/selection.h"
 #include "base/ids/uuid.h"
 
@@ -17,19 +21,38 @@ constexpr int kMaxGeneratedNames = 8;
 
 }  // namespace
 
+api::Draft Core::ToStored(const Resource& resource, const Request& request,
+                          const api::TreePtr& asked, const StrategyContext& context) {
+  api::Draft object(asked);
+  // Clients may leave these out.
+  object["apiVersion"] = request.kind->group.empty()
+                             ? std::string(request.kind->version)
+                             : StrCat(request.kind->group, "/", request.kind->version);
+  object["kind"] = request.kind->kind;
+  resource.strategy->Default(object, context);
+  if (request.kind == resource.kind) return object;
+  return api::Draft(ConvertTree(object.Freeze(), *resource.kind));
+}
+
 void Core::Create(Resource& resource, Request request, std::function<void(Response)> done) {
   Response response;
-  if (std::optional<Failure> failure = DecodeBody(*resource.kind, request, response.warnings)) {
+  if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
   const StrategyContext context = ContextFor(request);
-  api::Draft object(request.object);
+  api::Draft object = ToStored(resource, request, request.object, context);
   if (std::optional<Failure> failure = PrepareMetaForCreate(*resource.kind, request, object)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
-  resource.strategy->Default(object, context);
+  if (request.patch != PatchKind::kApply || request.verb != Verb::kPatch) {
+    // What the server adds from here on is nobody's.
+    const api::TreePtr claimed = object.Freeze();
+    TrackManagedFields(*resource.kind, *resource.strategy, request, nullptr, claimed->root(),
+                       options_.loop.clock().Now(), object);
+    object.KeepAlive(claimed);
+  }
   resource.strategy->PrepareForCreate(object, context);
   api::Draft& metadata = object["metadata"];
   if (resource.strategy->MaintainsGeneration()) metadata["generation"] = 1;
@@ -110,18 +133,29 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   Response response;
   const std::string key = KeyOf(request.namespace_, request.name);
   api::ObjectPtr before = resource.cache.Find(key);
+  const bool applies = request.verb == Verb::kPatch && request.patch == PatchKind::kApply;
+  if (applies && request.kind != resource.kind) {
+    return done(Response::Failed(api::StatusBadRequest(
+        StrCat("server-side apply is only supported in ", resource.kind->group, "/",
+               resource.kind->version, ": write the manifest in that version"))));
+  }
+  if (before == nullptr && applies && request.subresource.empty()) {
+    return CreateByApply(resource, std::move(request), std::move(done));
+  }
   if (before == nullptr) {
     done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
     return;
   }
   api::TreePtr asked;
   if (std::optional<Failure> failure =
-          BuildUpdate(*resource.kind, request, *before, asked, response.warnings)) {
+          applies ? BuildApply(*resource.kind, *resource.strategy, request, before.get(),
+                               options_.loop.clock().Now(), asked)
+                  : BuildUpdate(*request.kind, request, before, asked, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
   const StrategyContext context = ContextFor(request);
-  api::Draft object(asked);
+  api::Draft object = ToStored(resource, request, asked, context);
   const bool has_status = HasSubresource(*resource.kind, "status");
   if (std::optional<Failure> failure =
           PrepareMetaForUpdate(*resource.kind, *resource.strategy, request, *before, object)) {
@@ -133,7 +167,6 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   } else if (has_status && request.subresource.empty()) {
     KeepMember("status", before->root(), object);
   }
-  resource.strategy->Default(object, context);
   resource.strategy->PrepareForUpdate(object, before->root(), request.subresource, context);
   if (resource.strategy->MaintainsGeneration()) UpdateGeneration(before->root(), object);
   if (std::optional<Failure> failure = Admit(request, &object, before->root())) {
@@ -143,7 +176,7 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
 
   const api::TreePtr candidate = object.Freeze();
   api::FieldErrors causes =
-      ValidateMetaUpdate(*resource.kind, candidate->root(), before->root());
+      ValidateMetaUpdate(candidate->root(), before->root());
   for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate->root(), before->root(),
                                                         request.subresource, context)) {
     causes.push_back(std::move(cause));
@@ -155,11 +188,18 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   for (std::string& warning : resource.strategy->Warnings(candidate->root(), context)) {
     response.warnings.push_back(std::move(warning));
   }
-  if (EqualButForVersion(candidate->root(), before->root())) {
+  const api::Value entries = candidate->root()["metadata"]["managedFields"];
+  const bool same_entries =
+      (entries.empty() && !applies) || api::Equal(entries, before->root()["metadata"]["managedFields"]);
+  if (same_entries && EqualButForVersion(candidate->root(), before->root())) {
     response.object = before;
     response.revision = before->resource_version();
     done(std::move(response));
     return;
+  }
+  if (!applies) {
+    TrackManagedFields(*resource.kind, *resource.strategy, request, before.get(),
+                       candidate->root(), options_.loop.clock().Now(), object);
   }
   // The last finalizer of an object that is going away: this update is its end.
   const bool ends = IsReadyToGo(*resource.strategy, candidate->root());
@@ -182,6 +222,35 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
         response.revision = *revision;
         done(std::move(response));
       });
+}
+
+void Core::CreateByApply(Resource& resource, Request request, std::function<void(Response)> done) {
+  // Applying what does not exist takes the right to create it, too.
+  Request creation = request;
+  creation.verb = Verb::kCreate;
+  if (std::optional<Failure> failure = CheckAuthorized(creation)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  if (std::optional<Failure> failure =
+          BuildApply(*resource.kind, *resource.strategy, request, nullptr,
+                     options_.loop.clock().Now(), request.object)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  const api::Value metadata = request.object->root()["metadata"];
+  if (const std::string_view uid = metadata["uid"].str(); !uid.empty()) {
+    return done(Response::Failed(ConflictFailure(
+        *request.kind, request.name,
+        StrCat("uid mismatch: the provided object specified uid ", uid,
+               ", and no existing object was found"))));
+  }
+  const std::string_view name = metadata["name"].str();
+  if (name != request.name) {
+    return done(Response::Failed(api::StatusBadRequest(
+        name.empty() ? std::string("name must be provided")
+                     : StrCat("the name of the object (", name,
+                              ") does not match the name on the URL (", request.name, ")"))));
+  }
+  Create(resource, std::move(request), std::move(done));
 }
 
 void Core::Delete(Resource& resource, Request request, std::function<void(Response)> done,
@@ -227,7 +296,7 @@ void Core::Delete(Resource& resource, Request request, std::function<void(Respon
         }
         Response response;
         response.revision = *revision;
-        if (!now || resource.strategy->ReturnsDeletedObject()) {
+        if (!now || resource.strategy->ReturnsDeletedObject(request.kind->version)) {
           response.object = now ? before : std::move(stored);
         } else {
           response.object = std::make_shared<const api::Object>(SuccessStatus(*resource.kind, *before));
@@ -282,6 +351,55 @@ void Core::DeleteCollection(Resource& resource, Request request,
   progress->Finish();
 }
 
+void Core::Rescale(Resource& resource, Request request, std::function<void(Response)> done) {
+  Response response;
+  const api::ObjectPtr workload = resource.cache.Find(KeyOf(request.namespace_, request.name));
+  if (workload == nullptr) {
+    return done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
+  }
+  if (std::optional<Failure> failure = BuildScaleUpdate(request, workload, response.warnings)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  Update(resource, std::move(request), [done = std::move(done)](Response updated) {
+    if (updated.object != nullptr) updated.object = ScaleOf(*updated.object);
+    done(std::move(updated));
+  });
+}
+
+void Core::Evict(Resource& resource, Request request, std::function<void(Response)> done) {
+  Response response;
+  if (std::optional<Failure> failure =
+          DecodeBody(*api::FindKind("policy", "v1", "Eviction"), request, response.warnings)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  const api::ObjectPtr pod = resource.cache.Find(KeyOf(request.namespace_, request.name));
+  if (pod == nullptr) {
+    return done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
+  }
+  if (std::optional<Failure> failure = CheckEviction(
+          request, *pod, *FindCache("policy", "poddisruptionbudgets"), resource.cache)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  request.verb = Verb::kDelete;
+  request.subresource.clear();
+  request.object = nullptr;
+  // What was looked at is what goes.
+  if (request.precondition_uid.empty()) request.precondition_uid = std::string(pod->uid());
+  Delete(resource, std::move(request), [done = std::move(done)](Response deleted) {
+    if (!deleted.failure) {
+      deleted.http_status = 201;
+      deleted.object = std::make_shared<const api::Object>(
+          api::Draft{{"kind", "Status"},
+                     {"apiVersion", "v1"},
+                     {"metadata", api::Draft::Object()},
+                     {"status", "Success"},
+                     {"code", 201}}
+              .Freeze());
+    }
+    done(std::move(deleted));
+  });
+}
+
 void Core::Bind(Resource& resource, Request request, std::function<void(Response)> done) {
   Response response;
   const api::KindSchema& binding = *api::FindKind("", "v1", "Binding");
@@ -298,6 +416,10 @@ void Core::Bind(Resource& resource, Request request, std::function<void(Response
   api::Draft object(before->tree());
   if (std::optional<Failure> failure = ApplyBinding(
           *resource.kind, request, *before, options_.loop.clock().Now(), object)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  if (std::optional<Failure> failure = Admit(request, &object, before->root())) {
     done(Response::Failed(std::move(*failure)));
     return;
   }

@@ -9,6 +9,7 @@
 #include "api/patch/strategic.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/conversion/versions.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -141,7 +142,7 @@ std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
 }
 
 std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request,
-                                   const api::Object& before, api::TreePtr& asked,
+                                   const api::ObjectPtr& before, api::TreePtr& asked,
                                    std::vector<std::string>& warnings) {
   if (request.verb == Verb::kUpdate) {
     if (std::optional<Failure> failure = DecodeBody(kind, request, warnings)) return failure;
@@ -149,7 +150,7 @@ std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request
     return std::nullopt;
   }
   api::TreePtr patched;
-  if (std::optional<Failure> failure = ApplyPatch(kind, request, before, patched)) return failure;
+  if (std::optional<Failure> failure = ApplyPatch(kind, request, *ConvertObjectTo(before, kind), patched)) return failure;
   return Take(kind, api::ConvertObject(patched->root(), *kind.schema, OptionsFor(request)), asked,
               warnings);
 }

@@ -13,9 +13,10 @@ namespace drakkar::apiserver {
 std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
                                   std::vector<std::string>& warnings);
 
-// The object that an update or a patch asks for, given the current one.
+// The object that an update or a patch asks for, in the version of `kind`. `before` is the current
+// one as it is stored; a patch is applied to it in the client's version.
 std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request,
-                                   const api::Object& before, api::TreePtr& asked,
+                                   const api::ObjectPtr& before, api::TreePtr& asked,
                                    std::vector<std::string>& warnings);
 
 }  // namespace drakkar::apiserver

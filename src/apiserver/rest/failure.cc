@@ -1,5 +1,8 @@
 #include "apiserver/rest/failure.h"
 
+#include <set>
+#include <string>
+
 #include "api/scheme/scheme.h"
 
 namespace drakkar::apiserver {
@@ -34,7 +37,13 @@ Failure ForbiddenFailure(const api::KindSchema& kind, std::string_view name,
 
 Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
                        const api::FieldErrors& errors) {
-  return api::StatusInvalid(kind.group, kind.kind, name, errors);
+  // Two rules may say the same of one field; it is told once.
+  api::FieldErrors distinct;
+  std::set<std::string> told;
+  for (const api::FieldError& error : errors) {
+    if (told.insert(error.ToString()).second) distinct.push_back(error);
+  }
+  return api::StatusInvalid(kind.group, kind.kind, name, distinct);
 }
 
 Failure MethodNotAllowedFailure(const api::KindSchema& kind, std::string_view verb) {

@@ -5,6 +5,7 @@
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/metadata.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -15,69 +16,11 @@ using api::Value;
 
 constexpr std::string_view kOrphanFinalizer = "orphan";
 constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
-constexpr std::size_t kMaxAnnotationsBytes = 256 * 1024;
 
 // What the server alone decides; an update gets it back from the current object.
 constexpr std::string_view kServerOwned[] = {"uid", "creationTimestamp", "deletionTimestamp",
                                              "deletionGracePeriodSeconds", "generation",
                                              "selfLink"};
-
-// With `prefix` the text is the start of a generated name: a trailing dash will be followed.
-std::string MaskTrailingDash(std::string_view name, bool prefix) {
-  std::string masked(name);
-  if (prefix && !masked.empty() && masked.back() == '-') masked.back() = 'a';
-  return masked;
-}
-
-void CheckLabels(Value labels, api::FieldErrors& errors) {
-  for (const auto& [key, name, value] : labels.members()) {
-    AddProblems(errors, "metadata.labels", name, api::CheckLabelKey(name));
-    AddProblems(errors, "metadata.labels", value.str(), api::CheckLabelValue(value.str()));
-  }
-}
-
-void CheckAnnotations(Value annotations, api::FieldErrors& errors) {
-  std::size_t total = 0;
-  for (const auto& [key, name, value] : annotations.members()) {
-    AddProblems(errors, "metadata.annotations", name, api::CheckLabelKey(ToLower(name)));
-    total += name.size() + value.str().size();
-  }
-  if (total > kMaxAnnotationsBytes) {
-    errors.push_back(
-        api::FieldError::TooLong(api::FieldPath("metadata.annotations"), kMaxAnnotationsBytes));
-  }
-}
-
-void CheckOwnerReferences(Value references, api::FieldErrors& errors) {
-  std::size_t index = 0;
-  std::string_view controller;
-  for (Value reference : references.elements()) {
-    const std::string path = StrCat("metadata.ownerReferences[", index++, "]");
-    auto require = [&](std::string_view field, std::string_view why) {
-      if (reference[field].str().empty()) errors.push_back(Invalid(StrCat(path, ".", field), "", why));
-    };
-    require("apiVersion", "version must not be empty");
-    require("kind", "must not be empty");
-    require("name", "must not be empty");
-    require("uid", "must not be empty");
-    if (reference["controller"].boolean()) {
-      if (!controller.empty()) {
-        errors.push_back(Invalid("metadata.ownerReferences", references,
-                                 StrCat("Only one reference can have Controller set to true. Found "
-                                        "\"true\" in references for ",
-                                        controller, " and ", reference["name"].str())));
-      }
-      controller = reference["name"].str();
-    }
-  }
-}
-
-void CheckFinalizers(Value finalizers, api::FieldErrors& errors) {
-  for (Value finalizer : finalizers.elements()) {
-    AddProblems(errors, "metadata.finalizers", finalizer.str(),
-                api::CheckLabelKey(finalizer.str()));
-  }
-}
 
 bool HasFinalizer(Value metadata, std::string_view name) {
   for (Value finalizer : metadata["finalizers"].elements()) {
@@ -111,14 +54,6 @@ void ApplyPropagationPolicy(const Request& request, Value before, Draft& metadat
 }
 
 }  // namespace
-
-api::Problems CheckDnsLabelName(std::string_view name, bool prefix) {
-  return api::CheckDnsLabel(MaskTrailingDash(name, prefix));
-}
-
-api::Problems CheckDnsSubdomainName(std::string_view name, bool prefix) {
-  return api::CheckDnsSubdomain(MaskTrailingDash(name, prefix));
-}
 
 std::optional<Failure> PrepareMetaForCreate(const api::KindSchema& kind, const Request& request,
                                             Draft& object) {
@@ -170,7 +105,7 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
   }
   const std::string_view version = metadata["resourceVersion"].str();
   if (version.empty() || version == "0") {
-    if (!strategy.AllowsUnconditionalUpdate() && request.verb == Verb::kUpdate) {
+    if (!strategy.AllowsUnconditionalUpdate(request.kind->version) && request.verb == Verb::kUpdate) {
       return InvalidFailure(kind, request.name,
                             {Invalid("metadata.resourceVersion", 0,
                                      "must be specified for an update")});
@@ -195,7 +130,8 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
       KeepMember(field, current, metadata);
     }
   }
-  metadata.Remove("resourceVersion");
+  // Whoever gave none meant the current one.
+  metadata["resourceVersion"] = std::to_string(before.resource_version());
   object.KeepAlive(before.tree());
   return std::nullopt;
 }
@@ -237,60 +173,18 @@ void UpdateGeneration(Value before, Draft& object) {
 }
 
 api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,
-                                Value object) {
-  api::FieldErrors causes;
-  const Value metadata = object["metadata"];
-  const std::string_view name = metadata["name"].str();
-  const std::string_view prefix = metadata["generateName"].str();
-  if (!prefix.empty()) {
-    AddProblems(causes, "metadata.generateName", prefix,
-                strategy.CheckName(prefix, /*prefix=*/true));
-  }
-  if (name.empty()) {
-    causes.push_back(Required("metadata.name", "name or generateName is required"));
-  } else {
-    AddProblems(causes, "metadata.name", name, strategy.CheckName(name, /*prefix=*/false));
-  }
-  if (kind.namespaced) {
-    const std::string_view home = metadata["namespace"].str();
-    AddProblems(causes, "metadata.namespace", home, api::CheckDnsLabel(home));
-  }
-  CheckLabels(metadata["labels"], causes);
-  CheckAnnotations(metadata["annotations"], causes);
-  CheckOwnerReferences(metadata["ownerReferences"], causes);
-  CheckFinalizers(metadata["finalizers"], causes);
-  return causes;
+                              Value object) {
+  return PlainErrors(CheckMetadata(
+      object, {.namespaced = kind.namespaced,
+               .check_name =
+                   [&](std::string_view name, bool prefix) {
+                     return strategy.CheckName(name, prefix);
+                   },
+               .name_is_declared = strategy.NameIsDeclared()}));
 }
 
-api::FieldErrors ValidateMetaUpdate(const api::KindSchema&, Value object, Value before) {
-  api::FieldErrors causes;
-  const Value metadata = object["metadata"];
-  const Value current = before["metadata"];
-  // What did not change was accepted once and is not held against an unrelated update.
-  if (!api::Equal(metadata["labels"], current["labels"])) CheckLabels(metadata["labels"], causes);
-  if (!api::Equal(metadata["annotations"], current["annotations"])) {
-    CheckAnnotations(metadata["annotations"], causes);
-  }
-  if (!api::Equal(metadata["ownerReferences"], current["ownerReferences"])) {
-    CheckOwnerReferences(metadata["ownerReferences"], causes);
-  }
-  if (!api::Equal(metadata["finalizers"], current["finalizers"])) {
-    CheckFinalizers(metadata["finalizers"], causes);
-    if (current["deletionTimestamp"].has_value()) {
-      std::vector<std::string> added;
-      for (Value finalizer : metadata["finalizers"].elements()) {
-        if (!HasFinalizer(current, finalizer.str())) added.emplace_back(Quote(finalizer.str()));
-      }
-      if (!added.empty()) {
-        causes.push_back(Forbidden(
-            "metadata.finalizers",
-            StrCat("no new finalizers can be added if the object is being deleted, found new "
-                   "finalizers []string{",
-                   Join(added, ", "), "}")));
-      }
-    }
-  }
-  return causes;
+api::FieldErrors ValidateMetaUpdate(Value object, Value before) {
+  return PlainErrors(CheckMetadataUpdate(object, before));
 }
 
 bool EqualButForVersion(Value a, Value b) {
@@ -306,7 +200,9 @@ bool EqualButForVersion(Value a, Value b) {
   };
   return same(a, b, [](std::string_view name) { return name == "metadata"; }) &&
          same(a["metadata"], b["metadata"],
-              [](std::string_view name) { return name == "resourceVersion"; });
+              [](std::string_view name) {
+                return name == "resourceVersion" || name == "managedFields";
+              });
 }
 
 bool IsReadyToGo(const Strategy& strategy, Value object) {

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "api/meta/names.h"
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
 #include "apiserver/registry/strategy.h"
@@ -32,12 +31,12 @@ void KeepAllBut(std::string_view member, api::Value before, api::Draft& object);
 // +1 when anything outside metadata and status has changed, or when the deletion was requested.
 void UpdateGeneration(api::Value before, api::Draft& object);
 
-// Name, labels, annotations, owner references, finalizers.
+// The rules of validation/metadata.h, for a kind.
 api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,
-                                api::Value object);
-api::FieldErrors ValidateMetaUpdate(const api::KindSchema& kind, api::Value object,
-                                      api::Value before);
+                              api::Value object);
+api::FieldErrors ValidateMetaUpdate(api::Value object, api::Value before);
 
+// But for resourceVersion and managedFields.
 bool EqualButForVersion(api::Value a, api::Value b);
 // Being deleted, no finalizer left, no grace period running.
 bool IsReadyToGo(const Strategy& strategy, api::Value object);
@@ -60,9 +59,5 @@ std::optional<Failure> ApplyBinding(const api::KindSchema& kind, const Request& 
 std::string GenerateName(std::string_view prefix, Random& random);
 
 api::TreePtr SuccessStatus(const api::KindSchema& kind, const api::Object& object);
-
-// The usual syntax of names; with `prefix`, of the start of a generated one.
-api::Problems CheckDnsLabelName(std::string_view name, bool prefix);
-api::Problems CheckDnsSubdomainName(std::string_view name, bool prefix);
 
 }  // namespace drakkar::apiserver

@@ -45,6 +45,7 @@ struct Request {
   bool dry_run = false;
   bool force = false;
   std::string field_manager;
+  std::string user_agent;  // names the manager where field_manager does not
 
   // Delete.
   std::optional<std::int64_t> grace_period_seconds;

@@ -6,6 +6,7 @@
 #include "api/meta/label_selector.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/conversion/versions.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 
@@ -38,6 +39,10 @@ Failure UnknownField(const api::KindSchema& kind, std::string_view field) {
 
 // The text of a field by its dotted path; booleans as their words, absent as "".
 std::string FieldText(const api::Object& object, std::string_view field) {
+  if (field == "source") {  // of an event: who reported it, in the old field or in the new one
+    const std::string_view component = object["source"]["component"].str();
+    return std::string(component.empty() ? object["reportingComponent"].str() : component);
+  }
   api::Value value = object.root();
   for (std::string_view part : Split(field, '.')) value = value[part];
   switch (value.kind()) {
@@ -67,9 +72,15 @@ std::optional<Failure> BuildSelection(const Request& request, Selection& selecti
     }
   }
   if (labels->empty() && fields->empty()) return std::nullopt;
-  selection = [labels = std::move(*labels), fields = std::move(*fields)](const api::Object& object) {
+  // Selections are made on objects as they are stored.
+  std::vector<api::FieldRequirement> requirements = fields->requirements();
+  for (api::FieldRequirement& requirement : requirements) {
+    requirement.field = StoredField(*request.kind, requirement.field);
+  }
+  selection = [labels = std::move(*labels),
+               requirements = std::move(requirements)](const api::Object& object) {
     if (!labels.empty() && !labels.Matches(object["metadata"]["labels"])) return false;
-    for (const api::FieldRequirement& requirement : fields.requirements()) {
+    for (const api::FieldRequirement& requirement : requirements) {
       const bool same = FieldText(object, requirement.field) == requirement.value;
       if (same != requirement.equals) return false;
     }

@@ -208,6 +208,10 @@ Problems SubdomainNameProblems(std::string_view name, bool prefix) {
   return DnsSubdomainProblems(WithoutTrailingDash(name, prefix));
 }
 
+Problems LabelNameProblems(std::string_view name, bool prefix) {
+  return DnsLabelProblems(WithoutTrailingDash(name, prefix));
+}
+
 void CheckLabels(Findings& out, const FieldPath& path, Value labels) {
   for (const auto& [key, name, value] : labels.members()) {
     CheckLabelKeyName(out, path, name);

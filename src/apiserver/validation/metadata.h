@@ -28,6 +28,9 @@ api::Problems PathSegmentProblems(std::string_view name, bool prefix);
 // DNS subdomain, the default of resource.k8s.io.
 api::Problems SubdomainNameProblems(std::string_view name, bool prefix);
 
+// DNS label, for namespaces.
+api::Problems LabelNameProblems(std::string_view name, bool prefix);
+
 void CheckLabels(Findings& out, const api::FieldPath& path, api::Value labels);
 void CheckAnnotations(Findings& out, const api::FieldPath& path, api::Value annotations);
 

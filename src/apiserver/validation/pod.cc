@@ -5,9 +5,11 @@
 
 #include "api/meta/quantity.h"
 #include "api/tree/draft.h"
+#include "apiserver/registry/pod_strategy.h"
 #include "apiserver/rest/object_meta.h"
 #include "apiserver/validation/cause.h"
 #include "base/text/text.h"
+#include "features/gates/feature_gates.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -71,6 +73,58 @@ void CheckClaimReferences(Value claims, const std::string& path,
       std::string detail = "must be one of the names in pod.spec.resourceClaims";
       detail += known.empty() ? " which is empty" : ": " + Join(known, ", ");
       causes.push_back(NotFoundValue(at, name, detail));
+    }
+  }
+}
+
+constexpr std::size_t kMaxRestartRules = 20;
+constexpr std::size_t kMaxExitCodes = 255;
+
+// The restart policy of a single container and its rules (gates ContainerRestartRules and
+// RestartAllContainersOnContainerExits).
+void CheckRestartRules(Value container, const std::string& path, bool init,
+                       const FeatureGates& gates, api::FieldErrors& causes) {
+  const Value policy = container["restartPolicy"];
+  const std::string_view text = policy.str();
+  if (policy.has_value()) {
+    if (!gates.Enabled(Gate::kContainerRestartRules)) {
+      if (init && text != "Always") {
+        causes.push_back(NotSupported(path + ".restartPolicy", text, {"Always"}));
+      }
+    } else if (text != "Always" && text != "OnFailure" && text != "Never") {
+      causes.push_back(
+          NotSupported(path + ".restartPolicy", text, {"Always", "Never", "OnFailure"}));
+    }
+  }
+  const Value rules = container["restartPolicyRules"];
+  if (rules.empty()) return;
+  if (!policy.has_value()) {
+    causes.push_back(
+        Required(path + ".restartPolicy", "must specify restartPolicy when restart rules are used"));
+  }
+  const std::string list = path + ".restartPolicyRules";
+  if (rules.size() > kMaxRestartRules) causes.push_back(TooMany(list, rules.size(), kMaxRestartRules));
+  std::size_t index = 0;
+  for (Value rule : rules.elements()) {
+    const std::string at = At(list, index++);
+    const std::string_view action = rule["action"].str();
+    const bool may_restart_all = gates.Enabled(Gate::kRestartAllContainersOnContainerExits);
+    if (action != "Restart" && !(may_restart_all && action == "RestartAllContainers")) {
+      causes.push_back(may_restart_all
+                           ? NotSupported(at + ".action", action, {"Restart", "RestartAllContainers"})
+                           : NotSupported(at + ".action", action, {"Restart"}));
+    }
+    const Value codes = rule["exitCodes"];
+    if (!codes.has_value()) {
+      causes.push_back(Required(at + ".exitCodes", "must be specified"));
+      continue;
+    }
+    const std::string_view op = codes["operator"].str();
+    if (op != "In" && op != "NotIn") {
+      causes.push_back(NotSupported(at + ".exitCodes.operator", op, {"In", "NotIn"}));
+    }
+    if (codes["values"].size() > kMaxExitCodes) {
+      causes.push_back(TooMany(at + ".exitCodes.values", codes["values"].size(), kMaxExitCodes));
     }
   }
 }
@@ -199,7 +253,7 @@ bool ContainsValue(Value list, Value wanted) {
 
 }  // namespace
 
-api::FieldErrors ValidatePod(Value pod, const StrategyContext&) {
+api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
   api::FieldErrors causes;
   const Value spec = pod["spec"];
   const std::set<std::string_view> claims = CheckClaims(spec, causes);
@@ -211,6 +265,7 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext&) {
     for (Value container : spec[list].elements()) {
       const std::string path = At(StrCat("spec.", list), index++);
       CheckContainer(container, path, claims, volumes, causes);
+      CheckRestartRules(container, path, list == "initContainers", context.gates, causes);
       const std::string_view name = container["name"].str();
       if (!name.empty() && !names.insert(name).second) {
         causes.push_back(Duplicate(path + ".name", name));
@@ -233,7 +288,30 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext&) {
 api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
                                      const StrategyContext&) {
   api::FieldErrors causes;
-  if (subresource == "resize") return causes;
+  if (subresource == "resize") {
+    if (QosClass(pod["spec"]) != before["status"]["qosClass"].str(QosClass(before["spec"]))) {
+      causes.push_back(Invalid("spec", QosClass(pod["spec"]),
+                               "Pod QOS Class may not change as a result of resizing"));
+    }
+    for (std::string_view list : {"initContainers", "containers"}) {
+      std::size_t index = 0;
+      for (Value container : pod["spec"][list].elements()) {
+        const std::string path = StrCat("spec.", list, "[", index, "].resources");
+        const Value old = before["spec"][list].at(index++);
+        for (std::string_view part : {"requests", "limits"}) {
+          auto check = [&](Value one, Value other) {
+            for (const auto& [key, name, value] : one.members()) {
+              if (name == "cpu" || name == "memory" || api::Equal(value, other[name])) continue;
+              causes.push_back(Forbidden(path, "only cpu and memory resources are mutable"));
+            }
+          };
+          check(container["resources"][part], old["resources"][part]);
+          check(old["resources"][part], container["resources"][part]);
+        }
+      }
+    }
+    return causes;
+  }
   if (!api::Equal(WithoutMutableParts(pod["spec"])->root(),
                   WithoutMutableParts(before["spec"])->root())) {
     causes.push_back(

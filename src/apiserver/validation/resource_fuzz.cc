@@ -1,12 +1,16 @@
-// Whatever a client sends as an object of resource.k8s.io: reading, defaulting, converting and
-// checking it never crashes, and converting back gives the same object.
+// Whatever a client sends as an object of resource.k8s.io, in any version and format: reading,
+// defaulting, converting, checking and writing it never crashes.
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 
 #include "api/codec/object_reader.h"
+#include "api/codec/protobuf_reader.h"
+#include "api/codec/protobuf_writer.h"
+#include "api/codec/yaml_reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/resource_defaults.h"
-#include "apiserver/conversion/resource_versions.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/validation/claim_template.h"
 #include "apiserver/validation/declared_rules.h"
 #include "apiserver/validation/device_class.h"
@@ -43,26 +47,70 @@ void CheckAll(api::Value object, api::Value before, const FeatureGates& gates) {
 }  // namespace
 }  // namespace drakkar::apiserver
 
+namespace {
+
+using namespace drakkar;
+
+// The object that the bytes are in one of the formats; null if they are none.
+api::TreePtr Decode(int format, std::string_view bytes, const api::StructSchema& schema) {
+  const api::ObjectReadOptions options{.strictness = api::Strictness::kIgnore};
+  Result<api::ObjectReadResult> read = [&]() -> Result<api::ObjectReadResult> {
+    if (format == 0) return api::ReadObject(bytes, schema, options);
+    if (format == 1) {
+      ASSIGN_OR_RETURN(const std::vector<api::TreePtr> documents, api::ParseYaml(bytes));
+      if (documents.size() != 1) return InvalidArgument("not one document");
+      return api::ConvertObject(documents.front()->root(), schema, options);
+    }
+    ASSIGN_OR_RETURN(const api::TreePtr message, api::ReadProtobuf(bytes, schema));
+    return api::ConvertObject(message->root(), schema, options);
+  }();
+  return read.ok() ? read->tree : nullptr;
+}
+
+}  // namespace
+
+// The first byte says the kind, the second version and format, the rest is the object.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace drakkar;
   using namespace drakkar::apiserver;
-  static const FeatureGates gates;
-  if (size < 2) return 0;
+  static const FeatureGates defaults;
+  static const FeatureGates everything = [] {
+    FeatureGates all;
+    for (int i = 0; i < static_cast<int>(Gate::kCount); ++i) {
+      all = all.With(static_cast<Gate>(i), true);
+    }
+    return all;
+  }();
+  if (size < 3) return 0;
   constexpr std::string_view kKinds[] = {"ResourceSlice", "ResourceClaim", "ResourceClaimTemplate",
                                          "DeviceClass", "DeviceTaintRule"};
-  const std::string_view kind = kKinds[data[0] % std::size(kKinds)];
-  const api::KindSchema* schema = api::FindKind("resource.k8s.io", "v1", kind);
-  const auto read =
-      api::ReadObject({reinterpret_cast<const char*>(data) + 1, size - 1}, *schema->schema,
-                      {.strictness = api::Strictness::kIgnore});
-  if (!read.ok()) return 0;
-  api::Draft draft(read->tree);
-  draft["apiVersion"] = "resource.k8s.io/v1";
-  draft["kind"] = kind;
-  SetResourceDefaults(draft, "v1", WallTime{});
-  const api::TreePtr object = draft.Freeze();
-  CheckAll(object->root(), api::Value(), gates);
-  CheckAll(object->root(), read->tree->root(), gates);
-  ToHubVersion(FromHubVersion(object, "v1beta1"));
+  constexpr std::string_view kVersions[] = {"v1", "v1beta2", "v1beta1", "v1alpha3"};
+  const std::string_view name = kKinds[data[0] % std::size(kKinds)];
+  const api::KindSchema* kind =
+      api::FindKind("resource.k8s.io", kVersions[data[1] % std::size(kVersions)], name);
+  if (kind == nullptr) return 0;
+  const api::TreePtr read =
+      Decode(data[1] / 4 % 3, {reinterpret_cast<const char*>(data) + 2, size - 2}, *kind->schema);
+  if (read == nullptr) return 0;
+  api::Draft draft(read);
+  draft["apiVersion"] = std::string("resource.k8s.io/") + std::string(kind->version);
+  draft["kind"] = name;
+  SetResourceDefaults(draft, kind->version, WallTime{});
+  const api::KindSchema* hub = api::FindKind("resource.k8s.io", "v1", name);
+  const api::TreePtr object = ConvertTree(draft.Freeze(), *hub);
+  for (const FeatureGates* gates : {&defaults, &everything}) {
+    CheckAll(object->root(), api::Value(), *gates);
+    CheckAll(object->root(), read->root(), *gates);
+  }
+  // Every version takes it, and what was written in protobuf can be read.
+  for (std::string_view version : kVersions) {
+    const api::KindSchema* other = api::FindKind("resource.k8s.io", version, name);
+    if (other == nullptr) continue;
+    const api::TreePtr converted = ConvertTree(object, *other);
+    if (!api::ReadProtobuf(api::WriteProtobuf(converted->root(), *other->schema), *other->schema)
+             .ok()) {
+      std::abort();
+    }
+    ConvertTree(converted, *hub);
+  }
   return 0;
 }

@@ -444,7 +444,11 @@ Findings CheckResourceSlice(Value slice, Value before, const FeatureGates& gates
       },
       by_name);
   CheckPartitionType(out, path, spec);
-  CheckSkippedOperations(out, path.Child("skipNodeOperations"), spec["skipNodeOperations"]);
+  // What is stored may stay as it is, whatever is thought of it now.
+  if (!old.exists() ||
+      !SameSkippedOperations(spec["skipNodeOperations"], old["skipNodeOperations"])) {
+    CheckSkippedOperations(out, path.Child("skipNodeOperations"), spec["skipNodeOperations"]);
+  }
   CheckSkippedOperationsGate(out, path.Child("skipNodeOperations"), spec["skipNodeOperations"],
                              old["skipNodeOperations"], gates);
   return out;

@@ -33,8 +33,8 @@ WatchCache::WatchCache() : watchers_(std::make_shared<std::list<WatcherState>>()
 WatchCache::~WatchCache() = default;
 
 api::ObjectPtr WatchCache::Find(const std::string& key) const {
-  auto found = objects_.find(key);
-  return found == objects_.end() ? nullptr : found->second;
+  const api::ObjectPtr* found = objects_.Find(key);
+  return found == nullptr ? nullptr : *found;
 }
 
 void WatchCache::Load(const std::string& key, api::ObjectPtr object) {
@@ -47,7 +47,7 @@ void WatchCache::FinishLoad(storage::Revision revision) {
 
 void WatchCache::Apply(const std::string& key, Change change) {
   if (change.type == ChangeType::kDeleted) {
-    objects_.erase(key);
+    objects_.Erase(key);
   } else {
     objects_[key] = change.object;
   }

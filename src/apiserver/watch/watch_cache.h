@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/meta/object.h"
+#include "base/container/indexed_map.h"
 #include "storage/store.h"
 
 namespace drakkar::apiserver {
@@ -64,7 +65,7 @@ class WatchCache {
 
   // "namespace/name", or "name" for cluster-scoped resources.
   api::ObjectPtr Find(const std::string& key) const;
-  const std::map<std::string, api::ObjectPtr, std::less<>>& objects() const { return objects_; }
+  const IndexedMap<api::ObjectPtr>::Ordered& objects() const { return objects_.ordered(); }
 
   // Loading at start: no change is recorded. `revision` is the store's revision of the load.
   void Load(const std::string& key, api::ObjectPtr object);
@@ -93,7 +94,7 @@ class WatchCache {
   static std::optional<Change> Filter(const WatcherState& watcher, const Change& change);
   void Deliver(storage::Mark mark, std::size_t first, std::size_t last);
 
-  std::map<std::string, api::ObjectPtr, std::less<>> objects_;
+  IndexedMap<api::ObjectPtr> objects_;
   std::deque<Change> changes_;
   std::uint64_t first_index_ = 0;      // the number of changes forgotten: index of changes_[0]
   std::uint64_t durable_index_ = 0;    // changes before it were delivered to durable watchers

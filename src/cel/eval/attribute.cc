@@ -98,9 +98,33 @@ void AttributeNode::AddQualifier(const Qualifier& qualifier) {
   qualifiers_.push_back(qualifier);
 }
 
+void AttributeNode::PreparePath() {
+  if (base_ != Base::kVariable || qualifiers_.size() < 2) return;
+  std::vector<std::string_view> path;
+  for (const Qualifier& qualifier : qualifiers_) {
+    if (qualifier.node != nullptr || qualifier.optional || qualifier.test_only || qualifier.key.kind != Kind::kString) {
+      return;
+    }
+    path.push_back(qualifier.key.text());
+  }
+  path_ = std::move(path);
+  path_hash_ = HashKeys(path_);
+}
+
+// Charges what the single steps would have; close to the limit they are taken one by one.
+bool AttributeNode::ResolvePath(Frame& frame, Value* out) const {
+  const Value& variable = frame.variables[index_];
+  if (variable.kind != Kind::kMap || frame.cost + path_.size() > frame.limit) return false;
+  if (!variable.map->FindPath({path_, path_hash_}, out)) return false;
+  frame.cost += path_.size();
+  return true;
+}
+
 Value AttributeNode::Resolve(Frame& frame) const {
   switch (base_) {
-    case Base::kVariable: return Qualify(frame, frame.variables[index_]);
+    case Base::kVariable:
+      if (Value found; !path_.empty() && ResolvePath(frame, &found)) return found;
+      return Qualify(frame, frame.variables[index_]);
     case Base::kSlot: return Qualify(frame, frame.slots[index_]);
     case Base::kAccumulator: return Qualify(frame, fold_->Accumulator(frame));
     case Base::kNode: return Qualify(frame, operand_->Eval(frame));

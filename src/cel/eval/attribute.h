@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "cel/eval/node.h"
@@ -30,6 +31,8 @@ class AttributeNode final : public Node {
   AttributeNode* AsAttribute() override { return this; }
   void AddQualifier(const Qualifier& qualifier);
   void SetTestOnly() { test_only_ = true; }
+  // Once all qualifiers are there: several constant keys after a variable become one step.
+  void PreparePath();
 
   Value Eval(Frame& frame) const override {
     const Value value = Resolve(frame);
@@ -47,6 +50,7 @@ class AttributeNode final : public Node {
   explicit AttributeNode(Base base) : base_(base) {}
 
   Value Qualify(Frame& frame, Value object) const;
+  bool ResolvePath(Frame& frame, Value* out) const;
 
   Base base_;
   bool test_only_ = false;
@@ -56,6 +60,8 @@ class AttributeNode final : public Node {
   AttributeNode* then_ = nullptr;
   AttributeNode* otherwise_ = nullptr;
   std::vector<Qualifier> qualifiers_;
+  std::vector<std::string_view> path_;  // empty unless PreparePath found one
+  std::uint64_t path_hash_ = 0;
 };
 
 }  // namespace drakkar::cel

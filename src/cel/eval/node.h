@@ -111,6 +111,10 @@ class CallNode final : public Node {
   CallCost cost() const { return cost_; }
 
  private:
+  // `room` is as small as the call allows: filling unused places costs more than most functions.
+  template <std::size_t room>
+  Value EvalWith(Frame& frame) const;
+
   std::string function_;
   CallTarget target_;
   std::vector<Node*> args_;

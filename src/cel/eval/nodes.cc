@@ -77,8 +77,17 @@ Value CallNode::Invoke(CallContext& context, std::span<const Value> args) const 
 }
 
 Value CallNode::Eval(Frame& frame) const {
-  Value args[kMaxArguments];
-  const std::size_t count = args_.size();
+  switch (args_.size()) {
+    case 1: return EvalWith<1>(frame);
+    case 2: return EvalWith<2>(frame);
+    default: return EvalWith<kMaxArguments>(frame);
+  }
+}
+
+template <std::size_t room>
+Value CallNode::EvalWith(Frame& frame) const {
+  Value args[room];
+  const std::size_t count = room == kMaxArguments ? args_.size() : room;
   const Value* error = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     args[i] = args_[i]->Eval(frame);

@@ -24,7 +24,9 @@ bool Matches(const Type& type, const Value& value) {
     case TypeKind::kOpaque:
     case TypeKind::kStruct:
       if (value.kind == Kind::kOptional) return type.IsOptional();
-      return value.kind == Kind::kObject && value.object->type_name() == type.name();
+      if (value.kind != Kind::kObject) return false;
+      return value.object->type_id() == type.object_id() ||
+             (type.object_id() == nullptr && value.object->type_name() == type.name());
   }
   return false;
 }

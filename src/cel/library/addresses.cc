@@ -9,8 +9,8 @@ namespace {
 
 class IpValue final : public ObjectValue {
  public:
-  explicit IpValue(IpAddress value) : address(std::move(value)) {}
-  std::string_view type_name() const override { return "net.IP"; }
+  static constexpr std::string_view kTypeName = "net.IP";
+  explicit IpValue(IpAddress value) : ObjectValue(&kTypeName), address(std::move(value)) {}
   bool Equals(const ObjectValue& other) const override { return address == static_cast<const IpValue&>(other).address; }
   std::uint64_t CostSize() const override { return address.size(); }
   IpAddress address;
@@ -18,8 +18,8 @@ class IpValue final : public ObjectValue {
 
 class CidrValue final : public ObjectValue {
  public:
-  explicit CidrValue(IpPrefix value) : prefix(std::move(value)) {}
-  std::string_view type_name() const override { return "net.CIDR"; }
+  static constexpr std::string_view kTypeName = "net.CIDR";
+  explicit CidrValue(IpPrefix value) : ObjectValue(&kTypeName), prefix(std::move(value)) {}
   bool Equals(const ObjectValue& other) const override { return prefix == static_cast<const CidrValue&>(other).prefix; }
   std::uint64_t CostSize() const override { return static_cast<std::uint64_t>((prefix.bits + 7) / 8); }
   IpPrefix prefix;
@@ -29,11 +29,11 @@ class CidrValue final : public ObjectValue {
 
 namespace types {
 const TypeRef& Ip() {
-  static const TypeRef type = Opaque("net.IP");
+  static const TypeRef type = Object(TypeKind::kOpaque, IpValue::kTypeName);
   return type;
 }
 const TypeRef& Cidr() {
-  static const TypeRef type = Opaque("net.CIDR");
+  static const TypeRef type = Object(TypeKind::kOpaque, CidrValue::kTypeName);
   return type;
 }
 }  // namespace types

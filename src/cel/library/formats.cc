@@ -9,8 +9,8 @@ namespace {
 
 class FormatValue final : public ObjectValue {
  public:
-  explicit FormatValue(const NameFormat& value) : format(value) {}
-  std::string_view type_name() const override { return "kubernetes.NamedFormat"; }
+  static constexpr std::string_view kTypeName = "kubernetes.NamedFormat";
+  explicit FormatValue(const NameFormat& value) : ObjectValue(&kTypeName), format(value) {}
   bool Equals(const ObjectValue& other) const override { return &format == &static_cast<const FormatValue&>(other).format; }
   std::uint64_t CostSize() const override { return format.pattern_size; }
   const NameFormat& format;
@@ -20,7 +20,7 @@ class FormatValue final : public ObjectValue {
 
 namespace types {
 const TypeRef& NamedFormat() {
-  static const TypeRef type = Struct("kubernetes.NamedFormat");
+  static const TypeRef type = Object(TypeKind::kStruct, FormatValue::kTypeName);
   return type;
 }
 }  // namespace types

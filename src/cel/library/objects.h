@@ -15,8 +15,7 @@ namespace drakkar::cel {
 class QuantityValue final : public ObjectValue {
  public:
   static constexpr std::string_view kTypeName = "kubernetes.Quantity";
-  explicit QuantityValue(api::Quantity value) : quantity(std::move(value)) {}
-  std::string_view type_name() const override { return kTypeName; }
+  explicit QuantityValue(api::Quantity value) : ObjectValue(&kTypeName), quantity(std::move(value)) {}
   bool Equals(const ObjectValue& other) const override {
     return quantity.Compare(static_cast<const QuantityValue&>(other).quantity) == 0;
   }
@@ -26,8 +25,7 @@ class QuantityValue final : public ObjectValue {
 class SemverValue final : public ObjectValue {
  public:
   static constexpr std::string_view kTypeName = "kubernetes.Semver";
-  explicit SemverValue(api::Semver value) : version(std::move(value)) {}
-  std::string_view type_name() const override { return kTypeName; }
+  explicit SemverValue(api::Semver value) : ObjectValue(&kTypeName), version(std::move(value)) {}
   bool Equals(const ObjectValue& other) const override {
     return version.Compare(static_cast<const SemverValue&>(other).version) == 0;
   }

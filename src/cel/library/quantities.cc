@@ -5,11 +5,11 @@ namespace drakkar::cel {
 namespace types {
 
 const TypeRef& Quantity() {
-  static const TypeRef type = Struct(std::string(QuantityValue::kTypeName));
+  static const TypeRef type = Object(TypeKind::kStruct, QuantityValue::kTypeName);
   return type;
 }
 const TypeRef& Semver() {
-  static const TypeRef type = Struct(std::string(SemverValue::kTypeName));
+  static const TypeRef type = Object(TypeKind::kStruct, SemverValue::kTypeName);
   return type;
 }
 

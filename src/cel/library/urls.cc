@@ -8,8 +8,8 @@ namespace {
 
 class UrlValue final : public ObjectValue {
  public:
-  explicit UrlValue(Url value) : url(std::move(value)) {}
-  std::string_view type_name() const override { return "kubernetes.URL"; }
+  static constexpr std::string_view kTypeName = "kubernetes.URL";
+  explicit UrlValue(Url value) : ObjectValue(&kTypeName), url(std::move(value)) {}
   bool Equals(const ObjectValue& other) const override { return url.text == static_cast<const UrlValue&>(other).url.text; }
   Url url;
 };
@@ -18,7 +18,7 @@ class UrlValue final : public ObjectValue {
 
 namespace types {
 const TypeRef& Url() {
-  static const TypeRef type = Struct("kubernetes.URL");
+  static const TypeRef type = Object(TypeKind::kStruct, UrlValue::kTypeName);
   return type;
 }
 }  // namespace types

@@ -320,7 +320,8 @@ class Planner {
 
   void CollectAccessPaths() {
     for (const std::unique_ptr<Node>& node : program_->nodes_) {
-      const AttributeNode* attribute = node->AsAttribute();
+      AttributeNode* attribute = node->AsAttribute();
+      if (attribute != nullptr) attribute->PreparePath();
       if (attribute == nullptr || attribute->base() != AttributeNode::Base::kVariable) continue;
       AccessPath path{attribute->index(), {}};
       for (const Qualifier& qualifier : attribute->qualifiers()) {

@@ -91,6 +91,9 @@ TypeRef Opaque(std::string name, std::vector<TypeRef> parameters) {
   return std::make_shared<const Type>(TypeKind::kOpaque, std::move(name), std::move(parameters));
 }
 TypeRef Struct(std::string name) { return Make(TypeKind::kStruct, std::move(name)); }
+TypeRef Object(TypeKind kind, const std::string_view& name) {
+  return std::make_shared<const Type>(kind, std::string(name), std::vector<TypeRef>{}, false, &name);
+}
 TypeRef Wrapper(const TypeRef& primitive) {
   return std::make_shared<const Type>(primitive->kind(), primitive->name(), std::vector<TypeRef>{}, true);
 }

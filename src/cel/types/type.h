@@ -35,14 +35,21 @@ using TypeRef = std::shared_ptr<const Type>;
 // identity beyond structure.
 class Type {
  public:
-  Type(TypeKind kind, std::string name, std::vector<TypeRef> parameters = {}, bool nullable = false)
-      : kind_(kind), nullable_(nullable), name_(std::move(name)), parameters_(std::move(parameters)) {}
+  Type(TypeKind kind, std::string name, std::vector<TypeRef> parameters = {}, bool nullable = false,
+       const std::string_view* object_id = nullptr)
+      : kind_(kind),
+        nullable_(nullable),
+        name_(std::move(name)),
+        parameters_(std::move(parameters)),
+        object_id_(object_id) {}
 
   TypeKind kind() const { return kind_; }
   // The name at run time: "int", "list", "google.protobuf.Duration", "optional_type".
   const std::string& name() const { return name_; }
   const std::vector<TypeRef>& parameters() const { return parameters_; }
   const TypeRef& parameter(std::size_t i) const { return parameters_[i]; }
+  // The id that values of the type have, for types that a library adds.
+  const std::string_view* object_id() const { return object_id_; }
   // A wrapper: a primitive or null.
   bool nullable() const { return nullable_; }
 
@@ -62,6 +69,7 @@ class Type {
   bool nullable_;
   std::string name_;
   std::vector<TypeRef> parameters_;
+  const std::string_view* object_id_;
 };
 
 namespace types {
@@ -86,6 +94,8 @@ TypeRef TypeOf(TypeRef type);
 TypeRef Param(std::string name);
 TypeRef Opaque(std::string name, std::vector<TypeRef> parameters = {});
 TypeRef Struct(std::string name);
+// A type of objects: `name` is the constant their values refer to.
+TypeRef Object(TypeKind kind, const std::string_view& name);
 TypeRef Wrapper(const TypeRef& primitive);
 }  // namespace types
 

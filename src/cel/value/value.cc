@@ -161,6 +161,16 @@ bool EqualMaps(const Value& a, const Value& b) {
 
 }  // namespace
 
+std::uint64_t HashKeys(std::span<const std::string_view> keys) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a; no byte of UTF-8 is 0xff, so it separates the keys
+  const auto mix = [&hash](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3; };
+  for (const std::string_view key : keys) {
+    for (const char c : key) mix(static_cast<unsigned char>(c));
+    mix(0xff);
+  }
+  return hash;
+}
+
 std::string_view CopyText(Arena& arena, std::string_view text) {
   if (text.empty()) return {};
   char* memory = static_cast<char*>(arena.Allocate(text.size()));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -65,6 +66,13 @@ struct ListStorage {
   std::uint32_t capacity = 0;
 };
 
+// Constant keys selected one after the other, known when the program was planned.
+struct KeyPath {
+  std::span<const std::string_view> keys;
+  std::uint64_t hash = 0;  // HashKeys(keys)
+};
+std::uint64_t HashKeys(std::span<const std::string_view> keys);
+
 // A map someone else holds. `size` is the size of the value that refers to it.
 class MapValue {
  public:
@@ -75,21 +83,35 @@ class MapValue {
     Value ignored;
     return Find(key, size, &ignored);
   }
+  // The value at the end of a whole path, for maps that know their paths. False says nothing: the
+  // keys are then looked up one by one.
+  virtual bool FindPath(const KeyPath&, Value*) const { return false; }
   virtual Value KeyAt(std::uint32_t index) const = 0;
   virtual Value ValueAt(std::uint32_t index) const = 0;
 };
+
+// The name of a type that a library adds. The address of the one constant a library has for it
+// tells types apart without comparing text.
+using ObjectTypeName = std::string_view;
 
 // A value of a type that a library adds.
 class ObjectValue {
  public:
   virtual ~ObjectValue() = default;
-  virtual std::string_view type_name() const = 0;
+  std::string_view type_name() const { return *type_; }
+  const ObjectTypeName* type_id() const { return type_; }
   // `other` has the same type name.
   virtual bool Equals(const ObjectValue& other) const = 0;
   // What size-dependent costs count.
   virtual std::uint64_t CostSize() const { return 1; }
   virtual bool IsZero() const { return false; }
   virtual std::string DebugText() const { return std::string(type_name()); }
+
+ protected:
+  explicit ObjectValue(const ObjectTypeName* type) : type_(type) {}
+
+ private:
+  const ObjectTypeName* type_;
 };
 
 struct ErrorValue {

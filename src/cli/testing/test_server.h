@@ -31,6 +31,7 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
       apiserver::Frontend::Options options{
           .core = *core_, .authenticator = authenticator_, .metrics = metrics_};
       options.proxies["pods/log"] = this;
+      options.proxies["nodes/proxy"] = this;
       frontend_ = std::make_unique<apiserver::Frontend>(std::move(options));
       net::HttpServerOptions http;
       http.address.host = "127.0.0.1";
@@ -92,9 +93,13 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
     return std::async(std::launch::async, [this, line] { return Run(line); });
   }
 
-  // Logs of pods: what the test says, with the request's query noted.
-  void Serve(const apiserver::RequestInfo&, const apiserver::UserInfo&, net::ServerRequest request,
+  // Logs of pods and answers of nodes: what the test says, with the request's query noted.
+  void Serve(const apiserver::RequestInfo& info, const apiserver::UserInfo&, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer) override {
+    if (info.resource == "nodes") {
+      return writer->Send(node_devices_.empty() ? 404 : 200, {{"Content-Type", "application/json"}},
+                          info.rest == std::vector<std::string>{"devices"} ? node_devices_ : "");
+    }
     log_query_ = request.raw_query;
     writer->StartStream(200, {{"Content-Type", "text/plain"}});
     writer->Write(net::MakeSegment(log_text_));
@@ -115,6 +120,7 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
   std::map<std::string, std::string> files_;
   std::string log_text_ = "hello\n";
   std::string log_query_;
+  std::string node_devices_;
   App app_{"drakkar", "test"};
 };
 

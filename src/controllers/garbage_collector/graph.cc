@@ -18,6 +18,12 @@ bool HasFinalizer(const api::Object& object, std::string_view name) {
 void OwnerGraph::Put(const api::KindSchema& kind, const api::ObjectPtr& object) {
   const std::string uid(object->uid());
   if (auto before = items_.find(uid); before != items_.end()) {
+    // Nearly every change leaves the owners as they are.
+    if (api::Equal(before->second.object->root()["metadata"]["ownerReferences"],
+                   object->root()["metadata"]["ownerReferences"])) {
+      before->second = Item{&kind, object};
+      return;
+    }
     for (api::Value owner : before->second.object->root()["metadata"]["ownerReferences"].elements()) {
       auto found = dependents_.find(std::string(owner["uid"].str()));
       if (found == dependents_.end()) continue;

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "api/meta/object.h"
@@ -47,8 +47,8 @@ class OwnerGraph {
   Decision Decide(const std::string& uid, const std::set<std::string>& certainly_gone) const;
 
  private:
-  std::map<std::string, Item> items_;
-  std::map<std::string, std::set<std::string>> dependents_;  // owner uid to dependents' uids
+  std::unordered_map<std::string, Item> items_;
+  std::unordered_map<std::string, std::set<std::string>> dependents_;  // owner uid to dependents' uids
 };
 
 }  // namespace drakkar::controllers

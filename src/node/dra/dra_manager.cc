@@ -399,11 +399,12 @@ void DraManager::FinishUnprepare(UnprepareOperation& operation, Result<void> res
 
 void DraManager::StartReconcile(std::function<std::optional<std::set<std::string>>()> active_pods) {
   active_pods_ = std::move(active_pods);
-  Reconcile();
+  ReconcileNow();
 }
 
-void DraManager::Reconcile() {
-  reconcile_ = options_.loop.RunAfter(kReconcileEvery, [this] { Reconcile(); });
+void DraManager::ReconcileNow() {
+  if (!active_pods_) return;
+  reconcile_ = options_.loop.RunAfter(kReconcileEvery, [this] { ReconcileNow(); });
   const std::optional<std::set<std::string>> active = active_pods_();
   if (!active) return;
   for (const std::string& uid : cache_.PodUids()) {
@@ -416,8 +417,14 @@ void DraManager::Reconcile() {
   }
 }
 
-void DraManager::ForgetDriver(const std::string& driver) {
-  forgotten_drivers_.insert(driver);
+std::set<std::string> DraManager::PodsOfDriver(const std::string& driver) const {
+  std::set<std::string> pods;
+  for (const auto& [key, info] : cache_.claims()) {
+    auto state = info.drivers.find(driver);
+    if (state == info.drivers.end() || Skips(state->second.skip_node_operations, kSkipUnprepare)) continue;
+    pods.insert(info.pod_uids.begin(), info.pod_uids.end());
+  }
+  return pods;
 }
 
 void DraManager::ObserveCall(const PluginInstance& plugin, const char* method, const Error* error,

@@ -71,8 +71,13 @@ class DraManager {
   // It gives nothing while the pods of this node are not known yet.
   void StartReconcile(std::function<std::optional<std::set<std::string>>()> active_pods);
 
-  // Declares a driver gone for good: claims are unprepared without it while it is not registered.
-  void ForgetDriver(const std::string& driver);
+  // Unprepares at once what Reconcile would find only later: a driver has come, or was given up.
+  void ReconcileNow();
+
+  // Drivers that are gone for good: claims are unprepared without them while they are not registered.
+  void SetForgottenDrivers(std::set<std::string> drivers) { forgotten_drivers_ = std::move(drivers); }
+  // Pods with claims that have to be unprepared by this driver.
+  std::set<std::string> PodsOfDriver(const std::string& driver) const;
 
   const ClaimCache& cache() const { return cache_; }
 
@@ -92,7 +97,6 @@ class DraManager {
 
   void CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& operation);
   void FinishUnprepare(UnprepareOperation& operation, Result<void> result);
-  void Reconcile();
   void ObserveCall(const PluginInstance& plugin, const char* method, const Error* error,
                    MonotonicTime started);
 

@@ -14,6 +14,11 @@ const std::vector<double>& Bounds() {
   return bounds;
 }
 
+const std::vector<double>& FineBounds() {
+  static const std::vector<double> bounds = ExponentialBoundsRange(0.0002, 2, 54);
+  return bounds;
+}
+
 double Seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -30,6 +35,11 @@ void DraMetrics::Operation(std::string_view name, bool is_error, Duration took) 
                            Bounds())
         .Observe(Seconds(took));
   }
+  metrics_->GetHistogram("drakkar_node_dra_operations_duration_seconds",
+                         "As dra_operations_duration_seconds, in finer steps",
+                         {{"operation_name", std::string(name)}, {"is_error", is_error ? "true" : "false"}},
+                         FineBounds())
+      .Observe(Seconds(took));
 }
 
 void DraMetrics::Call(const std::string& driver, const std::string& method, const std::string& code,

@@ -58,7 +58,9 @@ HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_
     if (is_new || stale || entry.health != device.health || entry.message != message) {
       outcome.changed.push_back({driver, device.pool_name, device.device_name});
     }
-    entry = {device.health, std::move(message), now, timeout, instance, device.pool_name, device.device_name};
+    const WallTime since = is_new || stale || entry.health != device.health ? now : entry.since;
+    if (!outcome.expiry || now + timeout < *outcome.expiry) outcome.expiry = now + timeout;
+    entry = {device.health, std::move(message), now, since, timeout, instance, device.pool_name, device.device_name};
   }
   return outcome;
 }
@@ -111,22 +113,46 @@ DeviceHealthView HealthCache::Get(const DeviceKey& key, WallTime now) const {
   auto found = driver->second.find(EntryKey(key.pool, key.device));
   if (found == driver->second.end()) return {};
   const Entry& entry = found->second;
-  if (now - entry.last_updated > entry.timeout) return {};
-  return {entry.health, entry.message};
+  return View(entry, now);
 }
 
-std::string HealthCache::Encode() const {
-  std::string out = "{";
-  bool first_driver = true;
+DeviceHealthView HealthCache::View(const Entry& entry, WallTime now) {
+  const WallTime expired = entry.last_updated + entry.timeout;
+  if (now > expired) return {rpc::DeviceHealthState::kUnknown, "", expired};
+  return {entry.health, entry.message, entry.since};
+}
+
+std::vector<std::pair<DeviceKey, DeviceHealthView>> HealthCache::List(WallTime now) const {
+  std::vector<std::pair<DeviceKey, DeviceHealthView>> list;
   for (const auto& [driver, devices] : drivers_) {
-    if (!first_driver) out += ',';
-    first_driver = false;
-    api::AppendJsonString(out, driver);
-    out += ":{\"Devices\":{";
-    bool first = true;
     for (const auto& [key, entry] : devices) {
-      if (!first) out += ',';
-      first = false;
+      list.push_back({{driver, entry.pool, entry.device}, View(entry, now)});
+    }
+  }
+  return list;
+}
+
+void HealthCache::EncodeMore(Encoding& encoding, std::size_t limit) const {
+  std::string& out = encoding.text;
+  auto driver = out.empty() ? drivers_.begin() : drivers_.lower_bound(encoding.driver);
+  if (out.empty()) out = "{";
+  for (; driver != drivers_.end(); ++driver) {
+    const bool resumed = driver->first == encoding.driver;
+    if (!resumed) {
+      if (!encoding.driver.empty()) out += "}}";
+      if (out.size() > 1) out += ',';
+      api::AppendJsonString(out, driver->first);
+      out += ":{\"Devices\":{";
+      encoding.driver = driver->first;
+      encoding.device.clear();
+    }
+    auto device = encoding.device.empty() ? driver->second.begin()
+                                          : driver->second.upper_bound(encoding.device);
+    for (; device != driver->second.end(); ++device) {
+      if (limit-- == 0) return;
+      const auto& [key, entry] = *device;
+      if (out.back() != '{') out += ',';
+      encoding.device = key;
       api::AppendJsonString(out, key);
       out += ":{\"PoolName\":";
       api::AppendJsonString(out, entry.pool);
@@ -137,11 +163,19 @@ std::string HealthCache::Encode() const {
       out += StrCat(",\"LastUpdated\":\"", FormatNano(entry.last_updated),
                     "\",\"HealthCheckTimeout\":", entry.timeout.count(), ",\"Message\":");
       api::AppendJsonString(out, entry.message);
-      out += '}';
+      // Ours alone; Kubernetes does not look at it.
+      out += StrCat(",\"Since\":\"", FormatNano(entry.since), "\"}");
     }
-    out += "}}";
   }
-  return out + "}";
+  if (!encoding.driver.empty()) out += "}}";
+  out += "}";
+  encoding.done = true;
+}
+
+std::string HealthCache::Encode() const {
+  Encoding encoding;
+  while (!encoding.done) EncodeMore(encoding, SIZE_MAX);
+  return std::move(encoding.text);
 }
 
 Result<void> HealthCache::Decode(std::string_view text) {
@@ -159,6 +193,8 @@ Result<void> HealthCache::Decode(std::string_view text) {
       entry.health = rpc::ParseDeviceHealthState(device.value["Health"].str());
       entry.message = TruncateMessage(device.value["Message"].str(), kMaxMessageBytes);
       ASSIGN_OR_RETURN(entry.last_updated, api::ParseTime(device.value["LastUpdated"].str()));
+      auto since = api::ParseTime(device.value["Since"].str());
+      entry.since = since.ok() ? *since : entry.last_updated;
       const std::int64_t timeout = device.value["HealthCheckTimeout"].integer();
       if (timeout > 0) entry.timeout = Duration(timeout);
       devices[EntryKey(entry.pool, entry.device)] = std::move(entry);

@@ -23,6 +23,8 @@ struct DeviceKey {
 struct DeviceHealthView {
   rpc::DeviceHealthState health = rpc::DeviceHealthState::kUnknown;
   std::string message;
+  // When it became so, by our clock; nothing if nobody has said anything.
+  std::optional<WallTime> since;
 };
 
 // What drivers say about the health of their devices (KEP-4680). Time comes in as an argument.
@@ -40,6 +42,7 @@ class HealthCache {
   struct Outcome {
     std::vector<DeviceKey> changed;
     std::size_t ignored = 0;  // devices beyond the bound
+    std::optional<WallTime> expiry;  // of the first of the reported devices
   };
 
   Outcome Update(const std::string& driver, std::uint64_t instance, const rpc::HealthReport& report,
@@ -52,9 +55,19 @@ class HealthCache {
   std::optional<WallTime> NextExpiry() const;
 
   DeviceHealthView Get(const DeviceKey& key, WallTime now) const;
+  std::vector<std::pair<DeviceKey, DeviceHealthView>> List(WallTime now) const;
 
   // The file `dra_health_state` as Kubernetes writes it. What is loaded belongs to no instance and
   // goes by its timeout.
+  // In pieces of `limit` devices, since a loop has other things to do; devices that come or go
+  // meanwhile are in it or not.
+  struct Encoding {
+    std::string text;
+    std::string driver;  // where it is
+    std::string device;
+    bool done = false;
+  };
+  void EncodeMore(Encoding& encoding, std::size_t limit) const;
   std::string Encode() const;
   Result<void> Decode(std::string_view text);
 
@@ -63,11 +76,14 @@ class HealthCache {
     rpc::DeviceHealthState health = rpc::DeviceHealthState::kUnknown;
     std::string message;
     WallTime last_updated{};
+    WallTime since{};
     Duration timeout = kDefaultTimeout;
     std::uint64_t instance = 0;
     std::string pool;
     std::string device;
   };
+  static DeviceHealthView View(const Entry& entry, WallTime now);
+
   std::map<std::string, std::map<std::string, Entry>> drivers_;  // driver -> "pool/device"
 };
 

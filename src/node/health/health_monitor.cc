@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/time.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 #include "node/dra/pod_claims.h"
@@ -35,7 +36,7 @@ void HealthMonitor::Load() {
   if (auto read = cache_.Decode(*content); !read.ok()) {
     kLog.Error("the health cache is corrupt, starting empty", {{"path", path}, {"err", read.error().message}});
   }
-  ArmExpiry();
+  ArmExpiry(cache_.NextExpiry());
 }
 
 void HealthMonitor::Add(const PluginInstancePtr& plugin) {
@@ -52,6 +53,14 @@ void HealthMonitor::Remove(const PluginInstancePtr& plugin) {
     streams_.erase(stream);
     Publish(cache_.ClearInstance(plugin->driver, id));
     return;
+  }
+}
+
+void HealthMonitor::DriverUsable(const std::string& driver) {
+  for (auto& [id, stream] : streams_) {
+    if (stream.plugin->driver != driver || !stream.retry) continue;
+    stream.backoff = kFirstRetry;
+    stream.retry = options_.loop.RunAfter(Duration::zero(), [this, id = id] { Open(id); });
   }
 }
 
@@ -78,7 +87,8 @@ void HealthMonitor::OnReport(std::uint64_t id, const rpc::HealthReport& report) 
     kLog.Error("a driver reports more devices than are kept",
                {{"driver", driver}, {"ignored", outcome.ignored}});
   }
-  ArmExpiry();
+  ArmExpiry(outcome.expiry);
+  if (!report.empty()) WriteSoon();
   Publish(outcome.changed);
 }
 
@@ -99,17 +109,17 @@ void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
   stream.backoff = std::min(stream.backoff * 2, kLongestRetry);
 }
 
-void HealthMonitor::ArmExpiry() {
-  const auto next = cache_.NextExpiry();
-  if (!next) {
-    expiry_.reset();
-    return;
-  }
-  const Duration left = std::max<Duration>(*next - options_.loop.clock().Now(), Duration::zero());
+// A refresh only moves expiries away, so a timer that is armed for earlier stays: it finds out.
+// That way a report costs as much as it has devices, however many there are.
+void HealthMonitor::ArmExpiry(std::optional<WallTime> at) {
+  if (!at || (expiry_ && expiry_at_ <= *at)) return;
+  expiry_at_ = *at;
+  const Duration left = std::max<Duration>(*at - options_.loop.clock().Now(), Duration::zero());
   // A moment later: an entry is stale only after its timeout, not at it.
   expiry_ = options_.loop.RunAfter(left + std::chrono::milliseconds(1), [this] {
+    expiry_.reset();
     const auto expired = cache_.Expire(options_.loop.clock().Now());
-    ArmExpiry();
+    ArmExpiry(cache_.NextExpiry());
     Publish(expired);
   });
 }
@@ -154,14 +164,62 @@ void HealthMonitor::WriteSoon() {
   if (write_) return;
   write_ = options_.loop.RunAfter(kWriteEvery, [this] {
     write_.reset();
-    options_.work.Run(
-        [&files = options_.files, path = JoinPath(options_.directory, kFileName), text = cache_.Encode()] {
-          return files.WriteFileAtomically(path, text, 0600, /*sync=*/false);
-        },
-        [](Result<void> result) {
-          if (!result.ok()) kLog.Error("cannot write the health cache", {{"err", result.error().message}});
-        });
+    if (encoding_) return WriteSoon();  // what came meanwhile goes into the next one
+    encoding_.emplace();
+    WritePiece();
   });
+}
+
+void HealthMonitor::WritePiece() {
+  cache_.EncodeMore(*encoding_, kEncodePerTurn);
+  if (!encoding_->done) {
+    options_.loop.Post([this, alive = std::weak_ptr<int>(alive_)] {
+      if (alive.lock()) WritePiece();
+    });
+    return;
+  }
+  options_.work.Run(
+      [&files = options_.files, path = JoinPath(options_.directory, kFileName),
+       text = std::move(encoding_->text)] {
+        return files.WriteFileAtomically(path, text, 0600, /*sync=*/false);
+      },
+      [](Result<void> result) {
+        if (!result.ok()) kLog.Error("cannot write the health cache", {{"err", result.error().message}});
+      });
+  encoding_.reset();
+}
+
+Draft HealthMonitor::ListDevices() const {
+  const WallTime now = options_.loop.clock().Now();
+  std::map<DeviceKey, DeviceHealthView> views;
+  for (auto& [key, view] : cache_.List(now)) views[key] = std::move(view);
+  std::map<DeviceKey, std::vector<const ClaimInfo*>> holders;
+  for (const auto& [key, info] : options_.claims.claims()) {
+    for (const auto& [driver, state] : info.drivers) {
+      for (const rpc::PreparedDevice& device : state.devices) {
+        const DeviceKey each{driver, device.pool_name, device.device_name};
+        views.try_emplace(each);
+        std::vector<const ClaimInfo*>& list = holders[each];
+        if (list.empty() || list.back() != &info) list.push_back(&info);
+      }
+    }
+  }
+  Draft items = Draft::Array();
+  for (const auto& [key, view] : views) {
+    Draft item = {{"driver", Draft(key.driver)},
+                  {"pool", Draft(key.pool)},
+                  {"device", Draft(key.device)},
+                  {"health", Draft(rpc::DeviceHealthStateName(view.health))}};
+    if (!view.message.empty()) item["message"] = view.message;
+    if (view.since) item["since"] = api::FormatTime(*view.since);
+    for (const ClaimInfo* info : holders[key]) {
+      Draft claim = {{"namespace", Draft(info->namespace_name)}, {"name", Draft(info->name)}};
+      for (const std::string& uid : info->pod_uids) claim["podUIDs"].Append(Draft(uid));
+      item["claims"].Append(std::move(claim));
+    }
+    items.Append(std::move(item));
+  }
+  return items;
 }
 
 Draft HealthMonitor::ResourceStatus(Value pod, Value container) const {

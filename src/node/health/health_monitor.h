@@ -25,8 +25,8 @@ namespace drakkar::node {
 //
 // One stream per instance; a service the plugin lacks leads to the next one it may have, none left
 // ends it until the plugin registers again. A stream that ends is opened again after 1 s, doubling
-// to 30 s. Changes, clears and expiries (a timer) reach `on_changed` in the same turn of the loop,
-// all pods of a burst together. The cache file is written at most once a second.
+// to 30 s. Changes, clears and expiries (a timer) reach `on_changed` in the next turn of the loop,
+// all devices of a burst together. The cache file is written at most once a second.
 // Loop-bound. With ResourceHealthStatus off it does nothing and leaves the file alone.
 class HealthMonitor {
  public:
@@ -48,6 +48,7 @@ class HealthMonitor {
   static constexpr Duration kFirstRetry = std::chrono::seconds(1);
   static constexpr Duration kLongestRetry = std::chrono::seconds(30);
   static constexpr Duration kWriteEvery = std::chrono::seconds(1);
+  static constexpr std::size_t kEncodePerTurn = 256;
 
   explicit HealthMonitor(Options options);
   ~HealthMonitor();
@@ -56,10 +57,15 @@ class HealthMonitor {
   void Load();
   void Add(const PluginInstancePtr& plugin);
   void Remove(const PluginInstancePtr& plugin);
+  // The driver is connected: streams that wait to be opened again are opened now.
+  void DriverUsable(const std::string& driver);
 
   // status.containerStatuses[].allocatedResourcesStatus of one container; absent if there is none.
   api::Draft ResourceStatus(api::Value pod, api::Value container) const;
   const HealthCache& cache() const { return cache_; }
+  // Every device somebody spoke of or a pod holds: {driver, pool, device, health, message, since,
+  // claims: [{namespace, name, podUIDs}]}, sorted. For the node's port.
+  api::Draft ListDevices() const;
 
  private:
   struct Stream {
@@ -73,15 +79,18 @@ class HealthMonitor {
   void OnReport(std::uint64_t id, const rpc::HealthReport& report);
   void OnEnd(std::uint64_t id, Result<void> result);
   void Publish(const std::vector<DeviceKey>& changed);
-  void ArmExpiry();
+  void ArmExpiry(std::optional<WallTime> at);
   void WriteSoon();
+  void WritePiece();
 
   const Options options_;
   HealthCache cache_;
   std::map<std::uint64_t, Stream> streams_;
   std::uint64_t next_id_ = 1;
   TimerHandle expiry_;
+  WallTime expiry_at_{};
   TimerHandle write_;
+  std::optional<HealthCache::Encoding> encoding_;  // while a write is being put together
   bool publishing_ = false;
   std::set<DeviceKey> pending_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);

@@ -68,11 +68,55 @@ TEST(HealthCache, SurvivesARoundTripThroughItsFile) {
   cache.Update("d", 1, Report("a", DeviceHealthState::kUnhealthy, "<hot>"), kNow + milliseconds(1500));
   EXPECT_EQ(cache.Encode(),
             "{\"d\":{\"Devices\":{\"pool/a\":{\"PoolName\":\"pool\",\"DeviceName\":\"a\",\"Health\":\"Unhealthy\","
-            "\"LastUpdated\":\"2027-01-15T08:00:01.5Z\",\"HealthCheckTimeout\":30000000000,\"Message\":\"\\u003chot\\u003e\"}}}}");
+            "\"LastUpdated\":\"2027-01-15T08:00:01.5Z\",\"HealthCheckTimeout\":30000000000,\"Message\":\"\\u003chot\\u003e\",\"Since\":\"2027-01-15T08:00:01.5Z\"}}}}");
   HealthCache again;
   ASSERT_TRUE(again.Decode(cache.Encode()).ok());
   EXPECT_EQ(again.Encode(), cache.Encode());
   EXPECT_FALSE(again.Decode("{").ok());
+}
+
+TEST(HealthCache, IsEncodedInPiecesWithTheSameResult) {
+  HealthCache cache;
+  for (int i = 0; i < 7; ++i) {
+    cache.Update("a", 1, Report("d" + std::to_string(i), DeviceHealthState::kHealthy), kNow);
+    cache.Update("b", 2, Report("d" + std::to_string(i), DeviceHealthState::kUnhealthy), kNow);
+  }
+  for (std::size_t limit = 1; limit < 9; ++limit) {
+    HealthCache::Encoding encoding;
+    int pieces = 0;
+    while (!encoding.done) {
+      cache.EncodeMore(encoding, limit);
+      ASSERT_LT(++pieces, 20);
+    }
+    EXPECT_EQ(encoding.text, cache.Encode());
+  }
+  HealthCache empty;
+  EXPECT_EQ(empty.Encode(), "{}");
+  // A device that goes between two pieces leaves a file that can be read.
+  HealthCache::Encoding encoding;
+  cache.EncodeMore(encoding, 3);
+  cache.ClearInstance("a", 1);
+  while (!encoding.done) cache.EncodeMore(encoding, 3);
+  EXPECT_TRUE(empty.Decode(encoding.text).ok()) << encoding.text;
+}
+
+TEST(HealthCache, KnowsSinceWhenADeviceIsAsItIs) {
+  HealthCache cache;
+  EXPECT_FALSE(cache.Get({"d", "pool", "a"}, kNow).since.has_value());
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), kNow);
+  cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy, "warm"), kNow + seconds(5));
+  EXPECT_EQ(*cache.Get({"d", "pool", "a"}, kNow + seconds(5)).since, kNow);
+  cache.Update("d", 1, Report("a", DeviceHealthState::kUnhealthy), kNow + seconds(7));
+  EXPECT_EQ(*cache.Get({"d", "pool", "a"}, kNow + seconds(8)).since, kNow + seconds(7));
+  EXPECT_EQ(*cache.Get({"d", "pool", "a"}, kNow + seconds(60)).since, kNow + seconds(37)) << "unknown since its timeout";
+}
+
+TEST(HealthCache, AFileOfKubernetesIsRead) {
+  HealthCache cache;
+  ASSERT_TRUE(cache.Decode(R"({"d":{"Devices":{"p/a":{"PoolName":"p","DeviceName":"a","Health":"Healthy",
+    "LastUpdated":"2027-01-15T08:00:00.123456789Z","HealthCheckTimeout":60000000000,"Message":"","Later":1}}}})").ok());
+  EXPECT_EQ(cache.Get({"d", "p", "a"}, kNow + seconds(59)).health, DeviceHealthState::kHealthy);
+  EXPECT_EQ(cache.Get({"d", "p", "a"}, kNow + seconds(61)).health, DeviceHealthState::kUnknown);
 }
 
 constexpr char kUsesClaim[] =
@@ -158,6 +202,120 @@ TEST(DeviceHealth, ANewInstanceIsNotWipedByTheEndOfTheOldOne) {
   EXPECT_EQ(node.Row(), "claim:c Unhealthy ");
   node.driver.Stop();
   EXPECT_EQ(node.Row(), "claim:c Unhealthy ");
+}
+
+TEST(DeviceHealth, ADeregisteredInstanceTakesOnlyItsOwnReportsWithIt) {
+  HealthNode node;
+  FakeDriver other(node, "nic.example.com", "nic.sock");
+  other.Start();
+  node.CreateClaim("n", {"nic.example.com/dev-0"});
+  node.CreatePod("q", R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"n"}]}}])", {"n"});
+  other.plugin.PushHealth(Report("device-n", DeviceHealthState::kHealthy));
+  node.Push(DeviceHealthState::kHealthy);
+  node.driver.Stop();
+  EXPECT_EQ(node.Row(), "claim:c Unknown ");
+  EXPECT_EQ((*node.Pod("q"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
+            "Healthy");
+}
+
+TEST(DeviceHealth, InitContainersHaveRowsAndContainersWithoutClaimsHaveNone) {
+  NodeHarness node;
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  node.machine.program_of = [](const ContainerConfig& config) {
+    HollowProgram program;
+    if (config.name == "i") program.runs_for = seconds(60);
+    return program;
+  };
+  node.StartAgent();
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", R"("initContainers":[{"name":"i","image":"busybox:1","resources":{"claims":[{"name":"c","request":"r"}]}}],
+    "containers":[{"name":"a","image":"busybox:1"}])", {"c"});
+  driver.plugin.PushHealth(Report("device-c", DeviceHealthState::kUnhealthy));
+  node.Run();
+  const auto status = (*node.Pod("p"))["status"];
+  const auto row = status["initContainerStatuses"].at(0)["allocatedResourcesStatus"].at(0);
+  EXPECT_EQ(row["name"].str(), "claim:c/r");
+  EXPECT_EQ(row["resources"].at(0)["health"].str(), "Unhealthy");
+  EXPECT_TRUE(status["containerStatuses"].at(0)["allocatedResourcesStatus"].empty());
+  EXPECT_TRUE(node.Events("DeviceUnhealthy").empty()) << "the pod is not running yet";
+}
+
+TEST(DeviceHealth, TheMessageHasAGateOfItsOwn) {
+  HealthNode node(NodeHarness::DefaultGates().With(Gate::kResourceHealthStatusMessage, false));
+  node.Push(DeviceHealthState::kUnhealthy, "too hot");
+  EXPECT_EQ(node.Row(), "claim:c Unhealthy ");
+}
+
+TEST(DeviceHealth, APluginThatAdvertisesNoHealthServiceIsStillAsked) {
+  NodeHarness node;
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.plugin.info.supported_versions = {"v1.DRAPlugin"};
+  node.StartAgent();
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  driver.plugin.PushHealth(Report("device-c", DeviceHealthState::kHealthy));
+  node.Run();
+  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
+            "Healthy");
+}
+
+TEST(DeviceHealth, IsKeptOverARestartOfTheAgentUntilItsTimeout) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kUnhealthy, "hot");
+  node.Advance(seconds(2));
+  node.KillAgent();
+  node.driver.plugin.health_supported = false;  // nobody says it again
+  node.StartAgent();
+  EXPECT_EQ(node.Row(), "claim:c Unhealthy hot");
+  node.Advance(seconds(31));
+  EXPECT_EQ(node.Row(), "claim:c Unknown ");
+}
+
+TEST(DeviceHealth, ACorruptCacheIsAnEmptyOneAndTheGateOffKeepsTheFile) {
+  NodeHarness node(NodeHarness::DefaultGates().With(Gate::kResourceHealthStatus, false));
+  ASSERT_TRUE(node.files.WriteFile("/var/lib/kubelet/dra_health_state", "{broken", 0600).ok());
+  node.StartAgent();
+  ASSERT_TRUE(node.started.ok());
+  node.Advance(seconds(5));
+  EXPECT_EQ(*node.files.ReadFile("/var/lib/kubelet/dra_health_state"), "{broken");
+  node.KillAgent();
+  node.gates = NodeHarness::DefaultGates();
+  node.StartAgent();
+  EXPECT_TRUE(node.started.ok());
+}
+
+TEST(DeviceHealth, ABurstOverManyPodsIsOneStatusWriteEach) {
+  NodeHarness node;
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  node.StartAgent();
+  driver.Start();
+  rpc::HealthReport bad;
+  for (int i = 0; i < 40; ++i) {
+    const std::string claim = "c" + std::to_string(i);
+    node.CreateClaim(claim, {"gpu.example.com/dev-0"});
+    node.CreatePod("p" + std::to_string(i),
+                   StrCat(R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":")", claim, R"("}]}}])"),
+                   {claim});
+    bad.push_back(Report("device-" + claim, DeviceHealthState::kUnhealthy)[0]);
+  }
+  int writes = 0;
+  node.api_fault = [&](const std::string& what) {
+    if (what == "update pods/status") ++writes;
+    return std::optional<Error>();
+  };
+  // Ten reports at once, the last one counts.
+  for (int i = 0; i < 10; ++i) {
+    for (auto& each : bad) each.health = i % 2 == 0 ? DeviceHealthState::kHealthy : DeviceHealthState::kUnhealthy;
+    driver.plugin.PushHealth(bad);
+  }
+  node.Run();
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ((*node.Pod("p" + std::to_string(i)))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
+              "Unhealthy");
+  }
+  EXPECT_LE(writes, 80);
 }
 
 TEST(DeviceHealth, TheCacheIsWrittenAtMostOnceASecond) {

@@ -296,9 +296,23 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vect
   return Ok();
 }
 
+namespace {
+
+// Profiles of security modules; what asks for no confinement is what everybody gets here.
+void AddIgnoredProfiles(Value context, const std::string& where, std::vector<std::string>& fields) {
+  for (const char* field : {"seccompProfile", "appArmorProfile"}) {
+    const std::string_view type = context[field]["type"].str();
+    if (!type.empty() && type != "Unconfined") fields.push_back(StrCat("securityContext.", field, where));
+  }
+  if (!context["seLinuxOptions"].empty()) fields.push_back(StrCat("securityContext.seLinuxOptions", where));
+}
+
+}  // namespace
+
 std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
   std::vector<std::string> fields;
   const Value spec = pod["spec"];
+  AddIgnoredProfiles(spec["securityContext"], "", fields);
   for (const char* list : {"initContainers", "containers"}) {
     for (Value container : spec[list].elements()) {
       for (const char* field : {"livenessProbe", "readinessProbe", "startupProbe"}) {
@@ -315,6 +329,7 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
           fields.push_back(StrCat("lifecycle.", hook, " of container ", container["name"].str()));
         }
       }
+      AddIgnoredProfiles(container["securityContext"], StrCat(" of container ", container["name"].str()), fields);
       if (!container["volumeDevices"].empty()) {
         fields.push_back(StrCat("volumeDevices of container ", container["name"].str()));
       }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ struct PodFacts {
   std::vector<ContainerFacts> regular;
   std::vector<PodSandbox> sandboxes;    // oldest first
   std::vector<std::string> strangers;   // ids of running containers the spec does not name
+  // Owns the specs above, where the facts may outlive the version of the pod they were collected for.
+  std::shared_ptr<const void> pod;
 
   const PodSandbox* ready_sandbox() const;
   // How often all containers have been, or are about to be, restarted (see MarkRuns); and whether

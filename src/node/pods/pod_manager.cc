@@ -77,10 +77,8 @@ void PodManager::DriverUsable() {
   }
 }
 
-void PodManager::HealthChanged(const std::set<std::string>& pod_uids) {
-  for (const std::string& uid : pod_uids) {
-    if (auto found = workers_.find(uid); found != workers_.end()) found->second->Sync();
-  }
+void PodManager::HealthChanged(const std::string& pod_uid) {
+  if (auto found = workers_.find(pod_uid); found != workers_.end()) found->second->Sync();
 }
 
 std::optional<std::set<std::string>> PodManager::ActivePods() const {

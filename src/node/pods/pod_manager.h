@@ -24,8 +24,8 @@ class PodManager {
 
   // A driver became usable: pods that wait for one try again.
   void DriverUsable();
-  // The device health of these pods may have changed.
-  void HealthChanged(const std::set<std::string>& pod_uids);
+  // The device health of this pod may have changed.
+  void HealthChanged(const std::string& pod_uid);
 
   // UIDs of pods that exist or are still being taken down; nothing before the first list.
   std::optional<std::set<std::string>> ActivePods() const;

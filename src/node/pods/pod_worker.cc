@@ -53,6 +53,7 @@ void PodWorker::ObjectGone() {
 }
 
 void PodWorker::DriverUsable() {
+  driver_came_ = true;
   if (!waits_for_driver_) return;
   retry_at_ = WallTime{};
   retry_delay_ = kFirstRetry;
@@ -114,6 +115,7 @@ void PodWorker::Step() {
 PodFacts PodWorker::LookAtRuntime() const {
   PodFacts facts = CollectFacts(root(), uid_, context_.runtime);
   MarkRuns(facts, Restart());
+  facts.pod = pod_;
   return facts;
 }
 
@@ -340,12 +342,14 @@ void PodWorker::OnSources(Result<PodSources> sources) {
 
 void PodWorker::PrepareClaims() {
   Begin();
+  driver_came_ = false;
   context_.dra.Prepare(pod_, [this, alive = Alive()](Result<void> result) {
     if (!alive.lock()) return;
     waits_for_driver_ = !result.ok();
     if (!result.ok()) {
       context_.events.Warning(root(), "FailedPrepareDynamicResources",
                               StrCat("Failed to prepare dynamic resources: ", result.error().message));
+      if (driver_came_) retry_delay_ = kFirstRetry;  // the call may have gone to its predecessor
       RetryPod();
     } else {
       retry_delay_ = kFirstRetry;
@@ -655,6 +659,7 @@ bool PodWorker::StopSandboxes() {
 
 void PodWorker::Unprepare() {
   Begin();
+  driver_came_ = false;
   context_.dra.Unprepare(uid_, [this, alive = Alive()](Result<void> result) {
     if (!alive.lock()) return;
     waits_for_driver_ = !result.ok();
@@ -667,6 +672,7 @@ void PodWorker::Unprepare() {
         context_.events.Warning(root(), "FailedUnprepareDynamicResources",
                                 StrCat("Failed to unprepare dynamic resources: ", result.error().message));
       }
+      if (driver_came_) retry_delay_ = kFirstRetry;
       RetryStop();
     }
     End();

@@ -178,6 +178,7 @@ class PodWorker {
   std::optional<PreparedVolumes> volumes_;
   bool initialized_ = false;
   bool waits_for_driver_ = false;
+  bool driver_came_ = false;  // while a call that needs one was under way
   WallTime retry_at_{};
   Duration retry_delay_ = kFirstRetry;
   std::map<std::string, CrashBackoff> crash_;

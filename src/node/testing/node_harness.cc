@@ -86,7 +86,10 @@ NodeHarness::NodeHarness(FeatureGates with)
 NodeHarness::~NodeHarness() { KillAgent(); }
 
 void NodeHarness::StartAgent() {
-  client = api.NewClient("system:node:node-1");
+  client = std::make_unique<FaultyClient>(loop, api.NewClient("system:node:node-1"));
+  client->fault = [this](const std::string& what) {
+    return api_fault ? api_fault(what) : std::nullopt;
+  };
   work = MakeLoopWork(loop);
   runtime = MakeHollowRuntime(loop, machine);
   NodeFacts facts;
@@ -131,12 +134,15 @@ void NodeHarness::CreateClaim(const std::string& name, const std::vector<std::st
   ASSERT_NE(claim, nullptr);
   api::Draft changed(claim->tree());
   api::Draft& results = changed["status"]["allocation"]["devices"]["results"];
-  for (const std::string& device : devices) {
+  for (std::string device : devices) {
+    const bool skips = device.ends_with('!');
+    if (skips) device.pop_back();
     const std::size_t slash = device.find('/');
     api::Draft result = {{"request", api::Draft("r")},
                          {"driver", api::Draft(device.substr(0, slash))},
                          {"pool", api::Draft("pool")},
                          {"device", api::Draft(device.substr(slash + 1))}};
+    if (skips) result["skipNodeOperations"] = api::Draft(true);
     if (!skip.empty()) result["skipNodeOperations"].Append(api::Draft(skip));
     results.Append(std::move(result));
   }

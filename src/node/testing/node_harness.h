@@ -12,6 +12,7 @@
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
 #include "node/runtime/hollow/hollow_runtime.h"
+#include "node/testing/faulty_client.h"
 #include "rpc/testing/fake_dra_plugin.h"
 #include "rpc/testing/memory_transport.h"
 #include "telemetry/metrics/metrics.h"
@@ -48,6 +49,7 @@ class NodeHarness {
   Result<void> started = Internal("not started");
 
   // Objects. Claims are allocated to `devices` ("driver/device") and reserved for nobody yet.
+  // A device "driver/device!" skips all node operations, and so do all with `skip` "*".
   void CreateClaim(const std::string& name, const std::vector<std::string>& devices,
                    const std::string& skip = "");
   // Binds it to this node, reserves its claims for it.
@@ -76,7 +78,10 @@ class NodeHarness {
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
   std::vector<std::string> history;
 
-  std::unique_ptr<client::Client> client;
+  // Kept for the next agent's client as well.
+  std::function<std::optional<Error>(const std::string& what)> api_fault;
+
+  std::unique_ptr<FaultyClient> client;
   std::unique_ptr<BlockingWork> work;
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<NodeAgent> agent;

@@ -297,7 +297,9 @@ Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
   auto text = files_.ReadFile(directory + "/pid");
   const auto pid = text.ok() ? ParseInt64(Trim(*text)) : std::nullopt;
   const bool has_exited = files_.Exists(paths_.ExitFile(record.id));
-  if (pid && !has_exited) {
+  const std::vector<int> supervisors = FindSupervisors(record.id);
+  // Without its monitor a container that was only being started is not worth keeping.
+  if (pid && !has_exited && !supervisors.empty()) {
     const auto number = static_cast<int>(*pid);
     auto init = ProcessHandle::Open(number);
     auto ticks = ProcessStartTicks(number);
@@ -318,10 +320,14 @@ Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
     ASSIGN_OR_RETURN(record.started_at, ModifiedTime(directory + "/state.json"));
     return Save(record);
   }
-  for (int supervisor : FindSupervisors(record.id)) ::kill(supervisor, SIGKILL);
-  RETURN_IF_ERROR(ReleaseContainer(record));
   auto removed = files_.Remove(directory + "/pid");
   if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;
+  if (!supervisors.empty()) {
+    for (int supervisor : supervisors) ::kill(supervisor, SIGKILL);
+    // One that was forked meanwhile would make the container behind our back: look again.
+    return Unavailable("the start that was under way is being ended");
+  }
+  RETURN_IF_ERROR(ReleaseContainer(record));
   record.phase = Phase::kCreated;
   return Save(record);
 }

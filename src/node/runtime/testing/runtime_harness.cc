@@ -143,7 +143,7 @@ class OciHarness final : public RuntimeHarness {
     switch (program) {
       case Program::kPrintsAndExits3: script = "env; echo to-stderr >&2; exit 3"; break;
       case Program::kRunsUntilStopped:
-        script = "trap 'exit 143' TERM; while true; do sleep 0.02; done";
+        script = "trap 'exit 143' TERM; echo ready; while true; do sleep 0.02; done";
         break;
       case Program::kIgnoresStopSignal:
         script = "trap '' TERM; echo ready; while true; do sleep 0.02; done";

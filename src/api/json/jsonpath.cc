@@ -1,4 +1,4 @@
-#include "cli/jsonpath.h"
+#include "api/json/jsonpath.h"
 
 #include <optional>
 #include <variant>
@@ -6,11 +6,8 @@
 #include "api/json/writer.h"
 #include "base/text/text.h"
 
-namespace drakkar::cli {
+namespace drakkar::api {
 namespace {
-
-using api::Value;
-using api::ValueKind;
 
 struct Step;
 using Steps = std::vector<Step>;
@@ -519,4 +516,4 @@ std::vector<Value> JsonPath::Find(Value root) const {
   return found;
 }
 
-}  // namespace drakkar::cli
+}  // namespace drakkar::api

@@ -1,10 +1,10 @@
-#include "cli/jsonpath.h"
+#include "api/json/jsonpath.h"
 
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
 
-namespace drakkar::cli {
+namespace drakkar::api {
 namespace {
 
 constexpr std::string_view kList = R"({
@@ -111,4 +111,4 @@ TEST_F(JsonPathTest, PathsMayLeaveBracesOut) {
 }
 
 }  // namespace
-}  // namespace drakkar::cli
+}  // namespace drakkar::api

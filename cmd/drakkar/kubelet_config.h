@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "base/env/file_system.h"
+#include "cli/command.h"
+#include "node/status/node_features.h"
+
+namespace drakkar::cmd {
+
+// What a node takes from its KubeletConfiguration and its flags about declared features (KEP-5328).
+struct KubeletSettings {
+  std::string feature_gates;  // of the file; those of the flags win
+  node::NodeFeatureOptions features;
+};
+
+// --config and --runtime-features.
+std::vector<cli::Flag> KubeletConfigFlags();
+// Settings that this node does not act on are logged.
+Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, FileSystem& files);
+
+}  // namespace drakkar::cmd

@@ -1,0 +1,52 @@
+#include <chrono>
+
+#include "cmd/drakkar/command_groups.h"
+#include "sdk/metadata/output.h"
+
+namespace drakkar::cmd {
+namespace {
+
+// The same as the binary `drakkar-metadata`.
+int RunMetadata(const cli::Arguments& arguments, cli::Console& console) {
+  metadata::Query query;
+  const std::vector<std::string>& names = arguments.positionals();
+  if (!names.empty()) query.claim = names[0];
+  if (names.size() > 1) query.request = names[1];
+  query.file = arguments.Text("file");
+  query.output = arguments.Text("output");
+  query.wait = arguments.Time("wait");
+  metadata::Reader::Options options;
+  options.root = arguments.Text("root");
+  metadata::Reader reader(options);
+  const Result<std::string> text = RunQuery(query, reader);
+  if (text.ok()) {
+    console.Out(*text);
+    return cli::kExitOk;
+  }
+  console.Error(text.error().message);
+  const ErrorCode code = text.error().code;
+  const bool not_yet = code == ErrorCode::kNotFound || code == ErrorCode::kDeadlineExceeded;
+  return not_yet ? 3 : cli::kExitFailure;
+}
+
+}  // namespace
+
+void AddMetadataCommand(cli::App& app) {
+  app.Add({.name = "metadata",
+           .arguments = "[CLAIM [REQUEST]]",
+           .summary = "Print what this container is told about its devices",
+           .help = "Reads device metadata (KEP-5304) inside a container, whatever version it has. CLAIM is "
+                   "the name of the resource claim or its name in the pod; without it everything is "
+                   "printed. Exit status 3: there is no metadata yet.",
+           .examples = "  drakkar metadata my-claim gpu -o env --wait 10s\n"
+                       "  drakkar metadata my-claim gpu -o jsonpath='{.requests[0].devices[0].name}'\n",
+           .flags = {{.name = "output", .short_name = 'o', .help = "json, env or jsonpath=TEMPLATE.", .default_value = "json", .placeholder = "FORMAT"},
+                     {.name = "file", .help = "Read this file instead.", .placeholder = "FILE"},
+                     {.name = "wait", .type = cli::FlagType::kDuration, .help = "Wait that long for metadata that is not there yet.", .default_value = "0s", .placeholder = "TIME"},
+                     {.name = "root", .help = "Look below this directory, such as the root of another container.", .placeholder = "DIR"}},
+           .max_arguments = 2,
+           .section = "Other",
+           .run = RunMetadata});
+}
+
+}  // namespace drakkar::cmd

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Reads what a container is told about its devices (KEP-5304). Needs nothing but Python 3.
+
+usage: read-metadata.py [CLAIM [REQUEST]] [--wait SECONDS] [--root DIR]
+
+Copy `read_file` and `devices` into a program of your own: they take every version of the file that is
+known today, ignore fields they do not know, and tell "not there yet" from "broken".
+"""
+import argparse
+import glob
+import json
+import sys
+import time
+
+KEP = "/var/run/dra-device-attributes"
+KUBERNETES = "/var/run/kubernetes.io/dra-device-attributes"
+VERSIONS = ("metadata.resource.k8s.io/v1alpha1", "metadata.resource.k8s.io/v1beta1")
+
+
+class NotYet(Exception):
+    """The driver has not written the metadata yet."""
+
+
+def read_file(path, attempts=8):
+    """The first document of a version we know. A file is a stream of documents that say the same."""
+    unknown = []
+    for attempt in range(attempts):
+        try:
+            text = open(path, encoding="utf-8").read()
+        except FileNotFoundError:
+            raise NotYet(path) from None
+        unknown, rest = [], text.strip()
+        try:
+            while rest:
+                document, end = json.JSONDecoder().raw_decode(rest)
+                if document.get("apiVersion") in VERSIONS and document.get("kind") == "DeviceMetadata":
+                    return document
+                unknown.append(str(document.get("apiVersion")))
+                rest = rest[end:].lstrip()
+            if unknown:
+                break
+        except (ValueError, AttributeError) as error:
+            if attempt + 1 == attempts:
+                raise ValueError(f"{path}: {error}") from None
+        time.sleep(0.001)  # empty or torn: perhaps it is just being written
+    if unknown:
+        raise ValueError(f"{path}: no version we know, only {', '.join(unknown)}")
+    raise NotYet(path)
+
+
+def files(claim="*", request="*", root=""):
+    """Paths of metadata files, each once: by the KEP's path, or else by that of Kubernetes."""
+    claim, request = (glob.escape(n) if n != "*" else n for n in (claim, request))
+    for base in (KEP, f"{KUBERNETES}/resourceclaimtemplates", f"{KUBERNETES}/resourceclaims"):
+        found = sorted(glob.glob(f"{root}{base}/{claim}/{request}/*-metadata.json"))
+        if found:
+            return found
+    return []
+
+
+def value(attribute):
+    """The one value of an attribute, whatever its type."""
+    for kind in ("int", "bool", "string", "version", "ints", "bools", "strings", "versions"):
+        if kind in attribute:
+            return attribute[kind]
+    return None
+
+
+def devices(claim="*", request="*", root=""):
+    paths = files(claim, request, root)
+    if not paths and claim != "*":
+        raise NotYet(f"claim {claim}")
+    for path in paths:
+        document = read_file(path)
+        for entry in document.get("requests", []):
+            for device in entry.get("devices", []):
+                network = device.get("networkData") or {}
+                yield {
+                    "claim": document["metadata"].get("name", ""),
+                    "generation": document["metadata"].get("generation", 0),
+                    "request": entry["name"],
+                    "driver": device["driver"], "pool": device["pool"], "name": device["name"],
+                    "attributes": {k: value(v) for k, v in device.get("attributes", {}).items()},
+                    "interface": network.get("interfaceName"),
+                    "ips": network.get("ips", network.get("addresses", [])),
+                    "hardwareAddress": network.get("hardwareAddress", network.get("hwAddress")),
+                }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("claim", nargs="?", default="*")
+    parser.add_argument("request", nargs="?", default="*")
+    parser.add_argument("--wait", type=float, default=0, metavar="SECONDS")
+    parser.add_argument("--root", default="")
+    arguments = parser.parse_args()
+    deadline = time.monotonic() + arguments.wait
+    while True:
+        try:
+            found = list(devices(arguments.claim, arguments.request, arguments.root))
+            break
+        except NotYet as error:
+            if time.monotonic() >= deadline:
+                sys.exit(f"no metadata yet: {error}")
+            time.sleep(0.05)
+        except ValueError as error:
+            sys.exit(str(error))
+    for device in found:
+        print(f"{device['claim']}/{device['request']}: {device['driver']}/{device['pool']}/{device['name']}"
+              f" (generation {device['generation']})")
+        for name, content in sorted(device["attributes"].items()):
+            print(f"  {name} = {content}")
+        if device["interface"]:
+            print(f"  interface {device['interface']} {device['hardwareAddress']} {' '.join(device['ips'])}")
+
+
+if __name__ == "__main__":
+    main()

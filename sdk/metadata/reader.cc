@@ -1,0 +1,203 @@
+#include "sdk/metadata/reader.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "api/metadata/document.h"
+#include "api/metadata/paths.h"
+#include "base/env/file_system.h"
+#include "base/env/pause.h"
+#include "base/text/text.h"
+
+namespace drakkar::metadata {
+namespace {
+
+// A file that is written in place is whole again within well under a millisecond.
+constexpr int kReadAttempts = 8;
+constexpr Duration kReadPause = std::chrono::milliseconds(1);
+// How often what is not there yet is looked for.
+constexpr Duration kWaitPause = std::chrono::milliseconds(20);
+
+Error NotYet(const std::string& path) {
+  return NotFound(StrCat(path, ": no metadata yet"));
+}
+
+Result<void> CheckName(std::string_view what, std::string_view name) {
+  if (name == "." || name == ".." || name.find('/') != std::string_view::npos ||
+      name.find('\0') != std::string_view::npos) {
+    return InvalidArgument(StrCat(what, " ", Quote(name), " cannot be the name of one"));
+  }
+  return Ok();
+}
+
+// The claim's own name, or the one in the pod where the file says nothing else.
+std::string ClaimKey(const DeviceMetadata& metadata) {
+  return StrCat(metadata.claim_namespace, "/", metadata.claim_name, "/", metadata.claim_uid);
+}
+
+}  // namespace
+
+Reader::Reader() : Reader(Options()) {}
+
+Reader::Reader(Options options)
+    : files_(options.files != nullptr ? *options.files : RealFileSystem()),
+      clock_(options.clock != nullptr ? *options.clock : RealClock()),
+      pause_(options.pause != nullptr ? *options.pause : RealPause()),
+      root_(std::move(options.root)) {}
+
+template <typename T, typename Attempt>
+Result<T> Reader::WaitFor(Duration timeout, Attempt attempt) {
+  const MonotonicTime deadline = clock_.Monotonic() + timeout;
+  while (true) {
+    Result<T> result = attempt();
+    if (result.ok() || result.error().code != ErrorCode::kNotFound || timeout <= kNoWait) {
+      return result;
+    }
+    const Duration left = deadline - clock_.Monotonic();
+    if (left <= Duration::zero()) {
+      return Error{ErrorCode::kDeadlineExceeded,
+                   StrCat(result.error().message, " after ",
+                          std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(),
+                          " ms")};
+    }
+    pause_.For(std::min(left, kWaitPause));
+  }
+}
+
+Result<DeviceMetadata> Reader::ReadOnce(const std::string& path) {
+  Result<DeviceMetadata> outcome = NotYet(path);
+  std::string before;
+  for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
+    if (attempt > 0) pause_.For(kReadPause);
+    Result<std::string> text = files_.ReadFile(path);
+    if (!text.ok()) {
+      if (text.error().code == ErrorCode::kNotFound) return NotYet(path);
+      return std::move(text).error();
+    }
+    // Empty may be a moment within an update; a second look tells.
+    if (text->empty() && before.empty() && attempt > 0) return NotYet(path);
+    if (text->empty()) {
+      before.clear();
+      outcome = NotYet(path);
+      continue;
+    }
+    Result<DeviceMetadata> decoded = DecodeMetadata(*text);
+    if (decoded.ok()) {
+      // Parts of two texts may look like a whole one: only what is there twice counts.
+      Result<std::string> again = files_.ReadFile(path);
+      if (again.ok() && *again == *text) return decoded;
+      before = std::move(*text);
+      outcome = Error{ErrorCode::kUnavailable, StrCat(path, ": it changes all the time")};
+      continue;
+    }
+    const bool same = before == *text;
+    before = std::move(*text);
+    outcome = decoded.error().code == ErrorCode::kNotFound
+                  ? NotYet(path)
+                  : decoded.error().Prefixed(path);
+    if (same && attempt >= 2) break;
+  }
+  return outcome;
+}
+
+Result<DeviceMetadata> Reader::ReadPlaces(const std::vector<Place>& places) {
+  std::vector<DeviceMetadata> files;
+  for (const Place& place : places) {
+    ASSIGN_OR_RETURN(DeviceMetadata file, ReadOnce(place.path));
+    files.push_back(std::move(file));
+  }
+  return MergeMetadata(files);
+}
+
+std::vector<Reader::Place> Reader::FindPlaces(const std::string& directory,
+                                              const std::string& claim,
+                                              const std::string& request) {
+  const auto list = [this](const std::string& path, const std::string& wanted) {
+    if (!wanted.empty()) return std::vector{wanted};
+    auto names = files_.ListDirectory(path);
+    return names.ok() ? *std::move(names) : std::vector<std::string>();
+  };
+  std::vector<Place> places;
+  for (const std::string& claim_name : list(directory, claim)) {
+    const std::string claim_path = JoinPath(directory, claim_name);
+    for (const std::string& request_name : list(claim_path, request)) {
+      const std::string path = JoinPath(claim_path, request_name);
+      for (const std::string& file : list(path, "")) {
+        if (!file.ends_with(kFileSuffix)) continue;
+        places.push_back({claim_name, request_name, JoinPath(path, file)});
+      }
+    }
+  }
+  return places;
+}
+
+Result<std::vector<Reader::Place>> Reader::FindRequest(const std::string& claim,
+                                                       const std::string& request) {
+  const std::string ours = root_ + std::string(kContainerDirectory);
+  const std::string kubernetes = root_ + std::string(kKubernetesContainerDirectory);
+  const std::string base = BaseRequest(request);
+  for (const std::string& directory :
+       {ours, JoinPath(kubernetes, kTemplatesDirectory), JoinPath(kubernetes, kClaimsDirectory)}) {
+    if (auto places = FindPlaces(directory, claim, base); !places.empty()) return places;
+  }
+  // A claim from a template, under its own name: the files tell its name in the pod.
+  std::vector<Place> places;
+  for (const Place& place : FindPlaces(ours, "", base)) {
+    auto file = ReadOnce(place.path);
+    if (file.ok() && file->pod_claim_name == claim) places.push_back(place);
+  }
+  if (!places.empty()) return places;
+  return NotFound(StrCat("no metadata files found for claim ", claim,
+                         base.empty() ? std::string() : " and request " + base, " in ", ours,
+                         " or ", kubernetes));
+}
+
+Result<DeviceMetadata> Reader::ReadFile(const std::string& path, Duration timeout) {
+  return WaitFor<DeviceMetadata>(timeout, [&] { return ReadOnce(path); });
+}
+
+Result<DeviceMetadata> Reader::ReadRequest(const std::string& claim, const std::string& request,
+                                           Duration timeout) {
+  if (claim.empty()) return InvalidArgument("the name of the claim must be set");
+  RETURN_IF_ERROR(CheckName("claim", claim));
+  RETURN_IF_ERROR(CheckName("request", BaseRequest(request)));
+  return WaitFor<DeviceMetadata>(timeout, [&]() -> Result<DeviceMetadata> {
+    ASSIGN_OR_RETURN(const std::vector<Place> places, FindRequest(claim, request));
+    return ReadPlaces(places);
+  });
+}
+
+Result<std::vector<DeviceMetadata>> Reader::ReadAllOnce(bool need_some) {
+  const std::string kubernetes = root_ + std::string(kKubernetesContainerDirectory);
+  std::map<std::string, std::vector<DeviceMetadata>> claims;
+  // A file is mounted at two paths: by driver and request it is one.
+  std::set<std::string> seen;
+  for (const std::string& directory :
+       {root_ + std::string(kContainerDirectory), JoinPath(kubernetes, kClaimsDirectory),
+        JoinPath(kubernetes, kTemplatesDirectory)}) {
+    for (const Place& place : FindPlaces(directory, "", "")) {
+      ASSIGN_OR_RETURN(DeviceMetadata file, ReadOnce(place.path));
+      const std::string claim = ClaimKey(file);
+      if (!seen.insert(StrCat(claim, "/", place.request, "/", BaseName(place.path))).second) {
+        continue;
+      }
+      claims[claim].push_back(std::move(file));
+    }
+  }
+  if (claims.empty() && need_some) {
+    return NotFound(StrCat("no metadata files found in ", root_, kContainerDirectory, " or ",
+                           kubernetes));
+  }
+  std::vector<DeviceMetadata> all;
+  for (const auto& [claim, files] : claims) all.push_back(MergeMetadata(files));
+  return all;
+}
+
+Result<std::vector<DeviceMetadata>> Reader::ReadAll(Duration timeout) {
+  return WaitFor<std::vector<DeviceMetadata>>(timeout,
+                                              [&] { return ReadAllOnce(timeout > kNoWait); });
+}
+
+}  // namespace drakkar::metadata

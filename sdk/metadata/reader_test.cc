@@ -1,0 +1,209 @@
+#include "sdk/metadata/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "api/metadata/document.h"
+#include "base/env/pause.h"
+#include "base/testing/memory_file_system.h"
+#include "base/text/text.h"
+#include "sdk/metadata/output.h"
+
+namespace drakkar::metadata {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kFile[] = "/var/run/dra-device-attributes/c/gpu/d.example.com-metadata.json";
+
+DeviceMetadata Metadata(std::string driver = "d.example.com", std::string request = "gpu",
+                        std::string claim = "c") {
+  DeviceMetadata metadata;
+  metadata.claim_name = claim;
+  metadata.claim_namespace = "ns";
+  metadata.claim_uid = "uid-" + claim;
+  metadata.generation = 1;
+  Device device;
+  device.driver = std::move(driver);
+  device.pool = "node";
+  device.name = "gpu-0";
+  device.attributes = {{"model", std::string("it's")}, {"resource.kubernetes.io/numaNode", std::int64_t{3}}};
+  metadata.requests = {{std::move(request), {device}}};
+  return metadata;
+}
+
+std::string Text(const DeviceMetadata& metadata, std::string_view version = kV1alpha1) {
+  return EncodeMetadata(metadata, std::vector{std::string(version)});
+}
+
+// Time passes only while somebody waits, and then things may happen.
+class FakeTime final : public Clock, public Pause {
+ public:
+  WallTime Now() const override { return WallTime(now_); }
+  MonotonicTime Monotonic() const override { return MonotonicTime(now_); }
+  void For(Duration duration) override {
+    now_ += duration;
+    if (on_pause) on_pause();
+  }
+  std::function<void()> on_pause;
+
+ private:
+  Duration now_{};
+};
+
+class MetadataReaderTest : public ::testing::Test {
+ protected:
+  MetadataReaderTest() : reader_({.files = &files_, .clock = &time_, .pause = &time_}) {}
+
+  void Put(const std::string& path, const std::string& text) {
+    ASSERT_TRUE(files_.MakeDirectories(DirectoryName(path), 0755).ok());
+    ASSERT_TRUE(files_.WriteFile(path, text, 0644).ok());
+  }
+
+  MemoryFileSystem files_;
+  FakeTime time_;
+  Reader reader_;
+};
+
+TEST_F(MetadataReaderTest, ReadsOneFileOfAnyVersion) {
+  for (const std::string_view version : {kV1alpha1, kV1beta1}) {
+    Put(kFile, Text(Metadata(), version));
+    const auto read = reader_.ReadFile(kFile);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(*read, Metadata());
+  }
+}
+
+TEST_F(MetadataReaderTest, ReadsByClaimAndRequestFromEitherDirectory) {
+  EXPECT_EQ(reader_.ReadRequest("c", "gpu").error().code, ErrorCode::kNotFound);
+  DeviceMetadata templated = Metadata("d.example.com", "gpu", "pod-dev-x1");
+  templated.pod_claim_name = "dev";
+  Put("/var/run/kubernetes.io/dra-device-attributes/resourceclaimtemplates/dev/gpu/"
+      "d.example.com-metadata.json", Text(templated));
+  Put("/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/"
+      "d.example.com-metadata.json", Text(Metadata()));
+  EXPECT_EQ(*reader_.ReadRequest("c", "gpu"), Metadata());
+  EXPECT_EQ(*reader_.ReadRequest("c", "gpu/big"), Metadata()) << "subrequests share the file";
+  EXPECT_EQ(*reader_.ReadRequest("dev", "gpu"), templated);
+  // Only the KEP's directory, and the name in the pod.
+  ASSERT_TRUE(files_.RemoveTree("/var/run/kubernetes.io").ok());
+  Put("/var/run/dra-device-attributes/pod-dev-x1/gpu/d.example.com-metadata.json", Text(templated));
+  EXPECT_EQ(*reader_.ReadRequest("dev", "gpu"), templated);
+  EXPECT_EQ(*reader_.ReadRequest("pod-dev-x1", "gpu"), templated);
+}
+
+TEST_F(MetadataReaderTest, FilesOfAllDriversOfARequestAreOne) {
+  Put(kFile, Text(Metadata()));
+  Put("/var/run/dra-device-attributes/c/gpu/bar.com-metadata.json", Text(Metadata("bar.com")));
+  Put("/var/run/dra-device-attributes/c/gpu/unrelated.json", "{}");
+  Put("/var/run/dra-device-attributes/c/nic/bar.com-metadata.json", Text(Metadata("bar.com", "nic")));
+  const auto request = reader_.ReadRequest("c", "gpu");
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  ASSERT_EQ(request->requests.size(), 1u);
+  EXPECT_EQ(request->requests[0].devices.size(), 2u);
+  EXPECT_EQ(reader_.ReadRequest("c", "")->requests.size(), 2u);
+}
+
+TEST_F(MetadataReaderTest, FindsAllThatTheContainerHasOnce) {
+  EXPECT_TRUE(reader_.ReadAll()->empty());
+  Put(kFile, Text(Metadata()));
+  Put("/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/"
+      "d.example.com-metadata.json", Text(Metadata()));
+  Put("/var/run/dra-device-attributes/b/gpu/d.example.com-metadata.json",
+      Text(Metadata("d.example.com", "gpu", "b")));
+  const auto all = reader_.ReadAll();
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  EXPECT_THAT(*all, ElementsAre(Metadata("d.example.com", "gpu", "b"), Metadata()));
+}
+
+TEST_F(MetadataReaderTest, EmptyAndAbsentAreNotYet) {
+  EXPECT_EQ(reader_.ReadFile(kFile).error().code, ErrorCode::kNotFound);
+  Put(kFile, "");
+  EXPECT_EQ(reader_.ReadFile(kFile).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(reader_.ReadRequest("c", "gpu").error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(reader_.ReadAll().error().message, HasSubstr("no metadata yet"));
+}
+
+TEST_F(MetadataReaderTest, WaitsUntilItIsWritten) {
+  int pauses = 0;
+  time_.on_pause = [&] {
+    if (++pauses == 10) Put(kFile, "");
+    if (pauses == 20) Put(kFile, Text(Metadata()));
+  };
+  const auto read = reader_.ReadRequest("c", "gpu", std::chrono::seconds(5));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_GE(pauses, 20);
+  EXPECT_TRUE(reader_.ReadAll(std::chrono::seconds(1)).ok());
+}
+
+TEST_F(MetadataReaderTest, GivesUpAtTheDeadline) {
+  const MonotonicTime begun = time_.Monotonic();
+  const auto read = reader_.ReadRequest("c", "gpu", std::chrono::milliseconds(250));
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, ErrorCode::kDeadlineExceeded);
+  EXPECT_THAT(read.error().message, HasSubstr("after 250 ms"));
+  EXPECT_GE(time_.Monotonic() - begun, std::chrono::milliseconds(250));
+  EXPECT_LE(time_.Monotonic() - begun, std::chrono::milliseconds(300));
+  EXPECT_EQ(reader_.ReadAll(std::chrono::milliseconds(50)).error().code,
+            ErrorCode::kDeadlineExceeded);
+}
+
+TEST_F(MetadataReaderTest, ATornReadIsRetried) {
+  const std::string whole = Text(Metadata());
+  for (const std::string& torn : {whole.substr(0, 40), std::string()}) {
+    Put(kFile, torn);
+    time_.on_pause = [&] { Put(kFile, whole); };
+    const auto read = reader_.ReadFile(kFile);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(*read, Metadata());
+  }
+}
+
+TEST_F(MetadataReaderTest, BrokenFilesAndUnknownVersionsAreErrorsThatNameTheFile) {
+  Put(kFile, "{\"apiVersion\":");
+  EXPECT_EQ(reader_.ReadFile(kFile).error().message,
+            StrCat(kFile, ": read metadata object from stream: unexpected EOF"));
+  Put(kFile, R"({"apiVersion":"metadata.resource.k8s.io/v9","kind":"DeviceMetadata"})");
+  EXPECT_THAT(reader_.ReadRequest("c", "gpu", std::chrono::seconds(1)).error().message,
+              HasSubstr("unknown versions: metadata.resource.k8s.io/v9"));
+}
+
+TEST_F(MetadataReaderTest, NamesAreNoPaths) {
+  EXPECT_EQ(reader_.ReadRequest("../x", "gpu").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(reader_.ReadRequest("..", "gpu").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(reader_.ReadRequest("c", "..").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(reader_.ReadRequest("", "gpu").error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(MetadataReaderTest, PrintsForShells) {
+  DeviceMetadata metadata = Metadata();
+  metadata.requests[0].devices[0].network_data = NetworkDeviceData{"eth0", {"10.0.0.5/24", "fd00::1/64"}, "aa:bb"};
+  metadata.requests[0].devices[0].attributes["ints"] = std::vector<std::int64_t>{1, 2};
+  Put(kFile, Text(metadata));
+  EXPECT_EQ(*RunQuery({.claim = "c", .request = "gpu", .output = "env"}, reader_),
+            "DRA_C_GENERATION='1'\n"
+            "DRA_C_GPU_COUNT='1'\n"
+            "DRA_C_GPU_0_DEVICE='gpu-0'\n"
+            "DRA_C_GPU_0_DRIVER='d.example.com'\n"
+            "DRA_C_GPU_0_POOL='node'\n"
+            "DRA_C_GPU_0_ATTR_INTS='1 2'\n"
+            "DRA_C_GPU_0_ATTR_MODEL='it'\\''s'\n"
+            "DRA_C_GPU_0_ATTR_RESOURCE_KUBERNETES_IO_NUMANODE='3'\n"
+            "DRA_C_GPU_0_INTERFACE='eth0'\n"
+            "DRA_C_GPU_0_IPS='10.0.0.5/24 fd00::1/64'\n"
+            "DRA_C_GPU_0_HARDWARE_ADDRESS='aa:bb'\n");
+  EXPECT_EQ(*RunQuery({.claim = "c",
+                       .output = "jsonpath={.requests[0].devices[0].attributes.model.string}"},
+                      reader_),
+            "it's\n");
+  EXPECT_EQ(*RunQuery({.output = "jsonpath={.items[*].metadata.name}"}, reader_), "c\n");
+  EXPECT_EQ(*RunQuery({.file = kFile}, reader_), Text(metadata));
+  EXPECT_THAT(RunQuery({.output = "yaml"}, reader_).error().message,
+              HasSubstr("must be json, env or jsonpath=TEMPLATE"));
+}
+
+}  // namespace
+}  // namespace drakkar::metadata

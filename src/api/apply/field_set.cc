@@ -1,0 +1,318 @@
+#include "api/apply/field_set.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "base/text/text.h"
+
+namespace drakkar::api {
+namespace {
+
+// Reads {"f:a":{},"k:{...}":{...}}: objects and names only, which is all there is in FieldsV1.
+class Parser {
+ public:
+  Parser(std::string_view json, Arena& arena) : json_(json), arena_(arena) {}
+
+  Result<const FieldNode*> Run() {
+    FieldNode root;
+    if (!ReadObject(root, 0)) return Error{ErrorCode::kInvalidArgument, Problem()};
+    Skip();
+    if (at_ != json_.size()) return Error{ErrorCode::kInvalidArgument, Problem()};
+    if (root.count == 0) return static_cast<const FieldNode*>(nullptr);
+    root.marks = 0;
+    FieldNode* kept = arena_.AllocateArray<FieldNode>(1);
+    return static_cast<const FieldNode*>(new (kept) FieldNode(root));
+  }
+
+ private:
+  std::string Problem() const {
+    return StrCat("fieldsV1 is not a set of fields at byte ", at_);
+  }
+  void Skip() {
+    while (at_ < json_.size() && (json_[at_] == ' ' || json_[at_] == '\n' || json_[at_] == '\t' ||
+                                  json_[at_] == '\r')) {
+      ++at_;
+    }
+  }
+  bool Take(char c) {
+    Skip();
+    if (at_ >= json_.size() || json_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  bool ReadName(std::string_view& out) {
+    if (!Take('"')) return false;
+    const std::size_t start = at_;
+    bool escaped = false;
+    while (at_ < json_.size() && json_[at_] != '"') {
+      if (json_[at_] == '\\') {
+        escaped = true;
+        ++at_;
+      }
+      ++at_;
+    }
+    if (at_ >= json_.size()) return false;
+    ++at_;
+    if (!escaped) {
+      out = arena_.CopyText(json_.substr(start, at_ - 1 - start));
+      return true;
+    }
+    Result<TreePtr> text = ParseJson(json_.substr(start - 1, at_ - start + 1));
+    if (!text.ok()) return false;
+    out = arena_.CopyText((*text)->root().str());
+    return true;
+  }
+
+  bool ReadObject(FieldNode& node, int depth) {
+    if (depth > kMaxFieldSetDepth || !Take('{')) return false;
+    if (Take('}')) return true;
+    const std::size_t first = scratch_.size();
+    do {
+      std::string_view name;
+      if (!ReadName(name) || !Take(':')) return false;
+      if (name == ".") {
+        if (!Take('{') || !Take('}')) return false;
+        node.marks |= kOwned;
+        continue;
+      }
+      if (name.size() < 2 || name[1] != ':' || std::strchr("fkvi", name[0]) == nullptr) return false;
+      FieldNode child;
+      child.kind = name[0];
+      child.text = name.substr(2);
+      if (!ReadObject(child, depth + 1)) return false;
+      // A path that ends here is in the set without saying so.
+      if (child.count == 0) child.marks |= kOwned;
+      scratch_.push_back(child);
+    } while (Take(','));
+    if (!Take('}')) return false;
+    SetChildren(node, scratch_, first, arena_);
+    return true;
+  }
+
+  std::string_view json_;
+  Arena& arena_;
+  std::size_t at_ = 0;
+  std::vector<FieldNode> scratch_;
+};
+
+const FieldNode* Keep(const FieldNode& node, Arena& arena) {
+  if (node.count == 0 && node.marks == 0) return nullptr;
+  return new (arena.AllocateArray<FieldNode>(1)) FieldNode(node);
+}
+
+// Pointwise: `join` says what becomes of the marks of one path in both sets.
+template <typename Join>
+FieldNode Combine(const FieldNode& a, const FieldNode& b, std::vector<FieldNode>& scratch,
+                  Arena& arena, const Join& join) {
+  FieldNode out;
+  out.kind = a.kind != 0 ? a.kind : b.kind;
+  out.text = a.kind != 0 ? a.text : b.text;
+  out.marks = join(a.marks, b.marks);
+  static const FieldNode kNothing;
+  const std::size_t first = scratch.size();
+  std::uint32_t i = 0, j = 0;
+  while (i < a.count || j < b.count) {
+    const bool left = j >= b.count || (i < a.count && !(b.children[j] < a.children[i]));
+    const bool right = i >= a.count || (j < b.count && !(a.children[i] < b.children[j]));
+    const FieldNode child = Combine(left ? a.children[i] : kNothing,
+                                    right ? b.children[j] : kNothing, scratch, arena, join);
+    if (child.marks != 0 || child.count != 0) scratch.push_back(child);
+    if (left) ++i;
+    if (right) ++j;
+  }
+  SetChildren(out, scratch, first, arena);
+  return out;
+}
+
+template <typename Join>
+const FieldNode* CombineSets(const FieldNode* a, const FieldNode* b, Arena& arena,
+                             const Join& join) {
+  static const FieldNode kNothing;
+  std::vector<FieldNode> scratch;
+  return Keep(Combine(a == nullptr ? kNothing : *a, b == nullptr ? kNothing : *b, scratch, arena,
+                      join),
+              arena);
+}
+
+void AppendNode(std::string& out, const FieldNode& node) {
+  out += '{';
+  bool first = true;
+  if ((node.marks & kOwned) != 0 && node.count > 0 && node.kind != 0) {
+    out += "\".\":{}";
+    first = false;
+  }
+  for (std::uint32_t i = 0; i < node.count; ++i) {
+    const FieldNode& child = node.children[i];
+    if (!first) out += ',';
+    first = false;
+    if (child.kind == 'f' && child.text.find_first_of("\"\\<>&") == std::string_view::npos) {
+      out += "\"f:";
+      out += child.text;
+      out += "\":";
+    } else {
+      AppendJsonString(out, StrCat(std::string_view(&child.kind, 1), ":", child.text), false);
+      out += ':';
+    }
+    if (child.count == 0) {
+      out += "{}";
+    } else {
+      AppendNode(out, child);
+    }
+  }
+  out += '}';
+}
+
+void Walk(const FieldNode& node, std::string& path,
+          const std::function<void(const std::string&)>& each) {
+  for (std::uint32_t i = 0; i < node.count; ++i) {
+    const FieldNode& child = node.children[i];
+    const std::size_t size = path.size();
+    path += PathElementText(child.kind, child.text);
+    if (child.marks != 0) each(path);
+    Walk(child, path, each);
+    path.resize(size);
+  }
+}
+
+}  // namespace
+
+bool operator<(const FieldNode& a, const FieldNode& b) {
+  return a.kind != b.kind ? a.kind < b.kind : a.text < b.text;
+}
+
+Result<const FieldNode*> ParseFieldsV1(std::string_view json, Arena& arena) {
+  return Parser(json, arena).Run();
+}
+
+void AppendFieldsV1(std::string& out, const FieldNode* set) {
+  if (set == nullptr) {
+    out += "{}";
+  } else {
+    AppendNode(out, *set);
+  }
+}
+
+void SetChildren(FieldNode& node, std::vector<FieldNode>& scratch, std::size_t first,
+                 Arena& arena) {
+  const std::size_t count = scratch.size() - first;
+  node.count = static_cast<std::uint32_t>(count);
+  if (count == 0) return;
+  const auto begin = scratch.begin() + static_cast<std::ptrdiff_t>(first);
+  if (!std::is_sorted(begin, scratch.end())) std::sort(begin, scratch.end());
+  FieldNode* kept = arena.AllocateArray<FieldNode>(count);
+  std::uninitialized_copy(begin, scratch.end(), kept);
+  node.children = kept;
+  scratch.resize(first);
+}
+
+const FieldNode* MakeRoot(std::vector<FieldNode>& children, Arena& arena) {
+  FieldNode root;
+  SetChildren(root, children, 0, arena);
+  return Keep(root, arena);
+}
+
+const FieldNode* Union(const FieldNode* a, const FieldNode* b, std::uint8_t mask, Arena& arena) {
+  return CombineSets(a, b, arena, [mask](std::uint8_t x, std::uint8_t y) {
+    return static_cast<std::uint8_t>(x != 0 || (y & mask) != 0 ? kOwned : 0);
+  });
+}
+
+const FieldNode* Subtract(const FieldNode* a, const FieldNode* b, std::uint8_t mask,
+                          Arena& arena) {
+  if (!Intersects(a, b, mask)) return a;
+  return CombineSets(a, b, arena, [mask](std::uint8_t x, std::uint8_t y) {
+    return static_cast<std::uint8_t>((y & mask) != 0 ? 0 : x);
+  });
+}
+
+const FieldNode* Intersect(const FieldNode* a, const FieldNode* b, std::uint8_t mask,
+                           Arena& arena) {
+  if (!Intersects(a, b, mask)) return nullptr;
+  return CombineSets(a, b, arena, [mask](std::uint8_t x, std::uint8_t y) {
+    return static_cast<std::uint8_t>((y & mask) != 0 ? x : 0);
+  });
+}
+
+bool Intersects(const FieldNode* a, const FieldNode* b, std::uint8_t mask) {
+  if (a == nullptr || b == nullptr) return false;
+  if (a->marks != 0 && (b->marks & mask) != 0) return true;
+  std::uint32_t i = 0, j = 0;
+  while (i < a->count && j < b->count) {
+    if (a->children[i] < b->children[j]) {
+      ++i;
+    } else if (b->children[j] < a->children[i]) {
+      ++j;
+    } else if (Intersects(&a->children[i++], &b->children[j++], mask)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const FieldNode* SubtractBelow(const FieldNode* a, const FieldNode* b, Arena& arena) {
+  if (a == nullptr || b == nullptr) return a;
+  std::vector<FieldNode> scratch;
+  for (std::uint32_t i = 0; i < a->count; ++i) {
+    const FieldNode& child = a->children[i];
+    const FieldNode* other = FindChild(b, child.kind, child.text);
+    if (other == nullptr) {
+      scratch.push_back(child);
+    } else if (other->marks == 0) {
+      const FieldNode* rest = SubtractBelow(&child, other, arena);
+      if (rest != nullptr) scratch.push_back(*rest);
+    }
+  }
+  FieldNode out = *a;
+  out.children = nullptr;
+  SetChildren(out, scratch, 0, arena);
+  return Keep(out, arena);
+}
+
+bool SameSet(const FieldNode* a, const FieldNode* b) {
+  if (a == b) return true;
+  if (a == nullptr || b == nullptr) return false;
+  if (a->marks != b->marks || a->count != b->count || !SameElement(*a, *b)) return false;
+  for (std::uint32_t i = 0; i < a->count; ++i) {
+    if (!SameSet(&a->children[i], &b->children[i])) return false;
+  }
+  return true;
+}
+
+const FieldNode* FindChild(const FieldNode* set, char kind, std::string_view text) {
+  if (set == nullptr) return nullptr;
+  FieldNode wanted;
+  wanted.kind = kind;
+  wanted.text = text;
+  const FieldNode* end = set->children + set->count;
+  const FieldNode* found = std::lower_bound(set->children, end, wanted);
+  return found != end && SameElement(*found, wanted) ? found : nullptr;
+}
+
+std::string PathElementText(char kind, std::string_view text) {
+  switch (kind) {
+    case 'f': return StrCat(".", text);
+    case 'i': return StrCat("[", text, "]");
+    case 'v': return StrCat("[=", text, "]");
+    default: break;
+  }
+  Result<TreePtr> keys = ParseJson(text);
+  std::string out = "[";
+  if (keys.ok()) {
+    for (const auto& [key, name, value] : (*keys)->root().members()) {
+      if (out.size() > 1) out += ',';
+      out += StrCat(name, "=", WriteJson(value, {.escape_html = false}));
+    }
+  }
+  return out + "]";
+}
+
+void ForEachPath(const FieldNode* set, const std::function<void(const std::string&)>& each) {
+  if (set == nullptr) return;
+  std::string path;
+  Walk(*set, path, each);
+}
+
+}  // namespace drakkar::api

@@ -1,0 +1,514 @@
+#include "api/apply/managed_fields.h"
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "api/apply/typed_value.h"
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "api/meta/time.h"
+#include "base/text/text.h"
+
+namespace drakkar::api {
+namespace {
+
+constexpr std::string_view kStripped =
+    R"({"f:apiVersion":{},"f:kind":{},"f:metadata":{".":{},"f:name":{},"f:namespace":{},)"
+    R"("f:creationTimestamp":{},"f:selfLink":{},"f:uid":{},"f:clusterName":{},"f:generation":{},)"
+    R"("f:managedFields":{},"f:resourceVersion":{}}})";
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+// Entries of objects from one template are alike to the byte, so parsed sets are kept. Bounded; the
+// oldest goes first. One per thread: objects are only changed on one.
+class ParsedSets {
+ public:
+  std::shared_ptr<const FieldNode> Get(std::string_view json) {
+    if (auto found = index_.find(json); found != index_.end()) return found->second->set;
+    auto arena = std::make_shared<Arena>();
+    Result<const FieldNode*> parsed = ParseFieldsV1(json, *arena);
+    // Null for the empty set, too: an entry that owns nothing is dropped.
+    if (!parsed.ok() || *parsed == nullptr) return nullptr;
+    std::shared_ptr<const FieldNode> set(arena, *parsed);
+    if (json.size() > kMaxBytes) return set;
+    if (kept_.size() == kMaxSets) {
+      index_.erase(kept_.front().json);
+      kept_.pop_front();
+    }
+    kept_.push_back({std::string(json), set});
+    index_.emplace(kept_.back().json, std::prev(kept_.end()));
+    return set;
+  }
+
+ private:
+  static constexpr std::size_t kMaxSets = 256;
+  static constexpr std::size_t kMaxBytes = 16384;
+  struct Kept {
+    std::string json;
+    std::shared_ptr<const FieldNode> set;
+  };
+  std::list<Kept> kept_;
+  std::unordered_map<std::string_view, std::list<Kept>::iterator> index_;
+};
+
+std::shared_ptr<const FieldNode> ParsedSet(std::string_view json) {
+  thread_local ParsedSets sets;
+  return sets.Get(json);
+}
+
+struct Manager {
+  std::string_view name;
+  std::string_view operation;  // "Apply", "Update"
+  std::string_view api_version;
+  std::string_view subresource;
+  std::string_view time;       // "" if it has none
+  const FieldNode* set = nullptr;
+  Value entry;                 // as it was read, if nothing about it changed
+
+  bool applies() const { return operation == "Apply"; }
+  // Appliers are the same in every version.
+  bool Is(const Manager& other) const {
+    return name == other.name && operation == other.operation &&
+           subresource == other.subresource &&
+           (applies() || api_version == other.api_version);
+  }
+  // As users read it in conflicts.
+  std::string Text() const {
+    std::string text = Quote(name);
+    if (!subresource.empty()) text += StrCat(" with subresource ", Quote(subresource));
+    if (!applies()) text += StrCat(" using ", api_version);
+    return text;
+  }
+};
+
+// The managers of one object, for the length of one request.
+struct Managers {
+  std::vector<Manager> all;
+  std::vector<std::shared_ptr<const void>> kept;
+  Arena arena;
+
+  // False: something in there is no entry.
+  bool Read(Value entries) {
+    for (Value entry : entries.elements()) {
+      Manager manager;
+      manager.name = entry["manager"].str();
+      manager.operation = entry["operation"].str();
+      manager.api_version = entry["apiVersion"].str();
+      manager.subresource = entry["subresource"].str();
+      manager.time = entry["time"].str();
+      manager.entry = entry;
+      if (manager.operation != "Apply" && manager.operation != "Update") return false;
+      if (entry["fieldsType"].str() != "FieldsV1" || manager.api_version.empty()) return false;
+      const Value fields = entry["fieldsV1"];
+      std::string text;
+      if (fields.kind() == ValueKind::kObject) text = WriteJson(fields);
+      std::shared_ptr<const FieldNode> set =
+          ParsedSet(fields.kind() == ValueKind::kObject ? std::string_view(text) : fields.str());
+      if (set == nullptr) continue;
+      manager.set = set.get();
+      kept.push_back(std::move(set));
+      all.push_back(manager);
+    }
+    return true;
+  }
+
+  Manager* Find(const Manager& wanted) {
+    for (Manager& each : all) {
+      if (each.Is(wanted)) return &each;
+    }
+    return nullptr;
+  }
+  void Set(Manager& manager, const FieldNode* set) {
+    if (manager.set == set) return;
+    manager.set = set;
+    manager.entry = Value();
+  }
+  void DropEmpty() {
+    std::erase_if(all, [](const Manager& each) { return each.set == nullptr; });
+  }
+
+  Draft Write() {
+    std::sort(all.begin(), all.end(), [](const Manager& a, const Manager& b) {
+      if (a.operation != b.operation) return a.operation < b.operation;
+      if (a.time != b.time) return a.time < b.time;
+      if (a.name != b.name) return a.name < b.name;
+      if (a.api_version != b.api_version) return a.api_version < b.api_version;
+      return a.subresource < b.subresource;
+    });
+    if (all.empty()) return Draft();
+    Draft out = Draft::Array();
+    for (const Manager& each : all) {
+      if (each.entry.exists() && each.entry["time"].str() == each.time) {
+        out.Append(Draft(each.entry));
+        continue;
+      }
+      Draft entry = Draft::Object();
+      entry["manager"] = each.name;
+      entry["operation"] = each.operation;
+      entry["apiVersion"] = each.api_version;
+      if (!each.time.empty()) entry["time"] = each.time;
+      entry["fieldsType"] = "FieldsV1";
+      std::string fields;
+      AppendFieldsV1(fields, each.set);
+      entry["fieldsV1"] = Draft::Raw(std::move(fields));
+      if (!each.subresource.empty()) entry["subresource"] = each.subresource;
+      out.Append(std::move(entry));
+    }
+    return out;
+  }
+};
+
+struct Conflict {
+  Manager manager;
+  const FieldNode* fields = nullptr;
+};
+
+// What the request changed, in the version of each manager that asks.
+class Changes {
+ public:
+  Changes(Value before, Value after, const FieldManager& by, Managers& managers)
+      : before_(before), after_(after), by_(by), arena_(managers.arena), managers_(managers) {
+    all_ = CompareTyped(before, after, *by.schema, arena_);
+    std::shared_ptr<const FieldNode> reset = ParsedSet(by.reset_fields);
+    reset_ = reset.get();
+    if (reset != nullptr) managers.kept.push_back(std::move(reset));
+    own_ = SubtractBelow(all_, reset_, arena_);
+  }
+
+  const FieldNode* all() const { return all_; }
+  const FieldNode* own() const { return own_; }
+  const FieldNode* reset() const { return reset_; }
+
+  // False: there is no such version any more.
+  bool In(std::string_view api_version, const FieldNode*& changes) {
+    changes = own_;
+    if (api_version == by_.api_version || all_ == nullptr) return true;
+    for (const auto& [version, known] : others_) {
+      if (version == api_version) {
+        changes = known;
+        return true;
+      }
+    }
+    if (!by_.convert) return false;
+    auto [old_tree, schema] =
+        by_.convert(before_.exists() ? before_ : Value(&kNothing), api_version);
+    auto [new_tree, new_schema] = by_.convert(after_, api_version);
+    if (schema == nullptr || new_schema == nullptr) return false;
+    changes = SubtractBelow(CompareTyped(before_.exists() ? old_tree->root() : Value(),
+                                         new_tree->root(), *schema, arena_),
+                            reset_, arena_);
+    managers_.kept.push_back(old_tree);  // the sets borrow their texts
+    managers_.kept.push_back(new_tree);
+    others_.emplace_back(api_version, changes);
+    return true;
+  }
+
+ private:
+  static inline const Node kNothing = ObjectNode(nullptr, 0);
+  Value before_, after_;
+  const FieldManager& by_;
+  Arena& arena_;
+  Managers& managers_;
+  const FieldNode* all_ = nullptr;
+  const FieldNode* own_ = nullptr;
+  const FieldNode* reset_ = nullptr;
+  std::vector<std::pair<std::string_view, const FieldNode*>> others_;
+};
+
+// Takes what changed from everybody else. Without force a loss is a conflict and nothing happens.
+std::vector<Conflict> TakeFromOthers(Changes& changes, Managers& managers, const Manager* self,
+                                     bool force) {
+  std::vector<Conflict> conflicts;
+  for (Manager& each : managers.all) {
+    if (self != nullptr && each.Is(*self)) continue;
+    const FieldNode* changed = nullptr;
+    if (!changes.In(each.api_version, changed)) {
+      managers.Set(each, nullptr);
+      continue;
+    }
+    if (const FieldNode* lost = Intersect(each.set, changed, kOwned, managers.arena)) {
+      conflicts.push_back({each, lost});
+    }
+  }
+  if (!force && !conflicts.empty()) return conflicts;
+  for (Manager& each : managers.all) {
+    if (self != nullptr && each.Is(*self)) continue;
+    const FieldNode* changed = nullptr;
+    if (!changes.In(each.api_version, changed)) continue;
+    managers.Set(each, Subtract(each.set, changed, kOwned | kRemoved, managers.arena));
+  }
+  managers.DropEmpty();
+  return {};
+}
+
+const FieldNode* WithoutServerFields(const FieldNode* set, Managers& managers) {
+  std::shared_ptr<const FieldNode> stripped = ParsedSet(kStripped);
+  managers.kept.push_back(stripped);
+  return Subtract(set, stripped.get(), kOwned, managers.arena);
+}
+
+// Old updates share an entry per version, so that many controllers do not swell an object.
+void CapUpdateManagers(Managers& managers, const FieldManager& by) {
+  std::vector<Manager*> updaters;
+  for (Manager& each : managers.all) {
+    if (!each.applies()) updaters.push_back(&each);
+  }
+  if (updaters.size() <= kMaxUpdateManagers) return;
+  std::stable_sort(updaters.begin(), updaters.end(), [](const Manager* a, const Manager* b) {
+    return a->time != b->time ? a->time < b->time : a->name < b->name;
+  });
+  (void)by;
+  std::size_t left = updaters.size();
+  std::map<std::string_view, Manager*> first;
+  for (Manager* each : updaters) {
+    if (left <= kMaxUpdateManagers) break;
+    Manager*& bucket = first[each->api_version];
+    if (bucket == nullptr) {
+      bucket = each;
+      continue;
+    }
+    bucket->name = "ancient-changes";
+    bucket->subresource = {};
+    bucket->time = each->time;
+    bucket->entry = Value();
+    bucket->set = Union(bucket->set, each->set, kOwned, managers.arena);
+    each->set = nullptr;
+    --left;
+  }
+  managers.DropEmpty();
+}
+
+void Track(Value before, Value after, const FieldManager& by, std::string_view name,
+           Managers& managers) {
+  Changes changes(before, after, by, managers);
+  if (changes.all() == nullptr) return;
+  TakeFromOthers(changes, managers, nullptr, /*force=*/true);
+  const FieldNode* taken =
+      WithoutServerFields(Union(nullptr, changes.own(), kOwned, managers.arena), managers);
+  if (taken != nullptr) {
+    Manager self;
+    self.name = name.empty() ? "unknown" : name;
+    self.operation = "Update";
+    self.api_version = by.api_version;
+    self.subresource = by.subresource;
+    Manager* known = managers.Find(self);
+    if (known == nullptr) {
+      managers.all.push_back(self);
+      known = &managers.all.back();
+    }
+    const FieldNode* before_set = known->set;
+    const FieldNode* set = Union(before_set, taken, kOwned, managers.arena);
+    known->time = by.now;
+    if (!SameSet(set, before_set)) managers.Set(*known, set);
+  }
+  CapUpdateManagers(managers, by);
+}
+
+Status ConflictStatus(const std::vector<Conflict>& conflicts) {
+  Status status;
+  status.code = 409;
+  status.reason = "Conflict";
+  std::map<std::string, std::vector<std::string>> by_manager;
+  for (const Conflict& each : conflicts) {
+    ForEachPath(each.fields, [&](const std::string& path) {
+      const std::string manager = each.manager.Text();
+      status.causes.push_back({"FieldManagerConflict", StrCat("conflict with ", manager), path});
+      by_manager[manager].push_back(path);
+    });
+  }
+  if (status.causes.size() == 1) {
+    status.message = StrCat("Apply failed with 1 conflict: ", status.causes[0].message, ": ",
+                            status.causes[0].field);
+    return status;
+  }
+  status.message = StrCat("Apply failed with ", status.causes.size(), " conflicts: ");
+  bool first = true;
+  for (const auto& [manager, paths] : by_manager) {
+    status.message += StrCat(first ? "" : "\n", "conflicts with ", manager, ":");
+    first = false;
+    for (const std::string& path : paths) status.message += StrCat("\n- ", path);
+  }
+  return status;
+}
+
+Status PlainFailure(int code, std::string_view reason, std::string message) {
+  Status status;
+  status.code = code;
+  status.reason = std::string(reason);
+  status.message = std::move(message);
+  return status;
+}
+
+// Removes what the manager applied before and does not any more, unless somebody else has it.
+// Works in the version of the earlier apply.
+TreePtr Prune(const TreePtr& merged, const Manager& last, Managers& managers,
+              const FieldManager& by) {
+  TreePtr whole = merged;
+  const StructSchema* schema = by.schema;
+  const bool other_version = last.api_version != by.api_version;
+  if (other_version) {
+    if (!by.convert) return merged;
+    std::tie(whole, schema) = by.convert(merged->root(), last.api_version);
+    if (schema == nullptr) return merged;
+  }
+  Arena& arena = managers.arena;
+  auto named = [&](const FieldNode* set) { return WithNamedFields(set, *schema, arena); };
+  auto set_of = [&](const TreePtr& tree) {
+    managers.kept.push_back(tree);
+    return named(FieldSetOf(tree->root(), *schema, arena));
+  };
+  const FieldNode* last_set = named(last.set);
+  const FieldNode* all = set_of(whole);
+  auto without = [&](const FieldNode* gone) {
+    Draft draft = RemovePaths(whole->root(), gone, *schema, arena);
+    if (!draft.is_object()) draft = Draft::Object();
+    return draft.Freeze();
+  };
+  TreePtr pruned = without(last_set);
+  // What anybody owns comes back...
+  const FieldNode* owned = nullptr;
+  for (const Manager& each : managers.all) owned = Union(owned, each.set, kOwned, arena);
+  pruned = without(Subtract(Subtract(all, set_of(pruned), kOwned, arena), named(owned), kOwned,
+                            arena));
+  // ... and what nobody ever owned stays.
+  pruned = without(
+      Intersect(Subtract(all, set_of(pruned), kOwned, arena), last_set, kOwned, arena));
+  if (!other_version) return pruned;
+  auto [back, back_schema] = by.convert(pruned->root(), by.api_version);
+  return back_schema == nullptr ? merged : back;
+}
+
+// What kubectl's client-side apply noted as its own may be taken over by its server-side apply.
+const FieldNode* ClientSideFields(Value live, const FieldManager& by, Managers& managers) {
+  const Value annotation = live["metadata"]["annotations"][kLastApplied];
+  if (!annotation.is_string()) return nullptr;
+  Result<TreePtr> last = ParseJson(annotation.str(), {.refuse_duplicates = false});
+  if (!last.ok() || (*last)->root()["apiVersion"].str() != by.api_version) return nullptr;
+  managers.kept.push_back(*last);
+  const FieldNode* set = FieldSetOf((*last)->root(), *by.schema, managers.arena);
+  std::shared_ptr<const FieldNode> annotation_path = ParsedSet(
+      StrCat(R"({"f:metadata":{"f:annotations":{"f:)", kLastApplied, R"(":{}}}})"));
+  managers.kept.push_back(annotation_path);
+  return Union(set, annotation_path.get(), kOwned, managers.arena);
+}
+
+}  // namespace
+
+Draft TrackUpdate(Value before, Value after, const FieldManager& by) {
+  const Value current = before["metadata"]["managedFields"];
+  const Value sent = after["metadata"]["managedFields"];
+  auto managers = std::make_shared<Managers>();
+  if (by.subresource.empty() && sent.size() == 1 && sent.at(0).is_object() &&
+      sent.at(0)["manager"].str().empty() && sent.at(0)["operation"].str().empty() &&
+      sent.at(0)["apiVersion"].str().empty() && !sent.at(0)["fieldsV1"].has_value()) {
+    // Reset: nothing is tracked from here on, until the next apply.
+    return Draft();
+  }
+  bool read = false;
+  if (by.subresource.empty() && !sent.empty() && !Equal(sent, current)) {
+    read = managers->Read(sent) && !managers->all.empty();
+    if (!read) managers->all.clear();
+  }
+  if (!read && !managers->Read(current)) managers->all.clear();
+  if (managers->all.empty() && before.exists()) return Draft();
+  Track(before, after, by, by.manager, *managers);
+  Draft out = managers->Write();
+  out.KeepAlive(managers);
+  return out;
+}
+
+std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool force,
+                                                 const FieldManager& by) {
+  const std::string_view version = applied["apiVersion"].str();
+  if (version != by.api_version) {
+    return PlainFailure(
+        400, "BadRequest",
+        StrCat("Incorrect version specified in apply patch. Specified patch version: ", version,
+               ", expected: ", by.api_version));
+  }
+  if (applied["metadata"]["managedFields"].exists()) {
+    return PlainFailure(400, "BadRequest", "metadata.managedFields must be nil");
+  }
+  if (std::vector<std::string> errors = CheckTyped(applied, *by.schema); !errors.empty()) {
+    const std::string_view home = applied["metadata"]["namespace"].str();
+    std::string text = errors.size() == 1 ? errors[0] : StrCat("errors:\n  ", Join(errors, "\n  "));
+    return PlainFailure(
+        500, "",
+        StrCat("failed to create typed patch object (", home, home.empty() ? "" : "/",
+               applied["metadata"]["name"].str(), "; ", version, ", Kind=", applied["kind"].str(),
+               "): ", text));
+  }
+  auto managers = std::make_shared<Managers>();
+  if (!managers->Read(live["metadata"]["managedFields"])) {
+    return PlainFailure(500, "", "failed to decode managed fields: an entry is not valid");
+  }
+  if (managers->all.empty() && live.exists()) {
+    // What was there before anybody applied belongs to an entry of its own.
+    Track(Value(), live, by, "before-first-apply", *managers);
+  }
+  Manager self;
+  self.name = by.manager;
+  self.operation = "Apply";
+  self.api_version = by.api_version;
+  self.subresource = by.subresource;
+
+  // The entries are not part of what is merged.
+  Draft bare = live.exists() ? Draft(live) : Draft::Object();
+  if (Draft* metadata = bare.Find("metadata")) metadata->Remove("managedFields");
+  const TreePtr base = bare.Freeze();
+  managers->kept.push_back(base);
+  TreePtr merged = MergeTyped(base->root(), applied, *by.schema).Freeze();
+  std::shared_ptr<const FieldNode> reset = ParsedSet(by.reset_fields);
+  const FieldNode* claimed =
+      SubtractBelow(FieldSetOf(applied, *by.schema, managers->arena), reset.get(),
+                    managers->arena);
+  Manager* known = managers->Find(self);
+  const std::optional<Manager> last = known == nullptr ? std::nullopt : std::optional(*known);
+  if (known == nullptr) {
+    managers->all.push_back(self);
+    known = &managers->all.back();
+  }
+  known->api_version = by.api_version;
+  if (!last || last->api_version != by.api_version || !SameSet(claimed, last->set)) {
+    known->entry = Value();
+    known->set = claimed;
+  }
+  if (last && last->set != nullptr) merged = Prune(merged, *last, *managers, by);
+  managers->kept.push_back(merged);
+
+  Changes changes(base->root(), merged->root(), by, *managers);
+  std::vector<Conflict> conflicts = TakeFromOthers(changes, *managers, &self, force);
+  if (!conflicts.empty() && by.manager == "kubectl") {
+    // Coming from client-side apply: what it recorded is the user's own.
+    const FieldNode* allowed = ClientSideFields(live, by, *managers);
+    for (Conflict& each : conflicts) {
+      each.fields = Subtract(each.fields, allowed, kOwned, managers->arena);
+    }
+    std::erase_if(conflicts, [](const Conflict& each) { return each.fields == nullptr; });
+    if (conflicts.empty()) TakeFromOthers(changes, *managers, &self, /*force=*/true);
+  }
+  if (!conflicts.empty()) return ConflictStatus(conflicts);
+
+  Applied out;
+  // The order of elements is a change, too, though it is nobody's field.
+  out.changed = !live.exists() || !Equal(base->root(), merged->root());
+  if (Manager* mine = managers->Find(self)) {
+    managers->Set(*mine, WithoutServerFields(mine->set, *managers));
+    if (out.changed) mine->time = by.now;
+  }
+  managers->DropEmpty();
+  Draft object(merged);
+  if (by.manager == "kubectl" &&
+      merged->root()["metadata"]["annotations"][kLastApplied].has_value()) {
+    object["metadata"]["annotations"][kLastApplied] =
+        WriteJson(applied, {.sort_members = true, .final_newline = true});
+  }
+  Draft entries = managers->Write();
+  if (entries.exists()) object["metadata"]["managedFields"] = std::move(entries);
+  out.object = object.Freeze();
+  return out;
+}
+
+}  // namespace drakkar::api

@@ -1,0 +1,51 @@
+#include "apiserver/admission/measured_step.h"
+
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+class MeasuredStep final : public AdmissionStep {
+ public:
+  MeasuredStep(std::unique_ptr<AdmissionStep> step, std::string_view type, Metrics& metrics)
+      : step_(std::move(step)) {
+    for (const char* operation : {"CREATE", "UPDATE", "DELETE"}) {
+      for (const char* rejected : {"false", "true"}) {
+        seconds_.push_back(&metrics.GetHistogram(
+            "apiserver_admission_controller_admission_duration_seconds",
+            "Admission controller latency histogram in seconds, identified by name and broken out "
+            "for each operation and API resource and type (validate or admit).",
+            {{"name", std::string(step_->name())},
+             {"operation", operation},
+             {"rejected", rejected},
+             {"type", std::string(type)}},
+            {0.005, 0.025, 0.1, 0.5, 1.0, 2.5}));
+      }
+    }
+  }
+
+  std::string_view name() const override { return step_->name(); }
+
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
+                               const StrategyContext& context) override {
+    const MonotonicTime start = context.clock.Monotonic();
+    std::optional<Failure> failure = step_->Admit(request, object, before, context);
+    const std::size_t operation = object == nullptr ? 2 : before.has_value() ? 1 : 0;
+    const std::chrono::duration<double> took = context.clock.Monotonic() - start;
+    seconds_[operation * 2 + (failure ? 1 : 0)]->Observe(took.count());
+    return failure;
+  }
+
+ private:
+  const std::unique_ptr<AdmissionStep> step_;
+  std::vector<Histogram*> seconds_;  // by operation, then rejected
+};
+
+}  // namespace
+
+std::unique_ptr<AdmissionStep> Measured(std::unique_ptr<AdmissionStep> step, std::string_view type,
+                                        Metrics& metrics) {
+  return std::make_unique<MeasuredStep>(std::move(step), type, metrics);
+}
+
+}  // namespace drakkar::apiserver

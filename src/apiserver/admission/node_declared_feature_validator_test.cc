@@ -1,0 +1,273 @@
+#include "apiserver/admission/node_declared_feature_validator.h"
+
+#include <gmock/gmock.h>
+
+#include "api/tree/draft.h"
+#include "apiserver/admission/admission.h"
+#include "apiserver/testing/core_fixture.h"
+#include "base/text/text.h"
+#include "features/catalog/catalog.h"
+#include "features/testing/static_cpu_feature.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+features::Framework WithMadeUpFeature(std::optional<features::Version> last = std::nullopt) {
+  features::FeatureList more;
+  more.push_back(std::make_unique<features::StaticCpuFeature>(std::move(last)));
+  return features::FrameworkWith(std::move(more)).value();
+}
+
+class NodeDeclaredFeatureValidatorTest : public CoreFixture {
+ protected:
+  void Start(const features::Framework& framework = WithMadeUpFeature()) {
+    StartCore(nullptr, MakeAdmissionChain({.metrics = &metrics_, .framework = &framework}));
+    CreateNode("plain", "[]");
+    CreateNode("able", R"(["InPlacePodLevelResourcesVerticalScaling","TestStaticCpu"])");
+  }
+  void CreateNode(std::string_view name, std::string_view features) {
+    Create(StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")", name,
+                  R"("},"status":{"declaredFeatures":)", features, "}}"));
+  }
+  void CreatePod(std::string_view name, std::string_view node) {
+    Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+                  R"("},"spec":{)", node.empty() ? "" : StrCat(R"("nodeName":")", node, R"(",)"),
+                  R"("resources":{"requests":{"cpu":"1"}},"containers":[{"name":"c","image":"i"}]}})"));
+  }
+  // Changes the pod and says what came of it.
+  std::string Change(const std::string& name, const std::string& subresource,
+                     const std::function<void(api::Draft&)>& change) {
+    api::Draft draft(core_->Find("", "pods", "default/" + name)->tree());
+    change(draft);
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kUpdate;
+    request.kind = api::FindKind("", "v1", "Pod");
+    request.namespace_ = "default";
+    request.name = name;
+    request.subresource = subresource;
+    request.object = draft.Freeze();
+    const Response response = Handle(std::move(request));
+    return response.failure ? response.failure->message : "allowed";
+  }
+  // Needs the made-up feature.
+  static void Tolerate(api::Draft& pod) {
+    pod["spec"]["tolerations"].Append({{"key", api::Draft("exclusive-cpus")},
+                                       {"operator", api::Draft("Exists")}});
+  }
+
+  // The step alone, as a request for a subresource reaches it.
+  std::string Ask(const std::string& name, const std::string& subresource,
+                  const std::function<void(api::Draft&)>& change) {
+    NodeDeclaredFeatureValidator step(WithMadeUpFeature());
+    const api::ObjectPtr before = core_->Find("", "pods", "default/" + name);
+    api::Draft draft(before->tree());
+    change(draft);
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kUpdate;
+    request.kind = api::FindKind("", "v1", "Pod");
+    request.namespace_ = "default";
+    request.name = name;
+    request.subresource = subresource;
+    const StrategyContext context{
+        .clock = loop_.clock(),
+        .random = loop_.random(),
+        .gates = gates_,
+        .user = request.user,
+        .verb = request.verb,
+        .lookup = [this](std::string_view group, std::string_view plural,
+                         const std::string& key) { return core_->Find(group, plural, key); },
+        .authorize = {}};
+    const auto failure = step.Admit(request, &draft, before->root(), context);
+    return failure ? failure->message : "allowed";
+  }
+  static void Resize(api::Draft& pod) { pod["spec"]["resources"]["requests"]["cpu"] = "2"; }
+
+  Metrics metrics_;
+};
+
+TEST_F(NodeDeclaredFeatureValidatorTest, AnUpdateThatTheNodeCannotFollowIsRefusedByName) {
+  Start();
+  CreatePod("p", "plain");
+  CreatePod("q", "able");
+  EXPECT_EQ(Change("p", "", Tolerate),
+            "pods \"p\" is forbidden: pod update requires features TestStaticCpu which are not "
+            "available on node \"plain\"");
+  EXPECT_EQ(Change("q", "", Tolerate), "allowed");
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOfThePodIsCheckedToo) {
+  Start();
+  CreatePod("p", "plain");
+  CreatePod("q", "able");
+  EXPECT_EQ(Ask("p", "resize", Resize),
+            "pods \"p\" is forbidden: pod update requires features "
+            "InPlacePodLevelResourcesVerticalScaling which are not available on node \"plain\"");
+  EXPECT_EQ(Ask("q", "resize", Resize), "allowed");
+  EXPECT_EQ(Ask("p", "resize",
+                [](api::Draft& pod) {
+                  Resize(pod);
+                  Tolerate(pod);
+                }),
+            "pods \"p\" is forbidden: pod update requires features "
+            "InPlacePodLevelResourcesVerticalScaling, TestStaticCpu which are not available on "
+            "node \"plain\"");
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, EverythingElsePasses) {
+  Start();
+  CreatePod("free", "");
+  CreatePod("p", "plain");
+  EXPECT_EQ(Change("free", "", Tolerate), "allowed") << "bound to no node";
+  EXPECT_EQ(Change("p", "", [](api::Draft& pod) { pod["metadata"]["labels"]["a"] = "b"; }),
+            "allowed");
+  EXPECT_EQ(Change("p", "", [](api::Draft& pod) { pod["spec"]["activeDeadlineSeconds"] = 5; }),
+            "allowed");
+  EXPECT_EQ(Change("p", "status", [](api::Draft& pod) { pod["status"]["phase"] = "Running"; }),
+            "allowed");
+  EXPECT_EQ(Ask("p", "ephemeralcontainers", Tolerate), "allowed") << "another subresource";
+  EXPECT_EQ(Delete("v1", "Pod", "default", "p").failure.has_value(), false);
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, ANodeThatIsNotThereRefuses) {
+  Start();
+  CreatePod("p", "missing");
+  EXPECT_EQ(Change("p", "", Tolerate), "pods \"p\" is forbidden: node \"missing\" not found");
+  EXPECT_EQ(Change("p", "", [](api::Draft& pod) { pod["spec"]["activeDeadlineSeconds"] = 5; }),
+            "allowed")
+      << "nothing is asked of the node";
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, WithTheGateOffNothingIsChecked) {
+  gates_ = FeatureGates().With(Gate::kNodeDeclaredFeatures, false);
+  Start();
+  CreatePod("p", "plain");
+  EXPECT_EQ(Change("p", "", Tolerate), "allowed");
+  // And on again.
+  gates_ = FeatureGates();
+  CreatePod("r", "plain");
+  EXPECT_THAT(Change("r", "", Tolerate), HasSubstr("TestStaticCpu"));
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, AsksWithTheVersionOfTheServer) {
+  const features::Framework framework = WithMadeUpFeature(features::VersionOf({1, 36}));
+  Start(framework);
+  CreatePod("p", "plain");
+  EXPECT_EQ(Change("p", "", Tolerate), "allowed") << "every node has it by 1.37";
+  gates_ = FeatureGates::Create({.emulated = {1, 36}, .overrides = {}, .turned_on = {}}).value();
+  CreatePod("q", "plain");
+  EXPECT_THAT(Change("q", "", Tolerate), HasSubstr("TestStaticCpu"));
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, IsMeasured) {
+  Start();
+  CreatePod("p", "plain");
+  (void)Change("p", "", Tolerate);
+  (void)Change("p", "", [](api::Draft& pod) { pod["spec"]["activeDeadlineSeconds"] = 5; });
+  const std::string text = metrics_.Text();
+  for (const char* rejected : {"true", "false"}) {
+    EXPECT_THAT(text, HasSubstr(StrCat(
+        "apiserver_admission_controller_admission_duration_seconds_count{name=\""
+        "NodeDeclaredFeatureValidator\",operation=\"UPDATE\",rejected=\"",
+        rejected, "\",type=\"validate\"} 1")));
+  }
+}
+
+// The field of the node.
+TEST_F(NodeDeclaredFeatureValidatorTest, TheDeclaredFeaturesOfANodeAreValidated) {
+  Start();
+  const auto declare = [&](std::string_view features) -> std::string {
+    api::Draft draft(core_->Find("", "nodes", "plain")->tree());
+    draft["status"]["declaredFeatures"] = api::Draft(api::ParseJson(features).value());
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kUpdate;
+    request.kind = api::FindKind("", "v1", "Node");
+    request.name = "plain";
+    request.subresource = "status";
+    request.object = draft.Freeze();
+    const Response response = Handle(std::move(request));
+    return response.failure ? response.failure->message : "allowed";
+  };
+  EXPECT_EQ(declare(R"(["A","B/c","Unknown"])"), "allowed");
+  EXPECT_EQ(core_->Find("", "nodes", "plain")->root()["status"]["declaredFeatures"].size(), 3u)
+      << "served as written";
+  EXPECT_THAT(declare(R"(["B","A"])"), HasSubstr("list must be sorted alphabetically"));
+  EXPECT_THAT(declare(R"(["A","A"])"),
+              HasSubstr("status.declaredFeatures[1]: Duplicate value: \"A\""));
+  for (const char* name : {"lower", "With-Dash", "A/", "A//b", "", "A b"}) {
+    EXPECT_THAT(declare(StrCat("[", Quote(name), "]")), HasSubstr("UpperCamelCase")) << name;
+  }
+  EXPECT_THAT(declare(StrCat("[", Quote("A" + std::string(253, 'a')), "]")),
+              HasSubstr("must be no more than 253 characters"));
+  EXPECT_EQ(declare(StrCat("[", Quote("A" + std::string(252, 'a')), "]")), "allowed");
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, TheFieldIsDroppedWithTheGateOffUnlessItIsInUse) {
+  gates_ = FeatureGates().With(Gate::kNodeDeclaredFeatures, false);
+  Start();
+  const auto field = [&](const char* node) {
+    return core_->Find("", "nodes", node)->root()["status"]["declaredFeatures"].size();
+  };
+  EXPECT_EQ(field("able"), 0u);
+  gates_ = FeatureGates();
+  CreateNode("old", R"(["A"])");
+  EXPECT_EQ(field("old"), 1u);
+  gates_ = FeatureGates().With(Gate::kNodeDeclaredFeatures, false);
+  api::Draft draft(core_->Find("", "nodes", "old")->tree());
+  draft["metadata"]["labels"]["a"] = "b";
+  Request request;
+  request.user = AdminUser();
+  request.verb = Verb::kUpdate;
+  request.kind = api::FindKind("", "v1", "Node");
+  request.name = "old";
+  request.object = draft.Freeze();
+  EXPECT_FALSE(Handle(std::move(request)).failure);
+  EXPECT_EQ(field("old"), 1u) << "survives unrelated updates";
+}
+
+// Restart rules, which the feature of the KEP's walk is about.
+TEST_F(NodeDeclaredFeatureValidatorTest, RestartRulesOfContainersAreValidated) {
+  Start();
+  int number = 0;
+  const auto create = [&](std::string_view container) -> std::string {
+    const Response response = TryCreate(
+        StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"r)", number++,
+               R"("},"spec":{"containers":[{"name":"c","image":"i",)", container, "}]}}"));
+    return response.failure ? response.failure->message : "allowed";
+  };
+  const auto rule = [](const char* action, const char* codes) {
+    return StrCat(R"("restartPolicy":"Never","restartPolicyRules":[{"action":")", action,
+                  R"(","exitCodes":)", codes, "}]");
+  };
+  const char* good = R"({"operator":"In","values":[42]})";
+  EXPECT_EQ(create(rule("Restart", good)), "allowed");
+  EXPECT_EQ(create(rule("RestartAllContainers", good)), "allowed");
+  EXPECT_THAT(create(R"("restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[1]}}])"),
+              HasSubstr("spec.containers[0].restartPolicy: Required value: must specify "
+                        "restartPolicy when restart rules are used"));
+  EXPECT_THAT(create(rule("DoNotRestart", good)),
+              HasSubstr("spec.containers[0].restartPolicyRules[0].action: Unsupported value: "
+                        "\"DoNotRestart\": supported values: \"Restart\", \"RestartAllContainers\""));
+  EXPECT_THAT(create(rule("Restart", R"({"operator":"Equals","values":[1]})")),
+              HasSubstr("exitCodes.operator: Unsupported value: \"Equals\": supported values: "
+                        "\"In\", \"NotIn\""));
+  EXPECT_THAT(create(R"("restartPolicy":"Never","restartPolicyRules":[{"action":"Restart"}])"),
+              HasSubstr("exitCodes: Required value"));
+  EXPECT_THAT(create(R"("restartPolicy":"Sometimes")"), HasSubstr("spec.containers[0].restartPolicy"));
+  gates_ = FeatureGates().With(Gate::kRestartAllContainersOnContainerExits, false);
+  EXPECT_THAT(create(rule("RestartAllContainers", good)),
+              HasSubstr("supported values: \"Restart\""));
+  gates_ = gates_.With(Gate::kContainerRestartRules, false);
+  EXPECT_EQ(create(rule("Restart", good)), "allowed") << "dropped";
+  EXPECT_FALSE(core_->Find("", "pods", StrCat("default/r", number - 1))
+                   ->root()["spec"]["containers"].at(0)["restartPolicyRules"].has_value());
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "apiserver/rest/core.h"
+
+namespace drakkar::apiserver {
+
+// spec.priority and preemptionPolicy from the pod's PriorityClass; pods without one get the global
+// default class, or 0.
+class PriorityAdmission final : public AdmissionStep {
+ public:
+  std::string_view name() const override { return "Priority"; }
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
+                               const StrategyContext& context) override;
+};
+
+// Pods run as the service account "default" unless they say otherwise; one that they name must
+// exist.
+class ServiceAccountAdmission final : public AdmissionStep {
+ public:
+  std::string_view name() const override { return "ServiceAccount"; }
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
+                               const StrategyContext& context) override;
+};
+
+}  // namespace drakkar::apiserver

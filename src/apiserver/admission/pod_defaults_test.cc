@@ -1,0 +1,55 @@
+#include "apiserver/admission/pod_defaults.h"
+
+#include "apiserver/testing/core_fixture.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+class PodDefaultsTest : public CoreFixture {
+ protected:
+  PodDefaultsTest() {
+    std::vector<std::unique_ptr<AdmissionStep>> steps;
+    steps.push_back(std::make_unique<ServiceAccountAdmission>());
+    steps.push_back(std::make_unique<PriorityAdmission>());
+    StartCore(nullptr, std::move(steps));
+  }
+  Response CreatePod(std::string_view spec) {
+    return TryCreate(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{)",
+                            R"("containers":[{"name":"c","image":"i:1"}])", spec, "}}"));
+  }
+  void CreateClass(std::string_view name, int value, bool global) {
+    Create(StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":")",
+                  name, R"("},"value":)", value, R"(,"globalDefault":)", global ? "true" : "false",
+                  "}"));
+  }
+};
+
+TEST_F(PodDefaultsTest, APodWithoutAClassHasPriorityZeroAndTheDefaultAccount) {
+  const Response made = CreatePod("");
+  ASSERT_FALSE(made.failure) << made.failure->message;
+  EXPECT_EQ((*made.object)["spec"]["priority"].optional_integer(), 0);
+  EXPECT_EQ((*made.object)["spec"]["preemptionPolicy"].str(), "PreemptLowerPriority");
+  EXPECT_EQ((*made.object)["spec"]["serviceAccountName"].str(), "default");
+}
+
+TEST_F(PodDefaultsTest, PriorityComesFromTheNamedClassOrTheGlobalDefault) {
+  CreateClass("high", 1000, false);
+  CreateClass("usual", 7, true);
+  EXPECT_EQ((*CreatePod(R"(,"priorityClassName":"high")").object)["spec"]["priority"].integer(),
+            1000);
+  Delete("v1", "Pod", "default", "p");
+  EXPECT_EQ((*CreatePod("").object)["spec"]["priority"].integer(), 7);
+}
+
+TEST_F(PodDefaultsTest, WhatDoesNotExistOrContradictsIsForbidden) {
+  EXPECT_EQ(CreatePod(R"(,"priorityClassName":"none")").failure->message,
+            "pods \"p\" is forbidden: no PriorityClass with name none was found");
+  EXPECT_EQ(CreatePod(R"(,"priority":5)").failure->code, 403);
+  EXPECT_EQ(CreatePod(R"(,"serviceAccountName":"ghost")").failure->message,
+            "pods \"p\" is forbidden: error looking up service account default/ghost: "
+            "serviceaccount \"ghost\" not found");
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver

@@ -1,0 +1,86 @@
+#include "apiserver/admission/rbac_escalation.h"
+
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+
+std::string ListText(api::Value list) {
+  std::vector<std::string> parts;
+  for (api::Value each : list.elements()) parts.push_back(Quote(each.str()));
+  return StrCat("[", Join(parts, ", "), "]");
+}
+
+// {APIGroups:[""], Resources:["pods"], Verbs:["get"]}
+std::string RuleText(api::Value rule) {
+  std::vector<std::string> parts;
+  for (const auto& [field, name] :
+       {std::pair("apiGroups", "APIGroups"), std::pair("resources", "Resources"),
+        std::pair("resourceNames", "ResourceNames"),
+        std::pair("nonResourceURLs", "NonResourceURLs"), std::pair("verbs", "Verbs")}) {
+    if (!rule[field].empty()) parts.push_back(StrCat(name, ":", ListText(rule[field])));
+  }
+  return StrCat("{", Join(parts, ", "), "}");
+}
+
+}  // namespace
+
+std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft* object,
+                                             api::Value before, const StrategyContext& context) {
+  const api::KindSchema& kind = *request.kind;
+  if (kind.group != kGroup || object == nullptr) return std::nullopt;
+  const bool is_binding = kind.kind == "RoleBinding" || kind.kind == "ClusterRoleBinding";
+  const api::TreePtr frozen = object->Freeze();
+  const api::Value after = frozen->root();
+  std::vector<api::TreePtr> granted;
+  if (is_binding) {
+    if (api::Equal(after["roleRef"], before["roleRef"]) &&
+        api::Equal(after["subjects"], before["subjects"])) {
+      return std::nullopt;
+    }
+    const std::string_view role_kind = after["roleRef"]["kind"].str();
+    const std::string role(after["roleRef"]["name"].str());
+    const bool cluster = role_kind == "ClusterRole";
+    if (!context.authorize("bind", kGroup, cluster ? "clusterroles" : "roles", "",
+                           request.namespace_, role)) {
+      return std::nullopt;
+    }
+    granted = rbac_.RulesOfRole(cluster, request.namespace_, role);
+  } else {
+    if (api::Equal(after["rules"], before["rules"]) &&
+        api::Equal(after["aggregationRule"], before["aggregationRule"])) {
+      return std::nullopt;
+    }
+    if (!context.authorize("escalate", kGroup, kind.plural, "", request.namespace_,
+                           request.name)) {
+      return std::nullopt;
+    }
+    for (api::Value rule : after["rules"].elements()) granted.push_back(api::CopyTree(rule));
+    if (!after["aggregationRule"]["clusterRoleSelectors"].empty()) {
+      // An aggregating role may come to hold anything.
+      granted.push_back(
+          api::Draft{{"verbs", api::Draft::Array({"*"})},
+                     {"apiGroups", api::Draft::Array({"*"})},
+                     {"resources", api::Draft::Array({"*"})}}
+              .Freeze());
+    }
+  }
+  std::string missing;
+  for (const api::TreePtr& rule : granted) {
+    if (!rbac_.Covers(request.user, request.namespace_, rule->root())) {
+      missing += StrCat("\n", RuleText(rule->root()));
+    }
+  }
+  if (missing.empty()) return std::nullopt;
+  std::vector<std::string> groups;
+  for (const std::string& group : request.user.groups) groups.push_back(Quote(group));
+  return ForbiddenFailure(
+      kind, request.name,
+      StrCat("user ", Quote(request.user.name), " (groups=[", Join(groups, " "),
+             "]) is attempting to grant RBAC permissions not currently held:", missing));
+}
+
+}  // namespace drakkar::apiserver

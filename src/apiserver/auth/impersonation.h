@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+
+#include "apiserver/rest/core.h"
+#include "net/http/headers.h"
+
+namespace drakkar::apiserver {
+
+// Impersonate-User, -Group, -Uid and -Extra-*: `user` becomes who the headers say, if it may. The
+// failure otherwise.
+std::optional<Failure> Impersonate(Core& core, const net::Headers& headers, UserInfo& user);
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,246 @@
+#include "apiserver/auth/service_account_tokens.h"
+
+#include <algorithm>
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "api/meta/time.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "apiserver/rest/decode.h"
+#include "apiserver/validation/cause.h"
+#include "base/hash/base64.h"
+#include "base/ids/uuid.h"
+#include "base/text/text.h"
+#include "net/tls/certificates.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Draft;
+using api::Value;
+
+// Longer ones are no tokens of ours.
+constexpr std::size_t kMaxTokenBytes = 16 * 1024;
+constexpr std::string_view kPodName = "authentication.kubernetes.io/pod-name";
+constexpr std::string_view kPodUid = "authentication.kubernetes.io/pod-uid";
+constexpr std::string_view kNodeName = "authentication.kubernetes.io/node-name";
+constexpr std::string_view kNodeUid = "authentication.kubernetes.io/node-uid";
+constexpr std::string_view kCredential = "authentication.kubernetes.io/credential-id";
+
+std::int64_t Seconds(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+std::string Encoded(const Draft& part) {
+  return Base64UrlEncode(api::WriteJson(part.Freeze()->root(), {.escape_html = false}));
+}
+
+// The plural of what a token may be bound to.
+std::string_view PluralOf(std::string_view kind) {
+  if (kind == "Pod") return "pods";
+  if (kind == "Secret") return "secrets";
+  if (kind == "Node") return "nodes";
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServiceAccountTokens>> ServiceAccountTokens::Create(
+    std::string_view private_key_pem, const Clock& clock, Random& random) {
+  std::unique_ptr<ServiceAccountTokens> tokens(new ServiceAccountTokens(clock, random));
+  ASSIGN_OR_RETURN(tokens->signer_, net::Es256Signer::Create(private_key_pem));
+  ASSIGN_OR_RETURN(const std::string public_key, net::PublicKeyPem(private_key_pem));
+  ASSIGN_OR_RETURN(tokens->verifier_, net::Es256Verifier::Create(public_key));
+  tokens->key_id_ = Base64UrlEncode(net::Sha256(tokens->verifier_->PublicKeyDer()));
+  return tokens;
+}
+
+bool ServiceAccountTokens::Answer(Request& request, Response& response) {
+  if (request.verb != Verb::kCreate || request.subresource != "token" ||
+      request.kind->plural != "serviceaccounts") {
+    return false;
+  }
+  if (std::optional<Failure> failure = Issue(request, response)) {
+    response = Response::Failed(std::move(*failure));
+  }
+  return true;
+}
+
+std::optional<Failure> ServiceAccountTokens::Issue(Request& request, Response& response) {
+  const api::KindSchema& body = *api::FindKind("authentication.k8s.io", "v1", "TokenRequest");
+  if (std::optional<Failure> failure = DecodeBody(body, request, response.warnings)) {
+    return failure;
+  }
+  const api::ObjectPtr account =
+      core_ == nullptr
+          ? nullptr
+          : core_->Find("", "serviceaccounts", StrCat(request.namespace_, "/", request.name));
+  if (account == nullptr) return NotFoundFailure(*request.kind, request.name);
+  const Value spec = request.object->root()["spec"];
+  std::int64_t seconds = spec["expirationSeconds"].integer(kDefaultSeconds);
+  api::FieldErrors errors;
+  if (seconds < kMinSeconds) {
+    errors.push_back(Invalid("spec.expirationSeconds", seconds,
+                             "may not specify a duration less than 10 minutes"));
+  }
+  if (seconds > kMaxSeconds) {
+    errors.push_back(Invalid("spec.expirationSeconds", seconds,
+                             "may not specify a duration larger than 2^32 seconds"));
+  }
+  if (!errors.empty()) return InvalidFailure(body, "", errors);
+
+  const std::int64_t now = Seconds(clock_.Now());
+  Draft claims = Draft::Object();
+  claims["aud"] = Draft::Array();
+  for (Value audience : spec["audiences"].elements()) claims["aud"].Append(audience.str());
+  if (claims["aud"].size() == 0) claims["aud"].Append(kIssuer);
+  claims["exp"] = now + seconds;
+  claims["iat"] = now;
+  claims["iss"] = kIssuer;
+  claims["jti"] = NewUuid(random_);
+  Draft& about = claims["kubernetes.io"];
+  about["namespace"] = request.namespace_;
+  const Value bound = spec["boundObjectRef"];
+  if (bound.has_value()) {
+    const std::string_view kind = bound["kind"].str();
+    const std::string name(bound["name"].str());
+    const std::string_view plural = PluralOf(kind);
+    if (plural.empty()) {
+      return api::StatusBadRequest(
+          StrCat("cannot bind token for serviceaccount to object type ", bound["apiVersion"].str(),
+                 ", Kind=", kind));
+    }
+    const api::ObjectPtr object = core_->Find(
+        "", plural, kind == "Node" ? name : StrCat(request.namespace_, "/", name));
+    if (object == nullptr) return NotFoundFailure(*api::FindKind("", "v1", kind), name);
+    if (const std::string_view uid = bound["uid"].str(); !uid.empty() && uid != object->uid()) {
+      return ConflictFailure(*api::FindKind("", "v1", kind), name,
+                             StrCat("the UID in the bound object reference (", uid,
+                                    ") does not match the UID in record. The object might have "
+                                    "been deleted and then recreated"));
+    }
+    if (kind == "Pod" && (*object)["spec"]["serviceAccountName"].str() != request.name) {
+      return api::StatusBadRequest(
+          StrCat("cannot bind token for serviceaccount ", Quote(request.name), " to pod running ",
+                 "with different serviceaccount name."));
+    }
+    Draft& entry = about[ToLower(kind)];
+    entry["name"] = name;
+    entry["uid"] = object->uid();
+    if (kind == "Pod") {
+      const std::string node((*object)["spec"]["nodeName"].str());
+      if (const api::ObjectPtr host = core_->Find("", "nodes", node); host != nullptr) {
+        about["node"]["name"] = node;
+        about["node"]["uid"] = host->uid();
+      }
+    }
+  }
+  about["serviceaccount"]["name"] = request.name;
+  about["serviceaccount"]["uid"] = account->uid();
+  claims["nbf"] = now;
+  claims["sub"] = StrCat("system:serviceaccount:", request.namespace_, ":", request.name);
+
+  const std::string signed_part = StrCat(
+      Encoded(Draft{{"alg", "ES256"}, {"kid", key_id_}}), ".", Encoded(claims));
+  const Result<std::string> signature = signer_->Sign(signed_part);
+  if (!signature.ok()) return api::StatusInternalError(signature.error().message);
+
+  Draft out(request.object);
+  out["apiVersion"] = "authentication.k8s.io/v1";
+  out["kind"] = "TokenRequest";
+  out["metadata"]["name"] = request.name;
+  out["metadata"]["namespace"] = request.namespace_;
+  out["metadata"]["creationTimestamp"] = api::FormatTime(clock_.Now());
+  out["spec"]["audiences"] = claims["aud"];
+  out["spec"]["expirationSeconds"] = seconds;
+  out["status"]["token"] = StrCat(signed_part, ".", Base64UrlEncode(*signature));
+  out["status"]["expirationTimestamp"] =
+      api::FormatTime(clock_.Now() + std::chrono::seconds(seconds));
+  response.http_status = 201;
+  response.object = std::make_shared<const api::Object>(out.Freeze());
+  return std::nullopt;
+}
+
+std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
+                                                     const std::vector<std::string>& audiences,
+                                                     std::vector<std::string>& meant_for) const {
+  if (core_ == nullptr || token.size() > kMaxTokenBytes) return std::nullopt;
+  const std::vector<std::string_view> parts = Split(token, '.');
+  if (parts.size() != 3) return std::nullopt;
+  const Result<std::string> header = Base64UrlDecode(parts[0]);
+  const Result<std::string> payload = Base64UrlDecode(parts[1]);
+  const Result<std::string> signature = Base64UrlDecode(parts[2]);
+  if (!header.ok() || !payload.ok() || !signature.ok()) return std::nullopt;
+  const Result<api::TreePtr> head = api::ParseJson(*header);
+  if (!head.ok() || (*head)->root()["alg"].str() != "ES256") return std::nullopt;
+  if (!verifier_->Verify(token.substr(0, parts[0].size() + 1 + parts[1].size()), *signature)) {
+    return std::nullopt;
+  }
+  const Result<api::TreePtr> tree = api::ParseJson(*payload);
+  if (!tree.ok()) return std::nullopt;
+  const Value claims = (*tree)->root();
+  const std::int64_t now = Seconds(clock_.Now());
+  if (claims["iss"].str() != kIssuer || claims["exp"].integer() <= now ||
+      claims["nbf"].integer() > now) {
+    return std::nullopt;
+  }
+  for (Value audience : claims["aud"].elements()) {
+    const bool wanted = audiences.empty()
+                            ? audience.str() == kIssuer
+                            : std::ranges::find(audiences, audience.str()) != audiences.end();
+    if (wanted) meant_for.emplace_back(audience.str());
+  }
+  if (meant_for.empty()) return std::nullopt;
+
+  const Value about = claims["kubernetes.io"];
+  const std::string home(about["namespace"].str());
+  const std::string name(about["serviceaccount"]["name"].str());
+  auto lives = [&](std::string_view plural, const std::string& key, Value entry) {
+    const api::ObjectPtr object = core_->Find("", plural, key);
+    return object != nullptr && object->uid() == entry["uid"].str();
+  };
+  if (!lives("serviceaccounts", StrCat(home, "/", name), about["serviceaccount"])) {
+    return std::nullopt;
+  }
+  for (std::string_view kind : {"pod", "secret"}) {
+    const Value bound = about[kind];
+    if (bound.has_value() &&
+        !lives(kind == "pod" ? "pods" : "secrets", StrCat(home, "/", bound["name"].str()), bound)) {
+      return std::nullopt;
+    }
+  }
+  UserInfo user;
+  user.name = StrCat("system:serviceaccount:", home, ":", name);
+  user.uid = about["serviceaccount"]["uid"].str();
+  user.groups = {"system:serviceaccounts", StrCat("system:serviceaccounts:", home)};
+  user.extra[std::string(kCredential)] = {StrCat("JTI=", claims["jti"].str())};
+  auto note = [&](std::string_view key, Value value) {
+    if (value.has_value()) user.extra[std::string(key)] = {std::string(value.str())};
+  };
+  note(kPodName, about["pod"]["name"]);
+  note(kPodUid, about["pod"]["uid"]);
+  note(kNodeName, about["node"]["name"]);
+  note(kNodeUid, about["node"]["uid"]);
+  return user;
+}
+
+std::string ServiceAccountTokens::KeysJson() const {
+  const Draft key = {{"use", "sig"},       {"kty", "EC"},
+                     {"kid", key_id_},     {"crv", "P-256"},
+                     {"alg", "ES256"},     {"x", Base64UrlEncode(verifier_->x())},
+                     {"y", Base64UrlEncode(verifier_->y())}};
+  return api::WriteJson(Draft{{"keys", Draft::Array({key})}}.Freeze()->root());
+}
+
+std::string ServiceAccountTokens::ConfigurationJson() {
+  return api::WriteJson(Draft{{"issuer", kIssuer},
+                              {"jwks_uri", StrCat(kIssuer, "/openid/v1/jwks")},
+                              {"response_types_supported", Draft::Array({"id_token"})},
+                              {"subject_types_supported", Draft::Array({"public"})},
+                              {"id_token_signing_alg_values_supported", Draft::Array({"ES256"})}}
+                            .Freeze()
+                            ->root());
+}
+
+}  // namespace drakkar::apiserver

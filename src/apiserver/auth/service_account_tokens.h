@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/rest/answerer.h"
+#include "apiserver/rest/core.h"
+#include "base/env/clock.h"
+#include "base/env/random.h"
+#include "net/tls/crypto.h"
+
+namespace drakkar::apiserver {
+
+// Tokens of service accounts: JSON Web Tokens signed with ES256, bound to an audience, a time and an
+// object. Made by POST serviceaccounts/NAME/token; checked on every use against the account and the
+// object they are bound to, so that deleting either ends them.
+class ServiceAccountTokens final : public Answerer {
+ public:
+  static constexpr std::string_view kIssuer = "https://kubernetes.default.svc.cluster.local";
+  static constexpr std::int64_t kMinSeconds = 600;
+  static constexpr std::int64_t kMaxSeconds = std::int64_t{1} << 32;
+  static constexpr std::int64_t kDefaultSeconds = 3600;
+
+  static Result<std::unique_ptr<ServiceAccountTokens>> Create(std::string_view private_key_pem,
+                                                              const Clock& clock, Random& random);
+
+  // `core` must outlive this, or Detach must come first.
+  void Attach(const Core& core) { core_ = &core; }
+  void Detach() { core_ = nullptr; }
+
+  bool Answer(Request& request, Response& response) override;
+
+  // Whom the token stands for, if it is valid for one of `audiences` (none: the API server's own);
+  // `meant_for` gets those it is valid for.
+  std::optional<UserInfo> Verify(std::string_view token, const std::vector<std::string>& audiences,
+                                 std::vector<std::string>& meant_for) const;
+
+  // /openid/v1/jwks and /.well-known/openid-configuration, for others that verify tokens.
+  std::string KeysJson() const;
+  static std::string ConfigurationJson();
+
+ private:
+  ServiceAccountTokens(const Clock& clock, Random& random) : clock_(clock), random_(random) {}
+  std::optional<Failure> Issue(Request& request, Response& response);
+
+  const Clock& clock_;
+  Random& random_;
+  std::unique_ptr<const net::Es256Signer> signer_;
+  std::unique_ptr<const net::Es256Verifier> verifier_;
+  std::string key_id_;
+  const Core* core_ = nullptr;
+};
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,46 @@
+#include "apiserver/conversion/versions.h"
+
+#include "api/scheme/scheme.h"
+#include "apiserver/conversion/event_versions.h"
+#include "apiserver/conversion/resource_versions.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr std::string_view kEventsGroup = "events.k8s.io";
+constexpr std::string_view kResourceGroup = "resource.k8s.io";
+
+bool IsIn(const api::Object& object, const api::KindSchema& kind) {
+  const std::string_view version = object.api_version();
+  if (kind.group.empty()) return version == kind.version;
+  return version.size() == kind.group.size() + 1 + kind.version.size() &&
+         version.starts_with(kind.group) && version.ends_with(kind.version);
+}
+
+}  // namespace
+
+api::TreePtr ConvertTree(const api::TreePtr& object, const api::KindSchema& to) {
+  if (to.group == kResourceGroup) return FromHubVersion(ToHubVersion(object), to.version);
+  if (to.kind == "Event") {
+    return to.group == kEventsGroup ? EventFromCore(object) : EventToCore(object);
+  }
+  return object;
+}
+
+api::ObjectPtr ConvertObjectTo(const api::ObjectPtr& object, const api::KindSchema& to) {
+  // A Status, say, or what is in this version already.
+  if (object->kind() != to.kind || IsIn(*object, to)) return object;
+  return std::static_pointer_cast<const api::Object>(
+      object->Form(&to, [&]() -> std::shared_ptr<const void> {
+        return std::make_shared<const api::Object>(ConvertTree(object->tree(), to));
+      }));
+}
+
+std::string StoredField(const api::KindSchema& kind, std::string_view field) {
+  if (kind.group != kEventsGroup) return std::string(field);
+  const std::size_t end = std::min(field.find('.'), field.size());
+  return StrCat(CoreEventField(field.substr(0, end)), field.substr(end));
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+
+#include "api/scheme/scheme.h"
+#include "apiserver/registry/strategy.h"
+
+namespace drakkar::apiserver {
+
+// What a request for the object (subresource "") or its status cannot change, as FieldsV1: nobody
+// comes to own it by such a request.
+inline std::string_view ResetFieldsFor(const api::KindSchema& kind, const Strategy& strategy,
+                                       std::string_view subresource) {
+  if (subresource == "status") {
+    return strategy.StatusUpdateKeepsMetadata()
+               ? R"({"f:spec":{},"f:metadata":{"f:deletionTimestamp":{},"f:ownerReferences":{}}})"
+               : R"({"f:spec":{},"f:metadata":{}})";
+  }
+  if (subresource.empty()) {
+    for (std::string_view each : kind.subresources) {
+      if (each == "status") return R"({"f:status":{}})";
+    }
+  }
+  return "{}";
+}
+
+}  // namespace drakkar::apiserver

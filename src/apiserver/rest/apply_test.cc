@@ -1,0 +1,126 @@
+// Server-side apply and managedFields through the verbs.
+#include <gtest/gtest.h>
+
+#include "api/json/writer.h"
+#include "apiserver/testing/core_fixture.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+class ApplyTest : public CoreFixture {
+ protected:
+  ApplyTest() { StartCore(nullptr); }
+
+  Response Apply(std::string_view yaml, std::string manager, std::string subresource = "",
+                 bool force = false, bool dry_run = false) {
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kPatch;
+    request.patch = PatchKind::kApply;
+    request.kind = api::FindKindByApiVersion("v1", "Pod");
+    request.namespace_ = "default";
+    request.name = "p";
+    request.subresource = std::move(subresource);
+    request.text = yaml;
+    request.field_manager = std::move(manager);
+    request.force = force;
+    request.dry_run = dry_run;
+    return Handle(std::move(request));
+  }
+  static std::string Managers(const api::ObjectPtr& object) {
+    std::string out;
+    for (api::Value entry : (*object)["metadata"]["managedFields"].elements()) {
+      out += StrCat(entry["manager"].str(), "/", entry["operation"].str(), "/",
+                    entry["subresource"].str(), " ");
+    }
+    return out;
+  }
+};
+
+constexpr std::string_view kPod =
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+    "spec: {containers: [{name: c, image: 'busybox:1'}]}\n";
+
+TEST_F(ApplyTest, CreatesWhatIsNotThereAndIsQuietTheSecondTime) {
+  const Response made = Apply(kPod, "me");
+  ASSERT_FALSE(made.failure) << made.failure->message;
+  EXPECT_EQ(made.http_status, 201);
+  EXPECT_EQ(Managers(made.object), "me/Apply/ ");
+  EXPECT_EQ((*made.object)["metadata"]["managedFields"].at(0)["fieldsV1"].str(),
+            R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}}}})");
+  const Response again = Apply(kPod, "me");
+  ASSERT_FALSE(again.failure);
+  EXPECT_EQ(again.http_status, 200);
+  EXPECT_EQ(again.object->resource_version(), made.object->resource_version());
+}
+
+TEST_F(ApplyTest, TellsWhoOwnsAFieldAndTakesItByForce) {
+  Apply(kPod, "me");
+  constexpr std::string_view other =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+      "spec: {containers: [{name: c, image: 'busybox:2'}]}\n";
+  const Response refused = Apply(other, "you");
+  ASSERT_TRUE(refused.failure.has_value());
+  EXPECT_EQ(refused.failure->code, 409);
+  EXPECT_EQ(refused.failure->message,
+            "Apply failed with 1 conflict: conflict with \"me\": "
+            ".spec.containers[name=\"c\"].image");
+  const Response forced = Apply(other, "you", "", /*force=*/true);
+  ASSERT_FALSE(forced.failure) << forced.failure->message;
+  EXPECT_EQ((*forced.object)["spec"]["containers"].at(0)["image"].str(), "busybox:2");
+}
+
+TEST_F(ApplyTest, StatusIsAppliedThroughItsSubresourceOnly) {
+  Apply(kPod, "me");
+  const Response status = Apply(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nstatus: {message: hello}\n", "agent",
+      "status");
+  ASSERT_FALSE(status.failure) << status.failure->message;
+  EXPECT_EQ((*status.object)["status"]["message"].str(), "hello");
+  EXPECT_EQ(Managers(status.object), "agent/Apply/status me/Apply/ ");
+  const Response ignored =
+      Apply(StrCat(kPod, "status: {message: other}\n"), "me", "", false);
+  ASSERT_FALSE(ignored.failure) << ignored.failure->message;
+  EXPECT_EQ((*ignored.object)["status"]["message"].str(), "hello");
+}
+
+TEST_F(ApplyTest, ADryRunLeavesNothingBehind) {
+  const Response tried = Apply(kPod, "me", "", false, /*dry_run=*/true);
+  ASSERT_FALSE(tried.failure) << tried.failure->message;
+  EXPECT_EQ(core_->Find("", "pods", "default/p"), nullptr);
+}
+
+TEST_F(ApplyTest, NeedsAManagerAndForceNeedsApply) {
+  const Response nameless = Apply(kPod, "");
+  ASSERT_TRUE(nameless.failure.has_value());
+  EXPECT_EQ(nameless.failure->message,
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required "
+            "for apply patch");
+  EXPECT_EQ(nameless.failure->code, 422);
+}
+
+TEST_F(ApplyTest, EveryWriteIsTrackedUnderItsClientsName) {
+  Request create = RequestFor(
+      Verb::kCreate,
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"a":"1"}})",
+      AdminUser());
+  create.user_agent = "kubectl/v1.37.0 (linux/amd64)";
+  const Response made = Handle(std::move(create));
+  ASSERT_FALSE(made.failure);
+  EXPECT_EQ(Managers(made.object), "kubectl/Update/ ");
+  Request patch = RequestFor(
+      Verb::kPatch, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}})",
+      AdminUser());
+  patch.object = nullptr;
+  patch.text = R"({"data":{"b":"2"}})";
+  patch.field_manager = "tool";
+  const Response patched = Handle(std::move(patch));
+  ASSERT_FALSE(patched.failure) << patched.failure->message;
+  EXPECT_EQ(Managers(patched.object), "kubectl/Update/ tool/Update/ ");
+  EXPECT_EQ((*patched.object)["metadata"]["managedFields"].at(1)["fieldsV1"].str(),
+            R"({"f:data":{"f:b":{}}})");
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver

@@ -1,0 +1,133 @@
+#include "apiserver/rest/field_managers.h"
+
+#include "api/apply/managed_fields.h"
+#include "api/codec/object_reader.h"
+#include "api/codec/yaml_reader.h"
+#include "api/meta/time.h"
+#include "api/scheme/scheme.h"
+#include "apiserver/conversion/versions.h"
+#include "apiserver/registry/reset_fields.h"
+#include "apiserver/validation/cause.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+// What Kubernetes allows as a manager's name.
+constexpr std::size_t kMaxManagerBytes = 128;
+
+std::string ApiVersionOf(const api::KindSchema& kind) {
+  return kind.group.empty() ? std::string(kind.version) : StrCat(kind.group, "/", kind.version);
+}
+
+// Everything but the views' lifetime: `request`, `name`, `version` and `now` must outlive it.
+api::FieldManager MakeManager(const api::KindSchema& kind, const Strategy& strategy,
+                              const Request& request, std::string_view name,
+                              std::string_view version, std::string_view now) {
+  api::FieldManager by;
+  by.manager = name;
+  by.subresource = request.subresource;
+  by.api_version = version;
+  by.schema = request.kind->schema;
+  by.now = now;
+  by.reset_fields = ResetFieldsFor(kind, strategy, request.subresource);
+  by.convert = [wanted = std::string_view(kind.kind)](api::Value value,
+                                                      std::string_view api_version)
+      -> std::pair<api::TreePtr, const api::StructSchema*> {
+    const api::KindSchema* other = api::FindKindByApiVersion(api_version, wanted);
+    if (other == nullptr) return {nullptr, nullptr};
+    return {ConvertTree(api::CopyTree(value), *other), other->schema};
+  };
+  return by;
+}
+
+}  // namespace
+
+std::string ManagerOf(const Request& request) {
+  if (!request.field_manager.empty()) return request.field_manager;
+  std::string name;
+  for (char c : request.user_agent.substr(0, request.user_agent.find('/'))) {
+    if (c >= 0x20 && c < 0x7f && name.size() < kMaxManagerBytes) name += c;
+  }
+  return name;
+}
+
+void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
+                        const Request& request, const api::Object* before, api::Value after,
+                        WallTime now, api::Draft& object) {
+  const std::string name = ManagerOf(request);
+  const std::string version = ApiVersionOf(*request.kind);
+  const std::string time = api::FormatTime(now);
+  const api::FieldManager by = MakeManager(kind, strategy, request, name, version, time);
+  api::Draft entries;
+  if (request.kind == &kind) {
+    entries = api::TrackUpdate(before == nullptr ? api::Value() : before->root(), after, by);
+  } else {
+    // Paths are those of the client's version.
+    const api::TreePtr live =
+        before == nullptr ? nullptr : ConvertTree(before->tree(), *request.kind);
+    const api::TreePtr next = ConvertTree(api::CopyTree(after), *request.kind);
+    entries = api::TrackUpdate(live == nullptr ? api::Value() : live->root(), next->root(), by);
+    if (entries.exists()) entries = api::Draft(entries.Freeze());
+  }
+  api::Draft& metadata = object["metadata"];
+  if (entries.exists()) {
+    metadata["managedFields"] = std::move(entries);
+  } else {
+    metadata.Remove("managedFields");
+  }
+}
+
+std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& strategy,
+                                  const Request& request, const api::Object* before, WallTime now,
+                                  api::TreePtr& asked) {
+  Result<std::vector<api::TreePtr>> documents = api::ParseYaml(request.text);
+  if (!documents.ok()) {
+    return api::StatusBadRequest(StrCat("error decoding YAML: ", documents.error().message));
+  }
+  if (documents->size() != 1 || !documents->front()->root().is_object()) {
+    return api::StatusBadRequest("error decoding YAML: the body must be one object");
+  }
+  const api::Value applied = documents->front()->root();
+  const std::string name = ManagerOf(request);
+  const std::string version = ApiVersionOf(*request.kind);
+  if (applied["kind"].str() != request.kind->kind && applied["apiVersion"].str() == version) {
+    return api::StatusBadRequest(StrCat("the kind in the data (", applied["kind"].str(),
+                                        ") does not match the expected kind (", request.kind->kind,
+                                        ")"));
+  }
+  const std::string time = api::FormatTime(now);
+  const api::FieldManager by = MakeManager(kind, strategy, request, name, version, time);
+  api::TreePtr live;
+  if (before != nullptr) {
+    live = request.kind == &kind ? before->tree() : ConvertTree(before->tree(), *request.kind);
+  }
+  auto result = api::ApplyConfiguration(live == nullptr ? api::Value() : live->root(), applied,
+                                        request.force, by);
+  if (auto* failure = std::get_if<api::Status>(&result)) return std::move(*failure);
+  Result<api::ObjectReadResult> read =
+      api::ConvertObject(std::get<api::Applied>(result).object->root(), *request.kind->schema,
+                         {.strictness = api::Strictness::kIgnore});
+  if (!read.ok()) {
+    return api::StatusBadRequest(
+        StrCat("failed to convert the applied object: ", read.error().message));
+  }
+  asked = std::move(read->tree);
+  return std::nullopt;
+}
+
+std::optional<Failure> CheckPatchOptions(const Request& request) {
+  if (request.verb != Verb::kPatch) return std::nullopt;
+  api::FieldErrors errors;
+  if (request.patch == PatchKind::kApply) {
+    if (request.field_manager.empty()) {
+      errors.push_back(Required("fieldManager", "is required for apply patch"));
+    }
+  } else if (request.force) {
+    errors.push_back(Forbidden("force", "may not be specified for non-apply patch"));
+  }
+  if (errors.empty()) return std::nullopt;
+  return api::StatusInvalid("meta.k8s.io", "PatchOptions", "", errors);
+}
+
+}  // namespace drakkar::apiserver

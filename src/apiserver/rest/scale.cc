@@ -1,0 +1,96 @@
+#include "apiserver/rest/scale.h"
+
+#include "api/meta/label_selector.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "apiserver/rest/decode.h"
+#include "apiserver/validation/cause.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Draft;
+using api::Value;
+
+const api::KindSchema& ScaleKind() {
+  static const api::KindSchema* kind = api::FindKind("autoscaling", "v1", "Scale");
+  return *kind;
+}
+
+// The selector as text: ReplicationControllers have a plain map, the others a LabelSelector.
+std::string SelectorText(Value selector) {
+  std::vector<std::string> parts;
+  const bool plain = !selector["matchLabels"].exists() && !selector["matchExpressions"].exists();
+  for (const auto& [key, name, value] : (plain ? selector : selector["matchLabels"]).members()) {
+    parts.push_back(StrCat(name, "=", value.str()));
+  }
+  for (Value each : selector["matchExpressions"].elements()) {
+    const std::string_view op = each["operator"].str();
+    if (op == "Exists" || op == "DoesNotExist") {
+      parts.push_back(StrCat(op == "Exists" ? "" : "!", each["key"].str()));
+      continue;
+    }
+    std::vector<std::string_view> values;
+    for (Value value : each["values"].elements()) values.push_back(value.str());
+    parts.push_back(StrCat(each["key"].str(), op == "In" ? " in (" : " notin (",
+                           Join(values, ","), ")"));
+  }
+  return Join(parts, ",");
+}
+
+}  // namespace
+
+api::ObjectPtr ScaleOf(const api::Object& workload) {
+  Draft scale = {{"apiVersion", "autoscaling/v1"}, {"kind", "Scale"}};
+  for (std::string_view field : {"name", "namespace", "uid", "resourceVersion",
+                                 "creationTimestamp"}) {
+    const Value value = workload["metadata"][field];
+    if (value.has_value()) scale["metadata"][field] = value.str();
+  }
+  scale["spec"] = Draft::Object();
+  if (const std::int64_t wanted = workload["spec"]["replicas"].integer(1); wanted != 0) {
+    scale["spec"]["replicas"] = wanted;
+  }
+  scale["status"]["replicas"] = workload["status"]["replicas"].integer();
+  if (std::string selector = SelectorText(workload["spec"]["selector"]); !selector.empty()) {
+    scale["status"]["selector"] = std::move(selector);
+  }
+  return std::make_shared<const api::Object>(scale.Freeze());
+}
+
+std::optional<Failure> BuildScaleUpdate(Request& request, const api::ObjectPtr& workload,
+                                        std::vector<std::string>& warnings) {
+  if (request.verb == Verb::kPatch && request.patch == PatchKind::kApply) {
+    return api::StatusUnsupportedMediaType(
+        "a scale cannot be applied here: apply the workload, or patch its scale");
+  }
+  api::TreePtr asked;
+  if (std::optional<Failure> failure =
+          BuildUpdate(ScaleKind(), request, ScaleOf(*workload), asked, warnings)) {
+    return failure;
+  }
+  const Value scale = asked->root();
+  const std::int64_t replicas = scale["spec"]["replicas"].integer();
+  if (replicas < 0) {
+    return InvalidFailure(ScaleKind(), request.name,
+                          {Invalid("spec.replicas", replicas,
+                                   "must be greater than or equal to 0")});
+  }
+  Draft updated(workload->tree());
+  updated["spec"]["replicas"] = replicas;
+  // A version in the scale is the workload's own, and a condition.
+  if (request.verb == Verb::kUpdate && !scale["metadata"]["resourceVersion"].str().empty()) {
+    updated["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].str();
+  } else {
+    updated["metadata"].Remove("resourceVersion");
+  }
+  request.object = updated.Freeze();
+  request.verb = Verb::kUpdate;
+  request.subresource.clear();
+  request.text.clear();
+  request.encoding = Request::Encoding::kJson;
+  return std::nullopt;
+}
+
+}  // namespace drakkar::apiserver

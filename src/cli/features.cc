@@ -1,0 +1,271 @@
+// drakkar features: what nodes declare, what pods need, and what a feature depends on (KEP-5328).
+// Pure: no server is asked, and equal input gives equal bytes.
+#include "cli/features.h"
+
+#include "api/codec/yaml_reader.h"
+#include "api/json/writer.h"
+#include "api/scheme/scheme.h"
+#include "base/text/text.h"
+#include "cli/commands.h"
+#include "cli/manifest.h"
+#include "features/catalog/catalog.h"
+#include "features/declared.h"
+#include "features/report.h"
+
+namespace drakkar::cli {
+namespace {
+
+constexpr char kSection[] = "Features of nodes";
+
+int Fail(Console& console, const Error& error) {
+  console.Error(error.message);
+  return kExitFailure;
+}
+
+Flag OutputFlag() {
+  return {.name = "output", .short_name = 'o', .help = "text or json.", .default_value = "text",
+          .placeholder = "FORMAT"};
+}
+
+// False after a complaint.
+bool CheckOutput(const Arguments& arguments, Console& console) {
+  const std::string& output = arguments.Text("output");
+  if (output == "text" || output == "json") return true;
+  console.Error(StrCat("--output must be text or json, not ", Quote(output)));
+  return false;
+}
+
+void Print(Console& console, const api::TreePtr& tree) {
+  console.Out(api::WriteJson(tree->root(), {.indent = 2, .final_newline = true}));
+}
+
+Flag CatalogFlag() {
+  return {.name = "catalog",
+          .help = "Whose names and rules: kep (the proposals) or kubernetes (release 1.37).",
+          .default_value = "kep",
+          .placeholder = "NAME"};
+}
+
+Result<const features::Framework*> ReadCatalog(const Arguments& arguments) {
+  const std::string& name = arguments.Text("catalog");
+  if (name == "kep") return &features::DefaultFramework(features::CatalogSetting::kKep);
+  if (name == "kubernetes") return &features::DefaultFramework(features::CatalogSetting::kKubernetes);
+  return InvalidArgument(StrCat("--catalog must be kep or kubernetes, not ", Quote(name)));
+}
+
+int RunDiscover(const Arguments& arguments, Console& console) {
+  if (!CheckOutput(arguments, console)) return kExitUsage;
+  Result<const features::Framework*> framework = ReadCatalog(arguments);
+  if (!framework.ok()) return Fail(console, framework.error());
+  Result<NodeDescription> node = ReadNodeDescription(arguments, console);
+  if (!node.ok()) return Fail(console, node.error());
+  const std::string& agent = arguments.Text("agent");
+  if (agent != "kubelet" && agent != "drakkar") {
+    console.Error(StrCat("--agent must be kubelet or drakkar, not ", Quote(agent)));
+    return kExitUsage;
+  }
+  const Result<features::DiscoverReport> report =
+      agent == "kubelet"
+          ? features::ReportDiscover(**framework, node->input)
+          : features::ReportDiscover(**framework, node->input, features::ImplementedByOurNode());
+  if (!report.ok()) return Fail(console, report.error());
+  if (arguments.Text("output") == "json") {
+    Print(console, features::ToTree(*report));
+    return kExitOk;
+  }
+  console.Out(features::ToText(*report));
+  for (const std::string& note : report->notes) console.Err(StrCat("note: ", note, "\n"));
+  return kExitOk;
+}
+
+int RunRequire(const Arguments& arguments, Console& console) {
+  if (!CheckOutput(arguments, console)) return kExitUsage;
+  Result<const features::Framework*> framework = ReadCatalog(arguments);
+  if (!framework.ok()) return Fail(console, framework.error());
+  const std::vector<std::string> paths = arguments.List("filename");
+  if (paths.empty()) {
+    console.Error("-f is needed: a file with the pod, and its resource claims if it has any");
+    return kExitUsage;
+  }
+  const Manifests manifests = ReadManifests(console, paths, {});
+  if (!manifests.problems.empty()) return Fail(console, manifests.problems.front());
+  const ManifestObject* pod = nullptr;
+  std::vector<const ManifestObject*> claims;
+  for (const ManifestObject& object : manifests.objects) {
+    if (object.kind->kind == "ResourceClaim") {
+      claims.push_back(&object);
+    } else if (object.kind->kind != "Pod") {
+      console.Error(StrCat(object.source, ": a Pod or a ResourceClaim is needed, not a ",
+                           object.kind->kind));
+      return kExitFailure;
+    } else if (pod != nullptr) {
+      console.Error(StrCat(object.source, ": one pod at a time, please; the first is at ", pod->source));
+      return kExitFailure;
+    } else {
+      pod = &object;
+    }
+  }
+  if (pod == nullptr) {
+    console.Error(StrCat(Join(paths, ", "), ": there is no Pod"));
+    return kExitFailure;
+  }
+  // Claims that the pod does not use ask nothing of its node.
+  std::vector<api::Value> used;
+  const api::Value root = pod->tree->root();
+  const auto is_used = [&](api::Value claim) {
+    const std::string_view name = claim["metadata"]["name"].str();
+    if (claim["metadata"]["namespace"].str("default") != root["metadata"]["namespace"].str("default")) {
+      return false;
+    }
+    for (api::Value each : root["spec"]["resourceClaims"].elements()) {
+      if (each["resourceClaimName"].str() == name) return true;
+    }
+    for (api::Value each : root["status"]["resourceClaimStatuses"].elements()) {
+      if (each["resourceClaimName"].str() == name) return true;
+    }
+    return false;
+  };
+  for (const ManifestObject* claim : claims) {
+    if (is_used(claim->tree->root())) {
+      used.push_back(claim->tree->root());
+    } else {
+      console.Err(StrCat("note: ", claim->source, ": the pod does not use this claim\n"));
+    }
+  }
+  const Result<features::RequireReport> report =
+      features::ReportRequire(**framework, root, used, arguments.Text("version"));
+  if (!report.ok()) return Fail(console, report.error().Prefixed(pod->source));
+  if (arguments.Text("output") == "json") {
+    Print(console, features::ToTree(*report));
+  } else {
+    console.Out(features::ToText(*report, arguments.Bool("why")));
+  }
+  return kExitOk;
+}
+
+int RunNeeds(const Arguments& arguments, Console& console) {
+  if (!CheckOutput(arguments, console)) return kExitUsage;
+  Result<const features::Framework*> framework = ReadCatalog(arguments);
+  if (!framework.ok()) return Fail(console, framework.error());
+  const features::Registry& registry = (*framework)->registry();
+  if (arguments.positionals().empty()) {
+    // Which there are.
+    for (std::size_t i = 0; i < registry.size(); ++i) {
+      console.Out(StrCat(registry.feature(i).Name(), "\n"));
+    }
+    return kExitOk;
+  }
+  const std::string& name = arguments.positionals()[0];
+  const Result<features::NeedsReport> report = features::ReportNeeds(**framework, name);
+  if (!report.ok()) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < registry.size(); ++i) {
+      names.emplace_back(registry.feature(i).Name());
+      for (std::string& alias : registry.feature(i).Aliases()) names.push_back(std::move(alias));
+    }
+    const std::string near = Nearest(name, names);
+    console.Error(StrCat(report.error().message,
+                         near.empty() ? "; `drakkar features needs` lists those that are"
+                                      : StrCat("; did you mean ", near, "?")));
+    return kExitFailure;
+  }
+  if (arguments.Text("output") == "json") {
+    Print(console, features::ToTree(*report));
+  } else {
+    console.Out(features::ToText(*report));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+std::vector<Flag> NodeDescriptionFlags() {
+  return {{.name = "kubelet-config",
+           .help = "A KubeletConfiguration file; - reads standard input.",
+           .placeholder = "FILE"},
+          {.name = "feature-gates",
+           .help = "Gates of the node, over those of the file: A=true,B=false.",
+           .placeholder = "GATES"},
+          {.name = "runtime-features",
+           .help = "What its container runtime has: UserNamespacesHostNetwork, MountOptions.",
+           .placeholder = "NAMES"},
+          {.name = "version", .help = "The node's version; default: ours.", .placeholder = "VERSION"}};
+}
+
+Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console& console) {
+  NodeDescription node;
+  node.input.feature_gates = arguments.Text("feature-gates");
+  node.input.runtime_features = arguments.Text("runtime-features");
+  node.input.version = arguments.Text("version");
+  const std::string& path = arguments.Text("kubelet-config");
+  if (path.empty()) return node;
+  Result<std::string> text = path == "-" ? console.ReadInput() : console.files().ReadFile(path);
+  if (!text.ok()) return std::move(text).error();
+  Result<std::vector<api::TreePtr>> documents = api::ParseYaml(*text);
+  if (!documents.ok()) return std::move(documents).error().Prefixed(path);
+  if (documents->size() != 1 || !documents->front()->root().is_object()) {
+    return InvalidArgument(StrCat(path, ": one KubeletConfiguration is needed"));
+  }
+  node.kept = documents->front();
+  node.input.kubelet_configuration = node.kept->root();
+  return node;
+}
+
+void AddFeatureCommands(App& app) {
+  std::vector<Flag> discover_flags = NodeDescriptionFlags();
+  discover_flags.push_back({.name = "agent",
+                            .help = "What runs on the node: kubelet, or drakkar for our node agent, "
+                                    "which declares only what it does.",
+                            .default_value = "kubelet",
+                            .placeholder = "NAME"});
+  discover_flags.push_back(CatalogFlag());
+  discover_flags.push_back(OutputFlag());
+  app.Add({.name = "features discover",
+           .summary = "Say what a node with a given configuration will declare",
+           .help = "Prints the features that a node would put into status.declaredFeatures, found "
+                   "from its version, feature gates, static settings and runtime alone: the node need "
+                   "not exist. Gates that are not given have the default of the version.",
+           .examples = "  drakkar features discover --kubelet-config kubelet.yaml --version 1.36\n"
+                       "  drakkar features discover --feature-gates "
+                       "UserNamespacesHostNetworkSupport=true \\\n"
+                       "    --runtime-features UserNamespacesHostNetwork -o json\n",
+           .flags = std::move(discover_flags),
+           .max_arguments = 0,
+           .section = kSection,
+           .run = RunDiscover});
+  app.Add({.name = "features require",
+           .summary = "Say what a pod needs of its node",
+           .help = "Prints the features a node must declare to take the pod. What the pod's claims "
+                   "ask for is in their allocation: give them in the same files.",
+           .examples = "  drakkar features require -f pod.yaml\n"
+                       "  drakkar features require -f pod.yaml -f claim.yaml --why\n",
+           .flags = {{.name = "filename",
+                      .short_name = 'f',
+                      .type = FlagType::kRepeated,
+                      .help = "The pod and its claims; - reads standard input.",
+                      .placeholder = "FILE"},
+                     {.name = "why",
+                      .type = FlagType::kBool,
+                      .help = "Say because of which field.",
+                      .default_value = "false"},
+                     {.name = "version",
+                      .help = "The version of whoever asks (scheduler, autoscaler); default: ours.",
+                      .placeholder = "VERSION"},
+                     CatalogFlag(), OutputFlag()},
+           .max_arguments = 0,
+           .section = kSection,
+           .run = RunRequire});
+  app.Add({.name = "features needs",
+           .arguments = "[FEATURE]",
+           .summary = "Say what a feature depends on",
+           .help = "Prints the feature gates, settings and runtime features that a node must have to "
+                   "declare the feature. Without a name, lists all features that are known.",
+           .examples = "  drakkar features needs\n"
+                       "  drakkar features needs UserNamespacesHostNetworkSupport\n",
+           .flags = {CatalogFlag(), OutputFlag()},
+           .max_arguments = 1,
+           .section = kSection,
+           .run = RunNeeds});
+}
+
+}  // namespace drakkar::cli

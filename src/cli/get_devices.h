@@ -1,0 +1,13 @@
+#pragma once
+
+#include "cli/output.h"
+#include "cli/session.h"
+
+namespace drakkar::cli {
+
+// `get devices`: no kind of the API but what slices, claims and nodes say together: a row for each
+// device with its health, since when, and who has it. Gives the exit code.
+int GetDevices(const Arguments& arguments, Console& console, Session& session,
+               const OutputFormat& format);
+
+}  // namespace drakkar::cli

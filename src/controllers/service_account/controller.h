@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+#include "client/informer.h"
+#include "client/work_queue.h"
+
+namespace drakkar::controllers {
+
+// Every namespace has a service account "default" and, where the authority's certificate is given,
+// a ConfigMap "kube-root-ca.crt" with it. Both come back when somebody deletes them.
+class ServiceAccountController {
+ public:
+  ServiceAccountController(EventLoop& loop, Random& random, client::Client& client,
+                           client::Informer& namespaces, client::Informer& accounts,
+                           std::string ca_pem);
+  ~ServiceAccountController();
+
+ private:
+  using Done = client::WorkQueue::Done;
+  void Sync(const std::string& name, Done done);
+  void PublishAuthority(const std::string& name, Done done);
+  // Creates the object; being there already is as good.
+  void Create(std::string_view kind, const std::string& name, api::TreePtr body, Done done);
+
+  client::Client& client_;
+  client::Informer& namespaces_;
+  client::Informer& accounts_;
+  const std::string ca_pem_;
+  client::WorkQueue queue_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace drakkar::controllers

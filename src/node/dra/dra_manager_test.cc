@@ -1,0 +1,511 @@
+#include <gtest/gtest.h>
+
+#include "base/text/text.h"
+#include "node/dra/dra_manager.h"
+#include "node/node_agent.h"
+#include "node/pods/pod_manager.h"
+#include "node/testing/node_harness.h"
+#include "rpc/podresources/podresources.h"
+
+namespace drakkar::node {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kUsesClaim[] =
+    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
+
+std::string EnvironmentOf(const HollowContainer& container, const std::string& name) {
+  std::string value = "(none)";
+  for (const auto& each : container.config.environment) {
+    if (each.name == name) value = each.value;
+  }
+  return value;
+}
+
+// As `drakkar node forget-driver` does.
+void Forget(NodeHarness& node, const std::string& driver) {
+  api::Draft changed(node.api.Get("Node", "node-1")->tree());
+  changed["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"] = driver;
+  ASSERT_TRUE(node.api.Update("Node", "node-1", "", changed.Freeze()).ok());
+  node.Run();
+}
+
+TEST(DraManager, WaitsForAMissingDriverAndStartsAtOnceWhenItComes) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.Advance(seconds(200));
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u) << "a pod that failed leaves no trace";
+  const auto events = node.Events("FailedPrepareDynamicResources");
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events[0],
+            "Failed to prepare dynamic resources: prepare dynamic resources: DRA driver "
+            "gpu.example.com is not registered");
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(DraManager, APodWhoseDriverNeverCameIsDeletedAtOnce) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.DeletePod("p");
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, RetriesAFailedPrepare) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  auto works = driver.plugin.prepare_claim;
+  driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
+    return rpc::PrepareResult{.error = "no power"};
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("NodePrepareResources failed for ResourceClaim c: no power"));
+  driver.plugin.prepare_claim = works;
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(DraManager, TwoPodsShareAClaimAndTheLastOneGivesItBack) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p1", kUsesClaim, {"c"});
+  node.CreatePod("p2", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p2"), "Running");
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+  node.DeletePod("p1");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p1"), "(gone)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+  node.DeletePod("p2");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p2"), "(gone)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+}
+
+TEST(DraManager, ServesWhichPodHoldsWhichDevice) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  auto client = rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
+  std::optional<Result<std::vector<rpc::PodResources>>> list;
+  client->List(seconds(1), [&](auto result) { list = std::move(result); });
+  node.Run();
+  ASSERT_TRUE(list && list->ok());
+  ASSERT_EQ((**list).size(), 1u);
+  const auto& resource = (**list)[0].containers.at(0).dynamic_resources.at(0);
+  EXPECT_EQ(resource.claim_name, "c");
+  EXPECT_EQ(resource.claim_resources.at(0).device_name, "device-c");
+}
+
+TEST(DraManager, WipesTheSlicesOfADriverThatIsGoneForThirtySeconds) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  auto create = [&] {
+    node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
+      "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
+      "devices":[{"name":"dev-0"}]}})");
+  };
+  create();
+  driver.Stop();
+  node.Advance(seconds(20));
+  driver.Start();
+  node.Advance(seconds(20));
+  EXPECT_NE(node.api.Get("ResourceSlice", "s"), nullptr) << "it was back in time";
+  driver.Stop();
+  node.Advance(seconds(29));
+  EXPECT_NE(node.api.Get("ResourceSlice", "s"), nullptr);
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.api.Get("ResourceSlice", "s"), nullptr);
+}
+
+TEST(DraManager, AClaimThatIsNotReservedForThePodIsNotTouched) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+                         kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
+  node.Run();
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_TRUE(node.history.empty());
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("is not allowed to use ResourceClaim c"));
+}
+
+TEST(DraManager, AContainerSeesOnlyTheRequestsItNames) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  driver.plugin.prepare_claim = [&](const rpc::ClaimReference&) {
+    rpc::PrepareResult result;
+    for (const char* request : {"r", "other"}) {
+      EXPECT_TRUE(node.files.WriteFile(StrCat("/var/run/cdi/", request, ".json"),
+                                       StrCat(R"({"cdiVersion":"0.5.0","kind":"x.com/)", request,
+                                              R"(","devices":[{"name":"d","containerEdits":{"env":["GOT_)",
+                                              request, R"(=yes"]}}]})"), 0644).ok());
+      result.devices.push_back({.request_names = {request},
+                                .pool_name = "pool",
+                                .device_name = request,
+                                .cdi_device_ids = {StrCat("x.com/", request, "=d")}});
+    }
+    return result;
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", R"("containers":[
+      {"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c","request":"r"}]}},
+      {"name":"b","image":"busybox:1"}])", {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "GOT_r"), "yes");
+  EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "GOT_other"), "(none)");
+  EXPECT_EQ(EnvironmentOf(*node.Containers("p", "b")[0], "GOT_r"), "(none)");
+}
+
+TEST(DraManager, RefusesToStartOnACorruptCheckpoint) {
+  NodeHarness node;
+  ASSERT_TRUE(node.files.WriteFile("/var/lib/kubelet/dra_manager_state", "{\"Data\":\"x\",\"Checksum\":1}", 0600).ok());
+  node.StartAgent();
+  ASSERT_FALSE(node.started.ok());
+  EXPECT_THAT(node.started.error().message, HasSubstr("checkpoint is corrupted"));
+}
+
+TEST(DraManager, AForgottenDriverNoLongerHoldsUpDeletion) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  driver.Stop();
+  node.DeletePod("p");
+  node.Advance(seconds(120));
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  EXPECT_FALSE(node.Events("FailedUnprepareDynamicResources").empty());
+  Forget(node, "gpu.example.com");
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_EQ(node.Events("DriverForgotten").size(), 2u) << "about the node and about the pod";
+}
+
+TEST(DraManager, StopsInTheMiddleOfADriverCallAndGoesOnAfterwards) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+  driver.Start();
+  driver.plugin.hold_calls = true;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(driver.plugin.held_calls(), 1u);
+  EXPECT_THAT(*node.files.ReadFile("/var/lib/kubelet/dra_manager_state"), HasSubstr("gpu.example.com"))
+      << "the intent is on disk before the call";
+  node.KillAgent();
+  node.transport.BreakConnections("/var/lib/kubelet/plugins_registry/gpu-reg.sock");
+  driver.plugin.ReleaseCalls();
+  driver.plugin.hold_calls = false;
+  node.Advance(seconds(50));
+  node.StartAgent();
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(DraManager, OneCallPerDriverHasAllClaimsOfThePod) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver gpu(node, "gpu.example.com", "gpu.sock"), nic(node, "nic.example.com", "nic.sock");
+  gpu.Start();
+  nic.Start();
+  node.CreateClaim("c", {"gpu.example.com/0", "nic.example.com/0"});
+  node.CreateClaim("d", {"gpu.example.com/1"});
+  node.CreatePod("p", kUsesClaim, {"c", "d"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  ASSERT_EQ(gpu.plugin.prepare_calls.size(), 1u);
+  EXPECT_EQ(gpu.plugin.prepare_calls[0].size(), 2u);
+  ASSERT_EQ(nic.plugin.prepare_calls.size(), 1u);
+  EXPECT_EQ(nic.plugin.prepare_calls[0].size(), 1u);
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  ASSERT_EQ(gpu.plugin.unprepare_calls.size(), 1u);
+  EXPECT_EQ(gpu.plugin.unprepare_calls[0].size(), 2u);
+}
+
+TEST(DraManager, ACallThatTakesLongerThanItMayIsGivenUpAndMadeAgain) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  driver.plugin.hold_calls = true;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.Advance(seconds(44));
+  EXPECT_TRUE(node.Events("FailedPrepareDynamicResources").empty());
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("DeadlineExceeded"));
+  driver.plugin.hold_calls = false;
+  driver.plugin.DropCalls();
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_GE(driver.plugin.prepare_calls.size(), 2u);
+  driver.plugin.hold_calls = true;
+  node.DeletePod("p");
+  node.Advance(seconds(80));
+  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources").at(0), HasSubstr("DeadlineExceeded"));
+  driver.plugin.hold_calls = false;
+  driver.plugin.DropCalls();
+  node.Advance(seconds(60));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, ARepeatedPrepareReplacesTheDevicesAndDoesNotDoubleThem) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.KillAgent();
+  node.StartAgent();
+  node.CreatePod("q", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("q"), "Running");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c")) << "a restart forgets that it was prepared";
+  const auto& claims = node.agent->dra().cache().claims();
+  ASSERT_EQ(claims.size(), 1u);
+  EXPECT_EQ(claims.begin()->second.drivers.at("gpu.example.com").devices.size(), 1u);
+  EXPECT_EQ(claims.begin()->second.pod_uids.size(), 2u);
+}
+
+TEST(DraManager, AnswersThatDoNotFitTheQuestionAreErrors) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  driver.plugin.prepare_error = Internal("no memory");
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("prepare dynamic resources: NodePrepareResources: "));
+  driver.plugin.prepare_error.reset();
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+TEST(DraManager, ATemplateClaimOfAnotherPodIsRefused) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  auto pod = node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}],
+      "resourceClaims":[{"name":"c","resourceClaimTemplateName":"t"}])");
+  ASSERT_NE(pod, nullptr);
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("ResourceClaim not created yet"));
+  for (const char* path : {"pod", "claim"}) {
+    if (std::string(path) == "pod") {
+      api::Draft changed(node.Pod("p")->tree());
+      changed["status"]["resourceClaimStatuses"].Append(
+          {{"name", api::Draft("c")}, {"resourceClaimName", api::Draft("c")}});
+      ASSERT_TRUE(node.api.Update("Pod", "default/p", "status", changed.Freeze()).ok());
+    } else {
+      api::Draft changed(node.api.Get("ResourceClaim", "default/c")->tree());
+      changed["status"]["reservedFor"].Append({{"resource", api::Draft("pods")},
+                                               {"name", api::Draft("p")},
+                                               {"uid", api::Draft(std::string(pod->uid()))}});
+      ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", changed.Freeze()).ok());
+    }
+  }
+  node.Advance(seconds(5));
+  const auto events = node.Events("FailedPrepareDynamicResources");
+  EXPECT_THAT(events, ::testing::Contains(HasSubstr(
+                          "ResourceClaim default/c was not created for Pod default/p (Pod is not owner)")));
+  EXPECT_TRUE(node.history.empty());
+}
+
+TEST(DraManager, AClaimThatIsNotAllocatedOrWasReplacedIsNotTouched) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  driver.Stop();  // so that the first pod cannot give the claim back
+  ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
+  api::Draft released(node.api.Get("ResourceClaim", "default/c")->tree());
+  released["status"] = api::Draft::Object();
+  ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", released.Freeze()).ok());
+  ASSERT_TRUE(node.api.Delete("ResourceClaim", "default/c").ok());
+  node.Run();
+  FakeDriver other(node, "nic.example.com", "nic.sock");
+  other.Start();
+  node.CreateClaim("c", {"nic.example.com/dev-0"});
+  node.CreatePod("q", kUsesClaim, {"c"});
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("old ResourceClaim with same name c and different UID"));
+  driver.Start();
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("q"), "Running") << "once the old one was given back";
+}
+
+TEST(DraManager, WithTwoInstancesTheSlicesStayUntilTheLastIsGone) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver old_one(node, "gpu.example.com", "gpu-1.sock"), new_one(node, "gpu.example.com", "gpu-2.sock");
+  old_one.Start();
+  new_one.Start();
+  node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
+    "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
+    "devices":[{"name":"dev-0"}]}})");
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(new_one.plugin.prepare_calls.size(), 1u) << "the newest is called";
+  EXPECT_TRUE(old_one.plugin.prepare_calls.empty());
+  new_one.Stop();
+  node.Advance(seconds(60));
+  EXPECT_NE(node.api.Get("ResourceSlice", "s"), nullptr);
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(old_one.plugin.unprepare_calls.size(), 1u) << "what one instance prepared the other takes back";
+  old_one.Stop();
+  node.Advance(seconds(31));
+  EXPECT_EQ(node.api.Get("ResourceSlice", "s"), nullptr);
+}
+
+TEST(DraManager, RetriesWithBackoffAndAtOnceWhenTheDriverIsBack) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  driver.Stop();
+  node.DeletePod("p");
+  node.Advance(seconds(300));
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  EXPECT_TRUE(driver.plugin.unprepare_calls.empty());
+  driver.Start();
+  EXPECT_EQ(driver.plugin.unprepare_calls.size(), 1u) << "not after a minute";
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, ClaimsOfPodsThatAreGoneAreGivenBackWhenTheirDriverComes) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.KillAgent();
+  driver.Stop();
+  ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
+  node.machine.sandboxes.clear();
+  node.machine.containers.clear();
+  node.StartAgent();
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.agent->dra().cache().claims().size(), 1u);
+  driver.Start();
+  EXPECT_TRUE(node.agent->dra().cache().claims().empty());
+}
+
+TEST(DraManager, EveryMetricHasBothNames) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0", "ghost.example.com/dev-0!"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  for (const std::string prefix : {"\n", "\nkubelet_"}) {
+    const std::string text = "\n" + node.metrics.Text();
+    EXPECT_THAT(text, HasSubstr(prefix + "dra_resource_claims_in_use{driver_name=\"<any>\"} 1"));
+    EXPECT_THAT(text, HasSubstr(prefix + "dra_resource_claims_in_use{driver_name=\"gpu.example.com\"} 1"));
+    EXPECT_THAT(text, HasSubstr(prefix + "dra_operations_duration_seconds_bucket"));
+    EXPECT_THAT(text, HasSubstr(prefix + "dra_grpc_operations_duration_seconds_bucket"));
+    EXPECT_THAT(text, HasSubstr(prefix + "dra_node_prepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+  }
+  EXPECT_THAT(node.metrics.Text(), HasSubstr("method_name=\"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources\""));
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  for (const std::string prefix : {"\n", "\nkubelet_"}) {
+    const std::string text = "\n" + node.metrics.Text();
+    EXPECT_THAT(text, HasSubstr(prefix + "dra_resource_claims_in_use{driver_name=\"<any>\"} 0"));
+    EXPECT_THAT(text, HasSubstr(prefix + "dra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+  }
+}
+
+TEST(DraManager, PodResourcesAnswersGetAndAllocatable) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  auto client = rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
+  std::optional<Result<rpc::PodResources>> found, missing;
+  std::optional<Result<rpc::AllocatableResources>> allocatable;
+  client->Get({.name = "p", .namespace_name = "default"}, seconds(1), [&](auto result) { found = std::move(result); });
+  client->Get({.name = "nobody", .namespace_name = "default"}, seconds(1), [&](auto result) { missing = std::move(result); });
+  client->GetAllocatable(seconds(1), [&](auto result) { allocatable = std::move(result); });
+  node.Run();
+  ASSERT_TRUE(found && found->ok());
+  const auto& resource = (*found)->containers.at(0).dynamic_resources.at(0).claim_resources.at(0);
+  EXPECT_EQ(resource.driver_name, "gpu.example.com");
+  EXPECT_EQ(resource.pool_name, "pool");
+  EXPECT_EQ(resource.cdi_device_ids.size(), 1u);
+  ASSERT_TRUE(missing && !missing->ok());
+  EXPECT_THAT(missing->error().message, HasSubstr("pod nobody in namespace default not found"));
+  EXPECT_TRUE(allocatable && allocatable->ok());
+}
+
+TEST(DraManager, AForgottenDriverThatComesBackIsCalledAgain) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  driver.Stop();
+  Forget(node, "gpu.example.com");
+  driver.Start();
+  EXPECT_FALSE((*node.api.Get("Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"].has_value());
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, ADriverForgottenWhileTheAgentWasDownIsForgotten) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  driver.Stop();
+  node.KillAgent();
+  Forget(node, "gpu.example.com");
+  node.DeletePod("p");
+  node.StartAgent();
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+}  // namespace
+}  // namespace drakkar::node

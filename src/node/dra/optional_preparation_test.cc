@@ -1,0 +1,338 @@
+#include <gtest/gtest.h>
+
+#include "base/text/text.h"
+#include "node/dra/dra_manager.h"
+#include "node/node_agent.h"
+#include "node/pods/pod_manager.h"
+#include "node/testing/node_harness.h"
+
+namespace drakkar::node {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kUsesClaim[] =
+    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
+
+void RunFor(NodeHarness& node, seconds time) {
+  node.machine.program_of = [time](const ContainerConfig&) { return HollowProgram{.runs_for = time}; };
+}
+
+TEST(OptionalPreparation, ADriverThatSkipsNodeOperationsIsNeitherCalledNorNeeded) {
+  NodeHarness node;
+  node.StartAgent();
+  RunFor(node, seconds(5));
+  node.CreateClaim("c", {"ghost.example.com/dev-0"}, "*");
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.Advance(seconds(6));
+  EXPECT_EQ(node.Phase("p"), "Succeeded");
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr(R"(kubelet_dra_node_prepare_skips_total{driver_name="ghost.example.com"} 1)"));
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr(R"(dra_node_unprepare_skips_total{driver_name="ghost.example.com"} 1)"));
+}
+
+TEST(OptionalPreparation, WithTheGateOffARunningPodThatSkipsIsStoppedAndItsDeletionIsImmediate) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"ghost.example.com/dev-0"}, "*");
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.KillAgent();
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false);
+  node.StartAgent();
+  node.Advance(seconds(31));
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
+  node.DeletePod("p");
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(OptionalPreparation, WithTheGateOffAdmissionRejectsAPodWhoseClaimSkips) {
+  NodeHarness node;
+  node.CreateClaim("c", {"ghost.example.com/dev-0"}, "NodeUnprepareResources");
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false);
+  node.StartAgent();
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
+  EXPECT_EQ((*node.Pod("p"))["status"]["message"].str(),
+            "Pod was rejected: Pod requires node features that are not available: "
+            "DraOptionalNodePreparation");
+  EXPECT_TRUE(node.machine.sandboxes.empty());
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr(R"(kubelet_admission_rejections_total{reason="PodFeatureUnsupported"} 1)"));
+}
+
+TEST(OptionalPreparation, WithTheGateOffPreparingAClaimThatSkipsFails) {
+  NodeHarness node;
+  node.CreateClaim("c", {"ghost.example.com/dev-0"}, "*");
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false)
+                   .With(Gate::kNodeDeclaredFeatures, false);
+  node.StartAgent();
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("DRAOptionalNodePreparationDisabled"));
+}
+
+TEST(OptionalPreparation, OneDriverSkipsAndAnotherDoesNot) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"ghost.example.com/dev-0!", "gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+}
+
+TEST(OptionalPreparation, OneDeviceOfADriverSkipsAndAnotherDoesNotSoTheDriverIsCalled) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("DRA driver gpu.example.com is not registered"));
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+}
+
+TEST(OptionalPreparation, TheValueFalseAndNoValueCallTheDriver) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  api::Draft changed(node.api.Get("ResourceClaim", "default/c")->tree());
+  changed["status"]["allocation"]["devices"]["results"].MutableElements()[0]["skipNodeOperations"] = api::Draft(false);
+  ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", changed.Freeze()).ok());
+  node.CreateClaim("d", {"gpu.example.com/dev-1"});
+  node.CreatePod("p", kUsesClaim, {"c", "d"});
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare d"));
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare d", "unprepare c", "unprepare d"));
+}
+
+TEST(OptionalPreparation, SkippingUnprepareAloneStillPrepares) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"}, "NodeUnprepareResources");
+  node.CreatePod("p", kUsesClaim, {"c"});
+  driver.Stop();
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)") << "the driver is not needed for that";
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+}
+
+TEST(OptionalPreparation, ASkipCountsOncePerClaimAndDriverHoweverOftenItIsTried) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"ghost.example.com/dev-0!", "gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.Advance(seconds(100));
+  EXPECT_GE(node.Events("FailedPrepareDynamicResources").size(), 1u);
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.plugin.prepare_error = Internal("not yet");
+  driver.Start();
+  node.Advance(seconds(30));
+  driver.plugin.prepare_error.reset();
+  node.Advance(seconds(61));
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.CreatePod("q", kUsesClaim, {"c"});
+  EXPECT_THAT(node.metrics.Text(), HasSubstr("\ndra_node_prepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+  driver.plugin.unprepare_error = Internal("not yet");
+  node.DeletePod("p");
+  node.DeletePod("q");
+  node.Advance(seconds(20));
+  driver.plugin.unprepare_error.reset();
+  node.Advance(seconds(61));
+  EXPECT_EQ(node.Phase("q"), "(gone)");
+  EXPECT_THAT(node.metrics.Text(), HasSubstr("\ndra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+}
+
+TEST(OptionalPreparation, WhatIsDecidedIsInTheCheckpointAndHoldsAfterARestart) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"ghost.example.com/dev-0!"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.Advance(seconds(1));
+  EXPECT_THAT(*node.files.ReadFile("/var/lib/kubelet/dra_manager_state"),
+              HasSubstr(R"(\"skipNodeOperations\":[\"*\"])"));
+  node.KillAgent();
+  node.StartAgent();
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+// What the claim was allocated with counts, whatever its slice says by now.
+TEST(OptionalPreparation, ASliceThatChangesLaterChangesNothingInEitherDirection) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  auto publish = [&](const char* name, bool skips) {
+    const auto before = node.api.Get("ResourceSlice", name);
+    if (before == nullptr) {
+      node.api.Create(StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")", name,
+                             R"("},"spec":{"driver":")", name, R"(","nodeName":"node-1","skipNodeOperations":)",
+                             skips ? "true" : "false",
+                             R"(,"pool":{"name":"node-1","generation":1,"resourceSliceCount":1},"devices":[{"name":"dev-0"}]}})"));
+      return;
+    }
+    api::Draft changed(before->tree());
+    changed["spec"]["skipNodeOperations"] = api::Draft(skips);
+    ASSERT_TRUE(node.api.Update("ResourceSlice", name, "", changed.Freeze()).ok());
+  };
+  publish("ghost.example.com", true);
+  publish("gpu.example.com", false);
+  node.CreateClaim("c", {"ghost.example.com/dev-0!"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreateClaim("d", {"gpu.example.com/dev-0"});
+  node.CreatePod("q", R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"d"}]}}])", {"d"});
+  publish("ghost.example.com", false);
+  publish("gpu.example.com", true);
+  driver.Stop();
+  node.DeletePod("p");
+  node.DeletePod("q");
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_NE(node.Phase("q"), "(gone)") << "allocated to be unprepared: its driver is needed";
+  driver.Start();
+  EXPECT_EQ(node.Phase("q"), "(gone)");
+}
+
+TEST(OptionalPreparation, WithTheApiServerDownAPodThatSkipsStillTerminatesOnTheNode) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"ghost.example.com/dev-0!"});
+  node.machine.program_of = [](const ContainerConfig&) { return HollowProgram{.stops_within = seconds(2)}; };
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.DeletePod("p");
+  node.client->SetDown(true);
+  node.Advance(seconds(5));
+  for (const auto& [id, container] : node.machine.containers) {
+    EXPECT_NE(container.status.state, ContainerState::kRunning);
+  }
+  EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u);
+  EXPECT_THAT(node.metrics.Text(), HasSubstr("dra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+  node.client->SetDown(false);
+  node.Advance(seconds(61));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(OptionalPreparation, WithTheGateOffAMixedClaimIsRejectedToo) {
+  NodeHarness node;
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false);
+  node.StartAgent();
+  driver.Start();
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
+  EXPECT_TRUE(node.history.empty());
+}
+
+TEST(OptionalPreparation, WithBothGatesOffAMixedClaimFailsToPrepare) {
+  NodeHarness node;
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false).With(Gate::kNodeDeclaredFeatures, false);
+  node.StartAgent();
+  driver.Start();
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("DRAOptionalNodePreparationDisabled"));
+  EXPECT_TRUE(node.history.empty());
+  node.DeletePod("p");
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(OptionalPreparation, WithTheGateOffAMixedClaimOfARunningPodStopsItAfterARestart) {
+  NodeHarness node;
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.KillAgent();
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false);
+  node.StartAgent();
+  node.Advance(seconds(31));
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ(node.history.back(), "unprepare c") << "the driver does need to take this one back";
+}
+
+// The gate's check is for starting; a running pod whose gate went off while admission cannot look
+// (NodeDeclaredFeatures off) goes on and is let go without its driver.
+TEST(OptionalPreparation, WithTheGatesOffUnprepareOfARunningPodStillSkips) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"ghost.example.com/dev-0!"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.KillAgent();
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false).With(Gate::kNodeDeclaredFeatures, false);
+  node.StartAgent();
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(OptionalPreparation, ANodeOfTheReleaseBeforeDoesNotKnowTheFieldAndWaitsForADriver) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreateClaim("c", {"ghost.example.com/dev-0!"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.KillAgent();
+  node.gates = *FeatureGates::Create({.emulated = {1, 36}});
+  ASSERT_FALSE(node.gates.Known(Gate::kDRAOptionalNodePreparation));
+  node.StartAgent();
+  ASSERT_TRUE(node.started.ok()) << "a checkpoint with an unknown field is read";
+  EXPECT_EQ(node.Phase("p"), "Running");
+  node.DeletePod("p");
+  node.Advance(seconds(60));
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources").at(0), HasSubstr("DRA driver ghost.example.com is not registered"));
+  FakeDriver no_op(node, "ghost.example.com", "ghost.sock");
+  no_op.Start();
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_THAT(node.history, ElementsAre("unprepare c"));
+}
+
+TEST(OptionalPreparation, ACheckpointOfTheReleaseBeforeLacksTheFieldAndSkipsNothing) {
+  NodeHarness node;
+  node.gates = *FeatureGates::Create({.emulated = {1, 36}});
+  node.StartAgent();
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.KillAgent();
+  node.gates = NodeHarness::DefaultGates();
+  node.StartAgent();
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+}
+
+}  // namespace
+}  // namespace drakkar::node

@@ -1,0 +1,45 @@
+#include "node/health/update_channel.h"
+
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::node {
+
+UpdateChannel::UpdateChannel(EventLoop& loop, Metrics* metrics,
+                             std::function<void(const std::string&)> consumer)
+    : loop_(loop), metrics_(metrics), consumer_(std::move(consumer)) {}
+
+UpdateChannel::~UpdateChannel() = default;
+
+void UpdateChannel::Send(const std::string& source, const std::set<std::string>& pod_uids) {
+  loop_.AssertInLoop();
+  if (metrics_ != nullptr && !pod_uids.empty()) {
+    metrics_->GetCounter("drakkar_node_resource_updates_total",
+                         "Pods whose resource status a source asked to be looked at again",
+                         {{"source", source}}).Add(static_cast<double>(pod_uids.size()));
+  }
+  for (const std::string& uid : pod_uids) {
+    if (queued_.insert(uid).second) queue_.push_back(uid);
+  }
+  if (queue_.empty() || posted_) return;
+  posted_ = true;
+  loop_.Post([this, alive = std::weak_ptr<int>(alive_)] {
+    if (alive.lock()) Deliver();
+  });
+}
+
+void UpdateChannel::Deliver() {
+  posted_ = false;
+  for (std::size_t i = 0; i < kMaxPodsPerTurn && !queue_.empty(); ++i) {
+    const std::string uid = std::move(queue_.front());
+    queue_.pop_front();
+    queued_.erase(uid);  // named again from here on, it needs another look
+    consumer_(uid);
+  }
+  if (queue_.empty() || posted_) return;
+  posted_ = true;
+  loop_.Post([this, alive = std::weak_ptr<int>(alive_)] {
+    if (alive.lock()) Deliver();
+  });
+}
+
+}  // namespace drakkar::node

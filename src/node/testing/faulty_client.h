@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+
+namespace drakkar::node {
+
+// A client whose calls fail when the test says so, and whose server can be down.
+class FaultyClient final : public client::Client {
+ public:
+  FaultyClient(EventLoop& loop, std::unique_ptr<client::Client> real);
+  ~FaultyClient() override;
+
+  // Asked before each call with "get pods", "update pods/status" ...; an error is the answer then.
+  // "lost ..." in its message: the call reaches the server and only the answer is lost.
+  std::function<std::optional<Error>(const std::string& what)> fault;
+  // Every call fails, every watch ends.
+  void SetDown(bool down);
+
+  void Get(client::ResourceRef ref, client::ReplyCallback done) override;
+  void List(client::ResourceRef ref, client::ListOptions options,
+            std::function<void(client::ListReply)> done) override;
+  void Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+              client::ReplyCallback done) override;
+  void Update(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+              client::ReplyCallback done) override;
+  void Patch(client::ResourceRef ref, client::PatchType type, std::string body,
+             client::WriteOptions options, client::ReplyCallback done) override;
+  void Delete(client::ResourceRef ref, client::DeleteOptions options,
+              client::ReplyCallback done) override;
+  void DeleteCollection(client::ResourceRef ref, client::ListOptions list,
+                        client::DeleteOptions options, client::ReplyCallback done) override;
+  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref, client::WatchOptions options,
+                                             client::WatchCallbacks callbacks) override;
+
+ private:
+  struct OpenWatch;
+  class Handle;
+  std::optional<Error> Fault(const char* verb, const client::ResourceRef& ref);
+  // Runs `call` with the real answer, unless the call fails first or its answer is lost.
+  void Guard(const char* verb, const client::ResourceRef& ref, client::ReplyCallback done,
+             const std::function<void(client::ReplyCallback)>& call);
+
+  EventLoop& loop_;
+  std::unique_ptr<client::Client> real_;
+  bool down_ = false;
+  std::map<std::uint64_t, std::shared_ptr<OpenWatch>> watches_;
+  std::uint64_t next_ = 1;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace drakkar::node

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "base/result/result.h"
+#include "features/gates/feature_gates.h"
+
+namespace drakkar {
+class EventLoop;
+class Random;
+}
+namespace drakkar::device {
+class ExpressionCompiler;
+}
+namespace drakkar::features {
+class Framework;
+}
+
+namespace drakkar::scheduler {
+
+// Whether a cluster that need not exist would take a pod: the scheduler's own plugins and allocator
+// over the given objects, one attempt, nothing written. For autoscalers (KEP-5328: scale from zero).
+struct Simulation {
+  std::vector<api::ObjectPtr> nodes;
+  std::vector<api::ObjectPtr> slices;
+  std::vector<api::ObjectPtr> classes;
+  std::vector<api::ObjectPtr> taint_rules;
+  std::vector<api::ObjectPtr> claims;  // with uid and resourceVersion
+  api::ObjectPtr pod;
+};
+
+struct SimulatedDevice {
+  std::string claim;    // name
+  std::string request;
+  std::string driver, pool, device;
+};
+
+struct SimulationAnswer {
+  bool fits = false;
+  std::string node;     // where it would go
+  std::string message;  // why it fits nowhere, as FailedScheduling words it
+  std::vector<SimulatedDevice> devices;  // what its claims would get, or have
+};
+
+struct SimulationOptions {
+  EventLoop& loop;  // only its clock is used
+  Random& random;
+  device::ExpressionCompiler& compiler;
+  FeatureGates gates;
+  const features::Framework* declared_features = nullptr;  // null: the catalog
+};
+
+// An error is something that went wrong, not a pod that does not fit.
+Result<SimulationAnswer> Simulate(const Simulation& simulation, SimulationOptions options);
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""drakkar features and drakkar simulate as an autoscaler's author uses them."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+NODE = """apiVersion: v1
+kind: Node
+metadata: {name: template}
+status: {capacity: {cpu: "4", memory: 8Gi, pods: "110"}%s}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: template-gpus}
+spec:
+  driver: gpu.example.com
+  nodeName: template
+  pool: {name: template, generation: 1, resourceSliceCount: 1}
+  devices:
+  - {name: gpu-0, attributes: {model: {string: big}}}
+  - {name: gpu-1, attributes: {model: {string: small}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: 'device.driver == "gpu.example.com"'}}]}
+"""
+POD = """apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: c
+    image: i
+    resources: {claims: [{name: gpu}], requests: {cpu: %s}}
+    restartPolicy: Never
+    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: r
+        exactly:
+          deviceClassName: gpu
+          count: %d
+          selectors: [{cel: {expression: 'device.attributes["gpu.example.com"].model == "small"'}}]
+"""
+FEATURE = "RestartAllContainersOnContainerExits"
+
+
+def main():
+    drakkar = sys.argv[1]
+    with tempfile.TemporaryDirectory() as directory:
+        work = pathlib.Path(directory)
+
+        def write(name, text):
+            (work / name).write_text(text)
+            return str(work / name)
+
+        def run(*words, code=0):
+            first = subprocess.run([drakkar, *words], capture_output=True, text=True, check=False)
+            again = subprocess.run([drakkar, *words], capture_output=True, text=True, check=False)
+            assert first.returncode == code, (words, first)
+            assert (first.stdout, first.stderr) == (again.stdout, again.stderr), "equal input, equal bytes"
+            return first.stdout + first.stderr
+
+        declares = write("declares.yaml", NODE % f", declaredFeatures: [{FEATURE}]")
+        silent = write("silent.yaml", NODE % "")
+        pod = write("pod.yaml", POD % ("1", 1))
+        kubelet = write("kubelet.yaml", "kind: KubeletConfiguration\nfeatureGates: {%s: false}\n" % FEATURE)
+
+        pod_only = write("pod-only.yaml", (POD % ("1", 1)).split("---")[0])
+        why = run("features", "require", "-f", pod_only, "--why")
+        assert why == f"{FEATURE}: spec.containers[0].restartPolicyRules[0].action\n", why
+        assert FEATURE in run("features", "discover", "--version", "1.36")
+        assert FEATURE not in run("features", "discover", "--kubelet-config", kubelet)
+        assert FEATURE in run("features", "discover", "--kubelet-config", kubelet,
+                              "--feature-gates", f"{FEATURE}=true"), "flags win over the file"
+        assert "does not know NodeDeclaredFeatures" in run("features", "discover", "--version", "1.34")
+        assert "feature gate: UserNamespacesHostNetworkSupport\nruntime feature: UserNamespacesHostNetwork" in run(
+            "features", "needs", "UserNamespacesHostNetworkSupport")
+        assert f"did you mean {FEATURE}?" in run("features", "needs", FEATURE[:-1], code=1)
+
+        fits = run("simulate", "--node-template", declares, "-f", pod)
+        assert fits == ("fits: pod default/p would run on node template\n"
+                        "  claim p-gpu, request r: gpu.example.com/template/gpu-1\n"), fits
+        answer = json.loads(run("simulate", "--node-template", declares, "-f", pod, "-o", "json"))
+        assert answer["fits"] and answer["devices"][0]["device"] == "gpu-1", answer
+        assert f"1 node(s) did not match node declared features: {FEATURE}" in run(
+            "simulate", "--node-template", silent, "-f", pod, code=1)
+        # What the node will declare can be found from its configuration.
+        assert "fits:" in run("simulate", "--node-template", silent, "-f", pod, "--version", "1.37")
+        assert "did not match" in run("simulate", "--node-template", declares, "-f", pod,
+                                      "--kubelet-config", kubelet, code=1)
+        assert "Insufficient cpu" in run("simulate", "--node-template", declares, "-f",
+                                         write("big.yaml", POD % ("64", 1)), code=1)
+        assert "cannot allocate all claims" in run("simulate", "--node-template", declares, "-f",
+                                                   write("many.yaml", POD % ("1", 2)), code=1)
+        # Mistakes.
+        assert "there is no Pod" in run("simulate", "--node-template", declares, "-f", declares, code=2)
+        assert "--node-template is needed" in run("simulate", "-f", pod, code=2)
+        assert "is in none of the files" in run("simulate", "--node-template", declares, "-f",
+                                                str(work / "pod-only.yaml"), code=2)
+        assert "neither status.allocatable nor" in run(
+            "simulate", "--node-template", write("empty.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: node-0}\n"),
+            "-f", pod, code=2)
+    print("ok: features and simulate answer as they should")
+
+
+if __name__ == "__main__":
+    main()

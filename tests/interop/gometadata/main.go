@@ -1,0 +1,86 @@
+// Kubernetes' own reader and writer of device metadata, for tests.
+//
+//	gometadata read FILE    prints the internal object as v1alpha1 JSON, and what validation says
+//	gometadata write FILE   writes a stream of both versions, and prints the same
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/dynamic-resource-allocation/api/metadata"
+	"k8s.io/dynamic-resource-allocation/api/metadata/install"
+	"k8s.io/dynamic-resource-allocation/api/metadata/v1alpha1"
+	"k8s.io/dynamic-resource-allocation/api/metadata/v1beta1"
+	"k8s.io/dynamic-resource-allocation/devicemetadata"
+)
+
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func encode(object runtime.Object, versions ...schema.GroupVersion) []byte {
+	scheme := install.NewScheme()
+	codecs := serializer.NewCodecFactory(scheme)
+	info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	var stream bytes.Buffer
+	for _, version := range versions {
+		text, err := runtime.Encode(codecs.EncoderForVersion(info.PrettySerializer, version), object)
+		fail(err)
+		stream.Write(text)
+		stream.WriteByte('\n')
+	}
+	return stream.Bytes()
+}
+
+func example() *metadata.DeviceMetadata {
+	text, number, truth, version, podClaim := "a <b> & \"c\"", int64(-7), false, "1.2.3-rc.1", "dev"
+	return &metadata.DeviceMetadata{
+		ObjectMeta:   metav1.ObjectMeta{Name: "claim-x1", Namespace: "ns", UID: "9f-1", Generation: 12},
+		PodClaimName: &podClaim,
+		Requests: []metadata.DeviceMetadataRequest{{
+			Name: "gpu/big",
+			Devices: []metadata.Device{{
+				Driver: "go.example.com", Pool: "node/a", Name: "gpu-0",
+				Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+					"text": {StringValue: &text}, "number": {IntValue: &number}, "truth": {BoolValue: &truth},
+					"version": {VersionValue: &version}, "texts": {StringValues: []string{"x", "y"}},
+					"resource.kubernetes.io/numaNode": {IntValues: []int64{0, 1}},
+				},
+				NetworkData: &resourceapi.NetworkDeviceData{
+					InterfaceName: "eth0", IPs: []string{"10.0.0.5/24"}, HardwareAddress: "aa:bb:cc:dd:ee:ff"},
+			}, {Driver: "go.example.com", Pool: "node/a", Name: "gpu-1"}},
+		}},
+	}
+}
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: gometadata read|write FILE")
+		os.Exit(2)
+	}
+	if os.Args[1] == "write" {
+		object := example()
+		fail(os.WriteFile(os.Args[2], encode(object, v1beta1.SchemeGroupVersion, v1alpha1.SchemeGroupVersion), 0o644))
+		os.Stdout.Write(encode(object, v1alpha1.SchemeGroupVersion))
+		return
+	}
+	file, err := os.Open(os.Args[2])
+	fail(err)
+	var object metadata.DeviceMetadata
+	var invalid error
+	fail(devicemetadata.DecodeMetadataFromStream(json.NewDecoder(file), &object,
+		devicemetadata.DecodeMetadataWithValidationResult(&invalid)))
+	fail(invalid)
+	os.Stdout.Write(encode(&object, v1alpha1.SchemeGroupVersion))
+}

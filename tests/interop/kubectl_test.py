@@ -1,0 +1,256 @@
+"""An unmodified kubectl against `drakkar up`: each command, and what it prints.
+
+usage: kubectl_test.py DRAKKAR FOLDER [--core]    FOLDER holds the kubectl to build; --core leaves out what old ones lack
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from cluster import ROOT, Cluster, skip_without_containers, wait_until  # noqa: E402
+import go_peer  # noqa: E402
+
+LONG_POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: long, labels: {app: long}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: localhost/busybox:latest
+    imagePullPolicy: IfNotPresent
+    command: [/bin/sh, -c, "trap 'exit 0' TERM; echo started; while :; do sleep 0.1; done"]
+"""
+
+CONFIG = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, labels: {app: demo}}
+data: {color: blue, size: small}
+"""
+
+
+class Kubectl:
+    def __init__(self, program, cluster):
+        self.program = program
+        self.environment = dict(cluster.environment, HOME=str(cluster.work), EDITOR="sed -i s/small/tiny/")
+        self.count = 0
+
+    def __call__(self, *arguments, expect="", refuse=None, fails=False, stdin=None):
+        """Runs one command and checks that what it prints matches every line of `expect`."""
+        self.count += 1
+        result = subprocess.run([self.program, *arguments], env=self.environment, input=stdin, capture_output=True,
+                                text=True, timeout=60, check=False, cwd=ROOT)
+        said = result.stdout + result.stderr
+        command = "kubectl " + " ".join(arguments)
+        assert (result.returncode != 0) == fails, f"{command}: exit status {result.returncode}\n{said}"
+        for pattern in filter(None, expect if isinstance(expect, (list, tuple)) else [expect]):
+            assert re.search(pattern, said, re.M), f"{command}: nothing matches /{pattern}/ in:\n{said}"
+        if refuse:
+            assert not re.search(refuse, said, re.M), f"{command}: /{refuse}/ should not be in:\n{said}"
+        return result.stdout
+
+
+def discovery(kubectl):
+    kubectl("version", expect=[r"Server Version: v1\.37"])
+    kubectl("cluster-info", expect="is running at")
+    kubectl("api-versions", expect=[r"^v1$", r"^resource\.k8s\.io/v1$", r"^rbac\.authorization\.k8s\.io/v1$"])
+    kubectl("api-resources", expect=[r"^pods +po +v1 +true +Pod$",
+                                     r"^resourceclaims +resource\.k8s\.io/v1 +true +ResourceClaim$",
+                                     r"^deviceclasses +resource\.k8s\.io/v1 +false +DeviceClass$"])
+    kubectl("api-resources", "--namespaced=false", "-o", "name", expect=[r"^nodes$", r"^resourceslices\.resource\.k8s\.io$"])
+    kubectl("explain", "resourceclaim.spec.devices.requests", expect=["FIELDS:", "firstAvailable", "exactly"])
+    kubectl("explain", "pod.spec.containers", "--recursive", expect="livenessProbe")
+    kubectl("get", "--raw", "/readyz", expect="^ok$")
+    kubectl("get", "--raw", "/livez?verbose", expect=r"\[\+\]ping ok")
+    kubectl("get", "nothings", fails=True, expect='the server doesn\'t have a resource type "nothings"')
+
+
+def reading(kubectl):
+    kubectl("get", "nodes", expect=[r"^NAME +STATUS +ROLES +AGE +VERSION", r"^n1 +Ready "])
+    kubectl("get", "nodes", "-o", "wide", expect=[r"INTERNAL-IP", r"CONTAINER-RUNTIME"])
+    kubectl("get", "nodes", "-o", "name", expect=r"^node/n1$")
+    kubectl("get", "node", "n1", "-o", "jsonpath={.metadata.name}", expect="^n1$")
+    kubectl("get", "nodes", "-o", "custom-columns=N:.metadata.name,V:.status.nodeInfo.kubeletVersion", expect=r"^n1 +v1\.37")
+    kubectl("get", "nodes", "-o", "go-template={{range .items}}{{.metadata.name}}{{end}}", expect="^n1$")
+    node = json.loads(kubectl("get", "node", "n1", "-o", "json"))
+    assert node["kind"] == "Node" and "managedFields" not in node["metadata"], node["metadata"]
+    kubectl("get", "node", "n1", "-o", "yaml", expect=[r"^apiVersion: v1$", r"^kind: Node$"])
+    kubectl("get", "resourceslices", expect=r"^NAME +NODE +DRIVER +POOL +AGE")
+    kubectl("get", "namespaces", expect=r"^kube-system +Active")
+    kubectl("get", "pods", expect="No resources found in default namespace")
+    kubectl("get", "pod", "missing", fails=True, expect=r'Error from server \(NotFound\): pods "missing" not found')
+    kubectl("describe", "node", "n1", expect=[r"^Name: +n1$", "Allocatable:", "Conditions:"])
+    kubectl("get", "nodes", "--field-selector=metadata.name=n1", expect="^n1 ")
+    kubectl("get", "nodes", "-l", "kubernetes.io/hostname!=n1", refuse="^n1 ")
+
+
+def writing(kubectl):
+    kubectl("apply", "-f", "-", stdin=CONFIG, expect="^configmap/settings created$")
+    kubectl("apply", "-f", "-", stdin=CONFIG, expect="^configmap/settings unchanged$")
+    changed = CONFIG.replace("blue", "green")
+    kubectl("diff", "-f", "-", stdin=changed, fails=True, expect=[r"^-  color: blue$", r"^\+  color: green$"])
+    kubectl("apply", "--dry-run=server", "-f", "-", stdin=changed, expect=r"configured \(server dry run\)")
+    kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.color}", expect="^blue$")
+    kubectl("apply", "-f", "-", stdin=changed, expect="configured")
+    kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.color}", expect="^green$")
+    kubectl("patch", "configmap", "settings", "-p", '{"data":{"shape":"round"}}', expect="patched$")
+    kubectl("patch", "configmap", "settings", "--type=merge", "-p", '{"data":{"shape":null}}', expect="patched$")
+    kubectl("patch", "configmap", "settings", "--type=json", "-p", '[{"op":"replace","path":"/data/color","value":"red"}]',
+            expect="patched$")
+    kubectl("patch", "configmap", "settings", "--type=json", "-p", '[{"op":"test","path":"/data/color","value":"no"}]', fails=True)
+    kubectl("label", "configmap", "settings", "tier=front", expect="labeled$")
+    kubectl("label", "configmap", "settings", "tier=back", fails=True, expect="already has a value")
+    kubectl("label", "--overwrite", "configmap", "settings", "tier=back", expect="labeled$")
+    kubectl("get", "configmaps", "-l", "tier in (back)", "-L", "tier", expect=r"^settings .* back$")
+    kubectl("label", "configmap", "settings", "tier-", expect="unlabeled$")
+    kubectl("annotate", "configmap", "settings", "note=checked", expect="annotated$")
+    kubectl("edit", "configmap", "settings", expect="edited$")
+    kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.size}", expect="^tiny$")
+    kubectl("replace", "-f", "-", stdin=CONFIG, expect="replaced$")
+    kubectl("create", "-f", "-", stdin=CONFIG, fails=True, expect=r"\(AlreadyExists\).*configmaps \"settings\" already exists")
+    kubectl("create", "--validate=strict", "-f", "-", fails=True, expect='unknown field "spec"',
+            stdin=CONFIG.replace("settings", "other") + "spec: {a: 1}\n")
+    kubectl("create", "configmap", "literal", "--from-literal=a=1", expect="created$")
+    kubectl("create", "secret", "generic", "hidden", "--from-literal=p=s3", expect="created$")
+    kubectl("describe", "secret", "hidden", expect=[r"^p: +2 bytes$"])
+    kubectl("create", "serviceaccount", "robot", expect="created$")
+    kubectl("create", "role", "reader", "--verb=get,list", "--resource=configmaps", expect="created$")
+    kubectl("create", "rolebinding", "robot-reads", "--role=reader", "--serviceaccount=default:robot", expect="created$")
+    kubectl("create", "priorityclass", "high", "--value=1000", expect="created$")
+    kubectl("delete", "configmap", "literal", expect='^configmap "literal" deleted')
+    kubectl("delete", "configmap", "literal", fails=True, expect="not found")
+    kubectl("delete", "configmap", "literal", "--ignore-not-found")
+
+
+def serverside(kubectl):
+    kubectl("apply", "--server-side", "-f", "-", stdin=CONFIG.replace("settings", "shared"), expect="serverside-applied$")
+    other = CONFIG.replace("settings", "shared").replace("blue", "black")
+    kubectl("apply", "--server-side", "--field-manager=other", "-f", "-", stdin=other, fails=True,
+            expect=[r"conflict with \"kubectl\"", r"\.data\.color"])
+    kubectl("apply", "--server-side", "--field-manager=other", "--force-conflicts", "-f", "-", stdin=other,
+            expect="serverside-applied$")
+    kubectl("get", "configmap", "shared", "-o", "jsonpath={.data.color}", expect="^black$")
+    kubectl("get", "configmap", "shared", "--show-managed-fields", "-o", "yaml", expect=["manager: other", "f:color"])
+
+
+def access(kubectl):
+    kubectl("auth", "can-i", "create", "pods", expect="^yes$")
+    kubectl("auth", "can-i", "get", "configmaps", "--as=system:serviceaccount:default:robot", expect="^yes$")
+    kubectl("auth", "can-i", "delete", "nodes", "--as=system:serviceaccount:default:robot", fails=True, expect="^no")
+    kubectl("auth", "whoami", expect="Username")
+    token = kubectl("create", "token", "robot").strip()
+    assert token.count(".") == 2, token
+
+
+def pods(kubectl, core):
+    kubectl("apply", "-f", "examples/hello-device", expect=["deviceclass.*created", "resourceclaimtemplate.*created",
+                                                            "pod/hello-device created"])
+    kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/hello-device", "--timeout=30s", expect="condition met$")
+    kubectl("logs", "hello-device", expect="hello from sim-")
+    kubectl("describe", "pod", "hello-device", expect=[r"^Status: +Succeeded$", "Scheduled", "one-device"])
+    kubectl("get", "events", "--field-selector=reason=Scheduled", expect="hello-device")
+    kubectl("get", "resourceclaims", expect=r"^NAME +STATE +AGE")
+    kubectl("create", "-f", "-", stdin=LONG_POD, expect="pod/long created")
+    kubectl("wait", "--for=condition=Ready", "pod/long", "--timeout=30s", expect="condition met$")
+    kubectl("get", "pods", expect=[r"^NAME +READY +STATUS +RESTARTS +AGE", r"^long +1/1 +Running"])
+    kubectl("get", "pods", "-o", "wide", "-A", expect=[r"NAMESPACE", r"NOMINATED NODE", r"default +long .* n1 "])
+    kubectl("get", "pods", "--sort-by=.metadata.name", expect=r"hello-device")
+    kubectl("logs", "long", "--tail=1", expect="^started$")
+    kubectl("logs", "-l", "app=long", expect="started")
+    if not core:
+        kubectl("exec", "long", "--", "/bin/sh", "-c", "echo out; echo err >&2", expect=["^out$", "^err$"])
+        kubectl("exec", "long", "--", "/bin/sh", "-c", "exit 3", fails=True, expect="exit code 3")
+        kubectl("exec", "-i", "long", "--", "/bin/cat", stdin="through\n", expect="^through$")
+    kubectl("cordon", "n1", expect="cordoned$")
+    kubectl("get", "node", "n1", expect="SchedulingDisabled")
+    kubectl("uncordon", "n1", expect="uncordoned$")
+    kubectl("taint", "nodes", "n1", "example.com/t=1:NoSchedule", expect="tainted$")
+    kubectl("taint", "nodes", "n1", "example.com/t-", expect="untainted$")
+    kubectl("delete", "pod", "hello-device", expect="deleted")
+    if not core:
+        kubectl("drain", "n1", "--force", "--ignore-daemonsets", "--timeout=40s", expect=["evicting pod default/long", "drained$"])
+        kubectl("uncordon", "n1", expect="uncordoned$")
+    else:
+        kubectl("delete", "pod", "long", "--grace-period=1", expect="deleted")
+    kubectl("get", "pods", expect="No resources found")
+
+
+OWNED = """
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {name}-child
+  ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: {name}, uid: {uid}, blockOwnerDeletion: true}}]
+"""
+
+
+def propagation(kubectl):
+    for policy in ("background", "foreground", "orphan"):
+        kubectl("create", "configmap", policy)
+        uid = kubectl("get", "configmap", policy, "-o", "jsonpath={.metadata.uid}").strip()
+        kubectl("create", "-f", "-", stdin=OWNED.format(name=policy, uid=uid))
+        kubectl("delete", "configmap", policy, f"--cascade={policy}", expect="deleted")
+        child = ["get", "configmap", f"{policy}-child", "--ignore-not-found", "-o", "jsonpath={.metadata.ownerReferences}"]
+        if policy == "orphan":
+            wait_until("the orphan has no owner", lambda: kubectl(*child).strip() in ("", "[]"), 10)
+            kubectl("get", "configmap", f"{policy}-child", expect=f"{policy}-child")
+        else:
+            wait_until(f"the child is gone after {policy} deletion", lambda: kubectl(*child).strip() == "", 10)
+    kubectl("create", "namespace", "short", expect="created$")
+    kubectl("-n", "short", "create", "configmap", "inside")
+    kubectl("delete", "namespace", "short", "--timeout=30s", expect="deleted")
+    kubectl("get", "namespace", "short", fails=True, expect="not found")
+    kubectl("delete", "configmaps", "--all", expect="deleted")
+
+
+def watching(kubectl):
+    watch = subprocess.Popen([kubectl.program, "get", "configmaps", "-w", "--output-watch-events", "-o",
+                              "jsonpath={.type} {.object.metadata.name}{'\\n'}"], env=kubectl.environment, cwd=ROOT,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        time.sleep(0.5)
+        kubectl("create", "configmap", "seen")
+        kubectl("delete", "configmap", "seen")
+        seen = ""
+        deadline = time.monotonic() + 20
+        while "DELETED seen" not in seen and time.monotonic() < deadline:
+            seen += watch.stdout.readline()
+        assert "ADDED seen" in seen and "DELETED seen" in seen, seen
+    finally:
+        watch.kill()
+        watch.wait()
+
+
+def main():
+    drakkar, folder = sys.argv[1:3]
+    core = "--core" in sys.argv
+    skip_without_containers()
+    # Releases are stamped like this; without it the client cannot compare versions.
+    minor = re.search(r"k8s\.io/kubectl v0\.(\d+)", (ROOT / "tests/interop" / folder / "go.mod").read_text())[1]
+    program = go_peer.build(folder, os.environ.get("DRAKKAR_BINARY_DIR", "build/dev"),
+                            f"-ldflags=-X k8s.io/component-base/version.gitVersion=v1.{minor}.0")
+    with Cluster(drakkar) as cluster:
+        cluster.start()
+        kubectl = Kubectl(program, cluster)
+        failures = []
+        parts = [(discovery, ()), (reading, ()), (writing, ()), (pods, (core,)), (propagation, ()), (watching, ())]
+        if not core:
+            parts += [(serverside, ()), (access, ())]
+        for part, arguments in parts:
+            try:
+                part(kubectl, *arguments)
+            except AssertionError as error:
+                failures.append(f"{part.__name__}: {error}")
+        print(f"{kubectl.count} commands")
+        if failures:
+            raise SystemExit("\n".join(failures))
+
+
+main()

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""NRI in both directions with containerd's own code: its plugin stub under our node, our plugin under its
+runtime adaptation."""
+import os
+import pathlib
+import subprocess
+import sys
+
+from control_plane import NODE, ControlPlane, build_go, wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from cluster import Cluster, skip_without_containers  # noqa: E402
+
+POD = """apiVersion: v1
+kind: Pod
+metadata: {name: %s, namespace: default}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: "localhost/busybox:latest", command: ["true"]}]
+"""
+
+
+def our_plugin(drakkar, examples):
+    with ControlPlane(drakkar) as plane:
+        binary = plane.work / "gonri"
+        build_go("gonri", binary)
+        assert plane.run("apply", "-f", "-", stdin=NODE), plane.error
+        socket = plane.work / "nri.sock"
+        runtime = subprocess.Popen([binary, "runtime", socket, "some-uid"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        plane.spawn([examples / "driver-network", f"--kubeconfig={plane.kubeconfig}", "--node-name=n1",
+                     "--enable-device-metadata", f"--nri-socket={socket}", f"--cdi-dir={plane.work / 'cdi'}",
+                     f"--registry-dir={plane.work / 'plugins_registry'}"],
+                    env={k: v for k, v in os.environ.items() if k != "KUBECONFIG"})
+        out, err = runtime.communicate(timeout=60)
+        assert runtime.returncode == 0 and "done" in out, out + err
+        assert 'registered with the runtime" runtime="gonri 1.0"' in (plane.work / "log").read_text()
+
+
+def their_plugin(drakkar):
+    with Cluster(drakkar) as cluster:
+        binary = cluster.work / "gonri"
+        build_go("gonri", binary)
+        cluster.start()
+        log = cluster.work / "gonri.log"
+        plugin = subprocess.Popen([binary, "plugin", cluster.data / "nri/nri.sock"], stdout=open(log, "w"),
+                                  stderr=subprocess.STDOUT)
+        try:
+            wait_until("the plugin is synchronized", lambda: "synchronized with 0 pods" in log.read_text())
+            cluster.run("apply", "-f", "-", stdin=POD % "told")
+            wait_until("the pod ends", lambda: (cluster.get("pod", "told") or {}).get("status", {}).get("phase") == "Succeeded")
+            uid = cluster.get("pod", "told")["metadata"]["uid"]
+            assert f"run default/told {uid}" in log.read_text(), log.read_text()
+            wait_until("the end is told", lambda: "stop default/told" in log.read_text())
+            # What a plugin refuses does not start.
+            cluster.run("apply", "-f", "-", stdin=POD % "refused")
+            wait_until("the refusal is told", lambda: "gonri refuses this pod" in cluster.run("get", "events", "-o", "json"))
+            assert cluster.get("pod", "refused")["status"]["phase"] == "Pending"
+        finally:
+            plugin.terminate()
+            plugin.wait()
+
+
+def main():
+    drakkar, examples = sys.argv[1], pathlib.Path(sys.argv[2])
+    our_plugin(drakkar, examples)
+    skip_without_containers()
+    their_plugin(drakkar)
+    print("ok: NRI with containerd's plugin stub and with its runtime adaptation")
+
+
+if __name__ == "__main__":
+    main()
