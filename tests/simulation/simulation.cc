@@ -114,7 +114,6 @@ void Simulation::SetUp() {
                       R"("metadata":{"name":"plain","namespace":"default"},"spec":{"spec":)",
                       RequestFor("plain"), "}}"));
   for (const char* name : {"n0", "n1"}) {
-    for (const std::string& slice : SlicesOf(name)) CreateObject(kGroup, "v1", "ResourceSlice", slice);
     nodes_.push_back(std::make_unique<SimNode>(loop_, server_, faults_, gates_, name,
                                                std::vector<std::string>{kDriver, kFabric}));
     nodes_.back()->StartAgent();
@@ -191,6 +190,19 @@ void Simulation::StartWhatIsDown() {
   for (const auto& node : nodes_) node->StartAgent();
 }
 
+void Simulation::PublishSlices() {
+  if (!server_.is_up()) return;
+  for (const auto& node : nodes_) {
+    const std::vector<std::string> slices = SlicesOf(node->name());
+    constexpr const char* kNames[] = {"-plain", "-counters", "-parts"};
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      if (server_.Find(kGroup, "resourceslices", node->name() + kNames[i]) == nullptr) {
+        CreateObject(kGroup, "v1", "ResourceSlice", slices[i]);
+      }
+    }
+  }
+}
+
 void Simulation::KillSomething() {
   switch (loop_.random().Below(6)) {
     case 0: server_.Crash(); break;
@@ -255,6 +267,7 @@ void Simulation::Run(std::uint64_t tasks) {
 
 void Simulation::Step() {
   ++step_;
+  PublishSlices();
   switch (loop_.random().Below(10)) {
     case 0:
     case 1:
@@ -284,6 +297,7 @@ void Simulation::Settle() {
   // Pods whose deletion or creation was lost on the way are deleted again, or were never there.
   for (int i = 0; i < kSettleTurns; ++i) {
     StartWhatIsDown();
+    PublishSlices();
     if (i == 4 && server_.is_up()) {
       for (const api::ObjectPtr& pod : server_.Objects("", "pods")) {
         if (live_.contains(std::string(pod->name()))) continue;

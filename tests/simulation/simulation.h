@@ -56,6 +56,8 @@ class Simulation {
   void StartFabric();
   void KillSomething();
   void StartWhatIsDown();
+  // What the nodes' drivers do: an agent that starts removes the slices of its node.
+  void PublishSlices();
   void CreatePod();
   void DeletePod();
   void Run(std::uint64_t tasks);
