@@ -17,12 +17,16 @@ inline constexpr std::string_view kAggregatedDiscoveryType =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 // Subresources that are answered now; the description of a kind may know more.
-inline constexpr std::string_view kServedSubresources[] = {"status", "binding", "log", "finalize"};
+inline constexpr std::string_view kServedSubresources[] = {"status", "binding",  "log",   "finalize",
+                                                           "eviction", "resize", "scale", "token"};
+inline constexpr std::string_view kServedQuestions[] = {
+    "tokenreviews",           "selfsubjectreviews",       "subjectaccessreviews",
+    "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"};
 
 struct DiscoveryOptions {
   std::span<const std::string_view> subresources = kServedSubresources;
   // Kinds that are only asked, never stored (reviews), by their plural.
-  std::span<const std::string_view> questions = {};
+  std::span<const std::string_view> questions = kServedQuestions;
 };
 
 // Stored kinds in every version they have, and the questions.
