@@ -134,11 +134,6 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   const std::string key = KeyOf(request.namespace_, request.name);
   api::ObjectPtr before = resource.cache.Find(key);
   const bool applies = request.verb == Verb::kPatch && request.patch == PatchKind::kApply;
-  if (applies && request.kind != resource.kind) {
-    return done(Response::Failed(api::StatusBadRequest(
-        StrCat("server-side apply is only supported in ", resource.kind->group, "/",
-               resource.kind->version, ": write the manifest in that version"))));
-  }
   if (before == nullptr && applies && request.subresource.empty()) {
     return CreateByApply(resource, std::move(request), std::move(done));
   }
