@@ -14,6 +14,9 @@ find_package(Threads REQUIRED)
 find_package(GTest REQUIRED)
 
 set(CMAKE_PCH_WARN_INVALID OFF)
+if(DRAKKAR_FUZZ)
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)  # clang wants the same threading flags for all users
+endif()
 add_custom_target(all_benches)
 
 # Precompiled std and gtest headers: half the time of a small translation unit is reading them.

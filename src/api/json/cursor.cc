@@ -292,7 +292,7 @@ bool JsonCursor::ReadStringSlow(const char* start, std::string_view& out) {
   const auto plain = static_cast<std::size_t>(at_ - start);
   const auto room = static_cast<std::size_t>(stop - start) + 2 * bad_bytes;
   char* text = static_cast<char*>(arena_.Allocate(room));
-  std::memcpy(text, start, plain);
+  if (plain != 0) std::memcpy(text, start, plain);
   char* to = text + plain;
   while (true) {
     if (at_ == end_) return Unexpected("");
