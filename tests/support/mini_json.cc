@@ -52,7 +52,7 @@ class Reader {
     if (Take("}")) return true;
     for (;;) {
       Space();
-      std::pair<std::string, Json> member;
+      JsonMember member;
       if (at_ >= text_.size() || text_[at_] != '"' || !String(member.first)) return false;
       Space();
       if (!Take(":") || !Value(member.second)) return false;

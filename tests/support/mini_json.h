@@ -4,12 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 // A small JSON reader for tests that read cases from files. It accepts valid JSON, keeps the order
 // of members and the text of numbers, and is not for production: no limits, no positions.
 namespace drakkar::testing {
+
+struct JsonMember;
 
 struct Json {
   enum class Kind { kNull, kBool, kNumber, kString, kArray, kObject };
@@ -18,7 +19,7 @@ struct Json {
   bool boolean = false;
   std::string text;  // a string's value, or a number as written
   std::vector<Json> items;
-  std::vector<std::pair<std::string, Json>> members;
+  std::vector<JsonMember> members;
 
   bool IsNull() const { return kind == Kind::kNull; }
   const Json* Find(std::string_view key) const;  // null if this is no object or has no such member
@@ -27,6 +28,11 @@ struct Json {
   const Json& operator[](std::string_view key) const;
   std::int64_t AsInt() const;
   double AsDouble() const;
+};
+
+struct JsonMember {
+  std::string first;
+  Json second;
 };
 
 std::optional<Json> ParseJson(std::string_view text);
