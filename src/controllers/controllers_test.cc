@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "api/scheme/scheme.h"
 #include "controllers/resource_claim/planner.h"
 #include "telemetry/metrics/metrics.h"
 #include "tests/support/api_server.h"
+#include "tests/support/faulty_client.h"
 
 namespace drakkar::controllers {
 namespace {
@@ -15,11 +17,10 @@ class ControllersTest : public ::testing::Test {
 
   void Start() {
     controllers_.reset();
-    client_ = server_.NewClient("system:kube-controller-manager");
     controllers_ = std::make_unique<Controllers>(Controllers::Options{
         .loop = loop_,
         .random = loop_.random(),
-        .client = *client_,
+        .client = faulty_,
         .metrics = metrics_,
         .warn = [this](const api::ObjectPtr&, std::string_view reason, std::string message) {
           warnings_.push_back(std::string(reason) + ": " + message);
@@ -83,7 +84,8 @@ class ControllersTest : public ::testing::Test {
   testing::TestApiServer server_{loop_};
   Metrics metrics_;
   std::vector<std::string> warnings_;
-  std::unique_ptr<client::Client> client_;
+  std::unique_ptr<client::Client> client_ = server_.NewClient("system:kube-controller-manager");
+  testing::FaultyClient faulty_{loop_, *client_};
   std::unique_ptr<Controllers> controllers_;
 };
 
@@ -101,6 +103,34 @@ TEST_F(ControllersTest, APodGetsItsClaimFromTheTemplate) {
   EXPECT_TRUE(owner["controller"].boolean());
   EXPECT_FALSE(owner["blockOwnerDeletion"].exists());
   EXPECT_EQ(ClaimCount(), 1u);
+}
+
+TEST_F(ControllersTest, WhatIsListedBeforeTheOtherSideIsLookedAtAgain) {
+  for (const char* late : {"Pod", "ResourceClaim"}) {
+    controllers_.reset();
+    const std::string name = std::string(late) == "Pod" ? "a" : "b";
+    CreateTemplate();
+    CreatePod(name);
+    api::ObjectPtr claim = server_.Create(R"({"apiVersion":"resource.k8s.io/v1",
+      "kind":"ResourceClaim","metadata":{"name":"of-)" + name + R"("},
+      "spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})");
+    api::Draft status(claim->tree());
+    status["status"]["allocation"]["devices"] = api::Draft::Object();
+    status["status"]["reservedFor"].Append(
+        {{"resource", "pods"}, {"name", "gone"}, {"uid", "gone-uid"}});
+    ASSERT_TRUE(server_.Update("ResourceClaim", claim->qualified_name(), "status", status.Freeze())
+                    .ok());
+    faulty_.loses = [late](std::string_view verb, const client::ResourceRef& ref,
+                           const api::TreePtr&) { return verb == "list" && ref.kind->kind == late; };
+    Start();
+    Settle(std::chrono::seconds(5));
+    faulty_.loses = nullptr;
+    Settle(std::chrono::minutes(2));
+    claim = server_.Get("ResourceClaim", claim->qualified_name());
+    EXPECT_FALSE(claim->root()["status"]["allocation"].has_value()) << late << " came late";
+    EXPECT_NE(ClaimOf(name), nullptr) << late << " came late";
+    server_.Delete("ResourceClaimTemplate", "default/gpu");
+  }
 }
 
 TEST_F(ControllersTest, AMissingTemplateIsToldAndItsAppearanceHelps) {

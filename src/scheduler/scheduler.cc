@@ -118,6 +118,7 @@ class Scheduler::Impl {
     int attempts = 0;
     MonotonicTime first_queued{};
     bool pod_gone = false;
+    bool is_being_written = false;  // the pod may be bound at any moment
     std::string nominated_node;  // shown as such while the pod waits
   };
   std::map<std::string, Binding> bindings_;  // by pod uid
@@ -400,7 +401,12 @@ void Scheduler::Impl::OnClaimChanged(const std::string& claim_key, const ObjectP
 
 bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
   const std::string uid(pod_uid);
-  if (placements_.FindNodeOf(uid) != nullptr) return !placements_.IsAssumed(uid);
+  if (placements_.FindNodeOf(uid) != nullptr) {
+    if (!placements_.IsAssumed(uid)) return true;
+    // Assumed without a binding: bound, and only the watch does not show it yet.
+    const auto binding = bindings_.find(uid);
+    return binding == bindings_.end() || binding->second.is_being_written;
+  }
   // Known and unbound, or not known: then it may be bound for all we know.
   return queue_->Find(uid) == nullptr;
 }
@@ -461,7 +467,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
     return;
   }
   placements_.Denominate(pod.uid);
-  bindings_[pod.uid] = {cycle, queued.attempts, queued.first_queued_at, false, {}};
+  bindings_[pod.uid] = {cycle, queued.attempts, queued.first_queued_at, false, false, {}};
   queue_->OnBindingBegins(pod.uid);
   BindingCycle(cycle);
 }
@@ -474,6 +480,7 @@ void Scheduler::Impl::BindingCycle(const CyclePtr& cycle) {
       OnBindingFailed(cycle, std::move(status));
       return;
     }
+    bindings_.find(cycle->pod->uid)->second.is_being_written = true;
     framework.Bind(cycle, [this, cycle](Status bound) {
       if (bound.ok()) {
         OnBound(cycle);

@@ -56,11 +56,15 @@ void Simulation::Check() {
   const std::vector<api::ObjectPtr> claims = server_.Objects(kGroup, "resourceclaims");
   const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");
   for (const api::ObjectPtr& claim : claims) {
-    api::ObjectPtr& known = known_claims_[std::string(claim->uid())];
-    if (known != nullptr && claim->resource_version() < known->resource_version()) {
+    const auto known = known_claims_.find(std::string(claim->uid()));
+    if (known != known_claims_.end() &&
+        claim->resource_version() < known->second->resource_version()) {
       Violation(StrCat("the version of ", claim->qualified_name(), " went back"));
     }
-    known = claim;
+    // What is not durable yet was shown to nobody, and a crash may take it back.
+    if (claim->resource_version() <= server_.core().durable_revision()) {
+      known_claims_[std::string(claim->uid())] = claim;
+    }
   }
   for (const api::ObjectPtr& pod : pods) {
     if (!pod->root()["spec"]["nodeName"].str().empty()) bound_ever_.insert(std::string(pod->uid()));

@@ -54,6 +54,17 @@ ResourceClaimController::ResourceClaimController(Options options)
     for (const std::string& pod : waiting->second) queue_.Add("pod:" + pod);
     waiting_for_template_.erase(waiting);
   }});
+  // What came while the other side was not listed yet could not be judged: it is looked at again.
+  options_.pods.OnSynced([this, alive = alive_] {
+    if (!*alive) return;
+    for (const auto& [key, claim] : options_.claims.objects()) queue_.Add("claim:" + key);
+  });
+  options_.claims.OnSynced([this, alive = alive_] {
+    if (!*alive) return;
+    for (const auto& [key, pod] : options_.pods.objects()) {
+      if (!pod->root()["spec"]["resourceClaims"].empty()) queue_.Add("pod:" + key);
+    }
+  });
 }
 
 ResourceClaimController::~ResourceClaimController() {

@@ -10,8 +10,8 @@ using api::Value;
 
 namespace {
 
-Value FindConditions(const CachedClaim& claim, const device::DeviceResult& result) {
-  for (Value device : claim.latest->root()[key::kStatus][key::kDevices].elements()) {
+Value FindConditions(const api::Object& claim, const device::DeviceResult& result) {
+  for (Value device : claim[key::kStatus][key::kDevices].elements()) {
     if (device[key::kDevice].str() == result.id.device &&
         device[key::kPool].str() == result.id.pool &&
         device[key::kDriver].str() == result.id.driver &&
@@ -32,9 +32,13 @@ Value FindCondition(Value conditions, std::string_view type) {
 }  // namespace
 
 BindingState EvaluateBinding(const CachedClaim& claim) {
+  if (claim.allocation == nullptr) return {};
+  return EvaluateBinding(*claim.latest, *claim.allocation);
+}
+
+BindingState EvaluateBinding(const api::Object& claim, const device::AllocationResult& allocation) {
   BindingState state;
-  if (claim.allocation == nullptr) return state;
-  for (const device::DeviceResult& result : claim.allocation->results) {
+  for (const device::DeviceResult& result : allocation.results) {
     if (result.binding_conditions.empty() && result.binding_failure_conditions.empty()) continue;
     const Value conditions = FindConditions(claim, result);
     for (const std::string& type : result.binding_failure_conditions) {

@@ -27,6 +27,7 @@ struct BindingState {
 // Failure conditions are looked at first and win. A device is found in status.devices by driver,
 // pool, name and share; one that is not there, or a condition that is not, counts as not True.
 BindingState EvaluateBinding(const CachedClaim& claim);
+BindingState EvaluateBinding(const api::Object& claim, const device::AllocationResult& allocation);
 
 // "device binding failed: claim=..., device=..., condition=..., reason=..., message=..."
 std::string DescribeBindingFailure(const CachedClaim& claim, const BindingState& state);

@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "device/from_api.h"
 #include "device/to_api.h"
+#include "scheduler/binding/binding_conditions.h"
 
 namespace drakkar::scheduler {
 
@@ -228,6 +229,9 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
     const auto now = device::AllocationFromApi(allocation);
     if (!now.ok() || !HoldSameDevices(*now, *spoiled) ||
         now->allocation_timestamp != spoiled->allocation_timestamp) {
+      return ClaimWriter::Finished{};
+    }
+    if (EvaluateBinding(claim, *now).kind == BindingState::Kind::kReady) {
       return ClaimWriter::Finished{};
     }
     for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {

@@ -83,6 +83,7 @@ void ClaimCache::SetLatest(CachedClaim& claim, const api::ObjectPtr& object) {
     }
     claim.pending = nullptr;
     claim.pending_pod.clear();
+    claim.is_being_released = false;
   }
   const api::Value allocation = object->root()[key::kStatus][key::kAllocation];
   const bool same_allocation =
@@ -128,6 +129,12 @@ bool ClaimCache::SetPending(const std::string& claim_key, AllocationPtr allocati
 void ClaimCache::NoteWait(const std::string& claim_key, MonotonicTime began) {
   const auto found = claims_.find(claim_key);
   if (found != claims_.end() && !found->second.wait_began) found->second.wait_began = began;
+}
+
+void ClaimCache::SetBeingReleased(const std::string& claim_key, std::string_view uid, bool value) {
+  const auto found = claims_.find(claim_key);
+  if (found == claims_.end() || found->second.latest->uid() != uid) return;
+  found->second.is_being_released = value;
 }
 
 bool ClaimCache::ClearPending(const std::string& claim_key, const std::string& pod_uid) {

@@ -33,6 +33,8 @@ struct CachedClaim {
   AllocationPtr counted;
   // Since when the conditions of this allocation have been waited for, once somebody did.
   std::optional<MonotonicTime> wait_began;
+  // We are taking the allocation back, and what becomes of it is open: nobody may build on it.
+  bool is_being_released = false;
   bool IsReservedFor(std::string_view pod_uid) const;
 };
 
@@ -67,6 +69,8 @@ class ClaimCache {
   bool ClearPending(const std::string& key, const std::string& pod_uid);
   // The first word counts, until the claim is allocated anew.
   void NoteWait(const std::string& key, MonotonicTime began);
+  // Nothing happens if there is no claim of this name and uid.
+  void SetBeingReleased(const std::string& key, std::string_view uid, bool value);
 
   // Null if there is none.
   const CachedClaim* Find(const std::string& key) const;

@@ -146,6 +146,10 @@ Status DynamicResources::PreFilter(Cycle& cycle) {
     PodDevices::Item& item = state->items.emplace_back();
     item.key = std::move(claim_key);
     item.uid = std::string(claim.latest->uid());
+    if (claim.is_being_released) {
+      return Status::Unschedulable(
+          StrCat("resource claim ", item.key, " is in the process of being deallocated"));
+    }
     if (claim.allocation != nullptr) continue;
     if (claim.pending != nullptr) {
       return Status::Unschedulable(
@@ -255,6 +259,9 @@ Status DynamicResources::FilterUnallocated(Cycle& cycle, PodDevices& state, Node
     // Better a device that failed once than none.
     state.avoiding = false;
     options_.devices.allocator().Filter(state.problem, budget, verdicts_);
+    // All had their turn: the next round begins, in which again each has one. Always taking the
+    // first would mean that one that never works keeps the pod from the others for good.
+    if (AnyFits(nodes)) avoided_[cycle.pod->uid].in_this_round.clear();
   }
   kinds_.clear();
   for (const Verdict& verdict : verdicts_.distinct) kinds_.push_back(verdict.kind);
@@ -341,11 +348,16 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     if (in_use) continue;
     any = true;
     if (spoiled) Avoid(uid, EvaluateBinding(*claim).device);
-    // A conflict or failure is no harm: the pod is tried again later.
+    // A conflict or failure is no harm: the pod is tried again later. But not before the outcome is
+    // known: else it could be bound with what a late write takes away.
+    options_.claims.SetBeingReleased(item.key, item.uid, true);
     writer_.Run(item.key, item.uid,
                 spoiled ? PlanRelease(uid, claim->allocation, options_.is_bound)
                         : PlanDeallocate(uid),
-                [](std::string) {});
+                [this, claim_key = item.key, claim_uid = item.uid](std::string) {
+                  options_.claims.SetBeingReleased(claim_key, claim_uid, false);
+                  options_.notify({EventKind::kClaimUpdate, nullptr, nullptr, claim_key});
+                });
   }
   return any ? Status::Unschedulable("deallocation of ResourceClaim completed")
              : Status::Success();

@@ -105,7 +105,7 @@ class DynamicResources final : public Plugin {
   void ReleaseSpoiled(std::shared_ptr<Failure> failure, std::size_t at);
   void DecideRetry(std::shared_ptr<Failure> failure);
   void ReleaseOthers(std::shared_ptr<Failure> failure, std::size_t at);
-  // True if the device was not avoided for the pod before.
+  // True if the device had not failed for the pod before, in no round.
   bool Avoid(const std::string& pod_uid, const device::DeviceId& device);
   bool NeedsConditions(const PodDevices& state) const;
   // Since when the conditions of the claim are waited for, in time that passes.
@@ -118,7 +118,11 @@ class DynamicResources final : public Plugin {
   const Options options_;
   ClaimWriter writer_;
   ConditionWaits waits_;
-  std::map<std::string, std::set<device::DeviceId>> avoided_;  // by pod uid
+  struct Avoided {
+    std::set<device::DeviceId> in_this_round;
+    std::set<device::DeviceId> ever;
+  };
+  std::map<std::string, Avoided> avoided_;  // by pod uid
   // Of the cycle under way; kept to save their memory.
   allocator::Allocator::Verdicts verdicts_;
   std::vector<allocator::Allocator::Verdict::Kind> kinds_;  // of verdicts_.distinct

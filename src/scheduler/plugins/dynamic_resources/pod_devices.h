@@ -34,8 +34,8 @@ class DynamicResources::Avoiding {
   Avoiding(DynamicResources& plugin, const std::string& pod_uid)
       : allocated_(plugin.options_.devices.allocated()) {
     const auto found = plugin.avoided_.find(pod_uid);
-    if (found == plugin.avoided_.end()) return;
-    devices_ = &found->second;
+    if (found == plugin.avoided_.end() || found->second.in_this_round.empty()) return;
+    devices_ = &found->second.in_this_round;
     for (const device::DeviceId& id : *devices_) allocated_.AddExclusive(id);
   }
   ~Avoiding() {

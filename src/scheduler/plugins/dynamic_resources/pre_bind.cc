@@ -184,8 +184,10 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
 }
 
 bool DynamicResources::Avoid(const std::string& pod_uid, const device::DeviceId& device) {
-  std::set<device::DeviceId>& avoided = avoided_[pod_uid];
-  return avoided.size() < kMaxAvoidedDevices && avoided.insert(device).second;
+  Avoided& avoided = avoided_[pod_uid];
+  if (avoided.in_this_round.size() >= kMaxAvoidedDevices) avoided.in_this_round.clear();
+  avoided.in_this_round.insert(device);
+  return avoided.ever.size() < kMaxAvoidedDevices && avoided.ever.insert(device).second;
 }
 
 void DynamicResources::ReleaseSpoiled(std::shared_ptr<Failure> failure, std::size_t at) {

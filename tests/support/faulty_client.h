@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/exec/event_loop.h"
+#include "client/client.h"
+
+namespace drakkar::testing {
+
+// Loses the requests that the test picks: they never arrive, and the caller hears that the connection
+// was closed. Everything else goes to the client beneath; watches always do.
+class FaultyClient final : public client::Client {
+ public:
+  // `verb` as in RBAC; `body` is null for what has none.
+  using Picks = std::function<bool(std::string_view verb, const client::ResourceRef& ref,
+                                   const api::TreePtr& body)>;
+
+  FaultyClient(EventLoop& loop, client::Client& beneath) : loop_(loop), beneath_(beneath) {}
+
+  Picks loses;  // null: nothing
+
+  void Get(client::ResourceRef ref, client::ReplyCallback done) override {
+    if (Loses("get", ref, nullptr, done)) return;
+    beneath_.Get(std::move(ref), std::move(done));
+  }
+  void List(client::ResourceRef ref, client::ListOptions options,
+            std::function<void(client::ListReply)> done) override {
+    if (loses && loses("list", ref, nullptr)) {
+      loop_.Post([done = std::move(done)] {
+        client::ListReply reply;
+        reply.error = Unavailable("connection closed");
+        done(std::move(reply));
+      });
+      return;
+    }
+    beneath_.List(std::move(ref), std::move(options), std::move(done));
+  }
+  void Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+              client::ReplyCallback done) override {
+    if (Loses("create", ref, body, done)) return;
+    beneath_.Create(std::move(ref), std::move(body), std::move(options), std::move(done));
+  }
+  void Update(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
+              client::ReplyCallback done) override {
+    if (Loses("update", ref, body, done)) return;
+    beneath_.Update(std::move(ref), std::move(body), std::move(options), std::move(done));
+  }
+  void Patch(client::ResourceRef ref, client::PatchType type, std::string body,
+             client::WriteOptions options, client::ReplyCallback done) override {
+    if (Loses("patch", ref, nullptr, done)) return;
+    beneath_.Patch(std::move(ref), type, std::move(body), std::move(options), std::move(done));
+  }
+  void Delete(client::ResourceRef ref, client::DeleteOptions options,
+              client::ReplyCallback done) override {
+    if (Loses("delete", ref, nullptr, done)) return;
+    beneath_.Delete(std::move(ref), std::move(options), std::move(done));
+  }
+  void DeleteCollection(client::ResourceRef ref, client::ListOptions list,
+                        client::DeleteOptions options, client::ReplyCallback done) override {
+    if (Loses("deletecollection", ref, nullptr, done)) return;
+    beneath_.DeleteCollection(std::move(ref), std::move(list), std::move(options), std::move(done));
+  }
+  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref, client::WatchOptions options,
+                                             client::WatchCallbacks callbacks) override {
+    return beneath_.Watch(std::move(ref), std::move(options), std::move(callbacks));
+  }
+
+ private:
+  bool Loses(std::string_view verb, const client::ResourceRef& ref, const api::TreePtr& body,
+             const client::ReplyCallback& done) {
+    if (!loses || !loses(verb, ref, body)) return false;
+    loop_.Post([done] {
+      client::Reply reply;
+      reply.error = Unavailable("connection closed");
+      done(std::move(reply));
+    });
+    return true;
+  }
+
+  EventLoop& loop_;
+  client::Client& beneath_;
+};
+
+}  // namespace drakkar::testing
