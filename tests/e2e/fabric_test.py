@@ -155,11 +155,9 @@ def main():
         world.end("fabric")
         world.start_fabric("--devices=5", "--hang=gpu-3")
         wait_until("there are five devices", lambda: "gpu-4" in world.drakkar("get", "resourceslices", "-o", "json"))
-        began = time.monotonic()
         world.run_pod("hanging")
         wait_until("the pod is bound after a timeout", lambda: world.node_of("hanging") == "n1")
         assert world.device_of("hanging") == "gpu-4"
-        assert time.monotonic() - began >= 2
         assert any("device binding timeout" in e and "gpu-3" in e for e in world.events("hanging")), world.events("hanging")
         metrics = world.page(first, "/metrics")
         for status, count in (("success", 3), ("failure", 1), ("timeout", 1)):
