@@ -10,7 +10,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 
 from cluster import ROOT, free_port, wait_until
