@@ -1,5 +1,6 @@
 #include "api/codec/protobuf_reader.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
