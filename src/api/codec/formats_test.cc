@@ -90,5 +90,14 @@ TEST(Formats, ObjectsOfEveryKindComeBackFromJsonYamlAndProtobuf) {
   EXPECT_GT(objects, 900);
 }
 
+TEST(ParseYaml, RefusesDirectivesWhichCouldKeepItBusyForEver) {
+  for (const char* text : {"%YAML 1.2\n---\na: b\n", "a: b\n%\n", "a: b\r%T", "\xef\xbb\xbf%T", "a:\xe2\x80\xa8%x"}) {
+    const auto read = ParseYaml(text);
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_NE(read.error().message.find("directives"), std::string::npos) << read.error().message;
+  }
+  EXPECT_TRUE(ParseYaml("a: 50%\nb: '%'\n").ok());
+}
+
 }  // namespace
 }  // namespace drakkar::api

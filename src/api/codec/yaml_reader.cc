@@ -312,6 +312,19 @@ class Reader {
   std::size_t weight_ = 0;
 };
 
+// Whether a line begins with '%', which makes it a directive. The library can loop for ever over a
+// malformed one, and no manifest needs any. Line breaks are those of YAML 1.1.
+bool HasDirective(std::string_view text) {
+  for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
+    const std::string_view before = text.substr(0, at);
+    if (before.empty() || before.ends_with('\n') || before.ends_with('\r') || before.ends_with("\xc2\x85") ||
+        before.ends_with("\xe2\x80\xa8") || before.ends_with("\xe2\x80\xa9") || before.ends_with("\xef\xbb\xbf")) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::vector<TreePtr>> ParseYaml(std::string_view text, const YamlReadOptions& options) {
@@ -320,6 +333,9 @@ Result<std::vector<TreePtr>> ParseYaml(std::string_view text, const YamlReadOpti
                                   options.max_size_bytes));
   }
   if (text.empty()) return std::vector<TreePtr>();
+  if (HasDirective(text)) {
+    return InvalidArgument("YAML directives (lines that begin with %) are not supported: remove them");
+  }
   return Reader(text, options).Read();
 }
 
