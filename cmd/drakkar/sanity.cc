@@ -160,8 +160,11 @@ class SanityRun {
 
  private:
   Result<void> MakeDirectory() {
-    char pattern[] = "/tmp/drakkar-sanity-XXXXXX";
-    if (::mkdtemp(pattern) == nullptr) return Internal("a temporary directory cannot be made");
+    const char* place = std::getenv("TMPDIR");
+    std::string pattern = StrCat(place != nullptr && *place != '\0' ? place : "/tmp", "/drakkar-sanity-XXXXXX");
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      return Internal(StrCat("a directory cannot be made like ", pattern, ": set TMPDIR to one that can be written"));
+    }
     directory_ = pattern;
     return Ok();
   }

@@ -147,10 +147,7 @@ struct ApiServer::Impl {
     server_part["emulatedVersion"] = options.gates.emulated().ToString();
     server_part["bindAddress"] = options.address.host;
     server_part["serviceAccountIssuer"] = ServiceAccountTokens::kIssuer;
-    for (std::string_view step : {"ServiceAccount", "Priority", "NodeRestriction",
-                                  "RBACEscalation"}) {
-      server_part["admissionPlugins"].Append(step);
-    }
+    for (std::string_view step : core.AdmissionNames()) server_part["admissionPlugins"].Append(step);
     for (std::string_view mode : {"Node", "RBAC"}) server_part["authorizationModes"].Append(mode);
     return api::WriteJson(out.Freeze()->root());
   }

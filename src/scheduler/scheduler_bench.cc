@@ -8,8 +8,8 @@
 #include "base/result/check.h"
 #include "base/testing/seeded_loop.h"
 #include "base/text/text.h"
-#include "client/client.h"
 #include "client/event_recorder.h"
+#include "client/silent_client.h"
 #include "features/catalog/catalog.h"
 #include "features/gates/feature_gates.h"
 #include "scheduler/cache/claim_cache.h"
@@ -24,27 +24,6 @@
 
 namespace drakkar::scheduler {
 namespace {
-
-// Nothing is written in these benchmarks.
-class NoClient final : public client::Client {
- public:
-  void Get(client::ResourceRef, client::ReplyCallback) override {}
-  void List(client::ResourceRef, client::ListOptions,
-            std::function<void(client::ListReply)>) override {}
-  void Create(client::ResourceRef, api::TreePtr, client::WriteOptions,
-              client::ReplyCallback) override {}
-  void Update(client::ResourceRef, api::TreePtr, client::WriteOptions,
-              client::ReplyCallback) override {}
-  void Patch(client::ResourceRef, client::PatchType, std::string, client::WriteOptions,
-             client::ReplyCallback) override {}
-  void Delete(client::ResourceRef, client::DeleteOptions, client::ReplyCallback) override {}
-  void DeleteCollection(client::ResourceRef, client::ListOptions, client::DeleteOptions,
-                        client::ReplyCallback) override {}
-  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef, client::WatchOptions,
-                                             client::WatchCallbacks) override {
-    return nullptr;
-  }
-};
 
 api::ObjectPtr Parse(std::string_view json) {
   auto tree = api::ParseJson(json);
@@ -128,7 +107,7 @@ class Rig {
   FeatureGates gates_;
   Metrics metrics_;
   allocator::SimpleExpressions expressions_;
-  NoClient client_;
+  client::SilentClient client_;
   NodeTable nodes_;
   Placements placements_{nodes_};
   DeviceState devices_;

@@ -1,7 +1,7 @@
 #include "scheduler/simulation.h"
 
-#include "client/client.h"
 #include "client/event_recorder.h"
+#include "client/silent_client.h"
 #include "features/catalog/catalog.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/device_state.h"
@@ -12,33 +12,8 @@
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::scheduler {
-namespace {
-
-// Nothing is asked of it: an attempt writes only after it was decided.
-class NoClient final : public client::Client {
- public:
-  void Get(client::ResourceRef, client::ReplyCallback) override {}
-  void List(client::ResourceRef, client::ListOptions,
-            std::function<void(client::ListReply)>) override {}
-  void Create(client::ResourceRef, api::TreePtr, client::WriteOptions,
-              client::ReplyCallback) override {}
-  void Update(client::ResourceRef, api::TreePtr, client::WriteOptions,
-              client::ReplyCallback) override {}
-  void Patch(client::ResourceRef, client::PatchType, std::string, client::WriteOptions,
-             client::ReplyCallback) override {}
-  void Delete(client::ResourceRef, client::DeleteOptions, client::ReplyCallback) override {}
-  void DeleteCollection(client::ResourceRef, client::ListOptions, client::DeleteOptions,
-                        client::ReplyCallback) override {}
-  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef, client::WatchOptions,
-                                             client::WatchCallbacks) override {
-    return nullptr;
-  }
-};
-
-}  // namespace
-
 Result<SimulationAnswer> Simulate(const Simulation& simulation, SimulationOptions options) {
-  NoClient client;
+  client::SilentClient client;
   Metrics registry;
   SchedulerMetrics metrics(registry, "simulation");
   client::EventRecorder events({.loop = options.loop,

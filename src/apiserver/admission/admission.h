@@ -5,6 +5,9 @@
 
 #include "apiserver/rest/core.h"
 
+namespace drakkar {
+class Metrics;
+}
 namespace drakkar::features {
 class Framework;
 }

@@ -7,7 +7,6 @@
 #include "apiserver/rest/field_managers.h"
 #include "apiserver/rest/scale.h"
 #include "base/text/text.h"
-#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -163,6 +162,12 @@ std::optional<Failure> Core::CheckAuthorized(const Request& request) {
   }
   if (!why->empty()) text += StrCat(": ", *why);
   return ForbiddenFailure(*request.kind, request.name, text);
+}
+
+std::vector<std::string_view> Core::AdmissionNames() const {
+  std::vector<std::string_view> names;
+  for (const auto& step : options_.admission) names.push_back(step->name());
+  return names;
 }
 
 std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, api::Value before) {

@@ -15,7 +15,6 @@
 
 namespace drakkar {
 class FeatureGates;
-class Metrics;
 }
 
 namespace drakkar::apiserver {
@@ -96,6 +95,8 @@ class Core {
   api::ObjectPtr Find(std::string_view group, std::string_view plural,
                       const std::string& key) const;
   const WatchCache* FindCache(std::string_view group, std::string_view plural) const;
+  // The admission steps, in the order they run.
+  std::vector<std::string_view> AdmissionNames() const;
   // Every resource that is stored, for metrics.
   void ForEachCache(
       const std::function<void(const api::KindSchema&, const WatchCache&)>& each) const;

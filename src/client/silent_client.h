@@ -1,0 +1,22 @@
+#pragma once
+
+#include "client/client.h"
+
+namespace drakkar::client {
+
+// Never answers. For a scheduler whose decisions are asked for and not carried out.
+class SilentClient final : public Client {
+ public:
+  void Get(ResourceRef, ReplyCallback) override {}
+  void List(ResourceRef, ListOptions, std::function<void(ListReply)>) override {}
+  void Create(ResourceRef, api::TreePtr, WriteOptions, ReplyCallback) override {}
+  void Update(ResourceRef, api::TreePtr, WriteOptions, ReplyCallback) override {}
+  void Patch(ResourceRef, PatchType, std::string, WriteOptions, ReplyCallback) override {}
+  void Delete(ResourceRef, DeleteOptions, ReplyCallback) override {}
+  void DeleteCollection(ResourceRef, ListOptions, DeleteOptions, ReplyCallback) override {}
+  std::unique_ptr<WatchHandle> Watch(ResourceRef, WatchOptions, WatchCallbacks) override {
+    return nullptr;
+  }
+};
+
+}  // namespace drakkar::client
