@@ -206,7 +206,7 @@ TEST(SchedulerConfiguration, TheOrderOfPluginsIsThatOfTheLists) {
 TEST(Profiles, TheFirstPluginThatRefusesANodeNamesTheReason) {
   const char* affine = R"(,"nodeSelector":{"disk":"ssd"})";
   const std::pair<const char*, const char*> cases[] = {
-      {"{}", "0/1 nodes are available: 1 node(s) had untolerated taint(s)."},
+      {"{}", "0/1 nodes are available: 1 node(s) had untolerated taint {k: }."},
       {"{filter: {enabled: [{name: NodeAffinity}]}}",
        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."}};
   for (const auto& [plugins, expected] : cases) {
