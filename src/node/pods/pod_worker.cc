@@ -229,6 +229,7 @@ void PodWorker::DecideStop(const PodPlan& plan) {
                                      {{"reason", verdict_->reason}}).Add();
       }
       context_.events.Warning(root(), verdict_->reason, verdict_->message);
+      kLog.Warning("a pod is rejected", {{"podUID", uid_}, {"reason", verdict_->reason}, {"err", verdict_->message}});
       verdict_->message = StrCat("Pod was rejected: ", verdict_->message);
       stopping_ = true;
     } else if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr); !ignored.empty()) {
