@@ -348,7 +348,14 @@ void Scheduler::Impl::OnNode(const ObjectPtr& before, const ObjectPtr& after) {
   }
 }
 
-void Scheduler::Impl::OnPod(const ObjectPtr&, const ObjectPtr& after) {
+void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
+  // Most changes of a bound pod are its node's reports.
+  if (before != nullptr && !before->root()[key::kSpec][key::kNodeName].str().empty() &&
+      before->root()[key::kStatus][key::kPhase].str() ==
+          after->root()[key::kStatus][key::kPhase].str() &&
+      api::Equal(before->root()[key::kSpec], after->root()[key::kSpec])) {
+    return;
+  }
   PodInfoPtr pod = MakePodInfo(after);
   const std::string& uid = pod->uid;
   if (!pod->node_name.empty()) {

@@ -147,13 +147,18 @@ void SchedulerMetrics::CountBindingConditions(std::string_view status) {
 
 void SchedulerMetrics::ObserveDraPreBind(std::string_view status, bool had_conditions,
                                          Duration took) {
-  metrics_
-      .GetHistogram("scheduler_dra_bindingconditions_prebind_duration_seconds",
-                    "Duration of the PreBind step of pods with resource claims.",
-                    {{"status", std::string(status)},
-                     {"requires_bindingconditions", had_conditions ? "true" : "false"}},
-                    ExponentialBounds(0.001, 2, 21))
-      .Observe(Seconds(took));
+  const std::pair labels(std::string(status), had_conditions);
+  auto found = pre_bind_seconds_.find(labels);
+  if (found == pre_bind_seconds_.end()) {
+    Histogram& histogram = metrics_.GetHistogram(
+        "scheduler_dra_bindingconditions_prebind_duration_seconds",
+        "Duration of the PreBind step of pods with resource claims.",
+        {{"status", labels.first},
+         {"requires_bindingconditions", had_conditions ? "true" : "false"}},
+        ExponentialBounds(0.001, 2, 21));
+    found = pre_bind_seconds_.emplace(labels, &histogram).first;
+  }
+  found->second->Observe(Seconds(took));
 }
 
 void SchedulerMetrics::ObserveConditionWait(std::string_view driver, std::string_view status,
