@@ -10,6 +10,7 @@
 #include "node/pods/container_config.h"
 #include "node/status/event_recorder.h"
 #include "node/status/node_features.h"
+#include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::node {
@@ -17,6 +18,7 @@ namespace {
 
 using api::Value;
 
+constexpr Logger kLog("node.pods");
 
 }  // namespace
 
