@@ -246,7 +246,7 @@ class OciRuntime final : public Runtime {
     }
     auto container = std::make_shared<Container>();
     ContainerRecord& record = container->record;
-    record.id = NewId();
+    record.id = config.id.empty() ? NewId() : config.id;
     record.sandbox_id = sandbox_id;
     record.name = config.name;
     record.attempt = config.attempt;
