@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/env/absolute_path.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
@@ -106,7 +107,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   Result<bool> as_list = ReadSkipForm(arguments);
   if (!as_list.ok()) return Fail(console, as_list.error());
   UvLoop loop;
-  const std::string data_dir = arguments.Text("data-dir");
+  const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
       {.loop = loop,
        .data_dir = data_dir,
@@ -164,7 +165,7 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
       {.loop = loop,
-       .data_dir = arguments.Text("data-dir"),
+       .data_dir = AbsolutePath(arguments.Text("data-dir")),
        .address = {.host = arguments.Text("address"), .port = *port},
        .gates = *gates,
        .skip_operations_as_list = *as_list});
@@ -256,7 +257,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
                                 .node_name = arguments.Text("node-name"),
                                 .address = arguments.Text("address"),
                                 .port = *port,
-                                .data_dir = arguments.Text("data-dir"),
+                                .data_dir = AbsolutePath(arguments.Text("data-dir")),
                                 .runtime = arguments.Text("runtime"),
                                 .api_host = url->host,
                                 .api_port = std::to_string(url->port),

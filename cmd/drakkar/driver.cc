@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/env/absolute_path.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
@@ -101,9 +102,9 @@ class DriverProcess final : public Part {
                  .transport = *transport_,
                  .node_name = flags.node_name,
                  .driver_name = flags.driver_name,
-                 .registry_directory = flags.registry_directory,
-                 .plugin_directory = flags.plugin_directory,
-                 .cdi_directory = flags.cdi_directory,
+                 .registry_directory = AbsolutePath(flags.registry_directory),
+                 .plugin_directory = AbsolutePath(flags.plugin_directory),
+                 .cdi_directory = AbsolutePath(flags.cdi_directory),
                  .pod_uid = flags.pod_uid,
                  .unhealthy_taint = flags.unhealthy_taint,
                  .device_metadata = flags.enable_device_metadata,

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "api/meta/object.h"
 #include "base/env/random.h"
@@ -74,9 +75,9 @@ class EventRecorder {
   void Remember(Map& map, std::deque<std::string>& order);
 
   const Options options_;
-  std::map<std::string, Seen, std::less<>> seen_;
+  std::unordered_map<std::string, Seen> seen_;
   std::deque<std::string> seen_order_;
-  std::map<std::string, About, std::less<>> about_;
+  std::unordered_map<std::string, About> about_;
   std::deque<std::string> about_order_;
   std::deque<Write> queue_;
   std::size_t in_flight_ = 0;

@@ -50,6 +50,7 @@ class Informer {
   // Null if there is none. `qualified_name` is "namespace/name" or "name".
   api::ObjectPtr Find(const std::string& qualified_name) const;
   const IndexedMap<api::ObjectPtr>::Ordered& objects() const { return objects_.ordered(); }
+  const api::KindSchema& kind() const { return *options_.collection.kind; }
   // Where the copy is; grows.
   std::int64_t resource_version() const { return resource_version_; }
 

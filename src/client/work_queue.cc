@@ -1,6 +1,7 @@
 #include "client/work_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "telemetry/log/log.h"
 
@@ -22,23 +23,28 @@ WorkQueue::~WorkQueue() {
 
 void WorkQueue::Add(const std::string& key) {
   loop_.AssertInLoop();
-  if (auto running = in_flight_.find(key); running != in_flight_.end()) {
-    running->second = true;
-    return;
+  Key& state = keys_[key];
+  switch (state.place) {
+    case Place::kReady: return;
+    case Place::kInFlight: state.again = true; return;
+    case Place::kDelayed: state.timer.reset(); break;
+    case Place::kNowhere: break;
   }
-  delayed_.erase(key);
-  if (!waiting_.insert(key).second) return;
+  state.place = Place::kReady;
   ready_.push_back(key);
   Schedule();
 }
 
 void WorkQueue::AddAfter(const std::string& key, Duration delay) {
-  if (waiting_.contains(key) || in_flight_.contains(key)) return;
-  delayed_[key] = loop_.RunAfter(delay, [this, key] {
-    // Erasing the timer from within its task is fine: the task was moved out of it.
-    delayed_.erase(key);
-    Add(key);
-  });
+  Key& state = keys_[key];
+  if (state.place == Place::kReady || state.place == Place::kInFlight) return;
+  Delay(key, state, delay);
+}
+
+void WorkQueue::Delay(const std::string& key, Key& state, Duration delay) {
+  state.place = Place::kDelayed;
+  // Ending the timer from within its task is fine: the task was moved out of it.
+  state.timer = loop_.RunAfter(delay, [this, key] { Add(key); });
 }
 
 void WorkQueue::Schedule() {
@@ -51,11 +57,11 @@ void WorkQueue::Schedule() {
 
 void WorkQueue::Run() {
   scheduled_ = false;
-  while (!ready_.empty() && in_flight_.size() < options_.max_in_flight) {
+  while (!ready_.empty() && in_flight_ < options_.max_in_flight) {
     std::string key = std::move(ready_.front());
     ready_.pop_front();
-    waiting_.erase(key);
-    in_flight_.emplace(key, false);
+    keys_.find(key)->second.place = Place::kInFlight;
+    ++in_flight_;
     process_(key, [this, alive = alive_, key](Result<void> result) {
       if (*alive) Finish(key, std::move(result));
     });
@@ -63,12 +69,14 @@ void WorkQueue::Run() {
 }
 
 void WorkQueue::Finish(const std::string& key, Result<void> result) {
-  auto running = in_flight_.find(key);
-  if (running == in_flight_.end()) return;
-  const bool again = running->second;
-  in_flight_.erase(running);
+  const auto found = keys_.find(key);
+  if (found == keys_.end() || found->second.place != Place::kInFlight) return;
+  Key& state = found->second;
+  --in_flight_;
+  state.place = Place::kNowhere;
+  const bool again = std::exchange(state.again, false);
   if (!result.ok()) {
-    const int failures = failures_[key]++;
+    const int failures = state.failures++;
     // A lost race is the normal course of things: the newer state is on its way.
     if (result.error().code != ErrorCode::kConflict) {
       kLog.Warning("failed, trying again",
@@ -77,10 +85,12 @@ void WorkQueue::Finish(const std::string& key, Result<void> result) {
     Duration delay = std::min(kFirstBackoff * (1 << std::min(failures, 12)), kLongestBackoff);
     delay += Duration(
         static_cast<std::int64_t>(random_.Fraction() * static_cast<double>(delay.count()) / 4));
-    AddAfter(key, delay);
+    Delay(key, state, delay);
+  } else if (again) {
+    state.failures = 0;
+    Add(key);
   } else {
-    failures_.erase(key);
-    if (again) Add(key);
+    keys_.erase(found);
   }
   if (!ready_.empty()) Schedule();
 }

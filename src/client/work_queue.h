@@ -2,10 +2,9 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
+#include <unordered_map>
 
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
@@ -35,10 +34,18 @@ class WorkQueue {
 
   void Add(const std::string& key);
   void AddAfter(const std::string& key, Duration delay);
-  std::size_t size() const { return ready_.size() + in_flight_.size() + delayed_.size(); }
-  bool idle() const { return ready_.empty() && in_flight_.empty(); }
+  std::size_t size() const { return keys_.size(); }
+  bool idle() const { return ready_.empty() && in_flight_ == 0; }
 
  private:
+  enum class Place { kNowhere, kReady, kInFlight, kDelayed };
+  struct Key {
+    Place place = Place::kNowhere;
+    bool again = false;  // added while in flight
+    int failures = 0;    // in a row
+    TimerHandle timer;   // while delayed
+  };
+  void Delay(const std::string& key, Key& state, Duration delay);
   void Schedule();
   void Run();
   void Finish(const std::string& key, Result<void> result);
@@ -47,11 +54,9 @@ class WorkQueue {
   Random& random_;
   const Options options_;
   Process process_;
+  std::unordered_map<std::string, Key> keys_;
   std::deque<std::string> ready_;
-  std::set<std::string> waiting_;       // what is in ready_
-  std::map<std::string, bool> in_flight_;  // true: added again meanwhile
-  std::map<std::string, int> failures_;
-  std::map<std::string, TimerHandle> delayed_;
+  std::size_t in_flight_ = 0;
   bool scheduled_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -59,5 +59,24 @@ TEST(WorkQueue, FailuresBackOffAndSuccessForgetsThem) {
   EXPECT_EQ(worked, 4);
 }
 
+TEST(WorkQueue, WhatIsAddedBeforeItsTimeComesAtOnceAndOnce) {
+  SeededLoop loop;
+  int worked = 0;
+  WorkQueue queue(loop, loop.random(), {"test"}, [&](const std::string&, WorkQueue::Done done) {
+    ++worked;
+    done(Ok());
+  });
+  queue.AddAfter("a", std::chrono::seconds(1));
+  loop.Advance(std::chrono::milliseconds(500));
+  EXPECT_EQ(worked, 0);
+  EXPECT_EQ(queue.size(), 1u);
+  queue.Add("a");
+  loop.RunUntilIdle();
+  EXPECT_EQ(worked, 1);
+  EXPECT_EQ(queue.size(), 0u);
+  loop.Advance(std::chrono::seconds(2));
+  EXPECT_EQ(worked, 1);
+}
+
 }  // namespace
 }  // namespace drakkar::client

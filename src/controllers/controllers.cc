@@ -26,7 +26,8 @@ struct Controllers::Impl {
         pod_gc(o.loop, o.random, o.client, pods, nodes),
         name_space(o.loop, o.random, o.client, namespaces),
         service_account(o.loop, o.random, o.client, namespaces, accounts, o.ca_pem),
-        garbage_collector(o.loop, o.random, o.client) {}
+        garbage_collector(o.loop, o.random, o.client,
+                          {&pods, &nodes, &namespaces, &accounts, &claims, &templates}) {}
 
   // Informers first: they outlive the controllers that use them.
   client::Informer pods, nodes, namespaces, accounts, claims, templates;

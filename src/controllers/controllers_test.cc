@@ -229,6 +229,35 @@ TEST_F(ControllersTest, WhatADeletedPodOwnedIsCollected) {
   EXPECT_EQ(ClaimCount(), 0u);
 }
 
+TEST_F(ControllersTest, TheClaimOfADeletedPodGoesAtOnceAndInTwoWrites) {
+  CreateTemplate();
+  CreatePod("p");
+  AllocateFor("p");
+  const storage::Revision before = server_.core().revision();
+  server_.Delete("Pod", "default/p");
+  Settle();
+  EXPECT_EQ(ClaimCount(), 0u);
+  EXPECT_EQ(server_.core().revision() - before, 3) << "pod gone, claim deleted, finalizer removed";
+}
+
+TEST_F(ControllersTest, AClaimThatSomebodyElseHoldsIsDeallocatedBeforeItGoes) {
+  CreateTemplate();
+  CreatePod("p");
+  AllocateFor("p");
+  const std::string name = ClaimOf("p")->qualified_name();
+  api::Draft draft(server_.Get("ResourceClaim", name)->tree());
+  draft["metadata"]["finalizers"].Append("x/hold");
+  ASSERT_TRUE(server_.Update("ResourceClaim", name, "", draft.Freeze()).ok());
+  server_.Delete("Pod", "default/p");
+  Settle(std::chrono::seconds(2));
+  const api::ObjectPtr claim = server_.Get("ResourceClaim", name);
+  ASSERT_NE(claim, nullptr);
+  EXPECT_TRUE(claim->is_being_deleted());
+  EXPECT_FALSE(claim->root()["status"]["allocation"].exists());
+  EXPECT_TRUE(claim->root()["status"]["reservedFor"].empty());
+  EXPECT_EQ(claim->root()["metadata"]["finalizers"].size(), 1u);
+}
+
 TEST_F(ControllersTest, ForegroundDeletionWaitsForDependents) {
   api::ObjectPtr owner =
       server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}})");

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/env/absolute_path.h"
 #include "base/env/random.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
@@ -75,12 +76,12 @@ DriverOptions MakeDriverOptions(const DriverFlags& flags, const DriverSurroundin
                         .plugin = plugin,
                         .driver_name = flags.driver_name,
                         .node_name = flags.node_name,
-                        .registry_directory = flags.registry_directory,
-                        .plugin_directory = flags.plugin_directory,
+                        .registry_directory = AbsolutePath(flags.registry_directory),
+                        .plugin_directory = AbsolutePath(flags.plugin_directory),
                         .rolling_update_uid = flags.pod_uid,
                         .metrics = &surroundings.metrics,
                         .device_metadata = flags.enable_device_metadata,
-                        .cdi_directory = flags.cdi_directory};
+                        .cdi_directory = AbsolutePath(flags.cdi_directory)};
   if (!flags.unhealthy_taint.empty()) {
     options.unhealthy_taint = {flags.driver_name + "/unhealthy", flags.unhealthy_taint};
   }

@@ -10,6 +10,9 @@ namespace drakkar::controllers {
 namespace {
 
 constexpr std::size_t kMaxGone = 100'000;
+// A pod's claims are released and deleted by the claim controller at once; only what it leaves, for
+// whatever reason, is ours.
+constexpr Duration kClaimControllersTurn = std::chrono::seconds(1);
 
 bool CanBeCollected(const api::KindSchema& kind) {
   auto has = [&](std::string_view verb) {
@@ -31,21 +34,30 @@ Result<void> Accept(const client::Reply& reply) {
 
 }  // namespace
 
-GarbageCollector::GarbageCollector(EventLoop& loop, Random& random, client::Client& client)
+GarbageCollector::GarbageCollector(EventLoop& loop, Random& random, client::Client& client,
+                                   std::vector<client::Informer*> shared)
     : loop_(loop),
       client_(client),
       queue_(loop, random, {"garbage-collector"},
              [this](const std::string& uid, Done done) { Sync(uid, std::move(done)); }) {
   for (const api::KindSchema& kind : api::AllKinds()) {
     if (!CanBeCollected(kind)) continue;
-    auto informer = std::make_unique<client::Informer>(
-        loop, random, client, client::Informer::Options{.collection = {&kind, "", "", ""}});
-    informer->AddHandlers(
-        {.on_add = [this, &kind](const api::ObjectPtr& object) { OnObject(kind, object); },
-         .on_update = [this, &kind](const api::ObjectPtr&,
-                                    const api::ObjectPtr& object) { OnObject(kind, object); },
+    const auto found = std::find_if(shared.begin(), shared.end(),
+                                    [&](const auto* each) { return &each->kind() == &kind; });
+    if (found != shared.end()) {
+      informers_.push_back(*found);
+    } else {
+      own_.push_back(std::make_unique<client::Informer>(
+          loop, random, client, client::Informer::Options{.collection = {&kind, "", "", ""}}));
+      informers_.push_back(own_.back().get());
+    }
+    informers_.back()->AddHandlers(
+        {.on_add = [this, &kind](const api::ObjectPtr& object) { OnObject(kind, nullptr, object); },
+         .on_update =
+             [this, &kind](const api::ObjectPtr& before, const api::ObjectPtr& object) {
+               OnObject(kind, before, object);
+             },
          .on_delete = [this](const api::ObjectPtr& object) { OnGone(object); }});
-    informers_.push_back(std::move(informer));
   }
 }
 
@@ -54,11 +66,11 @@ GarbageCollector::~GarbageCollector() {
 }
 
 void GarbageCollector::Start() {
-  for (auto& informer : informers_) {
-    informer->OnSynced([this] {
-      if (!AllSynced()) return;
+  for (client::Informer* informer : informers_) {
+    informer->OnSynced([this, alive = alive_] {
+      if (!*alive || !AllSynced()) return;
       // What was left behind before we started.
-      for (const auto& each : informers_) {
+      for (const client::Informer* each : informers_) {
         for (const auto& [name, object] : each->objects()) {
           if (!object->root()["metadata"]["ownerReferences"].empty() ||
               object->is_being_deleted()) {
@@ -67,17 +79,25 @@ void GarbageCollector::Start() {
         }
       }
     });
-    informer->Start();
   }
+  for (auto& informer : own_) informer->Start();
 }
 
-bool GarbageCollector::AllSynced() const {
-  return std::all_of(informers_.begin(), informers_.end(),
-                     [](const auto& informer) { return informer->has_synced(); });
+bool GarbageCollector::AllSynced() {
+  all_synced_ = all_synced_ || std::all_of(informers_.begin(), informers_.end(),
+                                           [](const auto* each) { return each->has_synced(); });
+  return all_synced_;
 }
 
-void GarbageCollector::OnObject(const api::KindSchema& kind, const api::ObjectPtr& object) {
+void GarbageCollector::OnObject(const api::KindSchema& kind, const api::ObjectPtr& before,
+                                const api::ObjectPtr& object) {
   graph_.Put(kind, object);
+  // Nearly every change touches nothing that a decision looks at.
+  if (before != nullptr && !object->is_being_deleted() && !before->is_being_deleted() &&
+      api::Equal(before->root()["metadata"]["ownerReferences"],
+                 object->root()["metadata"]["ownerReferences"])) {
+    return;
+  }
   for (api::Value owner : object->root()["metadata"]["ownerReferences"].elements()) {
     // An owner that waits for its dependents hears that one of them changed.
     const OwnerGraph::Item* item = graph_.Find(std::string(owner["uid"].str()));
@@ -98,7 +118,13 @@ void GarbageCollector::OnGone(const api::ObjectPtr& object) {
     if (gone_.size() >= kMaxGone) gone_.clear();
     gone_.insert(uid);
   }
-  for (const std::string& dependent : dependents) queue_.Add(dependent);
+  for (const std::string& dependent : dependents) {
+    if (graph_.Find(dependent)->kind->kind == "ResourceClaim" && object->kind() == "Pod") {
+      queue_.AddAfter(dependent, kClaimControllersTurn);
+    } else {
+      queue_.Add(dependent);
+    }
+  }
   for (api::Value owner : object->root()["metadata"]["ownerReferences"].elements()) {
     queue_.Add(std::string(owner["uid"].str()));
   }

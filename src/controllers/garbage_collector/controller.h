@@ -1,8 +1,6 @@
 #pragma once
 
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,9 +15,14 @@ namespace drakkar::controllers {
 // Deletes objects whose owners are all gone, and carries out foreground deletion and orphaning. It
 // watches every kind there is. An owner it has never seen is looked up on the server before
 // anything is deleted for its sake.
+//
+// Loop-bound. Uses the informers it is given for their kinds, which must outlive it and be started
+// by their owner, and makes its own for the others.
 class GarbageCollector {
  public:
-  GarbageCollector(EventLoop& loop, Random& random, client::Client& client);
+  // Adds its handlers: construct before the shared informers are started.
+  GarbageCollector(EventLoop& loop, Random& random, client::Client& client,
+                   std::vector<client::Informer*> shared);
   ~GarbageCollector();
   void Start();
 
@@ -27,20 +30,23 @@ class GarbageCollector {
   using Done = client::WorkQueue::Done;
   void Sync(const std::string& uid, Done done);
   void ConfirmOwner(const std::string& uid, const std::string& owner_uid, Done done);
-  void OnObject(const api::KindSchema& kind, const api::ObjectPtr& object);
+  void OnObject(const api::KindSchema& kind, const api::ObjectPtr& before,
+                const api::ObjectPtr& object);
   void OnGone(const api::ObjectPtr& object);
   void RemoveFinalizer(const OwnerGraph::Item& item, std::string_view finalizer, Done done);
   void DropOwners(const OwnerGraph::Item& item, const std::vector<std::string>& owners, Done done);
   void Delete(const OwnerGraph::Item& item, Done done);
-  bool AllSynced() const;
+  bool AllSynced();
 
   EventLoop& loop_;
   client::Client& client_;
   client::WorkQueue queue_;
-  std::vector<std::unique_ptr<client::Informer>> informers_;
+  std::vector<std::unique_ptr<client::Informer>> own_;
+  std::vector<client::Informer*> informers_;  // of all kinds
+  bool all_synced_ = false;
   OwnerGraph graph_;
   // Bounded; forgetting one costs a question to the server.
-  std::set<std::string> gone_;
+  OwnerGraph::Uids gone_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -60,7 +60,7 @@ std::vector<std::string> OwnerGraph::Dependents(const std::string& uid) const {
 }
 
 OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid,
-                                        const std::set<std::string>& certainly_gone) const {
+                                        const Uids& certainly_gone) const {
   using Action = Decision::Action;
   Decision decision;
   const Item* item = Find(uid);

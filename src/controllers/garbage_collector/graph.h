@@ -1,9 +1,9 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "api/meta/object.h"
@@ -18,6 +18,8 @@ namespace drakkar::controllers {
 // collector. Its size is that of the objects that own or are owned.
 class OwnerGraph {
  public:
+  using Uids = std::unordered_set<std::string>;
+
   void Put(const api::KindSchema& kind, const api::ObjectPtr& object);
   void Remove(const api::Object& object);
 
@@ -44,11 +46,11 @@ class OwnerGraph {
   };
   // `is_gone` is what is known for certain; an owner that is neither in the graph nor certainly gone
   // is reported in unknown_owners and nothing is deleted because of it.
-  Decision Decide(const std::string& uid, const std::set<std::string>& certainly_gone) const;
+  Decision Decide(const std::string& uid, const Uids& certainly_gone) const;
 
  private:
   std::unordered_map<std::string, Item> items_;
-  std::unordered_map<std::string, std::set<std::string>> dependents_;  // owner uid to dependents' uids
+  std::unordered_map<std::string, Uids> dependents_;  // owner uid to dependents' uids
 };
 
 }  // namespace drakkar::controllers

@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include "api/json/writer.h"
+#include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::controllers {
+
+namespace key = api::key;
+
 namespace {
 
 constexpr std::size_t kMaxConfirmedGone = 100'000;
@@ -28,6 +32,11 @@ client::ResourceRef RefOf(const api::KindSchema* kind, const api::Object& object
           std::move(subresource)};
 }
 
+Counter& CountOfClaims(Metrics& metrics, const char* status) {
+  return metrics.GetCounter("dynamic_resource_allocation_resourceclaim_creates_total",
+                            "Claims created for pods, by outcome.", {{"status", status}});
+}
+
 // Gone already is what we wanted; everything else that failed is tried again.
 Result<void> Accept(const client::Reply& reply) {
   if (reply.ok() || reply.error->code == ErrorCode::kNotFound) return Ok();
@@ -38,6 +47,8 @@ Result<void> Accept(const client::Reply& reply) {
 
 ResourceClaimController::ResourceClaimController(Options options)
     : options_(std::move(options)),
+      claims_made_(CountOfClaims(options_.metrics, "success")),
+      claims_failed_(CountOfClaims(options_.metrics, "failure")),
       queue_(options_.loop, options_.random, {"resource-claim"},
              [this](const std::string& key, Done done) { Sync(key, std::move(done)); }) {
   options_.pods.AddHandlers(
@@ -45,8 +56,9 @@ ResourceClaimController::ResourceClaimController(Options options)
        .on_update = [this](const api::ObjectPtr&, const api::ObjectPtr& pod) { OnPod(pod); },
        .on_delete = [this](const api::ObjectPtr& pod) { OnPodGone(pod); }});
   options_.claims.AddHandlers(
-      {.on_add = [this](const api::ObjectPtr& claim) { OnClaim(claim); },
-       .on_update = [this](const api::ObjectPtr&, const api::ObjectPtr& claim) { OnClaim(claim); },
+      {.on_add = [this](const api::ObjectPtr& claim) { OnClaim(nullptr, claim); },
+       .on_update = [this](const api::ObjectPtr& before,
+                           const api::ObjectPtr& claim) { OnClaim(before, claim); },
        .on_delete = [this](const api::ObjectPtr& claim) { OnClaimGone(claim); }});
   options_.templates.AddHandlers({.on_add = [this](const api::ObjectPtr& claim_template) {
     auto waiting = waiting_for_template_.find(claim_template->qualified_name());
@@ -72,27 +84,26 @@ ResourceClaimController::~ResourceClaimController() {
 }
 
 void ResourceClaimController::OnPod(const api::ObjectPtr& pod) {
-  const std::string key = pod->qualified_name();
-  confirmed_gone_.erase(key);
-  if (!pod->root()["spec"]["resourceClaims"].empty()) queue_.Add("pod:" + key);
-  if (IsPodTerminal(*pod) || pod->is_being_deleted()) {
-    for (const std::string& claim : reserved_by_pod_[key]) queue_.Add("claim:" + claim);
-    for (const auto& [claim, object] : owned_[std::string(pod->uid())]) {
-      queue_.Add("claim:" + claim);
-    }
+  const std::string name = pod->qualified_name();
+  if (!confirmed_gone_.empty()) confirmed_gone_.erase(name);
+  if (!pod->root()[key::kSpec][key::kResourceClaims].empty()) queue_.Add("pod:" + name);
+  if (IsPodTerminal(*pod) || pod->is_being_deleted()) QueueClaimsOf(*pod);
+}
+
+void ResourceClaimController::QueueClaimsOf(const api::Object& pod) {
+  if (const auto claims = reserved_by_pod_.find(pod.qualified_name());
+      claims != reserved_by_pod_.end()) {
+    for (const std::string& claim : claims->second) queue_.Add("claim:" + claim);
+  }
+  if (const auto owned = owned_.find(std::string(pod.uid())); owned != owned_.end()) {
+    for (const auto& [claim, object] : owned->second) queue_.Add("claim:" + claim);
   }
 }
 
 void ResourceClaimController::OnPodGone(const api::ObjectPtr& pod) {
-  const std::string key = pod->qualified_name();
   made_.erase(std::string(pod->uid()));
-  RememberGone(key);
-  if (auto claims = reserved_by_pod_.find(key); claims != reserved_by_pod_.end()) {
-    for (const std::string& claim : claims->second) queue_.Add("claim:" + claim);
-  }
-  if (auto owned = owned_.find(std::string(pod->uid())); owned != owned_.end()) {
-    for (const auto& [claim, object] : owned->second) queue_.Add("claim:" + claim);
-  }
+  RememberGone(pod->qualified_name());
+  QueueClaimsOf(*pod);
 }
 
 void ResourceClaimController::RememberGone(const std::string& pod) {
@@ -100,41 +111,61 @@ void ResourceClaimController::RememberGone(const std::string& pod) {
   confirmed_gone_.insert(pod);
 }
 
-void ResourceClaimController::OnClaim(const api::ObjectPtr& claim) {
-  const std::string key = claim->qualified_name();
+void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::ObjectPtr& claim) {
+  const std::string name = claim->qualified_name();
+  const api::Value status = claim->root()[key::kStatus];
+  const api::Value old_status = before == nullptr ? api::Value() : before->root()[key::kStatus];
+  const bool same_consumers = before != nullptr && api::Equal(old_status[key::kReservedFor],
+                                                              status[key::kReservedFor]);
+  if (!same_consumers) SetConsumers(name, *claim);
+  if (const std::optional<OwnerPod> owner = FindOwnerPod(*claim)) {
+    owned_[owner->uid][name] = claim;
+    if (const auto made = made_.find(owner->uid); made != made_.end()) {
+      std::erase_if(made->second, [&](const auto& each) { return each.second == claim->name(); });
+      if (made->second.empty()) made_.erase(made);
+    }
+    // Later changes matter to the pod only if it may have lost the claim or may lack a reservation.
+    if (before == nullptr || claim->is_being_deleted() ||
+        (status[key::kAllocation].has_value() && !IsReservedFor(*claim, owner->uid))) {
+      queue_.Add("pod:" + owner->key);
+    }
+  }
+  // What the claim's plan looks at, apart from pods, whose own changes bring it back.
+  const bool same = same_consumers && !claim->is_being_deleted() &&
+                    status[key::kAllocation].has_value() == old_status[key::kAllocation].has_value();
+  if (!same) queue_.Add("claim:" + name);
+}
+
+void ResourceClaimController::SetConsumers(const std::string& name, const api::Object& claim) {
   std::set<std::string> pods;
-  for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
-    if (consumer["resource"].str() != "pods") continue;
-    pods.insert(StrCat(claim->namespace_(), "/", consumer["name"].str()));
+  for (api::Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
+    if (consumer[key::kResource].str() != "pods") continue;
+    pods.insert(StrCat(claim.namespace_(), "/", consumer[key::kName].str()));
   }
-  std::set<std::string>& before = pods_of_claim_[key];
+  std::set<std::string>& before = pods_of_claim_[name];
   for (const std::string& pod : before) {
-    if (!pods.contains(pod)) reserved_by_pod_[pod].erase(key);
+    const auto claims = reserved_by_pod_.find(pod);
+    if (pods.contains(pod) || claims == reserved_by_pod_.end()) continue;
+    claims->second.erase(name);
+    if (claims->second.empty()) reserved_by_pod_.erase(claims);
   }
-  for (const std::string& pod : pods) reserved_by_pod_[pod].insert(key);
+  for (const std::string& pod : pods) reserved_by_pod_[pod].insert(name);
   before = std::move(pods);
-  if (std::optional<OwnerPod> owner = FindOwnerPod(*claim)) {
-    owned_[owner->uid][key] = claim;
-    std::erase_if(made_[owner->uid], [&](const auto& each) { return each.second == claim->name(); });
-    if (made_[owner->uid].empty()) made_.erase(owner->uid);
-    queue_.Add("pod:" + owner->key);
-  }
-  queue_.Add("claim:" + key);
 }
 
 void ResourceClaimController::OnClaimGone(const api::ObjectPtr& claim) {
-  const std::string key = claim->qualified_name();
-  for (const std::string& pod : pods_of_claim_[key]) {
+  const std::string name = claim->qualified_name();
+  for (const std::string& pod : pods_of_claim_[name]) {
     auto claims = reserved_by_pod_.find(pod);
     if (claims == reserved_by_pod_.end()) continue;
-    claims->second.erase(key);
+    claims->second.erase(name);
     if (claims->second.empty()) reserved_by_pod_.erase(claims);
   }
-  pods_of_claim_.erase(key);
+  pods_of_claim_.erase(name);
   if (std::optional<OwnerPod> owner = FindOwnerPod(*claim)) {
     auto owned = owned_.find(owner->uid);
     if (owned != owned_.end()) {
-      owned->second.erase(key);
+      owned->second.erase(name);
       if (owned->second.empty()) owned_.erase(owned);
     }
     queue_.Add("pod:" + owner->key);
@@ -185,11 +216,7 @@ void ResourceClaimController::CreateClaims(const api::ObjectPtr& pod,
       [this, alive = alive_, pod, next, wanted = std::move(wanted),
        done = std::move(done)](client::Reply reply) mutable {
         if (!*alive) return;
-        options_.metrics
-            .GetCounter("dynamic_resource_allocation_resourceclaim_creates_total",
-                        "Claims created for pods, by outcome.",
-                        {{"status", reply.ok() ? "success" : "failure"}})
-            .Add();
+        (reply.ok() ? claims_made_ : claims_failed_).Add();
         if (!reply.ok()) {
           const Error error = reply.error->Prefixed("create ResourceClaim ");
           FailCreation(pod, next.entry, error);
@@ -257,8 +284,11 @@ void ResourceClaimController::SyncClaim(const std::string& key, Done done) {
       });
   if (!plan.unknown_pods.empty()) return Confirm(key, plan.unknown_pods, std::move(done));
   if (!plan.drop_uids.empty() || plan.deallocate) return Release(claim, plan, std::move(done));
-  if (plan.remove_finalizer) return RemoveFinalizer(claim, plan, std::move(done));
-  if (plan.delete_claim) return DeleteClaim(claim, std::move(done));
+  if (plan.delete_claim) {
+    return DeleteClaim(claim, plan.remove_finalizer ? Then::kRemoveFinalizer : Then::kNothing,
+                       std::move(done));
+  }
+  if (plan.remove_finalizer) return RemoveFinalizer(claim, Then::kNothing, std::move(done));
   done(Ok());
 }
 
@@ -272,7 +302,8 @@ void ResourceClaimController::Confirm(const std::string& claim_key,
       [this, alive = alive_, pod, claim_key, done = std::move(done)](client::Reply reply) {
         if (!*alive) return;
         if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
-        if (reply.ok()) return done(Ok());  // it exists: its own event brings the claim back
+        // It exists, and may be gone again before our copy ever has it: no event would tell.
+        if (reply.ok()) return done(Error{ErrorCode::kConflict, "the copy of the pods lags behind"});
         RememberGone(pod);
         SyncClaim(claim_key, done);
       });
@@ -300,12 +331,11 @@ void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPl
       [this, alive = alive_, plan, done = std::move(done)](client::Reply reply) {
         if (!*alive) return;
         if (!reply.ok() || !plan.remove_finalizer) return done(Accept(reply));
-        RemoveFinalizer(reply.object, plan, done);
+        RemoveFinalizer(reply.object, plan.delete_claim ? Then::kDelete : Then::kNothing, done);
       });
 }
 
-void ResourceClaimController::RemoveFinalizer(api::ObjectPtr claim, const ClaimPlan& plan,
-                                              Done done) {
+void ResourceClaimController::RemoveFinalizer(api::ObjectPtr claim, Then then, Done done) {
   api::Draft draft(claim->tree());
   api::Draft& metadata = draft["metadata"];
   if (api::Draft* finalizers = metadata.Find("finalizers"); finalizers != nullptr) {
@@ -316,18 +346,25 @@ void ResourceClaimController::RemoveFinalizer(api::ObjectPtr claim, const ClaimP
   }
   options_.client.Update(
       RefOf(Claims(), *claim), draft.Freeze(), {},
-      [this, alive = alive_, claim, plan, done = std::move(done)](client::Reply reply) {
+      [this, alive = alive_, claim, then, done = std::move(done)](client::Reply reply) {
         if (!*alive) return;
-        if (!reply.ok() || !plan.delete_claim) return done(Accept(reply));
-        DeleteClaim(claim, done);
+        if (!reply.ok() || then != Then::kDelete) return done(Accept(reply));
+        DeleteClaim(claim, Then::kNothing, done);
       });
 }
 
-void ResourceClaimController::DeleteClaim(const api::ObjectPtr& claim, Done done) {
-  options_.client.Delete(RefOf(Claims(), *claim), {.precondition_uid = std::string(claim->uid())},
-                         [alive = alive_, done = std::move(done)](client::Reply reply) {
-                           if (*alive) done(Accept(reply));
-                         });
+void ResourceClaimController::DeleteClaim(const api::ObjectPtr& claim, Then then, Done done) {
+  options_.client.Delete(
+      RefOf(Claims(), *claim), {.precondition_uid = std::string(claim->uid())},
+      [this, alive = alive_, claim, then, done = std::move(done)](client::Reply reply) {
+        if (!*alive) return;
+        // The answer is the claim as it is now, unless it is gone for good.
+        if (!reply.ok() || then != Then::kRemoveFinalizer || reply.object == nullptr ||
+            reply.object->uid() != claim->uid()) {
+          return done(Accept(reply));
+        }
+        RemoveFinalizer(reply.object, Then::kNothing, done);
+      });
 }
 
 }  // namespace drakkar::controllers

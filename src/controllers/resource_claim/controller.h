@@ -4,6 +4,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/exec/event_loop.h"
@@ -13,6 +15,7 @@
 #include "controllers/resource_claim/planner.h"
 
 namespace drakkar {
+class Counter;
 class Metrics;
 }
 
@@ -52,30 +55,35 @@ class ResourceClaimController {
   void Reserve(const api::ObjectPtr& pod, std::vector<std::string> claims, Done done);
   void Confirm(const std::string& claim_key, const std::vector<std::string>& pods, Done done);
   void Release(const api::ObjectPtr& claim, const ClaimPlan& plan, Done done);
-  void RemoveFinalizer(api::ObjectPtr claim, const ClaimPlan& plan, Done done);
-  void DeleteClaim(const api::ObjectPtr& claim, Done done);
+  enum class Then { kNothing, kDelete, kRemoveFinalizer };
+  void RemoveFinalizer(api::ObjectPtr claim, Then then, Done done);
+  void DeleteClaim(const api::ObjectPtr& claim, Then then, Done done);
 
   void OnPod(const api::ObjectPtr& pod);
   void OnPodGone(const api::ObjectPtr& pod);
-  void OnClaim(const api::ObjectPtr& claim);
+  void OnClaim(const api::ObjectPtr& before, const api::ObjectPtr& claim);
   void OnClaimGone(const api::ObjectPtr& claim);
+  void SetConsumers(const std::string& name, const api::Object& claim);
+  void QueueClaimsOf(const api::Object& pod);
   void RememberGone(const std::string& pod);
   void FailCreation(const api::ObjectPtr& pod, const std::string& entry, const Error& error);
 
   Options options_;
+  Counter& claims_made_;
+  Counter& claims_failed_;
   client::WorkQueue queue_;
   // Created, but perhaps not in our copy yet, by pod uid: entry and claim name.
-  std::map<std::string, std::vector<std::pair<std::string, std::string>>> made_;
+  std::unordered_map<std::string, std::vector<std::pair<std::string, std::string>>> made_;
   // Claims by the uid of the pod that owns them.
-  std::map<std::string, std::map<std::string, api::ObjectPtr>> owned_;
+  std::unordered_map<std::string, std::map<std::string, api::ObjectPtr>> owned_;
   // Claims ("namespace/name") by pod ("namespace/name") that they are reserved for.
-  std::map<std::string, std::set<std::string>> reserved_by_pod_;
-  std::map<std::string, std::set<std::string>> pods_of_claim_;
+  std::unordered_map<std::string, std::set<std::string>> reserved_by_pod_;
+  std::unordered_map<std::string, std::set<std::string>> pods_of_claim_;
   // Pods by template ("namespace/name") that was missing when they asked for it.
   std::map<std::string, std::set<std::string>> waiting_for_template_;
   // Pods that the server said do not exist, until one of that name appears. Bounded; forgetting
   // one only costs a question.
-  std::set<std::string> confirmed_gone_;
+  std::unordered_set<std::string> confirmed_gone_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

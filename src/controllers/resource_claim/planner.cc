@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "api/keys.h"
 #include "base/text/text.h"
 
 namespace drakkar::controllers {
+
+namespace key = api::key;
+
 namespace {
 
 using api::Value;
@@ -17,21 +21,21 @@ std::string ClaimKey(const api::Object& pod, std::string_view claim) {
   return StrCat(pod.namespace_(), "/", claim);
 }
 
-bool IsReservedFor(const api::Object& claim, std::string_view uid) {
-  for (Value consumer : claim["status"]["reservedFor"].elements()) {
-    if (consumer["uid"].str() == uid) return true;
-  }
-  return false;
-}
-
 bool IsOwnedBy(const api::Object& claim, const api::Object& pod) {
   std::optional<OwnerPod> owner = FindOwnerPod(claim);
   return owner && owner->uid == pod.uid();
 }
 
 bool HasFinalizer(const api::Object& claim) {
-  for (Value finalizer : claim["metadata"]["finalizers"].elements()) {
+  for (Value finalizer : claim[key::kMetadata][key::kFinalizers].elements()) {
     if (finalizer.str() == kClaimFinalizer) return true;
+  }
+  return false;
+}
+
+bool HasOtherFinalizer(const api::Object& claim) {
+  for (Value finalizer : claim[key::kMetadata][key::kFinalizers].elements()) {
+    if (finalizer.str() != kClaimFinalizer) return true;
   }
   return false;
 }
@@ -39,18 +43,25 @@ bool HasFinalizer(const api::Object& claim) {
 }  // namespace
 
 std::optional<OwnerPod> FindOwnerPod(const api::Object& object) {
-  for (Value owner : object["metadata"]["ownerReferences"].elements()) {
-    if (owner["controller"].boolean() && owner["kind"].str() == "Pod" &&
-        owner["apiVersion"].str() == "v1") {
-      return OwnerPod{StrCat(object.namespace_(), "/", owner["name"].str()),
-                      std::string(owner["uid"].str())};
+  for (Value owner : object[key::kMetadata][key::kOwnerReferences].elements()) {
+    if (owner[key::kController].boolean() && owner[key::kKind].str() == "Pod" &&
+        owner[key::kApiVersion].str() == "v1") {
+      return OwnerPod{StrCat(object.namespace_(), "/", owner[key::kName].str()),
+                      std::string(owner[key::kUid].str())};
     }
   }
   return std::nullopt;
 }
 
+bool IsReservedFor(const api::Object& claim, std::string_view uid) {
+  for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
+    if (consumer[key::kUid].str() == uid) return true;
+  }
+  return false;
+}
+
 bool IsPodTerminal(const api::Object& pod) {
-  const std::string_view phase = pod["status"]["phase"].str();
+  const std::string_view phase = pod[key::kStatus][key::kPhase].str();
   return phase == "Succeeded" || phase == "Failed";
 }
 
@@ -68,15 +79,15 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
   PodPlan plan;
   if (pod.is_being_deleted() || IsPodTerminal(pod)) return plan;
   std::map<std::string, std::string> current;
-  for (Value status : pod["status"]["resourceClaimStatuses"].elements()) {
-    current[std::string(status["name"].str())] = status["resourceClaimName"].str();
+  for (Value status : pod[key::kStatus][key::kResourceClaimStatuses].elements()) {
+    current[std::string(status[key::kName].str())] = status[key::kResourceClaimName].str();
   }
   std::map<std::string, std::string> wanted;
   bool complete = true;
-  for (Value reference : pod["spec"]["resourceClaims"].elements()) {
-    const std::string entry(reference["name"].str());
-    std::string name(reference["resourceClaimName"].str());
-    const std::string template_name(reference["resourceClaimTemplateName"].str());
+  for (Value reference : pod[key::kSpec][key::kResourceClaims].elements()) {
+    const std::string entry(reference[key::kName].str());
+    std::string name(reference[key::kResourceClaimName].str());
+    const std::string template_name(reference[key::kResourceClaimTemplateName].str());
     if (!template_name.empty()) {
       auto known = current.find(entry);
       if (known != current.end() && known->second.empty()) {
@@ -90,8 +101,8 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
       if (name.empty()) {
         // One that we made before we could write it down.
         for (const api::ObjectPtr& claim : owned) {
-          if (claim->root()["metadata"]["annotations"][kPodClaimAnnotation].str() == entry &&
-              !claim->is_being_deleted()) {
+          const Value annotations = claim->root()[key::kMetadata][key::kAnnotations];
+          if (annotations[kPodClaimAnnotation].str() == entry && !claim->is_being_deleted()) {
             name = claim->name();
           }
         }
@@ -110,8 +121,10 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
     }
     if (name.empty()) continue;
     api::ObjectPtr claim = claims(ClaimKey(pod, name));
-    if (!pod["spec"]["nodeName"].str().empty() && claim != nullptr && !claim->is_being_deleted() &&
-        claim->root()["status"]["allocation"].has_value() && !IsReservedFor(*claim, pod.uid())) {
+    if (!pod[key::kSpec][key::kNodeName].str().empty() && claim != nullptr &&
+        !claim->is_being_deleted() &&
+        claim->root()[key::kStatus][key::kAllocation].has_value() &&
+        !IsReservedFor(*claim, pod.uid())) {
       plan.reserve.push_back(ClaimKey(pod, name));
     }
   }
@@ -151,31 +164,32 @@ api::TreePtr ClaimFromTemplate(const api::Object& pod, std::string_view entry,
 ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
                     const std::function<Confirmed(const std::string& pod)>& confirmed) {
   ClaimPlan plan;
-  const Value status = claim["status"];
+  const Value status = claim[key::kStatus];
   std::size_t kept = 0;
-  for (Value consumer : status["reservedFor"].elements()) {
-    const bool is_pod = consumer["resource"].str() == "pods" && consumer["apiGroup"].str().empty();
+  for (Value consumer : status[key::kReservedFor].elements()) {
+    const bool is_pod =
+        consumer[key::kResource].str() == "pods" && consumer[key::kApiGroup].str().empty();
     if (!is_pod) {
       ++kept;  // another kind of consumer: not ours to judge
       continue;
     }
-    const std::string key = StrCat(claim.namespace_(), "/", consumer["name"].str());
-    api::ObjectPtr pod = pods(key);
-    if (pod == nullptr && confirmed(key) == Confirmed::kUnknown) {
-      plan.unknown_pods.push_back(key);
+    const std::string pod_name = StrCat(claim.namespace_(), "/", consumer[key::kName].str());
+    api::ObjectPtr pod = pods(pod_name);
+    if (pod == nullptr && confirmed(pod_name) == Confirmed::kUnknown) {
+      plan.unknown_pods.push_back(pod_name);
       ++kept;
       continue;
     }
-    const bool over = pod == nullptr || pod->uid() != consumer["uid"].str() ||
-                      IsPodTerminal(*pod) ||
-                      (pod->is_being_deleted() && pod->root()["spec"]["nodeName"].str().empty());
+    const bool over =
+        pod == nullptr || pod->uid() != consumer[key::kUid].str() || IsPodTerminal(*pod) ||
+        (pod->is_being_deleted() && pod->root()[key::kSpec][key::kNodeName].str().empty());
     if (over) {
-      plan.drop_uids.emplace_back(consumer["uid"].str());
+      plan.drop_uids.emplace_back(consumer[key::kUid].str());
     } else {
       ++kept;
     }
   }
-  const bool allocated = status["allocation"].has_value();
+  const bool allocated = status[key::kAllocation].has_value();
   const bool last_one_leaves = kept == 0 && !plan.drop_uids.empty();
   plan.deallocate = allocated && kept == 0 && (last_one_leaves || claim.is_being_deleted());
   // A claim with the finalizer and no allocation yet is one that the scheduler is about to write:
@@ -193,6 +207,13 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
             pod == nullptr || pod->uid() != owner->uid || IsPodTerminal(*pod);
       }
     }
+  }
+  if (kept == 0 && plan.unknown_pods.empty() && !HasOtherFinalizer(claim) &&
+      (plan.delete_claim || claim.is_being_deleted())) {
+    // It goes as a whole, and its devices with it: nobody needs to see it without them first.
+    plan.drop_uids.clear();
+    plan.deallocate = false;
+    plan.remove_finalizer = HasFinalizer(claim);
   }
   return plan;
 }

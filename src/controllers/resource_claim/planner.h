@@ -49,7 +49,8 @@ struct ClaimPlan {
   std::vector<std::string> unknown_pods;  // "namespace/name" to look up first: not in our copy
   bool deallocate = false;              // clear the allocation in the same write
   bool remove_finalizer = false;        // after that
-  bool delete_claim = false;            // its pod is gone or done and nobody uses it
+  // Its pod is gone or done and nobody uses it. With nothing to clear: before the finalizer goes.
+  bool delete_claim = false;
 };
 
 // What is known of a consumer besides our copy: confirmed by asking the server.
@@ -59,6 +60,7 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
                     const std::function<Confirmed(const std::string& pod)>& confirmed);
 
 bool IsPodTerminal(const api::Object& pod);  // Succeeded or Failed
+bool IsReservedFor(const api::Object& claim, std::string_view uid);
 
 // The pod that controls the object, as "namespace/name" and uid.
 struct OwnerPod {
