@@ -13,6 +13,7 @@
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
 #include "node/node_server.h"
+#include "node/nri/adjustment.h"
 #include "node/nri/hooked_runtime.h"
 #include "node/nri/nri_server.h"
 #include "telemetry/log/log.h"
@@ -83,14 +84,22 @@ class NodeState {
         node::NriServer::Options{.loop = loop_,
                                  .socket_path = NriSocketPath(options_.data_dir),
                                  .runtime_version = "0.1.0"});
-    runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_);
-    nri_->SetPods([this] {
-      std::vector<rpc::NriPodSandbox> pods;
-      for (const node::PodSandbox& sandbox : runtime_->ListPodSandboxes()) {
-        pods.push_back(node::DescribeSandbox(sandbox));
-      }
-      return pods;
-    });
+    runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_, RealRandom());
+    nri_->SetObjects(
+        [this] {
+          std::vector<rpc::NriPodSandbox> pods;
+          for (const node::PodSandbox& sandbox : runtime_->ListPodSandboxes()) {
+            pods.push_back(node::DescribeSandbox(sandbox));
+          }
+          return pods;
+        },
+        [this] {
+          std::vector<rpc::NriContainer> containers;
+          for (const node::ContainerStatus& status : runtime_->ListContainers()) {
+            containers.push_back(node::DescribeContainer(status));
+          }
+          return containers;
+        });
     RETURN_IF_ERROR(nri_->Start());
     node::NodeFacts facts = node::ReadNodeFacts(files);
     facts.addresses = {options_.address};

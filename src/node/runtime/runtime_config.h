@@ -119,6 +119,7 @@ struct EnvironmentVariable {
 };
 
 struct ContainerConfig {
+  std::string id;  // that nobody else has; empty: the runtime makes one
   std::string name;
   std::uint32_t attempt = 0;
   std::string image;                      // a name or an image id

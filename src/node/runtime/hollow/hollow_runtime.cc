@@ -85,7 +85,7 @@ class HollowRuntime final : public Runtime {
     HollowContainer container;
     if (machine_.program_of) container.program = machine_.program_of(config);
     if (container.program.create_error) return fail(*container.program.create_error);
-    const std::string id = NewId();
+    const std::string id = config.id.empty() ? NewId() : config.id;
     ContainerStatus& status = container.status;
     status.id = id;
     status.sandbox_id = sandbox_id;

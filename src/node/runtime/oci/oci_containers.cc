@@ -25,7 +25,7 @@ void OciRuntime::CreateContainer(const std::string& sandbox_id, ContainerConfig 
   }
   auto container = std::make_shared<Container>();
   ContainerRecord& record = container->record;
-  record.id = NewId();
+  record.id = config.id.empty() ? NewId() : config.id;
   record.sandbox_id = sandbox_id;
   record.name = config.name;
   record.attempt = config.attempt;
