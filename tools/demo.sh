@@ -8,11 +8,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 drakkar=$(realpath "$1")
 work=$(mktemp -d /tmp/drakkar-demo.XXXXXX)
 up_pid=
+watch_pid=
 
 say() { printf '%s\n' "demo: $*"; }
 
 cleanup() {
   local status=$?
+  [ -z "$watch_pid" ] || kill "$watch_pid" 2>/dev/null || true
   if [ -n "$up_pid" ] && kill -0 "$up_pid" 2>/dev/null; then
     say "stopping"
     kill -TERM "$up_pid"
@@ -50,6 +52,9 @@ until [ -f "$KUBECONFIG" ] && [ -n "$("$drakkar" get resourceslices -o name 2>/d
   sleep 0.1
 done
 
+"$drakkar" get resourceclaims --watch >"$work/claims.log" 2>&1 &
+watch_pid=$!
+
 say "applying examples/hello-device"
 "$drakkar" apply -f examples/hello-device/
 say "waiting until the pod has run"
@@ -68,4 +73,8 @@ until [ -z "$("$drakkar" get resourceclaims -o name)" ]; do
   [ $((SECONDS - begun)) -lt 30 ] || { say "the claim is still there"; exit 1; }
   sleep 0.1
 done
+printf '\n--- how its claim changed meanwhile\n'
+cat "$work/claims.log"
+printf '\n'
+grep -q allocated,reserved "$work/claims.log" || { say "the claim was never seen allocated and reserved"; exit 1; }
 say "done"

@@ -1,6 +1,7 @@
 #include "bench/load/api.h"
 
 #include "base/text/text.h"
+#include "bench/load/text_counter.h"
 #include "client/http_client.h"
 
 namespace drakkar::load {
@@ -92,41 +93,89 @@ Result<net::Response> Api::Do(const Call& call) {
   return std::move(*answer);
 }
 
+// What the calls of a run share.
+struct Api::Running {
+  Api& api;
+  const std::size_t count;
+  const std::function<Call(std::size_t)>& make;
+  RunResult result;
+  std::size_t begun = 0;
+  std::size_t ended = 0;
+};
+
+// Makes one call after the other on one connection.
+class Api::Caller final : public net::StreamSink {
+ public:
+  Caller(Running& run, std::size_t connection) : run_(run), connection_(connection) {}
+
+  void Next() {
+    if (run_.begun == run_.count) return;
+    call_ = run_.make(run_.begun++);
+    status_ = 0;
+    bytes_ = 0;
+    length_.reset();
+    counter_ = TextCounter(call_.item);
+    error_text_.clear();
+    sent_ = run_.api.now();
+    handle_ = run_.api.client(connection_).Stream(run_.api.Request(call_), *this);
+  }
+
+  void OnResponse(int status, const net::Headers& headers) override {
+    status_ = status;
+    length_ = ParseInt64(headers.Get("content-length"));
+  }
+  void OnData(std::string_view bytes) override {
+    bytes_ += bytes.size();
+    if (status_ / 100 != 2) error_text_.append(bytes.substr(0, kMaxErrorBytes));
+    if (call_.items > 0) counter_.Feed(bytes);
+  }
+  void OnEnd(Result<void> result) override {
+    if (!result.ok()) return run_.api.Fail(result.error());
+    if (status_ / 100 != 2) return Fail(StrCat(status_, " ", error_text_));
+    if (length_ && *length_ != static_cast<std::int64_t>(bytes_)) {
+      return Fail(StrCat(bytes_, " bytes instead of ", *length_));
+    }
+    if (call_.items > 0 && counter_.count() != call_.items) {
+      return Fail(StrCat(counter_.count(), " items instead of ", call_.items));
+    }
+    run_.result.latencies.Add(run_.api.now() - sent_);
+    if (++run_.ended == run_.count) return run_.api.Wake();
+    Next();
+  }
+
+ private:
+  static constexpr std::size_t kMaxErrorBytes = 4'096;
+
+  void Fail(const std::string& why) {
+    run_.api.Fail(
+        Unavailable(StrCat(net::MethodName(call_.method), " ", call_.path, ": ", why)));
+  }
+
+  Running& run_;
+  const std::size_t connection_;
+  Call call_;
+  int status_ = 0;
+  std::size_t bytes_ = 0;
+  std::optional<std::int64_t> length_;
+  TextCounter counter_{""};
+  std::string error_text_;
+  MonotonicTime sent_{};
+  std::unique_ptr<net::RequestHandle> handle_;
+};
+
 Result<RunResult> Api::Run(std::size_t count, std::size_t depth,
                            const std::function<Call(std::size_t)>& make) {
-  // Shared with answers that come after a failure has ended the run.
-  struct State {
-    RunResult result;
-    std::size_t begun = 0;
-    std::size_t ended = 0;
-    bool over = false;
-    std::function<void(std::size_t)> next;
-  };
-  auto state = std::make_shared<State>();
+  Running run{.api = *this, .count = count, .make = make, .result = {}};
   const MonotonicTime start = now();
-  std::weak_ptr<State> weak = state;
-  state->next = [this, count, &make, weak](std::size_t connection) {
-    const std::shared_ptr<State> self = weak.lock();
-    if (!self || self->over || self->begun == count) return;
-    const MonotonicTime sent = now();
-    SendOn(connection, make(self->begun++),
-           [this, count, weak, sent, connection](Result<net::Response> response) {
-             const std::shared_ptr<State> then = weak.lock();
-             if (!then || then->over) return;
-             if (!response.ok()) return Fail(response.error());
-             then->result.latencies.Add(now() - sent);
-             if (++then->ended == count) return Wake();
-             then->next(connection);
-           });
-  };
-  for (std::size_t i = 0; i < depth; ++i) {
-    for (std::size_t c = 0; c < clients_.size(); ++c) state->next(c);
+  // Destroying them cancels what is under way after a failure.
+  std::vector<std::unique_ptr<Caller>> callers;
+  for (std::size_t i = 0; i < depth * clients_.size(); ++i) {
+    callers.push_back(std::make_unique<Caller>(run, i % clients_.size()));
+    callers.back()->Next();
   }
-  Result<void> ran = RunUntil(StrCat(count, " calls"), [&] { return state->ended == count; });
-  state->over = true;
-  RETURN_IF_ERROR(ran);
-  state->result.elapsed = now() - start;
-  return std::move(state->result);
+  RETURN_IF_ERROR(RunUntil(StrCat(count, " calls"), [&] { return run.ended == count; }));
+  run.result.elapsed = now() - start;
+  return std::move(run.result);
 }
 
 }  // namespace drakkar::load

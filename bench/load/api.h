@@ -17,9 +17,12 @@ struct Call {
   std::string path;
   std::string body;
   std::string content_type = "application/json";
+  // In a run: the answer holds `item` this often (0: not counted).
+  std::string item;
+  std::size_t items = 0;
 };
 
-// What a run of many calls took. Any answer but 2xx ends the run with an error.
+// What a run of many calls took. Any answer but a complete 2xx ends the run with an error.
 struct RunResult {
   Duration elapsed{};
   Samples latencies;
@@ -48,7 +51,8 @@ class Api {
 
   // Blocks.
   Result<net::Response> Do(const Call& call);
-  // `count` calls, `depth` under way on every connection. Blocks.
+  // `count` calls, `depth` under way on every connection. Bodies are read to their end and checked
+  // against their length, but not kept. Blocks.
   Result<RunResult> Run(std::size_t count, std::size_t depth,
                         const std::function<Call(std::size_t)>& make);
   // Runs the loop until `is_done`, which is asked whenever Wake is called. Blocks.
@@ -61,6 +65,9 @@ class Api {
   void Fail(const Error& error);
 
  private:
+  struct Running;
+  class Caller;
+
   UvLoop& loop_;
   client::ClusterAccess access_;
   Options options_;

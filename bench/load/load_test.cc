@@ -3,6 +3,7 @@
 #include "bench/load/figures.h"
 #include "bench/load/probe.h"
 #include "bench/load/scenario.h"
+#include "bench/load/text_counter.h"
 #include "bench/load/watcher.h"
 
 namespace drakkar::load {
@@ -34,6 +35,17 @@ TEST(LineSplitter, JoinsLinesOverReads) {
     splitter.Feed(part, [&](std::string_view line) { lines.emplace_back(line); });
   }
   EXPECT_EQ(lines, (std::vector<std::string>{"one", "two", "three"}));
+}
+
+TEST(TextCounter, CountsWhateverPiecesTheBytesComeIn) {
+  const std::string text = R"([{"uid":"a"},{"uid":"b"},{"uid":"c"}])";
+  for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+    TextCounter counter("\"uid\":\"");
+    for (std::size_t at = 0; at < text.size(); at += piece) {
+      counter.Feed(std::string_view(text).substr(at, piece));
+    }
+    EXPECT_EQ(counter.count(), 3u) << "pieces of " << piece;
+  }
 }
 
 TEST(WatchEvents, TypeAndNameAreFoundWithoutDecoding) {

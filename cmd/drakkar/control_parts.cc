@@ -104,7 +104,8 @@ class Component {
     pages.metrics = [this] { return metrics_.Text(); };
     pages.configz = options_.configz;
     ASSIGN_OR_RETURN(status_,
-                     StatusPort::Open(options_.loop, options_.component.status, std::move(pages)));
+                     StatusPort::Open(options_.loop, *options_.client, options_.component.status,
+                                      std::move(pages)));
     if (!options_.component.election.leader_elect) {
       Begin();
       return Ok();

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/env/absolute_path.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
@@ -118,7 +119,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   Result<bool> as_list = ReadSkipForm(arguments);
   if (!as_list.ok()) return Fail(console, as_list.error());
   UvLoop loop;
-  const std::string data_dir = arguments.Text("data-dir");
+  const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
       {.loop = loop,
        .data_dir = data_dir,
@@ -176,7 +177,7 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
       {.loop = loop,
-       .data_dir = arguments.Text("data-dir"),
+       .data_dir = AbsolutePath(arguments.Text("data-dir")),
        .address = {.host = arguments.Text("address"), .port = *port},
        .gates = *gates,
        .skip_operations_as_list = *as_list});
@@ -268,7 +269,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
                                 .node_name = arguments.Text("node-name"),
                                 .address = arguments.Text("address"),
                                 .port = *port,
-                                .data_dir = arguments.Text("data-dir"),
+                                .data_dir = AbsolutePath(arguments.Text("data-dir")),
                                 .runtime = arguments.Text("runtime"),
                                 .api_host = url->host,
                                 .api_port = std::to_string(url->port),
@@ -315,9 +316,9 @@ class DriverProcess final : public Part {
                  .transport = *transport_,
                  .node_name = arguments.Text("node-name"),
                  .driver_name = arguments.Text("driver-name"),
-                 .registry_directory = arguments.Text("registry-dir"),
-                 .plugin_directory = arguments.Text("plugin-dir"),
-                 .cdi_directory = arguments.Text("cdi-dir"),
+                 .registry_directory = AbsolutePath(arguments.Text("registry-dir")),
+                 .plugin_directory = AbsolutePath(arguments.Text("plugin-dir")),
+                 .cdi_directory = AbsolutePath(arguments.Text("cdi-dir")),
                  .pod_uid = arguments.Text("pod-uid"),
                  .device_metadata = arguments.Bool("enable-device-metadata"),
                  .metadata_versions = MetadataVersions(arguments),

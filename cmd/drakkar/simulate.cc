@@ -86,7 +86,7 @@ class Stage {
 
 // What a template node may leave out.
 Result<void> CompleteNode(const ManifestObject& object, const cli::NodeDescription* description,
-                          api::Draft& node) {
+                          Console& console, api::Draft& node) {
   api::Draft& status = node["status"];
   if (!status.is_object()) status = api::Draft::Object();
   if (status["allocatable"].size() == 0) {
@@ -99,6 +99,7 @@ Result<void> CompleteNode(const ManifestObject& object, const cli::NodeDescripti
   if (description == nullptr) return Ok();
   ASSIGN_OR_RETURN(const features::DiscoverReport report,
                    features::ReportDiscover(features::DefaultFramework(), description->input));
+  for (const std::string& note : report.notes) console.Err(StrCat("note: ", note, "\n"));
   api::Draft list = api::Draft::Array();
   for (const std::string& name : report.declared) list.Append(name);
   status["declaredFeatures"] = std::move(list);
@@ -185,7 +186,7 @@ Result<scheduler::SimulationAnswer> Run(const Arguments& arguments, Console& con
       pod = &object;
     } else if (kind == "Node") {
       api::Draft node(object.tree);
-      RETURN_IF_ERROR(CompleteNode(object, description ? &*description : nullptr, node));
+      RETURN_IF_ERROR(CompleteNode(object, description ? &*description : nullptr, console, node));
       ASSIGN_OR_RETURN(api::ObjectPtr admitted, stage.Admit(object, std::move(node)));
       simulation.nodes.push_back(std::move(admitted));
     } else if (kind == "ResourceClaimTemplate") {

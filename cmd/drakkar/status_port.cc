@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/env/file_system.h"
 #include "base/ids/uuid.h"
 #include "base/text/text.h"
@@ -12,6 +14,7 @@ namespace drakkar::cmd {
 namespace {
 
 constexpr Logger kLog("drakkar");
+constexpr std::string_view kBearer = "Bearer ";
 
 }  // namespace
 
@@ -22,7 +25,8 @@ std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lea
       {.name = "secure-port", .type = cli::FlagType::kInt, .help = "The port of /healthz, /livez, /readyz, /metrics and /configz; 0: none.", .default_value = std::to_string(port), .placeholder = "PORT"},
       {.name = "tls-cert-file", .help = "The status port's certificate; without it one is made.", .placeholder = "FILE"},
       {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
-      {.name = "client-ca-file", .help = "Whose certificates may see /metrics and /configz; without it everybody may.", .placeholder = "FILE"},
+      {.name = "client-ca-file", .help = "Whose client certificates name users for /metrics and /configz; bearer tokens always do.", .placeholder = "FILE"},
+      {.name = "authorization-always-allow-paths", .help = "Paths that everybody may see; for others the API server is asked whether the user may get them.", .default_value = "/healthz,/readyz,/livez", .placeholder = "PATHS"},
       {.name = "leader-elect", .type = cli::FlagType::kBool, .help = "Be active only while holding the Lease.", .default_value = "true"},
       {.name = "leader-elect-lease-duration", .type = cli::FlagType::kDuration, .help = "How long others wait for a holder that is silent.", .default_value = "15s", .placeholder = "TIME"},
       {.name = "leader-elect-renew-deadline", .type = cli::FlagType::kDuration, .help = "How long a holder that cannot renew stays active.", .default_value = "10s", .placeholder = "TIME"},
@@ -51,6 +55,13 @@ Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments) {
   }
   if (!arguments.Text("client-ca-file").empty()) {
     ASSIGN_OR_RETURN(options.client_ca_pem, files.ReadFile(arguments.Text("client-ca-file")));
+  }
+  for (const std::string_view path : Split(arguments.Text("authorization-always-allow-paths"), ',')) {
+    if (!path.starts_with('/')) {
+      return InvalidArgument(StrCat("--authorization-always-allow-paths must be paths with commas between, not ",
+                                    Quote(path)));
+    }
+    options.open_paths.emplace_back(path);
   }
   return options;
 }
@@ -82,7 +93,41 @@ std::string LeaderIdentity() {
   return StrCat(name, "_", NewUuid(RealRandom()));
 }
 
-Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, const StatusPortOptions& options,
+StatusPort::StatusPort(UvLoop& loop, client::Client& client, std::vector<std::string> open_paths,
+                       net::HttpServerOptions options, net::StatusPages::Options pages)
+    : reviewer_(loop, client),
+      open_paths_(std::move(open_paths)),
+      pages_([&] {
+        pages.authorize = [this](const net::ServerRequest& request,
+                                 std::function<void(int, std::string)> done) {
+          Authorize(request, std::move(done));
+        };
+        return std::move(pages);
+      }()),
+      server_(loop, std::move(options), pages_) {}
+
+void StatusPort::Authorize(const net::ServerRequest& request,
+                           std::function<void(int, std::string)> done) {
+  if (std::find(open_paths_.begin(), open_paths_.end(), request.path) != open_paths_.end()) {
+    return done(0, "");
+  }
+  std::optional<client::AccessReviewer::User> certificate;
+  if (const auto& peer = request.connection->peer) {
+    certificate = {peer->common_name, peer->organizations};
+  }
+  std::string token;
+  if (const std::string* header = request.headers.Find("Authorization");
+      header != nullptr && header->starts_with(kBearer)) {
+    token = header->substr(kBearer.size());
+  }
+  reviewer_.Review(certificate, std::move(token), request.path,
+                   [done = std::move(done)](std::optional<client::AccessReviewer::Refusal> refusal) {
+                     refusal ? done(refusal->status, refusal->reason) : done(0, "");
+                   });
+}
+
+Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, client::Client& client,
+                                                     const StatusPortOptions& options,
                                                      net::StatusPages::Options pages) {
   if (options.address.port == 0) return std::unique_ptr<StatusPort>();
   net::TlsServerOptions tls;
@@ -105,12 +150,8 @@ Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, const StatusP
   net::HttpServerOptions server;
   server.address = options.address;
   ASSIGN_OR_RETURN(server.tls, net::TlsContext::Server(tls));
-  if (!options.client_ca_pem.empty()) {
-    pages.is_allowed = [](const net::ConnectionInfo& connection) {
-      return connection.peer.has_value();
-    };
-  }
-  std::unique_ptr<StatusPort> port(new StatusPort(loop, std::move(server), std::move(pages)));
+  std::unique_ptr<StatusPort> port(
+      new StatusPort(loop, client, options.open_paths, std::move(server), std::move(pages)));
   RETURN_IF_ERROR(port->server_.Start());
   kLog.Info("status pages", {{"address", options.address.ToText()}});
   return port;

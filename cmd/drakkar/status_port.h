@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
+#include "client/access_reviewer.h"
 #include "client/leader_election.h"
 #include "net/server/status_pages.h"
 #include "net/socket/socket.h"
@@ -18,7 +20,8 @@ std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lea
 struct StatusPortOptions {
   net::Address address;                // port 0: none
   net::CertificateAndKey serving;      // empty: made at start
-  std::string client_ca_pem;           // who may see /metrics and /configz; empty: everybody
+  std::string client_ca_pem;           // whose client certificates count; empty: none
+  std::vector<std::string> open_paths; // of /metrics and /configz, those that everybody may see
 };
 Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments);
 // Changes what `config` says where a flag was given.
@@ -27,16 +30,22 @@ Result<void> ReadLeaderElection(const cli::Arguments& arguments,
 // Unique on this machine and others.
 std::string LeaderIdentity();
 
-// /healthz, /livez, /readyz, /metrics and /configz over HTTPS. Lives on `loop`.
+// /healthz, /livez, /readyz, /metrics and /configz over HTTPS; who may see the last two is asked of the
+// API server. Lives on `loop`; `client` must outlive it.
 class StatusPort {
  public:
   // Null if there is to be none.
-  static Result<std::unique_ptr<StatusPort>> Open(UvLoop& loop, const StatusPortOptions& options,
+  static Result<std::unique_ptr<StatusPort>> Open(UvLoop& loop, client::Client& client,
+                                                  const StatusPortOptions& options,
                                                   net::StatusPages::Options pages);
 
  private:
-  StatusPort(UvLoop& loop, net::HttpServerOptions options, net::StatusPages::Options pages)
-      : pages_(std::move(pages)), server_(loop, std::move(options), pages_) {}
+  StatusPort(UvLoop& loop, client::Client& client, std::vector<std::string> open_paths,
+             net::HttpServerOptions options, net::StatusPages::Options pages);
+  void Authorize(const net::ServerRequest& request, std::function<void(int, std::string)> done);
+
+  client::AccessReviewer reviewer_;
+  const std::vector<std::string> open_paths_;
   net::StatusPages pages_;
   net::HttpServer server_;
 };

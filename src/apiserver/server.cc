@@ -11,6 +11,7 @@
 #include "apiserver/auth/rbac.h"
 #include "apiserver/auth/service_account_tokens.h"
 #include "apiserver/http/frontend.h"
+#include "apiserver/http/store_metrics.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/server/http_server.h"
@@ -80,7 +81,12 @@ struct ApiServer::Impl {
                            .gates = options.gates,
                            .authorizer = &authorizer,
                            .admission = MakeAdmissionChain({.rbac = &rbac, .metrics = &options.metrics}),
-                           .answerer = &answerers}),
+                           .answerer = &answerers,
+                           .on_store_call =
+                               [this](const api::KindSchema& kind, std::string_view operation,
+                                      Duration took) {
+                                 store_metrics.Observe(kind, operation, took);
+                               }}),
         frontend(Frontend::Options{
             .core = core,
             .authenticator = authenticator,
@@ -221,6 +227,7 @@ struct ApiServer::Impl {
   AnswererList answerers;
   std::function<bool()> is_ready;
   bool is_started = false;
+  StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
   Core core;
   Frontend frontend;

@@ -323,6 +323,36 @@ spec: {driver: fabric.example.com, allNodes: true, pool: {name: all, generation:
   EXPECT_EQ(Run("get devices a").code, kExitUsage);
 }
 
+TEST_F(CommandTest, GetDevicesWithAWatchShowsWhatChanges) {
+  Run("create -f -", R"(
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec: {driver: gpu.example.com, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1}, devices: [{name: a}, {name: b}]}
+)");
+  const std::string device = R"({"driver":"gpu.example.com","pool":"n1","device":"a","since":"2000-01-01T00:00:00Z","health":")";
+  node_devices_ = StrCat(R"({"kind":"DeviceList","items":[)", device, R"(Healthy"}]})");
+  FakeConsole console;
+  Prepare(console);
+  std::promise<void> listed;
+  std::promise<void> changed;
+  int outputs = 0;
+  console.on_out = [&] {
+    if (++outputs == 1) listed.set_value();
+    if (outputs == 2) changed.set_value();
+  };
+  std::future<int> watching = std::async(std::launch::async, [&] {
+    return app_.Run({"get", "devices", "-w"}, console);
+  });
+  listed.get_future().wait();
+  thread_.RunSync([&] { node_devices_ = StrCat(R"({"kind":"DeviceList","items":[)", device, R"(Unhealthy"}]})"); });
+  changed.get_future().wait();
+  thread_.RunSync([this] { server_.reset(); });
+  EXPECT_EQ(watching.get(), 1);
+  // Both at first, then the one that changed, in line with the first.
+  EXPECT_THAT(console.out, ::testing::MatchesRegex("NODE .*\nn1 .* a .*Healthy .*\nn1 .* b .*Unknown .*\nn1 .* a .*Unhealthy .*\n"));
+}
+
 TEST_F(CommandTest, ForgetDriverWritesTheNodesListAndWarns) {
   Run("create -f -", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n");
   const std::string path = "get node n1 -o jsonpath={.metadata.annotations}";

@@ -82,6 +82,10 @@ int RunRequire(const Arguments& arguments, Console& console) {
   if (!CheckOutput(arguments, console)) return kExitUsage;
   Result<const features::Framework*> framework = ReadCatalog(arguments);
   if (!framework.ok()) return Fail(console, framework.error());
+  if (const std::string& version = arguments.Text("version"); !version.empty()) {
+    const Result<features::Version> parsed = features::ParseVersion(version);
+    if (!parsed.ok()) return Fail(console, parsed.error());
+  }
   const std::vector<std::string> paths = arguments.List("filename");
   if (paths.empty()) {
     console.Error("-f is needed: a file with the pod, and its resource claims if it has any");
@@ -207,6 +211,8 @@ Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console&
     return InvalidArgument(StrCat(path, ": one KubeletConfiguration is needed"));
   }
   node.kept = documents->front();
+  const auto settings = features::ReadKubeletConfiguration(node.kept->root());
+  if (!settings.ok()) return settings.error().Prefixed(path);
   node.input.kubelet_configuration = node.kept->root();
   return node;
 }

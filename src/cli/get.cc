@@ -308,8 +308,8 @@ int RunGet(const Arguments& arguments, Console& console) {
     return kExitUsage;
   }
   if (const std::string& type = arguments.positionals()[0]; type == "devices" || type == "device") {
-    if (arguments.positionals().size() > 1 || arguments.Bool("watch")) {
-      console.Error("devices are shown all at once: no names, no watch");
+    if (arguments.positionals().size() > 1) {
+      console.Error("devices are shown all at once: no names");
       return kExitUsage;
     }
     Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);

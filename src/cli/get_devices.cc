@@ -2,6 +2,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -28,7 +29,13 @@ struct DeviceRow {
   std::string health = "Unknown";
   std::string since;
   std::string message;
+  bool operator==(const DeviceRow&) const = default;
 };
+
+using DeviceRows = std::map<DeviceId, DeviceRow>;
+
+// Health is in no object of the API, so a watch of devices asks the nodes again and again.
+constexpr Duration kLookAgain = std::chrono::seconds(1);
 
 DeviceId IdOf(Value result) {
   return {std::string(result["driver"].str()), std::string(result["pool"].str()),
@@ -53,7 +60,7 @@ class Devices {
     return Ok();
   }
 
-  const std::map<DeviceId, DeviceRow>& rows() const { return rows_; }
+  const DeviceRows& rows() const { return rows_; }
 
  private:
   Result<TreePtr> List(std::string_view group, std::string_view version, std::string_view resource) {
@@ -124,7 +131,7 @@ class Devices {
 
   Console& console_;
   Session& session_;
-  std::map<DeviceId, DeviceRow> rows_;
+  DeviceRows rows_;
   std::map<std::string, std::set<DeviceId>> users_;  // by node: devices its pods have
 };
 
@@ -133,7 +140,7 @@ std::string TextOf(const std::set<std::string>& names) {
   return Join(std::vector<std::string>(names.begin(), names.end()), ",");
 }
 
-std::string PrintTable(const std::map<DeviceId, DeviceRow>& rows, bool wide, bool headers, WallTime now) {
+std::vector<std::vector<std::string>> MakeLines(const DeviceRows& rows, bool wide, WallTime now) {
   std::map<std::string, std::vector<std::vector<std::string>>> by_node;
   for (const auto& [id, row] : rows) {
     std::vector<std::string> cells = {row.node.empty() ? "<any>" : row.node, id.driver, id.pool, id.device,
@@ -143,38 +150,49 @@ std::string PrintTable(const std::map<DeviceId, DeviceRow>& rows, bool wide, boo
     by_node[cells[0]].push_back(std::move(cells));
   }
   std::vector<std::vector<std::string>> lines;
-  if (headers) {
-    lines.push_back({"NODE", "DRIVER", "POOL", "DEVICE", "HEALTH", "SINCE", "CLAIM", "POD"});
-    if (wide) lines.back().push_back("MESSAGE");
-  }
   for (auto& [node, list] : by_node) {
     for (auto& cells : list) lines.push_back(std::move(cells));
   }
-  std::vector<std::size_t> widths;
-  return LayOut(lines, widths);
+  return lines;
 }
 
-}  // namespace
+// Prints rows, aligned with those before them.
+class Printer {
+ public:
+  Printer(const Arguments& arguments, Console& console, Session& session, const OutputFormat& format)
+      : console_(console), session_(session), format_(format), headers_(!arguments.Bool("no-headers")) {}
 
-int GetDevices(const Arguments& arguments, Console& console, Session& session,
-               const OutputFormat& format) {
-  Devices devices(console, session);
-  if (Result<void> read = devices.Read(); !read.ok()) {
-    Report(console, read.error());
-    return kExitFailure;
-  }
-  if (format.is_table()) {
-    if (devices.rows().empty()) {
-      console.Err("No devices found.\n");
-      return kExitOk;
+  void Print(const DeviceRows& rows, bool is_list) {
+    if (rows.empty() && !is_list) return;
+    if (!format_.is_table()) return PrintAsObjects(rows, is_list);
+    const bool wide = format_.kind == OutputFormat::Kind::kWide;
+    auto lines = MakeLines(rows, wide, session_.clock().Now());
+    if (std::exchange(headers_, false)) {
+      std::vector<std::string> header = {"NODE", "DRIVER", "POOL", "DEVICE", "HEALTH", "SINCE", "CLAIM", "POD"};
+      if (wide) header.emplace_back("MESSAGE");
+      lines.insert(lines.begin(), std::move(header));
     }
-    console.Out(PrintTable(devices.rows(), format.kind == OutputFormat::Kind::kWide,
-                           !arguments.Bool("no-headers"), session.clock().Now()));
-    return kExitOk;
+    console_.Out(LayOut(lines, widths_));
   }
-  std::vector<TreePtr> kept;
-  std::vector<Value> objects;
-  for (const auto& [id, row] : devices.rows()) {
+
+ private:
+  void PrintAsObjects(const DeviceRows& rows, bool is_list) {
+    std::vector<TreePtr> kept;
+    std::vector<Value> objects;
+    for (const auto& [id, row] : rows) {
+      kept.push_back(ObjectOf(id, row));
+      objects.push_back(kept.back()->root());
+    }
+    if (is_list) return console_.Out(PrintObjects(format_, objects, true));
+    for (Value object : objects) {
+      if (format_.kind == OutputFormat::Kind::kYaml && std::exchange(printed_one_, true)) {
+        console_.Out("---\n");
+      }
+      console_.Out(PrintObjects(format_, {object}, false));
+    }
+  }
+
+  static TreePtr ObjectOf(const DeviceId& id, const DeviceRow& row) {
     Draft item = {{"kind", Draft("Device")},
                   {"metadata", Draft({{"name", Draft(StrCat(id.driver, "/", id.pool, "/", id.device))}})},
                   {"node", Draft(row.node)},
@@ -186,11 +204,47 @@ int GetDevices(const Arguments& arguments, Console& console, Session& session,
     if (!row.message.empty()) item["message"] = row.message;
     for (const std::string& claim : row.claims) item["claims"].Append(Draft(claim));
     for (const std::string& pod : row.pods) item["pods"].Append(Draft(pod));
-    kept.push_back(item.Freeze());
-    objects.push_back(kept.back()->root());
+    return item.Freeze();
   }
-  console.Out(PrintObjects(format, objects, true));
-  return kExitOk;
+
+  Console& console_;
+  Session& session_;
+  const OutputFormat& format_;
+  bool headers_;
+  bool printed_one_ = false;
+  std::vector<std::size_t> widths_;
+};
+
+}  // namespace
+
+int GetDevices(const Arguments& arguments, Console& console, Session& session,
+               const OutputFormat& format) {
+  const bool watches = arguments.Bool("watch") || arguments.Bool("watch-only");
+  Printer printer(arguments, console, session, format);
+  DeviceRows before;
+  for (bool first = true;; first = false) {
+    Devices devices(console, session);
+    if (Result<void> read = devices.Read(); !read.ok()) {
+      Report(console, read.error());
+      return kExitFailure;
+    }
+    if (!watches) {
+      if (format.is_table() && devices.rows().empty()) {
+        console.Err("No devices found.\n");
+        return kExitOk;
+      }
+      printer.Print(devices.rows(), true);
+      return kExitOk;
+    }
+    DeviceRows changed;
+    for (const auto& [id, row] : devices.rows()) {
+      auto known = before.find(id);
+      if (known == before.end() || !(known->second == row)) changed.emplace(id, row);
+    }
+    if (!first || !arguments.Bool("watch-only")) printer.Print(changed, false);
+    before = devices.rows();
+    session.Pause(kLookAgain);
+  }
 }
 
 }  // namespace drakkar::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "api/tree/draft.h"
@@ -83,6 +84,21 @@ Result<SplitGates> SplitByKnowledge(std::string_view given) {
   return split;
 }
 
+// Kubernetes has many gates that decide about nothing here; one that is misspelt looks the same.
+void NoteUnknownGates(const Framework& framework, const ReadConfiguration& read,
+                      std::vector<std::string>& notes) {
+  std::set<std::string, std::less<>> decisive;
+  for (std::size_t i = 0; i < framework.registry().size(); ++i) {
+    for (std::string& gate : framework.registry().feature(i).Requirements().enabled_feature_gates) {
+      decisive.insert(std::move(gate));
+    }
+  }
+  for (const std::string& gate : read.unknown_gates) {
+    if (decisive.contains(gate)) continue;
+    notes.push_back(StrCat("feature gate ", gate, " is not known: no feature depends on it"));
+  }
+}
+
 api::Draft ListOf(const std::vector<std::string>& texts) {
   api::Draft list = api::Draft::Array();
   for (const std::string& text : texts) list.Append(text);
@@ -134,16 +150,13 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
   ReleaseVersion release = kOurVersion;
   read.configuration.version = VersionOf(kOurVersion);
   if (!input.version.empty()) {
-    Result<Version> version = ParseVersion(input.version);
-    if (!version.ok()) {
-      return std::move(version).error().Prefixed(StrCat("version ", Quote(input.version)));
-    }
-    read.configuration.version = *version;
+    ASSIGN_OR_RETURN(const Version version, ParseVersion(input.version));
+    read.configuration.version = version;
     const auto bounded = [](std::uint64_t number) {
       constexpr std::uint64_t kMost = 10'000;  // enough to be newer than any release of ours
       return static_cast<int>(std::min(number, kMost));
     };
-    release = {bounded(version->major), bounded(version->minor)};
+    release = {bounded(version.major), bounded(version.minor)};
   }
   if (release > kOurVersion) {
     read.notes.push_back(StrCat("the feature gates of ", release.ToString(),
@@ -157,6 +170,7 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
   ASSIGN_OR_RETURN(
       const FeatureGates gates,
       FeatureGates::Create({.emulated = release, .overrides = split.known, .turned_on = {}}));
+  for (const auto& [name, on] : split.others) read.unknown_gates.push_back(name);
   read.configuration.gate_enabled = [gates,
                                      others = std::move(split.others)](std::string_view name) {
     if (gates.Enabled(name)) return true;
@@ -181,6 +195,7 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
 Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInput& input) {
   ASSIGN_OR_RETURN(ReadConfiguration read, ReadNodeConfiguration(input));
   DiscoverReport report{.declared = {}, .notes = std::move(read.notes)};
+  NoteUnknownGates(framework, read, report.notes);
   if (!read.declares_features) return report;
   Discovery discovery = framework.DiscoverNodeFeatures(read.configuration);
   report.declared = std::move(discovery.names);
@@ -192,6 +207,7 @@ Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInpu
                                       std::span<const std::string_view> implemented) {
   ASSIGN_OR_RETURN(ReadConfiguration read, ReadNodeConfiguration(input));
   DiscoverReport report{.declared = {}, .notes = std::move(read.notes)};
+  NoteUnknownGates(framework, read, report.notes);
   if (!read.declares_features) return report;
   Declaration declaration = DeclareForNode(framework, read.configuration, implemented);
   report.declared = std::move(declaration.names);
@@ -222,9 +238,7 @@ Result<RequireReport> ReportRequire(const Framework& framework, api::Value pod,
   }
   Version target = VersionOf(kOurVersion);
   if (!version.empty()) {
-    Result<Version> given = ParseVersion(version);
-    if (!given.ok()) return std::move(given).error().Prefixed(StrCat("version ", Quote(version)));
-    target = *given;
+    ASSIGN_OR_RETURN(target, ParseVersion(version));
   }
   PodInfo info = PodInfoOf(pod);
   info.claims = claims;

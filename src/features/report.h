@@ -38,6 +38,7 @@ struct NodeInput {
 struct ReadConfiguration {
   NodeConfiguration configuration;
   bool declares_features = false;  // gate NodeDeclaredFeatures
+  std::vector<std::string> unknown_gates;  // given, and not in our table
   std::vector<std::string> notes;
 };
 Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input);

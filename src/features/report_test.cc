@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
+#include "base/text/text.h"
 #include "api/json/writer.h"
 #include "features/catalog/catalog.h"
 #include "features/declared.h"
@@ -88,6 +89,22 @@ TEST(Report, ANewerNodeIsTakenWithOurGates) {
   const DiscoverReport report = Discover({.version = "1.99.0"});
   EXPECT_EQ(report.declared, Discover({}).declared);
   EXPECT_THAT(report.notes, ElementsAre(HasSubstr("1.99 are not known, the defaults of 1.37")));
+}
+
+TEST(Report, AGateThatNobodyKnowsIsTold) {
+  const DiscoverReport report = Discover({.feature_gates = "RestartAllContainersOnContainerExit=false"});
+  EXPECT_EQ(report.declared, Discover({}).declared);
+  EXPECT_THAT(report.notes,
+              ElementsAre("feature gate RestartAllContainersOnContainerExit is not known: no feature depends "
+                          "on it"));
+}
+
+TEST(Report, AVersionHasAtLeastMajorAndMinor) {
+  for (const char* version : {"1", "banana", "1.2.3.4", "v", "-1.37"}) {
+    EXPECT_EQ(DiscoverError({.version = version}),
+              StrCat("version \"", version, "\" is not one: write it as 1.37 or 1.37.2"));
+  }
+  EXPECT_EQ(Discover({.version = "v1.37.1-alpha.2+x"}).declared, Discover({}).declared);
 }
 
 TEST(Report, RefusesWhatNoNodeWouldStartWith) {

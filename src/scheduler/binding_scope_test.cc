@@ -76,6 +76,34 @@ TEST(BindingScope, EitherListMayStandAlone) {
   EXPECT_EQ(cluster.NodeOf("p"), "n1") << "nothing to wait for";
 }
 
+TEST(BindingScope, WhatTheSliceSaidAtAllocationCountsNotWhatItSaysLater) {
+  TestCluster cluster;
+  StartOneNode(cluster, kConditions);
+  ASSERT_EQ(cluster.scheduler().counts().waiting_for_conditions, 1u);
+  cluster.Update("ResourceSlice", "slice-n1", "", [](api::Draft& object) {
+    api::Draft& device = object["spec"]["devices"].at(0);
+    device["bindingConditions"] = api::Draft::Array();
+    device["bindingConditions"].Append("d.example.com/another");
+    device["bindingFailureConditions"] = api::Draft::Array();
+    device["bindingFailureConditions"].Append("d.example.com/other-failure");
+  });
+  cluster.Settle();
+  EXPECT_EQ(cluster.scheduler().counts().waiting_for_conditions, 1u);
+  cluster.SetDeviceCondition("c", "d.example.com/another", "True");
+  EXPECT_EQ(cluster.NodeOf("p"), "");
+  cluster.SetDeviceCondition("c", kAttached, "True");
+  EXPECT_EQ(cluster.NodeOf("p"), "n1");
+}
+
+TEST(BindingScope, EitherGateOffMeansThatSuchDevicesAreNotChosen) {
+  for (const Gate gate : {Gate::kDRADeviceBindingConditions, Gate::kDRAResourceClaimDeviceStatus}) {
+    TestCluster cluster(FeatureGates().With(gate, false));
+    StartOneNode(cluster, kConditions);
+    EXPECT_EQ(cluster.NodeOf("p"), "");
+    EXPECT_THAT(cluster.DevicesOf("c"), IsEmpty());
+  }
+}
+
 TEST(BindingScope, OnlyStatusTrueCounts) {
   TestCluster cluster;
   StartOneNode(cluster, kConditions);

@@ -86,6 +86,10 @@ class Scheduler::Impl {
     for (const auto& profile : profiles_) profile->plugins.dynamic_resources->ForgetPod(uid);
   }
   MonotonicTime Now() const { return options_.loop.clock().Monotonic(); }
+  void ShowCacheSize() {
+    profiles_.front()->metrics.SetCacheSize(nodes_.node_count(), placements_.size(),
+                                            placements_.assumed_count());
+  }
 
   Options options_;
   client::ScopedClient client_;
@@ -193,11 +197,13 @@ Scheduler::Impl::Impl(Options options)
       .plugins_of = {},
       .pauses = {.first = options_.first_backoff, .longest = options_.longest_backoff},
       .metrics = &profiles_.front()->metrics,
+      .metrics_of = {},
       .on_active = [this] { Wake(); }};
   if (profiles_.size() > 1) {
     queue.plugins_of = [this](const PodInfo& pod) {
       return std::span<const std::unique_ptr<Plugin>>(ProfileOf(pod).plugins.all);
     };
+    queue.metrics_of = [this](const PodInfo& pod) { return &ProfileOf(pod).metrics; };
   }
   queue_.emplace(std::move(queue));
   claims_.SetChangeHandler([this](const std::string& claim_key, const ObjectPtr& before,
@@ -312,9 +318,11 @@ void Scheduler::Impl::OnNode(const ObjectPtr& before, const ObjectPtr& after) {
     const NodeIndex index = nodes_.Find(before->name());
     placements_.RemoveNode(before->name());
     devices_.RemoveNode(index, before->name());
+    ShowCacheSize();
     return;
   }
   devices_.SetNode(placements_.SetNode(after), after);
+  ShowCacheSize();
   if (before == nullptr) {
     queue_->OnEvent({EventKind::kNodeAdd, nullptr, after, {}});
     return;
@@ -360,6 +368,7 @@ void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
       placements_.Remove(uid);
       queue_->OnEvent({EventKind::kBoundPodRemove, after, nullptr, {}});
     }
+    ShowCacheSize();
     return;
   }
   if (pod->HasEnded() || after->is_being_deleted() ||
@@ -389,6 +398,7 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
   }
   if (placements_.FindNodeOf(uid) == nullptr) return;
   placements_.Remove(uid);
+  ShowCacheSize();
   queue_->OnEvent({EventKind::kBoundPodRemove, pod, nullptr, {}});
 }
 
@@ -434,9 +444,13 @@ void Scheduler::Impl::Wake() {
 void Scheduler::Impl::RunSome() {
   for (int i = 0; i < kCyclesPerTurn && !stopped_ && binding_writes() < kMaxBindingWrites; ++i) {
     const QueuedPod* queued = queue_->Pop();
-    if (queued == nullptr) return;
+    if (queued == nullptr) {
+      ShowCacheSize();
+      return;
+    }
     ScheduleOne(*queued);
   }
+  ShowCacheSize();
   Wake();
 }
 
@@ -464,6 +478,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
     Fail(pod, decision.status);
     return;
   }
+  profile.metrics.ObserveAlgorithm(Now() - cycle->started);
   cycle->node = decision.node;
   cycle->node_name = nodes_.name(decision.node);
   placements_.Assume(cycle->pod, cycle->node_name);
@@ -554,6 +569,7 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
 
 void Scheduler::Impl::Refuse(const PodInfo& pod, const Decision& decision) {
   const std::string message = decision.diagnosis.Message(nodes_.node_count());
+  kLog.Debug("a pod does not fit", {{"pod", pod.key}, {"reason", message}});
   queue_->ReturnRefused(pod.uid, decision.diagnosis.rejected_by);
   Tell(pod, "Unschedulable", message);
 }

@@ -169,6 +169,35 @@ TEST(Scheduler, DoesNotGiveAHostPortTwice) {
   EXPECT_EQ(cluster.NodeOf("b"), "n1");
 }
 
+TEST(Scheduler, ShowsTheMetricsThatDashboardsOfKubernetesRead) {
+  TestCluster cluster;
+  cluster.CreateNode("n1");
+  cluster.CreateNode("n2", R"({"disk":"ssd"})");
+  cluster.StartScheduler();
+  for (int i = 0; i < 20; ++i) cluster.CreatePod("p" + std::to_string(i));
+  cluster.CreatePod("homeless", R"(,"nodeSelector":{"disk":"tape"})");
+  cluster.Settle();
+  const auto has = [&](const std::string& line) {
+    const std::string text = cluster.metrics().Text();
+    EXPECT_THAT(text, ::testing::HasSubstr(line));
+  };
+  has("scheduler_scheduling_algorithm_duration_seconds_count 20");
+  for (const char* point : {"PreFilter", "Filter", "Score", "Reserve", "PreBind", "Bind"}) {
+    has("scheduler_framework_extension_point_duration_seconds_count{extension_point=\"" + std::string(point) +
+        "\",profile=\"default-scheduler\",status=\"Success\"} 2");
+  }
+  has("scheduler_cache_size{type=\"nodes\"} 2");
+  has("scheduler_cache_size{type=\"pods\"} 20");
+  has("scheduler_cache_size{type=\"assumed_pods\"} 0");
+  has("scheduler_unschedulable_pods{plugin=\"NodeAffinity\",profile=\"default-scheduler\"} 1");
+  cluster.Update("Node", "n1", "", [](api::Draft& node) { node["metadata"]["labels"]["disk"] = "tape"; });
+  cluster.loop().Advance(std::chrono::seconds(2));
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("homeless"), "n1");
+  has("scheduler_unschedulable_pods{plugin=\"NodeAffinity\",profile=\"default-scheduler\"} 0");
+  has("scheduler_cache_size{type=\"pods\"} 21");
+}
+
 TEST(Scheduler, SpreadsPodsOverEqualNodes) {
   TestCluster cluster;
   for (int i = 0; i < 5; ++i) cluster.CreateNode("n" + std::to_string(i));

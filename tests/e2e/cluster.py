@@ -51,7 +51,7 @@ class Cluster:
     def start(self):
         self.log = open(self.work / "up.log", "a")
         self.process = subprocess.Popen(
-            [self.drakkar, "up", f"--data-dir={self.data}", f"--port={self.ports[0]}",
+            [self.drakkar, "up", f"--data-dir={os.path.relpath(self.data, ROOT)}", f"--port={self.ports[0]}",
              f"--node-port={self.ports[1]}", "--node-name=n1", "--devices=examples/devices.yaml",
              *self.flags], cwd=ROOT, stdout=self.log, stderr=self.log)
         wait_until("devices are published",

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Binding conditions with real processes: API server, controllers, two schedulers that elect a
 leader and read a configuration file, and the example's fabric controller. No containers."""
+import base64
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import ssl
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 
 from cluster import ROOT, free_port, wait_until
@@ -58,7 +61,8 @@ class World:
     def start_scheduler(self, name):
         port = free_port()
         self.start(name, DRAKKAR, "scheduler", f"--kubeconfig={self.kubeconfig}",
-                   f"--config={self.work}/scheduler.yaml", f"--secure-port={port}")
+                   f"--config={self.work}/scheduler.yaml", f"--secure-port={port}",
+                   f"--client-ca-file={self.work}/data/pki/ca.crt")
         return port
 
     def start_fabric(self, *flags):
@@ -92,13 +96,64 @@ class World:
         events = json.loads(self.drakkar("get", "events", "-o", "json"))["items"]
         return [f"{e['reason']}: {e['message']}" for e in events if e["involvedObject"]["name"] == pod]
 
-    def page(self, port, path):
+    def admin_context(self):
+        """TLS as the administrator, whose certificate is in the kubeconfig."""
         context = ssl._create_unverified_context()
+        text = self.kubeconfig.read_text()
+        for name in ("certificate", "key"):
+            data = re.search(rf"client-{name}-data: *\"?([A-Za-z0-9+/=]+)", text).group(1)
+            (self.work / f"admin.{name}").write_bytes(base64.b64decode(data))
+        context.load_cert_chain(self.work / "admin.certificate", self.work / "admin.key")
+        return context
+
+    def fetch(self, url, context=None, token=None, body=None):
+        """The status and the text; None while nobody answers."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if body:
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(url, headers=headers, data=body)
         try:
-            with urllib.request.urlopen(f"https://127.0.0.1:{port}{path}", context=context, timeout=5) as answer:
-                return answer.read().decode()
-        except OSError:  # not there yet, or not ready
-            return ""
+            with urllib.request.urlopen(request, context=context or ssl._create_unverified_context(), timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return None, ""
+
+    def page(self, port, path):
+        status, text = self.fetch(f"https://127.0.0.1:{port}{path}", self.admin_context())
+        return text if status == 200 else ""
+
+    def token(self, account):
+        server = re.search(r"server: *\"?(https://[^\"\s]+)", self.kubeconfig.read_text()).group(1)
+        status, text = self.fetch(f"{server}/api/v1/namespaces/default/serviceaccounts/{account}/token",
+                                  self.admin_context(),
+                                  body=b'{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}')
+        assert status == 201, (status, text)
+        return json.loads(text)["status"]["token"]
+
+    def check_who_may_look(self, port):
+        """/metrics and /configz are for whom the API server lets in: by certificate or by token."""
+        for account in ("monitor", "stranger"):
+            self.drakkar("apply", "-f", "-", stdin=json.dumps({
+                "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": "default"}}))
+        self.drakkar("apply", "-f", "-", stdin=json.dumps({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "see-metrics"},
+            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]}))
+        self.drakkar("apply", "-f", "-", stdin=json.dumps({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "see-metrics"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "see-metrics"},
+            "subjects": [{"kind": "ServiceAccount", "name": "monitor", "namespace": "default"}]}))
+        base = f"https://127.0.0.1:{port}"
+        monitor, stranger = self.token("monitor"), self.token("stranger")
+        status, text = self.fetch(f"{base}/metrics", token=monitor)
+        assert status == 200 and "scheduler_pending_pods" in text, (status, text)
+        assert self.fetch(f"{base}/configz", token=monitor) == (
+            403, 'forbidden: User "system:serviceaccount:default:monitor" cannot get path "/configz"\n')
+        assert self.fetch(f"{base}/metrics", token=stranger)[0] == 403
+        assert self.fetch(f"{base}/metrics", token="nonsense") == (401, "Unauthorized\n")
+        assert self.fetch(f"{base}/metrics") == (403, 'forbidden: User "system:anonymous" cannot get path "/metrics"\n')
+        assert self.fetch(f"{base}/healthz") == (200, "ok"), "health is for everybody"
 
     def __enter__(self):
         return self
@@ -128,6 +183,7 @@ def main():
         wait_until("the first is ready", lambda: world.page(first, "/readyz") == "ok")
         wait_until("the second is healthy", lambda: world.page(second, "/healthz") == "ok")
         assert '"bindingTimeout":"2s"' in world.page(first, "/configz"), world.page(first, "/configz")
+        world.check_who_may_look(first)
         world.drakkar("apply", "-f", "-", stdin=json.dumps({
             "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
             "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}))
@@ -170,7 +226,7 @@ def main():
         world.start_fabric("--devices=6")
         world.run_pod("after")
         wait_until("the second scheduler binds", lambda: world.node_of("after") == "n1")
-        print("ok: success, failure, timeout and a change of leader")
+        print("ok: success, failure, timeout, a change of leader, and who may see the scheduler's pages")
 
 
 if __name__ == "__main__":

@@ -104,7 +104,34 @@ def main():
                                          write("big.yaml", POD % ("64", 1)), code=1)
         assert "cannot allocate all claims" in run("simulate", "--node-template", declares, "-f",
                                                    write("many.yaml", POD % ("1", 2)), code=1)
-        # Mistakes.
+        # Mistakes: one sentence each, that names what is wrong and where.
+        def complains(sentence, *words, code=1):
+            output = run(*words, code=code)
+            assert output == f"error: {sentence}\n", (words, output)
+
+        broken = write("broken.yaml", "a: [1\nb: {")
+        complains(f"open {work}/none: No such file or directory", "features", "discover", "--kubelet-config", f"{work}/none")
+        complains(f'the path "{work}/none" does not exist', "features", "require", "-f", f"{work}/none")
+        assert f"{broken}: " in run("features", "discover", "--kubelet-config", broken, code=1)
+        assert f"{broken}: document 1, line " in run("features", "require", "-f", broken, code=1)
+        complains('version "banana" is not one: write it as 1.37 or 1.37.2', "features", "discover", "--version", "banana")
+        complains('version "1" is not one: write it as 1.37 or 1.37.2', "features", "require", "-f", pod_only, "--version", "1")
+        complains('version "x" is not one: write it as 1.37 or 1.37.2', "simulate", "--node-template", declares, "-f", pod,
+                  "--version", "x", code=2)
+        complains("feature 'Nope' not registered; `drakkar features needs` lists those that are", "features", "needs", "Nope")
+        for command in (["features", "discover"], ["simulate", "--node-template", declares, "-f", pod]):
+            assert "note: feature gate Foo is not known: no feature depends on it\n" in run(*command, "--feature-gates", "Foo=true")
+        complains(f"{pod_only}: kind is \"Pod\", a KubeletConfiguration is needed", "features", "discover",
+                  "--kubelet-config", pod_only)
+        wrong = write("wrong.yaml", "kind: KubeletConfiguration\nfeatureGates: [a]\n")
+        complains(f"{wrong}: featureGates must be a map of names to true or false", "features", "discover",
+                  "--kubelet-config", wrong)
+        complains('runtime feature "Nope" is not known: MountOptions and UserNamespacesHostNetwork are', "features",
+                  "discover", "--runtime-features", "Nope")
+        complains('feature gate A: the value must be true or false, not "maybe"', "features", "discover",
+                  "--feature-gates", "A=maybe")
+        typo = write("typo.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {hostUsrs: false}\n")
+        complains(f'{typo}: document 1, line 4: unknown field "spec.hostUsrs" in Pod', "features", "require", "-f", typo)
         assert "there is no Pod" in run("simulate", "--node-template", declares, "-f", declares, code=2)
         assert "--node-template is needed" in run("simulate", "-f", pod, code=2)
         assert "is in none of the files" in run("simulate", "--node-template", declares, "-f",

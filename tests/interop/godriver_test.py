@@ -25,6 +25,17 @@ kind: ResourceClaimTemplate
 metadata: {{name: go}}
 spec: {{spec: {{devices: {{requests: [{{name: dev, exactly: {{deviceClassName: go}}}}]}}}}}}
 """
+# A start of the node removes the slices of its drivers, and those in Go take half a minute to publish them again;
+# this one is newer and belongs to no node, so that there is always something to allocate.
+SLICE = f"""apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {{name: everywhere}}
+spec:
+  driver: {DRIVER}
+  allNodes: true
+  pool: {{name: n1, generation: 1000, resourceSliceCount: 1}}
+  devices: [{{name: dev-0}}, {{name: dev-1}}, {{name: dev-2}}, {{name: dev-3}}]
+"""
 POD = """apiVersion: v1
 kind: Pod
 metadata: {name: %s}
@@ -168,13 +179,25 @@ class Test:
         slices = self.parts.get("resourceslices")["items"]
         self.start_pod("b")
         new.expect("prepared")
+        # An update that fails: the new one goes, the old one does the work again, then it is tried once more.
+        new.stop(signal.SIGKILL)
+        self.start_pod("c")
+        old.expect("prepared")
+        new = self.new_driver("new", "22222222-2222-2222-2222-222222222222")
+        wait_until("the new one is watched", lambda: new.count("watch"))
+        assert {s["metadata"]["uid"] for s in slices} == \
+            {s["metadata"]["uid"] for s in self.parts.get("resourceslices")["items"]}, "slices are kept"
+        # A node that starts while both are there registers both.
+        watches = old.count("watch"), new.count("watch")
+        self.parts.apply(SLICE)
+        self.restart_node(signal.SIGKILL)
+        wait_until("both are watched again", lambda: old.count("watch") > watches[0] and new.count("watch") > watches[1])
         old.stop()
         wait_until("health goes on", lambda: self.health(self.a) == [("Healthy", "")] == self.health("b"))
         self.end_pod(self.a)
         new.expect("unprepared")
         self.end_pod("b")
-        assert {s["metadata"]["uid"] for s in slices} == \
-            {s["metadata"]["uid"] for s in self.parts.get("resourceslices")["items"]}, "slices are kept"
+        self.end_pod("c")
         new.stop()
         self.driver = self.new_driver()
         self.nothing_left()
@@ -206,7 +229,7 @@ class Test:
         assert self.driver.count("unprepared") == 1, self.driver.lines
         self.nothing_left()
 
-    def killed_in_a_call(self, side):
+    def ended_in_a_call(self, side, how):
         for call in ("prepare", "unprepare"):
             if call == "unprepare":
                 self.start_pod(self.a)
@@ -217,12 +240,19 @@ class Test:
                 self.parts.run("delete", "pod", self.a, "--wait=false")
             self.driver.expect(call + " ")
             if side == "driver":
-                self.driver.stop(signal.SIGKILL)
+                self.driver.stop(how)
                 self.driver = self.new_driver()
             else:
-                self.parts.stop("node", signal.SIGKILL)
-                self.driver.tell("release")
-                self.parts.start_node()
+                watches = self.driver.count("watch")
+                self.parts.stop("node", how)
+                if how == signal.SIGTERM:
+                    # The driver is still at it when the next agent asks the same: one after the other.
+                    self.parts.start_node()
+                    wait_until("the node watches again", lambda: self.driver.count("watch") > watches)
+                    self.driver.tell("release")
+                else:
+                    self.driver.tell("release")
+                    self.parts.start_node()
             if call == "prepare":
                 self.parts.wait_phase(self.a, "Running", 40)
                 self.end_pod(self.a)
@@ -240,8 +270,10 @@ def main():
                  ("failures are retried", test.failures_are_retried),
                  ("rolling update", test.rolling_update),
                  ("restarts", lambda: test.restarts(signal.SIGTERM)),
-                 ("SIGKILL of the driver in a call", lambda: test.killed_in_a_call("driver")),
-                 ("SIGKILL of the node in a call", lambda: test.killed_in_a_call("node")),
+                 ("restart of the driver in a call", lambda: test.ended_in_a_call("driver", signal.SIGTERM)),
+                 ("restart of the node in a call", lambda: test.ended_in_a_call("node", signal.SIGTERM)),
+                 ("SIGKILL of the driver in a call", lambda: test.ended_in_a_call("driver", signal.SIGKILL)),
+                 ("SIGKILL of the node in a call", lambda: test.ended_in_a_call("node", signal.SIGKILL)),
                  ("SIGKILL of either side between calls", lambda: test.restarts(signal.SIGKILL))]
         for name, step in steps:
             begun = time.monotonic()

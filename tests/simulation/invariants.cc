@@ -49,6 +49,9 @@ void Simulation::Violation(std::string sentence) {
 }
 
 void Simulation::Check() {
+  Referee& referee = server_.referee();
+  referee.CheckWatches();
+  for (std::string& sentence : std::exchange(referee.violations, {})) Violation(std::move(sentence));
   if (!server_.is_up()) {
     CheckNodes();
     return;
@@ -107,17 +110,18 @@ void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
                                    const std::vector<api::ObjectPtr>& pods) {
   for (const api::ObjectPtr& claim : claims) {
     for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
-      if (!attempted_.contains(std::string(consumer["name"].str()))) {
+      // The referee knows what is durable.
+      if (claim->resource_version() > server_.referee().up_to()) continue;
+      if (!server_.referee().HasBeenPod(consumer["uid"].str())) {
         Violation(StrCat(claim->name(), " is reserved for a pod that never was"));
       }
     }
   }
   for (const api::ObjectPtr& pod : pods) {
     if (pod->root()["spec"]["nodeName"].str().empty() || HasEnded(*pod)) continue;
-    const auto [uids, is_new] = claims_of_.try_emplace(std::string(pod->uid()));
+    if (!uses_.contains(std::string(pod->uid()))) NoteUse(*pod);
     for (const std::string& name : ClaimNames(*pod)) {
       const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
-      if (claim != nullptr && is_new) uids->second.emplace_back(claim->uid());
       if (pod->is_being_deleted()) continue;
       if (claim == nullptr || !claim->root()["status"]["allocation"].has_value()) {
         Violation(StrCat(pod->name(), " is bound, its claim ", name, " is not allocated"));
@@ -135,13 +139,46 @@ void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
   }
 }
 
-// What runs has its claims prepared, and what is prepared is in the checkpoint.
+// What a pod's containers use, as it was when it was first seen bound: a claim may be gone before they end.
+void Simulation::NoteUse(const api::Object& pod) {
+  Use& use = uses_[std::string(pod.uid())];
+  for (const std::string& name : ClaimNames(pod)) {
+    const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
+    if (claim == nullptr) continue;
+    std::set<std::string> requests;
+    bool has_driver = false;
+    for (api::Value result : claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
+      requests.emplace(result["request"].str());
+      has_driver = has_driver || !result["skipNodeOperations"].has_value();
+    }
+    if (has_driver) use.claims.emplace_back(claim->uid());
+    for (api::Value container : pod.root()["spec"]["containers"].elements()) {
+      std::set<std::string>& seen = use.metadata[std::string(container["name"].str())];
+      const api::Value only = container["resources"]["claims"].at(0)["request"];
+      for (const std::string& request : requests) {
+        if (!only.has_value() || only.str() == request) seen.insert(StrCat(name, "/", request));
+      }
+    }
+  }
+}
+
+// What runs has its claims prepared and sees the metadata of its own requests alone, and what is prepared
+// is in the checkpoint.
 void Simulation::CheckNodes() {
   for (const auto& node : nodes_) {
     for (const SimNode::Running& container : node->RunningContainers()) {
-      const auto claims = claims_of_.find(container.pod_uid);
-      if (claims == claims_of_.end()) continue;  // came and went between two looks
-      for (const std::string& uid : claims->second) {
+      const auto use = uses_.find(container.pod_uid);
+      if (use == uses_.end()) continue;  // came and went between two looks
+      const std::set<std::string>& own = use->second.metadata[container.container];
+      for (const std::string& seen : container.metadata) {
+        metadata_seen_.insert(StrCat(container.pod_uid, "/", container.container));
+        if (!own.contains(seen)) {
+          Violation(StrCat("container ", container.container, " of ", container.pod_name,
+                           " sees the metadata of ", seen));
+        }
+      }
+      if (use->second.claims.empty()) driverless_.insert(container.pod_uid);
+      for (const std::string& uid : use->second.claims) {
         bool prepared = false;
         for (const std::string& driver : node->driver_names()) {
           prepared = prepared || node->prepared(driver).contains(uid);
@@ -186,6 +223,7 @@ void Simulation::CheckProgress() {
     for (const std::string& name : ClaimNames(*pod)) {
       const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
       if (claim == nullptr) continue;  // its creation was lost
+      if (claim->root()["spec"]["devices"]["requests"].size() > 1) continue;  // both must be on one node
       const std::string wanted(claim->root()["spec"]["devices"]["requests"]
                                    .at(0)["exactly"]["deviceClassName"]
                                    .str());

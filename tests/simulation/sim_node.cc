@@ -7,6 +7,7 @@ namespace drakkar::simulation {
 namespace {
 
 constexpr char kRegistry[] = "/var/lib/kubelet/plugins_registry";
+constexpr char kMetadata[] = "/var/run/dra-device-attributes/";
 
 class NoDevices final : public DeviceNodeProbe {
  public:
@@ -56,39 +57,78 @@ SimNode::SimNode(SeededLoop& loop, SimServer& server, const Faults& faults, Feat
   for (const std::string& driver : drivers) {
     auto made = std::make_unique<Driver>(driver);
     Driver& each = *made;
-    each.plugin.prepare_claim = [this, &each, driver](const rpc::ClaimReference& claim) {
-      if (faults_.on && loop_.random().Below(10) == 0) {
-        rpc::PrepareResult failed;
-        failed.error = "the driver is in a bad mood";
-        return failed;
-      }
-      each.prepared.insert(claim.uid);
-      CHECK(files_.WriteFile(StrCat("/var/run/cdi/", driver, "-", claim.uid, ".json"),
-                             StrCat(R"({"cdiVersion":"0.5.0","kind":")", driver,
-                                    R"(/sim","devices":[{"name":")", claim.uid,
-                                    R"(","containerEdits":{"env":["DEVICE=x"]}}]})"),
-                             0644)
-                .ok());
-      rpc::PreparedDevice device;
-      device.pool_name = "pool";
-      device.device_name = "device-" + claim.name;
-      device.cdi_device_ids = {StrCat(driver, "/sim=", claim.uid)};
-      return rpc::PrepareResult{.devices = {device}};
+    each.plugin.prepare_claim = [this, driver](const rpc::ClaimReference& claim) {
+      return Prepare(driver, claim);
     };
-    each.plugin.unprepare_claim = [this, &each](const rpc::ClaimReference& claim) {
-      rpc::UnprepareResult result;
-      if (faults_.on && loop_.random().Below(10) == 0) {
-        result.error = "the driver is in a bad mood";
-      } else {
-        each.prepared.erase(claim.uid);
-      }
-      return result;
+    each.plugin.unprepare_claim = [this, driver](const rpc::ClaimReference& claim) {
+      return Unprepare(driver, claim);
     };
     each.server =
         rpc::CreateServer(transport_, StrCat(kRegistry, "/", driver, ".sock"), each.plugin.Services());
     CHECK(each.server->Start().ok());
     drivers_.emplace(driver, std::move(made));
   }
+}
+
+// As a real driver does it: what was allocated is read from the API, and every request gets a CDI
+// device of its own, with the metadata of that request (KEP-5304).
+rpc::PrepareResult SimNode::Prepare(const std::string& driver, const rpc::ClaimReference& reference) {
+  rpc::PrepareResult result;
+  const api::ObjectPtr claim = server_.Find("resource.k8s.io", "resourceclaims",
+                                            StrCat(reference.namespace_name, "/", reference.name));
+  if (!server_.is_up() || claim == nullptr || claim->uid() != reference.uid) {
+    result.error = "the claim cannot be read";
+  } else if (faults_.on && loop_.random().Below(10) == 0) {
+    result.error = "the driver is in a bad mood";
+  }
+  if (!result.error.empty()) return result;
+  std::string devices;
+  for (api::Value each : claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
+    if (each["driver"].str() != driver) continue;
+    const std::string request(each["request"].str());
+    const std::string id = StrCat(reference.uid, "_", request);
+    devices += StrCat(devices.empty() ? "" : ",", R"({"name":")", id,
+                      R"(","containerEdits":{"env":["DEVICE=x"],"mounts":[{"hostPath":"/metadata/)", id,
+                      R"(","containerPath":")", kMetadata, reference.name, "/", request, "/", driver,
+                      R"(-metadata.json","options":["ro","bind"]}]}})");
+    result.devices.push_back({.request_names = {request},
+                              .pool_name = std::string(each["pool"].str()),
+                              .device_name = std::string(each["device"].str()),
+                              .cdi_device_ids = {StrCat(driver, "/sim=", id)},
+                              .share_id = std::nullopt});
+  }
+  if (result.devices.empty()) {
+    server_.violations.push_back(StrCat("driver ", driver, " on ", name_, " was asked to prepare ",
+                                        reference.name, ", in which it has no device"));
+    result.error = "not mine";
+    return result;
+  }
+  drivers_.at(driver)->prepared.insert(reference.uid);
+  CHECK(files_.WriteFile(StrCat("/var/run/cdi/", driver, "-", reference.uid, ".json"),
+                         StrCat(R"({"cdiVersion":"0.5.0","kind":")", driver, R"(/sim","devices":[)",
+                                devices, "]}"),
+                         0644)
+            .ok());
+  return result;
+}
+
+rpc::UnprepareResult SimNode::Unprepare(const std::string& driver,
+                                        const rpc::ClaimReference& reference) {
+  rpc::UnprepareResult result;
+  for (const Running& container : RunningContainers()) {
+    for (const std::string& uid : claims_of(container.pod_uid)) {
+      if (uid != reference.uid) continue;
+      server_.violations.push_back(StrCat("claim ", reference.name, " is unprepared on ", name_, " while ",
+                                          container.pod_name, " runs"));
+    }
+  }
+  if (faults_.on && loop_.random().Below(10) == 0) {
+    result.error = "the driver is in a bad mood";
+    return result;
+  }
+  drivers_.at(driver)->prepared.erase(reference.uid);
+  (void)files_.Remove(StrCat("/var/run/cdi/", driver, "-", reference.uid, ".json"));
+  return result;
 }
 
 SimNode::~SimNode() {
@@ -142,7 +182,13 @@ std::vector<SimNode::Running> SimNode::RunningContainers() const {
       const auto found = container.config.labels.find(key);
       return found == container.config.labels.end() ? std::string() : found->second;
     };
-    running.push_back({label("io.kubernetes.pod.uid"), label("io.kubernetes.pod.name")});
+    Running each{label("io.kubernetes.pod.uid"), label("io.kubernetes.pod.name"), container.config.name, {}};
+    for (const node::Mount& mount : container.config.mounts) {
+      if (!mount.container_path.starts_with(kMetadata)) continue;
+      each.metadata.emplace_back(
+          DirectoryName(std::string_view(mount.container_path).substr(sizeof kMetadata - 1)));
+    }
+    running.push_back(std::move(each));
   }
   return running;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -31,10 +32,13 @@ class SimNode {
   bool is_running() const { return agent_ != nullptr; }
   const std::string& name() const { return name_; }
 
-  // Pod uids of containers that run now.
+  // The containers that run now.
   struct Running {
     std::string pod_uid;
     std::string pod_name;
+    std::string container;
+    // "<claim>/<request>" of the metadata files it sees.
+    std::vector<std::string> metadata;
   };
   std::vector<Running> RunningContainers() const;
   // Claim uids the driver has prepared.
@@ -43,6 +47,8 @@ class SimNode {
   }
   std::vector<std::string> driver_names() const;
   std::string Checkpoint() const;
+  // Which claims a pod's containers use; the drivers ask before they take something back.
+  std::function<std::vector<std::string>(const std::string& pod_uid)> claims_of;
 
  private:
   struct Driver {
@@ -51,6 +57,8 @@ class SimNode {
     std::set<std::string> prepared;
     std::unique_ptr<rpc::Server> server;
   };
+  rpc::PrepareResult Prepare(const std::string& driver, const rpc::ClaimReference& claim);
+  rpc::UnprepareResult Unprepare(const std::string& driver, const rpc::ClaimReference& claim);
 
   SeededLoop& loop_;
   EventLoop& lane_;

@@ -26,12 +26,27 @@ void SimServer::Restart() {
   store_ = storage::OpenMemoryStore(*lane_, disk_);
   core_ = std::make_unique<apiserver::Core>(apiserver::Core::Options{
       .loop = *lane_, .random = loop_.random(), .store = *store_, .gates = gates_});
+  TellReferee();
   core_->Start([this](Result<void> ready) {
     CHECK(ready.ok());
     is_up_ = true;
     CheckAcknowledged();
     for (SimClient* each : clients_) each->Connect();
   });
+}
+
+void SimServer::TellReferee() {
+  // All of it is known from the start, and what comes after a crash goes on where it ended.
+  history_ = store_->StartWatch(
+      {.prefix = "/registry/", .after = std::max<storage::Revision>(referee_.up_to(), 1)},
+      {.on_events = [this](std::vector<storage::WatchEvent> events,
+                           storage::Revision up_to) { referee_.OnStored(events, up_to); },
+       .on_closed =
+           [this](Error error) {
+             CHECK(error.code == ErrorCode::kExpired);
+             referee_.Forget(store_->durable_revision());
+             lane_->Post([this] { TellReferee(); });
+           }});
 }
 
 void SimServer::Crash() {
@@ -49,6 +64,7 @@ void SimServer::Crash() {
   is_up_ = false;
   for (SimClient* each : clients_) each->Disconnect();
   loop_.DropLane(*lane_);
+  history_.reset();
   core_.reset();
   store_.reset();
 }
@@ -96,6 +112,7 @@ api::ObjectPtr SimServer::Find(std::string_view group, std::string_view plural,
 struct SimClient::Stream {
   client::WatchCallbacks callbacks;
   std::unique_ptr<client::WatchHandle> direct;
+  const api::KindSchema* kind = nullptr;  // null: with selectors, not all of the kind
   std::int64_t version = 0;               // of the last event
   std::vector<client::WatchEvent> held;   // lagging
   TimerHandle lag;
@@ -167,12 +184,13 @@ void SimClient::Answer(std::uint64_t id, client::Reply reply) {
   done(std::move(reply));
 }
 
-void SimClient::Call(bool is_update, Send send, client::ReplyCallback done) {
+void SimClient::Call(Deed deed, Send send, client::ReplyCallback done) {
   const std::uint64_t id = next_id_++;
   calls_[id] = std::move(done);
   client::Reply failure;
   if (direct_ == nullptr || Happens(30)) failure.error = Unavailable("connection refused");
-  if (is_update && Happens(30)) {
+  const bool may_conflict = *deed.verb != '\0' && std::string_view(deed.verb) != "create";
+  if (may_conflict && Happens(30)) {
     failure.error = Error{ErrorCode::kConflict, "the object has been modified"};
   }
   if (failure.error) {
@@ -181,26 +199,36 @@ void SimClient::Call(bool is_update, Send send, client::ReplyCallback done) {
     });
     return;
   }
-  if (!Happens(15)) return Transmit(id, std::move(send));
+  if (!Happens(15)) return Transmit(id, deed, std::move(send));
   delays_[id] = lane_.RunAfter(
       std::chrono::milliseconds(loop_.random().Below(3'000)),
-      [this, alive = alive_, id, send = std::move(send)] {
+      [this, alive = alive_, id, deed, send = std::move(send)] {
         // The timer must not be destroyed from within itself.
-        lane_.Post([this, alive, id, send] {
-          if (*alive && calls_.contains(id)) Transmit(id, send);
+        lane_.Post([this, alive, id, deed, send] {
+          if (*alive && calls_.contains(id)) Transmit(id, deed, send);
         });
       });
 }
 
-void SimClient::Transmit(std::uint64_t id, Send send) {
+void SimClient::Transmit(std::uint64_t id, const Deed& deed, Send send) {
   if (direct_ == nullptr) {
     client::Reply failure;
     failure.error = Unavailable("connection refused");
     return Answer(id, failure);
   }
   const bool unheard = Happens(30);
-  send(*direct_, [this, alive = alive_, id, unheard](client::Reply reply) {
+  api::ObjectPtr before;
+  if (*deed.verb != '\0' && !deed.ref.name.empty()) {
+    const client::ResourceRef& ref = deed.ref;
+    before = server_.Find(ref.kind->group, ref.kind->plural,
+                          ref.namespace_.empty() ? ref.name : StrCat(ref.namespace_, "/", ref.name));
+  }
+  send(*direct_, [this, alive = alive_, id, deed, before, unheard](client::Reply reply) {
     if (!*alive) return;
+    if (*deed.verb != '\0' && reply.ok()) {
+      server_.referee().OnWritten(user_, deed.verb, deed.ref, before != nullptr ? before : reply.object,
+                                  deed.selector);
+    }
     if (unheard) {
       reply = {};
       reply.error = Unavailable("connection closed");
@@ -210,7 +238,8 @@ void SimClient::Transmit(std::uint64_t id, Send send) {
 }
 
 void SimClient::Get(client::ResourceRef ref, client::ReplyCallback done) {
-  Call(false, [ref](client::Client& direct, client::ReplyCallback answer) { direct.Get(ref, answer); },
+  Call({"", ref, ""},
+       [ref](client::Client& direct, client::ReplyCallback answer) { direct.Get(ref, answer); },
        std::move(done));
 }
 
@@ -241,7 +270,7 @@ void SimClient::List(client::ResourceRef ref, client::ListOptions options,
 
 void SimClient::Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
                        client::ReplyCallback done) {
-  Call(false,
+  Call({"create", ref, ""},
        [ref, body, options](client::Client& direct, client::ReplyCallback answer) {
          direct.Create(ref, body, options, answer);
        },
@@ -253,7 +282,7 @@ void SimClient::Create(client::ResourceRef ref, api::TreePtr body, client::Write
 
 void SimClient::Update(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
                        client::ReplyCallback done) {
-  Call(true,
+  Call({"update", ref, ""},
        [ref, body, options](client::Client& direct, client::ReplyCallback answer) {
          direct.Update(ref, body, options, answer);
        },
@@ -265,7 +294,7 @@ void SimClient::Update(client::ResourceRef ref, api::TreePtr body, client::Write
 
 void SimClient::Patch(client::ResourceRef ref, client::PatchType type, std::string body,
                       client::WriteOptions options, client::ReplyCallback done) {
-  Call(true,
+  Call({"patch", ref, ""},
        [ref, type, body, options](client::Client& direct, client::ReplyCallback answer) {
          direct.Patch(ref, type, body, options, answer);
        },
@@ -277,7 +306,7 @@ void SimClient::Patch(client::ResourceRef ref, client::PatchType type, std::stri
 
 void SimClient::Delete(client::ResourceRef ref, client::DeleteOptions options,
                        client::ReplyCallback done) {
-  Call(true,
+  Call({"delete", ref, ""},
        [ref, options](client::Client& direct, client::ReplyCallback answer) {
          direct.Delete(ref, options, answer);
        },
@@ -286,7 +315,7 @@ void SimClient::Delete(client::ResourceRef ref, client::DeleteOptions options,
 
 void SimClient::DeleteCollection(client::ResourceRef ref, client::ListOptions list,
                                  client::DeleteOptions options, client::ReplyCallback done) {
-  Call(true,
+  Call({"deletecollection", ref, list.field_selector},
        [ref, list, options](client::Client& direct, client::ReplyCallback answer) {
          direct.DeleteCollection(ref, list, options, answer);
        },
@@ -306,6 +335,10 @@ std::unique_ptr<client::WatchHandle> SimClient::Watch(client::ResourceRef ref,
   auto stream = std::make_shared<Stream>();
   stream->callbacks = std::move(callbacks);
   stream->version = options.resource_version;
+  if (options.label_selector.empty() && options.field_selector.empty() && ref.namespace_.empty() &&
+      ref.name.empty() && options.resource_version > 0) {
+    stream->kind = ref.kind;
+  }
   streams_.insert(stream);
   if (direct_ == nullptr) {
     Close(stream, Unavailable("connection refused"));
@@ -323,6 +356,8 @@ std::unique_ptr<client::WatchHandle> SimClient::Watch(client::ResourceRef ref,
 void SimClient::OnEvents(const std::shared_ptr<Stream>& stream,
                          std::vector<client::WatchEvent> events) {
   if (stream->closed) return;
+  const std::int64_t after = stream->version;
+  std::vector<std::int64_t> versions;
   for (client::WatchEvent& event : events) {
     const std::int64_t version = event.object->resource_version();
     const bool grows = event.type == client::EventType::kBookmark ? version >= stream->version
@@ -332,8 +367,13 @@ void SimClient::OnEvents(const std::shared_ptr<Stream>& stream,
                                           stream->version, " to ", version));
     }
     stream->version = version;
+    if (event.type != client::EventType::kBookmark) versions.push_back(version);
     event.object = Shown(std::move(event.object));
+    if (Happens(50)) stream->held.push_back(event);  // said twice
     stream->held.push_back(std::move(event));
+  }
+  if (stream->kind != nullptr) {
+    server_.referee().OnWatched(user_, *stream->kind, after, std::move(versions), stream->version);
   }
   // The connection breaks with what is under way; whoever watches again gets it again.
   if (Happens(60)) return Close(stream, Unavailable("connection closed"));

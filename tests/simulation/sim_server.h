@@ -11,6 +11,7 @@
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
 #include "storage/memory/memory_store.h"
+#include "tests/simulation/referee.h"
 
 namespace drakkar::simulation {
 
@@ -35,18 +36,22 @@ class SimServer {
 
   // A write was answered with success: it must survive.
   void OnAcknowledged(const api::ObjectPtr& object);
+  Referee& referee() { return referee_; }
   // What went wrong, a sentence each.
   std::vector<std::string> violations;
 
  private:
   friend class SimClient;
   void CheckAcknowledged();
+  void TellReferee();
 
   SeededLoop& loop_;
   const FeatureGates gates_;
   storage::MemoryDisk disk_;
   EventLoop* lane_ = nullptr;
   std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<storage::Watch> history_;
+  Referee referee_;
   std::unique_ptr<apiserver::Core> core_;
   bool is_up_ = false;
   std::set<SimClient*> clients_;
@@ -61,8 +66,8 @@ struct Faults {
 };
 
 // A component's connection to the server, with trouble drawn from the seed: requests and answers that
-// get lost, slow ones, conflicts, watches that break (with what was under way) or expire or lag.
-// Also checks what every client relies on: versions of a watch only grow.
+// get lost, slow ones, conflicts, watches that break (with what was under way), expire, lag or say a
+// thing twice. Tells the referee what was written and watched.
 class SimClient final : public client::Client {
  public:
   SimClient(SeededLoop& loop, EventLoop& lane, SimServer& server, const Faults& faults,
@@ -94,8 +99,14 @@ class SimClient final : public client::Client {
   using Send = std::function<void(client::Client& direct, client::ReplyCallback done)>;
 
   bool Happens(int one_in) { return faults_.on && loop_.random().Below(one_in) == 0; }
-  void Call(bool is_update, Send send, client::ReplyCallback done);
-  void Transmit(std::uint64_t id, Send send);
+  // What a request does, for the referee; a read has no verb.
+  struct Deed {
+    const char* verb = "";
+    client::ResourceRef ref;
+    std::string selector;
+  };
+  void Call(Deed deed, Send send, client::ReplyCallback done);
+  void Transmit(std::uint64_t id, const Deed& deed, Send send);
   void Answer(std::uint64_t id, client::Reply reply);
   void OnEvents(const std::shared_ptr<Stream>& stream, std::vector<client::WatchEvent> events);
   void Deliver(const std::shared_ptr<Stream>& stream);

@@ -13,18 +13,20 @@ namespace {
 
 constexpr char kDriver[] = "local.example.com";
 constexpr char kFabric[] = "fabric.example.com";
+// Its devices need nothing on the node (KEP-5945), and no node has such a driver.
+constexpr char kRemote[] = "remote.example.com";
 constexpr char kGroup[] = "resource.k8s.io";
 
 FeatureGates Gates() {
   return FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
 }
 
-// What one node offers besides the fabric: two devices, one that may be shared (10 units), and a
-// chip that can be used whole or in halves.
+// What one node offers besides the fabric: two devices, one that may be shared (10 units), a chip that
+// can be used whole or in halves, and one that needs no driver on the node.
 std::vector<std::string> SlicesOf(const std::string& node) {
-  const auto head = [&](std::string name, std::string pool, int count) {
+  const auto head = [&](std::string name, std::string pool, int count, const char* driver = kDriver) {
     return StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")",
-                  name, R"("},"spec":{"driver":")", kDriver, R"(","nodeName":")", node,
+                  name, R"("},"spec":{"driver":")", driver, R"(","nodeName":")", node,
                   R"(","pool":{"name":")", pool, R"(","generation":1,"resourceSliceCount":)", count,
                   "},");
   };
@@ -42,16 +44,21 @@ std::vector<std::string> SlicesOf(const std::string& node) {
           StrCat(head(node + "-counters", node + "-chip", 2),
                  R"("sharedCounters":[{"name":"chip","counters":{"mem":{"value":"4"}}}]}})"),
           StrCat(head(node + "-parts", node + "-chip", 2), R"("devices":[)", part("whole", "part", 4),
-                 ",", part("half-0", "part", 2), ",", part("half-1", "part", 2), "]}}")};
+                 ",", part("half-0", "part", 2), ",", part("half-1", "part", 2), "]}}"),
+          StrCat(head(node + "-remote", node, 1, kRemote),
+                 R"("skipNodeOperations":true,"devices":[{"name":"far"}]}})")};
 }
 
-std::string RequestFor(const char* kind) {
-  const bool fabric = std::string_view(kind) == "fabric";
-  const char* more = std::string_view(kind) == "shared"
+std::string RequestFor(std::string_view kind) {
+  if (kind == "pair") {
+    return R"({"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"plain"}},)"
+           R"({"name":"s","exactly":{"deviceClassName":"plain"}}]}})";
+  }
+  const char* more = kind == "shared"
                          ? R"(,"capacity":{"requests":{"units":"4"}})"
                          : "";
   return StrCat(R"({"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":")",
-                fabric ? "fabric" : kind, "\"", more, "}}]}}");
+                kind, "\"", more, "}}]}}");
 }
 
 }  // namespace
@@ -105,10 +112,12 @@ void Simulation::SetUp() {
                         kDriver, R"(' && device.attributes[')", kDriver, R"('].kind == ')", kind,
                         R"('"}}]}})"));
   }
-  CreateObject(kGroup, "v1", "DeviceClass",
-               StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"fabric"},)",
-                      R"("spec":{"selectors":[{"cel":{"expression":"device.driver == ')", kFabric,
-                      R"('"}}]}})"));
+  for (const auto& [name, driver] : {std::pair("fabric", kFabric), std::pair("remote", kRemote)}) {
+    CreateObject(kGroup, "v1", "DeviceClass",
+                 StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":")",
+                        name, R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == ')",
+                        driver, R"('"}}]}})"));
+  }
   CreateObject(kGroup, "v1", "ResourceClaimTemplate",
                StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate",)",
                       R"("metadata":{"name":"plain","namespace":"default"},"spec":{"spec":)",
@@ -116,6 +125,10 @@ void Simulation::SetUp() {
   for (const char* name : {"n0", "n1"}) {
     nodes_.push_back(std::make_unique<SimNode>(loop_, server_, faults_, gates_, name,
                                                std::vector<std::string>{kDriver, kFabric}));
+    nodes_.back()->claims_of = [this](const std::string& pod_uid) {
+      const auto use = uses_.find(pod_uid);
+      return use == uses_.end() ? std::vector<std::string>() : use->second.claims;
+    };
     nodes_.back()->StartAgent();
   }
   for (int i = 0; i < 3; ++i) {
@@ -194,7 +207,7 @@ void Simulation::PublishSlices() {
   if (!server_.is_up()) return;
   for (const auto& node : nodes_) {
     const std::vector<std::string> slices = SlicesOf(node->name());
-    constexpr const char* kNames[] = {"-plain", "-counters", "-parts"};
+    constexpr const char* kNames[] = {"-plain", "-counters", "-parts", "-remote"};
     for (std::size_t i = 0; i < slices.size(); ++i) {
       if (server_.Find(kGroup, "resourceslices", node->name() + kNames[i]) == nullptr) {
         CreateObject(kGroup, "v1", "ResourceSlice", slices[i]);
@@ -226,7 +239,8 @@ void Simulation::CreatePod() {
   if (live_.size() >= kMaxPods || !server_.is_up()) return;
   const std::string name = StrCat("p", next_pod_++);
   std::string uses;
-  constexpr const char* kKinds[] = {"plain", "shared", "part", "fabric", "fabric"};
+  constexpr const char* kKinds[] = {"plain", "shared", "part", "fabric", "fabric", "pair", "remote"};
+  std::string_view kind = "plain";
   const std::uint64_t how = loop_.random().Below(8);
   if (how == 0) {
     uses = R"({"name":"c","resourceClaimTemplateName":"plain"})";
@@ -236,18 +250,27 @@ void Simulation::CreatePod() {
       claim = StrCat("c", loop_.random().Below(static_cast<std::uint64_t>(next_claim_)));  // shared
     } else {
       ++next_claim_;
+      kind = kKinds[loop_.random().Below(std::size(kKinds))];
       CreateObject(kGroup, "v1", "ResourceClaim",
                    StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":")",
                           claim, R"(","namespace":"default"},"spec":)",
-                          RequestFor(kKinds[loop_.random().Below(5)]), "}"));
+                          RequestFor(kind), "}"));
     }
     uses = StrCat(R"({"name":"c","resourceClaimName":")", claim, R"("})");
   }
+  // One container uses the whole claim; of a claim with two requests, two use one each.
+  const auto container = [](const char* called, const char* request) {
+    return StrCat(R"({"name":")", called, R"(","image":"busybox:1","resources":{"claims":[{"name":"c")",
+                  request, "}]}}");
+  };
+  const std::string containers =
+      kind == "pair" ? StrCat(container("a", R"(,"request":"r")"), ",", container("b", R"(,"request":"s")"))
+                     : container("a", "");
   CreateObject("", "v1", "Pod",
                StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
                       R"(","namespace":"default"},"spec":{"restartPolicy":"Never",)",
-                      R"("terminationGracePeriodSeconds":2,"containers":[{"name":"a","image":"busybox:1",)",
-                      R"("resources":{"claims":[{"name":"c"}]}}],"resourceClaims":[)", uses, "]}}"));
+                      R"("terminationGracePeriodSeconds":2,"containers":[)", containers,
+                      R"(],"resourceClaims":[)", uses, "]}}"));
   live_.insert(name);
   attempted_.insert(name);
 }

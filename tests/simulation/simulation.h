@@ -41,6 +41,9 @@ class Simulation {
   // A summary of what is stored, to compare runs.
   std::string Fingerprint();
   std::size_t bound_pods() const { return bound_ever_.size(); }
+  // How many containers were seen that see metadata, and how many pods ran without a driver.
+  std::size_t metadata_seen() const { return metadata_seen_.size(); }
+  std::size_t driverless_pods() const { return driverless_.size(); }
 
  private:
   static constexpr int kMaxPods = 8;
@@ -69,6 +72,7 @@ class Simulation {
   void CheckNodes();
   void CheckProgress();
   void CheckSettled();
+  void NoteUse(const api::Object& pod);
   void Violation(std::string sentence);
 
   const Options options_;
@@ -98,9 +102,16 @@ class Simulation {
   std::set<std::string> live_;                       // names of pods that nobody has deleted
   std::set<std::string> attempted_;                  // names of all pods ever
   std::map<std::string, int> in_vain_;               // turns that a pod has waited for a free device
-  std::map<std::string, std::vector<std::string>> claims_of_;  // pod uid -> claim uids, once bound
+  // By pod uid, once bound: the claims that drivers prepare, and what each container may see.
+  struct Use {
+    std::vector<std::string> claims;  // uids
+    std::map<std::string, std::set<std::string>> metadata;  // by container: "<claim>/<request>"
+  };
+  std::map<std::string, Use> uses_;
   std::map<std::string, api::ObjectPtr> known_claims_;          // by uid, the last version
   std::set<std::string> bound_ever_;
+  std::set<std::string> metadata_seen_;  // pod uid and container
+  std::set<std::string> driverless_;     // uids of pods that ran with a device no driver prepares
   int step_ = 0;
 };
 

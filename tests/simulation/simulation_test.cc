@@ -1,4 +1,5 @@
-// DRAKKAR_SIMULATION_SEEDS: how many seeds; DRAKKAR_SIMULATION_SEED: only this one.
+// DRAKKAR_SIMULATION_SEEDS: the last seed; DRAKKAR_SIMULATION_FIRST: the first one;
+// DRAKKAR_SIMULATION_SEED: only this one.
 #include "tests/simulation/simulation.h"
 
 #include <gmock/gmock.h>
@@ -10,8 +11,8 @@ namespace drakkar::simulation {
 namespace {
 
 constexpr int kSteps = 40;
-// What fits into the quick tests; more come from the environment.
-constexpr std::uint64_t kSeeds = 40;
+// In the quick tests; more come from the environment.
+constexpr std::uint64_t kSeeds = 100;
 
 std::uint64_t FromEnvironment(const char* name, std::uint64_t fallback) {
   const char* text = std::getenv(name);
@@ -29,7 +30,7 @@ std::vector<std::string> RunOnce(Simulation::Options options, std::string* finge
 
 TEST(Simulation, NothingForbiddenHappensWhateverTheSeed) {
   const std::uint64_t only = FromEnvironment("DRAKKAR_SIMULATION_SEED", 0);
-  const std::uint64_t first = only == 0 ? 1 : only;
+  const std::uint64_t first = only == 0 ? FromEnvironment("DRAKKAR_SIMULATION_FIRST", 1) : only;
   const std::uint64_t last =
       only == 0 ? FromEnvironment("DRAKKAR_SIMULATION_SEEDS", kSeeds) : only;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
@@ -60,14 +61,18 @@ TEST(Simulation, APlantedDoubleAllocationIsCaught) {
 }
 
 TEST(Simulation, PodsAreReallyBound) {
-  std::size_t bound = 0;
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+  std::size_t bound = 0, metadata = 0, driverless = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     Simulation simulation({.seed = seed});
     for (int i = 0; i < kSteps; ++i) simulation.Step();
     simulation.Settle();
     bound += simulation.bound_pods();
+    metadata += simulation.metadata_seen();
+    driverless += simulation.driverless_pods();
   }
-  EXPECT_GE(bound, 6u) << "a simulation in which nothing happens proves nothing";
+  EXPECT_GE(bound, 12u) << "a simulation in which nothing happens proves nothing";
+  EXPECT_GE(metadata, 6u);
+  EXPECT_GE(driverless, 1u);
 }
 
 }  // namespace

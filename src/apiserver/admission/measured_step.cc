@@ -1,9 +1,13 @@
 #include "apiserver/admission/measured_step.h"
 
+#include "api/scheme/scheme.h"
+#include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
+
+constexpr Logger kLog("admission");
 
 class MeasuredStep final : public AdmissionStep {
  public:
@@ -33,6 +37,14 @@ class MeasuredStep final : public AdmissionStep {
     const std::size_t operation = object == nullptr ? 2 : before.has_value() ? 1 : 0;
     const std::chrono::duration<double> took = context.clock.Monotonic() - start;
     seconds_[operation * 2 + (failure ? 1 : 0)]->Observe(took.count());
+    if (failure) {
+      kLog.Info("refused", {{"plugin", name()},
+                            {"user", request.user.name},
+                            {"resource", request.kind->plural},
+                            {"namespace", request.namespace_},
+                            {"name", request.name},
+                            {"reason", failure->message}});
+    }
     return failure;
   }
 

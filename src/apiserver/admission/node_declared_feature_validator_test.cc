@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "features/catalog/catalog.h"
 #include "features/testing/static_cpu_feature.h"
+#include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
@@ -21,6 +22,20 @@ features::Framework WithMadeUpFeature(std::optional<features::Version> last = st
   more.push_back(std::make_unique<features::StaticCpuFeature>(std::move(last)));
   return features::FrameworkWith(std::move(more)).value();
 }
+
+// Cannot tell whether an update of a pod whose hostname is "riddle" needs it.
+class PuzzledFeature : public features::Feature {
+ public:
+  std::string_view Name() const override { return "TestPuzzled"; }
+  features::FeatureRequirements Requirements() const override {
+    return {.enabled_feature_gates = {"TestPuzzledGate"}, .static_configuration = {}, .runtime_features = {}};
+  }
+  features::NeededBecauseOf InferForUpdate(const features::PodInfo&,
+                                           const features::PodInfo& pod) const override {
+    if (pod.spec["hostname"].str() != "riddle") return std::nullopt;
+    return InvalidArgument("the pod is a riddle");
+  }
+};
 
 class NodeDeclaredFeatureValidatorTest : public CoreFixture {
  protected:
@@ -87,6 +102,24 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
     return failure ? failure->message : "allowed";
   }
   static void Resize(api::Draft& pod) { pod["spec"]["resources"]["requests"]["cpu"] = "2"; }
+  // As kubectl patch --subresource=resize sends it.
+  Response PatchResize(const std::string& name, std::string patch) {
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kPatch;
+    request.patch = PatchKind::kStrategicMerge;
+    request.kind = api::FindKind("", "v1", "Pod");
+    request.namespace_ = "default";
+    request.name = name;
+    request.subresource = "resize";
+    request.text = std::move(patch);
+    return Handle(std::move(request));
+  }
+  static constexpr char kTwoCpus[] = R"({"spec":{"resources":{"requests":{"cpu":"2"}}}})";
+  std::string CpuOf(const std::string& pod) {
+    return std::string(
+        core_->Find("", "pods", "default/" + pod)->root()["spec"]["resources"]["requests"]["cpu"].str());
+  }
 
   Metrics metrics_;
 };
@@ -117,6 +150,77 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOfThePodIsCheckedToo) {
             "pods \"p\" is forbidden: pod update requires features "
             "InPlacePodLevelResourcesVerticalScaling, TestStaticCpu which are not available on "
             "node \"plain\"");
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, AResizeThroughTheApiIsRefusedWhereTheNodeCannotFollow) {
+  Start();
+  CreatePod("p", "plain");
+  CreatePod("q", "able");
+  CreatePod("free", "");
+  const Response refused = PatchResize("p", kTwoCpus);
+  ASSERT_TRUE(refused.failure);
+  EXPECT_EQ(refused.failure->code, 403);
+  EXPECT_EQ(refused.failure->message,
+            "pods \"p\" is forbidden: pod update requires features "
+            "InPlacePodLevelResourcesVerticalScaling which are not available on node \"plain\"");
+  EXPECT_EQ(CpuOf("p"), "1") << "nothing was written";
+  EXPECT_EQ(Change("p", "resize", Resize), refused.failure->message) << "an update is no way around it";
+
+  const Response allowed = PatchResize("q", kTwoCpus);
+  EXPECT_FALSE(allowed.failure) << allowed.failure->message;
+  EXPECT_EQ(CpuOf("q"), "2");
+  EXPECT_EQ(core_->Find("", "pods", "default/q")->root()["metadata"]["generation"].integer(), 2);
+  EXPECT_FALSE(PatchResize("free", kTwoCpus).failure) << "bound to no node";
+  EXPECT_EQ(CpuOf("free"), "2");
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOfAContainerAsksNothingOfTheNode) {
+  Start();
+  Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"plain",)"
+         R"("containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})");
+  EXPECT_FALSE(
+      PatchResize("p", R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}})")
+          .failure);
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOnAnUnknownNodeIsRefused) {
+  Start();
+  CreatePod("p", "missing");
+  const Response refused = PatchResize("p", kTwoCpus);
+  ASSERT_TRUE(refused.failure);
+  EXPECT_EQ(refused.failure->code, 403);
+  EXPECT_EQ(refused.failure->message, "pods \"p\" is forbidden: node \"missing\" not found");
+  EXPECT_EQ(CpuOf("p"), "1");
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, AnUpdateWhoseNeedsCannotBeInferredIsRefused) {
+  features::FeatureList more;
+  more.push_back(std::make_unique<PuzzledFeature>());
+  const features::Framework framework = features::FrameworkWith(std::move(more)).value();
+  Start(framework);
+  Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"able",)"
+         R"("hostname":"riddle","resources":{"requests":{"cpu":"1"}},)"
+         R"("containers":[{"name":"c","image":"i"}]}})");
+  CreatePod("q", "able");
+  const std::string expected =
+      "pods \"p\" is forbidden: failed to infer pod capability requirements: feature TestPuzzled: "
+      "the pod is a riddle";
+  const Response refused = PatchResize("p", kTwoCpus);
+  ASSERT_TRUE(refused.failure);
+  EXPECT_EQ(refused.failure->code, 403);
+  EXPECT_EQ(refused.failure->message, expected);
+  EXPECT_EQ(Change("p", "", Tolerate), expected);
+  EXPECT_FALSE(PatchResize("q", kTwoCpus).failure) << "others are not held up";
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, WithTheGateOffAResizeIsNotChecked) {
+  gates_ = FeatureGates().With(Gate::kNodeDeclaredFeatures, false);
+  Start();
+  CreatePod("p", "plain");
+  EXPECT_FALSE(PatchResize("p", kTwoCpus).failure);
+  EXPECT_EQ(CpuOf("p"), "2");
+  gates_ = FeatureGates();
+  EXPECT_TRUE(PatchResize("p", R"({"spec":{"resources":{"requests":{"cpu":"3"}}}})").failure);
 }
 
 TEST_F(NodeDeclaredFeatureValidatorTest, EverythingElsePasses) {
@@ -175,6 +279,51 @@ TEST_F(NodeDeclaredFeatureValidatorTest, IsMeasured) {
         "apiserver_admission_controller_admission_duration_seconds_count{name=\""
         "NodeDeclaredFeatureValidator\",operation=\"UPDATE\",rejected=\"",
         rejected, "\",type=\"validate\"} 1")));
+  }
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, ARefusalIsInTheServersLog) {
+  std::string log;
+  SetLogSink([&](std::string_view line) { log += line; });
+  Start();
+  CreatePod("p", "plain");
+  (void)Change("p", "", Tolerate);
+  SetLogSink({});
+  EXPECT_THAT(log, HasSubstr("NodeDeclaredFeatureValidator"));
+  EXPECT_THAT(log, HasSubstr("pod update requires features TestStaticCpu"));
+}
+
+// The list is one value: whoever sets it sets all of it.
+TEST_F(NodeDeclaredFeatureValidatorTest, TheListIsAtomicAndServedToEverybodyWhoAsks) {
+  Start();
+  const auto apply = [&](const char* manager, std::string_view features) {
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kPatch;
+    request.patch = PatchKind::kApply;
+    request.kind = api::FindKind("", "v1", "Node");
+    request.name = "plain";
+    request.subresource = "status";
+    request.field_manager = manager;
+    request.force = true;
+    request.text = StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"plain"},"status":{)",
+                          R"("declaredFeatures":)", features, "}}");
+    const Response response = Handle(std::move(request));
+    return response.failure ? response.failure->message : "allowed";
+  };
+  ASSERT_EQ(apply("one", R"(["A","B"])"), "allowed");
+  ASSERT_EQ(apply("other", R"(["C"])"), "allowed");
+  for (const Verb verb : {Verb::kGet, Verb::kList}) {
+    Request request;
+    request.user = AdminUser();
+    request.verb = verb;
+    request.kind = api::FindKind("", "v1", "Node");
+    if (verb == Verb::kGet) request.name = "plain";
+    const Response response = Handle(std::move(request));
+    const api::ObjectPtr node = verb == Verb::kGet ? response.object : response.items.back();
+    ASSERT_EQ(node->name(), "plain");
+    EXPECT_EQ(node->root()["status"]["declaredFeatures"].size(), 1u);
+    EXPECT_EQ(node->root()["status"]["declaredFeatures"].at(0).str(), "C");
   }
 }
 

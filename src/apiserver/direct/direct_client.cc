@@ -47,6 +47,61 @@ struct WatchState {
   bool closed = false;                              // core's loop: do not start any more
 };
 
+// What the core has for one client: answers and events of one turn of the core's loop go over
+// together, in order. Waking another thread costs as much as a good part of a write, and a turn
+// under load makes many. Lives on the core's loop.
+class Outbox : public std::enable_shared_from_this<Outbox> {
+ public:
+  // Expires with the client: whatever is then left is dropped.
+  using Door = std::weak_ptr<EventLoop*>;
+  Outbox(EventLoop& core_loop, Door door, std::shared_ptr<bool> alive)
+      : core_loop_(core_loop), door_(std::move(door)), alive_(std::move(alive)) {}
+
+  void AddTask(Task task) { Add().task = std::move(task); }
+
+  void AddEvents(const std::shared_ptr<WatchState>& watch, const std::vector<Change>& changes) {
+    Item& item = items_.empty() || items_.back().watch != watch ? Add() : items_.back();
+    item.watch = watch;
+    for (const Change& change : changes) {
+      item.events.push_back({ToEventType(change.type), change.object});
+    }
+  }
+
+ private:
+  struct Item {
+    Task task;                          // or:
+    std::shared_ptr<WatchState> watch;
+    std::vector<client::WatchEvent> events;
+  };
+
+  Item& Add() {
+    if (items_.empty()) core_loop_.Post([self = shared_from_this()] { self->Flush(); });
+    return items_.emplace_back();
+  }
+
+  void Flush() {
+    std::vector<Item> items = std::move(items_);
+    items_.clear();
+    const std::shared_ptr<EventLoop*> door = door_.lock();
+    if (door == nullptr) return;
+    (*door)->Post([alive = alive_, items = std::move(items)]() mutable {
+      for (Item& item : items) {
+        if (!*alive) return;
+        if (item.watch == nullptr) {
+          item.task();
+        } else if (!item.watch->cancelled) {
+          item.watch->callbacks.on_events(std::move(item.events));
+        }
+      }
+    });
+  }
+
+  EventLoop& core_loop_;
+  const Door door_;
+  const std::shared_ptr<bool> alive_;  // read on the client's loop only
+  std::vector<Item> items_;
+};
+
 class DirectWatch final : public client::WatchHandle {
  public:
   DirectWatch(EventLoop& core_loop, std::shared_ptr<WatchState> state)
@@ -67,7 +122,12 @@ class DirectWatch final : public client::WatchHandle {
 class DirectClient final : public client::Client {
  public:
   DirectClient(EventLoop& loop, Core& core, UserInfo user, storage::Mark mark)
-      : loop_(loop), core_(core), user_(std::move(user)), agent_(AgentOf(user_)), mark_(mark) {}
+      : loop_(loop),
+        core_(core),
+        user_(std::move(user)),
+        agent_(AgentOf(user_)),
+        mark_(mark),
+        outbox_(std::make_shared<Outbox>(core.loop(), door_, alive_)) {}
   ~DirectClient() override { *alive_ = false; }
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override {
@@ -139,28 +199,20 @@ class DirectClient final : public client::Client {
     request.label_selector = options.label_selector;
     request.field_selector = options.field_selector;
     request.resource_version = std::to_string(options.resource_version);
-    core_.loop().Post([this_core = &core_, loop = &loop_, alive = alive_, state, mark = mark_,
+    core_.loop().Post([this_core = &core_, outbox = outbox_, state, mark = mark_,
                        request = std::move(request)] {
       if (state->closed) return;
       Core::WatchStart start = this_core->StartWatch(
           request, mark,
           // Weak, because the state owns the watcher that owns this.
-          [loop, alive, weak = std::weak_ptr(state)](const std::vector<Change>& changes) {
-            std::shared_ptr<WatchState> watched = weak.lock();
-            if (watched == nullptr) return;
-            std::vector<client::WatchEvent> events;
-            events.reserve(changes.size());
-            for (const Change& change : changes) {
-              events.push_back({ToEventType(change.type), change.object});
+          [outbox, weak = std::weak_ptr(state)](const std::vector<Change>& changes) {
+            if (std::shared_ptr<WatchState> watched = weak.lock()) {
+              outbox->AddEvents(watched, changes);
             }
-            loop->Post([alive, watched = std::move(watched), events = std::move(events)]() mutable {
-              if (!*alive || watched->cancelled) return;
-              watched->callbacks.on_events(std::move(events));
-            });
           });
       if (start.failure) {
-        loop->Post([alive, state, error = api::ErrorFromStatus(*start.failure)] {
-          if (*alive && !state->cancelled) state->callbacks.on_closed(error);
+        outbox->AddTask([state, error = api::ErrorFromStatus(*start.failure)] {
+          if (!state->cancelled) state->callbacks.on_closed(error);
         });
         return;
       }
@@ -213,14 +265,14 @@ class DirectClient final : public client::Client {
   // There on the core's loop and back on ours; nothing runs inside the caller's call.
   void Run(Request request, std::function<void(Response)> done) {
     loop_.AssertInLoop();
-    core_.loop().Post([core = &core_, loop = &loop_, alive = alive_, mark = mark_,
-                       request = std::move(request), done = std::move(done)]() mutable {
-      core->Handle(std::move(request), [core, loop, alive, mark,
+    core_.loop().Post([core = &core_, outbox = outbox_, mark = mark_, request = std::move(request),
+                       done = std::move(done)]() mutable {
+      core->Handle(std::move(request), [core, outbox, mark,
                                         done = std::move(done)](Response response) {
         const storage::Revision revision = response.revision;
-        auto answer = [loop, alive, done, response = std::move(response)]() mutable {
-          loop->Post([alive, done, response = std::move(response)]() mutable {
-            if (*alive) done(std::move(response));
+        auto answer = [outbox, done, response = std::move(response)]() mutable {
+          outbox->AddTask([done = std::move(done), response = std::move(response)]() mutable {
+            done(std::move(response));
           });
         };
         if (mark == storage::Mark::kApplied) return answer();
@@ -236,6 +288,9 @@ class DirectClient final : public client::Client {
   const storage::Mark mark_;
   // Read and written on our loop only; the core's loop merely carries it back.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  // Nobody else keeps it.
+  std::shared_ptr<EventLoop*> door_ = std::make_shared<EventLoop*>(&loop_);
+  std::shared_ptr<Outbox> outbox_;  // used on the core's loop
 };
 
 }  // namespace

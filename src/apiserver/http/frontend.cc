@@ -118,7 +118,9 @@ struct Frontend::Exchange {
 };
 
 Frontend::Frontend(Options options)
-    : options_(std::move(options)), request_metrics_(options_.metrics) {}
+    : options_(std::move(options)),
+      request_metrics_(options_.metrics),
+      watch_events_(options_.core, options_.metrics) {}
 Frontend::~Frontend() {
   *alive_ = false;
 }
@@ -227,7 +229,7 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
   }
 
   Request asked;
-  asked.user = exchange->user;
+  asked.user = std::move(exchange->user);
   asked.verb = *verb;
   asked.kind = info.kind;
   asked.namespace_ = info.namespace_;
@@ -237,13 +239,12 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
   if (std::optional<Failure> failure = ReadOptions(query, asked)) return Fail(*exchange, *failure);
   exchange->dry_run = asked.dry_run;
 
-  if (auto proxy = options_.proxies.find(StrCat(info.resource, "/", info.subresource));
-      proxy != options_.proxies.end()) {
+  if (SubresourceProxy* proxy = FindProxy(info)) {
     if (std::optional<Failure> failure = options_.core.CheckAuthorized(asked)) {
       return Fail(*exchange, *failure);
     }
     Finished(*exchange, 200);
-    return proxy->second->Serve(info, exchange->user, std::move(request), exchange->writer);
+    return proxy->Serve(info, asked.user, std::move(request), exchange->writer);
   }
 
   const std::string_view content_type = MediaTypeOf(request.headers.Get("content-type"));
@@ -301,7 +302,7 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
       watch.allocated_devices = [this, alive = alive_](const api::Object& slice) {
         return *alive ? std::optional(AllocatedIn(slice)) : std::nullopt;
       };
-      return ServeWatch(options_.core, std::move(watch), exchange->writer);
+      return ServeWatch(options_.core, watch_events_, std::move(watch), exchange->writer);
     }
     case Verb::kGet:
     case Verb::kList: break;
@@ -310,10 +311,20 @@ void Frontend::HandleResource(std::shared_ptr<Exchange> exchange, net::ServerReq
   core.Handle(std::move(asked), [this, alive = alive_, exchange, &core](Response response) {
     // What the answer is built on must not be lost after the client has seen it.
     const storage::Revision revision = response.revision;
+    if (core.IsDurable(revision)) {
+      if (*alive) Answer(*exchange, std::move(response));
+      return;
+    }
     core.WhenDurable(revision, [this, alive, exchange, response = std::move(response)]() mutable {
       if (*alive) Answer(*exchange, std::move(response));
     });
   });
+}
+
+SubresourceProxy* Frontend::FindProxy(const RequestInfo& info) const {
+  if (info.subresource.empty()) return nullptr;
+  const auto found = options_.proxies.find(StrCat(info.resource, "/", info.subresource));
+  return found == options_.proxies.end() ? nullptr : found->second;
 }
 
 void Frontend::Answer(Exchange& exchange, Response response) {

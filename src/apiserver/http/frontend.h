@@ -10,6 +10,7 @@
 #include "apiserver/http/health.h"
 #include "apiserver/http/request_info.h"
 #include "apiserver/http/request_metrics.h"
+#include "apiserver/http/watch_events.h"
 #include "apiserver/rest/core.h"
 #include "net/server/http_server.h"
 
@@ -65,6 +66,7 @@ class Frontend final : public net::RequestHandler {
 
   void HandlePath(Exchange& exchange, net::ServerRequest& request);
   void HandleResource(std::shared_ptr<Exchange> exchange, net::ServerRequest request);
+  SubresourceProxy* FindProxy(const RequestInfo& info) const;
   void Answer(Exchange& exchange, Response response);
   void Fail(Exchange& exchange, const Failure& failure);
   // Compresses what is large, for those who asked for it.
@@ -76,6 +78,7 @@ class Frontend final : public net::RequestHandler {
 
   Options options_;
   RequestMetrics request_metrics_;
+  WatchEvents watch_events_;
   DeviceUsage usage_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

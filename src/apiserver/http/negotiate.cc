@@ -95,7 +95,7 @@ std::string_view MediaTypeOf(std::string_view header) {
 std::optional<Failure> NegotiateAccept(std::string_view accept, bool stream,
                                        Negotiated& negotiated) {
   negotiated = Negotiated{};
-  if (Trim(accept).empty()) return std::nullopt;
+  if (accept == kJsonType || Trim(accept).empty()) return std::nullopt;
   for (const Clause& clause : ParseAccept(accept)) {
     if (Serve(clause, stream, negotiated)) return std::nullopt;
   }
@@ -107,6 +107,7 @@ std::optional<Failure> NegotiateAccept(std::string_view accept, bool stream,
 }
 
 bool AcceptsGzip(std::string_view accept_encoding) {
+  if (accept_encoding.empty()) return false;
   for (std::string_view entry : Split(accept_encoding, ',')) {
     const std::vector<std::string_view> parts = Split(entry, ';');
     if (Trim(parts[0]) == "gzip" && Quality(parts) > 0) return true;

@@ -1,5 +1,7 @@
 #include "apiserver/http/request_info.h"
 
+#include <algorithm>
+
 #include "api/scheme/scheme.h"
 #include "apiserver/validation/cause.h"
 #include "base/text/text.h"
@@ -9,8 +11,11 @@ namespace drakkar::apiserver {
 RequestInfo ParseRequestPath(std::string_view path) {
   RequestInfo info;
   std::vector<std::string_view> parts;
-  for (std::string_view part : Split(path, '/')) {
-    if (!part.empty()) parts.push_back(part);
+  parts.reserve(12);
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    if (end > begin) parts.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
   }
   std::size_t next = 0;
   if (parts.size() >= 3 && parts[0] == "api") {

@@ -5,6 +5,7 @@
 #include "apiserver/conversion/skip_operations_form.h"
 #include "apiserver/http/encode.h"
 #include "base/text/text.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -14,8 +15,13 @@ constexpr Duration kBookmarkInterval = std::chrono::seconds(60);
 
 class WatchStream : public std::enable_shared_from_this<WatchStream> {
  public:
-  WatchStream(Core& core, WatchStreamOptions options, std::shared_ptr<net::ResponseWriter> writer)
-      : core_(core), options_(std::move(options)), writer_(std::move(writer)) {}
+  WatchStream(Core& core, WatchEvents& events, WatchStreamOptions options,
+              std::shared_ptr<net::ResponseWriter> writer)
+      : core_(core),
+        events_(events),
+        options_(std::move(options)),
+        writer_(std::move(writer)),
+        sent_(events.Sent(*options_.request.kind)) {}
 
   void Start() {
     const bool list_first =
@@ -82,10 +88,31 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
       return;
     }
     for (const Change& change : changes) WriteChange(change);
-    if (writer_ != nullptr && writer_->pending_bytes() > kMaxPendingBytes) {
-      writer_->Abort();
-      End();
-    }
+    if (writer_ != nullptr && writer_->pending_bytes() > kMaxPendingBytes) FallBehind();
+  }
+
+  // Nothing more is queued for a client that does not keep up but the event that tells it so; it
+  // gets kExpiredGrace to read that far.
+  void FallBehind() {
+    watcher_.reset();
+    timeout_.reset();
+    bookmark_.reset();
+    const Failure expired =
+        api::StatusExpired("the watch fell too far behind and was closed; list and watch again");
+    Negotiated plain = options_.negotiated;
+    plain.shape = Shape::kObject;
+    net::Body body;
+    AppendEvent(plain, "ERROR", std::make_shared<const api::Object>(expired.ToTree()), body);
+    for (net::Segment& segment : body) writer_->Write(std::move(segment));
+    writer_->OnDrained([weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->Finish();
+    });
+    timeout_ = core_.loop().RunAfter(kExpiredGrace, [weak = weak_from_this()] {
+      auto self = weak.lock();
+      if (self == nullptr || self->writer_ == nullptr) return;
+      self->writer_->Abort();
+      self->End();
+    });
   }
 
   void WriteChange(const Change& change) {
@@ -102,24 +129,20 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
     const api::ObjectPtr object =
         options_.skip_operations_as_list ? WithSkipOperationsAsList(stored) : stored;
     if (options_.negotiated.shape != Shape::kTable) return Write(type, object);
+    sent_.Add();
     TableOptions table;
     table.omit_columns = sent_columns_;
-    table.now = core_.loop().clock().Now();
-    table.resource_version = std::to_string(object->resource_version());
     table.include_object = options_.include_object;
     table.allocated_devices = options_.allocated_devices;
     sent_columns_ = true;
-    Negotiated plain = options_.negotiated;
-    plain.shape = Shape::kObject;
-    net::Body body;
-    AppendEvent(plain, type,
-                std::make_shared<const api::Object>(
-                    MakeTable(*options_.request.kind, {&object, 1}, table)),
-                body);
-    for (net::Segment& segment : body) writer_->Write(std::move(segment));
+    for (const net::Segment& segment : events_.Table(options_.negotiated, type,
+                                                     *options_.request.kind, object, table)) {
+      writer_->Write(segment);
+    }
   }
 
   void Write(std::string_view type, const api::ObjectPtr& object) {
+    sent_.Add();
     net::Body body;
     AppendEvent(options_.negotiated, type, object, body);
     for (net::Segment& segment : body) writer_->Write(std::move(segment));
@@ -165,8 +188,10 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
   }
 
   Core& core_;
+  WatchEvents& events_;
   WatchStreamOptions options_;
   std::shared_ptr<net::ResponseWriter> writer_;
+  Counter& sent_;
   std::unique_ptr<WatchCache::Watcher> watcher_;
   std::vector<api::ObjectPtr> initial_;  // the state of initial_revision_, to be sent first
   storage::Revision initial_revision_ = 0;
@@ -179,9 +204,9 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
 
 }  // namespace
 
-void ServeWatch(Core& core, WatchStreamOptions options,
+void ServeWatch(Core& core, WatchEvents& events, WatchStreamOptions options,
                 std::shared_ptr<net::ResponseWriter> writer) {
-  std::make_shared<WatchStream>(core, std::move(options), std::move(writer))->Start();
+  std::make_shared<WatchStream>(core, events, std::move(options), std::move(writer))->Start();
 }
 
 }  // namespace drakkar::apiserver

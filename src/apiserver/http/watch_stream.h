@@ -4,6 +4,7 @@
 
 #include "apiserver/http/negotiate.h"
 #include "apiserver/http/table.h"
+#include "apiserver/http/watch_events.h"
 #include "apiserver/rest/core.h"
 #include "net/server/http_server.h"
 
@@ -21,13 +22,17 @@ struct WatchStreamOptions {
   decltype(TableOptions::allocated_devices) allocated_devices;
 };
 
-// Answers a watch over HTTP: one JSON document or one frame of protobuf per event, durable ones only. It ends at the timeout,
-// when the client leaves, or when the client falls kMaxPendingBytes behind (it then watches again
-// from where it was). Lives until its response ends.
-void ServeWatch(Core& core, WatchStreamOptions options, std::shared_ptr<net::ResponseWriter> writer);
-
-// A watcher this far behind is cut off: cheaper than buffering for it, and no slow client can grow
+// A watcher this far behind is closed: cheaper than buffering for it, and no slow client can grow
 // the server.
 constexpr std::size_t kMaxPendingBytes = 8u << 20;
+// How long it then has to read what is queued, before it is cut off.
+constexpr Duration kExpiredGrace = std::chrono::seconds(30);
+
+// Answers a watch over HTTP: one JSON document or one frame of protobuf per event, durable ones
+// only. It ends at the timeout, when the client leaves, or when the client falls kMaxPendingBytes
+// behind: the last event is then the error 410 Expired, and the client lists again. Lives until its
+// response ends; `events` must live longer.
+void ServeWatch(Core& core, WatchEvents& events, WatchStreamOptions options,
+                std::shared_ptr<net::ResponseWriter> writer);
 
 }  // namespace drakkar::apiserver

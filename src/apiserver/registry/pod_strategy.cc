@@ -105,24 +105,31 @@ bool IsComputeResource(std::string_view name) {
   return name == "cpu" || name == "memory";
 }
 
-// Of a resize only the requests and limits of containers count; everything else stays.
-void KeepAllButResources(Draft& object, Value before) {
+void TakeRequestsAndLimits(Draft& resources, Value wanted) {
+  for (std::string_view part : {"requests", "limits"}) {
+    if (wanted[part].has_value()) {
+      resources[part] = Draft(wanted[part]);
+    } else {
+      resources.Remove(part);
+    }
+  }
+}
+
+// Of a resize only the requests and limits of containers, and of the pod as a whole where
+// `pod_level` says so, count; everything else stays.
+void KeepAllButResources(Draft& object, Value before, bool pod_level) {
   const api::TreePtr asked = object.Freeze();
   Draft resized(before);
+  const Value of_pod = asked->root()["spec"]["resources"];
+  if (pod_level && (of_pod.has_value() || before["spec"]["resources"].has_value())) {
+    TakeRequestsAndLimits(resized["spec"]["resources"], of_pod);
+  }
   for (std::string_view list : {"initContainers", "containers"}) {
     std::size_t index = 0;
     for (Value container : before["spec"][list].elements()) {
       for (Value wanted : asked->root()["spec"][list].elements()) {
         if (wanted["name"].str() != container["name"].str()) continue;
-        Draft& resources = resized["spec"][list].at(index)["resources"];
-        for (std::string_view part : {"requests", "limits"}) {
-          const Value value = wanted["resources"][part];
-          if (value.has_value()) {
-            resources[part] = Draft(value);
-          } else {
-            resources.Remove(part);
-          }
-        }
+        TakeRequestsAndLimits(resized["spec"][list].at(index)["resources"], wanted["resources"]);
       }
       ++index;
     }
@@ -136,24 +143,31 @@ void KeepAllButResources(Draft& object, Value before) {
 std::string_view QosClass(Value spec) {
   bool any = false;
   bool guaranteed = true;
-  for (std::string_view list : {"initContainers", "containers"}) {
-    for (Value container : spec[list].elements()) {
-      std::set<std::string_view> limited;
-      for (const auto& [key, name, value] : container["resources"]["limits"].members()) {
-        if (!IsComputeResource(name)) continue;
-        auto quantity = api::Quantity::Parse(value.str());
-        if (!quantity.ok() || quantity->Sign() <= 0) continue;
-        any = true;
-        limited.insert(name);
-        auto request = api::Quantity::Parse(container["resources"]["requests"][name].str());
-        if (!request.ok() || request->Compare(*quantity) != 0) guaranteed = false;
-      }
-      for (const auto& [key, name, value] : container["resources"]["requests"].members()) {
-        if (!IsComputeResource(name)) continue;
-        auto quantity = api::Quantity::Parse(value.str());
-        if (quantity.ok() && quantity->Sign() > 0) any = true;
-      }
-      if (limited.size() != 2) guaranteed = false;
+  const auto consider = [&](Value resources) {
+    std::set<std::string_view> limited;
+    for (const auto& [key, name, value] : resources["limits"].members()) {
+      if (!IsComputeResource(name)) continue;
+      auto quantity = api::Quantity::Parse(value.str());
+      if (!quantity.ok() || quantity->Sign() <= 0) continue;
+      any = true;
+      limited.insert(name);
+      auto request = api::Quantity::Parse(resources["requests"][name].str());
+      if (!request.ok() || request->Compare(*quantity) != 0) guaranteed = false;
+    }
+    for (const auto& [key, name, value] : resources["requests"].members()) {
+      if (!IsComputeResource(name)) continue;
+      auto quantity = api::Quantity::Parse(value.str());
+      if (quantity.ok() && quantity->Sign() > 0) any = true;
+    }
+    if (limited.size() != 2) guaranteed = false;
+  };
+  // Resources of the pod as a whole decide alone.
+  const Value of_pod = spec["resources"];
+  if (!of_pod["requests"].empty() || !of_pod["limits"].empty()) {
+    consider(of_pod);
+  } else {
+    for (std::string_view list : {"initContainers", "containers"}) {
+      for (Value container : spec[list].elements()) consider(container["resources"]);
     }
   }
   if (!any) return "BestEffort";
@@ -198,8 +212,11 @@ void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext& context
 }
 
 void PodStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view subresource,
-                                   const StrategyContext&) const {
-  if (subresource == "resize") return KeepAllButResources(object, before);
+                                   const StrategyContext& context) const {
+  if (subresource == "resize") {
+    return KeepAllButResources(
+        object, before, context.gates.Enabled(Gate::kInPlacePodLevelResourcesVerticalScaling));
+  }
   if (subresource == "status") {
     // Whoever writes the status does not decide who owns the pod, nor its class of service.
     Draft& metadata = object["metadata"];

@@ -46,6 +46,11 @@ Core::Core(Options options) : options_(std::move(options)) {
     resources_.emplace(std::pair(std::string(kind.group), std::string(kind.plural)),
                        std::move(resource));
   }
+  for (const api::KindSchema& kind : api::AllKinds()) {
+    const api::KindSchema& stored = kind.storage == nullptr ? kind : *kind.storage;
+    auto found = resources_.find(ByName::Views(stored.group, stored.plural));
+    if (found != resources_.end()) by_kind_.emplace(&kind, found->second.get());
+  }
 }
 
 Core::~Core() {
@@ -66,8 +71,7 @@ void Core::Start(std::function<void(Result<void>)> ready) {
           // "/registry/<group>/<plural>/<key>"
           std::vector<std::string_view> parts = Split(entry.key, '/');
           if (parts.size() < 5) continue;
-          auto found = resources_.find(
-              std::pair(std::string(parts[2] == "core" ? "" : parts[2]), std::string(parts[3])));
+          auto found = resources_.find(ByName::Views(parts[2] == "core" ? "" : parts[2], parts[3]));
           if (found == resources_.end()) continue;  // a kind of a newer version: left alone
           Result<api::TreePtr> tree = api::ParseJson(*entry.value);
           if (!tree.ok()) {
@@ -87,9 +91,8 @@ void Core::Start(std::function<void(Result<void>)> ready) {
 }
 
 Core::Resource* Core::FindResource(const api::KindSchema& kind) {
-  const api::KindSchema& stored = kind.storage == nullptr ? kind : *kind.storage;
-  auto found = resources_.find(std::pair(std::string(stored.group), std::string(stored.plural)));
-  return found == resources_.end() ? nullptr : found->second.get();
+  const auto found = by_kind_.find(&kind);
+  return found == by_kind_.end() ? nullptr : found->second;
 }
 
 api::ObjectPtr Core::Find(std::string_view group, std::string_view plural,
@@ -99,7 +102,7 @@ api::ObjectPtr Core::Find(std::string_view group, std::string_view plural,
 }
 
 const WatchCache* Core::FindCache(std::string_view group, std::string_view plural) const {
-  auto found = resources_.find(std::pair(std::string(group), std::string(plural)));
+  auto found = resources_.find(ByName::Views(group, plural));
   return found == resources_.end() ? nullptr : &found->second->cache;
 }
 
@@ -259,27 +262,32 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));
 }
 
+api::TreePtr Core::FreezeNumbered(api::Draft& object, const api::ObjectPtr& before,
+                                  bool dry_run) const {
+  // The object carries its own version, so the stored bytes are the bytes served.
+  if (!dry_run) {
+    object["metadata"]["resourceVersion"] = std::to_string(revision() + 1);
+  } else if (before != nullptr) {
+    object["metadata"]["resourceVersion"] = std::to_string(before->resource_version());
+  }
+  return object.Freeze();
+}
+
 void Core::CommitObject(
-    Resource& resource, const std::string& key, api::Draft* object, api::ObjectPtr before,
+    Resource& resource, const std::string& key, api::TreePtr object, api::ObjectPtr before,
     bool dry_run,
     std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done) {
   if (dry_run) {
     if (object == nullptr) return done(before->resource_version(), before);
-    // A dry run answers with what would be stored; a version that does not exist is left out.
-    if (before != nullptr) {
-      (*object)["metadata"]["resourceVersion"] = std::to_string(before->resource_version());
-    }
-    return done(revision(), std::make_shared<const api::Object>(object->Freeze()));
+    return done(revision(), std::make_shared<const api::Object>(std::move(object)));
   }
-  // The object carries its own version, so the stored bytes are the bytes served. With one writer
-  // the next revision is known; where another server may come first, the stored version is only a
-  // guess that reading replaces with the entry's revision.
-  const storage::Revision expected = options_.store.applied_revision() + 1;
+  // With one writer this is the revision it gets; where another server may come first, the stored
+  // version is only a guess that reading replaces with the entry's revision.
+  const storage::Revision expected = revision() + 1;
   api::ObjectPtr stored;
-  if (object != nullptr) {
-    (*object)["metadata"]["resourceVersion"] = std::to_string(expected);
-    stored = std::make_shared<const api::Object>(object->Freeze());
-  }
+  if (object != nullptr) stored = std::make_shared<const api::Object>(std::move(object));
+  const std::string_view operation =
+      stored == nullptr ? "delete" : before == nullptr ? "create" : "update";
   storage::Transaction transaction;
   transaction.conditions.push_back(
       {resource.prefix + key, before == nullptr ? 0 : before->resource_version()});
@@ -315,9 +323,18 @@ void Core::CommitObject(
         resource.cache.Apply(key, std::move(change));
         done(revision, stored);
       },
-      [this, alive = alive_](Result<storage::Revision> revision) {
-        if (*alive && revision.ok()) OnDurable(*revision);
+      [this, alive = alive_, &resource, operation,
+       begun = options_.loop.clock().Monotonic()](Result<storage::Revision> revision) {
+        if (!*alive || !revision.ok()) return;
+        CountStoreCall(resource, operation, begun);
+        OnDurable(*revision);
       });
+}
+
+void Core::CountStoreCall(const Resource& resource, std::string_view operation,
+                          MonotonicTime begun) {
+  if (!options_.on_store_call) return;
+  options_.on_store_call(*resource.kind, operation, options_.loop.clock().Monotonic() - begun);
 }
 
 void Core::OnDurable(storage::Revision revision) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "apiserver/registry/strategy.h"
@@ -62,6 +63,10 @@ class Core {
     Authorizer* authorizer = nullptr;  // null: everything is allowed (tests)
     std::vector<std::unique_ptr<AdmissionStep>> admission;
     Answerer* answerer = nullptr;  // null: nothing is answered that is not stored
+    // Told how long the store took: "create", "update" and "delete" until durable, "list" of an
+    // older revision. May be null.
+    std::function<void(const api::KindSchema& kind, std::string_view operation, Duration took)>
+        on_store_call;
   };
   explicit Core(Options options);
   ~Core();
@@ -82,6 +87,7 @@ class Core {
   WatchStart StartWatch(const Request& request, storage::Mark mark,
                         std::function<void(const std::vector<Change>&)> on_changes);
 
+  bool IsDurable(storage::Revision revision) const { return revision <= durable_seen_; }
   // Runs `done` once `revision` cannot be lost (at once if so already).
   void WhenDurable(storage::Revision revision, std::function<void()> done);
 
@@ -129,14 +135,26 @@ class Core {
   static api::Draft ToStored(const Resource& resource, const Request& request,
                              const api::TreePtr& asked, const StrategyContext& context);
 
-  // Writes `object` (null: deletes) if the key is still at `before`.
-  void CommitObject(Resource& resource, const std::string& key, api::Draft* object,
+  // The object as it will be stored: with the version it gets, which one writer knows beforehand. A
+  // dry run keeps the version of now, or none.
+  api::TreePtr FreezeNumbered(api::Draft& object, const api::ObjectPtr& before, bool dry_run) const;
+  // Writes `object`, made by FreezeNumbered in the same turn (null: deletes), if the key is still at
+  // `before`.
+  void CommitObject(Resource& resource, const std::string& key, api::TreePtr object,
                     api::ObjectPtr before, bool dry_run,
                     std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done);
   void OnDurable(storage::Revision revision);
+  void CountStoreCall(const Resource& resource, std::string_view operation, MonotonicTime begun);
 
   Options options_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<Resource>, std::less<>> resources_;
+  // By group and plural; asked with views.
+  struct ByName {
+    using is_transparent = void;
+    using Views = std::pair<std::string_view, std::string_view>;
+    bool operator()(const Views& a, const Views& b) const { return a < b; }
+  };
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<Resource>, ByName> resources_;
+  std::unordered_map<const api::KindSchema*, Resource*> by_kind_;  // all versions
   std::multimap<storage::Revision, std::function<void()>> durable_waiters_;
   storage::Revision durable_seen_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

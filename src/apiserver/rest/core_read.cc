@@ -82,9 +82,12 @@ void Core::List(Resource& resource, Request request, std::function<void(Response
   // The state of then: the caches only know now.
   options_.store.Range(
       {.prefix = resource.prefix, .revision = wanted},
-      [&resource, wanted, selection = std::move(selection), from = std::move(from),
-       request = std::move(request),
+      [this, alive = alive_, &resource, wanted, selection = std::move(selection),
+       from = std::move(from), request = std::move(request),
+       begun = options_.loop.clock().Monotonic(),
        done = std::move(done)](Result<storage::RangeResult> range) {
+        if (!*alive) return;
+        CountStoreCall(resource, "list", begun);
         if (!range.ok()) {
           if (range.error().code == ErrorCode::kExpired) {
             return done(Response::Failed(api::StatusExpired(

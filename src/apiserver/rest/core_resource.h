@@ -19,7 +19,14 @@ struct Core::Resource {
 
 // The key of an object in its resource's cache and behind its prefix in the store.
 inline std::string KeyOf(std::string_view namespace_, std::string_view name) {
-  return namespace_.empty() ? std::string(name) : StrCat(namespace_, "/", name);
+  std::string key;
+  key.reserve(namespace_.size() + 1 + name.size());
+  if (!namespace_.empty()) {
+    key += namespace_;
+    key += '/';
+  }
+  key += name;
+  return key;
 }
 
 inline bool HasSubresource(const api::KindSchema& kind, std::string_view name) {

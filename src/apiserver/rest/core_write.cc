@@ -94,7 +94,7 @@ void Core::Create(Resource& resource, Request request, std::function<void(Respon
     done(Response::Failed(std::move(*failure)));
     return;
   }
-  const api::TreePtr candidate = object.Freeze();
+  const api::TreePtr candidate = FreezeNumbered(object, nullptr, request.dry_run);
   api::FieldErrors causes = ValidateMeta(*resource.kind, *resource.strategy, candidate->root());
   for (api::FieldError& cause : resource.strategy->Validate(candidate->root(), context)) {
     causes.push_back(std::move(cause));
@@ -112,7 +112,7 @@ void Core::Create(Resource& resource, Request request, std::function<void(Respon
     return;
   }
   response.http_status = 201;
-  CommitObject(resource, key, &object, nullptr, request.dry_run,
+  CommitObject(resource, key, candidate, nullptr, request.dry_run,
                [this, kind = resource.kind, name, response = std::move(response),
                 done = std::move(done)](Result<storage::Revision> revision,
                                         api::ObjectPtr stored) mutable {
@@ -199,7 +199,8 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   // The last finalizer of an object that is going away: this update is its end.
   const bool ends = IsReadyToGo(*resource.strategy, candidate->root());
   CommitObject(
-      resource, key, ends ? nullptr : &object, before, request.dry_run,
+      resource, key, ends ? nullptr : FreezeNumbered(object, before, request.dry_run), before,
+      request.dry_run,
       [this, &resource, candidate, ends, attempt, request = std::move(request),
        response = std::move(response),
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
@@ -276,7 +277,8 @@ void Core::Delete(Resource& resource, Request request, std::function<void(Respon
   }
   const bool now = plan == DeletionPlan::kNow;
   CommitObject(
-      resource, key, now ? nullptr : &object, before, request.dry_run,
+      resource, key, now ? nullptr : FreezeNumbered(object, before, request.dry_run), before,
+      request.dry_run,
       [this, &resource, now, before, attempt, request = std::move(request),
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
@@ -419,7 +421,8 @@ void Core::Bind(Resource& resource, Request request, std::function<void(Response
     return;
   }
   response.http_status = 201;
-  CommitObject(resource, key, &object, before, request.dry_run,
+  CommitObject(resource, key, FreezeNumbered(object, before, request.dry_run), before,
+               request.dry_run,
                [kind = resource.kind, before, response = std::move(response),
                 done = std::move(done)](Result<storage::Revision> revision,
                                         api::ObjectPtr) mutable {

@@ -159,17 +159,24 @@ void KeepAllBut(std::string_view member, Value before, Draft& object) {
 }
 
 void UpdateGeneration(Value before, Draft& object) {
-  const api::TreePtr frozen = object.Freeze();
+  const auto counts = [](std::string_view name) { return name != "metadata" && name != "status"; };
+  std::size_t members = 0;
   bool changed = false;
-  for (const auto& [key, name, value] : frozen->root().members()) {
-    if (name == "metadata" || name == "status") continue;
-    changed = changed || !api::Equal(value, before[name]);
+  for (const auto& [key, member] : object.MutableMembers()) {
+    if (changed || !member.exists() || !counts(key->view())) continue;
+    ++members;
+    const Value was = before[*key];
+    // What was taken over from `before` needs no look.
+    if (member.borrowed().node() == was.node()) continue;
+    const api::TreePtr is = member.Freeze();
+    changed = !api::Equal(is->root(), was);
   }
   for (const auto& [key, name, value] : before.members()) {
-    if (name == "metadata" || name == "status") continue;
-    changed = changed || !frozen->root()[name].exists();
+    if (counts(name) && value.exists()) --members;
   }
-  if (changed) object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
+  if (changed || members != 0) {
+    object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
+  }
 }
 
 api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,

@@ -11,14 +11,14 @@ class ResizeTest : public CoreFixture {
     Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{)"
            R"("name":"c","image":"i:1","resources":{"requests":{"cpu":"1"}}}]}})");
   }
-  Response Resize(std::string patch) {
+  Response Resize(std::string patch, std::string name = "p") {
     Request request;
     request.user = AdminUser();
     request.verb = Verb::kPatch;
     request.patch = PatchKind::kStrategicMerge;
     request.kind = api::FindKind("", "v1", "Pod");
     request.namespace_ = "default";
-    request.name = "p";
+    request.name = std::move(name);
     request.subresource = "resize";
     request.text = std::move(patch);
     return Handle(std::move(request));
@@ -58,6 +58,28 @@ TEST_F(ResizeTest, KeepsTheClassOfServiceAndOtherResources) {
                    R"("example.com/gpu":"1"}}}]}})")
                 .failure->code,
             422);
+}
+
+TEST_F(ResizeTest, ChangesTheResourcesOfThePodAsAWholeWhileTheirGateIsOn) {
+  Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"whole"},"spec":{"resources":{)"
+         R"("requests":{"cpu":"1"}},"containers":[{"name":"c","image":"i:1"}]}})");
+  const auto cpu = [&] {
+    return std::string(core_->Find("", "pods", "default/whole")
+                           ->root()["spec"]["resources"]["requests"]["cpu"].str());
+  };
+  EXPECT_EQ(core_->Find("", "pods", "default/whole")->root()["status"]["qosClass"].str(), "Burstable");
+  EXPECT_FALSE(Resize(R"({"spec":{"resources":{"requests":{"cpu":"2"}}}})", "whole").failure);
+  EXPECT_EQ(cpu(), "2");
+  EXPECT_EQ(Resize(R"({"spec":{"resources":{"requests":{"cpu":"2","memory":"1Gi"},)"
+                   R"("limits":{"cpu":"2","memory":"1Gi"}}}})", "whole").failure->code,
+            422)
+      << "its class of service would change";
+  EXPECT_EQ(Resize(R"({"spec":{"resources":{"requests":{"hugepages-2Mi":"4Mi"}}}})", "whole")
+                .failure->code,
+            422);
+  gates_ = FeatureGates().With(Gate::kInPlacePodLevelResourcesVerticalScaling, false);
+  EXPECT_FALSE(Resize(R"({"spec":{"resources":{"requests":{"cpu":"3"}}}})", "whole").failure);
+  EXPECT_EQ(cpu(), "2") << "a server that does not know better leaves them";
 }
 
 }  // namespace

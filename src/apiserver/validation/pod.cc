@@ -293,21 +293,24 @@ api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view sub
       causes.push_back(Invalid("spec", QosClass(pod["spec"]),
                                "Pod QOS Class may not change as a result of resizing"));
     }
+    const auto check = [&](Value resources, Value old, const std::string& path) {
+      for (std::string_view part : {"requests", "limits"}) {
+        const auto compare = [&](Value one, Value other) {
+          for (const auto& [key, name, value] : one.members()) {
+            if (name == "cpu" || name == "memory" || api::Equal(value, other[name])) continue;
+            causes.push_back(Forbidden(path, "only cpu and memory resources are mutable"));
+          }
+        };
+        compare(resources[part], old[part]);
+        compare(old[part], resources[part]);
+      }
+    };
+    check(pod["spec"]["resources"], before["spec"]["resources"], "spec.resources");
     for (std::string_view list : {"initContainers", "containers"}) {
       std::size_t index = 0;
       for (Value container : pod["spec"][list].elements()) {
         const std::string path = StrCat("spec.", list, "[", index, "].resources");
-        const Value old = before["spec"][list].at(index++);
-        for (std::string_view part : {"requests", "limits"}) {
-          auto check = [&](Value one, Value other) {
-            for (const auto& [key, name, value] : one.members()) {
-              if (name == "cpu" || name == "memory" || api::Equal(value, other[name])) continue;
-              causes.push_back(Forbidden(path, "only cpu and memory resources are mutable"));
-            }
-          };
-          check(container["resources"][part], old["resources"][part]);
-          check(old["resources"][part], container["resources"][part]);
-        }
+        check(container["resources"], before["spec"][list].at(index++)["resources"], path);
       }
     }
     return causes;

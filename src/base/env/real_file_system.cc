@@ -6,25 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/env/descriptor.h"
 #include "base/env/file_system.h"
 
 namespace drakkar {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 Result<void> WriteAll(int fd, std::string_view content, const std::string& path) {
   while (!content.empty()) {

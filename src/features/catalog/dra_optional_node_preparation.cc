@@ -39,7 +39,7 @@ class DraOptionalNodePreparation : public Feature {
   NeededBecauseOf InferForScheduling(const PodInfo& pod) const override {
     if (kubernetes_) return std::nullopt;
     for (api::Value claim : pod.claims) {
-      const auto skips = [](api::Value result) -> NeededBecauseOf {
+      const auto skips = [](api::Value result) -> std::optional<std::string> {
         if (!Skips(result["skipNodeOperations"])) return std::nullopt;
         return ".skipNodeOperations";
       };

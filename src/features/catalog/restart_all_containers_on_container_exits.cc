@@ -11,7 +11,7 @@ class RestartAllContainersOnContainerExits : public GatedFeature {
   RestartAllContainersOnContainerExits() : GatedFeature("RestartAllContainersOnContainerExits") {}
 
   NeededBecauseOf InferForScheduling(const PodInfo& pod) const override {
-    const auto restarts_all = [](api::Value rule) -> NeededBecauseOf {
+    const auto restarts_all = [](api::Value rule) -> std::optional<std::string> {
       if (rule["action"].str() != "RestartAllContainers") return std::nullopt;
       return ".action";
     };

@@ -10,7 +10,7 @@ class VolumeBindMountOptions : public GatedFeature {
   VolumeBindMountOptions() : GatedFeature("VolumeBindMountOptions", {.mount_options = true}) {}
 
   NeededBecauseOf InferForScheduling(const PodInfo& pod) const override {
-    const auto has_options = [](api::Value mount) -> NeededBecauseOf {
+    const auto has_options = [](api::Value mount) -> std::optional<std::string> {
       if (mount["bindMountOptions"].empty()) return std::nullopt;
       return ".bindMountOptions";
     };

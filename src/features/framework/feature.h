@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/tree/value.h"
+#include "base/result/result.h"
 #include "features/framework/runtime_features.h"
 #include "features/framework/version.h"
 
@@ -50,8 +51,25 @@ struct FeatureRequirements {
 std::optional<std::string> FirstUnmet(const FeatureRequirements& requirements,
                                       const NodeConfiguration& configuration);
 
-// The field because of which a pod needs a feature ("spec.hostUsers"), nothing if it does not.
-using NeededBecauseOf = std::optional<std::string>;
+// What a feature infers from a pod: the field because of which the pod needs it ("spec.hostUsers"),
+// nothing if it does not, or why that cannot be told; then the request or the attempt fails.
+class NeededBecauseOf {
+ public:
+  NeededBecauseOf(std::nullopt_t) {}
+  NeededBecauseOf(std::optional<std::string> field) : field_(std::move(field)) {}
+  NeededBecauseOf(std::string field) : field_(std::move(field)) {}
+  NeededBecauseOf(const char* field) : field_(field) {}
+  NeededBecauseOf(Error error) : error_(std::move(error)) {}
+
+  bool has_value() const { return field_.has_value(); }
+  explicit operator bool() const { return has_value(); }
+  const std::string& operator*() const { return *field_; }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::optional<std::string> field_;
+  std::optional<Error> error_;
+};
 
 // One feature that nodes declare and pods may need (KEP-5328). Immutable, safe on any thread; the
 // answers depend on the arguments alone, never on hardware or the present state of a node.

@@ -27,7 +27,9 @@ Result<void> InferAll(const Registry& registry, const std::optional<Version>& ta
   for (std::size_t index = 0; index < registry.size(); ++index) {
     const Feature& feature = registry.feature(index);
     if (IsBeyond(*target, feature)) continue;
-    if (NeededBecauseOf field = infer(feature)) found(index, std::move(*field));
+    const NeededBecauseOf needed = infer(feature);
+    if (needed.error()) return needed.error()->Prefixed(StrCat("feature ", feature.Name()));
+    if (needed) found(index, *needed);
   }
   return Ok();
 }

@@ -225,6 +225,22 @@ TEST(Framework, ATargetVersionIsNeeded) {
             "target version cannot be nil");
 }
 
+TEST(Framework, AFeatureThatCannotTellFailsTheInference) {
+  class Puzzled : public PlainFeature {
+   public:
+    Puzzled() : PlainFeature("Puzzled", {"G"}) {}
+    NeededBecauseOf InferForScheduling(const PodInfo&) const override { return Internal("no idea"); }
+    NeededBecauseOf InferForUpdate(const PodInfo&, const PodInfo&) const override {
+      return Internal("no idea either");
+    }
+  };
+  const Framework framework = FrameworkOf(StaticCpuFeature(), Puzzled());
+  EXPECT_EQ(framework.InferForPodScheduling({}, k137).error().message, "feature Puzzled: no idea");
+  EXPECT_EQ(framework.ExplainPodScheduling({}, k137).error().message, "feature Puzzled: no idea");
+  EXPECT_EQ(framework.InferForPodUpdate({}, {}, k137).error().message,
+            "feature Puzzled: no idea either");
+}
+
 TEST(Framework, SaysWhichFieldNeedsTheFeature) {
   const Framework framework = FrameworkOf(StaticCpuFeature(), PlainFeature("Never", {"G"}));
   const api::TreePtr tree = api::ParseJson(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})").value();

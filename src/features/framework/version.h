@@ -9,10 +9,8 @@ namespace drakkar::features {
 // last version may lie between two pre-releases.
 using Version = api::Semver;
 
-// "1.37", "v1.37.2", "1.38.0-alpha.1+abc".
-inline Result<Version> ParseVersion(std::string_view text) {
-  return Version::ParseNormalized(text);
-}
+// "1.37", "v1.37.2", "1.38.0-alpha.1+abc". The error says how a version is written.
+Result<Version> ParseVersion(std::string_view text);
 
 // A component emulating a release asks with this one.
 inline Version VersionOf(ReleaseVersion release) {

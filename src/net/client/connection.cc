@@ -21,7 +21,7 @@ void Call::End(Result<void> result) {
   if (result.ok()) {
     told->OnEnd(Ok());
   } else {
-    told->OnEnd(result.error().Prefixed(what));
+    told->OnEnd(result.error().Prefixed(StrCat(MethodName(method), " ", url)));
   }
 }
 
@@ -104,6 +104,7 @@ void Connection::FlushOutput() {
   flush_scheduled_ = false;
   if (!transport_ || !session_ || !owner_) return;
   if (transport_->CanWrite()) {
+    active_ = true;
     session_->Send(out_, kFlushBytes);
     const bool more = out_.size() >= kFlushBytes;
     transport_->Write(out_);
@@ -133,6 +134,7 @@ void Connection::AfterEvents() {
 void Connection::OnTransportData(std::string_view bytes) {
   const auto self = shared_from_this();
   if (!owner_ || raw_closing_) return;
+  active_ = true;
   last_received_ = loop_.clock().Monotonic();
   pinged_ = false;
   const Result<void> received = session_->Receive(bytes);
@@ -258,6 +260,10 @@ void Connection::Close(const Error& error) {
 
 void Connection::Check(MonotonicTime now) {
   if (!owner_ || !session_ || raw_) return;
+  if (!std::exchange(active_, false)) {
+    transport_->ReleaseBuffers();
+    if (out_.empty()) out_ = std::string();
+  }
   if (calls_.empty()) {
     if (now - idle_since_ >= options_.idle_timeout) {
       session_->Shutdown();

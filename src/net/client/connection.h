@@ -14,7 +14,7 @@ namespace drakkar::net::client {
 // One request from the call to its end, wherever it is at the moment: queued or on a connection.
 struct Call {
   Request request;
-  std::string what;           // "GET https://host/path", for errors
+  std::string url;            // as given, for errors
   Method method = Method::kGet;
   StreamSink* sink = nullptr;
   std::unique_ptr<StreamSink> owned_sink;
@@ -106,6 +106,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   bool room_ = false;           // streams ended since AfterEvents
   bool flush_scheduled_ = false;
   std::string out_;
+  bool active_ = false;  // something was read or written since the last check
   MonotonicTime last_received_{};
   MonotonicTime idle_since_{};
   MonotonicTime pinged_at_{};

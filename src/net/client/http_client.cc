@@ -1,5 +1,6 @@
 #include "net/client/http_client.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -22,6 +23,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
 
   void Shutdown() {
     check_.reset();
+    last_host_ = nullptr;
     auto hosts = std::move(hosts_);
     hosts_.clear();
     for (auto& [key, host] : hosts) {
@@ -37,20 +39,13 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     auto call = std::make_shared<Call>();
     call->sink = sink;
     call->owned_sink = std::move(owned);
-    call->what = StrCat(MethodName(request.method), " ", request.url);
+    call->url = std::move(request.url);
     call->method = request.method;
     call->on_upgrade = std::move(on_upgrade);
-    Result<Url> url = ParseUrl(request.url);
-    if (!url.ok()) {
-      FailLater(call, url.error());
-      return call;
-    }
     call->request.method = request.method;
-    call->request.target = url->target;
     call->request.headers = std::move(request.headers);
     call->request.body = std::move(request.body);
-    if (!call->request.headers.Find("host")) call->request.headers.Add("Host", url->Authority());
-    Result<Host*> host = FindHost(*url, upgrade);
+    Result<Host*> host = Resolve(call->url, upgrade, call->request);
     if (!host.ok()) {
       FailLater(call, host.error());
       return call;
@@ -113,12 +108,37 @@ class HttpClient::Impl final : public client::ConnectionOwner {
     loop_.Post([call, error = std::move(error)] { call->End(error); });
   }
 
+  // The host of `url`; `request` gets its target and Host.
+  Result<Host*> Resolve(const std::string& url, bool upgrade, Request& request) {
+    // Most clients talk to one server: what its URLs begin with is not parsed each time.
+    const bool same = !upgrade && last_host_ != nullptr && url.starts_with(last_base_) &&
+                      url.size() > last_base_.size() && url[last_base_.size()] == '/';
+    const auto is_plain = [](char c) { return c > 0x20 && c < 0x7f && c != '#'; };
+    const auto rest = url.begin() + static_cast<std::ptrdiff_t>(same ? last_base_.size() : 0);
+    if (same && std::all_of(rest, url.end(), is_plain)) {
+      request.target.assign(rest, url.end());
+      if (!request.headers.Find("host")) request.headers.Add("Host", last_authority_);
+      return last_host_;
+    }
+    ASSIGN_OR_RETURN(Url parsed, ParseUrl(url));
+    request.target = parsed.target;
+    if (!request.headers.Find("host")) request.headers.Add("Host", parsed.Authority());
+    ASSIGN_OR_RETURN(Host * host, FindHost(parsed, upgrade));
+    if (!upgrade) {
+      last_base_ = url.substr(0, url.find_first_of("/?", parsed.scheme.size() + 3));
+      last_authority_ = parsed.Authority();
+      last_host_ = host;
+    }
+    return host;
+  }
+
   Result<Host*> FindHost(const Url& url, bool upgrade) {
     const std::string key =
         StrCat(upgrade ? "upgrade+" : "", url.scheme, "://", url.host, ":", url.port);
     auto found = hosts_.find(key);
     if (found != hosts_.end()) return &found->second;
     if (hosts_.size() >= kMaxHosts) {
+      last_host_ = nullptr;
       std::erase_if(hosts_, [](const auto& entry) {
         return entry.second.connections.empty() && entry.second.queue.empty();
       });
@@ -238,6 +258,9 @@ class HttpClient::Impl final : public client::ConnectionOwner {
   std::shared_ptr<const TlsContext> tls_;
   std::shared_ptr<const TlsContext> upgrade_tls_;
   std::map<std::string, Host> hosts_;
+  std::string last_base_;       // "https://127.0.0.1:6443" of the last request
+  std::string last_authority_;  // likewise
+  Host* last_host_ = nullptr;   // likewise; null: none
   TimerHandle check_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <deque>
+#include <vector>
 
 #include "net/http/message.h"
 
@@ -19,22 +19,28 @@ class OutputQueue {
   // Appends to `out` at most `count` bytes; returns how many.
   std::size_t Pop(std::string& out, std::size_t count) {
     std::size_t moved = 0;
-    while (moved < count && !segments_.empty()) {
-      const std::string& front = *segments_.front();
+    while (moved < count && head_ < segments_.size()) {
+      const std::string& front = *segments_[head_];
       const std::size_t part = std::min(count - moved, front.size() - offset_);
       out.append(front, offset_, part);
       moved += part;
       offset_ += part;
       if (offset_ == front.size()) {
-        segments_.pop_front();
+        segments_[head_++].reset();
         offset_ = 0;
       }
+    }
+    // Room at the front is used again once it is half of all: fewer are moved than were sent.
+    if (head_ == segments_.size() || head_ >= 64 + segments_.size() / 2) {
+      segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(head_));
+      head_ = 0;
     }
     bytes_ -= moved;
     return moved;
   }
   void Clear() {
     segments_.clear();
+    head_ = 0;
     bytes_ = 0;
     offset_ = 0;
   }
@@ -42,8 +48,9 @@ class OutputQueue {
   bool empty() const { return bytes_ == 0; }
 
  private:
-  std::deque<Segment> segments_;
-  std::size_t offset_ = 0;  // into the front
+  std::vector<Segment> segments_;
+  std::size_t head_ = 0;    // those before it are sent
+  std::size_t offset_ = 0;  // into the one at `head_`
   std::size_t bytes_ = 0;
 };
 

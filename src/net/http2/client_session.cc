@@ -38,24 +38,21 @@ class Session final : public ClientSession, private Nghttp2Session {
         return InvalidArgument(StrCat("header ", Quote(name), " cannot be sent"));
       }
     }
-    FieldList fields;
-    fields.AddPseudo(":method", std::string(MethodName(request.method)));
-    fields.AddPseudo(":scheme", std::string(scheme));
-    fields.AddPseudo(":authority", std::string(request.headers.Get("host")));
+    FieldList fields(request.headers, /*skip_host=*/true);
+    fields.AddPseudo(":method", MethodName(request.method));
+    fields.AddPseudo(":scheme", scheme);
+    fields.AddPseudo(":authority", request.headers.Get("host"));
     fields.AddPseudo(":path", request.target);
-    fields.Add(request.headers, true);
     const bool has_body = !request.body.empty();
-    if (has_body && !request.headers.Find("content-length")) {
-      fields.AddPseudo("content-length", std::to_string(request.body.size()));
-    }
+    const std::string length = std::to_string(request.body.size());
+    if (has_body && !request.headers.Find("content-length")) fields.Add("content-length", length);
     auto stream = std::make_unique<Stream>();
     stream->out_final = true;
     stream->has_body = has_body;
     if (has_body) stream->out.Push(request.body);
     nghttp2_data_provider provider = Provider(*stream);
-    const std::vector<nghttp2_nv> pairs = fields.Pairs();
     const std::int32_t id =
-        nghttp2_submit_request(session_, nullptr, pairs.data(), pairs.size(),
+        nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(),
                                has_body ? &provider : nullptr, nullptr);
     if (id < 0) return Unavailable(StrCat("HTTP/2: ", nghttp2_strerror(id)));
     stream->id = id;

@@ -188,31 +188,34 @@ nghttp2_data_provider Nghttp2Session::Provider(Stream& stream) {
   return provider;
 }
 
-void FieldList::AddPseudo(std::string_view name, std::string value) {
-  fields_.emplace_back(name, std::move(value));
-}
-
-void FieldList::Add(const Headers& headers, bool skip_host) {
+FieldList::FieldList(const Headers& headers, bool skip_host) {
+  std::size_t name_bytes = 0;
+  for (const auto& [name, value] : headers) name_bytes += name.size();
+  names_.reserve(name_bytes);
+  pairs_.reserve(headers.size() + 5);  // and pseudo fields and a length
   for (const auto& [name, value] : headers) {
     if (!IsToken(name) || IsConnectionHeader(name)) continue;
     if (skip_host && EqualsIgnoreCase(name, "host")) continue;
-    fields_.emplace_back(ToLower(name), IsHeaderValue(value) ? value : CleanHeaderValue(value));
+    const std::size_t begin = names_.size();
+    for (char c : name) names_ += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    std::string_view shown = value;
+    if (!IsHeaderValue(value)) shown = cleaned_.emplace_back(CleanHeaderValue(value));
+    pairs_.push_back(Pair(std::string_view(names_).substr(begin), shown));
   }
 }
 
-std::vector<nghttp2_nv> FieldList::Pairs() const {
-  std::vector<nghttp2_nv> pairs;
-  pairs.reserve(fields_.size());
-  for (const auto& [name, value] : fields_) {
-    nghttp2_nv pair;
-    pair.name = reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data()));
-    pair.value = reinterpret_cast<std::uint8_t*>(const_cast<char*>(value.data()));
-    pair.namelen = name.size();
-    pair.valuelen = value.size();
-    pair.flags = name == "authorization" ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
-    pairs.push_back(pair);
-  }
-  return pairs;
+void FieldList::AddPseudo(std::string_view name, std::string_view value) {
+  pairs_.insert(pairs_.begin() + static_cast<std::ptrdiff_t>(pseudo_++), Pair(name, value));
+}
+
+nghttp2_nv FieldList::Pair(std::string_view name, std::string_view value) {
+  nghttp2_nv pair;
+  pair.name = reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data()));
+  pair.value = reinterpret_cast<std::uint8_t*>(const_cast<char*>(value.data()));
+  pair.namelen = name.size();
+  pair.valuelen = value.size();
+  pair.flags = name == "authorization" ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
+  return pair;
 }
 
 }  // namespace drakkar::net::http2

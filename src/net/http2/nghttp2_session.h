@@ -2,6 +2,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -75,14 +76,28 @@ class Nghttp2Session {
 };
 
 // Name-value pairs for nghttp2: names in lower case, connection fields left out, values cleaned.
+// Borrows the values of `headers`, and names and values given one by one: all of it must outlive the
+// list, which only lives until nghttp2 has copied it.
 class FieldList {
  public:
-  void AddPseudo(std::string_view name, std::string value);
-  void Add(const Headers& headers, bool skip_host);
-  std::vector<nghttp2_nv> Pairs() const;
+  explicit FieldList(const Headers& headers, bool skip_host = false);
+  FieldList(const FieldList&) = delete;
+  FieldList& operator=(const FieldList&) = delete;
+
+  // Pseudo fields come first on the wire, wherever they are added.
+  void AddPseudo(std::string_view name, std::string_view value);
+  void Add(std::string_view name, std::string_view value) { pairs_.push_back(Pair(name, value)); }
+
+  const nghttp2_nv* data() const { return pairs_.data(); }
+  std::size_t size() const { return pairs_.size(); }
 
  private:
-  std::vector<std::pair<std::string, std::string>> fields_;
+  static nghttp2_nv Pair(std::string_view name, std::string_view value);
+
+  std::vector<nghttp2_nv> pairs_;
+  std::string names_;               // reserved once: pairs point into it
+  std::list<std::string> cleaned_;  // rarely any
+  std::size_t pseudo_ = 0;
 };
 
 }  // namespace drakkar::net::http2

@@ -39,17 +39,17 @@ class Session final : public ServerSession, private Nghttp2Session {
       length += segment ? segment->size() : 0;
       if (!bodyless) stream->out.Push(std::move(segment));
     }
-    FieldList fields;
-    fields.AddPseudo(":status", std::to_string(status));
-    fields.Add(headers, false);
+    FieldList fields(headers);
+    const std::string status_text = std::to_string(status);
+    const std::string length_text = std::to_string(length);
+    fields.AddPseudo(":status", status_text);
     if (final && status != 204 && status != 304 && !headers.Find("content-length")) {
-      fields.AddPseudo("content-length", std::to_string(length));
+      fields.Add("content-length", length_text);
     }
     stream->out_final = final || bodyless;
     stream->has_body = !bodyless && !(final && length == 0);
     nghttp2_data_provider provider = Provider(*stream);
-    const std::vector<nghttp2_nv> pairs = fields.Pairs();
-    const int code = nghttp2_submit_response(session_, id, pairs.data(), pairs.size(),
+    const int code = nghttp2_submit_response(session_, id, fields.data(), fields.size(),
                                              stream->has_body ? &provider : nullptr);
     if (code != 0) ResetStream(id, NGHTTP2_INTERNAL_ERROR);
   }
@@ -139,11 +139,10 @@ class Session final : public ServerSession, private Nghttp2Session {
     }
     if (!stream.refused && !end &&
         EqualsIgnoreCase(stream.request.headers.Get("expect"), "100-continue")) {
-      FieldList fields;
+      FieldList fields{Headers()};
       fields.AddPseudo(":status", "100");
-      const std::vector<nghttp2_nv> pairs = fields.Pairs();
-      nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, stream.id, nullptr, pairs.data(),
-                             pairs.size(), nullptr);
+      nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, stream.id, nullptr, fields.data(),
+                             fields.size(), nullptr);
     }
   }
 

@@ -52,6 +52,7 @@ void Connection::MakeSession(bool http2) {
 void Connection::OnTransportData(std::string_view bytes) {
   const auto self = shared_from_this();
   if (closing_) return;
+  active_ = true;
   std::string joined;
   if (!session_) {
     first_bytes_.append(bytes);
@@ -95,6 +96,7 @@ void Connection::FlushOutput() {
   if (!transport_->CanWrite()) return;  // continues when the socket has drained
   session_->Send(out_, kFlushBytes);
   const bool more = out_.size() >= kFlushBytes;
+  active_ = true;
   transport_->Write(out_);
   if (out_.capacity() > 2 * kFlushBytes) out_.shrink_to_fit();
   TellDrained();
@@ -255,8 +257,17 @@ void Connection::Close() {
   if (owner) owner->OnConnectionClosed(id_);
 }
 
+// A connection that is used keeps its buffers: making them anew costs as much as the rest of a
+// small request's TLS. One that nobody used since the last check gives them back.
+void Connection::ReleaseIdleBuffers() {
+  if (std::exchange(active_, false)) return;
+  transport_->ReleaseBuffers();
+  if (out_.empty()) out_ = std::string();
+}
+
 void Connection::CheckTimeouts(MonotonicTime now) {
   if (!transport_) return;
+  ReleaseIdleBuffers();
   const StreamId receiving = session_ ? session_->ReceivingStream() : 0;
   Phase phase = Phase::kHandshake;
   if (closing_) {

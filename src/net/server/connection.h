@@ -69,6 +69,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   void MakeSession(bool http2);
   void ScheduleFlush();
   void TellDrained();
+  void ReleaseIdleBuffers();
 
   UvLoop& loop_;
   const HttpServerOptions& options_;
@@ -83,6 +84,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   bool raw_closing_ = false;
   std::string first_bytes_;  // without TLS: until the protocol is known
   std::string out_;
+  bool active_ = false;  // something was read or written since the last check
   bool flush_scheduled_ = false;
   bool shutting_down_ = false;
   bool closing_ = false;  // our side has ended; the peer's end is awaited

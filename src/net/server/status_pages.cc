@@ -38,16 +38,26 @@ StatusPages::Answer StatusPages::Find(const ServerRequest& request) const {
   if (!is_metrics && (request.path != "/configz" || !options_.configz)) {
     return {404, "404 page not found\n"};
   }
-  if (options_.is_allowed && !options_.is_allowed(*request.connection)) {
-    return {403, "a client certificate of the cluster is needed for this page\n"};
-  }
   if (is_metrics) return {200, options_.metrics(), "text/plain; version=0.0.4; charset=utf-8"};
   return {200, options_.configz(), "application/json"};
 }
 
+bool StatusPages::IsGuarded(const ServerRequest& request) const {
+  return options_.authorize && request.method == Method::kGet &&
+         (request.path == "/metrics" || request.path == "/configz");
+}
+
 void StatusPages::Handle(ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
-  Answer answer = Find(request);
-  writer->Send(answer.status, {{"Content-Type", answer.type}}, std::move(answer.text));
+  const auto answer = [this, writer](const ServerRequest& asked) {
+    Answer found = Find(asked);
+    writer->Send(found.status, {{"Content-Type", found.type}}, std::move(found.text));
+  };
+  if (!IsGuarded(request)) return answer(request);
+  const auto kept = std::make_shared<const ServerRequest>(std::move(request));
+  options_.authorize(*kept, [kept, writer, answer](int status, std::string text) {
+    if (status == 0) return answer(*kept);
+    writer->Send(status, {{"Content-Type", "text/plain; charset=utf-8"}}, StrCat(text, "\n"));
+  });
 }
 
 }  // namespace drakkar::net

@@ -11,7 +11,7 @@ namespace drakkar::net {
 
 // The pages that every Kubernetes component has on its port: /healthz, /livez and /readyz (each
 // with ?verbose and /NAME for one check), /metrics and /configz. The latter two only for whoever
-// `is_allowed` accepts; empty: for everybody who reaches the port. Lives on the server's loop.
+// `authorize` lets in; empty: for everybody who reaches the port. Lives on the server's loop.
 class StatusPages final : public RequestHandler {
  public:
   struct Check {
@@ -23,7 +23,9 @@ class StatusPages final : public RequestHandler {
     std::vector<Check> checks;
     std::function<std::string()> metrics;
     std::function<std::string()> configz;  // JSON; empty: there is no such page
-    std::function<bool(const ConnectionInfo&)> is_allowed;
+    // Calls `done`, perhaps later: status 0 lets the request in, any other is the answer.
+    std::function<void(const ServerRequest&, std::function<void(int status, std::string text)> done)>
+        authorize;
   };
   explicit StatusPages(Options options) : options_(std::move(options)) {}
   void Handle(ServerRequest request, std::shared_ptr<ResponseWriter> writer) override;
@@ -35,6 +37,7 @@ class StatusPages final : public RequestHandler {
     const char* type = "text/plain; charset=utf-8";
   };
   Answer Find(const ServerRequest& request) const;
+  bool IsGuarded(const ServerRequest& request) const;
   Answer Health(std::string_view page, std::string_view only, bool verbose) const;
 
   const Options options_;

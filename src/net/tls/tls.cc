@@ -93,7 +93,6 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Server(const TlsServerOpti
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                    SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384");
   // AES-128-GCM first: the cheapest on machines with AES instructions, and enough.
   SSL_CTX_set_ciphersuites(context,
@@ -124,7 +123,6 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Client(const TlsClientOpti
   CHECK(context != nullptr);
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384");
   if (!options.ca_pem.empty()) {
     Result<void> trusted = TrustRoots(context, options.ca_pem);
@@ -281,6 +279,14 @@ std::unique_ptr<TlsFilter> TlsFilter::Connect(std::shared_ptr<const TlsContext> 
 }
 
 Result<void> TlsFilter::Receive(std::string_view cipher, std::string& plain) {
+  return Receive(cipher, [&](std::string_view piece) {
+    plain.append(piece);
+    return true;
+  });
+}
+
+Result<void> TlsFilter::Receive(std::string_view cipher,
+                                absl::FunctionRef<bool(std::string_view)> on_plain) {
   Impl& self = *impl_;
   if (self.failed) return Unavailable("TLS: the connection has failed");
   self.input = cipher;
@@ -288,20 +294,34 @@ Result<void> TlsFilter::Receive(std::string_view cipher, std::string& plain) {
     RETURN_IF_ERROR(self.Handshake());
     if (!self.ready) return Ok();
   }
+  // One buffer per thread, lent out for the time of the call: a record is used where it was
+  // decrypted, while it is in the processor's cache.
+  thread_local std::unique_ptr<char[]> spare;
+  std::unique_ptr<char[]> buffer = std::move(spare);
+  if (buffer == nullptr) buffer.reset(new char[kReadBytes]);
   while (!self.peer_closed) {
-    // One buffer per thread: growing `plain` first would clear memory that is mostly not needed.
-    thread_local std::unique_ptr<char[]> buffer = std::make_unique<char[]>(kReadBytes);
     ERR_clear_error();
     const int count = SSL_read(self.ssl, buffer.get(), kReadBytes);
-    if (count > 0) plain.append(buffer.get(), static_cast<std::size_t>(count));
-    if (count > 0) continue;
-    switch (SSL_get_error(self.ssl, count)) {
-      case SSL_ERROR_WANT_READ: self.input = {}; return Ok();
-      case SSL_ERROR_ZERO_RETURN: self.peer_closed = true; break;
-      default: self.input = {}; return self.Failure();
+    if (count > 0) {
+      if (!on_plain(std::string_view(buffer.get(), static_cast<std::size_t>(count)))) {
+        spare = std::move(buffer);
+        return Ok();  // `self` may be gone
+      }
+      // The usual case, one record in one read: asking for more would only find that out.
+      if (self.input.empty() && SSL_has_pending(self.ssl) == 0) break;
+      continue;
     }
+    const int error = SSL_get_error(self.ssl, count);
+    if (error == SSL_ERROR_WANT_READ) break;
+    if (error != SSL_ERROR_ZERO_RETURN) {
+      self.input = {};
+      spare = std::move(buffer);
+      return self.Failure();
+    }
+    self.peer_closed = true;
   }
   self.input = {};
+  spare = std::move(buffer);
   return Ok();
 }
 
@@ -327,6 +347,10 @@ void TlsFilter::Close() {
 
 std::string& TlsFilter::output() {
   return impl_->output;
+}
+void TlsFilter::ReleaseBuffers() {
+  SSL_free_buffers(impl_->ssl);  // does nothing while they hold something
+  if (impl_->output.empty()) impl_->output = std::string();
 }
 bool TlsFilter::is_ready() const {
   return impl_->ready;

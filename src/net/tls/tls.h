@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "base/result/result.h"
 
 namespace drakkar::net {
@@ -58,8 +59,11 @@ class TlsFilter {
                                             const std::string& host);
   ~TlsFilter();
 
-  // Appends decrypted bytes to `plain`. After an error the connection is of no use; an alert for
-  // the peer may be in the output.
+  // Gives decrypted bytes to `on_plain`, piece by piece; it returns false when the filter is gone or
+  // nothing more is wanted. After an error the connection is of no use; an alert for the peer may be
+  // in the output.
+  Result<void> Receive(std::string_view cipher, absl::FunctionRef<bool(std::string_view)> on_plain);
+  // Appends what is decrypted to `plain`.
   Result<void> Receive(std::string_view cipher, std::string& plain);
   // Encrypts. Only after the handshake.
   Result<void> Send(std::string_view plain);
@@ -67,6 +71,8 @@ class TlsFilter {
   void Close();
   // What is to be written to the socket; the caller clears it.
   std::string& output();
+  // Gives back the memory of records (some 34 KB) until the next one; for connections that are idle.
+  void ReleaseBuffers();
 
   bool is_ready() const;            // the handshake is done
   bool peer_closed() const;         // close_notify has arrived

@@ -66,8 +66,12 @@ void Transport::OnSocketData(std::string_view bytes) {
     return;
   }
   const std::shared_ptr<bool> alive = alive_;
-  std::string plain;
-  Result<void> received = tls_->Receive(bytes, plain);
+  const Result<void> received = tls_->Receive(bytes, [&](std::string_view plain) {
+    if (!ready_ && !BecomeReady(*alive)) return false;
+    handler_->OnTransportData(plain);
+    return *alive && handler_ != nullptr;
+  });
+  if (!*alive || !handler_) return;
   if (!received.ok() && !tls_->is_ready() && received.error().message == "TLS: http request") {
     // What a browser or curl shows when someone forgets the s of https.
     std::string answer =
@@ -75,21 +79,25 @@ void Transport::OnSocketData(std::string_view bytes) {
     tls_->output().clear();
     socket_->Write(answer);
   }
-  WriteTlsOutput();
   if (!ready_ && tls_->is_ready()) {
-    ready_ = true;
-    handler_->OnTransportReady();
-    if (!*alive || !handler_) return;
-  }
-  if (!plain.empty()) {
-    handler_->OnTransportData(plain);
-    if (!*alive) return;
+    if (!BecomeReady(*alive)) return;
+  } else {
+    WriteTlsOutput();
   }
   if (!received.ok()) {
     ReportClosed(&received.error());
   } else if (tls_->peer_closed()) {
     ReportClosed(nullptr);
   }
+}
+
+// The handshake is done: the peer gets the last of it, the handler is told. False if nobody listens
+// any more.
+bool Transport::BecomeReady(const bool& alive) {
+  WriteTlsOutput();
+  ready_ = true;
+  handler_->OnTransportReady();
+  return alive && handler_ != nullptr;
 }
 
 void Transport::OnSocketClosed(const Error* error) {

@@ -37,6 +37,10 @@ class Transport final : private Socket::Handler {
   std::size_t pending_bytes() const { return socket_->pending_bytes(); }
   std::uint64_t total_written() const { return socket_->total_written(); }
   void SetReading(bool reading);
+  // Keeps no buffers until there is something to read or write again.
+  void ReleaseBuffers() {
+    if (tls_) tls_->ReleaseBuffers();
+  }
   // Sends what is queued, close_notify and FIN; OnTransportClosed follows once the peer has closed.
   void Shutdown();
 
@@ -49,6 +53,7 @@ class Transport final : private Socket::Handler {
   void OnSocketData(std::string_view bytes) override;
   void OnSocketClosed(const Error* error) override;
   void OnSocketDrained() override;
+  bool BecomeReady(const bool& alive);
   void WriteTlsOutput();
   void ReportClosed(const Error* error);
 

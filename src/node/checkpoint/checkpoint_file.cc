@@ -35,7 +35,8 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
         .Prefixed(StrCat("failed to get checkpoint ", kClaimCheckpointName))
         .Prefixed(StrCat("cannot use ", path_,
                          ", which says which devices are prepared (to start without it: delete the "
-                         "pods with claims on this node, then move the file away)"));
+                         "pods with claims on this node, with `drakkar up --node=false` if nothing "
+                         "else serves the API, then move the file away)"));
   }
   return state;
 }

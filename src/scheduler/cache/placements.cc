@@ -48,8 +48,12 @@ void Placements::Count(const Entry& entry, bool add) {
 
 void Placements::Put(Entry entry) {
   const auto [at, is_new] = pods_.try_emplace(entry.pod->uid);
-  if (!is_new) Count(at->second, false);
+  if (!is_new) {
+    Count(at->second, false);
+    assumed_count_ -= at->second.assumed ? 1 : 0;
+  }
   at->second = std::move(entry);
+  assumed_count_ += at->second.assumed ? 1 : 0;
   Count(at->second, true);
 }
 
@@ -70,7 +74,7 @@ void Placements::Confirm(PodInfoPtr pod) {
       found->second.pod->host_ports.size() == pod->host_ports.size()) {
     // The usual case, a status change or our own binding coming back: nothing is counted anew. The
     // first PodInfo stays, because it is what was counted.
-    found->second.assumed = false;
+    assumed_count_ -= std::exchange(found->second.assumed, false) ? 1 : 0;
     return;
   }
   Put({std::move(pod), std::move(node_name), false});
@@ -80,6 +84,7 @@ void Placements::Remove(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   Count(found->second, false);
+  assumed_count_ -= found->second.assumed ? 1 : 0;
   pods_.erase(found);
 }
 

@@ -40,6 +40,7 @@ class Placements {
   std::string NominatedNode(const std::string& uid) const;
 
   std::size_t size() const { return pods_.size(); }
+  std::size_t assumed_count() const { return assumed_count_; }
 
  private:
   struct Entry {
@@ -51,6 +52,7 @@ class Placements {
   void Count(const Entry& entry, bool add);
 
   NodeTable& table_;
+  std::size_t assumed_count_ = 0;
   std::unordered_map<std::string, Entry> pods_;  // by uid; looked up only
   // Pods on nodes that we have not heard of, by node name.
   std::map<std::string, std::set<std::string>, std::less<>> strays_;

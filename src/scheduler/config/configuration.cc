@@ -7,6 +7,7 @@
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "scheduler/config/fields.h"
+#include "scheduler/config/node_affinity_args.h"
 #include "scheduler/config/plugin_sets.h"
 
 namespace drakkar::scheduler {
@@ -68,6 +69,29 @@ Result<std::vector<std::pair<std::string, std::int64_t>>> ReadResources(Value li
   return resources;
 }
 
+// The shape of RequestedToCapacityRatio: scores go to 10 in the file, to 100 here.
+Result<std::vector<FitScoring::ShapePoint>> ReadShape(Value ratio, const std::string& path) {
+  if (!ratio.has_value()) return InvalidArgument(StrCat(path, " must be given for this type"));
+  Fields fields(ratio, path);
+  const Value list = fields.Get("shape");
+  if (list.empty()) fields.Refuse("shape", "must have at least one point");
+  std::vector<FitScoring::ShapePoint> shape;
+  for (Value each : list.elements()) {
+    Fields point(each, StrCat(fields.PathOf("shape"), "[", shape.size(), "]"));
+    FitScoring::ShapePoint read;
+    point.Int("utilization", read.utilization, 0, 100);
+    point.Int("score", read.score, 0, 10);
+    if (!shape.empty() && read.utilization <= shape.back().utilization) {
+      point.Refuse("utilization", "must be above that of the point before");
+    }
+    read.score *= 10;
+    shape.push_back(read);
+    fields.Take(point.Finish());
+  }
+  RETURN_IF_ERROR(fields.Finish());
+  return shape;
+}
+
 Result<void> ReadFit(Value args, const std::string& path, ProfileConfig& profile) {
   Fields fields(args, path);
   CheckKind(fields, "NodeResourcesFitArgs", false);
@@ -77,12 +101,22 @@ Result<void> ReadFit(Value args, const std::string& path, ProfileConfig& profile
     Fields inner(strategy, fields.PathOf("scoringStrategy"));
     std::string type = "LeastAllocated";
     inner.Text("type", type);
-    if (type != "LeastAllocated" && type != "MostAllocated") {
-      inner.Refuse("type", StrCat("must be LeastAllocated or MostAllocated, not ", Quote(type)));
+    const bool by_shape = type == "RequestedToCapacityRatio";
+    if (type != "LeastAllocated" && type != "MostAllocated" && !by_shape) {
+      inner.Refuse("type", StrCat("must be LeastAllocated, MostAllocated or RequestedToCapacityRatio, not ",
+                                  Quote(type)));
     }
     profile.fit.most_allocated = type == "MostAllocated";
-    if (inner.Get("requestedToCapacityRatio").has_value()) {
-      inner.Refuse("requestedToCapacityRatio", "is not supported by this scheduler");
+    const Value ratio = inner.Get("requestedToCapacityRatio");
+    if (by_shape) {
+      auto shape = ReadShape(ratio, inner.PathOf("requestedToCapacityRatio"));
+      if (shape.ok()) {
+        profile.fit.shape = std::move(*shape);
+      } else {
+        inner.Take(shape.error());
+      }
+    } else if (ratio.has_value()) {
+      inner.Refuse("requestedToCapacityRatio", "goes with the type of that name alone");
     }
     if (const Value list = inner.Get("resources"); !list.empty()) {
       auto resources = ReadResources(list, inner.PathOf("resources"));
@@ -128,8 +162,10 @@ Result<void> ReadArguments(Value entry, const std::string& path, const FeatureGa
   if (name == "NodeAffinity") {
     Fields affinity(args, inner);
     CheckKind(affinity, "NodeAffinityArgs", false);
-    if (affinity.Get("addedAffinity").has_value()) {
-      affinity.Refuse("addedAffinity", "is not supported by this scheduler");
+    if (const Value added = affinity.Get("addedAffinity"); added.has_value()) {
+      const Result<void> checked = CheckNodeAffinity(added, affinity.PathOf("addedAffinity"));
+      affinity.Take(checked);
+      if (checked.ok()) profile.added_affinity = api::Draft(added).Freeze();
     }
     return affinity.Finish();
   }
@@ -185,7 +221,14 @@ Result<void> ReadLeaderElection(Value value, client::LeaderElectionConfig& confi
 Result<void> ReadClientConnection(Value value, Configuration& configuration) {
   Fields fields(value, "clientConnection");
   fields.Text("kubeconfig", configuration.kubeconfig);
-  for (const char* name : {"acceptContentTypes", "contentType"}) fields.Ignore(name);
+  for (const char* name : {"acceptContentTypes", "contentType"}) {
+    std::string type;
+    fields.Text(name, type);
+    if (!type.empty() && type != "application/json") {
+      configuration.remarks.push_back(
+          StrCat("clientConnection.", name, " has no effect: requests are made in JSON"));
+    }
+  }
   for (const char* name : {"qps", "burst"}) {
     if (fields.Get(name).has_value()) {
       configuration.remarks.push_back(
@@ -207,6 +250,9 @@ Result<Configuration> ParseConfiguration(std::string_view text, const FeatureGat
   CheckKind(fields, "KubeSchedulerConfiguration", true);
   std::int64_t number = 0;
   fields.Int("parallelism", number, 1, kMost);
+  if (number > 0) {
+    configuration.remarks.push_back("parallelism has no effect: filters look at all nodes at once");
+  }
   std::int64_t first = 1;
   std::int64_t longest = 10;
   fields.Int("podInitialBackoffSeconds", first, 1, kMost);
@@ -220,8 +266,9 @@ Result<Configuration> ParseConfiguration(std::string_view text, const FeatureGat
   fields.Int("percentageOfNodesToScore", percentage, 0, 100);
   for (const char* name :
        {"enableProfiling", "enableContentionProfiling", "delayCacheUntilActive"}) {
-    bool ignored = false;
-    fields.Bool(name, ignored);
+    bool wanted = false;
+    fields.Bool(name, wanted);
+    if (wanted) configuration.remarks.push_back(StrCat(name, " has no effect in this scheduler"));
   }
   if (!fields.Get("extenders").empty()) {
     fields.Refuse("extenders", "are not supported by this scheduler");
@@ -285,8 +332,13 @@ api::TreePtr ConfigurationToTree(const Configuration& configuration) {
     for (const auto& [name, weight] : profile.fit.resources) {
       resources.Append({{"name", name}, {"weight", weight}});
     }
-    api::Draft strategy{
-        {"type", profile.fit.most_allocated ? "MostAllocated" : "LeastAllocated"}};
+    api::Draft strategy{{"type", !profile.fit.shape.empty()     ? "RequestedToCapacityRatio"
+                                 : profile.fit.most_allocated ? "MostAllocated"
+                                                              : "LeastAllocated"}};
+    for (const FitScoring::ShapePoint& point : profile.fit.shape) {
+      strategy["requestedToCapacityRatio"]["shape"].Append(
+          {{"utilization", point.utilization}, {"score", point.score / 10}});
+    }
     strategy["resources"] = std::move(resources);
     api::Draft fit{{"kind", "NodeResourcesFitArgs"}};
     fit["scoringStrategy"] = std::move(strategy);
@@ -303,6 +355,12 @@ api::TreePtr ConfigurationToTree(const Configuration& configuration) {
            {"filterTimeout", api::FormatDuration(profile.filter_timeout)},
            {"bindingTimeout", api::FormatDuration(profile.binding_timeout)}}}});
     shown["pluginConfig"].Append(std::move(entry));
+    if (profile.added_affinity != nullptr) {
+      api::Draft affinity{{"name", "NodeAffinity"}};
+      affinity["args"]["kind"] = "NodeAffinityArgs";
+      affinity["args"]["addedAffinity"] = api::Draft(profile.added_affinity);
+      shown["pluginConfig"].Append(std::move(affinity));
+    }
     draft["profiles"].Append(std::move(shown));
   }
   return draft.Freeze();

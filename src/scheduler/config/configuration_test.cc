@@ -102,8 +102,30 @@ TEST(SchedulerConfiguration, RefusesWithOneSentenceThatNamesTheField) {
        "profiles[0].pluginConfig[0].args.filterTimeout must be zero or positive"},
       {"profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 5}}]}]",
        "profiles[0].pluginConfig[0].args.bindingTimeout must be a duration such as 10s or 5m"},
-      {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {}}}]}]",
-       "profiles[0].pluginConfig[0].args.addedAffinity is not supported by this scheduler"},
+      {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {podAffinity: {}}}}]}]",
+       R"(unknown field "profiles[0].pluginConfig[0].args.addedAffinity.podAffinity")"},
+      {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: "
+       "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}}]}]",
+       "profiles[0].pluginConfig[0].args.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+       "nodeSelectorTerms must have at least one term"},
+      {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: "
+       "{preferredDuringSchedulingIgnoredDuringExecution: [{weight: 5, preference: "
+       "{matchExpressions: [{key: a, operator: Like, values: [b]}]}}]}}}]}]",
+       "profiles[0].pluginConfig[0].args.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]."
+       "preference.matchExpressions[0].operator must be In, NotIn, Exists, DoesNotExist, Gt or Lt"},
+      {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: "
+       "{type: RequestedToCapacityRatio}}}]}]",
+       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio must be given for this "
+       "type"},
+      {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: "
+       "RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [{utilization: 50, score: 1}, "
+       "{utilization: 50, score: 2}]}}}}]}]",
+       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio.shape[1].utilization "
+       "must be above that of the point before"},
+      {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, "
+       "requestedToCapacityRatio: {shape: [{utilization: 50, score: 1}]}}}}]}]",
+       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio goes with the type of "
+       "that name alone"},
       {"podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 2",
        "podMaxBackoffSeconds must be at least podInitialBackoffSeconds"},
       {"extenders: [{urlPrefix: x}]", "extenders are not supported by this scheduler"},
@@ -138,13 +160,136 @@ TEST(SchedulerConfiguration, PluginsAreChosenPerPointAndForAll) {
               HasSubstr(R"("reserve":{"enabled":[]})"));
 }
 
+TEST(SchedulerConfiguration, NothingIsIgnoredInSilence) {
+  const Configuration configuration = Parse(R"(
+parallelism: 8
+enableProfiling: true
+delayCacheUntilActive: true
+clientConnection: {contentType: application/vnd.kubernetes.protobuf, qps: 5, burst: 9}
+)");
+  EXPECT_THAT(configuration.remarks,
+              ::testing::UnorderedElementsAre(
+                  HasSubstr("parallelism has no effect"), HasSubstr("enableProfiling has no effect"),
+                  HasSubstr("delayCacheUntilActive has no effect"),
+                  HasSubstr("clientConnection.contentType has no effect"),
+                  HasSubstr("clientConnection.qps has no effect"),
+                  HasSubstr("clientConnection.burst has no effect")));
+}
+
+TEST(SchedulerConfiguration, TheOrderOfPluginsIsThatOfTheLists) {
+  const auto filters = [](std::string plugins) {
+    const Configuration configuration = Parse("profiles: [{plugins: " + plugins + "}]");
+    std::string names;
+    const api::TreePtr tree = ConfigurationToTree(configuration);
+    for (api::Value each : tree->root()["profiles"].at(0)["plugins"]["filter"]["enabled"].elements()) {
+      names += StrCat(names.empty() ? "" : " ", each["name"].str());
+    }
+    return names;
+  };
+  const std::string ours =
+      "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
+      "NodeDeclaredFeatures DynamicResources";
+  EXPECT_EQ(filters("{}"), ours);
+  EXPECT_EQ(filters("{multiPoint: {enabled: [{name: DynamicResources}]}}"), ours)
+      << "one that is enabled anyway keeps its place";
+  EXPECT_EQ(filters("{multiPoint: {disabled: [{name: NodeName}], enabled: [{name: NodeName}]}}"),
+            "NodeUnschedulable TaintToleration NodeAffinity NodePorts NodeResourcesFit "
+            "NodeDeclaredFeatures DynamicResources NodeName");
+  EXPECT_EQ(filters("{filter: {enabled: [{name: NodeResourcesFit}, {name: NodeName}]}}"),
+            "NodeResourcesFit NodeName NodeUnschedulable TaintToleration NodeAffinity NodePorts "
+            "NodeDeclaredFeatures DynamicResources");
+  EXPECT_EQ(filters("{multiPoint: {disabled: [{name: '*'}], enabled: [{name: DefaultBinder}, "
+                    "{name: NodePorts}, {name: NodeName}]}, filter: {enabled: [{name: TaintToleration}]}}"),
+            "NodePorts NodeName TaintToleration");
+}
+
+TEST(Profiles, TheFirstPluginThatRefusesANodeNamesTheReason) {
+  const char* affine = R"(,"nodeSelector":{"disk":"ssd"})";
+  const std::pair<const char*, const char*> cases[] = {
+      {"{}", "0/1 nodes are available: 1 node(s) had untolerated taint {k: }."},
+      {"{filter: {enabled: [{name: NodeAffinity}]}}",
+       "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."}};
+  for (const auto& [plugins, expected] : cases) {
+    TestCluster cluster;
+    cluster.profiles = Parse(StrCat("profiles: [{plugins: ", plugins, "}]")).profiles;
+    cluster.CreateNode("n", "{}", R"({"taints":[{"key":"k","effect":"NoSchedule"}]})");
+    cluster.StartScheduler();
+    cluster.CreatePod("p", affine);
+    cluster.Settle();
+    EXPECT_EQ(cluster.ConditionMessage("p"), expected) << plugins;
+  }
+}
+
+TEST(Profiles, AnAddedAffinityHoldsForEveryPodOfTheProfile) {
+  TestCluster cluster;
+  cluster.profiles = Parse(R"(
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: zoned
+  pluginConfig:
+  - name: NodeAffinity
+    args:
+      addedAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]
+        preferredDuringSchedulingIgnoredDuringExecution:
+        - {weight: 10, preference: {matchExpressions: [{key: disk, operator: Exists}]}}
+)").profiles;
+  cluster.CreateNode("elsewhere", R"({"zone":"b","disk":"ssd"})");
+  cluster.CreateNode("plain", R"({"zone":"a"})");
+  cluster.CreateNode("better", R"({"zone":"a","disk":"ssd"})");
+  cluster.StartScheduler();
+  for (int i = 0; i < 3; ++i) {
+    cluster.CreatePod(StrCat("p", i), R"(,"schedulerName":"zoned")");
+    cluster.Settle();
+    EXPECT_EQ(cluster.NodeOf(StrCat("p", i)), "better");
+  }
+  cluster.CreatePod("both", R"(,"schedulerName":"zoned","nodeSelector":{"zone":"b"})");
+  cluster.CreatePod("free", R"(,"nodeSelector":{"zone":"b"})");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("free"), "elsewhere") << "of another profile";
+  EXPECT_EQ(cluster.ConditionMessage("both"),
+            "0/3 nodes are available: 1 node(s) didn't match scheduler-enforced node affinity, 2 node(s) "
+            "didn't match Pod's node affinity/selector.");
+}
+
+TEST(Profiles, RequestedToCapacityRatioScoresByItsShape) {
+  TestCluster cluster;
+  // Half full is best.
+  cluster.profiles = Parse(R"(
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy:
+        type: RequestedToCapacityRatio
+        resources: [{name: cpu}]
+        requestedToCapacityRatio:
+          shape: [{utilization: 0, score: 0}, {utilization: 50, score: 10}, {utilization: 100, score: 0}]
+  plugins: {multiPoint: {disabled: [{name: NodeResourcesBalancedAllocation}]}}
+)").profiles;
+  for (const char* node : {"n0", "n1"}) cluster.CreateNode(node);  // 4 cpu each
+  cluster.StartScheduler();
+  const auto create = [&](std::string name, const char* cpu) {
+    cluster.Create("Pod", StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"containers":[{"name":"c",)",
+                                 R"("image":"i","resources":{"requests":{"cpu":")", cpu, R"("}}}]}})"));
+    cluster.Settle();
+    return cluster.NodeOf(name);
+  };
+  const std::string first = create("a", "1");
+  EXPECT_EQ(create("b", "1"), first) << "half full beats a quarter";
+  EXPECT_NE(create("c", "2"), first) << "and beats a full one";
+  EXPECT_THAT(api::WriteJson(ConfigurationToTree({.profiles = cluster.profiles})->root()),
+              HasSubstr(R"("requestedToCapacityRatio":{"shape":[{"utilization":0,"score":0},)"));
+}
+
 TEST(Profiles, EachHasItsNameItsPluginsAndItsArguments) {
   TestCluster cluster;
   ProfileConfig packing{.name = "packing"};
   packing.fit.most_allocated = true;
-  packing.plugins["NodeResourcesBalancedAllocation"] = {.points = 0, .weight = 0};
+  packing.plugins["NodeResourcesBalancedAllocation"] = {.points = 0, .weight = 0, .places = {}};
   ProfileConfig blind{.name = "blind"};
-  blind.plugins["TaintToleration"] = {.points = 0, .weight = 0};
+  blind.plugins["TaintToleration"] = {.points = 0, .weight = 0, .places = {}};
   cluster.profiles = {ProfileConfig{}, packing, blind};
   for (const char* node : {"n0", "n1"}) cluster.CreateNode(node);
   cluster.CreateNode("tainted", "{}", R"({"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]})");

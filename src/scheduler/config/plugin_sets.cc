@@ -1,7 +1,6 @@
 #include "scheduler/config/plugin_sets.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/text/text.h"
 #include "scheduler/config/fields.h"
@@ -106,12 +105,62 @@ Result<void> ApplySet(Value set, const std::string& path, Points bits, bool is_a
   return Ok();
 }
 
+using Names = std::vector<std::string>;
+
+bool Has(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Names NamesIn(Value list) {
+  Names names;
+  for (Value each : list.elements()) names.emplace_back(each["name"].str());
+  return names;
+}
+
+// `defaults` without what is disabled, then what is enabled besides.
+Names Merge(Names defaults, const Names& disabled, const Names& enabled) {
+  std::erase_if(defaults, [&](const std::string& name) { return Has(disabled, "*") || Has(disabled, name); });
+  for (const std::string& name : enabled) {
+    if (!Has(defaults, name)) defaults.push_back(name);
+  }
+  return defaults;
+}
+
+// The order at one point: `all` is what multiPoint comes to.
+Names OrderAt(Value set, const Names& all) {
+  const Names disabled = NamesIn(set["disabled"]), enabled = NamesIn(set["enabled"]);
+  if (Has(disabled, "*")) return enabled;
+  Names order;
+  for (const std::string& name : enabled) {
+    if (Has(all, name) && !Has(disabled, name)) order.push_back(name);
+  }
+  return Merge(Merge(std::move(order), {}, Merge(all, disabled, {})), {}, enabled);
+}
+
+// Sets where each plugin comes at each point. The sets were found to be valid before.
+void SetPlaces(Value plugins, PluginChoices& choices) {
+  Names all;
+  for (const PluginFacts& facts : KnownPlugins()) all.emplace_back(facts.name);
+  const Value multi = plugins["multiPoint"];
+  all = Merge(std::move(all), NamesIn(multi["disabled"]), NamesIn(multi["enabled"]));
+  for (const PointName& point : kPoints) {
+    const Names order = OrderAt(plugins[point.name], all);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto choice = choices.find(order[i]);
+      if (choice == choices.end()) continue;
+      for (Points bit = 1; bit != 0; bit = static_cast<Points>(bit << 1)) {
+        if ((point.bits & bit) != 0) choice->second.places[bit] = static_cast<int>(i);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Result<PluginChoices> ReadPluginSets(Value plugins, const std::string& path) {
   PluginChoices choices;
   for (const PluginFacts& facts : KnownPlugins()) {
-    choices[std::string(facts.name)] = {.points = facts.points, .weight = 0};
+    choices[std::string(facts.name)] = {.points = facts.points, .weight = 0, .places = {}};
   }
   Fields fields(plugins, path);
   if (const Value all = fields.Get("multiPoint"); all.has_value()) {
@@ -136,6 +185,7 @@ Result<PluginChoices> ReadPluginSets(Value plugins, const std::string& path) {
     binds = binds || (choice.points & static_cast<Points>(kBind)) != 0;
   }
   if (!binds) return InvalidArgument(StrCat(path, ".bind: no plugin is left that binds pods"));
+  SetPlaces(plugins, choices);
   return choices;
 }
 
@@ -143,16 +193,30 @@ api::Draft PluginSetsToDraft(const PluginChoices& choices) {
   api::Draft plugins = api::Draft::Object();
   for (const PointName& point : kPoints) {
     if (point.bits == 0) continue;
-    api::Draft enabled = api::Draft::Array();
-    for (const PluginFacts& facts : KnownPlugins()) {
+    const auto choice = [&](const PluginFacts& facts) {
       const auto found = choices.find(facts.name);
-      const Points on = found == choices.end() ? facts.points : found->second.points;
-      if ((facts.points & on & point.bits) == 0) continue;
-      api::Draft entry{{"name", facts.name}};
+      return found == choices.end() ? PluginChoice{.points = facts.points, .weight = 0, .places = {}}
+                                    : found->second;
+    };
+    std::vector<const PluginFacts*> on;
+    for (const PluginFacts& facts : KnownPlugins()) {
+      if ((facts.points & choice(facts).points & point.bits) != 0) on.push_back(&facts);
+    }
+    std::stable_sort(on.begin(), on.end(), [&](const PluginFacts* a, const PluginFacts* b) {
+      const auto place = [&](const PluginFacts& facts) {
+        for (const auto& [bit, at] : choice(facts).places) {
+          if ((bit & point.bits) != 0) return at;
+        }
+        return -1;
+      };
+      return place(*a) < place(*b);
+    });
+    api::Draft enabled = api::Draft::Array();
+    for (const PluginFacts* facts : on) {
+      api::Draft entry{{"name", facts->name}};
       if (point.name == "score") {
-        entry["weight"] = found == choices.end() || found->second.weight == 0
-                              ? facts.weight
-                              : found->second.weight;
+        const std::int64_t weight = choice(*facts).weight;
+        entry["weight"] = weight == 0 ? facts->weight : weight;
       }
       enabled.Append(std::move(entry));
     }

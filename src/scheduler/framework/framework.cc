@@ -32,16 +32,22 @@ Framework::Framework(EventLoop& loop, const NodeTable& nodes,
       nodes_(nodes),
       metrics_(metrics),
       percentage_of_nodes_to_score_(percentage_of_nodes_to_score) {
-  for (const auto& plugin : plugins) {
-    if (plugin->Has(Point::kPreFilter)) pre_filter_.push_back(plugin.get());
-    if (plugin->Has(Point::kFilter)) filter_.push_back(plugin.get());
-    if (plugin->Has(Point::kPostFilter)) post_filter_.push_back(plugin.get());
-    if (plugin->Has(Point::kPrefer)) prefer_.push_back(plugin.get());
-    if (plugin->Has(Point::kScore)) score_.push_back(plugin.get());
-    if (plugin->Has(Point::kReserve)) reserve_.push_back(plugin.get());
-    if (plugin->Has(Point::kPreBind)) pre_bind_.push_back(plugin.get());
-    if (plugin->Has(Point::kBind)) bind_.push_back(plugin.get());
-  }
+  const auto collect = [&](Point point, std::vector<Plugin*>& list) {
+    for (const auto& plugin : plugins) {
+      if (plugin->Has(point)) list.push_back(plugin.get());
+    }
+    std::stable_sort(list.begin(), list.end(), [&](const Plugin* a, const Plugin* b) {
+      return a->PlaceAt(point) < b->PlaceAt(point);
+    });
+  };
+  collect(Point::kPreFilter, pre_filter_);
+  collect(Point::kFilter, filter_);
+  collect(Point::kPostFilter, post_filter_);
+  collect(Point::kPrefer, prefer_);
+  collect(Point::kScore, score_);
+  collect(Point::kReserve, reserve_);
+  collect(Point::kPreBind, pre_bind_);
+  collect(Point::kBind, bind_);
   before_.resize(filter_.size());
 }
 
@@ -53,9 +59,31 @@ std::size_t Framework::NodesToScore(std::size_t node_count, int wanted_percentag
   return std::max(kScoreAllUpTo, node_count * percentage / 100);
 }
 
+bool Framework::IsMeasured() const {
+  return metrics_ != nullptr && cycles_ % kMeasureEvery == 0;
+}
+
+template <typename Run>
+bool Framework::MeasuredPoint(std::string_view point, const Decision& decision, Run run) {
+  if (!IsMeasured()) return run();
+  const MonotonicTime start = loop_.clock().Monotonic();
+  const bool goes_on = run();
+  metrics_->ObservePoint(point, CodeName(goes_on ? Code::kSuccess : decision.status.code),
+                         loop_.clock().Monotonic() - start);
+  return goes_on;
+}
+
+StatusCallback Framework::MeasuredCallback(std::string_view point, StatusCallback done) {
+  if (!IsMeasured()) return done;
+  return [this, point, start = loop_.clock().Monotonic(), done = std::move(done)](Status status) {
+    metrics_->ObservePoint(point, CodeName(status.code), loop_.clock().Monotonic() - start);
+    done(std::move(status));
+  };
+}
+
 template <typename Run>
 Status Framework::Measured(const Plugin& plugin, std::string_view point, Run run) {
-  if (metrics_ == nullptr || cycles_ % kMeasureEvery != 0) return run();
+  if (!IsMeasured()) return run();
   const MonotonicTime start = loop_.clock().Monotonic();
   Status status = run();
   metrics_->ObservePlugin(plugin.name(), point, CodeName(status.code),
@@ -66,8 +94,12 @@ Status Framework::Measured(const Plugin& plugin, std::string_view point, Run run
 Decision Framework::Decide(Cycle& cycle, NodeIndex preferred_node) {
   ++cycles_;
   Decision decision;
-  if (!RunPreFilter(cycle, decision)) return decision;
-  if (!RunFilter(cycle, decision)) return decision;
+  if (!MeasuredPoint("PreFilter", decision, [&] { return RunPreFilter(cycle, decision); })) {
+    return decision;
+  }
+  if (!MeasuredPoint("Filter", decision, [&] { return RunFilter(cycle, decision); })) {
+    return decision;
+  }
   if (preferred_node != kNoNode && left_.Contains(preferred_node)) {
     decision.node = preferred_node;
     decision.feasible_nodes = 1;
@@ -76,7 +108,10 @@ Decision Framework::Decide(Cycle& cycle, NodeIndex preferred_node) {
   for (Plugin* plugin : prefer_) {
     if (IsAsked(*plugin, cycle)) plugin->Prefer(cycle, left_);
   }
-  decision.node = Choose(cycle);
+  MeasuredPoint("Score", decision, [&] {
+    decision.node = Choose(cycle);
+    return true;
+  });
   decision.feasible_nodes = chosen_.size();
   return decision;
 }
@@ -132,11 +167,14 @@ void Framework::Explain(Cycle& cycle, std::size_t last, Decision& decision) {
     if (filter_[i]->refusal() == Code::kUnschedulable) decision.status.code = Code::kUnschedulable;
     filter_[i]->Explain(cycle, rejected, diagnosis);
   }
-  for (Plugin* plugin : post_filter_) {
-    if (!IsAsked(*plugin, cycle)) continue;
-    Status status = Measured(*plugin, "PostFilter", [&] { return plugin->PostFilter(cycle); });
-    if (!status.reasons.empty()) diagnosis.SetPostFilterMessage(status.Message());
-  }
+  MeasuredPoint("PostFilter", decision, [&] {
+    for (Plugin* plugin : post_filter_) {
+      if (!IsAsked(*plugin, cycle)) continue;
+      Status status = Measured(*plugin, "PostFilter", [&] { return plugin->PostFilter(cycle); });
+      if (!status.reasons.empty()) diagnosis.SetPostFilterMessage(status.Message());
+    }
+    return false;
+  });
 }
 
 NodeIndex Framework::Choose(Cycle& cycle) {
@@ -170,6 +208,15 @@ NodeIndex Framework::Choose(Cycle& cycle) {
 }
 
 Status Framework::Reserve(Cycle& cycle) {
+  Decision decision;
+  MeasuredPoint("Reserve", decision, [&] {
+    decision.status = RunReserve(cycle);
+    return decision.status.ok();
+  });
+  return decision.status;
+}
+
+Status Framework::RunReserve(Cycle& cycle) {
   for (Plugin* plugin : reserve_) {
     if (!IsAsked(*plugin, cycle)) continue;
     Status status = plugin->Reserve(cycle);
@@ -187,7 +234,7 @@ void Framework::Unreserve(Cycle& cycle) {
 }
 
 void Framework::PreBind(CyclePtr cycle, StatusCallback done) {
-  PreBindFrom(0, std::move(cycle), std::move(done));
+  PreBindFrom(0, std::move(cycle), MeasuredCallback("PreBind", std::move(done)));
 }
 
 void Framework::PreBindFrom(std::size_t at, CyclePtr cycle, StatusCallback done) {
@@ -213,7 +260,7 @@ void Framework::Cancel(Cycle& cycle) {
 
 void Framework::Bind(CyclePtr cycle, StatusCallback done) {
   CHECK(!bind_.empty());
-  bind_.front()->Bind(std::move(cycle), std::move(done));
+  bind_.front()->Bind(std::move(cycle), MeasuredCallback("Bind", std::move(done)));
 }
 
 }  // namespace drakkar::scheduler

@@ -54,11 +54,18 @@ class Framework {
   bool RunPreFilter(Cycle& cycle, Decision& decision);
   bool RunFilter(Cycle& cycle, Decision& decision);
   void Explain(Cycle& cycle, std::size_t last, Decision& decision);
+  Status RunReserve(Cycle& cycle);
   NodeIndex Choose(Cycle& cycle);
   void PreBindFrom(std::size_t at, CyclePtr cycle, StatusCallback done);
-  // Calls `run`; every tenth cycle measures it.
+  // Every tenth cycle is measured, as in Kubernetes.
+  bool IsMeasured() const;
   template <typename Run>
   Status Measured(const Plugin& plugin, std::string_view point, Run run);
+  // Calls `run`, which has made the decision if it gives false.
+  template <typename Run>
+  bool MeasuredPoint(std::string_view point, const Decision& decision, Run run);
+  // `done`, which also says how long the point took.
+  StatusCallback MeasuredCallback(std::string_view point, StatusCallback done);
 
   EventLoop& loop_;
   const NodeTable& nodes_;

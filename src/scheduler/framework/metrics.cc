@@ -47,6 +47,54 @@ SchedulerMetrics::SchedulerMetrics(Metrics& metrics, std::string profile)
   pod_attempts_ = &metrics.GetHistogram("scheduler_pod_scheduling_attempts",
                                         "Number of attempts to successfully schedule a pod.", {},
                                         ExponentialBounds(1, 2, 5));
+  algorithm_seconds_ = &metrics.GetHistogram("scheduler_scheduling_algorithm_duration_seconds",
+                                             "Scheduling algorithm latency in seconds", {},
+                                             ExponentialBounds(0.001, 2, 15));
+  for (const char* type : {"nodes", "pods", "assumed_pods"}) {
+    cache_size_.push_back(&metrics.GetGauge(
+        "scheduler_cache_size", "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
+        {{"type", type}}));
+  }
+}
+
+void SchedulerMetrics::ObserveAlgorithm(Duration took) {
+  algorithm_seconds_->Observe(Seconds(took));
+}
+
+void SchedulerMetrics::SetCacheSize(std::size_t nodes, std::size_t pods, std::size_t assumed_pods) {
+  cache_size_[0]->Set(static_cast<double>(nodes));
+  cache_size_[1]->Set(static_cast<double>(pods));
+  cache_size_[2]->Set(static_cast<double>(assumed_pods));
+}
+
+void SchedulerMetrics::CountUnschedulable(std::string_view plugin, int by) {
+  auto found = unschedulable_.find(plugin);
+  if (found == unschedulable_.end()) {
+    Gauge& gauge = metrics_.GetGauge(
+        "scheduler_unschedulable_pods",
+        "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge "
+        "for all plugins that caused it to not schedule and so this metric have meaning only when "
+        "broken down by plugin.",
+        {{"plugin", std::string(plugin)}, {"profile", profile_}});
+    found = unschedulable_.emplace(std::string(plugin), &gauge).first;
+  }
+  found->second->Add(by);
+}
+
+void SchedulerMetrics::ObservePoint(std::string_view point, std::string_view status, Duration took) {
+  const std::string id = StrCat(point, "/", status);
+  auto found = point_seconds_.find(id);
+  if (found == point_seconds_.end()) {
+    Histogram& histogram = metrics_.GetHistogram(
+        "scheduler_framework_extension_point_duration_seconds",
+        "Latency for running all plugins of a specific extension point.",
+        {{"extension_point", std::string(point)},
+         {"profile", profile_},
+         {"status", std::string(status)}},
+        ExponentialBounds(0.0001, 2, 12));
+    found = point_seconds_.emplace(id, &histogram).first;
+  }
+  found->second->Observe(Seconds(took));
 }
 
 void SchedulerMetrics::ObserveAttempt(Result result, Duration took) {

@@ -21,7 +21,13 @@ struct SchedulerMetrics {
   void ObserveScheduled(int attempts, Duration since_first_attempt);
   // Both texts are constants.
   void CountIncoming(std::string_view queue, std::string_view event);
-  // Sampled by the caller.
+  // From the start of an attempt until its node was chosen.
+  void ObserveAlgorithm(Duration took);
+  // A pod began or ceased to wait because a plugin refused it.
+  void CountUnschedulable(std::string_view plugin, int by);
+  void SetCacheSize(std::size_t nodes, std::size_t pods, std::size_t assumed_pods);
+  // Both are sampled by the caller.
+  void ObservePoint(std::string_view point, std::string_view status, Duration took);
   void ObservePlugin(std::string_view plugin, std::string_view point, std::string_view status,
                      Duration took);
 
@@ -46,6 +52,10 @@ struct SchedulerMetrics {
   std::map<std::pair<std::string, bool>, Histogram*, std::less<>> pre_bind_seconds_;
   std::vector<Histogram*> sli_seconds_;    // by number of attempts
   Histogram* pod_attempts_;
+  Histogram* algorithm_seconds_;
+  std::map<std::string, Histogram*, std::less<>> point_seconds_;
+  std::map<std::string, Gauge*, std::less<>> unschedulable_;  // by plugin
+  std::vector<Gauge*> cache_size_;                            // nodes, pods, assumed pods
 };
 
 }  // namespace drakkar::scheduler

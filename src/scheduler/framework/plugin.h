@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -71,6 +72,7 @@ class Plugin {
   PluginId id = 0;
   std::int64_t weight = 1;
   Points enabled = 0xffff;  // of points(), those that the profile wants
+  std::map<Points, int> places;  // by point: where the profile wants it; empty: in our order
 
   // Whether what Filter refuses could change if other pods went away (kUnschedulable) or not
   // (kUnresolvable).
@@ -106,6 +108,11 @@ class Plugin {
   // The pod is gone: a PreBind that waits for something should give up.
   virtual void Cancel(Cycle& cycle);
 
+  // Its place among the others at a point; what no file can name comes first.
+  int PlaceAt(Point point) const {
+    const auto found = places.find(static_cast<Points>(point));
+    return found == places.end() ? -1 : found->second;
+  }
   bool Has(Point point) const { return (points() & enabled & static_cast<Points>(point)) != 0; }
 };
 

@@ -73,6 +73,7 @@ PluginList MakePlugins(DynamicResources::Options options,
     if (const auto chosen = profile.plugins.find(plugin->name()); chosen != profile.plugins.end()) {
       plugin->enabled = chosen->second.points;
       if (chosen->second.weight > 0) plugin->weight = chosen->second.weight;
+      plugin->places = chosen->second.places;
     }
     list.all.push_back(std::move(plugin));
   };
@@ -84,7 +85,7 @@ PluginList MakePlugins(DynamicResources::Options options,
   add(std::make_unique<NodeUnschedulable>(nodes));
   add(std::make_unique<NodeName>(nodes));
   add(std::make_unique<TaintToleration>(nodes));
-  add(std::make_unique<NodeAffinity>(nodes));
+  add(std::make_unique<NodeAffinity>(nodes, profile.added_affinity));
   add(std::make_unique<NodePorts>(nodes));
   add(std::make_unique<NodeResourcesFit>(
       nodes, NodeResourcesFit::Options{.scoring = profile.fit,

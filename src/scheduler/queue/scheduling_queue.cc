@@ -233,6 +233,7 @@ void SchedulingQueue::Take(Entry& entry) {
       break;
     case Place::kUnschedulable:
       unschedulable_.Remove(&entry);
+      CountUnschedulable(entry, -1);
       if (entry.gated) --gated_;
       break;
     case Place::kNowhere:
@@ -279,6 +280,7 @@ void SchedulingQueue::PutBackoffOrActive(Entry& entry, std::string_view event) {
 void SchedulingQueue::PutUnschedulable(Entry& entry, std::string_view event) {
   entry.place = Place::kUnschedulable;
   unschedulable_.Add(&entry);
+  CountUnschedulable(entry, 1);
   if (entry.gated) ++gated_;
   if (!event.empty()) CountIncoming(entry.gated ? "gated" : "unschedulable", event);
   UpdateGauges();
@@ -333,6 +335,16 @@ void SchedulingQueue::UpdateGauges() {
   options_.metrics->pending_backoff->Set(static_cast<double>(backoff_count()));
   options_.metrics->pending_unschedulable->Set(static_cast<double>(unschedulable_count()));
   options_.metrics->pending_gated->Set(static_cast<double>(gated_));
+}
+
+void SchedulingQueue::CountUnschedulable(const Entry& entry, int by) {
+  SchedulerMetrics* metrics =
+      options_.metrics_of ? options_.metrics_of(*entry.info) : options_.metrics;
+  if (metrics == nullptr) return;
+  for (const auto& plugin : options_.plugins) {
+    if ((entry.rejected_by & OnlyPlugin(plugin->id)) == 0) continue;
+    metrics->CountUnschedulable(plugin->name(), by);
+  }
 }
 
 void SchedulingQueue::CountIncoming(std::string_view queue, std::string_view event) {

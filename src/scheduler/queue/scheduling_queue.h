@@ -45,6 +45,8 @@ class SchedulingQueue {
     std::function<std::span<const std::unique_ptr<Plugin>>(const PodInfo& pod)> plugins_of;
     BackoffPods::Pauses pauses;
     SchedulerMetrics* metrics = nullptr;   // may be null
+    // Of a pod's profile, if there are several. Empty: `metrics` for all.
+    std::function<SchedulerMetrics*(const PodInfo& pod)> metrics_of;
     std::function<void()> on_active;       // a pod became ready to be popped
   };
   explicit SchedulingQueue(Options options);
@@ -108,6 +110,8 @@ class SchedulingQueue {
   void ArmBackoffTimer();
   void ArmFlushTimer();
   void UpdateGauges();
+  // `entry` begins (1) or ceases (-1) to wait for those who refused it.
+  void CountUnschedulable(const Entry& entry, int by);
   void CountIncoming(std::string_view queue, std::string_view event);
   MonotonicTime Now() const { return options_.loop.clock().Monotonic(); }
 

@@ -34,19 +34,21 @@ std::size_t VersionIndex::HistoryCost(const Version& version) {
 }
 
 const Version* VersionIndex::Find(std::string_view key) const {
-  auto found = keys_.find(key);
-  if (found == keys_.end()) return nullptr;
+  auto found = by_hash_.find(key);
+  if (found == by_hash_.end()) return nullptr;
   const Version* version = (*found)->newest.get();
   return version->is_delete ? nullptr : version;
 }
 
 void VersionIndex::Apply(Row row) {
   CHECK(history_.empty() || history_.back()->row < row.id);
-  auto place = keys_.lower_bound(std::string_view(row.key));
-  if (place == keys_.end() || (*place)->key != row.key) {
-    place = keys_.insert(place, std::make_unique<KeyRecord>(row.key));
+  auto found = by_hash_.find(std::string_view(row.key));
+  if (found == by_hash_.end()) {
+    auto made = std::make_unique<KeyRecord>(row.key);
+    found = by_hash_.insert(made.get()).first;
+    keys_.insert(std::move(made));
   }
-  KeyRecord& record = **place;
+  KeyRecord& record = **found;
   auto version = std::make_unique<Version>();
   version->key = &record;
   version->is_delete = row.value == nullptr;
@@ -155,7 +157,10 @@ bool VersionIndex::Trim(Revision compacted, std::size_t max_versions,
     if (version->is_delete) {
       removed->push_back(version->row);
       KeyRecord* record = version->key;
-      if (record->newest.get() == version) keys_.erase(keys_.find(std::string_view(record->key)));
+      if (record->newest.get() == version) {
+        by_hash_.erase(record);
+        keys_.erase(keys_.find(std::string_view(record->key)));
+      }
     }
   }
   return false;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -43,7 +44,7 @@ struct KeyRecord {
 // superseded versions may be dropped from memory (EvictSuperseded): those are read back from the
 // log by row. The newest value of a key is always resident.
 //
-// Not thread-safe. Memory: about 150 bytes and the key per live key, 64 bytes per retained version,
+// Not thread-safe. Memory: about 190 bytes and the key per live key, 64 bytes per retained version,
 // values shared with whoever else holds them.
 class VersionIndex {
  public:
@@ -98,11 +99,29 @@ class VersionIndex {
     }
   };
 
+  // Finds by hash: keys share long prefixes, so that each step down the tree would be a comparison
+  // over a cache miss. Only new keys, ranges and removals go down the tree.
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
+    std::size_t operator()(const KeyRecord* record) const { return (*this)(record->key); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    static std::string_view Of(const KeyRecord* record) { return record->key; }
+    static std::string_view Of(std::string_view key) { return key; }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return Of(a) == Of(b);
+    }
+  };
+
   static std::size_t HistoryCost(const Version& version);
   std::deque<Version*>::const_iterator FirstAfter(Revision revision) const;
   void DropResident(Version& version);
 
   absl::btree_set<std::unique_ptr<KeyRecord>, Less> keys_;
+  std::unordered_set<KeyRecord*, Hash, Equal> by_hash_;  // the same keys
   std::deque<Version*> history_;  // owned by the chains in keys_
   // How many versions at the front of history_ had the value they replaced evicted.
   std::size_t evicted_front_ = 0;

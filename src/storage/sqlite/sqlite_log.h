@@ -61,6 +61,7 @@ class SqliteLog final : public RowLog {
   std::condition_variable changed_;
   Group pending_;         // guarded by mutex_
   bool closing_ = false;  // guarded by mutex_
+  bool gathering_ = false;  // guarded by mutex_: the writer waits for a larger group
 
   std::atomic<std::size_t> queued_bytes_{0};
   std::atomic<std::uint64_t> commits_{0};

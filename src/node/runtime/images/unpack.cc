@@ -11,28 +11,11 @@
 #include <cerrno>
 #include <set>
 
+#include "base/env/descriptor.h"
 #include "base/text/text.h"
 
 namespace drakkar::node {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 Descriptor OpenInRoot(int root, const std::string& path, int flags) {
   open_how how{};

@@ -155,30 +155,43 @@ void ConmonLaunch::OnReadable() {
     const ssize_t size = ::read(sync_pipe_, buffer, sizeof(buffer));
     if (size > 0) {
       line_.append(buffer, static_cast<std::size_t>(size));
-      if (line_.size() > kMaxReportBytes) return Report(Internal("conmon's report is too long"));
-      if (line_.ends_with('\n')) return Report(ParseConmonReport(line_));
+      if (line_.size() > kMaxReportBytes) return Told(Internal("conmon's report is too long"));
+      if (line_.ends_with('\n')) return Told(ParseConmonReport(line_));
       continue;
     }
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     break;
   }
   // The other end is gone: conmon has ended, with or without a word.
-  if (!line_.empty()) return Report(ParseConmonReport(line_));
-  const std::string reason = MeaningfulLine(conmon_output_);
-  Report(FailedPrecondition(reason.empty() ? "conmon ended without a report" : "conmon: " + reason));
+  if (!line_.empty()) return Told(ParseConmonReport(line_));
+  Told(FailedPrecondition(""));
 }
 
 void ConmonLaunch::OnExit(const ProcessExit& exit) {
   // The foreground conmon always ends early; only what it complained about matters.
   conmon_output_ = exit.error_output;
+  has_ended_ = true;
+  ReportWhenComplete();
 }
 
-void ConmonLaunch::Report(Result<int> result) {
+void ConmonLaunch::Told(Result<int> report) {
   watch_.reset();
-  if (!done_) return;
+  report_ = std::move(report);
+  ReportWhenComplete();
+}
+
+// On a busy machine the container may be made before the foreground conmon has written the pid of
+// the one it leaves behind.
+void ConmonLaunch::ReportWhenComplete() {
+  if (!report_ || !has_ended_ || !done_) return;
+  Result<int> report = *std::move(report_);
+  if (!report.ok() && report.error().message.empty()) {
+    const std::string reason = MeaningfulLine(conmon_output_);
+    report = FailedPrecondition(reason.empty() ? "conmon ended without a report" : "conmon: " + reason);
+  }
   auto done = std::move(done_);
   done_ = nullptr;
-  done(std::move(result));
+  done(std::move(report));
 }
 
 }  // namespace drakkar::node

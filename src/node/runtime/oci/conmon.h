@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ Result<int> ParseConmonReport(std::string_view line);
 std::string MeaningfulLine(std::string_view output);
 
 // One container being created under its conmon. Reports once: the pid of the container's init, which
-// then waits to be released. Destroying it ends the reporting, not conmon.
+// then waits to be released. By then the conmon that we started has ended: the one it has left
+// behind is in its pid file, and what was wrong is known. Destroying it ends the reporting, not conmon.
 class ConmonLaunch {
  public:
   // conmon runs in `directory`, where it leaves the file `oom` if the kernel ran out of memory.
@@ -51,9 +53,12 @@ class ConmonLaunch {
   explicit ConmonLaunch(std::function<void(Result<int>)> done) : done_(std::move(done)) {}
   void OnReadable();
   void OnExit(const ProcessExit& exit);
-  void Report(Result<int> result);
+  void Told(Result<int> report);
+  void ReportWhenComplete();
 
   std::function<void(Result<int>)> done_;
+  std::optional<Result<int>> report_;  // what came through the pipe
+  bool has_ended_ = false;             // the conmon that we started
   int sync_pipe_ = -1;
   std::string line_;
   std::string conmon_output_;

@@ -18,27 +18,13 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/env/descriptor.h"
 #include "base/env/file_system.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
 
 namespace drakkar::node {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 Result<void> PinOne(const char* kind, const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));

@@ -14,32 +14,53 @@ using api::Value;
 
 namespace {
 
+constexpr char kRequired[] = "requiredDuringSchedulingIgnoredDuringExecution";
+constexpr char kPreferred[] = "preferredDuringSchedulingIgnoredDuringExecution";
+
 Value Required(const PodInfo& pod) {
-  return pod.spec()[key::kAffinity][key::kNodeAffinity]
-                   ["requiredDuringSchedulingIgnoredDuringExecution"];
+  return pod.spec()[key::kAffinity][key::kNodeAffinity][kRequired];
 }
 
 Value Preferred(const PodInfo& pod) {
-  return pod.spec()[key::kAffinity][key::kNodeAffinity]
-                   ["preferredDuringSchedulingIgnoredDuringExecution"];
+  return pod.spec()[key::kAffinity][key::kNodeAffinity][kPreferred];
+}
+
+std::vector<NodeTerm> ReadTerms(Value required) {
+  std::vector<NodeTerm> terms;
+  for (Value term : required["nodeSelectorTerms"].elements()) terms.push_back(NodeTerm::Read(term));
+  return terms;
+}
+
+bool AnyMatches(const std::vector<NodeTerm>& terms, Value node) {
+  return std::any_of(terms.begin(), terms.end(),
+                     [&](const NodeTerm& term) { return term.Matches(node); });
 }
 
 }  // namespace
 
+NodeAffinity::NodeAffinity(const NodeTable& nodes, api::TreePtr added)
+    : nodes_(nodes),
+      added_(std::move(added)),
+      added_required_(added_ == nullptr ? Value() : added_->root()[kRequired]),
+      added_preferred_(added_ == nullptr ? Value() : added_->root()[kPreferred]) {}
+
 bool NodeAffinity::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   if (event.kind == EventKind::kTargetPodChange) return true;
-  return NodeCondition::Read(pod.spec()).Matches(event.after->root());
+  const Value node = event.after->root();
+  if (added_required_.has_value() && !AnyMatches(ReadTerms(added_required_), node)) return false;
+  return NodeCondition::Read(pod.spec()).Matches(node);
 }
 
 Status NodeAffinity::PreFilter(Cycle& cycle) {
   const PodInfo& pod = *cycle.pod;
-  const bool asks = !pod.spec()[key::kNodeSelector].empty() ||
+  const bool asks = added_ != nullptr || !pod.spec()[key::kNodeSelector].empty() ||
                     pod.spec()[key::kAffinity][key::kNodeAffinity].has_value();
   return asks ? Status::Success() : Status::Skip();
 }
 
 Status NodeAffinity::Filter(Cycle& cycle, NodeSet& nodes) {
   const PodInfo& pod = *cycle.pod;
+  if (added_required_.has_value()) nodes.IntersectWith(MatchingTerms(added_required_));
   const Value selector = pod.spec()[key::kNodeSelector];
   if (selector.empty() && !Required(pod).has_value()) return Status::Success();
   std::string text = selector.exists() ? api::WriteJson(selector) : std::string();
@@ -53,14 +74,31 @@ Status NodeAffinity::Filter(Cycle& cycle, NodeSet& nodes) {
 }
 
 void NodeAffinity::Explain(Cycle&, const NodeSet& rejected, Diagnosis& diagnosis) {
-  diagnosis.Count("node(s) didn't match Pod's node affinity/selector", rejected.Count());
+  NodeSet by_pod = rejected;
+  if (added_required_.has_value()) by_pod.IntersectWith(MatchingTerms(added_required_));
+  const std::size_t count = by_pod.Count();
+  const std::size_t by_profile = rejected.Count() - count;
+  if (by_profile > 0) {
+    diagnosis.Count("node(s) didn't match scheduler-enforced node affinity", by_profile);
+  }
+  if (count > 0) diagnosis.Count("node(s) didn't match Pod's node affinity/selector", count);
 }
 
 bool NodeAffinity::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
                          std::span<std::int64_t> scores) {
   const Value preferred = Preferred(*cycle.pod);
-  if (preferred.empty()) return false;
+  if (preferred.empty() && added_preferred_.empty()) return false;
   std::fill(scores.begin(), scores.end(), 0);
+  AddPoints(added_preferred_, nodes, scores);
+  AddPoints(preferred, nodes, scores);
+  const std::int64_t most = *std::max_element(scores.begin(), scores.end());
+  if (most <= 0) return false;
+  for (std::int64_t& score : scores) score = score * 100 / most;
+  return true;
+}
+
+void NodeAffinity::AddPoints(Value preferred, std::span<const NodeIndex> nodes,
+                             std::span<std::int64_t> scores) {
   for (Value each : preferred.elements()) {
     const std::int64_t points = each[key::kWeight].integer();
     const Value term = each["preference"];
@@ -72,10 +110,12 @@ bool NodeAffinity::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
       if (matching.Contains(nodes[i])) scores[i] += points;
     }
   }
-  const std::int64_t most = *std::max_element(scores.begin(), scores.end());
-  if (most <= 0) return false;
-  for (std::int64_t& score : scores) score = score * 100 / most;
-  return true;
+}
+
+const NodeSet& NodeAffinity::MatchingTerms(Value required) {
+  return Matching(StrCat("+", api::WriteJson(required)), [&]() -> Matcher {
+    return [terms = ReadTerms(required)](Value node) { return AnyMatches(terms, node); };
+  });
 }
 
 const NodeSet& NodeAffinity::Matching(const std::string& text,

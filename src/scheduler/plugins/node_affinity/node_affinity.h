@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "api/tree/value.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/framework/plugin.h"
 
 namespace drakkar::scheduler {
 
-// The pod's nodeSelector and node affinity, required and preferred.
+// The pod's nodeSelector and node affinity, required and preferred, and a node affinity that the profile
+// adds to that of every pod.
 //
 // The nodes that match a condition are remembered under its text; a later pod with the same
 // condition asks only nodes whose labels changed since. At most kMaxRemembered texts are kept; past
@@ -19,7 +21,8 @@ class NodeAffinity final : public Plugin {
  public:
   static constexpr std::size_t kMaxRemembered = 1'024;
 
-  explicit NodeAffinity(const NodeTable& nodes) : nodes_(nodes) {}
+  // `added` is a NodeAffinity, or null.
+  explicit NodeAffinity(const NodeTable& nodes, api::TreePtr added = nullptr);
   std::string_view name() const override { return "NodeAffinity"; }
   Points points() const override { return Point::kPreFilter | Point::kFilter | Point::kScore; }
   EventMask events() const override {
@@ -41,8 +44,12 @@ class NodeAffinity final : public Plugin {
   };
   // The nodes that match; `make` is called if the text is new.
   const NodeSet& Matching(const std::string& text, const std::function<Matcher()>& make);
+  const NodeSet& MatchingTerms(api::Value required);
+  void AddPoints(api::Value preferred, std::span<const NodeIndex> nodes, std::span<std::int64_t> scores);
 
   const NodeTable& nodes_;
+  const api::TreePtr added_;
+  const api::Value added_required_, added_preferred_;
   std::map<std::string, Remembered, std::less<>> remembered_;
 };
 

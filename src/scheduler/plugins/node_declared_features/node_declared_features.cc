@@ -1,7 +1,9 @@
 #include "scheduler/plugins/node_declared_features/node_declared_features.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
+#include <utility>
 
 #include "api/keys.h"
 #include "base/text/text.h"
@@ -78,6 +80,34 @@ Status NodeDeclaredFeatures::PreFilter(Cycle& cycle) {
   return Status::Success();
 }
 
+void NodeDeclaredFeatures::Leave(NodeIndex node) {
+  const std::uint32_t index = std::exchange(group_of_[node], kNoGroup);
+  if (index == kNoGroup) return;
+  Group& group = groups_[index];
+  group.nodes.Remove(node);
+  if (--group.node_count > 0) return;
+  group_by_set_.erase(group.features.ToString());
+  unused_.push_back(index);
+}
+
+void NodeDeclaredFeatures::Join(NodeIndex node) {
+  features::FeatureSet set = options_.framework.MapNodeFeatures(options_.nodes.object(node)->root());
+  const auto [at, is_new] = group_by_set_.try_emplace(set.ToString(), kNoGroup);
+  if (is_new) {
+    if (unused_.empty()) {
+      unused_.push_back(static_cast<std::uint32_t>(groups_.size()));
+      groups_.emplace_back().nodes.Resize(options_.nodes.size());
+    }
+    at->second = unused_.back();
+    unused_.pop_back();
+    groups_[at->second].features = std::move(set);
+  }
+  Group& group = groups_[at->second];
+  group.nodes.Add(node);
+  ++group.node_count;
+  group_of_[node] = at->second;
+}
+
 void NodeDeclaredFeatures::RefreshGroups() {
   const NodeTable& nodes = options_.nodes;
   if (seen_version_ == nodes.declared_version()) return;
@@ -86,18 +116,8 @@ void NodeDeclaredFeatures::RefreshGroups() {
   const std::vector<std::uint64_t>& versions = nodes.declared_versions();
   for (NodeIndex node = 0; node < versions.size(); ++node) {
     if (versions[node] <= seen_version_) continue;
-    if (group_of_[node] != kNoGroup) groups_[group_of_[node]].nodes.Remove(node);
-    group_of_[node] = kNoGroup;
-    if (!nodes.known().Contains(node)) continue;
-    features::FeatureSet set = options_.framework.MapNodeFeatures(nodes.object(node)->root());
-    const auto [at, is_new] = group_by_set_.try_emplace(
-        set.ToString(), static_cast<std::uint32_t>(groups_.size()));
-    if (is_new) {
-      groups_.push_back({std::move(set), {}});
-      groups_.back().nodes.Resize(nodes.size());
-    }
-    group_of_[node] = at->second;
-    groups_[at->second].nodes.Add(node);
+    Leave(node);
+    if (nodes.known().Contains(node)) Join(node);
   }
   seen_version_ = nodes.declared_version();
 }
@@ -105,21 +125,35 @@ void NodeDeclaredFeatures::RefreshGroups() {
 Status NodeDeclaredFeatures::Filter(Cycle& cycle, NodeSet& nodes) {
   RefreshGroups();
   const features::FeatureSet& required = static_cast<Required&>(*cycle.states[id]).features;
-  for (const Group& group : groups_) {
-    if (!required.IsSubsetOf(group.features)) nodes.RemoveAll(group.nodes);
+  if (groups_.size() <= kFewGroups) {
+    for (const Group& group : groups_) {
+      if (group.node_count > 0 && !required.IsSubsetOf(group.features)) nodes.RemoveAll(group.nodes);
+    }
+    return Status::Success();
+  }
+  by_group_.assign(groups_.size(), 0);
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    by_group_[i] = groups_[i].node_count > 0 && required.IsSubsetOf(groups_[i].features);
+  }
+  for (std::size_t i = 0; i < nodes.word_count(); ++i) {
+    std::uint64_t kept = nodes.word(i);
+    for (std::uint64_t rest = kept; rest != 0; rest &= rest - 1) {
+      const auto node = i * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+      if (by_group_[group_of_[node]] == 0) kept &= ~(rest & -rest);
+    }
+    nodes.set_word(i, kept);
   }
   return Status::Success();
 }
 
 void NodeDeclaredFeatures::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
   const features::FeatureSet& required = static_cast<Required&>(*cycle.states[id]).features;
-  for (const Group& group : groups_) {
-    NodeSet here = rejected;
-    here.IntersectWith(group.nodes);
-    const std::size_t count = here.Count();
-    if (count == 0) continue;
-    const auto match = options_.framework.MatchNodeFeatureSet(required, group.features);
-    diagnosis.Count(features::UnmatchedNodeMessage(match.value().unsatisfied), count);
+  by_group_.assign(groups_.size(), 0);
+  rejected.ForEach([&](NodeIndex node) { ++by_group_[group_of_[node]]; });
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (by_group_[i] == 0) continue;
+    const auto match = options_.framework.MatchNodeFeatureSet(required, groups_[i].features);
+    diagnosis.Count(features::UnmatchedNodeMessage(match.value().unsatisfied), by_group_[i]);
   }
 }
 

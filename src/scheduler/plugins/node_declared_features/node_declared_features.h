@@ -44,29 +44,37 @@ class NodeDeclaredFeatures final : public Plugin {
   Status Filter(Cycle& cycle, NodeSet& nodes) override;
   void Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) override;
 
-  // How many different declarations the nodes made: the cost of Filter.
-  std::size_t group_count() const { return groups_.size(); }
+  // How many different declarations the nodes make: the cost of Filter.
+  std::size_t group_count() const { return group_by_set_.size(); }
 
  private:
   struct Required : PluginState {
     features::FeatureSet features;
   };
-  // Nodes that declare the same. Bounded by the number of nodes; a group that lost its nodes stays
-  // empty, since few declarations are ever made.
+  // Nodes that declare the same. A group that lost its nodes is used again for the next new
+  // declaration, so that there are never more groups than nodes.
   struct Group {
     features::FeatureSet features;
     NodeSet nodes;
+    std::size_t node_count = 0;
   };
+  // With more groups than this their nodes are looked at one by one: a set of nodes for each group
+  // would cost more.
+  static constexpr std::size_t kFewGroups = 64;
 
   Result<features::FeatureSet> Infer(const PodInfo& pod) const;
   // Takes over what nodes declare that have changed since the last call.
   void RefreshGroups();
+  void Join(NodeIndex node);
+  void Leave(NodeIndex node);
 
   const Options options_;
   std::vector<Group> groups_;
+  std::vector<std::uint32_t> unused_;                  // groups without nodes
   std::map<std::string, std::uint32_t> group_by_set_;  // FeatureSet::ToString
   std::vector<std::uint32_t> group_of_;                // by node; kNoGroup: none
   std::uint64_t seen_version_ = 0;                     // NodeTable::declared_version
+  std::vector<std::size_t> by_group_;                  // scratch of Filter and Explain
 };
 
 }  // namespace drakkar::scheduler

@@ -3,8 +3,9 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
+#include <set>
+#include <vector>
 
 #include "api/json/reader.h"
 #include "base/result/check.h"
@@ -20,24 +21,53 @@ api::ObjectPtr Parse(std::string_view json) {
   return std::make_shared<const api::Object>(api::ParseJson(json).value());
 }
 
-constexpr std::string_view kNeedsFeature =
-    R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"c","restartPolicyRules":[
-    {"action":"RestartAllContainers"}]}]}})";
+// Needed by pods whose hostname says so.
+class Numbered : public features::Feature {
+ public:
+  explicit Numbered(std::int64_t number) : name_(StrCat("Bench", number)) {}
+  std::string_view Name() const override { return name_; }
+  features::FeatureRequirements Requirements() const override {
+    return {.enabled_feature_gates = {"Gate"}, .static_configuration = {}, .runtime_features = {}};
+  }
+  features::NeededBecauseOf InferForScheduling(const features::PodInfo& pod) const override {
+    if (pod.spec["hostname"].str() != name_) return std::nullopt;
+    return "spec.hostname";
+  }
 
-// PreFilter and Filter of a pod that needs a feature; half of the nodes declare it.
+ private:
+  std::string name_;
+};
+
+features::Framework FrameworkOfSize(std::int64_t size) {
+  features::FeatureList list;
+  for (std::int64_t i = 0; i < size; ++i) list.push_back(std::make_unique<Numbered>(i));
+  return features::Framework(features::Registry::Create(std::move(list)).value());
+}
+
+// PreFilter and Filter of a pod that needs one of so many registered features, over nodes of which
+// half declare it, in that many different declarations.
 void FilterAttempt(benchmark::State& state) {
+  const std::int64_t features = state.range(0), count = state.range(1), declarations = state.range(2);
   NodeTable nodes;
   device::AllocatedState allocated;
   ClaimCache claims{allocated};
   NodeDeclaredFeatures plugin({.nodes = nodes,
                                .claims = claims,
-                               .framework = features::DefaultFramework(),
+                               .framework = FrameworkOfSize(features),
                                .version = features::VersionOf(kOurVersion)});
-  for (std::int64_t i = 0; i < state.range(0); ++i) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::set<std::string> names;
+    const std::int64_t number = i % declarations;
+    for (std::int64_t f = 0; f < features; ++f) {
+      if (f < 17 ? (number >> f & 1) != 0 : f % 2 == 0) names.insert(StrCat("Bench", f));
+    }
+    std::string list;
+    for (const std::string& name : names) list += StrCat(list.empty() ? "" : ",", Quote(name));
     nodes.SetNode(Parse(StrCat(R"({"metadata":{"name":"n)", i, R"("},"status":{"declaredFeatures":[)",
-                               i % 2 == 0 ? R"("RestartAllContainersOnContainerExits")" : "", "]}}")));
+                               list, "]}}")));
   }
-  const PodInfoPtr pod = MakePodInfo(Parse(kNeedsFeature));
+  const PodInfoPtr pod = MakePodInfo(
+      Parse(R"({"metadata":{"name":"p","uid":"u"},"spec":{"hostname":"Bench0","containers":[{"name":"c"}]}})"));
   for (auto _ : state) {
     Cycle cycle;
     cycle.pod = pod;
@@ -47,16 +77,21 @@ void FilterAttempt(benchmark::State& state) {
     benchmark::DoNotOptimize(left);
   }
   state.counters["per_node"] = benchmark::Counter(
-      static_cast<double>(state.range(0)),
+      static_cast<double>(count),
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["groups"] = static_cast<double>(plugin.group_count());
 }
-BENCHMARK(FilterAttempt)->Arg(5'000)->Arg(100'000)->Name("features.attempt");
+// Two declarations, as in a cluster under upgrade; and one for nearly every node, the worst there is.
+BENCHMARK(FilterAttempt)
+    ->ArgsProduct({{5, 20, 40, 100}, {5'000, 100'000}, {2}})
+    ->ArgsProduct({{100}, {5'000, 100'000}, {100'000}})
+    ->Name("features.attempt");
 
 double CpuSeconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-// Seconds of CPU to schedule `pods` plain pods over `nodes` nodes, API server included.
+// Seconds of CPU to schedule `pods` pods over `nodes` nodes, API server included.
 double ScheduleOnce(bool on, int nodes, int pods, bool needs_feature) {
   TestCluster cluster(FeatureGates().With(Gate::kNodeDeclaredFeatures, on));
   for (int i = 0; i < nodes; ++i) {
@@ -75,6 +110,10 @@ double ScheduleOnce(bool on, int nodes, int pods, bool needs_feature) {
   cluster.Settle();
   const double took = CpuSeconds() - begun;
   for (int i = 0; i < pods; ++i) CHECK(!cluster.NodeOf(StrCat("p", i)).empty());
+  // What is measured did happen.
+  const bool filtered = cluster.metrics().Text().find(
+      R"(extension_point="Filter",plugin="NodeDeclaredFeatures",status="Success")") != std::string::npos;
+  CHECK(filtered == (on && needs_feature));
   return took;
 }
 

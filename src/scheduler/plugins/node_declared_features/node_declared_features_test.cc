@@ -387,6 +387,78 @@ TEST(NodeDeclaredFeaturesSteps, EqualNodesAreTestedOnceAndChangesAreFollowed) {
   EXPECT_EQ(s.plugin.group_count(), 2u);
 }
 
+// Every node declares something else: the answers are the same, and what nobody declares any more is
+// forgotten.
+TEST(NodeDeclaredFeaturesSteps, ManyDeclarationsAreTestedNodeByNode) {
+  Steps s;
+  std::vector<std::string> names;
+  for (const auto& feature : features::AllFeatures(features::CatalogSetting::kKep)) {
+    names.emplace_back(feature->Name());
+  }
+  std::sort(names.begin(), names.end());
+  const auto declared = [&](unsigned number) {
+    std::string list;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if ((number >> i & 1) != 0) list += StrCat(list.empty() ? "" : ",", Quote(names[i]));
+    }
+    return StrCat("[", list, "]");
+  };
+  constexpr unsigned kNodes = 200;
+  std::string expected;
+  for (unsigned i = 0; i < kNodes; ++i) {
+    s.Set(StrCat("n", i, ","), declared(i));
+    if (declared(i).find(kRestartAll) != std::string::npos) expected += StrCat("n", i, ",");
+  }
+  ASSERT_TRUE(s.plugin.PreFilter(s.cycle).ok());
+  EXPECT_EQ(s.Filter(), expected);
+  EXPECT_EQ(s.plugin.group_count(), kNodes);
+  NodeSet left = s.nodes.known();
+  ASSERT_TRUE(s.plugin.Filter(s.cycle, left).ok());
+  NodeSet rejected = s.nodes.known();
+  rejected.RemoveAll(left);
+  Diagnosis diagnosis;
+  s.plugin.Explain(s.cycle, rejected, diagnosis);
+  ASSERT_EQ(diagnosis.reasons().size(), 1u);
+  EXPECT_EQ(diagnosis.reasons().begin()->second, rejected.Count());
+
+  for (unsigned round = 1; round < 4; ++round) {
+    for (unsigned i = 0; i < kNodes; ++i) s.Set(StrCat("n", i, ","), declared(i + round * 64));
+    s.Filter();
+    EXPECT_LE(s.plugin.group_count(), kNodes);
+  }
+  for (unsigned i = 0; i < kNodes; ++i) s.Set(StrCat("n", i, ","), declared(0));
+  EXPECT_EQ(s.Filter(), "");
+  EXPECT_EQ(s.plugin.group_count(), 1u);
+}
+
+// A pod whose needs cannot be told is not placed as if it needed nothing.
+TEST(NodeDeclaredFeatures, APodWhoseNeedsCannotBeInferredStaysPendingWithTheReason) {
+  class Puzzled : public features::Feature {
+    std::string_view Name() const override { return "TestPuzzled"; }
+    features::FeatureRequirements Requirements() const override {
+      return {.enabled_feature_gates = {"G"}, .static_configuration = {}, .runtime_features = {}};
+    }
+    features::NeededBecauseOf InferForScheduling(const features::PodInfo& pod) const override {
+      if (pod.spec["hostname"].str() != "riddle") return std::nullopt;
+      return InvalidArgument("the pod is a riddle");
+    }
+  };
+  features::FeatureList more;
+  more.push_back(std::make_unique<Puzzled>());
+  const features::Framework framework = features::FrameworkWith(std::move(more)).value();
+  TestCluster cluster;
+  cluster.declared_features = &framework;
+  cluster.CreateNode("n1");
+  cluster.StartScheduler();
+  cluster.CreatePod("p", R"(,"hostname":"riddle")");
+  cluster.CreatePod("plain");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("p"), "");
+  EXPECT_THAT(cluster.ConditionMessage("p"),
+              HasSubstr("inferring the pod's feature requirements: feature TestPuzzled: the pod is a riddle"));
+  EXPECT_EQ(cluster.NodeOf("plain"), "n1");
+}
+
 TEST(NodeDeclaredFeaturesSteps, ARefusalCannotBeResolvedByRemovingPods) {
   Steps s;
   s.Set("a", "[]");

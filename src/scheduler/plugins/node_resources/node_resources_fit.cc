@@ -27,6 +27,18 @@ void KeepAtLeast(const std::vector<std::int64_t>& column, std::int64_t wanted, N
   }
 }
 
+// The score of a shape at a utilization in percent.
+std::int64_t At(const std::vector<FitScoring::ShapePoint>& shape, std::int64_t utilization) {
+  if (utilization <= shape[0].utilization) return shape[0].score;
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    const FitScoring::ShapePoint &from = shape[i - 1], &to = shape[i];
+    if (utilization > to.utilization) continue;
+    return from.score + (to.score - from.score) * (utilization - from.utilization) /
+                            (to.utilization - from.utilization);
+  }
+  return shape.back().score;
+}
+
 }  // namespace
 
 template <typename Report>
@@ -133,6 +145,15 @@ bool NodeResourcesFit::ScoreByOptions(const PodInfo& pod, std::span<const NodeIn
         used = capacity - free + more;
       }
       if (capacity <= 0) continue;
+      if (!options_.scoring.shape.empty()) {
+        // As in Kubernetes, a resource without points does not count at all.
+        const std::int64_t points =
+            At(options_.scoring.shape, used > capacity ? 100 : used * 100 / capacity);
+        if (points == 0) continue;
+        weights += factor;
+        sum += factor * points;
+        continue;
+      }
       weights += factor;
       if (options_.scoring.most_allocated) {
         sum += factor * (std::min(used, capacity) * 100 / capacity);
@@ -140,6 +161,7 @@ bool NodeResourcesFit::ScoreByOptions(const PodInfo& pod, std::span<const NodeIn
         sum += factor * ((capacity - used) * 100 / capacity);
       }
     }
+    if (!options_.scoring.shape.empty()) sum += weights / 2;  // rounded, where the others cut off
     scores[i] = weights == 0 ? 0 : sum / weights;
   }
   return true;

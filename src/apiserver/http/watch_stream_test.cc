@@ -1,0 +1,163 @@
+#include "apiserver/http/watch_stream.h"
+
+#include "apiserver/testing/core_fixture.h"
+#include "base/text/text.h"
+#include "telemetry/metrics/metrics.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+// A client that reads as much as the test says.
+class FakeWriter final : public net::ResponseWriter {
+ public:
+  using ResponseWriter::Send;
+  void Send(int status, const net::Headers&, net::Body) override { refused = status; }
+  void StartStream(int status, const net::Headers&) override { started = status; }
+  void Write(net::Segment bytes) override {
+    pending += bytes->size();
+    if (keep_text) text += *bytes;
+    segments.push_back(std::move(bytes));
+  }
+  void Finish() override { finished = true; }
+  void Abort() override { aborted = true; }
+  std::size_t pending_bytes() const override { return pending; }
+  bool is_closed() const override { return false; }
+  void OnClosed(std::function<void(bool)> callback) override { on_closed = std::move(callback); }
+  void OnDrained(std::function<void()> callback) override { on_drained = std::move(callback); }
+  Result<std::unique_ptr<net::RawStream>> Upgrade(const net::Headers&) override {
+    return Unavailable("no");
+  }
+
+  void Drain() {
+    pending = 0;
+    if (on_drained) on_drained();
+  }
+
+  int refused = 0;
+  int started = 0;
+  bool keep_text = true;
+  std::string text;
+  std::vector<net::Segment> segments;
+  std::size_t pending = 0;
+  bool finished = false;
+  bool aborted = false;
+  std::function<void(bool)> on_closed;
+  std::function<void()> on_drained;
+};
+
+class WatchStreamTest : public CoreFixture {
+ protected:
+  WatchStreamTest() {
+    StartCore(nullptr);
+    Settle();
+    events_ = std::make_unique<WatchEvents>(*core_, metrics_);
+  }
+  ~WatchStreamTest() override {
+    for (const auto& writer : writers_) {
+      if (auto closed = std::exchange(writer->on_closed, nullptr)) closed(true);
+      writer->on_drained = nullptr;
+    }
+    loop_.RunUntilIdle();
+  }
+
+  std::shared_ptr<FakeWriter> Watch(Negotiated negotiated = {}) {
+    WatchStreamOptions options;
+    options.request.user = AdminUser();
+    options.request.verb = Verb::kWatch;
+    options.request.kind = api::FindKind("", "v1", "ConfigMap");
+    options.request.resource_version = std::to_string(core_->revision());
+    options.negotiated = negotiated;
+    auto writer = std::make_shared<FakeWriter>();
+    writers_.push_back(writer);
+    ServeWatch(*core_, *events_, std::move(options), writer);
+    Settle();
+    return writer;
+  }
+
+  void Make(const std::string& name, std::size_t bytes = 10) {
+    Create(StrCat(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")", name,
+                  R"(","namespace":"default"},"data":{"x":")", std::string(bytes, 'x'), R"("}})"));
+    Settle();
+  }
+
+  // Until what was written is durable.
+  void Settle() {
+    loop_.RunUntilIdle();
+    loop_.Advance(std::chrono::milliseconds(1));
+    loop_.RunUntilIdle();
+  }
+
+  // Falls behind by what a few large objects take.
+  void Overrun(FakeWriter& writer) {
+    writer.keep_text = false;
+    for (int i = 0; writer.pending <= kMaxPendingBytes && i < 20; ++i) {
+      Make(StrCat("large-", i), 900'000);
+    }
+    writer.keep_text = true;
+  }
+
+  Metrics metrics_;
+  std::unique_ptr<WatchEvents> events_;
+  std::vector<std::shared_ptr<FakeWriter>> writers_;
+};
+
+TEST_F(WatchStreamTest, AWatcherThatFallsBehindGetsTheExpiredEventAsItsLast) {
+  auto writer = Watch();
+  Overrun(*writer);
+  ASSERT_GT(writer->pending, kMaxPendingBytes);
+  const std::string& last = *writer->segments.at(writer->segments.size() - 2);
+  EXPECT_TRUE(writer->segments.at(writer->segments.size() - 3)->find("\"ERROR\"") !=
+              std::string::npos);
+  EXPECT_NE(last.find("\"code\":410"), std::string::npos) << last.substr(0, 300);
+  EXPECT_NE(last.find("\"reason\":\"Expired\""), std::string::npos);
+  EXPECT_FALSE(writer->finished);
+
+  const std::size_t before = writer->segments.size();
+  Make("after");
+  EXPECT_EQ(writer->segments.size(), before) << "nothing is queued behind the end";
+  writer->Drain();
+  EXPECT_TRUE(writer->finished);
+  EXPECT_FALSE(writer->aborted);
+}
+
+TEST_F(WatchStreamTest, AWatcherThatDoesNotEvenReadTheEndIsCutOff) {
+  auto writer = Watch();
+  Overrun(*writer);
+  ASSERT_GT(writer->pending, kMaxPendingBytes);
+  EXPECT_FALSE(writer->aborted);
+  loop_.Advance(kExpiredGrace + std::chrono::seconds(1));
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(writer->aborted);
+  EXPECT_FALSE(writer->finished);
+}
+
+TEST_F(WatchStreamTest, TablesAreEncodedOnceForAllWatchers) {
+  const Negotiated table{.shape = Shape::kTable};
+  auto first = Watch(table);
+  auto second = Watch(table);
+  Make("a");
+  ASSERT_EQ(first->segments.size(), 3u);
+  ASSERT_EQ(second->segments.size(), 3u);
+  EXPECT_NE(first->text.find("columnDefinitions"), std::string::npos);
+  EXPECT_EQ(first->segments[1].get(), second->segments[1].get()) << "the same bytes, not equal ones";
+  Make("b");
+  EXPECT_EQ(first->segments[4].get(), second->segments[4].get());
+  // One that joins later still gets its columns.
+  auto third = Watch(table);
+  Make("c");
+  EXPECT_NE(third->text.find("\"name\":\"Data\""), std::string::npos) << third->text;
+  EXPECT_EQ(first->text.find("columnDefinitions", first->text.find("\"b\"")), std::string::npos);
+}
+
+TEST_F(WatchStreamTest, EventsAreCounted) {
+  auto first = Watch();
+  auto second = Watch();
+  Make("a");
+  EXPECT_NE(metrics_.Text().find("apiserver_watch_events_total{group=\"\",resource=\"configmaps\","
+                                 "version=\"v1\"} 2"),
+            std::string::npos)
+      << metrics_.Text();
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver

@@ -1,0 +1,119 @@
+#include "client/access_reviewer.h"
+
+#include <gtest/gtest.h>
+
+#include "api/meta/object.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/testing/seeded_loop.h"
+#include "base/text/text.h"
+
+namespace drakkar::client {
+namespace {
+
+// A server that knows two tokens and lets "reader" see /metrics.
+class Reviews final : public Client {
+ public:
+  explicit Reviews(SeededLoop& loop) : loop_(loop) {}
+  void Create(ResourceRef ref, api::TreePtr body, WriteOptions, ReplyCallback done) override {
+    ++calls;
+    Reply reply;
+    if (down) {
+      reply.error = Unavailable("connection refused");
+    } else {
+      api::Draft answer(body);
+      const api::Value spec = body->root()["spec"];
+      if (ref.kind->kind == "TokenReview") {
+        const std::string_view token = spec["token"].str();
+        answer["status"]["authenticated"] = token == "good" || token == "other";
+        answer["status"]["user"]["username"] = token == "good" ? "reader" : "stranger";
+        answer["status"]["user"]["groups"].Append("readers");
+      } else {
+        groups = spec["groups"].size();
+        answer["status"]["allowed"] = spec["user"].str() == "reader" &&
+                                      spec["nonResourceAttributes"]["path"].str() == "/metrics" &&
+                                      spec["nonResourceAttributes"]["verb"].str() == "get";
+      }
+      reply.object = std::make_shared<const api::Object>(answer.Freeze());
+    }
+    loop_.Post([done, reply] { done(reply); });
+  }
+  void Get(ResourceRef, ReplyCallback) override {}
+  void List(ResourceRef, ListOptions, std::function<void(ListReply)>) override {}
+  void Update(ResourceRef, api::TreePtr, WriteOptions, ReplyCallback) override {}
+  void Patch(ResourceRef, PatchType, std::string, WriteOptions, ReplyCallback) override {}
+  void Delete(ResourceRef, DeleteOptions, ReplyCallback) override {}
+  void DeleteCollection(ResourceRef, ListOptions, DeleteOptions, ReplyCallback) override {}
+  std::unique_ptr<WatchHandle> Watch(ResourceRef, WatchOptions, WatchCallbacks) override {
+    return nullptr;
+  }
+
+  int calls = 0;
+  std::size_t groups = 0;
+  bool down = false;
+
+ private:
+  SeededLoop& loop_;
+};
+
+class AccessReviewerTest : public ::testing::Test {
+ protected:
+  std::string Ask(std::string token, std::optional<AccessReviewer::User> certificate = std::nullopt,
+                  std::string path = "/metrics") {
+    std::string answer = "nothing";
+    reviewer_.Review(certificate, std::move(token), std::move(path),
+                     [&](std::optional<AccessReviewer::Refusal> refusal) {
+                       answer = refusal ? StrCat(refusal->status, " ", refusal->reason) : "allowed";
+                     });
+    loop_.RunUntilIdle();
+    return answer;
+  }
+
+  SeededLoop loop_{1};
+  Reviews server_{loop_};
+  AccessReviewer reviewer_{loop_, server_};
+};
+
+TEST_F(AccessReviewerTest, ATokenIsResolvedAndItsUserMustBeAllowed) {
+  EXPECT_EQ(Ask("good"), "allowed");
+  EXPECT_EQ(Ask("other"), R"(403 forbidden: User "stranger" cannot get path "/metrics")");
+  EXPECT_EQ(Ask("good", std::nullopt, "/configz"), R"(403 forbidden: User "reader" cannot get path "/configz")");
+  EXPECT_EQ(Ask("bad"), "401 Unauthorized");
+}
+
+TEST_F(AccessReviewerTest, ACertificateIsEnough) {
+  EXPECT_EQ(Ask("", AccessReviewer::User{"reader", {"a"}}), "allowed");
+  EXPECT_EQ(server_.groups, 2u) << "its own and system:authenticated";
+  EXPECT_EQ(Ask("", AccessReviewer::User{"admin", {"system:masters"}}, "/configz"), "allowed");
+}
+
+TEST_F(AccessReviewerTest, WhoBringsNothingIsAnonymous) {
+  EXPECT_EQ(Ask(""), R"(403 forbidden: User "system:anonymous" cannot get path "/metrics")");
+}
+
+TEST_F(AccessReviewerTest, AnswersAreKeptForAWhile) {
+  EXPECT_EQ(Ask("good"), "allowed");
+  EXPECT_EQ(server_.calls, 2);
+  EXPECT_EQ(Ask("good"), "allowed");
+  EXPECT_EQ(server_.calls, 2);
+  loop_.Advance(AccessReviewer::kKept);
+  EXPECT_EQ(Ask("good"), "allowed");
+  EXPECT_EQ(server_.calls, 4);
+}
+
+TEST_F(AccessReviewerTest, WithoutAnAnswerNobodyIsLetInAndNothingIsKept) {
+  server_.down = true;
+  EXPECT_EQ(Ask("good"), "500 who may see this page cannot be found out: connection refused");
+  server_.down = false;
+  EXPECT_EQ(Ask("good"), "allowed");
+}
+
+TEST_F(AccessReviewerTest, TheNumberOfAnswersIsBounded) {
+  for (std::size_t i = 0; i <= AccessReviewer::kMaxKept; ++i) Ask(StrCat("token-", i));
+  const int before = server_.calls;
+  Ask("token-0");
+  EXPECT_EQ(server_.calls, before + 1) << "dropped and asked for again";
+}
+
+}  // namespace
+}  // namespace drakkar::client

@@ -1,0 +1,274 @@
+#include "node/pods/pod_worker.h"
+
+#include <algorithm>
+
+#include "base/env/device_node.h"
+#include "base/text/text.h"
+#include "cdi/cache.h"
+#include "node/dra/dra_manager.h"
+#include "node/pods/container_config.h"
+#include "node/pods/environment.h"
+#include "node/status/event_recorder.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Value;
+
+}  // namespace
+
+void PodWorker::StepRun(const PodPlan& plan) {
+  if (plan.start.empty()) return;
+  if (retry_at_ > Now()) return ArmTimer(retry_at_);
+  if (!volumes_) return SetUpVolumes();
+  if (!context_.dra.IsPrepared(root())) return PrepareClaims();
+  if (facts_.ready_sandbox() == nullptr) return RunSandbox();
+  if (facts_.restart_begins) {
+    // The container that asked for it sets the pace: one that does so again and again is held back,
+    // and all others with it.
+    for (const auto* list : {&facts_.init, &facts_.regular}) {
+      for (const ContainerFacts& each : *list) {
+        if (!RestartsAll(each, Restart())) continue;
+        if (const WallTime when = StartTime(each); when > Now()) return ArmTimer(when);
+      }
+    }
+  }
+  std::optional<WallTime> earliest;
+  for (const ContainerFacts* container : plan.start) {
+    const WallTime when = StartTime(*container);
+    if (when <= Now()) return StartContainer(*container);
+    if (!earliest || when < *earliest) earliest = when;
+  }
+  if (earliest) ArmTimer(*earliest);
+}
+
+void PodWorker::RetryPod() {
+  retry_at_ = Now() + retry_delay_;
+  retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+}
+
+void PodWorker::SetUpVolumes() {
+  if (!NeedsSources(root())) return OnSources(PodSources{});
+  Begin();
+  FetchPodSources(context_.client, pod_, Alive(), [this](Result<PodSources> sources) {
+    OnSources(std::move(sources));
+    End();
+  });
+}
+
+void PodWorker::OnSources(Result<PodSources> sources) {
+  Result<PreparedVolumes> volumes = PreparedVolumes{};
+  if (!sources.ok()) {
+    volumes = sources.error();
+  } else {
+    volumes = PrepareVolumes({context_.files, PodDirectory(), Downward(), *sources});
+  }
+  if (!volumes.ok()) {
+    context_.events.Warning(root(), "FailedMount", volumes.error().message);
+    RetryPod();
+  } else {
+    volumes_ = std::move(*volumes);
+  }
+  again_ = true;
+}
+
+void PodWorker::PrepareClaims() {
+  Begin();
+  driver_came_ = false;
+  context_.dra.Prepare(pod_, [this, alive = Alive()](Result<void> result) {
+    if (!alive.lock()) return;
+    waits_for_driver_ = !result.ok();
+    if (!result.ok()) {
+      context_.events.Warning(root(), "FailedPrepareDynamicResources",
+                              StrCat("Failed to prepare dynamic resources: ", result.error().message));
+      if (driver_came_) retry_delay_ = kFirstRetry;  // the call may have gone to its predecessor
+      RetryPod();
+    } else {
+      retry_delay_ = kFirstRetry;
+    }
+    End();
+  });
+}
+
+void PodWorker::RunSandbox() {
+  Begin();
+  const std::string logs = PodLogDirectory(context_.log_root, root());
+  context_.runtime.RunPodSandbox(
+      MakeSandboxConfig(root(), facts_.next_sandbox_attempt(), logs),
+      [this, alive = Alive()](Result<std::string> id) {
+        if (!alive.lock()) return;
+        if (!id.ok()) {
+          context_.events.Warning(root(), "FailedCreatePodSandBox",
+                                  StrCat("Failed to create pod sandbox: ", id.error().message));
+          RetryPod();
+        } else {
+          retry_delay_ = kFirstRetry;
+        }
+        End();
+      });
+}
+
+// When the container may start: at once, or after the backoff of a crash or of a failed attempt.
+WallTime PodWorker::StartTime(const ContainerFacts& container) {
+  if (auto retry = container_retry_.find(container.name); retry != container_retry_.end()) {
+    if (retry->second.first > Now()) return retry->second.first;
+  }
+  if (!container.ended()) return Now();
+  // It did not crash, it was ended with all others.
+  if (container.superseded && !RestartsAll(container, Restart())) return Now();
+  const ContainerStatus& last = *container.current;
+  auto [entry, added] = crash_.try_emplace(container.name);
+  CrashBackoff& backoff = entry->second;
+  if (added && last.attempt > 0) {
+    // Adopted: as many restarts behind it as the attempt says.
+    backoff.delay = kFirstCrashBackoff;
+    for (std::uint32_t i = 1; i < last.attempt && backoff.delay < kLongestCrashBackoff; ++i) backoff.delay *= 2;
+    backoff.delay = std::min(backoff.delay, kLongestCrashBackoff);
+  }
+  if (backoff.for_id != last.id) {
+    backoff.for_id = last.id;
+    if (last.started_at != WallTime{} && last.finished_at - last.started_at >= kCrashBackoffReset) {
+      backoff.delay = Duration::zero();
+    }
+    const WallTime ended = last.finished_at == WallTime{} ? Now() : last.finished_at;
+    backoff.start_at = backoff.delay == Duration::zero() ? Now() : ended + backoff.delay;
+    if (backoff.start_at > Now()) {
+      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(backoff.delay).count();
+      const Value metadata = root()["metadata"];
+      std::string shown = seconds >= 60 ? StrCat(seconds / 60, "m", seconds % 60, "s") : StrCat(seconds, "s");
+      waiting_[container.name] = {
+          "CrashLoopBackOff",
+          StrCat("back-off ", shown, " restarting failed container=", container.name, " pod=",
+                 metadata["name"].str(), "_", metadata["namespace"].str(), "(", uid_, ")")};
+      context_.events.Warning(root(), "BackOff",
+                              StrCat("Back-off restarting failed container ", container.name,
+                                     " in pod ", metadata["name"].str(), "_",
+                                     metadata["namespace"].str(), "(", uid_, ")"));
+    }
+    backoff.delay = backoff.delay == Duration::zero() ? kFirstCrashBackoff
+                                                      : std::min(backoff.delay * 2, kLongestCrashBackoff);
+  }
+  return backoff.start_at;
+}
+
+void PodWorker::FailContainer(const std::string& name, const char* reason,
+                              const std::string& message) {
+  waiting_[name] = {reason, message};
+  context_.events.Warning(root(), "Failed", StrCat("Error: ", message));
+  auto [entry, added] = container_retry_.try_emplace(name, WallTime{}, kFirstRetry);
+  entry->second.first = Now() + entry->second.second;
+  entry->second.second = std::min(entry->second.second * 2, kLongestRetry);
+  again_ = true;
+}
+
+void PodWorker::StartContainer(const ContainerFacts& container) {
+  const std::string name = container.name;
+  if (container.current && container.current->state == ContainerState::kCreated) {
+    Begin();
+    return StartCreated(name, container.current->id);
+  }
+  if (auto image = context_.runtime.ImageStatus(std::string(container.spec["image"].str())); !image.ok()) {
+    const bool never = container.spec["imagePullPolicy"].str() == "Never";
+    const bool known = waiting_.contains(name);
+    return FailContainer(name,
+                         image.error().code != ErrorCode::kNotFound ? "ImageInspectError"
+                         : never ? "ErrImageNeverPull"
+                         : known ? "ImagePullBackOff" : "ErrImagePull",
+                         image.error().message);
+  }
+  const std::uint32_t attempt = container.current ? container.current->attempt + 1 : 0;
+  Begin();
+  if (!NeedsSources(root())) return CreateContainer(name, attempt, PodSources{});
+  FetchPodSources(context_.client, pod_, Alive(), [this, name, attempt](Result<PodSources> sources) {
+    if (!sources.ok()) {
+      FailContainer(name, "CreateContainerConfigError", sources.error().message);
+      return End();
+    }
+    CreateContainer(name, attempt, *sources);
+  });
+}
+
+Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt,
+                                               const PodSources& sources) {
+  ASSIGN_OR_RETURN(auto environment, MakeEnvironment({Downward(), spec, sources, context_.service_variables}));
+  std::map<std::string, std::string> variables;
+  for (const EnvironmentVariable& each : environment) variables[each.name] = each.value;
+  ASSIGN_OR_RETURN(auto mounts, MakeMounts(context_.files, *volumes_, spec, variables));
+  const std::string name(spec["name"].str());
+  // What the container writes here before it ends becomes its message.
+  const std::string message_path(spec["terminationMessagePath"].str());
+  if (!message_path.empty()) {
+    const std::string directory = StrCat(PodDirectory(), "/containers/", name);
+    RETURN_IF_ERROR(context_.files.MakeDirectories(directory, 0755));
+    const std::string file = StrCat(directory, "/", attempt);
+    RETURN_IF_ERROR(context_.files.WriteFile(file, "", 0666));
+    RETURN_IF_ERROR(context_.files.SetMode(file, 0666));
+    mounts.push_back({.host_path = file, .container_path = message_path});
+  }
+  ASSIGN_OR_RETURN(const auto devices, context_.dra.CdiDevices(root(), spec));
+  ASSIGN_OR_RETURN(ContainerConfig config,
+                   MakeContainerConfig({.pod = root(),
+                                        .container = spec,
+                                        .attempt = attempt,
+                                        .pod_run = facts_.run,
+                                        .machine_memory_bytes = context_.machine_memory_bytes,
+                                        .environment = std::move(environment),
+                                        .mounts = std::move(mounts)}));
+  RETURN_IF_ERROR(ApplyCdi(context_.cdi, context_.device_probe, devices, config));
+  return config;
+}
+
+void PodWorker::CreateContainer(const std::string& name, std::uint32_t attempt,
+                                const PodSources& sources) {
+  // The world may have moved on while the sources were fetched.
+  const PodSandbox* sandbox = facts_.ready_sandbox();
+  if (IsDeleted() || sandbox == nullptr) return End();
+  auto config = BuildConfig(FindSpec(name), attempt, sources);
+  if (!config.ok()) {
+    FailContainer(name, "CreateContainerConfigError", config.error().message);
+    return End();
+  }
+  context_.runtime.CreateContainer(
+      sandbox->id, std::move(*config), [this, name, alive = Alive()](Result<std::string> id) {
+        if (!alive.lock()) return;
+        if (!id.ok()) {
+          FailContainer(name, "CreateContainerError", id.error().message);
+          return End();
+        }
+        context_.events.Normal(root(), "Created", StrCat("Created container: ", name));
+        StartCreated(name, *id);
+      });
+}
+
+void PodWorker::StartCreated(const std::string& name, const std::string& id) {
+  context_.runtime.StartContainer(id, [this, name, alive = Alive()](Result<void> result) {
+    if (!alive.lock()) return;
+    if (!result.ok()) {
+      FailContainer(name, "RunContainerError", result.error().message);
+    } else {
+      waiting_.erase(name);
+      container_retry_.erase(name);
+      context_.events.Normal(root(), "Started", StrCat("Started container ", name));
+      RemoveStale();
+    }
+    End();
+  });
+}
+
+// Keeps the attempt that runs and the one before it.
+void PodWorker::RemoveStale() {
+  const PodFacts facts = LookAtRuntime();
+  for (const auto* list : {&facts.init, &facts.regular}) {
+    for (const ContainerFacts& each : *list) {
+      for (const std::string& id : each.stale) {
+        if (auto status = context_.runtime.GetContainerStatus(id); status.ok() && !status->log_path.empty()) {
+          (void)context_.files.Remove(status->log_path);
+        }
+        termination_messages_.erase(id);
+        context_.runtime.RemoveContainer(id, [](Result<void>) {});
+      }
+    }
+  }
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,156 @@
+#include "node/pods/pod_worker.h"
+
+#include <algorithm>
+
+#include "base/text/text.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Value;
+
+constexpr Logger kLog("node.pods");
+constexpr std::size_t kMaxTerminationMessage = 4'096;
+constexpr std::size_t kMaxFallbackMessage = 2'048;
+
+}  // namespace
+
+bool PodWorker::WriteStatus() {
+  // What has ended in the API stays as it is.
+  if (pod_ == nullptr || gone_ || (IsOverInApi() && !writing_status_)) return true;
+  if (removed_) return true;
+  if (writing_status_) return false;
+  if (status_retry_at_ > Now()) {
+    ArmTimer(status_retry_at_);
+    return false;
+  }
+  if (!busy_) facts_ = LookAtRuntime();
+  StatusInput input{.pod = root(),
+                    .facts = facts_,
+                    .waiting = waiting_,
+                    .termination_messages = termination_messages_,
+                    .verdict = verdict_,
+                    .restart = Restart(),
+                    .terminated = terminated_,
+                    .initialized = initialized_,
+                    .host_ip = context_.host_ip,
+                    .pod_ip = context_.host_ip,
+                    .runtime_name = context_.runtime_name,
+                    .now = Now()};
+  auto find_probes = [this](const ContainerFacts& facts) -> const ContainerProbes* {
+    auto found = probes_.find(facts.name);
+    if (found == probes_.end() || !facts.current || found->second->container_id() != facts.current->id) return nullptr;
+    return found->second.get();
+  };
+  input.is_ready = [find_probes](const ContainerFacts& facts) {
+    const ContainerProbes* probes = find_probes(facts);
+    return probes != nullptr ? probes->ready() : !facts.spec["readinessProbe"].has_value();
+  };
+  input.is_started = [find_probes](const ContainerFacts& facts) {
+    const ContainerProbes* probes = find_probes(facts);
+    return probes != nullptr ? probes->started() : !facts.spec["startupProbe"].has_value();
+  };
+  if (context_.resource_health) {
+    input.resource_health = [this](Value container) {
+      return context_.resource_health(root(), container);
+    };
+  }
+  api::Draft object(pod_->tree());
+  object["status"] = MakePodStatus(input);
+  api::TreePtr tree = object.Freeze();
+  if (api::Equal(tree->root()["status"], root()["status"])) return true;
+  // A server that changes what we write would keep us writing.
+  if (asked_ && answered_ && api::Equal(tree->root()["status"], asked_->root()["status"]) &&
+      api::Equal(root()["status"], (*answered_)["status"])) {
+    return true;
+  }
+  writing_status_ = true;
+  asked_ = tree;
+  answered_ = nullptr;
+  context_.client.Update(Ref("status"), std::move(tree), {.field_manager = "drakkar-node"},
+                         [this, alive = Alive()](client::Reply reply) {
+                           if (alive.lock()) OnStatusWritten(std::move(reply));
+                         });
+  return false;
+}
+
+void PodWorker::OnStatusWritten(client::Reply reply) {
+  if (reply.ok()) {
+    writing_status_ = false;
+    status_retry_ = kFirstRetry;
+    answered_ = reply.object;
+    if (reply.object && reply.object->uid() == uid_ &&
+        reply.object->resource_version() >= pod_->resource_version()) {
+      pod_ = reply.object;
+    }
+    return Sync();
+  }
+  if (reply.error->code == ErrorCode::kConflict) return RefreshObject();
+  writing_status_ = false;
+  if (reply.error->code == ErrorCode::kNotFound) return ObjectGone();
+  kLog.Warning("cannot write a pod's status",
+               {{"pod", pod_->qualified_name()}, {"err", reply.error->message}});
+  status_retry_at_ = Now() + status_retry_;
+  status_retry_ = std::min(status_retry_ * 2, kLongestRetry);
+  Sync();
+}
+
+// Our copy is old: somebody else has written the pod.
+void PodWorker::RefreshObject() {
+  context_.client.Get(Ref(), [this, alive = Alive()](client::Reply reply) {
+    if (!alive.lock()) return;
+    writing_status_ = false;
+    if (!reply.ok()) {
+      if (reply.error->code == ErrorCode::kNotFound) return ObjectGone();
+      status_retry_at_ = Now() + status_retry_;
+      return Sync();
+    }
+    if (reply.object->uid() != uid_) return ObjectGone();
+    if (reply.object->resource_version() <= pod_->resource_version()) {
+      status_retry_at_ = Now() + std::chrono::milliseconds(100);
+    } else {
+      pod_ = reply.object;
+    }
+    Sync();
+  });
+}
+
+void PodWorker::ReadTerminationMessages() {
+  for (const auto* list : {&facts_.init, &facts_.regular}) {
+    for (const ContainerFacts& each : *list) {
+      for (const auto& status : {each.current, each.previous}) {
+        if (!status || status->state != ContainerState::kExited) continue;
+        if (termination_messages_.contains(status->id)) continue;
+        termination_messages_[status->id] = ReadTerminationMessage(each, *status);
+      }
+    }
+  }
+}
+
+std::string PodWorker::ReadTerminationMessage(const ContainerFacts& facts,
+                                              const ContainerStatus& status) {
+  const std::string path = StrCat(PodDirectory(), "/containers/", facts.name, "/", status.attempt);
+  std::string text;
+  if (auto content = context_.files.ReadFile(path); content.ok()) {
+    text = content->substr(0, kMaxTerminationMessage);
+  }
+  if (text.empty() && status.exit_code != 0 && !status.log_path.empty() &&
+      facts.spec["terminationMessagePolicy"].str() == "FallbackToLogsOnError") {
+    if (auto log = context_.files.ReadFile(status.log_path); log.ok()) {
+      for (std::string_view line : Split(*log, '\n')) {
+        // "<time> <stream> <F|P> <text>"
+        std::size_t at = 0;
+        for (int spaces = 0; spaces < 3 && at != std::string_view::npos; ++spaces) {
+          at = line.find(' ', at);
+          if (at != std::string_view::npos) ++at;
+        }
+        if (at != std::string_view::npos) text += StrCat(line.substr(at), "\n");
+      }
+      if (text.size() > kMaxFallbackMessage) text = text.substr(text.size() - kMaxFallbackMessage);
+    }
+  }
+  return text;
+}
+
+}  // namespace drakkar::node

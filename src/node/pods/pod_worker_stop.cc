@@ -1,0 +1,192 @@
+#include "node/pods/pod_worker.h"
+
+#include <algorithm>
+
+#include "base/text/text.h"
+#include "node/dra/dra_manager.h"
+#include "node/pods/container_config.h"
+#include "node/status/event_recorder.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Value;
+
+constexpr Logger kLog("node.pods");
+
+}  // namespace
+
+void PodWorker::RetryStop() {
+  retry_at_ = Now() + retry_delay_;
+  retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+}
+
+void PodWorker::StepStop() {
+  if (!StopContainers()) return;
+  if (retry_at_ > Now()) return ArmTimer(retry_at_);
+  if (!StopSandboxes()) return;
+  if (!unprepared_) return Unprepare();
+  terminated_ = true;
+  if (!IsDeleted()) return;  // it ran to its end: what is left stays until it is deleted
+  if (!gone_ && !WriteStatus()) return;
+  if (!removed_) return RemoveRemains();
+  if (!gone_ && !object_deleted_) return DeleteObject();
+  if (gone_) {
+    finished_ = true;
+    context_.loop.Post([this, alive = Alive()] {
+      if (alive.lock()) on_finished_();
+    });
+  }
+}
+
+// True once nothing runs.
+bool PodWorker::StopContainers() {
+  if (!facts_.any_running()) return true;
+  const Value metadata = root()["metadata"];
+  std::int64_t seconds = root()["spec"]["terminationGracePeriodSeconds"].integer(30);
+  if (auto asked = metadata["deletionGracePeriodSeconds"].optional_integer()) seconds = *asked;
+  if (pod_ == nullptr) seconds = 2;  // an orphan: nobody says how long it may take
+  const WallTime kill_at = stop_started_ + std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
+  const Duration left = std::max<Duration>(kill_at - Now(), Duration::zero());
+  auto stop = [&](const std::string& id, const std::string& name) {
+    auto [entry, first] = stops_.try_emplace(id, kill_at);
+    if (!first && entry->second <= kill_at) return;
+    entry->second = kill_at;
+    if (first && pod_) {
+      context_.events.Normal(root(), "Killing", StrCat("Stopping container ", name));
+    }
+    StopOne(id, name, left);
+  };
+  for (const std::string& id : facts_.strangers) stop(id, "of an older version");
+  bool others = !facts_.strangers.empty();
+  for (const auto* list : {&facts_.regular, &facts_.init}) {
+    for (const ContainerFacts& each : *list) {
+      if (!each.running() || each.sidecar) continue;
+      others = true;
+      stop(each.current->id, each.name);
+    }
+  }
+  if (others) return false;
+  for (auto each = facts_.init.rbegin(); each != facts_.init.rend(); ++each) {
+    if (!each->running()) continue;
+    stop(each->current->id, each->name);
+    break;  // the next one when this one has ended
+  }
+  return false;
+}
+
+void PodWorker::StopOne(const std::string& id, const std::string& name, Duration grace) {
+  const Value hook = FindSpec(name)["lifecycle"]["preStop"]["exec"];
+  if (hook.has_value() && grace > Duration::zero() && hooked_.insert(id).second) {
+    std::vector<std::string> command;
+    for (Value word : hook["command"].elements()) command.emplace_back(word.str());
+    const WallTime kill_at = Now() + grace;
+    // The hook's time counts; a container it leaves without any gets two more seconds.
+    return context_.runtime.ExecSync(
+        id, std::move(command), grace, [this, id, name, kill_at, alive = Alive()](Result<ExecResult> result) {
+          if (!alive.lock()) return;
+          if ((!result.ok() || result->exit_code != 0) && pod_) {
+            context_.events.Warning(root(), "FailedPreStopHook",
+                                    StrCat("PreStopHook failed: ",
+                                           result.ok() ? StrCat("exit code ", result->exit_code)
+                                                       : result.error().message));
+          }
+          StopOne(id, name, std::max<Duration>(kill_at - Now(), std::chrono::seconds(2)));
+        });
+  }
+  context_.runtime.StopContainer(id, grace, [this, id, name, alive = Alive()](Result<void> result) {
+    if (!alive.lock()) return;
+    if (!result.ok()) {
+      kLog.Warning("cannot stop a container", {{"container", name}, {"err", result.error().message}});
+      stops_.erase(id);
+      return ArmTimer(Now() + kFirstRetry);
+    }
+    Sync();
+  });
+}
+
+// True once none is ready.
+bool PodWorker::StopSandboxes() {
+  for (const PodSandbox& sandbox : facts_.sandboxes) {
+    if (sandbox.state != SandboxState::kReady) continue;
+    Begin();
+    context_.runtime.StopPodSandbox(sandbox.id, [this, alive = Alive()](Result<void> result) {
+      if (!alive.lock()) return;
+      if (!result.ok()) {
+        kLog.Warning("cannot stop a sandbox", {{"podUID", uid_}, {"err", result.error().message}});
+        RetryStop();
+      }
+      End();
+    });
+    return false;
+  }
+  return true;
+}
+
+void PodWorker::Unprepare() {
+  Begin();
+  driver_came_ = false;
+  context_.dra.Unprepare(uid_, [this, alive = Alive()](Result<void> result) {
+    if (!alive.lock()) return;
+    waits_for_driver_ = !result.ok();
+    if (result.ok()) {
+      unprepared_ = true;
+      retry_delay_ = kFirstRetry;
+    } else {
+      kLog.Warning("cannot unprepare", {{"podUID", uid_}, {"err", result.error().message}});
+      if (pod_) {
+        context_.events.Warning(root(), "FailedUnprepareDynamicResources",
+                                StrCat("Failed to unprepare dynamic resources: ", result.error().message));
+      }
+      if (driver_came_) retry_delay_ = kFirstRetry;
+      RetryStop();
+    }
+    End();
+  });
+}
+
+void PodWorker::RemoveRemains() {
+  if (!facts_.sandboxes.empty()) {
+    Begin();
+    context_.runtime.RemovePodSandbox(
+        facts_.sandboxes.front().id, [this, alive = Alive()](Result<void> result) {
+          if (!alive.lock()) return;
+          if (!result.ok()) {
+            kLog.Warning("cannot remove a sandbox", {{"podUID", uid_}, {"err", result.error().message}});
+            RetryStop();
+          }
+          End();
+        });
+    return;
+  }
+  Result<void> gone = context_.files.RemoveTree(PodDirectory());
+  if (gone.ok() && pod_) gone = context_.files.RemoveTree(PodLogDirectory(context_.log_root, root()));
+  if (!gone.ok()) {
+    kLog.Warning("cannot remove the files of a pod", {{"podUID", uid_}, {"err", gone.error().message}});
+    RetryStop();
+    again_ = true;
+    return;
+  }
+  removed_ = true;
+  again_ = true;
+}
+
+void PodWorker::DeleteObject() {
+  Begin();
+  context_.client.Delete(Ref(), {.grace_period_seconds = 0, .precondition_uid = uid_},
+                         [this, alive = Alive()](client::Reply reply) {
+                           if (!alive.lock()) return;
+                           if (reply.ok() || reply.error->code == ErrorCode::kNotFound ||
+                               reply.error->code == ErrorCode::kConflict) {
+                             object_deleted_ = true;
+                           } else {
+                             kLog.Warning("cannot delete a pod that has ended",
+                                          {{"pod", pod_->qualified_name()}, {"err", reply.error->message}});
+                             RetryStop();
+                           }
+                           End();
+                         });
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,274 @@
+#include "node/runtime/oci/oci_runtime_impl.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "base/text/text.h"
+
+namespace drakkar::node {
+namespace {
+
+// A runtime that has not created its container by then hangs (a dead network mount, say).
+constexpr Duration kLaunchTimeout = std::chrono::minutes(2);
+constexpr int kStartErrorExitCode = 128;
+
+}  // namespace
+
+void OciRuntime::CreateContainer(const std::string& sandbox_id, ContainerConfig config,
+                                 RuntimeCallback<std::string> done) {
+  loop_.AssertInLoop();
+  auto found = sandboxes_.find(sandbox_id);
+  if (found == sandboxes_.end() || found->second->record.phase != Phase::kRunning) {
+    return Answer(std::move(done), Result<std::string>(FailedPrecondition(
+                                       "create container " + config.name + ": its sandbox is not ready")));
+  }
+  auto container = std::make_shared<Container>();
+  ContainerRecord& record = container->record;
+  record.id = NewId();
+  record.sandbox_id = sandbox_id;
+  record.name = config.name;
+  record.attempt = config.attempt;
+  record.image = config.image;
+  const SandboxRecord& sandbox = found->second->record;
+  if (!config.log_path.empty()) record.log_path = JoinPath(sandbox.log_directory, config.log_path);
+  record.cgroup_path = JoinPath(sandbox.cgroup_parent, record.id);
+  record.terminal = config.tty;
+  record.standard_input = config.standard_input;
+  record.standard_input_once = config.standard_input_once;
+  record.has_poststop_hooks = std::any_of(config.hooks.begin(), config.hooks.end(),
+                                          [](const Hook& hook) { return hook.name == "poststop"; });
+  record.created_at = loop_.clock().Now();
+  record.labels = config.labels;
+  record.annotations = config.annotations;
+  container->busy = true;
+  containers_[record.id] = container;
+  Blocking<BundleBuilder::Built>(
+      [builder = builder_, record, sandbox, config = std::move(config)] {
+        return builder->BuildContainer(record, sandbox, config);
+      },
+      [this, container, done = std::move(done)](Result<BundleBuilder::Built> built) mutable {
+        container->busy = false;
+        if (!built.ok()) {
+          containers_.erase(container->record.id);
+          return done(std::move(built).error().Prefixed("create container " + container->record.name));
+        }
+        for (const std::string& warning : built->warnings) LogOnce(warning);
+        container->record = std::move(built->record);
+        container->is_created = true;
+        done(container->record.id);
+      });
+}
+
+void OciRuntime::StartContainer(const std::string& id, RuntimeCallback<void> done) {
+  loop_.AssertInLoop();
+  auto container = Find(id);
+  if (!container) return Answer(std::move(done), Result<void>(NotFound("no container " + id)));
+  ContainerRecord& record = container->record;
+  if (record.phase == Phase::kRunning) return Answer(std::move(done), Ok());
+  if (record.phase != Phase::kCreated || container->busy) {
+    return Answer(std::move(done), Result<void>(FailedPrecondition(
+                                       "start container " + record.name + ": it is not just created")));
+  }
+  auto sandbox = sandboxes_.find(record.sandbox_id);
+  if (sandbox == sandboxes_.end() || sandbox->second->record.phase != Phase::kRunning) {
+    return Answer(std::move(done), Result<void>(FailedPrecondition(
+                                       "start container " + record.name + ": its sandbox is not ready")));
+  }
+  record.phase = Phase::kStarting;
+  if (auto saved = builder_->Save(record); !saved.ok()) {
+    record.phase = Phase::kCreated;
+    return Answer(std::move(done), std::move(saved));
+  }
+  container->busy = true;
+  auto shared_done = std::make_shared<RuntimeCallback<void>>(std::move(done));
+  auto launch = ConmonLaunch::Start(
+      loop_, *spawner_, ConmonArguments(programs_, builder_->paths(), record),
+      builder_->paths().Container(record.id),
+      [this, container, shared_done](Result<int> pid) {
+        OnLaunched(container, std::move(pid), std::move(*shared_done));
+      });
+  if (!launch.ok()) {
+    loop_.Post([this, container, shared_done, error = std::move(launch).error()] {
+      StartFailed(container, error, std::move(*shared_done));
+    });
+    return;
+  }
+  container->launch = *std::move(launch);
+  container->launch_timer = loop_.RunAfter(kLaunchTimeout, [this, container, shared_done] {
+    container->launch.reset();
+    StartFailed(container, Error{ErrorCode::kDeadlineExceeded, "the runtime did not create it in time"},
+                std::move(*shared_done));
+  });
+}
+
+void OciRuntime::StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) {
+  loop_.AssertInLoop();
+  auto container = Find(id);
+  if (!container) return Answer(std::move(done), Ok());
+  switch (container->record.phase) {
+    case Phase::kCreating:
+    case Phase::kCreated:
+    case Phase::kRemoving: return Answer(std::move(done), Ok());
+    case Phase::kExited:
+      if (!container->is_releasing) return Answer(std::move(done), Ok());
+      container->exit_waiters.push_back(std::move(done));
+      return;
+    case Phase::kStarting:
+      container->exit_waiters.push_back(std::move(done));
+      container->stop_after_start = std::min(container->stop_after_start.value_or(grace), grace);
+      return;
+    case Phase::kRunning:
+      container->exit_waiters.push_back(std::move(done));
+      BeginStop(container, grace);
+      return;
+  }
+}
+
+void OciRuntime::RemoveContainer(const std::string& id, RuntimeCallback<void> done) {
+  loop_.AssertInLoop();
+  auto container = Find(id);
+  if (!container) return Answer(std::move(done), Ok());
+  if (container->record.phase == Phase::kCreating) {
+    return Answer(std::move(done), Result<void>(FailedPrecondition("the container is being created")));
+  }
+  container->remove_waiters.push_back(std::move(done));
+  if (container->remove_waiters.size() > 1) return;
+  StopContainer(id, Duration::zero(), [this, container](Result<void> stopped) {
+    if (!stopped.ok()) return FinishRemoval(container, std::move(stopped));
+    container->record.phase = Phase::kRemoving;
+    if (auto saved = builder_->Save(container->record); !saved.ok()) {
+      return FinishRemoval(container, std::move(saved));
+    }
+    Retrying(
+        [builder = builder_, record = container->record] { return builder->DestroyContainer(record); },
+        kReleaseAttempts,
+        [this, container](Result<void> destroyed) { FinishRemoval(container, std::move(destroyed)); });
+  });
+}
+
+void OciRuntime::OnLaunched(const std::shared_ptr<Container>& container, Result<int> pid,
+                            RuntimeCallback<void> done) {
+  container->launch_timer.reset();
+  container->launch.reset();
+  if (!pid.ok()) return StartFailed(container, std::move(pid).error(), std::move(done));
+  container->record.pid = *pid;
+  auto init = ProcessHandle::Open(*pid);
+  auto ticks = ProcessStartTicks(*pid);
+  if (!init.ok() || !ticks.ok()) {
+    return StartFailed(container, FailedPrecondition("the container's init ended before it ran"),
+                       std::move(done));
+  }
+  container->record.pid_start_ticks = *ticks;
+  container->init = std::make_shared<ProcessHandle>(*std::move(init));
+  auto after = [this, container, done = std::move(done)](Result<bool> released) mutable {
+    if (!released.ok()) return StartFailed(container, std::move(released).error(), std::move(done));
+    OnStarted(container, std::move(done));
+  };
+  if (BaseName(programs_.runtime) == "runc") {
+    Blocking<bool>(
+        [fifo = builder_->paths().ExecFifo(container->record.id), process = container->init]() -> Result<bool> {
+          RETURN_IF_ERROR(ReleaseExecFifo(fifo, *process));
+          return true;
+        },
+        std::move(after));
+    return;
+  }
+  RunRuntime({"start", container->record.id}, std::move(after));
+}
+
+void OciRuntime::OnStarted(const std::shared_ptr<Container>& container, RuntimeCallback<void> done) {
+  ContainerRecord& record = container->record;
+  container->busy = false;
+  record.phase = Phase::kRunning;
+  record.started_at = loop_.clock().Now();
+  // A record that could not be replaced still says "starting", which adoption settles as well.
+  if (auto saved = builder_->Save(record); !saved.ok()) Log(saved.error().message);
+  WatchConmon(container);
+  done(Ok());
+  if (HandleExit(container)) return;
+  if (container->conmon_watch == nullptr) return OnConmonGone(container);
+  if (container->stop_after_start) BeginStop(container, *container->stop_after_start);
+}
+
+void OciRuntime::StartFailed(const std::shared_ptr<Container>& container, Error error,
+                             RuntimeCallback<void> done) {
+  ContainerRecord& record = container->record;
+  container->launch_timer.reset();
+  container->busy = false;
+  record.phase = Phase::kExited;
+  record.exit_code = kStartErrorExitCode;
+  record.reason = std::string(kReasonStartError);
+  record.message = error.message;
+  record.finished_at = loop_.clock().Now();
+  record.has_poststop_hooks = false;  // it never ran
+  if (auto saved = builder_->Save(record); !saved.ok()) Log(saved.error().message);
+  container->exit_waiters.push_back(
+      [done = std::move(done), error = std::move(error).Prefixed("start container " + record.name)](
+          Result<void>) mutable { done(std::move(error)); });
+  Release(container);
+}
+
+void OciRuntime::Release(const std::shared_ptr<Container>& container) {
+  container->is_releasing = true;
+  auto rest = [this, container](Result<bool> deleted) {
+    if (!deleted.ok()) Log("container " + container->record.id + ": " + deleted.error().message);
+    Retrying([builder = builder_, record = container->record] { return builder->ReleaseContainer(record); },
+             kReleaseAttempts, [this, container](Result<void> released) {
+               Released(container, std::move(released));
+             });
+  };
+  if (container->record.has_poststop_hooks) {
+    RunRuntime({"delete", "--force", container->record.id}, std::move(rest));
+  } else {
+    rest(true);
+  }
+}
+
+void OciRuntime::Released(const std::shared_ptr<Container>& container, Result<void> released) {
+  ContainerRecord& record = container->record;
+  container->is_releasing = false;
+  container->init.reset();
+  container->conmon = ProcessHandle();
+  if (released.ok()) {
+    record.released = true;
+    if (auto saved = builder_->Save(record); !saved.ok()) Log(saved.error().message);
+  } else {
+    Log("container " + record.id + ": " + released.error().message);
+  }
+  if (record.has_poststop_hooks && record.reason != kReasonStartError) Notify(container);
+  auto waiters = std::move(container->exit_waiters);
+  container->exit_waiters.clear();
+  for (auto& waiter : waiters) waiter(Ok());
+}
+
+void OciRuntime::BeginStop(const std::shared_ptr<Container>& container, Duration grace) {
+  if (!container->init) return OnConmonGone(container);
+  const MonotonicTime kill_at = loop_.clock().Monotonic() + std::max(grace, Duration::zero());
+  if (grace <= Duration::zero()) {
+    container->kill_timer.reset();
+    static_cast<void>(container->init->Signal(SIGKILL).ok());
+    return;
+  }
+  const bool is_first = container->kill_timer == nullptr;
+  if (!is_first && container->kill_at <= kill_at) return;
+  if (is_first) static_cast<void>(container->init->Signal(container->record.stop_signal).ok());
+  container->kill_at = kill_at;
+  container->kill_timer = loop_.RunAfter(grace, [weak = std::weak_ptr(container)] {
+    auto alive = weak.lock();
+    if (alive && alive->init) static_cast<void>(alive->init->Signal(SIGKILL).ok());
+  });
+}
+
+void OciRuntime::FinishRemoval(const std::shared_ptr<Container>& container, Result<void> result) {
+  if (result.ok()) {
+    containers_.erase(container->record.id);
+  } else {
+    result = std::move(result).error().Prefixed("remove container " + container->record.name);
+  }
+  auto waiters = std::move(container->remove_waiters);
+  container->remove_waiters.clear();
+  for (auto& waiter : waiters) waiter(result);
+}
+
+}  // namespace drakkar::node

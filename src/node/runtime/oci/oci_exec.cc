@@ -1,0 +1,120 @@
+#include "node/runtime/oci/oci_runtime_impl.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/text/text.h"
+#include "node/runtime/oci/oci_spec.h"
+
+namespace drakkar::node {
+
+void OciRuntime::ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
+                          RuntimeCallback<ExecResult> done) {
+  loop_.AssertInLoop();
+  auto started = StartExec(id, command, timeout, done);
+  if (!started.ok()) Answer(std::move(done), Result<ExecResult>(std::move(started).error()));
+}
+
+void OciRuntime::ReopenLog(const std::string& id, RuntimeCallback<void> done) {
+  loop_.AssertInLoop();
+  auto container = Find(id);
+  if (!container || container->record.phase != Phase::kRunning) {
+    return Answer(std::move(done), Result<void>(FailedPrecondition("the container does not run")));
+  }
+  // conmon's control fifo: "2" asks it to open its log file again.
+  const std::string path = builder_->paths().Container(id) + "/ctl";
+  const int fd = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return Answer(std::move(done), Result<void>(ErrnoError(errno, "open " + path)));
+  constexpr std::string_view kReopen = "2 0 0\n";
+  const bool written = ::write(fd, kReopen.data(), kReopen.size()) ==
+                       static_cast<ssize_t>(kReopen.size());
+  const int reason = errno;
+  ::close(fd);
+  Answer(std::move(done), written ? Ok() : Result<void>(ErrnoError(reason, "write " + path)));
+}
+
+Result<void> OciRuntime::StartExec(const std::string& id, const std::vector<std::string>& command,
+                                   Duration timeout, RuntimeCallback<ExecResult>& done) {
+  auto container = Find(id);
+  if (!container || container->record.phase != Phase::kRunning) {
+    return FailedPrecondition("exec: the container does not run");
+  }
+  if (command.empty()) return InvalidArgument("exec: no command");
+  const std::string directory = builder_->paths().Container(id);
+  ASSIGN_OR_RETURN(const std::string spec, files_.ReadFile(directory + "/config.json"));
+  ASSIGN_OR_RETURN(const std::string process_json, WriteExecProcess(spec, command));
+  const std::uint64_t number = next_exec_++;
+  const std::string base = StrCat(directory, "/exec-", number);
+  RETURN_IF_ERROR(files_.WriteFile(base + ".json", process_json, 0600));
+  auto exec = std::make_shared<Exec>();
+  ProcessOptions options;
+  options.arguments = {programs_.runtime, "--root", builder_->paths().runtime_state, "exec",
+                       "--process", base + ".json", "--pid-file", base + ".pid", id};
+  auto process = spawner_->Spawn(std::move(options), [this, number, base](ProcessExit exit) {
+    FinishExec(number, base, std::move(exit));
+  });
+  if (!process.ok()) return std::move(process).error();
+  exec->process = *std::move(process);
+  exec->done = std::move(done);
+  if (timeout > Duration::zero()) {
+    exec->timer = loop_.RunAfter(timeout, [this, weak = std::weak_ptr(exec), base] {
+      auto alive = weak.lock();
+      if (!alive) return;
+      alive->timed_out = true;
+      // The command, not runc: killing runc alone would leave the command running.
+      auto text = files_.ReadFile(base + ".pid");
+      const auto pid = text.ok() ? ParseInt64(Trim(*text)) : std::nullopt;
+      auto handle = pid ? ProcessHandle::Open(static_cast<int>(*pid)) : NotFound("no pid");
+      if (handle.ok()) {
+        static_cast<void>(handle->Signal(SIGKILL).ok());
+      } else {
+        static_cast<void>(alive->process->Signal(SIGKILL).ok());
+      }
+    });
+  }
+  execs_[number] = std::move(exec);
+  return Ok();
+}
+
+void OciRuntime::FinishExec(std::uint64_t number, const std::string& base, ProcessExit exit) {
+  auto found = execs_.find(number);
+  if (found == execs_.end()) return;
+  auto exec = std::move(found->second);
+  execs_.erase(found);
+  exec->timer.reset();
+  static_cast<void>(files_.Remove(base + ".json").ok());
+  static_cast<void>(files_.Remove(base + ".pid").ok());
+  if (exec->timed_out) {
+    return exec->done(Error{ErrorCode::kDeadlineExceeded, "exec: the command ran out of time"});
+  }
+  if (exit.exit_code != 0 && exit.error_output.find("exec failed: ") != std::string::npos &&
+      exit.error_output.find("level=error") != std::string::npos) {
+    return exec->done(FailedPrecondition("exec: " + MeaningfulLine(exit.error_output)));
+  }
+  exec->done(ExecResult{exit.exit_code, std::move(exit.output), std::move(exit.error_output)});
+}
+
+void OciRuntime::RunRuntime(std::vector<std::string> arguments, absl::AnyInvocable<void(Result<bool>)> then) {
+  ProcessOptions options;
+  const std::string verb = arguments.front();
+  options.arguments = {programs_.runtime, "--root", builder_->paths().runtime_state};
+  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  auto shared = std::make_shared<absl::AnyInvocable<void(Result<bool>)>>(std::move(then));
+  const std::uint64_t number = next_exec_++;
+  auto process = spawner_->Spawn(std::move(options), [this, shared, verb, number](ProcessExit exit) {
+    commands_.erase(number);
+    if (exit.exit_code == 0) return (*shared)(true);
+    (*shared)(FailedPrecondition(StrCat(BaseName(programs_.runtime), " ", verb, ": ",
+                                        MeaningfulLine(exit.error_output))));
+  });
+  if (!process.ok()) {
+    loop_.Post([shared, error = std::move(process).error()] { (*shared)(error); });
+    return;
+  }
+  commands_[number] = *std::move(process);
+}
+
+}  // namespace drakkar::node

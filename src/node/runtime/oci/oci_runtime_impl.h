@@ -1,0 +1,190 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/env/descriptor_watch.h"
+#include "base/env/file_watcher.h"
+#include "base/env/process.h"
+#include "node/runtime/oci/bundle.h"
+#include "node/runtime/oci/conmon.h"
+#include "node/runtime/oci/host.h"
+#include "node/runtime/oci/oci_runtime.h"
+#include "node/runtime/oci/record.h"
+
+namespace drakkar::node {
+
+// Dying processes keep a control group busy for a moment. What gives one back is tried this often.
+inline constexpr int kReleaseAttempts = 100;
+
+// The embedded runtime's inside, one source file for each idea: oci_runtime.cc opens it and has the
+// tools, oci_sandboxes.cc, oci_containers.cc (create, start, stop, remove), oci_adoption.cc (what runs
+// is watched, also what an earlier agent started), oci_exec.cc.
+class OciRuntime final : public Runtime {
+ public:
+  OciRuntime(UvLoop& loop, WorkerPool& workers, FileSystem& files, Random& random,
+             ImageStore& images, OciRuntimeOptions options);
+  ~OciRuntime() override;
+
+  void Open(RuntimeCallback<void> done) override;
+  void OnExit(std::function<void(const ContainerStatus&)> listener) override {
+    listener_ = std::move(listener);
+  }
+  void RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::string> done) override;
+  void StopPodSandbox(const std::string& id, RuntimeCallback<void> done) override;
+  void RemovePodSandbox(const std::string& id, RuntimeCallback<void> done) override;
+  std::vector<PodSandbox> ListPodSandboxes() const override;
+  void CreateContainer(const std::string& sandbox_id, ContainerConfig config,
+                       RuntimeCallback<std::string> done) override;
+  void StartContainer(const std::string& id, RuntimeCallback<void> done) override;
+  void StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) override;
+  void RemoveContainer(const std::string& id, RuntimeCallback<void> done) override;
+  std::vector<ContainerStatus> ListContainers() const override;
+  Result<ContainerStatus> GetContainerStatus(const std::string& id) const override;
+  void ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
+                RuntimeCallback<ExecResult> done) override;
+  void ReopenLog(const std::string& id, RuntimeCallback<void> done) override;
+  Result<Image> ImageStatus(const std::string& name) const override;
+  std::vector<Image> ListImages() const override;
+
+ private:
+  struct Container {
+    ContainerRecord record;
+    bool busy = false;           // being created, started or removed
+    bool is_created = false;     // visible in lists
+    bool is_releasing = false;
+    std::shared_ptr<ProcessHandle> init;
+    std::unique_ptr<DescriptorWatch> init_watch;
+    ProcessHandle conmon;
+    std::unique_ptr<DescriptorWatch> conmon_watch;
+    std::unique_ptr<ConmonLaunch> launch;
+    TimerHandle launch_timer;
+    std::optional<Duration> stop_after_start;  // asked to stop while starting
+    TimerHandle kill_timer;
+    MonotonicTime kill_at{};
+    std::vector<RuntimeCallback<void>> exit_waiters;
+    std::vector<RuntimeCallback<void>> remove_waiters;
+  };
+
+  struct Sandbox {
+    SandboxRecord record;
+    bool busy = false;
+    std::vector<RuntimeCallback<void>> remove_waiters;
+  };
+
+  struct Exec {
+    std::unique_ptr<Process> process;
+    TimerHandle timer;
+    bool timed_out = false;
+    RuntimeCallback<ExecResult> done;
+  };
+
+  // Opening.
+  Result<void> Prepare();
+  void Adopt(const std::shared_ptr<Container>& container);
+
+  // Starting.
+  void OnLaunched(const std::shared_ptr<Container>& container, Result<int> pid,
+                  RuntimeCallback<void> done);
+  void OnStarted(const std::shared_ptr<Container>& container, RuntimeCallback<void> done);
+  void StartFailed(const std::shared_ptr<Container>& container, Error error,
+                   RuntimeCallback<void> done);
+
+  // Watching.
+  void WatchConmon(const std::shared_ptr<Container>& container);
+  void OnExitsEvent(const FileEvent& event);
+  // Without its conmon a container has nobody who reads its output or learns its exit code.
+  void OnConmonGone(const std::shared_ptr<Container>& container);
+  void Lost(const std::shared_ptr<Container>& container, int exit_code, std::string_view reason,
+            std::string message);
+  // True if the container has ended by now.
+  bool HandleExit(const std::shared_ptr<Container>& container);
+  void Ended(const std::shared_ptr<Container>& container);
+  void Notify(const std::shared_ptr<Container>& container);
+  // Gives back what a container that ended still holds, then answers who waited for its end.
+  void Release(const std::shared_ptr<Container>& container);
+  void Released(const std::shared_ptr<Container>& container, Result<void> released);
+
+  // Stopping and removing.
+  void BeginStop(const std::shared_ptr<Container>& container, Duration grace);
+  void FinishRemoval(const std::shared_ptr<Container>& container, Result<void> result);
+  void DestroySandbox(const std::shared_ptr<Sandbox>& sandbox);
+  void FinishSandboxRemoval(const std::shared_ptr<Sandbox>& sandbox, Result<void> result);
+
+  // Exec.
+  Result<void> StartExec(const std::string& id, const std::vector<std::string>& command,
+                         Duration timeout, RuntimeCallback<ExecResult>& done);
+  void FinishExec(std::uint64_t number, const std::string& base, ProcessExit exit);
+
+  // Tools.
+  // Runs `runc <arguments>` and reports its failure in its own words.
+  void RunRuntime(std::vector<std::string> arguments, absl::AnyInvocable<void(Result<bool>)> then);
+  // Work that blocks runs on a worker; `then` on the loop, if we are still there.
+  template <typename T>
+  void Blocking(absl::AnyInvocable<Result<T>()> work, absl::AnyInvocable<void(Result<T>)> then) {
+    auto shared = std::make_shared<absl::AnyInvocable<void(Result<T>)>>(std::move(then));
+    auto alive = std::weak_ptr<int>(alive_);
+    const bool accepted =
+        workers_.Run([&loop = loop_, alive, shared, work = std::move(work)]() mutable {
+          auto result = work();
+          work = nullptr;
+          loop.Post([alive, shared = std::move(shared), result = std::move(result)]() mutable {
+            if (alive.lock()) (*shared)(std::move(result));
+          });
+        });
+    if (accepted) return;
+    loop_.Post([alive, shared] {
+      if (alive.lock()) (*shared)(Error{ErrorCode::kResourceExhausted, "too many operations at once"});
+    });
+  }
+  // Repeats blocking work while it answers kUnavailable.
+  void Retrying(std::function<Result<void>()> work, int attempts,
+                absl::AnyInvocable<void(Result<void>)> then);
+  template <typename T>
+  void Answer(RuntimeCallback<T> done, Result<T> result) {
+    loop_.Post([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+  }
+  std::optional<Error> Refusal(const PodSandboxConfig& config) const;
+  std::shared_ptr<Container> Find(const std::string& id) const {
+    auto found = containers_.find(id);
+    return found == containers_.end() ? nullptr : found->second;
+  }
+  std::vector<std::shared_ptr<Container>> ContainersOf(const std::string& sandbox_id) const;
+  // 256 random bits in hexadecimal, the form every container tool uses.
+  std::string NewId();
+  void Log(const std::string& text) const {
+    if (options_.log) options_.log(text);
+  }
+  void LogOnce(const std::string& text);
+
+  UvLoop& loop_;
+  WorkerPool& workers_;
+  FileSystem& files_;
+  Random& random_;
+  ImageStore& images_;
+  const OciRuntimeOptions options_;
+
+  std::unique_ptr<Spawner> spawner_;
+  OciPrograms programs_;
+  std::shared_ptr<BundleBuilder> builder_;  // shared with work under way
+  std::unique_ptr<FileWatcher> watcher_;
+  std::unique_ptr<FileWatch> exits_watch_;  // after watcher_: ends before it
+
+  bool is_open_ = false;
+  std::function<void(const ContainerStatus&)> listener_;
+  std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;
+  std::map<std::string, std::shared_ptr<Container>> containers_;
+  std::map<std::uint64_t, std::shared_ptr<Exec>> execs_;
+  std::map<std::uint64_t, std::unique_ptr<Process>> commands_;
+  std::map<std::uint64_t, TimerHandle> retries_;
+  std::uint64_t next_exec_ = 0;
+  std::set<std::string> logged_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // last: answers to nobody after us
+};
+
+}  // namespace drakkar::node

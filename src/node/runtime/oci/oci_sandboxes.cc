@@ -1,0 +1,174 @@
+#include "node/runtime/oci/oci_runtime_impl.h"
+
+#include <algorithm>
+
+#include "base/text/text.h"
+#include "node/runtime/oci/cgroups.h"
+
+namespace drakkar::node {
+namespace {
+
+// Calls back once after `Expect` calls have been answered; the first error wins.
+class Countdown {
+ public:
+  explicit Countdown(RuntimeCallback<void> done) : done_(std::move(done)) {}
+  ~Countdown() { done_(std::move(result_)); }
+  void Note(Result<void> result) {
+    if (!result.ok() && result_.ok()) result_ = std::move(result);
+  }
+
+ private:
+  RuntimeCallback<void> done_;
+  Result<void> result_;
+};
+
+}  // namespace
+
+void OciRuntime::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::string> done) {
+  loop_.AssertInLoop();
+  if (auto refusal = Refusal(config)) return Answer(std::move(done), Result<std::string>(*refusal));
+  auto sandbox = std::make_shared<Sandbox>();
+  SandboxRecord& record = sandbox->record;
+  record.id = NewId();
+  record.name = config.name;
+  record.namespace_name = config.namespace_name;
+  record.uid = config.uid;
+  record.attempt = config.attempt;
+  record.hostname = config.hostname;
+  record.log_directory = config.log_directory;
+  record.cgroup_parent =
+      config.cgroup_parent.empty() ? StrCat(kCgroupRoot, "/pod", config.uid) : config.cgroup_parent;
+  record.host_pid = config.host_pid;
+  record.host_ipc = config.host_ipc;
+  record.created_at = loop_.clock().Now();
+  record.labels = config.labels;
+  record.annotations = config.annotations;
+  record.sysctls = config.sysctls;
+  sandbox->busy = true;
+  sandboxes_[record.id] = sandbox;
+  Blocking<SandboxRecord>(
+      [builder = builder_, record, config = std::move(config)] {
+        return builder->BuildSandbox(record, config);
+      },
+      [this, sandbox, done = std::move(done)](Result<SandboxRecord> built) mutable {
+        sandbox->busy = false;
+        if (!built.ok()) {
+          sandboxes_.erase(sandbox->record.id);
+          return done(std::move(built).error().Prefixed("run sandbox of pod " + sandbox->record.name));
+        }
+        sandbox->record = *std::move(built);
+        done(sandbox->record.id);
+      });
+}
+
+void OciRuntime::StopPodSandbox(const std::string& id, RuntimeCallback<void> done) {
+  loop_.AssertInLoop();
+  auto found = sandboxes_.find(id);
+  if (found == sandboxes_.end()) return Answer(std::move(done), Ok());
+  auto sandbox = found->second;
+  auto countdown = std::make_shared<Countdown>(
+      [this, sandbox, done = std::move(done)](Result<void> stopped) mutable {
+        if (!stopped.ok()) return done(std::move(stopped));
+        if (sandbox->record.phase != Phase::kRunning) return done(Ok());
+        sandbox->record.phase = Phase::kExited;
+        auto saved = builder_->Save(sandbox->record);
+        if (!saved.ok()) return done(std::move(saved));
+        Blocking<bool>(
+            [builder = builder_, sandbox_id = sandbox->record.id]() -> Result<bool> {
+              RETURN_IF_ERROR(builder->ReleaseSandbox(sandbox_id));
+              return true;
+            },
+            [done = std::move(done)](Result<bool> released) mutable {
+              done(released.ok() ? Ok() : Result<void>(released.error()));
+            });
+      });
+  for (const auto& container : ContainersOf(id)) {
+    StopContainer(container->record.id, Duration::zero(),
+                  [countdown](Result<void> stopped) { countdown->Note(std::move(stopped)); });
+  }
+  // With nothing to wait for, the answer must still come from the loop.
+  loop_.Post([countdown] {});
+}
+
+void OciRuntime::RemovePodSandbox(const std::string& id, RuntimeCallback<void> done) {
+  loop_.AssertInLoop();
+  auto found = sandboxes_.find(id);
+  if (found == sandboxes_.end()) return Answer(std::move(done), Ok());
+  auto sandbox = found->second;
+  sandbox->remove_waiters.push_back(std::move(done));
+  if (sandbox->remove_waiters.size() > 1) return;
+  if (sandbox->busy) {
+    return FinishSandboxRemoval(sandbox, FailedPrecondition("the sandbox is being made"));
+  }
+  StopPodSandbox(id, [this, sandbox, id](Result<void> stopped) {
+    if (!stopped.ok()) return FinishSandboxRemoval(sandbox, std::move(stopped));
+    auto countdown = std::make_shared<Countdown>([this, sandbox](Result<void> removed) {
+      if (!removed.ok()) return FinishSandboxRemoval(sandbox, std::move(removed));
+      DestroySandbox(sandbox);
+    });
+    for (const auto& container : ContainersOf(id)) {
+      RemoveContainer(container->record.id, [countdown](Result<void> removed) {
+        countdown->Note(std::move(removed));
+      });
+    }
+  });
+}
+
+void OciRuntime::DestroySandbox(const std::shared_ptr<Sandbox>& sandbox) {
+  sandbox->record.phase = Phase::kRemoving;
+  if (auto saved = builder_->Save(sandbox->record); !saved.ok()) {
+    return FinishSandboxRemoval(sandbox, std::move(saved));
+  }
+  // Another sandbox of the same pod (a later attempt) may use the group: leave it then.
+  SandboxRecord record = sandbox->record;
+  for (const auto& [id, other] : sandboxes_) {
+    if (id != record.id && other->record.cgroup_parent == record.cgroup_parent) {
+      record.cgroup_parent.clear();
+      break;
+    }
+  }
+  Retrying([builder = builder_, record] { return builder->DestroySandbox(record); }, kReleaseAttempts,
+           [this, sandbox](Result<void> destroyed) { FinishSandboxRemoval(sandbox, std::move(destroyed)); });
+}
+
+void OciRuntime::FinishSandboxRemoval(const std::shared_ptr<Sandbox>& sandbox, Result<void> result) {
+  if (result.ok()) {
+    sandboxes_.erase(sandbox->record.id);
+    // On the loop, where no new sandbox can come in between.
+    if (sandboxes_.empty()) builder_->ReleaseRoot();
+  } else {
+    result = std::move(result).error().Prefixed("remove sandbox of pod " + sandbox->record.name);
+  }
+  auto waiters = std::move(sandbox->remove_waiters);
+  sandbox->remove_waiters.clear();
+  loop_.Post([waiters = std::move(waiters), result]() mutable {
+    for (auto& waiter : waiters) waiter(result);
+  });
+}
+
+std::optional<Error> OciRuntime::Refusal(const PodSandboxConfig& config) const {
+  if (!is_open_) return FailedPrecondition("the runtime is not open");
+  if (config.uid.empty() || config.uid.find('/') != std::string::npos) {
+    return InvalidArgument("run sandbox: the pod's uid is not valid");
+  }
+  if (config.share_process_namespace) {
+    return Error{ErrorCode::kUnimplemented,
+                 "shareProcessNamespace is not supported by the embedded runtime"};
+  }
+  if (!config.host_network) {
+    return Error{ErrorCode::kUnimplemented,
+                 "a network namespace per pod needs CNI, which the embedded runtime does not have"};
+  }
+  return std::nullopt;
+}
+
+auto OciRuntime::ContainersOf(const std::string& sandbox_id) const
+    -> std::vector<std::shared_ptr<Container>> {
+  std::vector<std::shared_ptr<Container>> list;
+  for (const auto& [id, container] : containers_) {
+    if (container->record.sandbox_id == sandbox_id) list.push_back(container);
+  }
+  return list;
+}
+
+}  // namespace drakkar::node

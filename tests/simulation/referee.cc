@@ -1,0 +1,127 @@
+#include "tests/simulation/referee.h"
+
+#include <algorithm>
+
+#include "api/json/reader.h"
+#include "api/scheme/scheme.h"
+#include "base/result/check.h"
+#include "base/text/text.h"
+
+namespace drakkar::simulation {
+namespace {
+
+constexpr std::string_view kNodeUser = "system:node:";
+constexpr std::string_view kPods = "/registry/core/pods/";
+
+// Why a node must not have written this; empty if it may.
+std::string NodeTrespass(const std::string& node, const client::ResourceRef& ref,
+                         const api::ObjectPtr& object, std::string_view selector) {
+  const std::string_view kind = ref.kind->plural;
+  if (kind == "events") return {};
+  if (kind == "nodes" || kind == "leases") {
+    const std::string name = ref.name.empty() && object != nullptr ? std::string(object->name()) : ref.name;
+    return name == node ? std::string() : StrCat(kind, " ", name);
+  }
+  if (kind != "pods" && kind != "resourceslices") return std::string(kind);
+  if (ref.name.empty() && object == nullptr) {
+    // A collection: it must be told to be this node's.
+    return selector.find(StrCat("spec.nodeName=", node)) == selector.npos ? StrCat("all ", kind)
+                                                                           : std::string();
+  }
+  if (object == nullptr) return {};
+  const std::string_view owner = object->root()["spec"]["nodeName"].str();
+  return owner == node ? std::string() : StrCat(object->name(), " of ", owner.empty() ? "nobody" : owner);
+}
+
+// What the control plane's parts write besides events and leases.
+bool MayWrite(std::string_view user, const client::ResourceRef& ref) {
+  const std::string_view kind = ref.kind->plural;
+  if (kind == "events" || kind == "leases") return true;
+  if (user == "system:kube-scheduler") return kind == "pods" || kind == "resourceclaims";
+  if (user == "fabric") {
+    return kind == "resourceslices" || (kind == "resourceclaims" && ref.subresource == "status");
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string Referee::PrefixOf(const api::KindSchema& kind) {
+  const api::KindSchema& stored = kind.storage == nullptr ? kind : *kind.storage;
+  return StrCat("/registry/", stored.group.empty() ? "core" : stored.group, "/", stored.plural, "/");
+}
+
+void Referee::OnStored(const std::vector<storage::WatchEvent>& events, storage::Revision up_to) {
+  for (const storage::WatchEvent& event : events) {
+    if (event.revision < up_to_) {
+      violations.push_back(StrCat("the store went back from revision ", up_to_, " to ", event.revision));
+    }
+    up_to_ = std::max(up_to_, event.revision);
+    std::size_t end = 0;
+    for (int slashes = 0; slashes < 4 && end != std::string::npos; ++slashes) {
+      end = event.key.find('/', slashes == 0 ? 0 : end + 1);
+    }
+    if (end == std::string::npos) continue;
+    stored_[event.key.substr(0, end + 1)].push_back(event.revision);
+    if (event.previous_value == nullptr && event.value != nullptr && event.key.starts_with(kPods)) {
+      const auto pod = api::ParseJson(*event.value);
+      CHECK(pod.ok());
+      pods_.emplace((*pod)->root()["metadata"]["uid"].str());
+    }
+  }
+  up_to_ = std::max(up_to_, up_to);
+}
+
+void Referee::Forget(storage::Revision up_to) {
+  watched_.clear();
+  known_from_ = up_to_ = std::max(up_to_, up_to);
+}
+
+void Referee::OnWatched(std::string_view user, const api::KindSchema& kind, std::int64_t after,
+                        std::vector<std::int64_t> versions, std::int64_t up_to) {
+  watched_.push_back({std::string(user), PrefixOf(kind), after, std::move(versions), up_to});
+}
+
+void Referee::CheckWatches() {
+  std::vector<Watched> later;
+  for (Watched& each : watched_) {
+    if (each.up_to > up_to_) {
+      later.push_back(std::move(each));
+      continue;
+    }
+    if (each.after < known_from_) continue;
+    // Between where it began and what it has shown last, exactly what was stored.
+    const std::vector<std::int64_t>& all = stored_[each.kind];
+    const auto from = std::upper_bound(all.begin(), all.end(), each.after);
+    const auto to = std::upper_bound(from, all.end(), each.up_to);
+    if (std::equal(from, to, each.versions.begin(), each.versions.end())) continue;
+    const auto [expected, shown] = std::mismatch(from, to, each.versions.begin(), each.versions.end());
+    violations.push_back(
+        StrCat("a watch of ", each.user, " on ", each.kind, " from version ", each.after, " shows ",
+               shown == each.versions.end() ? std::string("nothing") : std::to_string(*shown),
+               " where the store has ", expected == to ? std::string("nothing") : std::to_string(*expected)));
+  }
+  watched_ = std::move(later);
+}
+
+void Referee::OnWritten(std::string_view user, std::string_view verb, const client::ResourceRef& ref,
+                        const api::ObjectPtr& object, std::string_view selector) {
+  if (user.starts_with(kNodeUser)) {
+    const std::string node(user.substr(kNodeUser.size()));
+    const std::string trespass = NodeTrespass(node, ref, object, selector);
+    if (!trespass.empty()) violations.push_back(StrCat("node ", node, " did ", verb, " on ", trespass));
+    return;
+  }
+  if (!MayWrite(user, ref)) {
+    violations.push_back(StrCat(user, " did ", verb, " on ", ref.kind->plural,
+                                ref.subresource.empty() ? "" : "/", ref.subresource));
+    return;
+  }
+  if (user == "fabric" && ref.kind->plural == "resourceslices" && object != nullptr &&
+      object->root()["spec"]["driver"].str() != "fabric.example.com") {
+    violations.push_back(StrCat("the fabric driver did ", verb, " on the slice ", object->name(),
+                                " of another driver"));
+  }
+}
+
+}  // namespace drakkar::simulation

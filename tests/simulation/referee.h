@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/meta/object.h"
+#include "client/client.h"
+#include "storage/store.h"
+
+namespace drakkar::simulation {
+
+// Sees every durable change in the store and every write and watch of the clients, and says in a
+// sentence what must never happen among them (design, section 7): a watch event missed, doubled or out
+// of order, a resource version that goes back, a write of what belongs to somebody else.
+class Referee {
+ public:
+  // The store has these changes, whole revisions in order, up to that one.
+  void OnStored(const std::vector<storage::WatchEvent>& events, storage::Revision up_to);
+  // The store cannot tell what happened since (it was compacted): what watchers saw before is not judged.
+  void Forget(storage::Revision up_to);
+  storage::Revision up_to() const { return up_to_; }
+
+  // A watch of a whole kind, without selectors, has shown these versions after `after`, and by that
+  // all there is until `up_to`.
+  void OnWatched(std::string_view user, const api::KindSchema& kind, std::int64_t after,
+                 std::vector<std::int64_t> versions, std::int64_t up_to);
+  // A write that the server took. `object` is what was there before, or else what was written; null when
+  // nobody can tell any more. `selector` is that of a collection that was deleted.
+  void OnWritten(std::string_view user, std::string_view verb, const client::ResourceRef& ref,
+                 const api::ObjectPtr& object, std::string_view selector = {});
+
+  // Judges the watches that can be judged by now.
+  void CheckWatches();
+  // Whether a pod with this uid was ever stored; only for what is durable.
+  bool HasBeenPod(std::string_view uid) const { return pods_.contains(uid); }
+
+  std::vector<std::string> violations;
+
+ private:
+  struct Watched {
+    std::string user;
+    std::string kind;  // the prefix of its keys
+    std::int64_t after;
+    std::vector<std::int64_t> versions;
+    std::int64_t up_to;
+  };
+  static std::string PrefixOf(const api::KindSchema& kind);
+
+  storage::Revision up_to_ = 0;
+  storage::Revision known_from_ = 0;                        // older changes are not known
+  std::map<std::string, std::vector<std::int64_t>> stored_;  // by prefix: the revisions that changed it
+  std::vector<Watched> watched_;                             // not judged yet
+  std::set<std::string, std::less<>> pods_;                  // uids
+};
+
+}  // namespace drakkar::simulation
