@@ -157,6 +157,8 @@ UvLoop::UvLoop() : impl_(std::make_unique<Impl>()) {
   CHECK(uv_async_init(&impl_->loop, &impl_->wake, &Impl::OnWake) == 0);
   impl_->wake.data = impl_.get();
   impl_->waker = std::make_shared<Waker>(&impl_->wake);
+  // Started before any other handle of its kind: libuv runs the latest first, so this is the last
+  // to run before the loop waits, and what the others post is not left behind.
   CHECK(uv_prepare_init(&impl_->loop, &impl_->before_wait) == 0);
   CHECK(uv_prepare_start(&impl_->before_wait, &Impl::BeforeWait) == 0);
   uv_unref(reinterpret_cast<uv_handle_t*>(&impl_->before_wait));
