@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "allocator/explain/remedy.h"
 #include "allocator/result/result_builder.h"
 #include "allocator/search/search.h"
 #include "base/result/check.h"
@@ -146,10 +147,9 @@ Result<Outcome> Allocator::Allocate(const Problem& problem, std::string_view nod
   if (solved->kind == CachedOutcome::Kind::kUnsatisfiable) {
     return Outcome(Unsatisfiable{solved->reason, solved->message});
   }
-  const SearchSpace space(index_.entry(node));
   problem.plan->Sync(shapes_.epoch(), shapes_.size());
   ASSIGN_OR_RETURN(std::vector<device::AllocationResult> results,
-                   BuildResults(problem, space, options_.features, solved->picks, solved->chosen,
+                   BuildResults(problem, index_.entry(node), options_.features, solved->picks, solved->chosen,
                                 options_.random));
   return Outcome(Allocation{std::move(results)});
 }
@@ -174,18 +174,16 @@ Allocator::Verdict Allocator::Judge(const Problem& problem, NodeNumber node,
     return verdict;
   }
   verdict.kind = Verdict::Kind::kFits;
-  for (const auto& claim : outcome.chosen) {
-    for (const std::uint32_t alternative : claim) verdict.score += kMaxAlternatives - alternative;
+  for (const std::uint32_t alternative : outcome.chosen) {
+    verdict.score += kMaxAlternatives - alternative;
   }
   bool binding = false;
   for (const auto& pool : index_.entry(node).pools) {
     binding = binding || pool->has_binding_conditions;
   }
   if (binding) {
-    const SearchSpace space(index_.entry(node));
-    for (const Pick& pick : outcome.picks) {
-      const auto& conditions = space.devices[pick.device].view().device->binding_conditions;
-      verdict.waits = verdict.waits || !conditions.empty();
+    for (const SpaceDevice& device : DevicesOf(index_.entry(node), outcome.picks)) {
+      verdict.waits = verdict.waits || !device.view().device->binding_conditions.empty();
     }
   }
   return verdict;
@@ -233,7 +231,7 @@ Result<Explanation> Allocator::Explain(const Problem& problem, std::string_view 
   const auto& claims = problem.plan->claims();
   for (std::size_t c = 0; c < claims.size(); ++c) {
     ClaimExplanation& claim = explanation.claims.emplace_back();
-    claim.name = problem.claim_names[c];
+    claim.name = problem.ClaimName(c);
     for (std::size_t r = 0; r < claims[c].requests.size(); ++r) {
       const RequestPlan& request = claims[c].requests[r];
       for (std::size_t a = 0; a < request.alternatives.size(); ++a) {
@@ -252,7 +250,7 @@ Result<Explanation> Allocator::Explain(const Problem& problem, std::string_view 
           }
           Refusal& refusal = refusals[static_cast<std::size_t>(**asked)];
           refusal.rule = **asked;
-          ++refusal.count;
+          if (refusal.count++ == 0) refusal.first = i;
           if (refusal.examples.size() < Refusal::kMaxExamples) {
             refusal.examples.push_back(space.devices[i].id());
           }
@@ -270,7 +268,8 @@ Result<Explanation> Allocator::Explain(const Problem& problem, std::string_view 
   }
   if (!explanation.fits) {
     for (const Rule rule : kExplainable) {
-      if (WouldFitWithout(problem, node, rule, budget)) explanation.closest.push_back(rule);
+      if (!WouldFitWithout(problem, node, rule, budget)) continue;
+      explanation.closest.push_back({rule, FindRemedies(rule, problem, space, explanation)});
     }
   }
   return explanation;

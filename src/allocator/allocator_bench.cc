@@ -60,7 +60,9 @@ void AllocateOne(benchmark::State& state, int nodes, bool reuse, const char* sel
 BENCHMARK_CAPTURE(AllocateOne, alloc.one, 1, true, "");
 BENCHMARK_CAPTURE(AllocateOne, alloc.one.selector, 1, true, kSelector);
 BENCHMARK_CAPTURE(AllocateOne, alloc.one5000, 5000, true, "");
+BENCHMARK_CAPTURE(AllocateOne, alloc.one5000.selector, 5000, true, kSelector);
 BENCHMARK_CAPTURE(AllocateOne, alloc.search.one, 1, false, "");
+BENCHMARK_CAPTURE(AllocateOne, alloc.search.one.selector, 1, false, kSelector);
 BENCHMARK_CAPTURE(AllocateOne, alloc.search.one5000, 5000, false, "");
 
 // A claim comes, is allocated and goes: what one pod costs, with all bookkeeping.

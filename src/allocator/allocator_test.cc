@@ -310,7 +310,9 @@ TEST(Explain, CountsWhatEachRuleRefusedAndNamesTheClosestMiss) {
   EXPECT_EQ(request.refusals[0].count, 2u);
   EXPECT_EQ(request.refusals[1].rule, Rule::kTaint);
   EXPECT_EQ(request.refusals[1].examples.at(0).device, "basic-device-5");
-  EXPECT_EQ(explanation.closest, (std::vector<Rule>{Rule::kInUse, Rule::kTaint}));
+  ASSERT_EQ(explanation.closest.size(), 2u);
+  EXPECT_EQ(explanation.closest[0].rule, Rule::kInUse);
+  EXPECT_EQ(explanation.closest[1].rule, Rule::kTaint);
   EXPECT_EQ(RenderText(explanation),
             "node scheduler-perf-dra-0: does not fit\n"
             "├─ claim default/claim\n"
@@ -321,7 +323,24 @@ TEST(Explain, CountsWhatEachRuleRefusedAndNamesTheClosestMiss) {
             "│     └─ 1 has a taint that the request does not tolerate (e.g. "
             "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5)\n"
             "└─ would fit but for: held by another claim; or: has a taint that the request does not "
-            "tolerate\n");
+            "tolerate\n"
+            "   ├─ change claim default/claim: spec.devices.requests[0].exactly.count: 4 with 3 free\n"
+            "   └─ or claim default/claim: spec.devices.requests[0].exactly.tolerations: "
+            "broken:NoExecute of test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5\n");
+}
+
+TEST(Explain, NamesTheSelectorToChange) {
+  Cluster cluster(1);
+  auto claim = MakeClaim({ExactRequest("a", 1), ExactRequest("b", 1, "device.attributes[\"test-driver.cdi.k8s.io\"].model == \"B60\"")});
+  claim->requests[1].exactly->selectors.push_back(
+      {"device.attributes[\"test-driver.cdi.k8s.io\"].model == \"C80\""});
+  const Explanation explanation = cluster.Explain(claim);
+  ASSERT_EQ(explanation.closest.size(), 1u);
+  EXPECT_EQ(explanation.closest[0].rule, Rule::kRequestSelector);
+  EXPECT_EQ(explanation.closest[0].remedies,
+            std::vector<std::string>{
+                "claim default/claim: spec.devices.requests[1].exactly.selectors[1].cel.expression: "
+                "device.attributes[\"test-driver.cdi.k8s.io\"].model == \"C80\""});
 }
 
 TEST(Explain, TellsAConstraintThatKeepsRequestsApart) {
@@ -330,7 +349,11 @@ TEST(Explain, TellsAConstraintThatKeepsRequestsApart) {
   claim->constraints.push_back({{}, "resource.kubernetes.io/pciRoot", {}});
   const Explanation explanation = cluster.Explain(claim);
   EXPECT_EQ(explanation.claims[0].requests[0].candidates, 10u);
-  EXPECT_EQ(explanation.closest, (std::vector<Rule>{Rule::kConstraint}));
+  ASSERT_EQ(explanation.closest.size(), 1u);
+  EXPECT_EQ(explanation.closest[0].rule, Rule::kConstraint);
+  EXPECT_EQ(explanation.closest[0].remedies,
+            std::vector<std::string>{"claim default/claim: spec.devices.constraints[0]."
+                                     "matchAttribute: resource.kubernetes.io/pciRoot"});
 }
 
 TEST(Explain, NamesPoolsThatAreNotComplete) {

@@ -167,8 +167,16 @@ api::Draft ToDraft(const allocator::Explanation& explanation) {
     }
     node["claims"].Append(std::move(entry));
   }
-  for (const allocator::Rule rule : explanation.closest) {
-    node["closest"].Append(allocator::RuleName(rule));
+  for (const allocator::PoolProblem& pool : explanation.pools) {
+    api::Draft entry = api::Draft::Object();
+    entry["name"] = pool.pool.ToString();
+    entry["state"] = pool.invalid ? "invalid" : "incomplete";
+    entry["reason"] = pool.reason;
+    node["pools"].Append(std::move(entry));
+  }
+  for (const allocator::ClosestMiss& miss : explanation.closest) {
+    node["closest"].Append(allocator::RuleName(miss.rule));
+    for (const std::string& remedy : miss.remedies) node["change"].Append(remedy);
   }
   return node;
 }

@@ -43,7 +43,10 @@ TEST_F(ExplainTest, SaysWhichRuleStandsInTheWayOfAClaim) {
   EXPECT_THAT(told.out, AllOf(HasSubstr("node n1: does not fit"),
                               HasSubstr("request r wants 2, 1 of 2 devices left"),
                               HasSubstr("1 not selected by the request (e.g. d.example.com/n1/small)"),
-                              HasSubstr("would fit but for: not selected by the request")));
+                              HasSubstr("would fit but for: not selected by the request"),
+                              HasSubstr("change claim default/c: spec.devices.requests[0].exactly."
+                                        "selectors[0].cel.expression: "
+                                        "device.attributes['d.example.com'].size >= 5")));
   EXPECT_THAT(told.out, HasSubstr("node n2: does not fit"));
 }
 

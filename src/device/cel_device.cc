@@ -1,6 +1,7 @@
 #include "device/cel_device.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "base/text/text.h"
@@ -9,6 +10,24 @@
 
 namespace drakkar::device {
 namespace {
+
+// Word by word and inlined: the call of memcmp takes longer than the comparison.
+inline bool IsSamePath(std::string_view a, std::string_view b) {
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  if (a.size() != b.size()) return false;
+  if (a.size() < kWord) return a == b;
+  const auto differs = [&](std::size_t at) {
+    std::uint64_t words[2];
+    std::memcpy(&words[0], a.data() + at, kWord);
+    std::memcpy(&words[1], b.data() + at, kWord);
+    return words[0] != words[1];
+  };
+  const std::size_t last = a.size() - kWord;
+  for (std::size_t at = 0; at < last; at += kWord) {
+    if (differs(at)) return false;
+  }
+  return !differs(last);
+}
 
 // Entries of one domain, sorted by name.
 class DomainMap final : public cel::MapValue {
@@ -97,12 +116,11 @@ struct CelDevice::State final : public cel::MapValue {
   }
   // device.attributes["domain"].name and the same of capacity, in one look.
   bool FindPath(const cel::KeyPath& path, cel::Value* out) const override {
-    if (path.keys.size() != 3 || paths.empty()) return false;
+    if (paths.empty()) return false;
     for (std::size_t at = path.hash & path_mask;; at = (at + 1) & path_mask) {
       const Path& entry = paths[at];
       if (entry.hash == 0) return false;
-      if (entry.hash == path.hash && entry.name == path.keys[2] && entry.domain == path.keys[1] &&
-          entry.field.size() == path.keys[0].size()) {  // the checker let no third field through
+      if (entry.hash == path.hash && IsSamePath(entry.text, path.text)) {
         *out = entry.value;
         return true;
       }
@@ -112,11 +130,12 @@ struct CelDevice::State final : public cel::MapValue {
     for (const DomainsMap::Domain& domain : domains.domains) {
       for (const DomainMap::Entry& entry : domain.map.entries) {
         const std::string_view keys[] = {field, domain.name, entry.name};
-        const std::uint64_t hash = cel::HashKeys(keys);
+        const std::string text = cel::JoinKeys(keys);
+        const std::uint64_t hash = cel::HashJoined(text);
         if (hash == 0) continue;  // marks a free place; the single steps still find it
         std::size_t at = hash & path_mask;
         while (paths[at].hash != 0) at = (at + 1) & path_mask;
-        paths[at] = {hash, field, domain.name, entry.name, entry.value};
+        paths[at] = {hash, cel::CopyText(arena, text), entry.value};
       }
     }
   }
@@ -136,9 +155,7 @@ struct CelDevice::State final : public cel::MapValue {
 
   struct Path {
     std::uint64_t hash = 0;
-    std::string_view field;
-    std::string_view domain;
-    std::string_view name;
+    std::string_view text;  // the joined keys
     cel::Value value;
   };
 

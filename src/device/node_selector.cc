@@ -86,8 +86,11 @@ Result<bool> Matches(const NodeSelector& selector, const Node& node) {
 
 NodeSelector SelectNode(std::string node_name) {
   NodeSelector selector;
-  selector.terms.emplace_back().match_fields.push_back(
-      {.key = "metadata.name", .op = "In", .values = {std::move(node_name)}});
+  NodeSelectorRequirement& requirement =
+      selector.terms.emplace_back().match_fields.emplace_back();
+  requirement.key = "metadata.name";
+  requirement.op = "In";
+  requirement.values.push_back(std::move(node_name));
   return selector;
 }
 

@@ -144,7 +144,10 @@ void Simulation::NoteUse(const api::Object& pod) {
   Use& use = uses_[std::string(pod.uid())];
   for (const std::string& name : ClaimNames(pod)) {
     const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
-    if (claim == nullptr) continue;
+    if (claim == nullptr || !claim->root()["status"]["allocation"].has_value()) {
+      use.is_complete = false;
+      continue;
+    }
     std::set<std::string> requests;
     bool has_driver = false;
     for (api::Value result : claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
@@ -172,12 +175,12 @@ void Simulation::CheckNodes() {
       const std::set<std::string>& own = use->second.metadata[container.container];
       for (const std::string& seen : container.metadata) {
         metadata_seen_.insert(StrCat(container.pod_uid, "/", container.container));
-        if (!own.contains(seen)) {
+        if (use->second.is_complete && !own.contains(seen)) {
           Violation(StrCat("container ", container.container, " of ", container.pod_name,
                            " sees the metadata of ", seen));
         }
       }
-      if (use->second.claims.empty()) driverless_.insert(container.pod_uid);
+      if (use->second.is_complete && use->second.claims.empty()) driverless_.insert(container.pod_uid);
       for (const std::string& uid : use->second.claims) {
         bool prepared = false;
         for (const std::string& driver : node->driver_names()) {

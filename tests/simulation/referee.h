@@ -34,8 +34,8 @@ class Referee {
 
   // Judges the watches that can be judged by now.
   void CheckWatches();
-  // Whether a pod with this uid was ever stored; only for what is durable.
-  bool HasBeenPod(std::string_view uid) const { return pods_.contains(uid); }
+  // Whether a pod with this uid was ever stored, as far as the referee can tell; only for what is durable.
+  bool HasBeenPod(std::string_view uid) const { return known_from_ > 0 || pods_.contains(uid); }
 
   std::vector<std::string> violations;
 

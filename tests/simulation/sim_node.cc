@@ -76,8 +76,9 @@ rpc::PrepareResult SimNode::Prepare(const std::string& driver, const rpc::ClaimR
   rpc::PrepareResult result;
   const api::ObjectPtr claim = server_.Find("resource.k8s.io", "resourceclaims",
                                             StrCat(reference.namespace_name, "/", reference.name));
-  if (!server_.is_up() || claim == nullptr || claim->uid() != reference.uid) {
-    result.error = "the claim cannot be read";
+  if (!server_.is_up() || claim == nullptr || claim->uid() != reference.uid ||
+      !claim->root()["status"]["allocation"].has_value()) {
+    result.error = "the claim cannot be read, or is not allocated any more";
   } else if (faults_.on && loop_.random().Below(10) == 0) {
     result.error = "the driver is in a bad mood";
   }

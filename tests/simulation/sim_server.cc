@@ -128,7 +128,7 @@ class SimClient::SimWatch final : public client::WatchHandle {
     stream_->closed = stream_->abandoned = true;
     stream_->direct.reset();
     stream_->lag.reset();
-    if (*alive_) client_.streams_.erase(stream_);
+    if (*alive_) std::erase(client_.streams_, stream_);
   }
 
  private:
@@ -140,7 +140,7 @@ class SimClient::SimWatch final : public client::WatchHandle {
 SimClient::SimClient(SeededLoop& loop, EventLoop& lane, SimServer& server, const Faults& faults,
                      std::string user)
     : loop_(loop), lane_(lane), server_(server), faults_(faults), user_(std::move(user)) {
-  server_.clients_.insert(this);
+  server_.clients_.push_back(this);
   if (server_.is_up()) Connect();
 }
 
@@ -151,7 +151,7 @@ SimClient::~SimClient() {
     stream->direct.reset();
     stream->lag.reset();
   }
-  server_.clients_.erase(this);
+  std::erase(server_.clients_, this);
 }
 
 void SimClient::Connect() {
@@ -339,7 +339,7 @@ std::unique_ptr<client::WatchHandle> SimClient::Watch(client::ResourceRef ref,
       ref.name.empty() && options.resource_version > 0) {
     stream->kind = ref.kind;
   }
-  streams_.insert(stream);
+  streams_.push_back(stream);
   if (direct_ == nullptr) {
     Close(stream, Unavailable("connection refused"));
   } else {
@@ -399,7 +399,7 @@ void SimClient::Close(const std::shared_ptr<Stream>& stream, Error error) {
   if (stream->closed) return;
   stream->closed = true;
   stream->direct.reset();
-  streams_.erase(stream);
+  std::erase(streams_, stream);
   lane_.Post([alive = alive_, stream, error = std::move(error)] {
     stream->lag.reset();
     if (*alive && !stream->abandoned) stream->callbacks.on_closed(error);

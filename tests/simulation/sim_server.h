@@ -54,7 +54,7 @@ class SimServer {
   Referee referee_;
   std::unique_ptr<apiserver::Core> core_;
   bool is_up_ = false;
-  std::set<SimClient*> clients_;
+  std::vector<SimClient*> clients_;  // as they came: an order by address would not follow from the seed
   std::map<std::string, std::int64_t> acknowledged_;  // by uid: version
   std::map<std::string, std::int64_t> must_survive_;  // of those, what existed at the crash
 };
@@ -122,7 +122,7 @@ class SimClient final : public client::Client {
   std::uint64_t next_id_ = 0;
   std::map<std::uint64_t, client::ReplyCallback> calls_;
   std::map<std::uint64_t, TimerHandle> delays_;
-  std::set<std::shared_ptr<Stream>> streams_;
+  std::vector<std::shared_ptr<Stream>> streams_;  // as they were opened
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

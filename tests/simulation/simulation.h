@@ -106,6 +106,7 @@ class Simulation {
   struct Use {
     std::vector<std::string> claims;  // uids
     std::map<std::string, std::set<std::string>> metadata;  // by container: "<claim>/<request>"
+    bool is_complete = true;  // a claim was gone already
   };
   std::map<std::string, Use> uses_;
   std::map<std::string, api::ObjectPtr> known_claims_;          // by uid, the last version

@@ -79,10 +79,19 @@ std::string RenderText(const Explanation& explanation) {
   }
   if (has_closest) {
     std::vector<std::string_view> rules;
-    for (const Rule rule : explanation.closest) rules.push_back(RuleSentence(rule));
+    std::vector<std::string_view> remedies;
+    for (const ClosestMiss& miss : explanation.closest) {
+      rules.push_back(RuleSentence(miss.rule));
+      remedies.insert(remedies.end(), miss.remedies.begin(), miss.remedies.end());
+    }
     tree.Line(rules.empty() ? std::string("no single rule is to blame")
                             : StrCat("would fit but for: ", Join(rules, "; or: ")),
               true);
+    tree.Enter(true);
+    for (std::size_t i = 0; i < remedies.size(); ++i) {
+      tree.Line(StrCat(i == 0 ? "change " : "or ", remedies[i]), i + 1 == remedies.size());
+    }
+    tree.Leave();
   }
   return tree.Take();
 }

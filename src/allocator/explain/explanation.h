@@ -17,6 +17,7 @@ struct Refusal {
   Rule rule;
   std::size_t count = 0;
   std::vector<device::DeviceId> examples;
+  std::uint32_t first = 0;  // position of the first of them in the order of the search
 };
 
 struct RequestExplanation {
@@ -39,6 +40,12 @@ struct PoolProblem {
   std::string reason;
 };
 
+// A rule that, taken away alone, would have let the claims through, and what to change for that.
+struct ClosestMiss {
+  Rule rule;
+  std::vector<std::string> remedies;  // see FindRemedies
+};
+
 // Why claims do or do not fit a node.
 struct Explanation {
   std::string node;
@@ -46,8 +53,7 @@ struct Explanation {
   bool out_of_budget = false;
   std::vector<ClaimExplanation> claims;
   std::vector<PoolProblem> pools;
-  // The rules that, each taken away alone, would have let the claims through: the closest misses.
-  std::vector<Rule> closest;
+  std::vector<ClosestMiss> closest;
 };
 
 // A short tree for people:
@@ -56,6 +62,8 @@ struct Explanation {
 //   │  └─ request gpu wants 2, 1 of 10 devices left
 //   │     ├─ 6 held by another claim (e.g. drv/pool/gpu-0)
 //   ...
+//   └─ would fit but for: not selected by the request
+//      └─ change claim ns/gpu: spec.devices.requests[0].exactly.selectors[0].cel.expression: ...
 std::string RenderText(const Explanation& explanation);
 
 }  // namespace drakkar::allocator

@@ -45,6 +45,8 @@ struct Alternative {
 struct RequestPlan {
   std::vector<Alternative> alternatives;  // one, or the subrequests in their order
   bool prioritized = false;
+  std::uint32_t number = 0;             // among the requests of all claims
+  std::uint32_t first_alternative = 0;  // among the alternatives of all requests
 };
 
 struct ConstraintPlan {
@@ -55,6 +57,7 @@ struct ConstraintPlan {
 struct ClaimPlan {
   std::vector<RequestPlan> requests;
   std::vector<ConstraintPlan> constraints;
+  std::uint32_t first_constraint = 0;  // among the constraints of all claims
 };
 
 // One taken device of a solution: positions, so that it holds on every node of a class.
@@ -73,7 +76,7 @@ struct CachedOutcome {
   std::string message;
   std::uint64_t shared_version = 0;
   std::vector<Pick> picks;
-  std::vector<std::vector<std::uint32_t>> chosen;  // per claim and request: the alternative
+  std::vector<std::uint32_t> chosen;  // per number of a request: the alternative
 };
 
 // A set of claims with everything that does not depend on the claims' names, ready to be searched

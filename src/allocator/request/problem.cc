@@ -25,9 +25,19 @@ bool AppliesTo(const device::Constraint& constraint, std::string_view parent,
                      });
 }
 
+// What a request leaves to choose from: its subrequests, or itself.
+std::span<const RequestSpec> AlternativesOf(const device::Request& request) {
+  if (!request.first_available.empty() || !request.exactly) return request.first_available;
+  return {&*request.exactly, 1};
+}
+
+std::string_view TextOf(const std::optional<std::string>& text) {
+  return text ? std::string_view(*text) : std::string_view();
+}
+
 void WriteSelectors(KeyBuilder& key, const std::vector<device::Selector>& selectors) {
   key.Small(static_cast<std::uint32_t>(selectors.size()));
-  for (const device::Selector& selector : selectors) key.Text(selector.cel.value_or(""));
+  for (const device::Selector& selector : selectors) key.Text(TextOf(selector.cel));
 }
 
 void WriteSpec(KeyBuilder& key, const RequestSpec& spec, const DeviceClass& device_class) {
@@ -59,32 +69,25 @@ void WriteSpec(KeyBuilder& key, const RequestSpec& spec, const DeviceClass& devi
 }
 
 // Everything of the problem that an answer depends on.
-std::string KeyOf(const Problem& problem) {
-  KeyBuilder key;
-  for (std::size_t c = 0; c < problem.claims.size(); ++c) {
-    const Claim& claim = *problem.claims[c];
-    key.Small(static_cast<std::uint32_t>(claim.requests.size()));
-    for (std::size_t r = 0; r < claim.requests.size(); ++r) {
-      const device::Request& request = claim.requests[r];
-      const auto& classes = problem.classes[c][r];
+void WriteKey(KeyBuilder& key, const Problem& problem) {
+  auto device_class = problem.classes.begin();
+  for (const auto& claim : problem.claims) {
+    key.Small(static_cast<std::uint32_t>(claim->requests.size()));
+    for (const device::Request& request : claim->requests) {
       key.Text(request.name);
       key.Small(static_cast<std::uint32_t>(request.first_available.size()));
-      if (request.first_available.empty()) {
-        WriteSpec(key, *request.exactly, *classes[0]);
-        continue;
-      }
-      for (std::size_t a = 0; a < classes.size(); ++a) {
-        WriteSpec(key, request.first_available[a], *classes[a]);
+      for (const RequestSpec& spec : AlternativesOf(request)) {
+        WriteSpec(key, spec, **device_class++);
       }
     }
-    key.Small(static_cast<std::uint32_t>(claim.constraints.size()));
-    for (const device::Constraint& constraint : claim.constraints) {
+    key.Small(static_cast<std::uint32_t>(claim->constraints.size()));
+    for (const device::Constraint& constraint : claim->constraints) {
+      const bool match = constraint.match_attribute.has_value();
       key.List(constraint.requests);
-      key.Flag(constraint.match_attribute.has_value());
-      key.Text(constraint.match_attribute.value_or(constraint.distinct_attribute.value_or("")));
+      key.Flag(match);
+      key.Text(TextOf(match ? constraint.match_attribute : constraint.distinct_attribute));
     }
   }
-  return std::string(key.bytes());
 }
 
 }  // namespace
@@ -93,60 +96,55 @@ Problem PlanCache::Prepare(std::span<const std::shared_ptr<const Claim>> claims,
                            const ClassLookup& classes) {
   Problem problem;
   problem.claims.assign(claims.begin(), claims.end());
-  for (const auto& claim : claims) problem.claim_names.push_back(claim->ToString());
-
-  const auto fail = [&](std::size_t c, std::size_t r, std::size_t a, Error error) {
-    problem.fault = Problem::Fault{c, r, a, std::move(error)};
-  };
   for (std::size_t c = 0; c < claims.size() && !problem.fault; ++c) {
-    const Claim& claim = *claims[c];
-    const std::string& name = problem.claim_names[c];
-    auto& claim_classes = problem.classes.emplace_back();
-    for (std::size_t r = 0; r < claim.requests.size() && !problem.fault; ++r) {
-      const device::Request& request = claim.requests[r];
-      auto& request_classes = claim_classes.emplace_back();
-      if (auto error = CheckRequest(request, name)) {
-        fail(c, r, 0, *std::move(error));
-        break;
-      }
-      std::vector<const RequestSpec*> specs;
-      for (const RequestSpec& spec : request.first_available) specs.push_back(&spec);
-      if (specs.empty() && request.exactly) specs.push_back(&*request.exactly);
-      for (std::size_t a = 0; a < specs.size() && !problem.fault; ++a) {
-        auto error = CheckAlternative(*specs[a], name);
-        if (!error) error = ResolveClass(*specs[a], name, classes, request_classes);
-        if (error) fail(c, r, a, *std::move(error));
-      }
-    }
-    for (std::size_t i = 0; i < claim.constraints.size() && !problem.fault; ++i) {
-      const device::Constraint& constraint = claim.constraints[i];
-      if (constraint.match_attribute || constraint.distinct_attribute) continue;
-      fail(c, claim.requests.size(), 0,
-           Bad(StrCat("claim ", name, ", constraint #", i,
-                      ": empty constraint (unsupported constraint type?)")));
-    }
+    ResolveClaim(c, classes, problem);
   }
-
   if (problem.fault) {
     problem.plan = BuildPlan(problem);
     return problem;
   }
-  const std::string key = KeyOf(problem);
-  const auto found = plans_.find(key);
+  key_.Clear();
+  WriteKey(key_, problem);
+  const auto found = plans_.find(key_.bytes());
   if (found != plans_.end()) {
     problem.plan = found->second;
     return problem;
   }
   if (plans_.size() >= kMaxPlans) plans_.clear();
   problem.plan = BuildPlan(problem);
-  plans_.emplace(key, problem.plan);
+  plans_.emplace(key_.bytes(), problem.plan);
   return problem;
 }
 
+// Finds the classes of one claim, up to the first thing that is wrong with it.
+void PlanCache::ResolveClaim(std::size_t c, const ClassLookup& classes, Problem& problem) const {
+  const Claim& claim = *problem.claims[c];
+  const auto fail = [&](std::size_t r, std::size_t a, Error error) {
+    problem.fault = Problem::Fault{c, r, a, std::move(error)};
+  };
+  for (std::size_t r = 0; r < claim.requests.size(); ++r) {
+    const device::Request& request = claim.requests[r];
+    if (auto error = CheckRequest(request, claim)) return fail(r, 0, *std::move(error));
+    const std::span<const RequestSpec> specs = AlternativesOf(request);
+    for (std::size_t a = 0; a < specs.size(); ++a) {
+      auto error = CheckAlternative(specs[a], claim);
+      if (!error) error = ResolveClass(specs[a], claim, classes, problem.classes);
+      if (error) return fail(r, a, *std::move(error));
+    }
+  }
+  for (std::size_t i = 0; i < claim.constraints.size(); ++i) {
+    const device::Constraint& constraint = claim.constraints[i];
+    if (constraint.match_attribute || constraint.distinct_attribute) continue;
+    return fail(claim.requests.size(), 0,
+                Bad(StrCat("claim ", claim.ToString(), ", constraint #", i,
+                           ": empty constraint (unsupported constraint type?)")));
+  }
+}
+
 std::optional<Error> PlanCache::CheckRequest(const device::Request& request,
-                                             std::string_view claim) const {
+                                             const Claim& claim) const {
   const auto bad = [&](std::string_view what) {
-    return Bad(StrCat("claim ", claim, ", request ", request.name, ": ", what));
+    return Bad(StrCat("claim ", claim.ToString(), ", request ", request.name, ": ", what));
   };
   if (!request.first_available.empty() && !features_.prioritized_list) {
     return bad("has subrequests, but the DRAPrioritizedList feature is disabled");
@@ -157,7 +155,7 @@ std::optional<Error> PlanCache::CheckRequest(const device::Request& request,
     if (request.exactly && request.exactly->capacity) return bad(kDisabled);
     for (const RequestSpec& spec : request.first_available) {
       if (!spec.capacity) continue;
-      return Bad(StrCat("claim ", claim, ", subrequest ", spec.name, ": ", kDisabled));
+      return Bad(StrCat("claim ", claim.ToString(), ", subrequest ", spec.name, ": ", kDisabled));
     }
   }
   if (!request.exactly && request.first_available.empty()) {
@@ -167,9 +165,9 @@ std::optional<Error> PlanCache::CheckRequest(const device::Request& request,
 }
 
 std::optional<Error> PlanCache::CheckAlternative(const RequestSpec& spec,
-                                                 std::string_view claim) const {
+                                                 const Claim& claim) const {
   const auto bad = [&](const auto&... what) {
-    return Bad(StrCat("claim ", claim, ", request ", spec.name, what...));
+    return Bad(StrCat("claim ", claim.ToString(), ", request ", spec.name, what...));
   };
   if (!spec.derived_attributes.empty() && !features_.derived_attributes) {
     return bad(": cannot handle request with derived attributes, the feature is disabled");
@@ -189,10 +187,10 @@ std::optional<Error> PlanCache::CheckAlternative(const RequestSpec& spec,
 }
 
 std::optional<Error> PlanCache::ResolveClass(
-    const RequestSpec& spec, std::string_view claim, const ClassLookup& classes,
-    std::vector<std::shared_ptr<const DeviceClass>>& out) {
+    const RequestSpec& spec, const Claim& claim, const ClassLookup& classes,
+    std::vector<std::shared_ptr<const DeviceClass>>& out) const {
   const auto bad = [&](const auto&... what) {
-    return Bad(StrCat("claim ", claim, ", request ", spec.name, what...));
+    return Bad(StrCat("claim ", claim.ToString(), ", request ", spec.name, what...));
   };
   Result<std::shared_ptr<const DeviceClass>> found = classes(spec.device_class);
   if (!found.ok()) {
@@ -214,22 +212,30 @@ std::optional<Error> PlanCache::ResolveClass(
 std::shared_ptr<Plan> PlanCache::BuildPlan(const Problem& problem) {
   std::vector<ClaimPlan> plans;
   // With a fault, everything before it is there and nothing after it.
-  for (std::size_t c = 0; c < problem.classes.size(); ++c) {
+  const auto& fault = problem.fault;
+  std::uint32_t number = 0;       // of the request
+  std::uint32_t alternative = 0;  // over all requests
+  std::uint32_t constraint_number = 0;
+  for (std::size_t c = 0; c < problem.claims.size() && (!fault || c <= fault->claim); ++c) {
     const Claim& claim = *problem.claims[c];
     ClaimPlan& plan = plans.emplace_back();
-    for (std::size_t r = 0; r < problem.classes[c].size(); ++r) {
+    plan.first_constraint = constraint_number;
+    const bool stops = fault && c == fault->claim;
+    for (std::size_t r = 0; r < claim.requests.size() && (!stops || r <= fault->request); ++r) {
       const device::Request& request = claim.requests[r];
-      const auto& classes = problem.classes[c][r];
+      const std::span<const RequestSpec> specs = AlternativesOf(request);
+      const std::size_t count = stops && r == fault->request ? fault->alternative : specs.size();
       RequestPlan& request_plan = plan.requests.emplace_back();
       request_plan.prioritized = !request.first_available.empty();
-      for (std::size_t a = 0; a < classes.size(); ++a) {
-        const RequestSpec& spec =
-            request_plan.prioritized ? request.first_available[a] : *request.exactly;
-        Alternative alternative =
-            BuildAlternative(spec, *classes[a], request_plan.prioritized ? request.name : "", claim);
-        request_plan.alternatives.push_back(std::move(alternative));
+      request_plan.number = number++;
+      request_plan.first_alternative = alternative;
+      for (const RequestSpec& spec : specs.first(count)) {
+        const DeviceClass& device_class = *problem.classes[alternative++];
+        request_plan.alternatives.push_back(BuildAlternative(
+            spec, device_class, request_plan.prioritized ? request.name : "", claim));
       }
     }
+    constraint_number += static_cast<std::uint32_t>(claim.constraints.size());
     for (const device::Constraint& constraint : claim.constraints) {
       const bool distinct = !constraint.match_attribute;
       std::string attribute =

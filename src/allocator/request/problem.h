@@ -12,6 +12,7 @@
 
 #include "allocator/features.h"
 #include "allocator/request/plan.h"
+#include "allocator/view/interner.h"
 #include "allocator/view/shape_table.h"
 #include "base/result/result.h"
 #include "device/claim.h"
@@ -27,9 +28,11 @@ using ClassLookup =
 // PlanCache; usable on every node, as long as the allocator lives and classes do not change.
 struct Problem {
   std::vector<std::shared_ptr<const device::Claim>> claims;
-  std::vector<std::string> claim_names;  // as errors print them
-  // Per claim, request and alternative.
-  std::vector<std::vector<std::vector<std::shared_ptr<const device::DeviceClass>>>> classes;
+  // One for each alternative, in the order of claims, requests and alternatives.
+  std::vector<std::shared_ptr<const device::DeviceClass>> classes;
+
+  // As errors print it.
+  std::string ClaimName(std::size_t claim) const { return claims[claim]->ToString(); }
 
   // What is wrong with the claims, at the place where Kubernetes would notice: after all requests
   // before it were found right on the node at hand (asking for all devices can fail there).
@@ -60,12 +63,15 @@ class PlanCache {
                   const ClassLookup& classes);
 
  private:
-  std::optional<Error> CheckRequest(const device::Request& request, std::string_view claim) const;
+  void ResolveClaim(std::size_t claim, const ClassLookup& classes, Problem& problem) const;
+  std::optional<Error> CheckRequest(const device::Request& request,
+                                    const device::Claim& claim) const;
   std::optional<Error> CheckAlternative(const device::RequestSpec& spec,
-                                        std::string_view claim) const;
-  std::optional<Error> ResolveClass(const device::RequestSpec& spec, std::string_view claim,
+                                        const device::Claim& claim) const;
+  std::optional<Error> ResolveClass(const device::RequestSpec& spec, const device::Claim& claim,
                                     const ClassLookup& classes,
-                                    std::vector<std::shared_ptr<const device::DeviceClass>>& out);
+                                    std::vector<std::shared_ptr<const device::DeviceClass>>& out)
+      const;
   std::shared_ptr<Plan> BuildPlan(const Problem& problem);
   Alternative BuildAlternative(const device::RequestSpec& spec, const device::DeviceClass& device_class,
                                std::string_view parent, const device::Claim& claim);
@@ -75,7 +81,9 @@ class PlanCache {
   device::ExpressionCompiler& compiler_;
   ShapeTable& shapes_;
   const Features features_;
-  std::unordered_map<std::string, std::shared_ptr<Plan>> plans_;  // never walked
+  std::unordered_map<std::string, std::shared_ptr<Plan>, TextHash, std::equal_to<>>
+      plans_;       // never walked
+  KeyBuilder key_;  // of the problem at hand; kept for its memory
   std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> selectors_;
   std::map<std::string, std::shared_ptr<const device::Expression>, std::less<>> derived_;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
+#include "allocator/search/search_space.h"
 #include "base/ids/uuid.h"
 #include "base/text/text.h"
 
@@ -14,10 +16,9 @@ using device::AllocationResult;
 using device::DeviceResult;
 using device::NodeSelectorRequirement;
 
-DeviceResult BuildDevice(Plan& plan, Alternative& alternative, const SpaceDevice& picked,
-                         const Features& features, Random& random) {
+void FillDevice(Plan& plan, Alternative& alternative, const SpaceDevice& picked,
+                const Features& features, Random& random, DeviceResult& result) {
   const ViewDevice& view = picked.view();
-  DeviceResult result;
   result.request = alternative.full_name();
   result.id = picked.id();
   result.admin_access = alternative.admin;
@@ -36,7 +37,6 @@ DeviceResult BuildDevice(Plan& plan, Alternative& alternative, const SpaceDevice
     result.binding_conditions = view.device->binding_conditions;
     result.binding_failure_conditions = view.device->binding_failure_conditions;
   }
-  return result;
 }
 
 bool Contains(const std::vector<std::string>& names, std::string_view name) {
@@ -54,13 +54,16 @@ bool Names(const std::vector<std::string>& names, const device::Request& request
 void AddConfig(const Problem& problem, std::size_t claim_index,
                const std::vector<std::uint32_t>& chosen, AllocationResult& result) {
   const device::Claim& claim = *problem.claims[claim_index];
+  const ClaimPlan& plan = problem.plan->claims()[claim_index];
   // Where the entries of each class that was seen begin.
   std::vector<std::pair<std::string_view, std::size_t>> first_of_class;
   for (std::size_t r = 0; r < claim.requests.size(); ++r) {
-    const device::DeviceClass& device_class = *problem.classes[claim_index][r][chosen[r]];
+    const RequestPlan& request = plan.requests[r];
+    const std::uint32_t alternative = chosen[request.number];
+    const device::DeviceClass& device_class =
+        *problem.classes[request.first_alternative + alternative];
     if (device_class.config.empty()) continue;
-    const std::string name =
-        problem.plan->claims()[claim_index].requests[r].alternatives[chosen[r]].full_name();
+    const std::string name = request.alternatives[alternative].full_name();
     const auto seen =
         std::find_if(first_of_class.begin(), first_of_class.end(),
                      [&](const auto& entry) { return entry.first == device_class.name; });
@@ -78,7 +81,7 @@ void AddConfig(const Problem& problem, std::size_t claim_index,
   for (const device::ClaimConfig& config : claim.config) {
     bool applies = config.requests.empty();
     for (std::size_t r = 0; r < claim.requests.size() && !applies; ++r) {
-      applies = Names(config.requests, claim.requests[r], chosen[r]);
+      applies = Names(config.requests, claim.requests[r], chosen[plan.requests[r].number]);
     }
     if (!applies) continue;
     result.config.push_back({AllocatedConfig::Source::kClaim, config.requests, config.opaque});
@@ -87,7 +90,7 @@ void AddConfig(const Problem& problem, std::size_t claim_index,
   for (AllocatedConfig& config : result.config) {
     bool all = true;
     for (std::size_t r = 0; r < claim.requests.size() && all; ++r) {
-      all = Names(config.requests, claim.requests[r], chosen[r]);
+      all = Names(config.requests, claim.requests[r], chosen[plan.requests[r].number]);
     }
     if (all) config.requests.clear();
   }
@@ -110,10 +113,10 @@ void AddNew(const std::vector<NodeSelectorRequirement>& from,
 }
 
 Result<std::optional<device::NodeSelector>> BuildNodeSelector(
-    const std::vector<const SpaceDevice*>& devices, const std::string& node_name) {
+    std::span<const SpaceDevice> devices, const std::string& node_name) {
   device::NodeSelectorTerm term;
-  for (const SpaceDevice* device : devices) {
-    const ViewDevice& view = device->view();
+  for (const SpaceDevice& device : devices) {
+    const ViewDevice& view = device.view();
     const device::NodeTarget& target = view.slice->per_device_node_selection
                                            ? view.device->target
                                            : view.slice->target;
@@ -139,24 +142,24 @@ Result<std::optional<device::NodeSelector>> BuildNodeSelector(
 }  // namespace
 
 Result<std::vector<AllocationResult>> BuildResults(
-    const Problem& problem, const SearchSpace& space, const Features& features,
-    const std::vector<Pick>& picks, const std::vector<std::vector<std::uint32_t>>& chosen,
-    Random& random) {
+    const Problem& problem, const NodeIndex::Entry& node, const Features& features,
+    const std::vector<Pick>& picks, const std::vector<std::uint32_t>& chosen, Random& random) {
   std::vector<AllocationResult> results(problem.claims.size());
-  std::vector<std::vector<const SpaceDevice*>> devices(problem.claims.size());
   Plan& plan = *problem.plan;
-  for (const Pick& pick : picks) {
-    Alternative& alternative =
-        plan.claims()[pick.claim].requests[pick.request].alternatives[pick.alternative];
-    const SpaceDevice& device = space.devices[pick.device];
-    results[pick.claim].results.push_back(
-        BuildDevice(plan, alternative, device, features, random));
-    devices[pick.claim].push_back(&device);
-  }
-  for (std::size_t c = 0; c < results.size(); ++c) {
-    AddConfig(problem, c, chosen[c], results[c]);
-    Result<std::optional<device::NodeSelector>> selector =
-        BuildNodeSelector(devices[c], space.node->node.name);
+  const std::vector<SpaceDevice> devices = DevicesOf(node, picks);
+  std::size_t next = 0;  // picks are in the order of the claims
+  for (std::uint32_t c = 0; c < results.size(); ++c) {
+    const std::size_t first = next;
+    while (next < picks.size() && picks[next].claim == c) ++next;
+    results[c].results.resize(next - first);
+    for (std::size_t i = first; i < next; ++i) {
+      Alternative& alternative =
+          plan.claims()[c].requests[picks[i].request].alternatives[picks[i].alternative];
+      FillDevice(plan, alternative, devices[i], features, random, results[c].results[i - first]);
+    }
+    AddConfig(problem, c, chosen, results[c]);
+    Result<std::optional<device::NodeSelector>> selector = BuildNodeSelector(
+        std::span(devices).subspan(first, next - first), node.node.name);
     if (!selector.ok()) {
       return std::move(selector).error().Prefixed(
           StrCat("create NodeSelector for claim ", problem.claims[c]->name));

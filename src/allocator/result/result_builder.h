@@ -4,7 +4,7 @@
 
 #include "allocator/features.h"
 #include "allocator/request/problem.h"
-#include "allocator/search/search_space.h"
+#include "allocator/view/node_index.h"
 #include "base/env/random.h"
 #include "device/allocation.h"
 
@@ -14,8 +14,7 @@ namespace drakkar::allocator {
 // claims. Share ids come from `random`. Fails on a slice with a node selector of several terms,
 // which validation does not admit.
 Result<std::vector<device::AllocationResult>> BuildResults(
-    const Problem& problem, const SearchSpace& space, const Features& features,
-    const std::vector<Pick>& picks, const std::vector<std::vector<std::uint32_t>>& chosen,
-    Random& random);
+    const Problem& problem, const NodeIndex::Entry& node, const Features& features,
+    const std::vector<Pick>& picks, const std::vector<std::uint32_t>& chosen, Random& random);
 
 }  // namespace drakkar::allocator

@@ -26,14 +26,11 @@ Search::Search(const Problem& problem, const ShapeTable& shapes, const SearchSpa
   plan_.Sync(shapes.epoch(), shapes.size());
   for (std::uint32_t c = 0; c < plan_.claims().size(); ++c) {
     ClaimPlan& claim = plan_.claims()[c];
-    auto& first = first_slot_.emplace_back();
-    auto& constraints = constraints_.emplace_back();
     for (const ConstraintPlan& constraint : claim.constraints) {
-      constraints.push_back({constraint.distinct, MatchConstraint(plan_.values()),
-                             DistinctConstraint(plan_.values())});
+      constraints_.push_back({constraint.distinct, MatchConstraint(plan_.values()),
+                              DistinctConstraint(plan_.values())});
     }
     for (std::uint32_t r = 0; r < claim.requests.size(); ++r) {
-      first.push_back(slots_.size());
       RequestPlan& request = claim.requests[r];
       for (std::uint32_t a = 0; a < request.alternatives.size(); ++a) {
         Alternative& alternative = request.alternatives[a];
@@ -44,11 +41,10 @@ Search::Search(const Problem& problem, const ShapeTable& shapes, const SearchSpa
         if (alternative.all && !alternative.constraints.empty()) symmetric_ = false;
       }
     }
-    chosen_.emplace_back(claim.requests.size(), 0);
+    chosen_.resize(chosen_.size() + claim.requests.size(), 0);
   }
   results_in_claim_.assign(plan_.claims().size(), 0);
   picked_.assign(space.devices.size(), 0);
-  ledgers_.resize(space.node->pools.size());
   if (features.consumable_capacity) capacity_.emplace(space.devices.size());
 }
 
@@ -63,13 +59,13 @@ Search::End Search::CheckRequests() {
     return Fatal(Bad(StrCat("gather pool information: ", pool->reason)));
   }
   const auto& fault = problem_.fault;
-  for (std::size_t c = 0; c < first_slot_.size(); ++c) {
+  for (std::size_t c = 0; c < plan_.claims().size(); ++c) {
     std::size_t minimum = 0;
     const ClaimPlan& claim = plan_.claims()[c];
     for (std::size_t r = 0; r < claim.requests.size(); ++r) {
       std::size_t fewest = ~std::size_t{0};
       for (std::size_t a = 0; a < claim.requests[r].alternatives.size(); ++a) {
-        Slot& slot = slots_[first_slot_[c][r] + a];
+        Slot& slot = slots_[claim.requests[r].first_alternative + a];
         if (auto error = CheckAlternative(slot)) return Fatal(*std::move(error));
         fewest = std::min(fewest, slot.count);
       }
@@ -77,7 +73,7 @@ Search::End Search::CheckRequests() {
       minimum += fewest;
     }
     if (minimum > kMaxResultsPerClaim) {
-      return Fatal(Bad(StrCat("claim ", problem_.claim_names[c], ": number of requested devices ",
+      return Fatal(Bad(StrCat("claim ", problem_.ClaimName(c), ": number of requested devices ",
                               minimum, " exceeds the claim limit of ", kMaxResultsPerClaim)));
     }
     if (fault && fault->claim == c && fault->request >= claim.requests.size()) {
@@ -147,12 +143,12 @@ Search::Step Search::AllocateRequest(std::size_t claim, std::size_t request) {
     // The next claim may become smaller when this one takes other devices.
     return step == Step::kTooLarge ? Step::kFailed : step;
   }
-  const std::size_t first = first_slot_[claim][request];
+  const std::size_t first = plan.requests[request].first_alternative;
   if (!plan.requests[request].prioritized) return AllocateDevices(slots_[first], 0, 0);
 
   bool all_too_large = true;
   for (std::size_t a = 0; a < plan.requests[request].alternatives.size(); ++a) {
-    chosen_[claim][request] = static_cast<std::uint32_t>(a);
+    chosen_[plan.requests[request].number] = static_cast<std::uint32_t>(a);
     const Step step = AllocateDevices(slots_[first + a], 0, 0);
     if (step == Step::kTooLarge) continue;
     all_too_large = false;
@@ -227,7 +223,7 @@ std::optional<Rule> Search::CheckSelection(Slot& slot, std::uint32_t device, boo
   }
   switch (plan_.SelectionOf(*slot.alternative, candidate.pool->id.driver, view)) {
     case Selection::kError:
-      error_ = Bad(SelectionError(*slot.alternative, problem_.claim_names[slot.claim_index],
+      error_ = Bad(SelectionError(*slot.alternative, problem_.ClaimName(slot.claim_index),
                                   candidate.pool->id.driver, candidate.id(), *view.device));
       stop = true;
       return std::nullopt;
@@ -344,7 +340,7 @@ Search::Verdict Search::AddConstraints(Slot& slot, std::uint32_t device, bool mu
       return Stop(Bad(DerivedError(*slot.claim, alternative, n, driver, candidate.id(),
                                    *candidate.view().device)));
     }
-    if (constraints_[slot.claim_index][alternative.constraints[n]].Add(value)) {
+    if (ConstraintOf(slot, n).Add(value)) {
       ++frame.constraints;
       continue;
     }
@@ -360,7 +356,7 @@ Search::Verdict Search::AddConstraints(Slot& slot, std::uint32_t device, bool mu
 void Search::Release(const Slot& slot, const Frame& frame) {
   const SpaceDevice& device = space_.devices[frame.device];
   for (std::uint32_t n = frame.constraints; n > 0; --n) {
-    constraints_[slot.claim_index][slot.alternative->constraints[n - 1]].Undo();
+    ConstraintOf(slot, n - 1).Undo();
   }
   const CounterNeed* need =
       frame.counters || frame.groups ? &device.pool->counter_needs[device.index] : nullptr;
@@ -408,6 +404,7 @@ bool Search::IsTakenInClaim(std::size_t claim, std::uint32_t device) const {
 }
 
 Search::PoolLedgers& Search::LedgersOf(const SpaceDevice& device) {
+  if (ledgers_.empty()) ledgers_.resize(space_.node->pools.size());
   std::optional<PoolLedgers>& ledgers = ledgers_[device.pool_ordinal];
   if (!ledgers) {
     ledgers.emplace(PoolLedgers{CounterLedger(device.pool->available, device.pool->overcommitted),
@@ -444,7 +441,8 @@ std::uint32_t Search::SymmetryClassOf(std::uint32_t device) {
 
 Result<std::optional<Rule>> Search::Ask(std::size_t claim, std::size_t request,
                                         std::size_t alternative, std::uint32_t device) {
-  Slot& slot = slots_[first_slot_[claim][request] + alternative];
+  const RequestPlan& plan = plan_.claims()[claim].requests[request];
+  Slot& slot = slots_[plan.first_alternative + alternative];
   switch (Take(slot, device, false)) {
     case Verdict::kTaken:
       Undo(slot);
@@ -458,7 +456,7 @@ Result<std::optional<Rule>> Search::Ask(std::size_t claim, std::size_t request,
 }
 
 std::string Search::Where(const Slot& slot) const {
-  return StrCat("claim ", problem_.claim_names[slot.claim_index], ", request ",
+  return StrCat("claim ", problem_.ClaimName(slot.claim_index), ", request ",
                 slot.alternative->spec.name);
 }
 

@@ -36,8 +36,8 @@ class Search {
   End Run();
 
   const std::vector<Pick>& picks() const { return picks_; }
-  // Per claim and request: the alternative that was chosen.
-  const std::vector<std::vector<std::uint32_t>>& chosen() const { return chosen_; }
+  // Per number of a request: the alternative that was chosen.
+  const std::vector<std::uint32_t>& chosen() const { return chosen_; }
   const Error& error() const { return *error_; }
   std::uint64_t steps() const { return steps_; }
 
@@ -106,6 +106,9 @@ class Search {
   Verdict Stop(Error error);
   bool Spend();
 
+  ConstraintState& ConstraintOf(const Slot& slot, std::size_t n) {
+    return constraints_[slot.claim->first_constraint + slot.alternative->constraints[n]];
+  }
   bool IsTakenInClaim(std::size_t claim, std::uint32_t device) const;
   bool IsShareable(const ViewDevice& device) const {
     return features_.consumable_capacity && device.device->allow_multiple_allocations;
@@ -123,19 +126,18 @@ class Search {
   const SearchBudget& budget_;
   const RuleSet ignored_;
 
-  std::vector<Slot> slots_;
-  std::vector<std::vector<std::size_t>> first_slot_;  // per claim and request
+  std::vector<Slot> slots_;  // per alternative of all requests
   bool symmetric_ = true;
   bool any_admin_ = false;  // devices that are held may be taken all the same
 
-  std::vector<std::vector<ConstraintState>> constraints_;  // per claim
-  std::vector<std::optional<PoolLedgers>> ledgers_;        // per pool, made when first needed
+  std::vector<ConstraintState> constraints_;         // of all claims
+  std::vector<std::optional<PoolLedgers>> ledgers_;  // per pool, made when first needed
   std::optional<CapacityLedger> capacity_;
   std::vector<std::uint16_t> picked_;  // per device: by how many claims of this attempt
   std::vector<Frame> frames_;          // parallel to picks_
   std::vector<Pick> picks_;
   std::vector<std::size_t> results_in_claim_;
-  std::vector<std::vector<std::uint32_t>> chosen_;
+  std::vector<std::uint32_t> chosen_;
   std::vector<std::uint32_t> symmetry_;  // per device, empty until needed
   std::optional<Rule> refused_by_;
 

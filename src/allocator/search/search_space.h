@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "allocator/request/plan.h"
 #include "allocator/view/node_index.h"
 #include "allocator/view/pool_view.h"
 
@@ -26,5 +27,8 @@ struct SearchSpace {
   const NodeIndex::Entry* node;
   std::vector<SpaceDevice> devices;
 };
+
+// The devices at the positions of `picks`, one for each, in the order of a SearchSpace.
+std::vector<SpaceDevice> DevicesOf(const NodeIndex::Entry& node, const std::vector<Pick>& picks);
 
 }  // namespace drakkar::allocator

@@ -7,6 +7,12 @@
 
 namespace drakkar::allocator {
 
+// Lets tables of strings be asked with any text.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+
 // Gives equal byte strings the same small number: 0, 1, 2 ... in order of first appearance. The
 // numbers are names only; no decision depends on their order.
 class Interner {
@@ -22,13 +28,7 @@ class Interner {
   void Clear() { ids_.clear(); }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const {
-      return std::hash<std::string_view>()(text);
-    }
-  };
-  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_;
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> ids_;
 };
 
 // Builds such keys so that different sequences never give the same bytes.

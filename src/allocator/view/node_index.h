@@ -80,13 +80,7 @@ class NodeIndex {
 
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> classes_;
-  struct NameHash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view name) const {
-      return std::hash<std::string_view>()(name);
-    }
-  };
-  std::unordered_map<std::string, NodeNumber, NameHash, std::equal_to<>> numbers_;  // never walked
+  std::unordered_map<std::string, NodeNumber, TextHash, std::equal_to<>> numbers_;  // never walked
   std::vector<NodeNumber> free_numbers_;
   std::vector<NodeNumber> dirty_;
   std::vector<std::uint8_t> is_dirty_;

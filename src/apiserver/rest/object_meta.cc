@@ -167,7 +167,7 @@ void UpdateGeneration(Value before, Draft& object) {
     ++members;
     const Value was = before[*key];
     // What was taken over from `before` needs no look.
-    if (member.borrowed().node() == was.node()) continue;
+    if (was.exists() && member.borrowed().node() == was.node()) continue;
     const api::TreePtr is = member.Freeze();
     changed = !api::Equal(is->root(), was);
   }

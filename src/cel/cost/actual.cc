@@ -10,7 +10,6 @@ namespace {
 using cost::Scaled;
 using Args = std::span<const Value>;
 
-std::uint64_t One(Args, const Value&) { return 1; }
 std::uint64_t Check(Args, const Value&) { return 350'000; }
 
 std::uint64_t FirstTraversal(Args args, const Value&) { return Scaled(SizeOf(args[0]), cost::kStringTraversal); }
@@ -128,17 +127,17 @@ const Table& ByFunction() {
       {"find", Matches}, {"findAll", Matches},
       {"cidr", FirstTraversal}, {"isIP", FirstTraversal}, {"isCIDR", FirstTraversal},
       {"ip", FirstTraversal}, {"ip.isCanonical", FirstTwice},
-      {"masked", One}, {"prefixLength", One}, {"family", One}, {"isUnspecified", One}, {"isLoopback", One},
-      {"isLinkLocalMulticast", One}, {"isLinkLocalUnicast", One}, {"isGlobalUnicast", One},
+      {"masked", FlatCost}, {"prefixLength", FlatCost}, {"family", FlatCost}, {"isUnspecified", FlatCost}, {"isLoopback", FlatCost},
+      {"isLinkLocalMulticast", FlatCost}, {"isLinkLocalUnicast", FlatCost}, {"isGlobalUnicast", FlatCost},
       {"containsIP", ContainsAddress<false, false>}, {"containsCIDR", ContainsAddress<true, false>},
       {"quantity", FirstTraversal}, {"isQuantity", FirstTraversal}, {"semver", FirstTraversal},
       {"isSemver", FirstTraversal},
-      {"validate", Validate}, {"format.named", One},
-      {"sign", One}, {"asInteger", One}, {"isInteger", One}, {"asApproximateFloat", One},
-      {"isGreaterThan", One}, {"isLessThan", One}, {"compareTo", One}, {"add", One}, {"sub", One},
-      {"major", One}, {"minor", One}, {"patch", One},
-      {"getScheme", One}, {"getHostname", One}, {"getHost", One}, {"getPort", One},
-      {"getEscapedPath", One}, {"getQuery", One},
+      {"validate", Validate}, {"format.named", FlatCost},
+      {"sign", FlatCost}, {"asInteger", FlatCost}, {"isInteger", FlatCost}, {"asApproximateFloat", FlatCost},
+      {"isGreaterThan", FlatCost}, {"isLessThan", FlatCost}, {"compareTo", FlatCost}, {"add", FlatCost}, {"sub", FlatCost},
+      {"major", FlatCost}, {"minor", FlatCost}, {"patch", FlatCost},
+      {"getScheme", FlatCost}, {"getHostname", FlatCost}, {"getHost", FlatCost}, {"getPort", FlatCost},
+      {"getEscapedPath", FlatCost}, {"getQuery", FlatCost},
       {"_==_", Equality},
   };
   return kTable;
@@ -167,16 +166,18 @@ CallCost FindIn(const Table& table, std::string_view key) {
 
 }  // namespace
 
+std::uint64_t FlatCost(Args, const Value&) { return 1; }
+
 CallCost ActualCostOf(std::string_view function, std::string_view overload_id) {
   if (CallCost rule = FindIn(ByExtensionOverload(), overload_id)) return rule;
   if (overload_id.starts_with("list_") && overload_id.ends_with("_sort")) return CompareFirst;
   if (overload_id.ends_with("_sortByAssociatedKeys")) return CompareSecond;
-  if (function == "ip" && overload_id == "cidr_ip") return One;
+  if (function == "ip" && overload_id == "cidr_ip") return FlatCost;
   if (overload_id == "cidr_contains_ip_string") return ContainsAddress<false, true>;
   if (overload_id == "cidr_contains_cidr_string") return ContainsAddress<true, true>;
   if (CallCost rule = FindIn(ByFunction(), function)) return rule;
   if (CallCost rule = FindIn(ByOverload(), overload_id)) return rule;
-  return One;
+  return FlatCost;
 }
 
 }  // namespace drakkar::cel

@@ -107,23 +107,15 @@ void AttributeNode::PreparePath() {
     }
     path.push_back(qualifier.key.text());
   }
-  path_ = std::move(path);
-  path_hash_ = HashKeys(path_);
-}
-
-// Charges what the single steps would have; close to the limit they are taken one by one.
-bool AttributeNode::ResolvePath(Frame& frame, Value* out) const {
-  const Value& variable = frame.variables[index_];
-  if (variable.kind != Kind::kMap || frame.cost + path_.size() > frame.limit) return false;
-  if (!variable.map->FindPath({path_, path_hash_}, out)) return false;
-  frame.cost += path_.size();
-  return true;
+  path_keys_ = std::move(path);
+  path_text_ = JoinKeys(path_keys_);
+  path_ = {path_keys_, path_text_, HashJoined(path_text_)};
 }
 
 Value AttributeNode::Resolve(Frame& frame) const {
   switch (base_) {
     case Base::kVariable:
-      if (Value found; !path_.empty() && ResolvePath(frame, &found)) return found;
+      if (Value found; path_.hash != 0 && ResolvePath(frame, path_.keys.size(), &found)) return found;
       return Qualify(frame, frame.variables[index_]);
     case Base::kSlot: return Qualify(frame, frame.slots[index_]);
     case Base::kAccumulator: return Qualify(frame, fold_->Accumulator(frame));

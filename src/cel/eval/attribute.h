@@ -35,6 +35,8 @@ class AttributeNode final : public Node {
   void PreparePath();
 
   Value Eval(Frame& frame) const override {
+    // The steps of a path and the charge for the whole.
+    if (Value found; path_.hash != 0 && ResolvePath(frame, path_.keys.size() + 1, &found)) return found;
     const Value value = Resolve(frame);
     if (!test_only_ && base_ != Base::kConditional) frame.Charge(1);
     return value;
@@ -47,10 +49,17 @@ class AttributeNode final : public Node {
   const std::vector<Qualifier>& qualifiers() const { return qualifiers_; }
 
  private:
-  explicit AttributeNode(Base base) : base_(base) {}
+  explicit AttributeNode(Base base) : Node(Leaf::kAttribute), base_(base) {}
 
   Value Qualify(Frame& frame, Value object) const;
-  bool ResolvePath(Frame& frame, Value* out) const;
+  // Charges `cost` for it; close to the limit the steps are taken one by one.
+  bool ResolvePath(Frame& frame, std::uint64_t cost, Value* out) const {
+    const Value& variable = frame.variables[index_];
+    if (variable.kind != Kind::kMap || frame.cost + cost > frame.limit) return false;
+    if (!variable.map->FindPath(path_, out)) return false;
+    frame.cost += cost;
+    return true;
+  }
 
   Base base_;
   bool test_only_ = false;
@@ -60,8 +69,19 @@ class AttributeNode final : public Node {
   AttributeNode* then_ = nullptr;
   AttributeNode* otherwise_ = nullptr;
   std::vector<Qualifier> qualifiers_;
-  std::vector<std::string_view> path_;  // empty unless PreparePath found one
-  std::uint64_t path_hash_ = 0;
+  std::vector<std::string_view> path_keys_;
+  std::string path_text_;
+  KeyPath path_;  // into the two above; its hash is zero unless PreparePath found one
 };
+
+inline Value EvalNode(const Node& node, Frame& frame) {
+  switch (node.leaf()) {
+    case Node::Leaf::kConstant: return static_cast<const ConstantNode&>(node).value();
+    case Node::Leaf::kFolded: return static_cast<const FoldedNode&>(node).Eval(frame);
+    case Node::Leaf::kAttribute: return static_cast<const AttributeNode&>(node).Eval(frame);
+    case Node::Leaf::kNone: break;
+  }
+  return node.Eval(frame);
+}
 
 }  // namespace drakkar::cel

@@ -8,6 +8,7 @@
 #include "cel/checker/declarations.h"
 #include "cel/cost/actual.h"
 #include "cel/eval/frame.h"
+#include "cel/eval/runtime_type.h"
 
 namespace drakkar::cel {
 
@@ -17,15 +18,23 @@ class AttributeNode;
 // A step of a planned program. Immutable; the plan owns all of them.
 class Node {
  public:
+  // Nodes that EvalNode reaches without a virtual call, which costs more than what they do.
+  enum class Leaf : std::uint8_t { kNone, kConstant, kFolded, kAttribute };
+
+  explicit Node(Leaf leaf = Leaf::kNone) : leaf_(leaf) {}
   virtual ~Node() = default;
+  Leaf leaf() const { return leaf_; }
   virtual Value Eval(Frame& frame) const = 0;
   virtual const ConstantNode* AsConstant() const { return nullptr; }
   virtual AttributeNode* AsAttribute() { return nullptr; }
+
+ private:
+  Leaf leaf_;
 };
 
 class ConstantNode final : public Node {
  public:
-  explicit ConstantNode(Value value) : value_(value) {}
+  explicit ConstantNode(Value value) : Node(Leaf::kConstant), value_(value) {}
   Value Eval(Frame&) const override { return value_; }
   const ConstantNode* AsConstant() const override { return this; }
   const Value& value() const { return value_; }
@@ -37,9 +46,16 @@ class ConstantNode final : public Node {
 // A call whose arguments are constants: the answer is known, the cost still counts.
 class FoldedNode final : public Node {
  public:
-  FoldedNode(Value value, std::vector<std::uint64_t> charges) : value_(value), charges_(std::move(charges)) {}
+  FoldedNode(Value value, std::vector<std::uint64_t> charges)
+      : Node(Leaf::kFolded), value_(value), charges_(std::move(charges)) {
+    for (const std::uint64_t charge : charges_) total_ += charge;
+  }
   Value Eval(Frame& frame) const override {
-    for (const std::uint64_t charge : charges_) frame.Charge(charge);
+    if (frame.cost + total_ <= frame.limit) {
+      frame.cost += total_;
+    } else {
+      for (const std::uint64_t charge : charges_) frame.Charge(charge);
+    }
     return value_;
   }
   const Value& value() const { return value_; }
@@ -48,6 +64,7 @@ class FoldedNode final : public Node {
  private:
   Value value_;
   std::vector<std::uint64_t> charges_;
+  std::uint64_t total_ = 0;
 };
 
 class AndNode final : public Node {
@@ -92,33 +109,66 @@ class NotStrictlyFalseNode final : public Node {
   const Node* operand_;
 };
 
+inline constexpr std::size_t kMaxArguments = 8;
+
+// An overload with as many arguments as the call has.
+struct GuardedOverload {
+  Implementation implementation = nullptr;
+  ArgumentGuard guards[kMaxArguments];
+};
+
 // One of the candidate overloads, or a function that dispatches itself.
 struct CallTarget {
   Implementation implementation = nullptr;
-  std::vector<const Overload*> guarded;  // tried in order, by the kinds of the arguments
+  std::vector<GuardedOverload> guarded;  // tried in order, by the kinds of the arguments
   const PreparedCall* prepared = nullptr;
 };
 
-inline constexpr std::size_t kMaxArguments = 8;
-
-class CallNode final : public Node {
+class CallNode : public Node {
  public:
-  CallNode(std::string function, CallTarget target, std::vector<Node*> args, CallCost rule)
-      : function_(std::move(function)), target_(std::move(target)), args_(std::move(args)), cost_(rule) {}
-  Value Eval(Frame& frame) const override;
-  Value Invoke(CallContext& context, std::span<const Value> args) const;
+  // One with just the room that its arguments need: filling unused places costs more than most
+  // functions.
+  static std::unique_ptr<CallNode> Create(std::string function, CallTarget target, std::vector<Node*> args,
+                                          CallCost rule);
+
+  Value Invoke(CallContext& context, std::span<const Value> args) const {
+    if (target_.prepared != nullptr) return target_.prepared->Call(context, args);
+    for (const GuardedOverload& overload : target_.guarded) {
+      bool passes = true;
+      for (std::size_t i = 0; i < args.size() && passes; ++i) passes = overload.guards[i].Passes(args[i]);
+      if (passes) return overload.implementation(context, args);
+    }
+    if (target_.implementation) return target_.implementation(context, args);
+    return NoSuchOverload(context, args);
+  }
   const std::vector<Node*>& args() const { return args_; }
   CallCost cost() const { return cost_; }
+  // The only one there is, or null.
+  const GuardedOverload* single() const { return single_; }
+
+ protected:
+  CallNode(std::string function, CallTarget target, std::vector<Node*> args, CallCost rule)
+      : function_(std::move(function)),
+        target_(std::move(target)),
+        args_(std::move(args)),
+        cost_(rule),
+        flat_(rule == FlatCost) {
+    if (target_.guarded.size() == 1 && target_.prepared == nullptr) single_ = target_.guarded.data();
+  }
+
+  void Charge(Frame& frame, std::span<const Value> args, const Value& result) const {
+    frame.Charge(flat_ ? 1 : cost_(args, result));
+  }
 
  private:
-  // `room` is as small as the call allows: filling unused places costs more than most functions.
-  template <std::size_t room>
-  Value EvalWith(Frame& frame) const;
+  Value NoSuchOverload(CallContext& context, std::span<const Value> args) const;
 
   std::string function_;
   CallTarget target_;
   std::vector<Node*> args_;
   CallCost cost_;
+  bool flat_;
+  const GuardedOverload* single_ = nullptr;
 };
 
 class ListNode final : public Node {

@@ -1,6 +1,6 @@
 #include "base/text/text.h"
 #include "cel/cost/factors.h"
-#include "cel/eval/node.h"
+#include "cel/eval/attribute.h"
 #include "cel/eval/runtime_type.h"
 
 namespace drakkar::cel {
@@ -13,9 +13,9 @@ Value NotABool(Frame& frame, const Value& value) {
 }  // namespace
 
 Value AndNode::Eval(Frame& frame) const {
-  const Value left = left_->Eval(frame);
+  const Value left = EvalNode(*left_, frame);
   if (left.IsFalse() || frame.cancelled) return left;
-  const Value right = right_->Eval(frame);
+  const Value right = EvalNode(*right_, frame);
   if (right.IsFalse()) return right;
   if (left.kind != Kind::kBool) return NotABool(frame, left);
   if (right.kind != Kind::kBool) return NotABool(frame, right);
@@ -23,9 +23,9 @@ Value AndNode::Eval(Frame& frame) const {
 }
 
 Value OrNode::Eval(Frame& frame) const {
-  const Value left = left_->Eval(frame);
+  const Value left = EvalNode(*left_, frame);
   if (left.IsTrue() || frame.cancelled) return left;
-  const Value right = right_->Eval(frame);
+  const Value right = EvalNode(*right_, frame);
   if (right.IsTrue()) return right;
   if (left.kind != Kind::kBool) return NotABool(frame, left);
   if (right.kind != Kind::kBool) return NotABool(frame, right);
@@ -39,7 +39,7 @@ EqualNode::EqualNode(const Node* left, const Node* right, bool negated)
       cost_(negated ? ActualCostOf("_!=_", "not_equals") : ActualCostOf("_==_", "equals")) {}
 
 Value EqualNode::Eval(Frame& frame) const {
-  const Value args[2] = {left_->Eval(frame), right_->Eval(frame)};
+  const Value args[2] = {EvalNode(*left_, frame), EvalNode(*right_, frame)};
   Value result;
   if (args[0].IsError()) {
     result = args[0];
@@ -62,51 +62,67 @@ Value NotStrictlyFalseNode::Eval(Frame& frame) const {
   return MakeBool(!value.IsFalse());
 }
 
-Value CallNode::Invoke(CallContext& context, std::span<const Value> args) const {
-  if (target_.prepared != nullptr) return target_.prepared->Call(context, args);
-  for (const Overload* overload : target_.guarded) {
-    if (Accepts(*overload, args)) {
-      return overload->implementation ? overload->implementation(context, args)
-                                      : target_.implementation(context, args);
-    }
-  }
-  if (target_.implementation) return target_.implementation(context, args);
+Value CallNode::NoSuchOverload(CallContext& context, std::span<const Value> args) const {
   std::vector<std::string_view> names;
   for (const Value& arg : args) names.push_back(TypeName(arg));
   return NewError(context.arena, StrCat("no such overload: ", function_, "(", Join(names, ", "), ")"));
 }
 
-Value CallNode::Eval(Frame& frame) const {
-  switch (args_.size()) {
-    case 1: return EvalWith<1>(frame);
-    case 2: return EvalWith<2>(frame);
-    default: return EvalWith<kMaxArguments>(frame);
-  }
-}
+namespace {
 
 template <std::size_t room>
-Value CallNode::EvalWith(Frame& frame) const {
-  Value args[room];
-  const std::size_t count = room == kMaxArguments ? args_.size() : room;
-  const Value* error = nullptr;
-  for (std::size_t i = 0; i < count; ++i) {
-    args[i] = args_[i]->Eval(frame);
-    if (args[i].IsError() && error == nullptr) {
-      error = &args[i];
-      // Calls of more than two arguments stop at the first error, and then cost nothing.
-      if (count > 2 && i + 1 < count) return *error;
+class SizedCallNode final : public CallNode {
+ public:
+  SizedCallNode(std::string function, CallTarget target, std::vector<Node*> args, CallCost rule)
+      : CallNode(std::move(function), std::move(target), std::move(args), rule) {}
+
+  Value Eval(Frame& frame) const override {
+    Value values[room];
+    const std::size_t count = room == kMaxArguments ? args().size() : room;
+    const Value* error = nullptr;
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = EvalNode(*args()[i], frame);
+      if (values[i].IsError() && error == nullptr) {
+        error = &values[i];
+        // Calls of more than two arguments stop at the first error, and then cost nothing.
+        if (count > 2 && i + 1 < count) return *error;
+      }
     }
+    const std::span<const Value> span(values, count);
+    if (error != nullptr) {
+      Charge(frame, span, *error);
+      return *error;
+    }
+    if (frame.cancelled) return values[0];
+    CallContext context{frame.arena};
+    const Value result = PassesSingle(values) ? single()->implementation(context, span) : Invoke(context, span);
+    Charge(frame, span, result);
+    return result;
   }
-  const std::span<const Value> values(args, count);
-  if (error != nullptr) {
-    frame.Charge(cost_(values, *error));
-    return *error;
+
+ private:
+  // Worth its own loop where the number of arguments is known when compiling.
+  bool PassesSingle(const Value* values) const {
+    if (room == kMaxArguments || single() == nullptr) return false;
+    for (std::size_t i = 0; i < room; ++i) {
+      if (!single()->guards[i].Passes(values[i])) return false;
+    }
+    return true;
   }
-  if (frame.cancelled) return args[0];
-  CallContext context{frame.arena};
-  const Value result = Invoke(context, values);
-  frame.Charge(cost_(values, result));
-  return result;
+};
+
+}  // namespace
+
+std::unique_ptr<CallNode> CallNode::Create(std::string function, CallTarget target, std::vector<Node*> args,
+                                           CallCost rule) {
+  const auto make = [&]<std::size_t room>() -> std::unique_ptr<CallNode> {
+    return std::make_unique<SizedCallNode<room>>(std::move(function), std::move(target), std::move(args), rule);
+  };
+  switch (args.size()) {
+    case 1: return make.operator()<1>();
+    case 2: return make.operator()<2>();
+    default: return make.operator()<kMaxArguments>();
+  }
 }
 
 Value ListNode::Eval(Frame& frame) const {

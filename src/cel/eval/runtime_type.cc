@@ -3,42 +3,36 @@
 namespace drakkar::cel {
 namespace {
 
-bool Matches(const Type& type, const Value& value) {
+constexpr std::uint32_t kEverything = ~std::uint32_t{0};
+
+constexpr std::uint32_t Only(Kind kind) { return std::uint32_t{1} << static_cast<unsigned>(kind); }
+
+}  // namespace
+
+ArgumentGuard GuardFor(const Type& type) {
   switch (type.kind()) {
     case TypeKind::kError:
     case TypeKind::kDyn:
     case TypeKind::kAny:
-    case TypeKind::kTypeParam: return true;
-    case TypeKind::kNull: return value.kind == Kind::kNull;
-    case TypeKind::kBool: return value.kind == Kind::kBool;
-    case TypeKind::kInt: return value.kind == Kind::kInt;
-    case TypeKind::kUint: return value.kind == Kind::kUint;
-    case TypeKind::kDouble: return value.kind == Kind::kDouble;
-    case TypeKind::kString: return value.kind == Kind::kString;
-    case TypeKind::kBytes: return value.kind == Kind::kBytes;
-    case TypeKind::kDuration: return value.kind == Kind::kDuration;
-    case TypeKind::kTimestamp: return value.kind == Kind::kTimestamp;
-    case TypeKind::kList: return value.kind == Kind::kList;
-    case TypeKind::kMap: return value.kind == Kind::kMap;
-    case TypeKind::kType: return value.kind == Kind::kType;
+    case TypeKind::kTypeParam: return {kEverything, nullptr, {}};
+    case TypeKind::kNull: return {Only(Kind::kNull), nullptr, {}};
+    case TypeKind::kBool: return {Only(Kind::kBool), nullptr, {}};
+    case TypeKind::kInt: return {Only(Kind::kInt), nullptr, {}};
+    case TypeKind::kUint: return {Only(Kind::kUint), nullptr, {}};
+    case TypeKind::kDouble: return {Only(Kind::kDouble), nullptr, {}};
+    case TypeKind::kString: return {Only(Kind::kString), nullptr, {}};
+    case TypeKind::kBytes: return {Only(Kind::kBytes), nullptr, {}};
+    case TypeKind::kDuration: return {Only(Kind::kDuration), nullptr, {}};
+    case TypeKind::kTimestamp: return {Only(Kind::kTimestamp), nullptr, {}};
+    case TypeKind::kList: return {Only(Kind::kList), nullptr, {}};
+    case TypeKind::kMap: return {Only(Kind::kMap), nullptr, {}};
+    case TypeKind::kType: return {Only(Kind::kType), nullptr, {}};
     case TypeKind::kOpaque:
     case TypeKind::kStruct:
-      if (value.kind == Kind::kOptional) return type.IsOptional();
-      if (value.kind != Kind::kObject) return false;
-      return value.object->type_id() == type.object_id() ||
-             (type.object_id() == nullptr && value.object->type_name() == type.name());
+      if (type.IsOptional()) return {Only(Kind::kOptional), nullptr, {}};
+      return {Only(Kind::kObject), type.object_id(), type.name()};
   }
-  return false;
-}
-
-}  // namespace
-
-bool Accepts(const Overload& overload, std::span<const Value> args) {
-  if (overload.args.size() != args.size()) return false;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    if (!Matches(*overload.args[i], args[i])) return false;
-  }
-  return true;
+  return {};
 }
 
 std::string_view GoTypeName(const Value& value) {

@@ -168,6 +168,10 @@ template <bool less, bool equal>
 Value Compare(CallContext& c, Args args) {
   const Value& a = args[0];
   const Value& b = args[1];
+  if (a.kind == Kind::kInt && b.kind == Kind::kInt) {
+    if (a.integer == b.integer) return MakeBool(equal);
+    return MakeBool((a.integer < b.integer) == less);
+  }
   const bool comparable = (a.IsNumber() && b.IsNumber()) || a.kind == b.kind;
   if (!comparable) return NoSuchOverload(c);
   const Order order = CompareValues(a, b);

@@ -167,10 +167,13 @@ class Planner {
     CallTarget target;
     target.implementation = function->implementation;
     for (const Overload* candidate : candidates) {
-      if (candidate->implementation) target.guarded.push_back(candidate);
+      if (!candidate->implementation || candidate->args.size() != args.size()) continue;
+      GuardedOverload& guarded = target.guarded.emplace_back();
+      guarded.implementation = candidate->implementation;
+      for (std::size_t i = 0; i < args.size(); ++i) guarded.guards[i] = GuardFor(*candidate->args[i]);
     }
     target.prepared = Prepared(*function, candidates, args);
-    auto call = std::make_unique<CallNode>(expr.name, std::move(target), args, ActualCostOf(expr.name, overload_id));
+    auto call = CallNode::Create(expr.name, std::move(target), args, ActualCostOf(expr.name, overload_id));
     return Fold(expr.name, std::move(call));
   }
 

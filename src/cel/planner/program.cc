@@ -1,9 +1,19 @@
 #include "cel/planner/program.h"
 
 namespace drakkar::cel {
+namespace {
+
+Value LimitError() {
+  static const ErrorValue kError{"operation cancelled: actual cost limit exceeded", true};
+  Value value;
+  value.kind = Kind::kError;
+  value.error = &kError;
+  return value;
+}
+
+}  // namespace
 
 Evaluation Program::Evaluate(Evaluator& evaluator, std::span<const Value> variables, std::uint64_t cost_limit) const {
-  static const ErrorValue kLimitError{"operation cancelled: actual cost limit exceeded", true};
   evaluator.arena_.Reset();
   if (evaluator.slots_.size() < slot_count_) evaluator.slots_.resize(slot_count_);
   if (evaluator.ready_size_ < slot_count_) {
@@ -18,9 +28,7 @@ Evaluation Program::Evaluate(Evaluator& evaluator, std::span<const Value> variab
   if (frame.cancelled) [[unlikely]] {
     result.cancelled = true;
     result.cost = frame.cost_when_cancelled;
-    result.value = Value();
-    result.value.kind = Kind::kError;
-    result.value.error = &kLimitError;
+    result.value = LimitError();
   }
   return result;
 }

@@ -161,13 +161,18 @@ bool EqualMaps(const Value& a, const Value& b) {
 
 }  // namespace
 
-std::uint64_t HashKeys(std::span<const std::string_view> keys) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a; no byte of UTF-8 is 0xff, so it separates the keys
-  const auto mix = [&hash](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3; };
+std::string JoinKeys(std::span<const std::string_view> keys) {
+  std::string text;
   for (const std::string_view key : keys) {
-    for (const char c : key) mix(static_cast<unsigned char>(c));
-    mix(0xff);
+    text += key;
+    text += '\xff';  // no byte of UTF-8
   }
+  return text;
+}
+
+std::uint64_t HashJoined(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
 }
 

@@ -69,9 +69,13 @@ struct ListStorage {
 // Constant keys selected one after the other, known when the program was planned.
 struct KeyPath {
   std::span<const std::string_view> keys;
+  std::string_view text;   // JoinKeys(keys)
   std::uint64_t hash = 0;  // HashKeys(keys)
 };
-std::uint64_t HashKeys(std::span<const std::string_view> keys);
+// Equal for equal keys only, as long as those of one side are UTF-8.
+std::string JoinKeys(std::span<const std::string_view> keys);
+std::uint64_t HashJoined(std::string_view text);
+inline std::uint64_t HashKeys(std::span<const std::string_view> keys) { return HashJoined(JoinKeys(keys)); }
 
 // A map someone else holds. `size` is the size of the value that refers to it.
 class MapValue {

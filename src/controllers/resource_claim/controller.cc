@@ -303,7 +303,8 @@ void ResourceClaimController::Confirm(const std::string& claim_key,
       [this, alive = alive_, pod, claim_key, done = std::move(done)](client::Reply reply) {
         if (!*alive) return;
         if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
-        if (reply.ok()) return done(Ok());  // it exists: its own event brings the claim back
+        // It exists, and may be gone again before our copy ever has it: no event would tell.
+        if (reply.ok()) return done(Error{ErrorCode::kConflict, "the copy of the pods lags behind"});
         RememberGone(pod);
         SyncClaim(claim_key, done);
       });
