@@ -327,7 +327,8 @@ void Core::CommitObject(
        begun = options_.loop.clock().Monotonic()](Result<storage::Revision> revision) {
         if (!*alive || !revision.ok()) return;
         CountStoreCall(resource, operation, begun);
-        OnDurable(*revision);
+        // All that is durable by now, at once: the others of the same commit find it done.
+        OnDurable(std::max(*revision, durable_revision()));
       });
 }
 
