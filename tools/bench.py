@@ -297,12 +297,32 @@ def bench_metadata():
     directory = tempfile.mkdtemp(prefix="bench-", dir=BUILD)
     try:
         output = subprocess.run([path, directory], capture_output=True, text=True, check=True).stdout
+        file_system = file_system_of(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    for line in map(json.loads, output.splitlines()):
+    lines = [json.loads(line) for line in output.splitlines()]
+    disk = next(line for line in lines if line["operation"] == "disk_sync")
+    calls = {}
+    for line in lines:
+        if line is disk:
+            continue
+        detail = {"devices": line["devices"], "file_system": file_system, "disk_sync_p99_ms": disk["p99_us"] / 1000}
+        operation = line["operation"]
+        if operation == "call":
+            calls[line["devices"], line["metadata"]] = line
+            operation = "call" if line["metadata"] else "call.off"
+        else:
+            detail["syncs"] = line["syncs"]
         for percentile in ("p50", "p99"):
-            yield (f"metadata.{line['operation']}.{percentile}_{line['devices']}", line[f"{percentile}_us"] / 1000, "ms",
-                   {"devices": line["devices"]})
+            yield (f"metadata.{operation}.{percentile}_{line['devices']}", line[f"{percentile}_us"] / 1000, "ms", detail)
+    for devices in sorted({key[0] for key in calls}):
+        for percentile in ("p50", "p99"):
+            field = f"{percentile}_us"
+            yield (f"metadata.added.{percentile}_{devices}",
+                   (calls[devices, True][field] - calls[devices, False][field]) / 1000, "ms",
+                   {"devices": devices, "what": "a node's prepare call with metadata less one without"})
+    for percentile in ("p50", "p99"):
+        yield (f"metadata.disk_sync.{percentile}", disk[f"{percentile}_us"] / 1000, "ms", {"file_system": file_system})
 
 
 def bench_features():

@@ -37,10 +37,14 @@ python3 examples/read-metadata.py --root "$work" c gpu | grep -q 'model = a b' |
 status=0
 "$reader" nothing --root "$work" 2>/dev/null || status=$?
 [ "$status" = 3 ] || fail "absent is $status, not 3"
+cp "$file" "$work/written"
 : >"$file"
 status=0
 "$reader" c gpu --root "$work" --wait 0 2>/dev/null || status=$?
 [ "$status" = 3 ] || fail "empty is $status, not 3"
+{ sleep 0.2; cat "$work/written" >"$file"; } &
+[ "$("$reader" c gpu --root "$work" --wait 60 -o 'jsonpath={.metadata.generation}')" = 2 ] || fail "waiting"
+wait
 status=0
 "$reader" --nonsense x 2>/dev/null || status=$?
 [ "$status" = 2 ] || fail "a bad flag is $status, not 2"

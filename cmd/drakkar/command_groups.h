@@ -15,7 +15,8 @@ void AddSanityCommand(cli::App& app);
 // metadata: what the reader of device metadata prints.
 void AddMetadataCommand(cli::App& app);
 
-// up, apiserver, controllers, scheduler, node, driver.
+void AddDriverCommand(cli::App& app);
+// up, apiserver, controllers, scheduler, node, and the driver.
 void AddDaemonCommands(cli::App& app);
 
 }  // namespace drakkar::cmd

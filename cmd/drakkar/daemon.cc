@@ -1,6 +1,7 @@
 #include "cmd/drakkar/daemon.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/text/text.h"
 #include "telemetry/log/log.h"
@@ -85,6 +86,12 @@ class Runner {
 int RunParts(UvLoop& main_loop, std::vector<std::unique_ptr<Part>> parts, cli::Console& console,
              std::function<void()> on_ready) {
   return Runner(main_loop, std::move(parts), console, std::move(on_ready)).Run();
+}
+
+std::string HostName() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof(name) - 1) != 0) return "node";
+  return ToLower(name);
 }
 
 std::vector<cli::Flag> CommonFlags() {

@@ -36,6 +36,9 @@ using ClientFactory = std::function<std::unique_ptr<client::Client>(
 int RunParts(UvLoop& main_loop, std::vector<std::unique_ptr<Part>> parts, cli::Console& console,
              std::function<void()> on_ready);
 
+// This machine's, in lower case.
+std::string HostName();
+
 // Flags every daemon has: --feature-gates, --emulated-version, --logging-format, -v.
 std::vector<cli::Flag> CommonFlags();
 // Sets logging up and reads the gates; `turned_on` are on unless a flag, or the gates of a

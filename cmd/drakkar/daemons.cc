@@ -1,6 +1,5 @@
 // up, apiserver, controllers, scheduler, node, driver: flags in, parts out.
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/env/absolute_path.h"
@@ -8,25 +7,14 @@
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
 #include "cmd/drakkar/control_plane.h"
-#include "cmd/drakkar/input_lines.h"
 #include "cmd/drakkar/kubelet_config.h"
 #include "cmd/drakkar/node_part.h"
-#include "rpc/transport/transport.h"
-#include "sdk/driver/host/driver_endpoint.h"
-#include "sdk/driver/reference/reference_driver.h"
 #include "telemetry/log/log.h"
-#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::cmd {
 namespace {
 
 constexpr Logger kLog("drakkar");
-
-std::string HostName() {
-  char name[256] = {};
-  if (::gethostname(name, sizeof(name) - 1) != 0) return "node";
-  return ToLower(name);
-}
 
 cli::Flag DataDirectoryFlag() {
   return {.name = "data-dir",
@@ -278,153 +266,16 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("the node agent is running"); });
 }
 
-std::vector<std::string> MetadataVersions(const cli::Arguments& arguments) {
-  std::vector<std::string> versions;
-  for (const std::string_view version : Split(arguments.Text("device-metadata-versions"), ',')) {
-    versions.push_back(StrCat("metadata.resource.k8s.io/", version));
-  }
-  return versions;
-}
-
-Result<driver::DeviceConfig> ReadDevices(const std::string& path) {
-  // Without a file there are four plain devices.
-  std::string description;
-  if (!path.empty()) {
-    ASSIGN_OR_RETURN(description, RealFileSystem().ReadFile(path));
-  }
-  auto devices = driver::ParseDeviceConfig(description);
-  if (!devices.ok()) return devices.error().Prefixed(path);
-  return devices;
-}
-
-// The reference driver: one loop, no parts. Reads its devices again when told by SIGHUP.
-class DriverProcess final : public Part {
- public:
-  DriverProcess(UvLoop& loop, const cli::Arguments& arguments, driver::DeviceConfig devices,
-                std::unique_ptr<client::Client> client)
-      : loop_(loop),
-        devices_path_(arguments.Text("devices")),
-        http_endpoint_(arguments.Text("http-endpoint")),
-        node_name_(arguments.Text("node-name")),
-        takes_input_(arguments.Bool("control")),
-        client_(std::move(client)),
-        transport_(rpc::MakeGrpcTransport(loop)),
-        driver_({.loop = loop,
-                 .random = RealRandom(),
-                 .files = RealFileSystem(),
-                 .client = *client_,
-                 .transport = *transport_,
-                 .node_name = arguments.Text("node-name"),
-                 .driver_name = arguments.Text("driver-name"),
-                 .registry_directory = AbsolutePath(arguments.Text("registry-dir")),
-                 .plugin_directory = AbsolutePath(arguments.Text("plugin-dir")),
-                 .cdi_directory = AbsolutePath(arguments.Text("cdi-dir")),
-                 .pod_uid = arguments.Text("pod-uid"),
-                 .device_metadata = arguments.Bool("enable-device-metadata"),
-                 .metadata_versions = MetadataVersions(arguments),
-                 .metadata_dialect = arguments.Text("device-metadata-rules") == "kubernetes"
-                                         ? metadata::Dialect::kKubernetes
-                                         : metadata::Dialect::kKep,
-                 .devices = std::move(devices),
-                 .metrics = &metrics_,
-                 .on_fatal = [](const Error& error) {
-                   kLog.Error("the driver cannot go on", {{"error", error.message}});
-                   ::kill(::getpid(), SIGTERM);
-                 }}) {}
-
-  std::string_view name() const override { return "driver"; }
-  void Start(std::function<void(Result<void>)> done) override {
-    hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
-    if (takes_input_) {
-      input_ = std::make_unique<InputLines>(loop_, [this](const std::string& line) { Obey(line); });
-    }
-    Result<void> started = driver_.Start();
-    if (started.ok() && !http_endpoint_.empty()) started = Listen();
-    done(std::move(started));
-  }
-  void Stop(std::function<void()> done) override {
-    hangup_.reset();
-    input_.reset();
-    endpoint_.reset();
-    driver_.Stop();
-    done();
-  }
-
- private:
-  Result<void> Listen() {
-    endpoint_ = std::make_unique<driver::DriverEndpoint>(driver::DriverEndpoint::Options{
-        .loop = loop_,
-        .address = http_endpoint_,
-        .metrics = metrics_,
-        .not_ready = [this] { return driver_.driver()->NotReadyReason(); },
-        .before_metrics = [this] { driver_.driver()->UpdateMetrics(); }});
-    auto started = endpoint_->Start();
-    if (!started.ok()) return std::move(started).error().Prefixed("--http-endpoint");
-    return Ok();
-  }
-
-  // "health DEVICE STATE [MESSAGE]"
-  void Obey(const std::string& line) {
-    const std::vector<std::string_view> words = Split(line, ' ');
-    if (words.size() < 3 || words[0] != "health" || driver_.driver() == nullptr) return;
-    const Result<void> reported = driver_.driver()->ReportHealth(
-        {{.pool_name = node_name_,
-          .device_name = std::string(words[1]),
-          .health = rpc::ParseDeviceHealthState(words[2]),
-          .message = Join(std::vector<std::string_view>(words.begin() + 3, words.end()), " ")}});
-    if (!reported.ok()) kLog.Error("health cannot be reported", {{"error", reported.error().message}});
-  }
-
-  void Reload() {
-    Result<driver::DeviceConfig> devices = ReadDevices(devices_path_);
-    Result<void> set = devices.ok() ? driver_.SetDevices(std::move(*devices)) : devices.error();
-    if (set.ok()) {
-      kLog.Info("the devices were read again", {{"file", devices_path_}});
-    } else {
-      kLog.Error("the devices cannot be read again", {{"error", set.error().message}});
-    }
-  }
-
-  UvLoop& loop_;
-  const std::string devices_path_;
-  const std::string http_endpoint_;
-  const std::string node_name_;
-  const bool takes_input_;
-  TimerHandle hangup_;
-  std::unique_ptr<InputLines> input_;
-  Metrics metrics_;
-  std::unique_ptr<client::Client> client_;
-  std::unique_ptr<rpc::Transport> transport_;
-  driver::ReferenceDriver driver_;
-  std::unique_ptr<driver::DriverEndpoint> endpoint_;
-};
-
-int RunDriver(const cli::Arguments& arguments, cli::Console& console) {
-  if (const std::int64_t parent = arguments.Int("parent-pid"); parent != 0) {
-    // Even when the parent is killed: two drivers of one name must not be left behind.
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) return cli::kExitFailure;
-  }
-  Result<FeatureGates> gates = ReadCommonFlags(arguments);
-  if (!gates.ok()) return Fail(console, gates.error());
-  Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-driver");
-  if (!clients.ok()) return Fail(console, clients.error());
-  if (const std::string& rules = arguments.Text("device-metadata-rules");
-      rules != "kep" && rules != "kubernetes") {
-    return Fail(console, InvalidArgument("--device-metadata-rules is kep or kubernetes"));
-  }
-  Result<driver::DeviceConfig> devices = ReadDevices(arguments.Text("devices"));
-  if (!devices.ok()) return Fail(console, devices.error());
-  UvLoop loop;
-  std::vector<std::unique_ptr<Part>> parts;
-  parts.push_back(std::make_unique<DriverProcess>(
-      loop, arguments, std::move(*devices),
-      (*clients)(loop, "", {}, storage::Mark::kDurable)));
-  return RunParts(loop, std::move(parts), console, [] { kLog.Info("the driver is running"); });
-}
-
 cli::Flag AddressFlag(std::string help) {
   return {.name = "address", .help = std::move(help), .default_value = "127.0.0.1", .placeholder = "IP"};
+}
+
+cli::Flag PortFlag(std::string name, std::string help, std::string port) {
+  return {.name = std::move(name),
+          .type = cli::FlagType::kInt,
+          .help = std::move(help),
+          .default_value = std::move(port),
+          .placeholder = "PORT"};
 }
 
 cli::Flag KubeconfigFlag() {
@@ -474,11 +325,11 @@ void AddDaemonCommands(cli::App& app) {
                        "  drakkar up --node=false\n",
            .flags = With({DataDirectoryFlag(),
                           AddressFlag("Where to listen."),
-                          {.name = "port", .type = cli::FlagType::kInt, .help = "The API server's port; 0: any free one.", .default_value = "6443", .placeholder = "PORT"},
+                          PortFlag("port", "The API server's port; 0: any free one.", "6443"),
                           {.name = "node", .type = cli::FlagType::kBool, .help = "Run a node agent.", .default_value = "true"},
                           {.name = "driver", .type = cli::FlagType::kBool, .help = "Run the reference driver.", .default_value = "true"},
                           NodeNameFlag(),
-                          {.name = "node-port", .type = cli::FlagType::kInt, .help = "The node agent's port.", .default_value = "10250", .placeholder = "PORT"},
+                          PortFlag("node-port", "The node agent's port.", "10250"),
                           {.name = "scheduler-config", .help = "A KubeSchedulerConfiguration for the scheduler.", .placeholder = "FILE"},
                           RuntimeFlag(), DevicesFlag(), MetadataFlag(), SkipFormFlag()}),
            .max_arguments = 0,
@@ -490,7 +341,7 @@ void AddDaemonCommands(cli::App& app) {
                    "kubeconfig into the data directory.",
            .flags = With({DataDirectoryFlag(),
                           AddressFlag("Where to listen."),
-                          {.name = "port", .type = cli::FlagType::kInt, .help = "The port; 0: any free one.", .default_value = "6443", .placeholder = "PORT"},
+                          PortFlag("port", "The port; 0: any free one.", "6443"),
                           SkipFormFlag()}),
            .max_arguments = 0,
            .section = kSection,
@@ -521,7 +372,7 @@ void AddDaemonCommands(cli::App& app) {
                    "pods with runc. Needs root, runc and conmon.",
            .flags = With({DataDirectoryFlag(), KubeconfigFlag(), NodeNameFlag(),
                           AddressFlag("This node's address, and where its port listens."),
-                          {.name = "port", .type = cli::FlagType::kInt, .help = "The agent's port.", .default_value = "10250", .placeholder = "PORT"},
+                          PortFlag("port", "The agent's port.", "10250"),
                           {.name = "client-ca-file", .help = "Who may use the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-cert-file", .help = "The certificate of the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
@@ -529,26 +380,7 @@ void AddDaemonCommands(cli::App& app) {
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});
-  app.Add({.name = "driver",
-           .summary = "Run the reference driver",
-           .help = "Offers simulated accelerators, described by a small YAML file, and gives them to "
-                   "containers by CDI: environment variables and a directory per device. Reads the file "
-                   "again on SIGHUP.",
-           .flags = With({KubeconfigFlag(), NodeNameFlag(), DevicesFlag(),
-                          {.name = "driver-name", .help = "The driver's name; default: the file's.", .placeholder = "NAME"},
-                          {.name = "registry-dir", .help = "Where the node agent looks for drivers.", .default_value = "/var/lib/kubelet/plugins_registry", .placeholder = "DIR"},
-                          {.name = "plugin-dir", .help = "The driver's own directory; default: plugins/<driver> beside the registry.", .placeholder = "DIR"},
-                          {.name = "cdi-dir", .help = "Where CDI specs go.", .default_value = "/var/run/cdi", .placeholder = "DIR"},
-                          MetadataFlag(),
-                          {.name = "device-metadata-versions", .help = "Versions of the metadata format to write, newest first.", .default_value = "v1alpha1", .placeholder = "VERSION,..."},
-                          {.name = "device-metadata-rules", .help = "Whose rules count where they differ: kep or kubernetes.", .default_value = "kep", .placeholder = "RULES"},
-                          {.name = "http-endpoint", .help = "Where /healthz, /readyz and /metrics are served, as 127.0.0.1:8080; default: nowhere.", .placeholder = "ADDRESS"},
-                          {.name = "pod-uid", .help = "For rolling updates: the uid of the pod this runs in.", .placeholder = "UID"},
-                          {.name = "control", .type = cli::FlagType::kBool, .help = "Take `health DEVICE STATE [MESSAGE]` from standard input.", .default_value = "false", .hidden = true},
-                          {.name = "parent-pid", .type = cli::FlagType::kInt, .help = "End when this process, which must be the parent, ends.", .default_value = "0", .placeholder = "PID", .hidden = true}}),
-           .max_arguments = 0,
-           .section = kSection,
-           .run = RunDriver});
+  AddDriverCommand(app);
 }
 
 }  // namespace drakkar::cmd

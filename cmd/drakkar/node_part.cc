@@ -13,6 +13,7 @@
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
 #include "node/node_server.h"
+#include "node/nri/adjustment.h"
 #include "node/nri/hooked_runtime.h"
 #include "node/nri/nri_server.h"
 #include "telemetry/log/log.h"
@@ -74,6 +75,10 @@ class NodeState {
     Result<std::unique_ptr<FileWatcher>> watcher = MakeFileWatcher(loop_);
     if (!watcher.ok()) return watcher.error();
     watcher_ = std::move(*watcher);
+    // Another instance: one that is told of writes would wake everybody else for them, too.
+    if (auto logs = MakeFileWatcher(loop_, {.reports_writes = true}); logs.ok()) {
+      log_watcher_ = std::move(*logs);
+    }
     runtime_ = node::MakeOciRuntime(
         loop_, workers_, files, RealRandom(), images_,
         {.root = JoinPath(options_.data_dir, "runtime"),
@@ -83,14 +88,22 @@ class NodeState {
         node::NriServer::Options{.loop = loop_,
                                  .socket_path = NriSocketPath(options_.data_dir),
                                  .runtime_version = "0.1.0"});
-    runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_);
-    nri_->SetPods([this] {
-      std::vector<rpc::NriPodSandbox> pods;
-      for (const node::PodSandbox& sandbox : runtime_->ListPodSandboxes()) {
-        pods.push_back(node::DescribeSandbox(sandbox));
-      }
-      return pods;
-    });
+    runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_, RealRandom());
+    nri_->SetObjects(
+        [this] {
+          std::vector<rpc::NriPodSandbox> pods;
+          for (const node::PodSandbox& sandbox : runtime_->ListPodSandboxes()) {
+            pods.push_back(node::DescribeSandbox(sandbox));
+          }
+          return pods;
+        },
+        [this] {
+          std::vector<rpc::NriContainer> containers;
+          for (const node::ContainerStatus& status : runtime_->ListContainers()) {
+            containers.push_back(node::DescribeContainer(status));
+          }
+          return containers;
+        });
     RETURN_IF_ERROR(nri_->Start());
     node::NodeFacts facts = node::ReadNodeFacts(files);
     facts.addresses = {options_.address};
@@ -134,6 +147,7 @@ class NodeState {
         .agent = *agent_,
         .runtime = *runtime_,
         .metrics = &metrics_,
+        .log_watcher = log_watcher_.get(),
         // A certificate of our authority: the API server's, or the administrator's.
         .is_allowed = [](const net::ConnectionInfo& connection) {
           return connection.peer.has_value();
@@ -155,6 +169,7 @@ class NodeState {
   std::unique_ptr<node::BlockingWork> blocking_;
   std::unique_ptr<rpc::Transport> transport_;
   std::unique_ptr<FileWatcher> watcher_;
+  std::unique_ptr<FileWatcher> log_watcher_;
   std::unique_ptr<node::NriServer> nri_;
   std::unique_ptr<node::Runtime> runtime_;
   std::unique_ptr<node::NodeAgent> agent_;

@@ -59,6 +59,11 @@ class DriverChild {
     Stop(SIGKILL);
     return Start();
   }
+  // As a DaemonSet does it.
+  Result<void> End() {
+    Stop(SIGTERM);
+    return Ok();
+  }
   bool ended() const { return ended_; }
 
  private:
@@ -80,6 +85,10 @@ class DriverChild {
   bool ended_ = true;
 };
 
+// Of the pods in which the two instances of a rolling update would run.
+constexpr char kFirstUid[] = "5a91f0de-0000-4000-8000-000000000001";
+constexpr char kSecondUid[] = "5a91f0de-0000-4000-8000-000000000002";
+
 // "{kubeconfig}" and the like in a word of the driver's command.
 std::string Fill(std::string word, const std::vector<std::pair<std::string, std::string>>& values) {
   for (const auto& [name, value] : values) {
@@ -95,6 +104,7 @@ class SanityRun {
  public:
   SanityRun(const cli::Arguments& arguments, cli::Console& console) : arguments_(arguments), console_(console) {}
   ~SanityRun() {
+    second_.reset();
     child_.reset();
     client_.reset();
     transport_.reset();
@@ -130,7 +140,7 @@ class SanityRun {
       if (cdi.empty()) cdi = {JoinPath(directory_, "cdi")};
       RETURN_IF_ERROR(StartDriver(command, registry, cdi.back()));
       if (socket_.empty()) {
-        ASSIGN_OR_RETURN(socket_, FindSocket(registry));
+        ASSIGN_OR_RETURN(socket_, FindSocket(*child_, registry, ""));
       }
     }
     sanity::Options options{.loop = loop_,
@@ -151,6 +161,13 @@ class SanityRun {
       options.restart_driver = [this, restart] { return RunCommand(restart); };
     } else if (child_ != nullptr) {
       options.restart_driver = [this] { return child_->Restart(); };
+    }
+    if (child_ != nullptr && HasPodUid(command)) {
+      options.start_second = [this, registry, cdi = cdi.back()]() -> Result<std::string> {
+        ASSIGN_OR_RETURN(second_, StartChild(arguments_.positionals(), registry, cdi, kSecondUid));
+        return FindSocket(*second_, registry, socket_);
+      };
+      options.stop_first = [this] { return child_->End(); };
     }
     if (console_.err_is_terminal()) {
       options.on_result = [this](const sanity::CheckResult& result) { console_.Err(StrCat(result.id, "\n")); };
@@ -205,13 +222,26 @@ class SanityRun {
     for (const std::string& directory : {registry, cdi}) {
       RETURN_IF_ERROR(RealFileSystem().MakeDirectories(directory, 0750));
     }
+    ASSIGN_OR_RETURN(child_, StartChild(command, registry, cdi, kFirstUid));
+    return Ok();
+  }
+
+  static bool HasPodUid(const std::vector<std::string>& command) {
+    return std::any_of(command.begin(), command.end(),
+                       [](const std::string& word) { return word.find("{pod-uid}") != std::string::npos; });
+  }
+
+  Result<std::unique_ptr<DriverChild>> StartChild(const std::vector<std::string>& command,
+                                                  const std::string& registry, const std::string& cdi,
+                                                  const std::string& pod_uid) {
     std::vector<std::string> words;
     for (const std::string& word : command) {
       words.push_back(Fill(word, {{"{kubeconfig}", kubeconfig_},
                                   {"{node}", node_name_},
                                   {"{registry}", registry},
                                   {"{plugins}", JoinPath(directory_, "plugins")},
-                                  {"{cdi}", cdi}}));
+                                  {"{cdi}", cdi},
+                                  {"{pod-uid}", pod_uid}}));
     }
     std::vector<std::string> environment;
     for (char** each = environ; *each != nullptr; ++each) {
@@ -219,14 +249,14 @@ class SanityRun {
     }
     environment.push_back("KUBECONFIG=" + kubeconfig_);
     environment.push_back("NODE_NAME=" + node_name_);
-    child_ = std::make_unique<DriverChild>(loop_, std::move(words), std::move(environment));
-    auto started = child_->Start();
+    auto child = std::make_unique<DriverChild>(loop_, std::move(words), std::move(environment));
+    auto started = child->Start();
     if (!started.ok()) return std::move(started).error().Prefixed("start the driver");
-    return Ok();
+    return child;
   }
 
-  // The registration socket the driver makes.
-  Result<std::string> FindSocket(const std::string& registry) {
+  // The registration socket the driver makes, which is not the one that is there already.
+  Result<std::string> FindSocket(const DriverChild& child, const std::string& registry, const std::string& known) {
     std::string found;
     RunUntil(
         loop_,
@@ -234,13 +264,14 @@ class SanityRun {
           const auto names = RealFileSystem().ListDirectory(registry);
           for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
             const auto info = RealFileSystem().Stat(JoinPath(registry, name));
-            if (info.ok() && info->type == FileType::kSocket) found = JoinPath(registry, name);
+            const std::string path = JoinPath(registry, name);
+            if (info.ok() && info->type == FileType::kSocket && path != known) found = path;
           }
-          return !found.empty() || child_->ended();
+          return !found.empty() || child.ended();
         },
         arguments_.Time("timeout"));
     if (!found.empty()) return found;
-    return FailedPrecondition(child_->ended() ? "the driver ended before it registered"
+    return FailedPrecondition(child.ended() ? "the driver ended before it registered"
                                               : StrCat("the driver made no socket in ", registry));
   }
 
@@ -271,6 +302,7 @@ class SanityRun {
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   std::unique_ptr<DriverChild> child_;
+  std::unique_ptr<DriverChild> second_;  // of a rolling update
 };
 
 int RunSanityCommand(const cli::Arguments& arguments, cli::Console& console) {
@@ -297,10 +329,10 @@ void AddSanityCommand(cli::App& app) {
            .arguments = "[-- DRIVER ARGUMENT...]",
            .summary = "Check a DRA driver, in any language",
            .help = "Plays the node's side against a driver and checks registration, versions, slices, prepare and "
-                   "unprepare (repeated, unknown claims, many at once), CDI specs, the health stream and restarts. "
-                   "With a command after --, it runs an API server of its own and starts the driver with it; in the "
-                   "command {kubeconfig}, {node}, {registry}, {plugins} and {cdi} are replaced, and KUBECONFIG and "
-                   "NODE_NAME are set. Without one it checks a driver that runs already, through its socket and the "
+                   "unprepare (repeated, unknown claims, many at once), CDI specs, the health stream, restarts and rolling "
+                   "updates. With a command after --, it runs an API server of its own and starts the driver with it; "
+                   "in the command {kubeconfig}, {node}, {registry}, {plugins}, {cdi} and {pod-uid} are replaced, and "
+                   "KUBECONFIG and NODE_NAME are set; a rolling update is tried where {pod-uid} is used. Without one it checks a driver that runs already, through its socket and the "
                    "API server it uses. Exits with 1 if a check fails.",
            .examples = "  # the reference driver, with everything it needs\n"
                        "  drakkar sanity -- drakkar driver --kubeconfig={kubeconfig} --node-name={node} "

@@ -4,6 +4,7 @@
 
 #include "api/codec/object_reader.h"
 #include "api/json/writer.h"
+#include "api/meta/quantity.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/registry/strategy.h"
@@ -87,6 +88,13 @@ class Stage {
 // What a template node may leave out.
 Result<void> CompleteNode(const ManifestObject& object, const cli::NodeDescription* description,
                           Console& console, api::Draft& node) {
+  for (const char* list : {"capacity", "allocatable"}) {
+    for (const auto& [key, name, value] : object.tree->root()["status"][list].members()) {
+      if (!value.is_string() || api::Quantity::Parse(value.str()).ok()) continue;
+      return InvalidArgument(StrCat(object.source, ": status.", list, ".", name, ": ", Quote(value.str()),
+                                    " is no quantity such as 4, 500m or 8Gi"));
+    }
+  }
   api::Draft& status = node["status"];
   if (!status.is_object()) status = api::Draft::Object();
   if (status["allocatable"].size() == 0) {

@@ -1,6 +1,6 @@
 /* driver-minimal in C: two devices, given to containers as an environment variable through CDI.
  *
- *   driver-c KUBECONFIG NODE REGISTRY_DIR CDI_DIR
+ *   driver-c --kubeconfig=... --node-name=n1 --registry-dir=... --cdi-dir=...
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static void spec_path(char* path, size_t size, const char* cdi_dir, const char* 
 
 static int prepare(void* user_data, const drakkar_claim* claim, drakkar_prepare_result* result,
                    drakkar_error* error) {
-  const char* cdi_dir = user_data;
+  const char* cdi_dir = ((const drakkar_driver_options*)user_data)->cdi_dir;
   const char* uid = drakkar_claim_uid(claim);
   char names[256] = "", path[512], spec[1024], id[256];
   for (size_t i = 0; i < drakkar_claim_device_count(claim); ++i) {
@@ -44,14 +44,24 @@ static int unprepare(void* user_data, const char* claim_namespace, const char* c
                      const char* claim_uid, drakkar_error* error) {
   char path[512];
   (void)claim_namespace, (void)claim_name, (void)error;
-  spec_path(path, sizeof(path), user_data, claim_uid);
+  spec_path(path, sizeof(path), ((const drakkar_driver_options*)user_data)->cdi_dir, claim_uid);
   unlink(path); /* not there: never prepared, which is fine */
   return 0;
 }
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    fprintf(stderr, "usage: driver-c KUBECONFIG NODE REGISTRY_DIR CDI_DIR\n");
+  drakkar_error error;
+  drakkar_driver_options options = {.size = sizeof(options),
+                                    .driver_name = kDriver,
+                                    .cdi_dir = "/var/run/cdi",
+                                    .health_service = 1,
+                                    .taint_unhealthy = 1,
+                                    .user_data = &options,
+                                    .prepare = prepare,
+                                    .unprepare = unprepare};
+  const int refused = drakkar_driver_parse_flags(&options, &argc, argv, &error);
+  if (refused || argc != 1) {
+    fprintf(stderr, "%s\n%s", refused ? error.message : "unknown argument", drakkar_driver_flags_help());
     return 2;
   }
   /* Before the driver's thread starts, so that it inherits the mask. */
@@ -62,17 +72,6 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, NULL);
 
-  drakkar_error error;
-  const drakkar_driver_options options = {.size = sizeof(options),
-                                          .driver_name = kDriver,
-                                          .node_name = argv[2],
-                                          .kubeconfig = argv[1],
-                                          .registry_dir = argv[3],
-                                          .health_service = 1,
-                                          .taint_unhealthy = 1,
-                                          .user_data = argv[4],
-                                          .prepare = prepare,
-                                          .unprepare = unprepare};
   drakkar_driver* driver = drakkar_driver_start(&options, &error);
   if (driver == NULL) {
     fprintf(stderr, "%s\n", error.message);
@@ -82,11 +81,11 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 2; ++i) {
     char name[16];
     snprintf(name, sizeof(name), "c-%d", i);
-    drakkar_resources_add_device(resources, argv[2], name);
-    drakkar_resources_set_string(resources, argv[2], name, "model", "C");
-    drakkar_resources_set_int(resources, argv[2], name, "index", i);
-    drakkar_resources_set_capacity(resources, argv[2], name, "memory", "1Gi");
-    drakkar_driver_report_health(driver, argv[2], name, DRAKKAR_HEALTH_HEALTHY, NULL, NULL);
+    drakkar_resources_add_device(resources, options.node_name, name);
+    drakkar_resources_set_string(resources, options.node_name, name, "model", "C");
+    drakkar_resources_set_int(resources, options.node_name, name, "index", i);
+    drakkar_resources_set_capacity(resources, options.node_name, name, "memory", "1Gi");
+    drakkar_driver_report_health(driver, options.node_name, name, DRAKKAR_HEALTH_HEALTHY, NULL, NULL);
   }
   const int published = drakkar_driver_publish(driver, resources, &error);
   drakkar_resources_free(resources);

@@ -1,8 +1,6 @@
 // A complete DRA driver: two devices, given to containers as an environment variable through CDI.
 //
 //   driver-minimal --kubeconfig=admin.kubeconfig --node-name=n1 --registry-dir=... --cdi-dir=...
-#include <cstdio>
-
 #include "base/text/text.h"
 #include "cdi/names.h"
 #include "cdi/spec.h"
@@ -82,12 +80,7 @@ driver::DriverResources Offer(const std::string& node_name) {
 
 int main(int argc, char** argv) {
   driver::DriverFlags flags{.driver_name = kDriver};
-  auto rest = flags.Parse({argv + 1, argv + argc});
-  if (!rest.ok() || !rest->empty()) {
-    std::fprintf(stderr, "%s\n%s", rest.ok() ? ("unknown argument " + rest->front()).c_str()
-                                             : rest.error().message.c_str(), flags.Help().c_str());
-    return 2;
-  }
+  if (!flags.ParseCommandLine(argc, argv)) return 2;
   MinimalDriver plugin(flags.cdi_directory);
   return driver::RunDriver(flags, plugin, [&](driver::Driver& running) {
     return running.PublishResources(Offer(flags.node_name));

@@ -110,12 +110,7 @@ driver::DriverResources Offer(const std::string& node_name) {
 
 int main(int argc, char** argv) {
   driver::DriverFlags flags{.driver_name = kDriver};
-  auto rest = flags.Parse({argv + 1, argv + argc});
-  if (!rest.ok() || !rest->empty()) {
-    std::fprintf(stderr, "%s\n%s", rest.ok() ? ("unknown argument " + rest->front()).c_str()
-                                             : rest.error().message.c_str(), flags.Help().c_str());
-    return 2;
-  }
+  if (!flags.ParseCommandLine(argc, argv)) return 2;
   auto host = driver::DriverHost::Create(flags);
   if (!host.ok()) {
     std::fprintf(stderr, "%s\n", host.error().message.c_str());

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "base/env/file_lock.h"
 #include "base/testing/memory_file_system.h"
@@ -12,6 +11,8 @@
 #include "rpc/dra/dra_client.h"
 #include "rpc/testing/memory_transport.h"
 #include "rpc/testing/transport_harness.h"
+#include "sdk/driver/testing/claim_client.h"
+#include "sdk/driver/testing/driver_fixture.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::driver {
@@ -22,49 +23,14 @@ using ::testing::HasSubstr;
 
 constexpr Duration kTimeout = std::chrono::seconds(45);
 
-// Holds claims by "namespace/name"; everything else is not asked for here.
-class ClaimClient final : public client::Client {
+// Holds claims of namespace "default".
+class NamedClaims final : public ClaimClient {
  public:
-  explicit ClaimClient(EventLoop& loop) : loop_(loop) {}
-
+  using ClaimClient::ClaimClient;
   void Put(const std::string& name, const std::string& uid, bool allocated = true) {
-    claims_["default/" + name] = std::make_shared<api::Object>(*api::ParseJson(StrCat(
-        R"({"metadata":{"name":")", name, R"(","namespace":"default","uid":")", uid, R"("})",
-        allocated ? R"(,"status":{"allocation":{}})" : "", "}")));
+    PutJson(StrCat(R"({"metadata":{"name":")", name, R"(","namespace":"default","uid":")", uid,
+                   R"("})", allocated ? R"(,"status":{"allocation":{}})" : "", "}"));
   }
-  std::vector<std::string> versions_asked;
-  std::string served_version = "v1";
-
-  void Get(client::ResourceRef ref, client::ReplyCallback done) override {
-    versions_asked.emplace_back(ref.kind->version);
-    client::Reply reply;
-    const auto found = claims_.find(ref.namespace_ + "/" + ref.name);
-    if (found == claims_.end() || ref.kind->version != served_version) {
-      reply.error = NotFound("not there");
-    } else {
-      reply.object = found->second;
-    }
-    loop_.Post([reply, done = std::move(done)] { done(reply); });
-  }
-  void List(client::ResourceRef, client::ListOptions,
-            std::function<void(client::ListReply)>) override {}
-  void Create(client::ResourceRef, api::TreePtr, client::WriteOptions,
-              client::ReplyCallback) override {}
-  void Update(client::ResourceRef, api::TreePtr, client::WriteOptions,
-              client::ReplyCallback) override {}
-  void Patch(client::ResourceRef, client::PatchType, std::string, client::WriteOptions,
-             client::ReplyCallback) override {}
-  void Delete(client::ResourceRef, client::DeleteOptions, client::ReplyCallback) override {}
-  void DeleteCollection(client::ResourceRef, client::ListOptions, client::DeleteOptions,
-                        client::ReplyCallback) override {}
-  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef, client::WatchOptions,
-                                             client::WatchCallbacks) override {
-    return nullptr;
-  }
-
- private:
-  EventLoop& loop_;
-  std::map<std::string, api::ObjectPtr> claims_;
 };
 
 // Answers when the test says so, or at once with one device.
@@ -114,30 +80,10 @@ class ScriptedPlugin final : public Plugin {
   std::vector<std::string> errors;
 };
 
-class DriverTest : public ::testing::Test {
+class DriverTest : public DriverFixture<NamedClaims, ScriptedPlugin> {
  protected:
-  DriverTest() : transport_(loop_), client_(loop_) {}
-  ~DriverTest() override { driver_.reset(); }
-
-  DriverOptions Options() {
-    return {.loop = loop_,
-            .random = loop_.random(),
-            .files = files_,
-            .client = client_,
-            .transport = transport_,
-            .plugin = plugin_,
-            .driver_name = "d.example.com",
-            .node_name = "n",
-            .registry_directory = "/kubelet/plugins_registry"};
-  }
-  void Start(DriverOptions options) {
-    auto driver = Driver::Start(std::move(options));
-    ASSERT_TRUE(driver.ok()) << driver.error().message;
-    driver_ = *std::move(driver);
-    node_ = rpc::DialDraPlugin(transport_, {.endpoint = driver_->plugin_socket_path()});
-    loop_.RunUntilIdle();
-  }
-  void Start() { Start(Options()); }
+  void Start(DriverOptions options) { StartDriver(std::move(options)); }
+  void Start() { StartDriver(Options()); }
 
   static rpc::ClaimReference Claim(const std::string& name) {
     return {"default", "uid-" + name, name};
@@ -150,14 +96,6 @@ class DriverTest : public ::testing::Test {
     loop_.RunUntilIdle();
     return answer ? std::move(*answer) : Result<rpc::PrepareResults>(Internal("no answer"));
   }
-
-  SeededLoop loop_;
-  rpc::MemoryTransport transport_;
-  MemoryFileSystem files_;
-  ClaimClient client_;
-  ScriptedPlugin plugin_;
-  std::unique_ptr<Driver> driver_;
-  std::unique_ptr<rpc::DraPluginClient> node_;
 };
 
 TEST_F(DriverTest, OpensTheSocketsOfKubernetes) {
@@ -260,13 +198,21 @@ TEST_F(DriverTest, ClaimsAreCheckedBeforeThePluginSeesThem) {
   Put("a");
   client_.Put("unallocated", "uid-unallocated", false);
   client_.Put("replaced", "another-uid");
-  EXPECT_THAT(Prepare({Claim("a"), Claim("gone")}).error().message,
-              HasSubstr("get resource claims: retrieve claim default/gone: not there"));
-  EXPECT_THAT(Prepare({Claim("unallocated")}).error().message,
-              HasSubstr("get resource claims: claim default/unallocated not allocated"));
-  EXPECT_THAT(Prepare({Claim("replaced")}).error().message,
-              HasSubstr("get resource claims: claim default/replaced got replaced"));
+  const auto refused = [&](const std::string& name) {
+    auto results = Prepare({Claim(name)});
+    return results.ok() ? results->at("uid-" + name).error : "no answer";
+  };
+  EXPECT_EQ(refused("gone"), "get resource claims: retrieve claim default/gone: not there");
+  EXPECT_EQ(refused("unallocated"), "get resource claims: claim default/unallocated not allocated");
+  EXPECT_EQ(refused("replaced"), "get resource claims: claim default/replaced got replaced");
   EXPECT_TRUE(plugin_.calls.empty());
+  // It leaves the others of the call alone.
+  auto results = Prepare({Claim("gone"), Claim("a"), Claim("replaced")});
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(results->size(), 3u);
+  EXPECT_EQ(results->at("uid-a").error, "");
+  EXPECT_THAT(results->at("uid-gone").error, HasSubstr("not there"));
+  EXPECT_THAT(plugin_.calls, ElementsAre("prepare a"));
 }
 
 TEST_F(DriverTest, OlderServersAreAskedForOlderVersions) {
@@ -418,7 +364,8 @@ TEST_F(DriverTest, CallsAreCountedAndTimed) {
   Put("a");
   Put("broken");
   EXPECT_TRUE(Prepare({Claim("a"), Claim("broken")}).ok());
-  EXPECT_FALSE(Prepare({Claim("gone")}).ok());
+  plugin_.prepare_error = Unavailable("hardware busy");
+  EXPECT_FALSE(Prepare({Claim("a")}).ok());
   driver_->UpdateMetrics();
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("dra_driver_operation_duration_seconds_count{is_error=\"false\","
@@ -432,14 +379,14 @@ TEST_F(DriverTest, CallsAreCountedAndTimed) {
 TEST(DriverOverGrpc, PreparesForANode) {
   auto harness = rpc::MakeGrpcHarness();
   ScriptedPlugin plugin;
-  std::unique_ptr<ClaimClient> client;
+  std::unique_ptr<NamedClaims> client;
   std::unique_ptr<Driver> driver;
   std::unique_ptr<rpc::RegistrationClient> registration;
   std::unique_ptr<rpc::DraPluginClient> node;
   std::optional<Result<rpc::PluginInfo>> info;
   std::optional<Result<rpc::PrepareResults>> prepared;
   harness->Do([&] {
-    client = std::make_unique<ClaimClient>(harness->loop());
+    client = std::make_unique<NamedClaims>(harness->loop());
     client->Put("a", "uid-a");
     auto started = Driver::Start({.loop = harness->loop(),
                                   .random = RealRandom(),

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/metadata/text.h"
 #include "sdk/metadata/output.h"
 #include "sdk/metadata/reader.h"
 

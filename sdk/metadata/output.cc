@@ -7,6 +7,7 @@
 #include "api/json/writer.h"
 #include "api/metadata/document.h"
 #include "api/metadata/paths.h"
+#include "api/metadata/text.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 
@@ -14,16 +15,6 @@ namespace drakkar::metadata {
 namespace {
 
 constexpr std::string_view kJsonPath = "jsonpath=";
-
-std::string VariableName(std::string_view text) {
-  std::string name;
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const bool digit = c >= '0' && c <= '9';
-    name += letter ? static_cast<char>(c & ~0x20) : digit ? c : '_';
-  }
-  return name;
-}
 
 // In single quotes, so that a shell takes every byte for what it is.
 std::string ShellQuote(std::string_view text) {
@@ -37,24 +28,6 @@ std::string ShellQuote(std::string_view text) {
   }
   return quoted + "'";
 }
-
-struct TextOf {
-  std::string_view separator;
-
-  std::string operator()(std::int64_t number) const { return std::to_string(number); }
-  std::string operator()(bool truth) const { return truth ? "true" : "false"; }
-  std::string operator()(const std::string& text) const { return text; }
-  std::string operator()(const Version& version) const { return version.text; }
-  template <typename T>
-  std::string operator()(const std::vector<T>& items) const {
-    std::string text;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) text += separator;
-      text += (*this)(items[i]);
-    }
-    return text;
-  }
-};
 
 std::string ToJson(const DeviceMetadata& metadata) {
   return EncodeMetadata(metadata, std::vector{std::string(kV1alpha1)});
@@ -76,21 +49,17 @@ api::TreePtr ToTree(const std::vector<DeviceMetadata>& all, bool single) {
 
 }  // namespace
 
-std::string AttributeText(const AttributeValue& value, std::string_view separator) {
-  return std::visit(TextOf{separator}, value);
-}
-
 std::string ToEnvironment(const DeviceMetadata& metadata) {
   const bool named = metadata.pod_claim_name.has_value() && !metadata.pod_claim_name->empty();
   const std::string claim =
-      "DRA_" + VariableName(named ? *metadata.pod_claim_name : metadata.claim_name);
+      "DRA_" + EnvironmentName(named ? *metadata.pod_claim_name : metadata.claim_name);
   std::string out;
   const auto add = [&](std::string_view name, std::string_view value) {
     out += StrCat(name, "=", ShellQuote(value), "\n");
   };
   add(claim + "_GENERATION", std::to_string(metadata.generation));
   for (const Request& request : metadata.requests) {
-    const std::string prefix = StrCat(claim, "_", VariableName(BaseRequest(request.name)), "_");
+    const std::string prefix = StrCat(claim, "_", EnvironmentName(BaseRequest(request.name)), "_");
     add(prefix + "COUNT", std::to_string(request.devices.size()));
     std::size_t index = 0;
     for (const Device& device : request.devices) {
@@ -99,7 +68,7 @@ std::string ToEnvironment(const DeviceMetadata& metadata) {
       add(one + "DRIVER", device.driver);
       add(one + "POOL", device.pool);
       for (const auto& [name, value] : device.attributes) {
-        add(StrCat(one, "ATTR_", VariableName(name)), AttributeText(value));
+        add(StrCat(one, "ATTR_", EnvironmentName(name)), AttributeText(value));
       }
       if (!device.network_data.has_value()) continue;
       add(one + "INTERFACE", device.network_data->interface_name);

@@ -35,7 +35,5 @@ struct Query {
 Result<std::string> RunQuery(const Query& query, Reader& reader);
 
 std::string ToEnvironment(const DeviceMetadata& metadata);
-// An attribute as text: numbers and versions as they are, true, false, items joined by `separator`.
-std::string AttributeText(const AttributeValue& value, std::string_view separator = " ");
 
 }  // namespace drakkar::metadata

@@ -17,7 +17,9 @@ namespace {
 // A file that is written in place is whole again within well under a millisecond.
 constexpr int kReadAttempts = 8;
 constexpr Duration kReadPause = std::chrono::milliseconds(1);
-// How often what is not there yet is looked for.
+// How often what is not there yet is looked for: where changes are told, as some file systems tell
+// none, and where they are not.
+constexpr Duration kWatchedPause = std::chrono::seconds(1);
 constexpr Duration kWaitPause = std::chrono::milliseconds(20);
 
 Error NotYet(const std::string& path) {
@@ -47,9 +49,10 @@ Reader::Reader(Options options)
       pause_(options.pause != nullptr ? *options.pause : RealPause()),
       root_(std::move(options.root)) {}
 
-template <typename T, typename Attempt>
-Result<T> Reader::WaitFor(Duration timeout, Attempt attempt) {
+template <typename T, typename Attempt, typename Watched>
+Result<T> Reader::WaitFor(Duration timeout, Attempt attempt, Watched watched) {
   const MonotonicTime deadline = clock_.Monotonic() + timeout;
+  std::unique_ptr<ChangeWatch> watch;
   while (true) {
     Result<T> result = attempt();
     if (result.ok() || result.error().code != ErrorCode::kNotFound || timeout <= kNoWait) {
@@ -62,8 +65,38 @@ Result<T> Reader::WaitFor(Duration timeout, Attempt attempt) {
                           std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(),
                           " ms")};
     }
-    pause_.For(std::min(left, kWaitPause));
+    if (watch != nullptr) {
+      watch->Wait(std::min(left, kWatchedPause));
+      watch.reset();
+      continue;
+    }
+    // Looked at once more with the watch in place, so that nothing comes unseen in between.
+    watch = pause_.WatchChanges(watched());
+    if (watch == nullptr) pause_.For(std::min(left, kWaitPause));
   }
+}
+
+std::vector<std::string> Reader::WatchedPaths() {
+  std::vector<std::string> paths;
+  const std::string kubernetes = root_ + std::string(kKubernetesContainerDirectory);
+  for (const std::string& directory :
+       {root_ + std::string(kContainerDirectory), JoinPath(kubernetes, kClaimsDirectory),
+        JoinPath(kubernetes, kTemplatesDirectory)}) {
+    // Two levels of directories, then the files.
+    std::vector<std::string> level = {directory};
+    for (int depth = 0; depth < 3; ++depth) {
+      paths.insert(paths.end(), level.begin(), level.end());
+      std::vector<std::string> below;
+      for (const std::string& each : level) {
+        auto names = files_.ListDirectory(each);
+        if (!names.ok()) continue;
+        for (const std::string& name : *names) below.push_back(JoinPath(each, name));
+      }
+      level = std::move(below);
+    }
+    paths.insert(paths.end(), level.begin(), level.end());
+  }
+  return paths;
 }
 
 Result<DeviceMetadata> Reader::ReadOnce(const std::string& path) {
@@ -155,7 +188,8 @@ Result<std::vector<Reader::Place>> Reader::FindRequest(const std::string& claim,
 }
 
 Result<DeviceMetadata> Reader::ReadFile(const std::string& path, Duration timeout) {
-  return WaitFor<DeviceMetadata>(timeout, [&] { return ReadOnce(path); });
+  return WaitFor<DeviceMetadata>(
+      timeout, [&] { return ReadOnce(path); }, [&] { return std::vector{path}; });
 }
 
 Result<DeviceMetadata> Reader::ReadRequest(const std::string& claim, const std::string& request,
@@ -166,7 +200,7 @@ Result<DeviceMetadata> Reader::ReadRequest(const std::string& claim, const std::
   return WaitFor<DeviceMetadata>(timeout, [&]() -> Result<DeviceMetadata> {
     ASSIGN_OR_RETURN(const std::vector<Place> places, FindRequest(claim, request));
     return ReadPlaces(places);
-  });
+  }, [&] { return WatchedPaths(); });
 }
 
 Result<std::vector<DeviceMetadata>> Reader::ReadAllOnce(bool need_some) {
@@ -196,8 +230,8 @@ Result<std::vector<DeviceMetadata>> Reader::ReadAllOnce(bool need_some) {
 }
 
 Result<std::vector<DeviceMetadata>> Reader::ReadAll(Duration timeout) {
-  return WaitFor<std::vector<DeviceMetadata>>(timeout,
-                                              [&] { return ReadAllOnce(timeout > kNoWait); });
+  return WaitFor<std::vector<DeviceMetadata>>(
+      timeout, [&] { return ReadAllOnce(timeout > kNoWait); }, [&] { return WatchedPaths(); });
 }
 
 }  // namespace drakkar::metadata

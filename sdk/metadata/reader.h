@@ -21,8 +21,8 @@ namespace drakkar::metadata {
 //   if (gpu.ok()) Use(gpu->requests[0].devices);
 //
 // What is empty or not there yet (a driver may bring metadata later) is an error with the code
-// kNotFound, or waited for: with a timeout, readings return as soon as everything is there, and
-// kDeadlineExceeded when the time is up. A file that a driver is just writing is read again. Anything
+// kNotFound, or waited for: with a timeout, readings return as soon as everything is there (told by
+// inotify where it works), and kDeadlineExceeded when the time is up. A file that a driver is just writing is read again. Anything
 // else, such as a file of an unknown version or one that is broken, is an error that names the file.
 // Not thread-safe; nothing is kept between calls.
 class Reader {
@@ -68,9 +68,12 @@ class Reader {
   Result<std::vector<Place>> FindRequest(const std::string& claim, const std::string& request);
   Result<std::vector<DeviceMetadata>> ReadAllOnce(bool need_some);
 
-  // Runs `attempt` until it gives something else than kNotFound, or the time is up.
-  template <typename T, typename Attempt>
-  Result<T> WaitFor(Duration timeout, Attempt attempt);
+  // What to watch for metadata of any claim: the directories there are, and the files in them.
+  std::vector<std::string> WatchedPaths();
+  // Runs `attempt` until it gives something else than kNotFound, or the time is up; again whenever
+  // something has changed in the paths that `watched` gives.
+  template <typename T, typename Attempt, typename Watched>
+  Result<T> WaitFor(Duration timeout, Attempt attempt, Watched watched);
 
   FileSystem& files_;
   const Clock& clock_;

@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr Duration kWait = std::chrono::seconds(60);
 constexpr char kFile[] = "/var/run/dra-device-attributes/c/gpu/d.example.com-metadata.json";
 
 DeviceMetadata Metadata(std::string driver = "d.example.com", std::string request = "gpu",
@@ -48,9 +49,22 @@ class FakeTime final : public Clock, public Pause {
     now_ += duration;
     if (on_pause) on_pause();
   }
+  std::unique_ptr<ChangeWatch> WatchChanges(const std::vector<std::string>& paths) override {
+    if (!watches) return nullptr;
+    watched = paths;
+    return std::make_unique<Watch>(*this);
+  }
   std::function<void()> on_pause;
+  std::function<void(Duration limit)> on_wait;
+  bool watches = false;
+  std::vector<std::string> watched;
 
  private:
+  struct Watch final : ChangeWatch {
+    explicit Watch(FakeTime& given) : time(given) {}
+    void Wait(Duration limit) override { time.on_wait(limit); }
+    FakeTime& time;
+  };
   Duration now_{};
 };
 
@@ -137,6 +151,29 @@ TEST_F(MetadataReaderTest, WaitsUntilItIsWritten) {
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_GE(pauses, 20);
   EXPECT_TRUE(reader_.ReadAll(std::chrono::seconds(1)).ok());
+}
+
+// Where the system tells of changes nothing is looked at in between.
+TEST_F(MetadataReaderTest, WaitsForWhatTheSystemTells) {
+  Put(kFile, "");
+  time_.watches = true;
+  std::vector<Duration> waits;
+  time_.on_wait = [&](Duration limit) {
+    waits.push_back(limit);
+    if (waits.size() == 3) Put(kFile, Text(Metadata()));
+  };
+  for (const auto& read : {std::function<bool()>([&] { return reader_.ReadFile(kFile, kWait).ok(); }),
+                           std::function<bool()>([&] { return reader_.ReadRequest("c", "gpu", kWait).ok(); }),
+                           std::function<bool()>([&] { return reader_.ReadAll(kWait).ok(); })}) {
+    Put(kFile, "");
+    waits.clear();
+    EXPECT_TRUE(read());
+    // It waits for news; nothing but file systems that tell none make it look again on its own.
+    EXPECT_THAT(waits, ElementsAre(std::chrono::seconds(1), std::chrono::seconds(1), std::chrono::seconds(1)));
+    EXPECT_THAT(time_.watched, ::testing::Contains(kFile));
+  }
+  EXPECT_THAT(time_.watched, ::testing::Contains("/var/run/dra-device-attributes"));
+  EXPECT_THAT(time_.watched, ::testing::Contains("/var/run/kubernetes.io/dra-device-attributes/resourceclaims"));
 }
 
 TEST_F(MetadataReaderTest, GivesUpAtTheDeadline) {

@@ -11,6 +11,7 @@
 #include "node/plugins/plugin_registrar.h"
 #include "node/plugins/plugin_store.h"
 #include "node/plugins/slice_wiper.h"
+#include "node/pods/log_rotation.h"
 #include "node/pods/pod_manager.h"
 #include "node/status/event_recorder.h"
 #include "node/status/forgotten_drivers.h"
@@ -191,6 +192,7 @@ struct NodeAgent::Parts {
   PluginRegistrar registrar;
   NodeRegistrar node;
   ForgottenDrivers forgotten;
+  std::unique_ptr<LogRotation> rotation;  // once the runtime is open
   std::shared_ptr<int> alive = std::make_shared<int>(0);
 };
 
@@ -238,6 +240,8 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.node.Start();
     ready.forgotten.Start();
     ready.pods->Start();
+    ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime);
+    ready.rotation->Start();
     ready.dra.StartReconcile([&ready] { return ready.pods->ActivePods(); });
     kLog.Info("node agent started", {{"node", options_.node_name}});
     done(Ok());

@@ -311,6 +311,90 @@ TEST(NodeAgent, StopsAPodAtItsActiveDeadline) {
   EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "DeadlineExceeded");
 }
 
+TEST(NodeAgent, RunsContainersThatAreAddedToARunningPodOnce) {
+  NodeHarness node;
+  node.machine.program_of = [](const ContainerConfig& config) {
+    return config.name == "debug" ? HollowProgram{.runs_for = seconds(5), .exit_code = 4} : HollowProgram{};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}])");
+  ASSERT_EQ(node.Phase("p"), "Running");
+  api::Draft pod(node.Pod("p")->tree());
+  pod["spec"]["ephemeralContainers"].Append({{"name", "debug"},
+                                             {"image", "busybox:1"},
+                                             {"tty", true},
+                                             {"stdin", true},
+                                             {"targetContainerName", "a"}});
+  ASSERT_TRUE(node.api.Update("Pod", "default/p", "ephemeralcontainers", pod.Freeze()).ok());
+  node.Run();
+  ASSERT_EQ(node.Containers("p", "debug").size(), 1u);
+  const ContainerConfig& config = node.Containers("p", "debug").at(0)->config;
+  EXPECT_TRUE(config.tty && config.standard_input);
+  EXPECT_EQ(config.process_namespace_of, node.Containers("p", "a").at(0)->status.pid);
+  auto state = [&] { return (*node.Pod("p"))["status"]["ephemeralContainerStatuses"].at(0)["state"]; };
+  EXPECT_TRUE(state()["running"].has_value());
+  node.Advance(seconds(60));
+  EXPECT_EQ(state()["terminated"]["exitCode"].integer(), 4);
+  EXPECT_EQ(node.Containers("p", "debug").size(), 1u) << "never restarted";
+  EXPECT_EQ(node.Phase("p"), "Running") << "its end means nothing to the pod";
+  node.DeletePod("p");
+  node.Advance(seconds(60));
+  EXPECT_EQ(node.Pod("p"), nullptr);
+}
+
+class NodeAgentResize : public ::testing::Test {
+ protected:
+  NodeAgentResize() {
+    node_.StartAgent();
+    node_.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1","resources":{"requests":{"cpu":"100m"},
+      "limits":{"cpu":"200m","memory":"64Mi"}}}])");
+  }
+  Result<void> Resize(const std::string& request, const std::string& limit) {
+    api::Draft pod(node_.Pod("p")->tree());
+    api::Draft& resources = pod["spec"]["containers"].at(0)["resources"];
+    resources["requests"]["cpu"] = request;
+    resources["limits"]["cpu"] = limit;
+    auto updated = node_.api.Update("Pod", "default/p", "resize", pod.Freeze());
+    node_.Run();
+    return updated.ok() ? Result<void>() : Result<void>(*updated.error);
+  }
+  std::string Condition(const std::string& type) {
+    for (api::Value each : (*node_.Pod("p"))["status"]["conditions"].elements()) {
+      if (each["type"].str() == type) return StrCat(each["status"].str(), " ", each["reason"].str());
+    }
+    return "";
+  }
+  api::Value Status() { return (*node_.Pod("p"))["status"]["containerStatuses"].at(0); }
+
+  NodeHarness node_;
+};
+
+TEST_F(NodeAgentResize, ChangesLimitsInPlaceAndSaysWhatIsInForce) {
+  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "200m");
+  EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 20'000);
+  ASSERT_TRUE(Resize("150m", "300m").ok());
+  ASSERT_EQ(node_.Containers("p", "a").size(), 1u) << "no restart";
+  EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 30'000);
+  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "300m");
+  EXPECT_EQ(Status()["resources"]["limits"]["memory"].str(), "64Mi");
+  EXPECT_EQ(Status()["allocatedResources"]["cpu"].str(), "150m");
+  EXPECT_EQ(Condition("PodResizeInProgress"), "");
+  EXPECT_EQ(node_.Events("ResizeCompleted").size(), 1u);
+}
+
+TEST_F(NodeAgentResize, SaysWhyItIsNotDone) {
+  ASSERT_TRUE(Resize("1000000", "1000000").ok());
+  EXPECT_EQ(Condition("PodResizePending"), "True Infeasible");
+  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "200m") << "as it was";
+  node_.machine.FailNext("UpdateContainer", Internal("the kernel says no"));
+  ASSERT_TRUE(Resize("100m", "250m").ok());
+  EXPECT_EQ(Condition("PodResizePending"), "");
+  EXPECT_EQ(Condition("PodResizeInProgress"), "True Error");
+  node_.Advance(PodWorker::kResizeRetry);
+  EXPECT_EQ(Condition("PodResizeInProgress"), "");
+  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "250m");
+}
+
 TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {
   NodeHarness node;
   node.StartAgent();

@@ -64,17 +64,7 @@ void CheckConcurrency(DriverUnderTest& driver) {
     }
     std::vector<rpc::ClaimReference> calls;
     for (std::size_t i = 0; i < kCallsPerClaim; ++i) calls.insert(calls.end(), claims.begin(), claims.end());
-    std::string problem;
-    const auto results = driver.PrepareAtOnce(calls);
-    for (std::size_t i = 0; i < results.size() && problem.empty(); ++i) {
-      if (!results[i].ok()) {
-        problem = results[i].error().message;
-      } else if (const auto found = results[i]->find(calls[i].uid); found == results[i]->end()) {
-        problem = "an answer does not contain the claim's UID";
-      } else {
-        problem = found->second.error;
-      }
-    }
+    std::string problem = DescribeFailedCalls(calls, driver.PrepareAtOnce(calls));
     for (const rpc::ClaimReference& claim : claims) {
       const std::string undone = driver.UnprepareOne(claim, driver.versions().front());
       if (problem.empty() && !undone.empty()) problem = "unprepare: " + undone;
@@ -85,6 +75,21 @@ void CheckConcurrency(DriverUnderTest& driver) {
 }
 
 }  // namespace
+
+std::string DescribeFailedCalls(const std::vector<rpc::ClaimReference>& calls,
+                                const std::vector<Result<rpc::PrepareResults>>& results) {
+  std::string problem;
+  for (std::size_t i = 0; i < results.size() && problem.empty(); ++i) {
+    if (!results[i].ok()) {
+      problem = results[i].error().message;
+    } else if (const auto found = results[i]->find(calls[i].uid); found == results[i]->end()) {
+      problem = "an answer does not contain the claim's UID";
+    } else {
+      problem = found->second.error;
+    }
+  }
+  return problem;
+}
 
 void CheckPrepare(DriverUnderTest& driver) {
   if (auto connected = driver.Connect(); !connected.ok()) {

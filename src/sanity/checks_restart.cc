@@ -32,17 +32,20 @@ void CheckRestart(DriverUnderTest& driver) {
   driver.Check("restart.unprepare", "it undoes what was prepared before the restart", [&] {
     return claim.ok() ? driver.UnprepareOne(*claim, version) : claim.error().message;
   });
-  driver.Check("restart.slices", "its pools are complete after the restart", [&] {
-    std::string problem;
-    for (int attempt = 0; attempt < 50; ++attempt) {
-      const auto slices = driver.ListSlices();
-      if (!slices.ok()) return slices.error().message;
-      problem = slices->empty() ? "no slice is left" : DescribeIncompletePools(*slices);
-      if (problem.empty()) break;
-      driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
-    }
-    return problem;
-  });
+  driver.Check("restart.slices", "its pools are complete after the restart",
+               [&] { return AwaitCompletePools(driver); });
+}
+
+std::string AwaitCompletePools(DriverUnderTest& driver) {
+  std::string problem;
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    const auto slices = driver.ListSlices();
+    if (!slices.ok()) return slices.error().message;
+    problem = slices->empty() ? "no slice is left" : DescribeIncompletePools(*slices);
+    if (problem.empty()) break;
+    driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
+  }
+  return problem;
 }
 
 }  // namespace drakkar::sanity

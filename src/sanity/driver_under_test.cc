@@ -134,11 +134,12 @@ Result<rpc::UnprepareResults> DriverUnderTest::Unprepare(
 }
 
 std::vector<Result<rpc::PrepareResults>> DriverUnderTest::PrepareAtOnce(
-    const std::vector<rpc::ClaimReference>& claims) {
+    const std::vector<rpc::ClaimReference>& claims, DriverUnderTest* other) {
   auto answers = std::make_shared<std::vector<std::optional<Result<rpc::PrepareResults>>>>(claims.size());
   auto open = std::make_shared<std::size_t>(claims.size());
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    ClientFor(versions().front())
+    DriverUnderTest& instance = other != nullptr && i % 2 == 1 ? *other : *this;
+    instance.ClientFor(versions().front())
         .Prepare({claims[i]}, options_.timeout, [answers, open, i](Result<rpc::PrepareResults> result) {
           (*answers)[i] = std::move(result);
           --*open;

@@ -53,8 +53,9 @@ class DriverUnderTest {
                                       rpc::DraVersion version = rpc::DraVersion::kV1);
   Result<rpc::UnprepareResults> Unprepare(const std::vector<rpc::ClaimReference>& claims,
                                           rpc::DraVersion version = rpc::DraVersion::kV1);
-  // One call per claim, all at once; as many answers.
-  std::vector<Result<rpc::PrepareResults>> PrepareAtOnce(const std::vector<rpc::ClaimReference>& claims);
+  // One call per claim, all at once; as many answers. With `other`, half of them to that instance.
+  std::vector<Result<rpc::PrepareResults>> PrepareAtOnce(const std::vector<rpc::ClaimReference>& claims,
+                                                         DriverUnderTest* other = nullptr);
   // The answer for one claim, or what is wrong with it.
   Result<std::vector<rpc::PreparedDevice>> PrepareOne(const rpc::ClaimReference& claim,
                                                       rpc::DraVersion version = rpc::DraVersion::kV1);
@@ -95,8 +96,14 @@ void CheckSlices(DriverUnderTest& driver);
 void CheckPrepare(DriverUnderTest& driver);
 void CheckHealth(DriverUnderTest& driver);
 void CheckRestart(DriverUnderTest& driver);
+void CheckRollingUpdate(DriverUnderTest& driver);
 
 // What is wrong with the slices as a whole, or "". Used after a restart too.
 std::string DescribeIncompletePools(const std::vector<api::ObjectPtr>& slices);
+// Waits until the driver's pools are complete; "" or what is wrong when the time is up.
+std::string AwaitCompletePools(DriverUnderTest& driver);
+// What is wrong with answers to `calls`, one each, or "".
+std::string DescribeFailedCalls(const std::vector<rpc::ClaimReference>& calls,
+                                const std::vector<Result<rpc::PrepareResults>>& results);
 
 }  // namespace drakkar::sanity

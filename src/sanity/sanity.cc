@@ -11,6 +11,7 @@ Report RunSanity(const Options& options) {
   CheckPrepare(driver);
   CheckHealth(driver);
   CheckRestart(driver);
+  CheckRollingUpdate(driver);
   return driver.report();
 }
 

@@ -33,6 +33,10 @@ struct Options {
   bool slow = false;  // also wait for what takes up to half a minute: repeated health
   // Ends the driver and starts it again; null: what needs it is skipped.
   std::function<Result<void>()> restart_driver;
+  // For rolling updates: starts a second instance beside the first and gives its registration socket;
+  // ends the first in an orderly way, as a DaemonSet does. Null: what needs them is skipped.
+  std::function<Result<std::string>()> start_second;
+  std::function<Result<void>()> stop_first;
   // After each check, for progress. May be null.
   std::function<void(const CheckResult& result)> on_result;
 };

@@ -57,8 +57,9 @@ class SanityTest : public ::testing::Test {
 
 class ReferenceUnderTest : public SanityTest {
  protected:
-  void Start() {
-    driver_ = std::make_unique<driver::ReferenceDriver>(driver::ReferenceDriver::Options{
+  void Start() { driver_ = StartInstance("", "/plugin"); }
+  std::unique_ptr<driver::ReferenceDriver> StartInstance(const std::string& pod_uid, const std::string& directory) {
+    auto instance = std::make_unique<driver::ReferenceDriver>(driver::ReferenceDriver::Options{
         .loop = loop_,
         .random = loop_.random(),
         .files = files_,
@@ -66,11 +67,13 @@ class ReferenceUnderTest : public SanityTest {
         .transport = transport_,
         .node_name = "n1",
         .registry_directory = "/registry",
-        .plugin_directory = "/plugin",
+        .plugin_directory = directory,
         .cdi_directory = "/cdi",
+        .pod_uid = pod_uid,
         .devices = *driver::ParseDeviceConfig("")});
-    ASSERT_TRUE(driver_->Start().ok());
+    EXPECT_TRUE(instance->Start().ok());
     loop_.RunUntilIdle();
+    return instance;
   }
   std::unique_ptr<driver::ReferenceDriver> driver_;
 };
@@ -87,7 +90,7 @@ TEST_F(ReferenceUnderTest, OurReferenceDriverPassesEverything) {
   options.slow = true;
   const Report report = RunSanity(options);
   EXPECT_THAT(Failures(report), IsEmpty());
-  EXPECT_EQ(report.Count(Outcome::kSkipped), 0u);
+  EXPECT_EQ(report.Count(Outcome::kSkipped), 1u);  // the rolling update, which has a test of its own
   EXPECT_GE(report.Count(Outcome::kPassed), 25u);
   EXPECT_EQ(report.driver, "sim.drakkar.io");
   // Nothing of it is left.
@@ -97,9 +100,51 @@ TEST_F(ReferenceUnderTest, OurReferenceDriverPassesEverything) {
 TEST_F(ReferenceUnderTest, WithoutARestartThatPartIsSkipped) {
   Start();
   const Report report = RunSanity(MakeOptions("/registry/sim.drakkar.io-reg.sock"));
-  EXPECT_EQ(report.Count(Outcome::kSkipped), 4u);  // and the repeats of three health services
+  EXPECT_EQ(report.Count(Outcome::kSkipped), 5u);  // and the repeats of three health services, rolling
   EXPECT_THAT(RenderTable(report), HasSubstr("restart.prepared"));
   EXPECT_THAT(RenderJson(report), HasSubstr("\"failed\": 0"));
+}
+
+class RollingUnderTest : public ReferenceUnderTest {
+ protected:
+  // The lock that instances share is a real file.
+  RollingUnderTest() : directory_(::testing::TempDir() + "/sanity_rolling") {
+    EXPECT_TRUE(RealFileSystem().MakeDirectories(directory_, 0755).ok());
+    driver_ = StartInstance("a", directory_);
+    options_.emplace(MakeOptions("/registry/sim.drakkar.io-a-reg.sock"));
+    options_->start_second = [this]() -> Result<std::string> {
+      second_ = StartInstance("b", directory_);
+      return std::string("/registry/sim.drakkar.io-b-reg.sock");
+    };
+    options_->stop_first = [this]() -> Result<void> {
+      driver_.reset();
+      loop_.RunUntilIdle();
+      return Ok();
+    };
+  }
+  ~RollingUnderTest() override { static_cast<void>(RealFileSystem().RemoveTree(directory_)); }
+  const std::string directory_;
+  std::unique_ptr<driver::ReferenceDriver> second_;
+  std::optional<Options> options_;
+};
+
+TEST_F(RollingUnderTest, TwoInstancesHandOver) {
+  const Report report = RunSanity(*options_);
+  EXPECT_THAT(Failures(report), IsEmpty());
+  EXPECT_THAT(RenderTable(report), HasSubstr("rolling.handover"));
+}
+
+TEST_F(RollingUnderTest, AnInstanceThatUsesTheSocketsOfTheOtherIsFoundOut) {
+  options_->start_second = []() -> Result<std::string> {
+    return std::string("/registry/sim.drakkar.io-a-reg.sock");
+  };
+  EXPECT_THAT(Failures(RunSanity(*options_)),
+              Contains("rolling.beside: both register at /registry/sim.drakkar.io-a-reg.sock"));
+}
+
+TEST_F(RollingUnderTest, AFirstInstanceThatDoesNotEndIsFoundOut) {
+  options_->stop_first = []() -> Result<void> { return FailedPrecondition("it does not listen"); };
+  EXPECT_THAT(Failures(RunSanity(*options_)), Contains("rolling.handover: it does not listen"));
 }
 
 // A driver that does nothing right.

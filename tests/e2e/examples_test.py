@@ -63,29 +63,47 @@ def without_a_node(cluster, binary):
     wait_until("the pod is gone without a driver", lambda: cluster.get("pod", "licensed") is None)
 
 
-def network(cluster, binary):
+def network(cluster, binary, driver_name, claim, pod):
     """Deferred metadata from the NRI hook: the first init container reads it."""
     driver = Driver(cluster, binary, "--node-name=n1", "--enable-device-metadata", f"--cdi-dir={cluster.data / 'cdi'}",
                     f"--nri-socket={cluster.data / 'nri/nri.sock'}",
                     f"--registry-dir={cluster.data / 'kubelet/plugins_registry'}")
-    wait_until("the devices are published", lambda: slices(cluster, "net.example.com"))
+    wait_until("the devices are published", lambda: slices(cluster, driver_name))
     log = cluster.work / f"{os.path.basename(binary)}.log"
     wait_until("the plugin is registered", lambda: "registered with the runtime" in log.read_text())
-    cluster.run("apply", "-f", "examples/driver-network/manifests.yaml")
+    cluster.run("apply", "-f", f"examples/{os.path.basename(binary)}/manifests.yaml")
 
     def told():
-        devices = (cluster.get("resourceclaim", "uplink") or {}).get("status", {}).get("devices", [])
-        return devices and devices[0].get("networkData", {}).get("ips")
+        devices = (cluster.get("resourceclaim", claim) or {}).get("status", {}).get("devices", [])
+        return devices and devices[0].get("networkData", {}).get("ips") and devices[0]
 
-    wait_until("the claim's status tells the address", told)
-    wait_until("the pod ends", lambda: phase(cluster, "networked") in ("Succeeded", "Failed"))
+    status = wait_until("the claim's status tells the address", told)
+    assert [(c["type"], c["status"], c["reason"]) for c in status["conditions"]] == [("Ready", "True", "NetworkReady")]
+    wait_until("the pod ends", lambda: phase(cluster, pod) in ("Succeeded", "Failed"))
     for container in ("first", "c"):
-        metadata = json.loads(cluster.run("logs", "networked", "-c", container))
+        metadata = json.loads(cluster.run("logs", pod, "-c", container))
         device = metadata["requests"][0]["devices"][0]
         assert device["networkData"]["ips"][0].startswith("192.0.2.1"), metadata
         assert metadata["metadata"]["generation"] == 1, metadata
-    cluster.run("delete", "pod", "networked")
-    wait_until("nothing is left of the metadata", lambda: not list((cluster.data / "cdi").glob("net.example.com_*")))
+    cluster.run("delete", "pod", pod)
+    wait_until("nothing is left of the metadata", lambda: not list((cluster.data / "cdi").glob(f"{driver_name}_*")))
+    return driver, status
+
+
+def network_in_c(cluster, binary):
+    driver, status = network(cluster, binary, "cnet.example.com", "downlink", "cnetworked")
+    assert status["data"] == {"mtu": 9000}, status
+
+    def taints():
+        devices = slices(cluster, "cnet.example.com")[0]["spec"]["devices"]
+        return {d["name"]: [t["key"] for t in d.get("taints", [])] for d in devices}
+
+    assert not any(taints().values()), taints()
+    driver.process.send_signal(signal.SIGUSR1)
+    wait_until("the device without a link is tainted", lambda: taints()["net-3"] == ["cnet.example.com/no-link"])
+    assert not taints()["net-0"], taints()
+    driver.process.send_signal(signal.SIGUSR1)
+    wait_until("the taint goes with its cause", lambda: not taints()["net-3"])
     driver.stop()
 
 
@@ -96,8 +114,9 @@ def main():
         cluster.start()
         minimal(cluster, binaries / "driver-minimal")
         without_a_node(cluster, binaries / "no-node-driver")
-        network(cluster, binaries / "driver-network")
-    print("ok: driver-minimal, no-node-driver, driver-network")
+        network(cluster, binaries / "driver-network", "net.example.com", "uplink", "networked")[0].stop()
+        network_in_c(cluster, binaries / "driver-network-c")
+    print("ok: driver-minimal, no-node-driver, driver-network, driver-network-c")
 
 
 if __name__ == "__main__":

@@ -130,6 +130,9 @@ def main():
                   "discover", "--runtime-features", "Nope")
         complains('feature gate A: the value must be true or false, not "maybe"', "features", "discover",
                   "--feature-gates", "A=maybe")
+        odd = write("odd.yaml", (NODE % "").replace('cpu: "4"', "cpu: 4x"))
+        complains(f'{odd}: document 1, line 1: status.capacity.cpu: "4x" is no quantity such as 4, 500m or 8Gi', "simulate",
+                  "--node-template", odd, "-f", pod, code=2)
         typo = write("typo.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {hostUsrs: false}\n")
         complains(f'{typo}: document 1, line 4: unknown field "spec.hostUsrs" in Pod', "features", "require", "-f", typo)
         assert "there is no Pod" in run("simulate", "--node-template", declares, "-f", declares, code=2)

@@ -43,7 +43,7 @@ def main():
 
         flags = ["--kubeconfig={kubeconfig}", "--node-name={node}", "--registry-dir={registry}", "--cdi-dir={cdi}"]
         run(drakkar, "sanity", "--", work / "build/mydriver", *flags)
-        run(drakkar, "sanity", "--", work / "mydriver-c", "{kubeconfig}", "{node}", "{registry}", "{cdi}")
+        run(drakkar, "sanity", "--", work / "mydriver-c", *flags)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     print("ok: an out-of-tree driver in C++ and one in C, against the installed SDK")

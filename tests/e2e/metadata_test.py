@@ -273,6 +273,54 @@ def check_several_drivers(cluster):
     wait_until("it is gone", lambda: cluster.get("pod", "mixed") is None)
 
 
+def check_empty_metadata(cluster):
+    """A driver that has nothing to tell: a document with the request and its devices, without attributes."""
+    cluster.late_devices.write_text("count: 1\n")
+    cluster.late.send_signal(signal.SIGHUP)
+    cluster.apply(pod("bare", [("nic", "resourceClaimName", "deferred")], [(
+        "c", ["nic/nic"], "drakkar-metadata deferred nic -o json; sleep 600")]))
+    wait_until("it runs", lambda: cluster.phase("bare") == "Running", 60)
+    log = wait_until("it has read", lambda: cluster.logs("bare", "c").endswith("}\n") and cluster.logs("bare", "c"))
+    document = json.loads(log)
+    assert document["metadata"]["generation"] == 1, document
+    assert document["requests"][0]["name"] == "nic", document
+    (device,) = document["requests"][0]["devices"]
+    assert set(device) == {"driver", "pool", "name"} and device["driver"] == "late.example.com", device
+    cluster.run("delete", "pod", "bare")
+    wait_until("it is gone", lambda: cluster.get("pod", "bare") is None)
+
+
+def check_flag_toggled(cluster):
+    """Off: new pods get nothing, those that run keep theirs until they end. On again: as before."""
+    look = SEE + "echo looked; while sleep 0.2; do drakkar-metadata direct gpu -o jsonpath='{.metadata.generation}'; done"
+    cluster.apply(pod("keeps", [("direct", "resourceClaimName", "direct")], [("c", ["direct/gpu"], look)]))
+    wait_until("it reads", lambda: "\n1\n" in cluster.logs("keeps", "c"), 60)
+    on = cluster.flags
+    cluster.stop()
+    cluster.late = None
+    cluster.flags = tuple(f for f in on if f != "--enable-device-metadata")
+    cluster.start()
+    before = cluster.host_files()
+    assert before, "what a running pod uses stays"
+    lines = cluster.logs("keeps", "c").count("\n")
+    wait_until("a pod that runs goes on reading", lambda: cluster.logs("keeps", "c").count("\n1\n") and
+               cluster.logs("keeps", "c").count("\n") > lines + 3)
+    cluster.apply(pod("plain", [("dev", "resourceClaimTemplateName", "one")], [("c", ["dev"], SEE + "echo done; sleep 600")]))
+    wait_until("a new pod finds nothing", lambda: cluster.logs("plain", "c") == "done\n", 60)
+    assert cluster.host_files() == before and len(cluster.specs()) == 2, (cluster.host_files(), cluster.specs())
+    for name in ("plain", "keeps"):
+        cluster.run("delete", "pod", name)
+    wait_until("what was made before is cleaned up", lambda: not cluster.host_files() and not cluster.specs())
+    cluster.stop()
+    cluster.flags = on
+    cluster.start()
+    cluster.apply(pod("again", [("dev", "resourceClaimTemplateName", "one")],
+                      [("c", ["dev"], "drakkar-metadata dev gpu --wait 20 -o jsonpath='{.metadata.generation}'; sleep 600")]))
+    wait_until("on again, new pods have it", lambda: cluster.logs("again", "c") == "1\n", 60)
+    cluster.run("delete", "pod", "again")
+    wait_until("nothing is left on the host", lambda: not cluster.host_files() and not cluster.specs())
+
+
 def main():
     skip_without_containers()
     drakkar, reader = sys.argv[1:3]
@@ -284,17 +332,11 @@ def main():
         check_templates_and_subrequests(cluster)
         check_deferred(cluster)
         check_several_drivers(cluster)
+        check_empty_metadata(cluster)
         wait_until("nothing is left on the host", lambda: not cluster.host_files() and not cluster.specs())
-    with MetadataCluster(drakkar, reader) as cluster:
-        cluster.start()
-        cluster.apply(CLASSES)
-        cluster.apply(pod("plain", [("direct", "resourceClaimName", "direct")],
-                          [("c", ["direct"], SEE + "echo done; sleep 600")]))
-        wait_until("it has looked", lambda: cluster.logs("plain", "c") == "done\n", 60)
-        assert not cluster.host_files() and not cluster.specs(), "the flag is off"
-        assert not list(cluster.data.rglob("dra-device-metadata*"))
+        check_flag_toggled(cluster)
     print("ok: metadata in init containers, sidecars and containers; isolation, templates, updates, restarts, "
-          "deferral, several drivers and pods, clean-up; nothing with the flag off")
+          "deferral, several drivers and pods, empty metadata, clean-up; the flag on, off and on again")
 
 
 if __name__ == "__main__":

@@ -14,11 +14,14 @@ def sanity(drakkar, *arguments):
 
 def main():
     drakkar, examples = sys.argv[1], pathlib.Path(sys.argv[2])
-    flags = ["--kubeconfig={kubeconfig}", "--node-name={node}", "--registry-dir={registry}", "--cdi-dir={cdi}"]
+    flags = ["--kubeconfig={kubeconfig}", "--node-name={node}", "--registry-dir={registry}", "--cdi-dir={cdi}",
+             "--pod-uid={pod-uid}"]
     drivers = {
         "sim.drakkar.io": [drakkar, "driver", *flags],
         "minimal.example.com": [examples / "driver-minimal", *flags],
-        "c.example.com": [examples / "driver-c", "{kubeconfig}", "{node}", "{registry}", "{cdi}"],
+        "c.example.com": [examples / "driver-c", *flags],
+        "cnet.example.com": [examples / "driver-network-c", *flags, "--nri-socket=/nowhere/nri.sock",
+                             "--enable-device-metadata"],
     }
     for name, command in drivers.items():
         result = sanity(drakkar, "-o", "json", "--", *map(str, command))
@@ -28,8 +31,11 @@ def main():
         assert report["passed"] >= 20, report
         ids = {check["id"]: check["result"] for check in report["checks"]}
         assert ids["restart.prepared"] == "pass", ids
+        assert ids["rolling.handover"] == ids["rolling.unprepare"] == "pass", ids
     table = sanity(drakkar, "--", *map(str, drivers["sim.drakkar.io"]))
     assert "prepare.concurrent" in table.stdout and "0 failed" in table.stdout, table.stdout
+    without = sanity(drakkar, "--", *map(str, drivers["sim.drakkar.io"][:-1]))
+    assert "the driver's command has no {pod-uid}" in without.stdout, without.stdout
 
     nothing = sanity(drakkar, "--timeout=1s", "--", "/bin/sleep", "30")
     assert nothing.returncode == 1 and "made no socket" in nothing.stderr, nothing.stderr

@@ -19,6 +19,18 @@ spec:
   terminationGracePeriodSeconds: 0
   containers: [{name: c, image: "localhost/busybox:latest", command: ["true"]}]
 """
+CHANGED = """apiVersion: v1
+kind: Pod
+metadata: {name: changed, namespace: default}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: c
+    image: localhost/busybox:latest
+    command: ["sh", "-c", "echo nri=$FROM_NRI unwanted=$UNWANTED; ls -d /from-nri/bin; touch /from-nri/x 2>/dev/null || echo read-only"]
+    env: [{name: UNWANTED, value: "here"}]
+"""
 
 
 def our_plugin(drakkar, examples):
@@ -53,6 +65,22 @@ def their_plugin(drakkar):
             uid = cluster.get("pod", "told")["metadata"]["uid"]
             assert f"run default/told {uid}" in log.read_text(), log.read_text()
             wait_until("the end is told", lambda: "stop default/told" in log.read_text())
+            # Containers, by the same id from before they exist to their end.
+            words = [line.split() for line in log.read_text().splitlines() if "told/c" in line]
+            assert [w[0] for w in words][:3] == ["create", "start", "end"], words
+            assert len({w[2] for w in words}) == 1 and len(words[0][2]) == 64, words
+            # What a plugin changes about them.
+            cluster.run("apply", "-f", "-", stdin=CHANGED)
+            wait_until("the pod ends", lambda: (cluster.get("pod", "changed") or {}).get("status", {}).get("phase") == "Succeeded")
+            assert cluster.run("logs", "changed").splitlines()[0::2] == ["nri=yes unwanted=", "read-only"], cluster.run("logs", "changed")
+            assert "/from-nri/bin" in cluster.run("logs", "changed")
+            # What it changes in vain.
+            cluster.run("apply", "-f", "-", stdin=POD % "limited")
+            wait_until("the refusal is told", lambda: "changes linux of container c; this node takes changes of environment"
+                       in cluster.run("get", "events", "-o", "json"))
+            cluster.run("delete", "pod", "limited")
+            cluster.run("delete", "pod", "told")
+            wait_until("the removal is told", lambda: "remove told/c" in log.read_text())
             # What a plugin refuses does not start.
             cluster.run("apply", "-f", "-", stdin=POD % "refused")
             wait_until("the refusal is told", lambda: "gonri refuses this pod" in cluster.run("get", "events", "-o", "json"))

@@ -18,7 +18,7 @@ def main():
         plugins.mkdir()
         result = subprocess.run(
             [drakkar, "sanity", "-o", "json", "--", str(binary), "--kubeconfig={kubeconfig}", "--node-name={node}",
-             "--registry-dir={registry}", f"--plugin-dir={plugins}", "--cdi-dir={cdi}"],
+             "--registry-dir={registry}", f"--plugin-dir={plugins}", "--cdi-dir={cdi}", "--pod-uid={pod-uid}"],
             capture_output=True, text=True, check=False, timeout=200)
         assert result.stdout, result.stderr
         report = json.loads(result.stdout)
@@ -26,6 +26,8 @@ def main():
             print(check["result"].ljust(5), check["id"], check.get("why", ""))
         assert result.returncode == 0, result.stderr
         assert report["passed"] >= 20, report["passed"]
+        passed = {check["id"] for check in report["checks"] if check["result"] == "pass"}
+        assert {"rolling.beside", "rolling.handover", "rolling.unprepare"} <= passed, passed
 
 
 if __name__ == "__main__":

@@ -1,10 +1,6 @@
 #include "sdk/driver/c/drakkar_driver.h"
 
-#include <algorithm>
 #include <cstdlib>
-#include <cstring>
-#include <deque>
-#include <exception>
 #include <memory>
 #include <utility>
 
@@ -14,114 +10,87 @@
 #include "cdi/spec_reader.h"
 #include "cdi/validate.h"
 #include "client/http_client.h"
-#include "sdk/driver/attributes/pci.h"
+#include "sdk/driver/c/handles.h"
 #include "sdk/driver/driver.h"
 #include "sdk/driver/host/driver_endpoint.h"
 #include "sdk/driver/host/driver_host.h"
+#include "sdk/driver/nri/nri_hook.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
 using namespace drakkar;
-
-struct drakkar_claim {
-  std::string namespace_name, name, uid, json;
-  std::deque<std::string> texts;  // what `devices` points to
-  std::vector<drakkar_allocated_device> devices;
-};
-
-using PreparedDevices = std::vector<driver::PreparedDevice>;
-
-struct drakkar_prepare_result {
-  PreparedDevices devices;
-};
-
-struct drakkar_resources {
-  driver::DriverResources resources;
-
-  driver::Device* Find(const char* pool, const char* device) {
-    if (pool == nullptr || device == nullptr) return nullptr;
-    const auto found = resources.pools.find(pool);
-    if (found == resources.pools.end() || found->second.slices.empty()) return nullptr;
-    for (driver::Device& each : found->second.slices.front().devices) {
-      if (each.name == device) return &each;
-    }
-    return nullptr;
-  }
-};
+using namespace drakkar::driver::c;
 
 namespace {
 
 constexpr Logger kLog("driver");
-
-int Fail(drakkar_error* error, std::string_view message) {
-  if (error != nullptr) {
-    const std::size_t size = std::min<std::size_t>(message.size(), DRAKKAR_ERROR_BYTES - 1);
-    std::memcpy(error->message, message.data(), size);
-    error->message[size] = 0;
-  }
-  return -1;
-}
-
-int Answer(const Result<void>& result, drakkar_error* error) {
-  return result.ok() ? 0 : Fail(error, result.error().message);
-}
-
-// Runs `body`; what it throws (only memory can run out) becomes an error.
-template <typename Body>
-int Guarded(drakkar_error* error, Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::exception& exception) {
-    return Fail(error, exception.what());
-  } catch (...) {
-    return Fail(error, "unknown failure");
-  }
-}
-
-std::string Text(const char* text) {
-  return text == nullptr ? std::string() : std::string(text);
-}
 
 std::string ErrorText(const drakkar_error& error) {
   const std::size_t size = ::strnlen(error.message, DRAKKAR_ERROR_BYTES);
   return size == 0 ? "the driver gave no reason" : std::string(error.message, size);
 }
 
-class CallbackPlugin final : public driver::SynchronousPlugin {
+// All claims of a call go to prepare_all if there is one, else to prepare one by one.
+class CallbackPlugin final : public driver::Plugin {
  public:
   explicit CallbackPlugin(const drakkar_driver_options& options)
       : options_(options), driver_name_(options.driver_name) {}
 
-  Result<PreparedDevices> PrepareResourceClaim(const api::Object& claim) override {
-    drakkar_claim lent;
-    lent.namespace_name = claim.namespace_();
-    lent.name = claim.name();
-    lent.uid = claim.uid();
-    lent.json = *claim.json();
-    const auto keep = [&](std::string_view text) { return lent.texts.emplace_back(text).c_str(); };
-    for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
-      if (result["driver"].str() != driver_name_) continue;
-      const api::Value share = result["shareID"];
-      lent.devices.push_back({.request = keep(result["request"].str()),
-                              .pool = keep(result["pool"].str()),
-                              .device = keep(result["device"].str()),
-                              .share_id = share.is_string() ? keep(share.str()) : nullptr});
+  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, driver::PrepareDone done) override {
+    std::deque<drakkar_claim> lent;
+    std::vector<drakkar_prepare_result> results(claims.size());
+    std::vector<drakkar_prepare_item> items(claims.size());
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      lent.emplace_back(*claims[i], driver_name_);
+      items[i].claim = &lent.back();
+      items[i].result = &results[i];
     }
-    drakkar_prepare_result result;
-    drakkar_error error = {};
-    if (options_.prepare(options_.user_data, &lent, &result, &error) != 0) {
-      return FailedPrecondition(ErrorText(error));
+    if (options_.prepare_all != nullptr) {
+      drakkar_error error = {};
+      if (options_.prepare_all(options_.user_data, items.data(), items.size(), &error) != 0) {
+        return done(FailedPrecondition(ErrorText(error)));
+      }
+    } else {
+      for (drakkar_prepare_item& item : items) {
+        item.failed = options_.prepare(options_.user_data, item.claim, item.result, &item.error);
+      }
     }
-    return std::move(result.devices);
+    driver::PrepareResults answer;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      driver::PrepareResult& result = answer[lent[i].uid];
+      if (items[i].failed != 0) {
+        result.error = ErrorText(items[i].error);
+      } else {
+        result.devices = std::move(results[i].devices);
+      }
+    }
+    done(std::move(answer));
   }
 
-  Result<void> UnprepareResourceClaim(const rpc::ClaimReference& claim) override {
-    drakkar_error error = {};
-    if (options_.unprepare(options_.user_data, claim.namespace_name.c_str(), claim.name.c_str(),
-                           claim.uid.c_str(), &error) != 0) {
-      return FailedPrecondition(ErrorText(error));
+  void UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
+                               rpc::UnprepareDone done) override {
+    std::vector<drakkar_unprepare_item> items(claims.size());
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      items[i].claim_namespace = claims[i].namespace_name.c_str();
+      items[i].claim_name = claims[i].name.c_str();
+      items[i].claim_uid = claims[i].uid.c_str();
     }
-    return Ok();
+    if (options_.unprepare_all != nullptr) {
+      drakkar_error error = {};
+      if (options_.unprepare_all(options_.user_data, items.data(), items.size(), &error) != 0) {
+        return done(FailedPrecondition(ErrorText(error)));
+      }
+    } else {
+      for (drakkar_unprepare_item& item : items) {
+        item.failed = options_.unprepare(options_.user_data, item.claim_namespace, item.claim_name,
+                                         item.claim_uid, &item.error);
+      }
+    }
+    rpc::UnprepareResults answer;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      answer[claims[i].uid].error = items[i].failed != 0 ? ErrorText(items[i].error) : "";
+    }
+    done(std::move(answer));
   }
 
   void HandleError(const Error& error, bool recoverable) override {
@@ -136,6 +105,28 @@ class CallbackPlugin final : public driver::SynchronousPlugin {
   const std::string driver_name_;
 };
 
+// Empty if they can work.
+std::string CheckOptions(const drakkar_driver_options* options) {
+  if (options == nullptr || options->size != sizeof(drakkar_driver_options)) {
+    return "options.size must be sizeof(drakkar_driver_options)";
+  }
+  const bool prepares = options->prepare != nullptr || options->prepare_all != nullptr;
+  const bool unprepares = options->unprepare != nullptr || options->unprepare_all != nullptr;
+  if (options->driver_name == nullptr) return "driver_name must be set";
+  if (options->without_node == 0 && !(prepares && unprepares)) {
+    return "prepare and unprepare must be set, or prepare_all and unprepare_all";
+  }
+  if ((options->without_node != 0) != (options->node_name == nullptr)) {
+    return "node_name must be set, or without_node";
+  }
+  if (options->taint_unhealthy != 0 && options->health_service == 0) {
+    return "taint_unhealthy needs health_service";
+  }
+  return "";
+}
+
+using PodCallback = int (*)(void*, drakkar_driver*, const drakkar_pod*, drakkar_error*);
+
 }  // namespace
 
 // Everything but the thread lives on the thread's loop.
@@ -145,39 +136,36 @@ struct drakkar_driver {
   Result<void> Open(const drakkar_driver_options& options) {
     driver::DriverFlags flags{.driver_name = options.driver_name};
     flags.kubeconfig = Text(options.kubeconfig);
+    flags.node_name = Text(options.node_name);
+    flags.plugin_directory = Text(options.plugin_dir);
+    flags.pod_uid = Text(options.pod_uid);
+    if (options.registry_dir != nullptr) flags.registry_directory = options.registry_dir;
+    if (options.cdi_dir != nullptr) flags.cdi_directory = options.cdi_dir;
+    if (options.nri_socket != nullptr) flags.nri_socket = options.nri_socket;
     if (options.log_level != nullptr) RETURN_IF_ERROR(flags.Set("log-level", options.log_level));
-    const auto level = [&] {
-      return flags.log_level == "debug"     ? LogLevel::kDebug
-             : flags.log_level == "warning" ? LogLevel::kWarning
-             : flags.log_level == "error"   ? LogLevel::kError
-                                            : LogLevel::kInfo;
-    };
-    ConfigureLogging(LogFormat::kText, level(), RealClock());
-    const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
-    Result<client::ClusterAccess> access =
-        flags.kubeconfig.empty() ? driver::LoadInClusterAccess(RealFileSystem(), environment)
-                                 : client::LoadKubeconfig(RealFileSystem(), flags.kubeconfig);
-    if (!access.ok()) return std::move(access).error();
+    if (options.logging_format != nullptr) {
+      RETURN_IF_ERROR(flags.Set("logging-format", options.logging_format));
+    }
+    flags.enable_device_metadata = options.enable_device_metadata != 0;
+    ASSIGN_OR_RETURN(const client::ClusterAccess access, driver::BeginDriverProcess(flags));
     UvLoop& loop = thread.loop();
-    client = client::MakeHttpClient(loop, *access, options.driver_name);
+    client = client::MakeHttpClient(loop, access, options.driver_name);
     transport = rpc::MakeGrpcTransport(loop);
-    driver::DriverOptions started{.loop = loop,
-                                  .random = RealRandom(),
-                                  .files = RealFileSystem(),
-                                  .client = *client,
-                                  .transport = *transport,
-                                  .plugin = plugin,
-                                  .driver_name = options.driver_name,
-                                  .node_name = Text(options.node_name),
-                                  .plugin_directory = Text(options.plugin_dir),
-                                  .rolling_update_uid = Text(options.pod_uid),
-                                  .health_service = options.health_service != 0,
-                                  .metrics = &metrics,
-                                  .device_metadata = options.enable_device_metadata != 0};
-    if (options.cdi_dir != nullptr) started.cdi_directory = options.cdi_dir;
-    if (options.registry_dir != nullptr) started.registry_directory = options.registry_dir;
-    if (options.taint_unhealthy != 0) started.unhealthy_taint.key = StrCat(options.driver_name, "/unhealthy");
+    driver::DriverOptions started =
+        driver::MakeDriverOptions(flags, {loop, *client, *transport, metrics}, plugin);
+    started.health_service = options.health_service != 0;
+    if (options.without_node != 0) {
+      started.registration_service = started.dra_service = false;
+      started.pool_name = Text(options.pool_name);
+    }
+    if (options.taint_unhealthy != 0) {
+      started.unhealthy_taint.key = options.taint_key != nullptr
+                                        ? std::string(options.taint_key)
+                                        : StrCat(options.driver_name, "/unhealthy");
+      if (options.taint_effect != nullptr) started.unhealthy_taint.effect = options.taint_effect;
+    }
     ASSIGN_OR_RETURN(driver, driver::Driver::Start(std::move(started)));
+    OpenHook(options, flags.nri_socket);
     if (options.http_endpoint == nullptr) return Ok();
     endpoint = std::make_unique<driver::DriverEndpoint>(driver::DriverEndpoint::Options{
         .loop = loop,
@@ -188,7 +176,36 @@ struct drakkar_driver {
     return endpoint->Start();
   }
 
+  void OpenHook(const drakkar_driver_options& options, const std::string& socket) {
+    rpc::NriPluginSession::Callbacks callbacks;
+    const auto deliver = [this, user_data = options.user_data](PodCallback callback) {
+      std::function<void(const rpc::NriPodSandbox&, rpc::NriDone)> call;
+      if (callback == nullptr) return call;
+      call = [this, user_data, callback](const rpc::NriPodSandbox& pod, rpc::NriDone done) {
+        const drakkar_pod lent{pod};
+        drakkar_error error = {};
+        if (callback(user_data, this, &lent, &error) == 0) return done(Ok());
+        done(FailedPrecondition(ErrorText(error)));
+      };
+      return call;
+    };
+    callbacks.on_run_pod_sandbox = deliver(options.run_pod_sandbox);
+    callbacks.on_stop_pod_sandbox = deliver(options.stop_pod_sandbox);
+    callbacks.on_remove_pod_sandbox = deliver(options.remove_pod_sandbox);
+    if (!callbacks.on_run_pod_sandbox && !callbacks.on_stop_pod_sandbox &&
+        !callbacks.on_remove_pod_sandbox) {
+      return;
+    }
+    hook = std::make_unique<driver::NriHook>(driver::NriHook::Options{.loop = thread.loop(),
+                                                                      .random = RealRandom(),
+                                                                      .socket_path = socket,
+                                                                      .name = options.driver_name,
+                                                                      .callbacks = std::move(callbacks)});
+    hook->Start();
+  }
+
   void Close() {
+    hook.reset();
     endpoint.reset();
     driver.reset();
     transport.reset();
@@ -208,85 +225,16 @@ struct drakkar_driver {
   std::unique_ptr<client::Client> client;
   std::unique_ptr<rpc::Transport> transport;
   std::unique_ptr<driver::Driver> driver;
+  std::unique_ptr<driver::NriHook> hook;
   std::unique_ptr<driver::DriverEndpoint> endpoint;
 };
 
-namespace {
-
-int SetAttribute(drakkar_resources* resources, const char* pool, const char* device,
-                 const char* attribute, driver::AttributeValue value) {
-  driver::Device* found = resources == nullptr ? nullptr : resources->Find(pool, device);
-  if (found == nullptr || attribute == nullptr) return -1;
-  found->attributes[attribute] = std::move(value);
-  return 0;
-}
-
-}  // namespace
-
 extern "C" {
-
-const char* drakkar_claim_namespace(const drakkar_claim* claim) {
-  return claim->namespace_name.c_str();
-}
-const char* drakkar_claim_name(const drakkar_claim* claim) {
-  return claim->name.c_str();
-}
-const char* drakkar_claim_uid(const drakkar_claim* claim) {
-  return claim->uid.c_str();
-}
-const char* drakkar_claim_json(const drakkar_claim* claim) {
-  return claim->json.c_str();
-}
-size_t drakkar_claim_device_count(const drakkar_claim* claim) {
-  return claim->devices.size();
-}
-drakkar_allocated_device drakkar_claim_device(const drakkar_claim* claim, size_t index) {
-  return index < claim->devices.size() ? claim->devices[index] : drakkar_allocated_device{};
-}
-
-int drakkar_prepare_result_add_device(drakkar_prepare_result* result,
-                                      const drakkar_allocated_device* device,
-                                      const char* const* cdi_ids, size_t cdi_id_count) {
-  return Guarded(nullptr, [&] {
-    if (result == nullptr || device == nullptr || device->pool == nullptr || device->device == nullptr) return -1;
-    auto& prepared = result->devices.emplace_back();
-    if (device->request != nullptr) prepared.request_names = {device->request};
-    prepared.pool_name = device->pool;
-    prepared.device_name = device->device;
-    if (device->share_id != nullptr) prepared.share_id = device->share_id;
-    for (size_t i = 0; i < cdi_id_count; ++i) prepared.cdi_device_ids.emplace_back(cdi_ids[i]);
-    return 0;
-  });
-}
-
-static int SetMetadata(drakkar_prepare_result* result, const char* attribute, metadata::AttributeValue value) {
-  if (result == nullptr || result->devices.empty() || attribute == nullptr) return -1;
-  auto& described = result->devices.back().metadata;
-  if (!described) described.emplace();
-  described->attributes[attribute] = std::move(value);
-  return 0;
-}
-
-int drakkar_prepare_result_set_string(drakkar_prepare_result* result, const char* attribute,
-                                      const char* value) {
-  return Guarded(nullptr, [&] { return SetMetadata(result, attribute, Text(value)); });
-}
-int drakkar_prepare_result_set_int(drakkar_prepare_result* result, const char* attribute, int64_t value) {
-  return Guarded(nullptr, [&] { return SetMetadata(result, attribute, std::int64_t{value}); });
-}
-int drakkar_prepare_result_set_bool(drakkar_prepare_result* result, const char* attribute, int value) {
-  return Guarded(nullptr, [&] { return SetMetadata(result, attribute, value != 0); });
-}
 
 drakkar_driver* drakkar_driver_start(const drakkar_driver_options* options, drakkar_error* error) {
   drakkar_driver* started = nullptr;
   Guarded(error, [&] {
-    if (options == nullptr || options->size != sizeof(drakkar_driver_options)) {
-      return Fail(error, "options.size must be sizeof(drakkar_driver_options)");
-    }
-    if (options->driver_name == nullptr || options->prepare == nullptr || options->unprepare == nullptr) {
-      return Fail(error, "driver_name, prepare and unprepare must be set");
-    }
+    if (const std::string wrong = CheckOptions(options); !wrong.empty()) return Fail(error, wrong);
     auto driver = std::make_unique<drakkar_driver>(*options);
     Result<void> opened;
     driver->thread.RunSync([&] {
@@ -321,60 +269,13 @@ int drakkar_driver_is_registered(drakkar_driver* driver) {
   return registered;
 }
 
-drakkar_resources* drakkar_resources_new(void) {
-  return new (std::nothrow) drakkar_resources;
-}
-
-void drakkar_resources_free(drakkar_resources* resources) {
-  delete resources;
-}
-
-int drakkar_resources_add_device(drakkar_resources* resources, const char* pool, const char* device) {
-  return Guarded(nullptr, [&] {
-    if (resources == nullptr || pool == nullptr || device == nullptr) return -1;
-    if (resources->Find(pool, device) != nullptr) return 0;
-    driver::Pool& entry = resources->resources.pools[pool];
-    if (entry.slices.empty()) entry.slices.emplace_back();
-    entry.slices.front().devices.push_back({.name = device});
+int drakkar_driver_is_nri_registered(drakkar_driver* driver) {
+  int registered = 0;
+  Guarded(nullptr, [&] {
+    driver->OnLoop([&] { registered = driver->hook != nullptr && driver->hook->is_registered() ? 1 : 0; });
     return 0;
   });
-}
-
-int drakkar_resources_set_string(drakkar_resources* resources, const char* pool, const char* device,
-                                 const char* attribute, const char* value) {
-  return Guarded(nullptr, [&] { return SetAttribute(resources, pool, device, attribute, Text(value)); });
-}
-int drakkar_resources_set_version(drakkar_resources* resources, const char* pool, const char* device,
-                                  const char* attribute, const char* value) {
-  return Guarded(nullptr,
-                 [&] { return SetAttribute(resources, pool, device, attribute, driver::Version{Text(value)}); });
-}
-int drakkar_resources_set_int(drakkar_resources* resources, const char* pool, const char* device,
-                              const char* attribute, int64_t value) {
-  return Guarded(nullptr, [&] { return SetAttribute(resources, pool, device, attribute, std::int64_t{value}); });
-}
-int drakkar_resources_set_bool(drakkar_resources* resources, const char* pool, const char* device,
-                               const char* attribute, int value) {
-  return Guarded(nullptr, [&] { return SetAttribute(resources, pool, device, attribute, value != 0); });
-}
-
-int drakkar_resources_set_capacity(drakkar_resources* resources, const char* pool, const char* device,
-                                   const char* name, const char* quantity) {
-  return Guarded(nullptr, [&] {
-    driver::Device* found = resources == nullptr ? nullptr : resources->Find(pool, device);
-    if (found == nullptr || name == nullptr || quantity == nullptr) return -1;
-    found->capacity[name] = quantity;
-    return 0;
-  });
-}
-
-int drakkar_resources_set_pci(drakkar_resources* resources, const char* pool, const char* device,
-                              const char* bus_id, drakkar_error* error) {
-  return Guarded(error, [&] {
-    driver::Device* found = resources == nullptr ? nullptr : resources->Find(pool, device);
-    if (found == nullptr || bus_id == nullptr) return Fail(error, "there is no such device");
-    return Answer(driver::AddPciAttributes({.files = RealFileSystem()}, bus_id, *found), error);
-  });
+  return registered;
 }
 
 int drakkar_driver_publish(drakkar_driver* driver, const drakkar_resources* resources,
@@ -387,22 +288,101 @@ int drakkar_driver_publish(drakkar_driver* driver, const drakkar_resources* reso
   });
 }
 
+int drakkar_driver_report(drakkar_driver* driver, const drakkar_device_health* devices, size_t count,
+                          drakkar_error* error) {
+  return Guarded(error, [&] {
+    if (driver == nullptr || (devices == nullptr && count > 0)) {
+      return Fail(error, "driver and devices must be set");
+    }
+    using State = rpc::DeviceHealthState;
+    rpc::HealthReport report;
+    for (std::size_t i = 0; i < count; ++i) {
+      const drakkar_device_health& each = devices[i];
+      report.push_back({.pool_name = Text(each.pool),
+                        .device_name = Text(each.device),
+                        .health = each.health == DRAKKAR_HEALTH_HEALTHY     ? State::kHealthy
+                                  : each.health == DRAKKAR_HEALTH_UNHEALTHY ? State::kUnhealthy
+                                                                            : State::kUnknown,
+                        .last_updated_seconds = each.last_updated,
+                        .health_check_timeout_seconds = each.timeout_seconds,
+                        .message = Text(each.message)});
+    }
+    Result<void> reported;
+    driver->OnLoop([&] { reported = driver->driver->ReportHealth(std::move(report)); });
+    return Answer(reported, error);
+  });
+}
+
 int drakkar_driver_report_health(drakkar_driver* driver, const char* pool, const char* device,
                                  drakkar_health health, const char* message, drakkar_error* error) {
+  const drakkar_device_health news = {
+      .pool = pool, .device = device, .health = health, .message = message,
+      .timeout_seconds = 0, .last_updated = 0};
+  return drakkar_driver_report(driver, &news, 1, error);
+}
+
+int drakkar_driver_forget_health(drakkar_driver* driver, const char* pool, const char* device) {
+  return Guarded(nullptr, [&] {
+    if (driver == nullptr || pool == nullptr || device == nullptr) return -1;
+    driver->OnLoop([&] { driver->driver->ForgetHealth(pool, device); });
+    return 0;
+  });
+}
+
+int drakkar_driver_update_metadata(drakkar_driver* driver, const char* claim_namespace,
+                                   const char* claim_name, const char* claim_uid, const char* request,
+                                   const drakkar_prepare_result* devices, drakkar_error* error) {
   return Guarded(error, [&] {
-    if (driver == nullptr) return Fail(error, "driver must be set");
-    using State = rpc::DeviceHealthState;
-    const State state = health == DRAKKAR_HEALTH_HEALTHY     ? State::kHealthy
-                        : health == DRAKKAR_HEALTH_UNHEALTHY ? State::kUnhealthy
-                                                             : State::kUnknown;
-    Result<void> reported;
+    if (driver == nullptr || devices == nullptr) return Fail(error, "driver and devices must be set");
+    Result<void> updated;
     driver->OnLoop([&] {
-      reported = driver->driver->ReportHealth({{.pool_name = Text(pool),
-                                                .device_name = Text(device),
-                                                .health = state,
-                                                .message = Text(message)}});
+      updated = driver->driver->UpdateRequestMetadata(
+          {Text(claim_namespace), Text(claim_name), Text(claim_uid), Text(request)}, devices->devices);
     });
-    return Answer(reported, error);
+    return Answer(updated, error);
+  });
+}
+
+int drakkar_driver_prepared_requests(drakkar_driver* driver, drakkar_request_callback each,
+                                     void* user_data, drakkar_error* error) {
+  return Guarded(error, [&] {
+    if (driver == nullptr || each == nullptr) return Fail(error, "driver and each must be set");
+    Result<std::vector<driver::PreparedRequest>> requests = std::vector<driver::PreparedRequest>();
+    driver->OnLoop([&] { requests = driver->driver->PreparedRequests(); });
+    if (!requests.ok()) return Fail(error, requests.error().message);
+    for (const driver::PreparedRequest& known : *requests) {
+      std::vector<drakkar_allocated_device> devices;
+      for (const driver::PreparedDevice& device : known.devices) {
+        devices.push_back({.request = known.request.request.c_str(),
+                           .pool = device.pool_name.c_str(),
+                           .device = device.device_name.c_str(),
+                           .share_id = device.share_id ? device.share_id->c_str() : nullptr});
+      }
+      each(user_data, known.request.claim_namespace.c_str(), known.request.claim_name.c_str(),
+           known.request.claim_uid.c_str(), known.request.request.c_str(), devices.data(), devices.size());
+    }
+    return 0;
+  });
+}
+
+int drakkar_driver_apply_claim_status(drakkar_driver* driver, const char* claim_namespace,
+                                      const char* claim_name, const char* claim_uid,
+                                      const drakkar_claim_status* status, drakkar_done_callback done,
+                                      void* done_data, drakkar_error* error) {
+  return Guarded(error, [&] {
+    if (driver == nullptr || status == nullptr) return Fail(error, "driver and status must be set");
+    driver->OnLoop([&] {
+      driver->driver->ApplyClaimStatus(
+          {Text(claim_namespace), Text(claim_uid), Text(claim_name)}, status->devices,
+          [driver, done, done_data](Result<void> applied) {
+            if (done != nullptr) {
+              done(done_data, applied.ok() ? nullptr : applied.error().message.c_str());
+            } else if (!applied.ok()) {
+              driver->plugin.HandleError(applied.error(), true);
+            }
+          });
+    });
+    return 0;
   });
 }
 
@@ -411,18 +391,13 @@ int drakkar_driver_set_condition(drakkar_driver* driver, const char* claim_names
                                  const char* device, const char* type, const char* status,
                                  const char* reason, const char* message, drakkar_error* error) {
   return Guarded(error, [&] {
-    if (driver == nullptr) return Fail(error, "driver must be set");
-    driver->OnLoop([&] {
-      driver->driver->ApplyClaimStatus(
-          {Text(claim_namespace), Text(claim_uid), Text(claim_name)},
-          {{.pool_name = Text(pool),
-            .device_name = Text(device),
-            .conditions = {{Text(type), Text(status), Text(reason), Text(message)}}}},
-          [driver](Result<void> applied) {
-            if (!applied.ok()) driver->plugin.HandleError(applied.error(), true);
-          });
-    });
-    return 0;
+    drakkar_claim_status whole;
+    if (drakkar_claim_status_add_device(&whole, pool, device, nullptr) != 0 ||
+        drakkar_claim_status_add_condition(&whole, type, status, reason, message) != 0) {
+      return Fail(error, "pool, device, type, status and reason must be set");
+    }
+    return drakkar_driver_apply_claim_status(driver, claim_namespace, claim_name, claim_uid, &whole,
+                                             nullptr, nullptr, error);
   });
 }
 

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "sdk/driver/host/driver_flags.h"
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -23,10 +25,19 @@ TEST(CInterface, RefusesOptionsThatCannotWorkWithASentence) {
   drakkar_driver_options options = {};
   options.size = sizeof(options);
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
-  EXPECT_THAT(error.message, HasSubstr("driver_name, prepare and unprepare must be set"));
+  EXPECT_THAT(error.message, HasSubstr("driver_name must be set"));
   options.driver_name = "c.example.com";
+  EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
+  EXPECT_THAT(error.message, HasSubstr("prepare and unprepare must be set"));
   options.prepare = Prepare;
   options.unprepare = Unprepare;
+  EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
+  EXPECT_THAT(error.message, HasSubstr("node_name must be set"));
+  options.node_name = "n1";
+  options.taint_unhealthy = 1;
+  EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
+  EXPECT_THAT(error.message, HasSubstr("needs health_service"));
+  options.taint_unhealthy = 0;
   options.kubeconfig = "/nowhere/kubeconfig";
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
   EXPECT_THAT(error.message, HasSubstr("/nowhere/kubeconfig"));
@@ -50,6 +61,23 @@ TEST(CInterface, DevicesAreNamedBeforeTheyAreDescribed) {
   EXPECT_THAT(error.message, HasSubstr("invalid PCI Bus ID format"));
   EXPECT_NE(drakkar_driver_publish(nullptr, resources, &error), 0);
   drakkar_resources_free(resources);
+}
+
+// A flag that C++ drivers have and C drivers do not would be left over.
+TEST(CInterface, HasEveryFlagThatDriversHave) {
+  for (const drakkar::driver::DriverFlagInfo& flag : drakkar::driver::DriverFlags{}.Describe()) {
+    const std::string value = !flag.default_value.empty()        ? flag.default_value
+                              : flag.name == "unhealthy-taint" ? "NoExecute"
+                                                                 : "x";
+    std::string program = "driver", word = "--" + flag.name + "=" + value;
+    char* argv[] = {program.data(), word.data(), nullptr};
+    int argc = 2;
+    drakkar_driver_options options = {};
+    drakkar_error error = {};
+    EXPECT_EQ(drakkar_driver_parse_flags(&options, &argc, argv, &error), 0) << error.message;
+    EXPECT_EQ(argc, 1) << flag.name;
+    EXPECT_THAT(drakkar_driver_flags_help(), HasSubstr("--" + flag.name));
+  }
 }
 
 TEST(CInterface, ABadCdiSpecIsNotWritten) {

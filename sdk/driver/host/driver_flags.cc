@@ -1,6 +1,8 @@
 #include "sdk/driver/host/driver_flags.h"
 
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 
 #include "base/text/text.h"
 
@@ -14,7 +16,7 @@ struct TextFlag {
   std::string_view help;
 };
 
-constexpr std::array<TextFlag, 11> kTextFlags = {{
+constexpr std::array<TextFlag, 12> kTextFlags = {{
     {"driver-name", &DriverFlags::driver_name, "NAME", "The driver's name."},
     {"kubeconfig", &DriverFlags::kubeconfig, "FILE",
      "Where the API server is and who we are; default: the pod's service account."},
@@ -28,6 +30,8 @@ constexpr std::array<TextFlag, 11> kTextFlags = {{
      "For rolling updates: the uid of the pod this runs in."},
     {"nri-socket", &DriverFlags::nri_socket, "FILE",
      "The container runtime's NRI socket, for drivers with an NRI hook."},
+    {"unhealthy-taint", &DriverFlags::unhealthy_taint, "EFFECT",
+     "The effect of a taint for devices that are unhealthy: NoSchedule, NoExecute or None; default: no taint."},
     {"http-endpoint", &DriverFlags::http_endpoint, "ADDRESS",
      "Where /healthz, /readyz and /metrics are served, as 127.0.0.1:8080; default: nowhere."},
     {"logging-format", &DriverFlags::logging_format, "FORMAT", "text or json."},
@@ -76,6 +80,11 @@ Result<void> DriverFlags::Set(std::string_view name, std::string_view value) {
     return InvalidArgument(
         StrCat("--log-level must be debug, info, warning or error, not ", Quote(value)));
   }
+  if (name == "unhealthy-taint" && !value.empty() && value != "NoSchedule" && value != "NoExecute" &&
+      value != "None") {
+    return InvalidArgument(
+        StrCat("--unhealthy-taint must be NoSchedule, NoExecute or None, not ", Quote(value)));
+  }
   this->*flag->field = std::string(value);
   return Ok();
 }
@@ -110,6 +119,17 @@ Result<std::vector<std::string>> DriverFlags::Parse(const std::vector<std::strin
     }
   }
   return rest;
+}
+
+bool DriverFlags::ParseCommandLine(int argc, char** argv) {
+  const auto rest = Parse({argv + 1, argv + argc});
+  if (rest.ok() && rest->empty()) {
+    ReadEnvironment([](const char* name) -> const char* { return std::getenv(name); });
+    return true;
+  }
+  const std::string why = rest.ok() ? "unknown argument " + rest->front() : rest.error().message;
+  std::fprintf(stderr, "%s\n%s", why.c_str(), Help().c_str());
+  return false;
 }
 
 void DriverFlags::ReadEnvironment(const std::function<const char*(const char*)>& get) {

@@ -33,6 +33,9 @@ struct DriverFlags {
   std::string cdi_directory = "/var/run/cdi";
   std::string pod_uid;  // not empty: rolling updates
   std::string nri_socket = "/var/run/nri/nri.sock";  // used by drivers with an NRI hook
+  // "NoSchedule", "NoExecute" or "None": the taint <driver>/unhealthy for devices that are reported
+  // unhealthy; empty: none. For drivers with the health service.
+  std::string unhealthy_taint;
   std::string http_endpoint;  // "127.0.0.1:8080"; empty: none
   std::string logging_format = "text";
   std::string log_level = "info";
@@ -45,6 +48,9 @@ struct DriverFlags {
   // Everything after `--` is left alone. A word that looks like a flag but is not one of these is
   // left to the caller too.
   Result<std::vector<std::string>> Parse(const std::vector<std::string>& words);
+  // For a main function without flags of its own, the environment included: false, with what is wrong and the help on standard error,
+  // if there is anything else on the command line.
+  bool ParseCommandLine(int argc, char** argv);
   // NODE_NAME, POD_UID and KUBECONFIG fill what is still empty: what a DaemonSet hands to its pods.
   void ReadEnvironment(const std::function<const char*(const char*)>& get);
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 namespace drakkar::driver {
 namespace {
@@ -40,7 +41,28 @@ TEST(DriverFlags, MistakesGetOneSentence) {
             "--logging-format must be text or json, not \"xml\"");
   EXPECT_EQ(flags.Parse({"--enable-device-metadata=maybe"}).error().message,
             "--enable-device-metadata is true or false, not \"maybe\"");
+  EXPECT_EQ(flags.Parse({"--unhealthy-taint=Bad"}).error().message,
+            "--unhealthy-taint must be NoSchedule, NoExecute or None, not \"Bad\"");
   EXPECT_EQ(flags.Set("nonsense", "x").error().message, "unknown flag --nonsense");
+}
+
+TEST(DriverFlags, AMainFunctionIsToldWhetherItCanGoOn) {
+  std::string program = "driver", node = "--node-name=n1", odd = "--odd";
+  char* good[] = {program.data(), node.data()};
+  DriverFlags flags;
+  EXPECT_TRUE(flags.ParseCommandLine(2, good));
+  EXPECT_EQ(flags.node_name, "n1");
+  ::setenv("NODE_NAME", "of-the-pod", 1);
+  DriverFlags in_a_pod;
+  EXPECT_TRUE(in_a_pod.ParseCommandLine(1, good));
+  EXPECT_EQ(in_a_pod.node_name, "of-the-pod") << "what a DaemonSet hands to its pods";
+  ::unsetenv("NODE_NAME");
+  char* bad[] = {program.data(), odd.data()};
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(flags.ParseCommandLine(2, bad));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("unknown argument --odd"));
+  EXPECT_THAT(said, HasSubstr("--enable-device-metadata"));
 }
 
 TEST(DriverFlags, OtherCommandLinesCanRegisterThem) {

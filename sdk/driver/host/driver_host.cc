@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/env/absolute_path.h"
 #include "base/env/random.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
@@ -58,36 +59,47 @@ DriverHost::~DriverHost() {
   driver_.reset();
 }
 
+Result<client::ClusterAccess> BeginDriverProcess(const DriverFlags& flags) {
+  ConfigureLogging(flags.logging_format == "json" ? LogFormat::kJson : LogFormat::kText,
+                   LevelOf(flags.log_level), RealClock());
+  return flags.kubeconfig.empty() ? LoadInClusterAccess(RealFileSystem(), ReadVariable)
+                                  : client::LoadKubeconfig(RealFileSystem(), flags.kubeconfig);
+}
+
+DriverOptions MakeDriverOptions(const DriverFlags& flags, const DriverSurroundings& surroundings,
+                                Plugin& plugin) {
+  DriverOptions options{.loop = surroundings.loop,
+                        .random = RealRandom(),
+                        .files = RealFileSystem(),
+                        .client = surroundings.client,
+                        .transport = surroundings.transport,
+                        .plugin = plugin,
+                        .driver_name = flags.driver_name,
+                        .node_name = flags.node_name,
+                        .registry_directory = AbsolutePath(flags.registry_directory),
+                        .plugin_directory = AbsolutePath(flags.plugin_directory),
+                        .rolling_update_uid = flags.pod_uid,
+                        .metrics = &surroundings.metrics,
+                        .device_metadata = flags.enable_device_metadata,
+                        .cdi_directory = AbsolutePath(flags.cdi_directory)};
+  if (!flags.unhealthy_taint.empty()) {
+    options.unhealthy_taint = {flags.driver_name + "/unhealthy", flags.unhealthy_taint};
+  }
+  return options;
+}
+
 Result<std::unique_ptr<DriverHost>> DriverHost::Create(const DriverFlags& given) {
   DriverFlags flags = given;
   flags.ReadEnvironment(ReadVariable);
-  ConfigureLogging(flags.logging_format == "json" ? LogFormat::kJson : LogFormat::kText,
-                   LevelOf(flags.log_level), RealClock());
-  Result<client::ClusterAccess> access =
-      flags.kubeconfig.empty() ? LoadInClusterAccess(RealFileSystem(), ReadVariable)
-                               : client::LoadKubeconfig(RealFileSystem(), flags.kubeconfig);
-  if (!access.ok()) return std::move(access).error();
+  ASSIGN_OR_RETURN(const client::ClusterAccess access, BeginDriverProcess(flags));
   std::unique_ptr<DriverHost> host(new DriverHost(std::move(flags)));
-  host->client_ = client::MakeHttpClient(host->loop_, *access, host->flags_.driver_name);
+  host->client_ = client::MakeHttpClient(host->loop_, access, host->flags_.driver_name);
   host->transport_ = rpc::MakeGrpcTransport(host->loop_);
   return host;
 }
 
 DriverOptions DriverHost::Options(Plugin& plugin) {
-  return {.loop = loop_,
-          .random = RealRandom(),
-          .files = RealFileSystem(),
-          .client = *client_,
-          .transport = *transport_,
-          .plugin = plugin,
-          .driver_name = flags_.driver_name,
-          .node_name = flags_.node_name,
-          .registry_directory = flags_.registry_directory,
-          .plugin_directory = flags_.plugin_directory,
-          .rolling_update_uid = flags_.pod_uid,
-          .metrics = &metrics_,
-          .device_metadata = flags_.enable_device_metadata,
-          .cdi_directory = flags_.cdi_directory};
+  return MakeDriverOptions(flags_, {loop_, *client_, *transport_, metrics_}, plugin);
 }
 
 Result<void> DriverHost::OpenEndpoint() {

@@ -63,6 +63,21 @@ class DriverHost {
 int RunDriver(const DriverFlags& flags, Plugin& plugin,
               std::function<Result<void>(Driver& driver)> on_started);
 
+// What every process of a driver begins with: sets logging up as the flags say and finds the API server,
+// by the kubeconfig or by the pod's service account.
+Result<client::ClusterAccess> BeginDriverProcess(const DriverFlags& flags);
+
+// What a driver runs on.
+struct DriverSurroundings {
+  EventLoop& loop;
+  client::Client& client;
+  rpc::Transport& transport;
+  Metrics& metrics;
+};
+// The options of a driver as the flags have them.
+DriverOptions MakeDriverOptions(const DriverFlags& flags, const DriverSurroundings& surroundings,
+                                Plugin& plugin);
+
 // How a pod reaches the API server of its cluster: the service account's token and authority, and
 // KUBERNETES_SERVICE_HOST and _PORT.
 Result<client::ClusterAccess> LoadInClusterAccess(

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/json/reader.h"
 #include "api/metadata/document.h"
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
@@ -10,6 +9,8 @@
 #include "rpc/dra/dra_client.h"
 #include "rpc/testing/memory_transport.h"
 #include "sdk/driver/driver.h"
+#include "sdk/driver/testing/claim_client.h"
+#include "sdk/driver/testing/driver_fixture.h"
 
 namespace drakkar::driver {
 namespace {
@@ -21,54 +22,35 @@ using ::testing::IsEmpty;
 constexpr Duration kTimeout = std::chrono::seconds(45);
 constexpr char kFile[] = "/kubelet/plugins/d.example.com/dra-device-metadata/ns_a/gpu/metadata.json";
 
-// Holds claims of namespace "ns", or cannot be reached.
-class ClaimClient final : public client::Client {
+// Holds claims of namespace "ns".
+class GpuClaims final : public ClaimClient {
  public:
-  explicit ClaimClient(EventLoop& loop) : loop_(loop) {}
-
+  using ClaimClient::ClaimClient;
   void Put(const std::string& name, const std::string& uid, bool reserved = true,
            const std::string& driver = "d.example.com") {
-    claims_[name] = std::make_shared<api::Object>(*api::ParseJson(StrCat(
-        R"({"metadata":{"name":")", name, R"(","namespace":"ns","uid":")", uid,
-        R"("},"status":{)",
-        reserved ? R"("reservedFor":[{"resource":"pods","name":"p","uid":"p"}],)" : "",
-        R"("allocation":{"devices":{"results":[{"request":"gpu","driver":")", driver,
-        R"(","pool":"node","device":"gpu-0"}]}}}})")));
+    PutJson(StrCat(R"({"metadata":{"name":")", name, R"(","namespace":"ns","uid":")", uid,
+                   R"("},"status":{)",
+                   reserved ? R"("reservedFor":[{"resource":"pods","name":"p","uid":"p"}],)" : "",
+                   R"("allocation":{"devices":{"results":[{"request":"gpu","driver":")", driver,
+                   R"(","pool":"node","device":"gpu-0"}]}}}})"));
   }
-  void Delete(const std::string& name) { claims_.erase(name); }
-  bool reachable = true;
+  void Remove(const std::string& name) { Erase("ns", name); }
 
-  void Get(client::ResourceRef ref, client::ReplyCallback done) override {
-    client::Reply reply;
-    const auto found = claims_.find(ref.name);
-    if (!reachable) {
-      reply.error = Unavailable("connection refused");
-    } else if (found == claims_.end()) {
-      reply.error = NotFound("not there");
-    } else {
-      reply.object = found->second;
-    }
-    loop_.Post([reply, done = std::move(done)] { done(reply); });
+  // Whatever is asked for besides claims.
+  int other_calls = 0;
+  void List(client::ResourceRef, client::ListOptions, std::function<void(client::ListReply)>) override {
+    ++other_calls;
   }
-  void List(client::ResourceRef, client::ListOptions,
-            std::function<void(client::ListReply)>) override {}
-  void Create(client::ResourceRef, api::TreePtr, client::WriteOptions,
-              client::ReplyCallback) override {}
-  void Update(client::ResourceRef, api::TreePtr, client::WriteOptions,
-              client::ReplyCallback) override {}
+  void Create(client::ResourceRef, api::TreePtr, client::WriteOptions, client::ReplyCallback) override {
+    ++other_calls;
+  }
+  void Update(client::ResourceRef, api::TreePtr, client::WriteOptions, client::ReplyCallback) override {
+    ++other_calls;
+  }
   void Patch(client::ResourceRef, client::PatchType, std::string, client::WriteOptions,
-             client::ReplyCallback) override {}
-  void Delete(client::ResourceRef, client::DeleteOptions, client::ReplyCallback) override {}
-  void DeleteCollection(client::ResourceRef, client::ListOptions, client::DeleteOptions,
-                        client::ReplyCallback) override {}
-  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef, client::WatchOptions,
-                                             client::WatchCallbacks) override {
-    return nullptr;
+             client::ReplyCallback) override {
+    ++other_calls;
   }
-
- private:
-  EventLoop& loop_;
-  std::map<std::string, api::ObjectPtr> claims_;
 };
 
 class GpuPlugin final : public SynchronousPlugin {
@@ -89,28 +71,14 @@ class GpuPlugin final : public SynchronousPlugin {
   std::vector<std::string> errors;
 };
 
-class MetadataDriverTest : public ::testing::Test {
+class MetadataDriverTest : public DriverFixture<GpuClaims, GpuPlugin> {
  protected:
-  MetadataDriverTest() : transport_(loop_), client_(loop_) { client_.Put("a", "uid-a"); }
-  ~MetadataDriverTest() override { driver_.reset(); }
+  MetadataDriverTest() { client_.Put("a", "uid-a"); }
 
   void Start(bool enabled = true) {
-    driver_.reset();
-    auto driver = Driver::Start({.loop = loop_,
-                                 .random = loop_.random(),
-                                 .files = files_,
-                                 .client = client_,
-                                 .transport = transport_,
-                                 .plugin = plugin_,
-                                 .driver_name = "d.example.com",
-                                 .node_name = "n",
-                                 .registry_directory = "/kubelet/plugins_registry",
-                                 .device_metadata = enabled,
-                                 .cdi_directory = "/cdi"});
-    ASSERT_TRUE(driver.ok()) << driver.error().message;
-    driver_ = *std::move(driver);
-    node_ = rpc::DialDraPlugin(transport_, {.endpoint = driver_->plugin_socket_path()});
-    loop_.RunUntilIdle();
+    DriverOptions options = Options();
+    options.device_metadata = enabled;
+    StartDriver(std::move(options));
   }
   rpc::PrepareResult Prepare(const std::string& name = "a") {
     rpc::PrepareResult result{.error = "no answer"};
@@ -140,14 +108,6 @@ class MetadataDriverTest : public ::testing::Test {
     auto decoded = metadata::DecodeMetadata(*text);
     return decoded.ok() ? decoded->generation : 0;
   }
-
-  SeededLoop loop_;
-  rpc::MemoryTransport transport_;
-  MemoryFileSystem files_;
-  ClaimClient client_;
-  GpuPlugin plugin_;
-  std::unique_ptr<Driver> driver_;
-  std::unique_ptr<rpc::DraPluginClient> node_;
 };
 
 TEST_F(MetadataDriverTest, PrepareAnswersWithTheMountAndUnprepareRemovesIt) {
@@ -176,6 +136,37 @@ TEST_F(MetadataDriverTest, NothingAtAllIsWrittenWhenTheFlagIsOff) {
   EXPECT_FALSE(files_.Exists("/kubelet/plugins/d.example.com/dra-device-metadata-claims"));
   EXPECT_FALSE(files_.Exists("/cdi"));
   EXPECT_EQ(Update("x").error().message, "device metadata is not enabled");
+}
+
+TEST_F(MetadataDriverTest, OnlyWhatPrepareReturnsIsWrittenNeverWhatWasPublished) {
+  Start();
+  Slice slice;
+  slice.devices.push_back({.name = "gpu-0", .attributes = {{"published", std::string("secret")}}});
+  DriverResources resources;
+  resources.pools["node"].slices = {slice};
+  ASSERT_TRUE(driver_->PublishResources(resources).ok());
+  plugin_.metadata = DeviceMetadata{};
+  Prepare();
+  const std::string text = *files_.ReadFile(kFile);
+  EXPECT_THAT(text, HasSubstr("gpu-0"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("attributes")));
+}
+
+// The claim is read once, as without metadata; updates and clean-up ask for nothing.
+TEST_F(MetadataDriverTest, MetadataMakesNoCallsToTheApiServer) {
+  std::vector<std::size_t> reads;
+  for (const bool enabled : {false, true}) {
+    Start(enabled);
+    client_.versions_asked.clear();
+    client_.other_calls = 0;
+    Prepare();
+    static_cast<void>(Update("y"));
+    Unprepare();
+    reads.push_back(client_.versions_asked.size());
+    EXPECT_EQ(client_.other_calls, 0);
+  }
+  EXPECT_THAT(reads, ElementsAre(1u, 1u));
 }
 
 TEST_F(MetadataDriverTest, WhatWasMadeWhileTheFlagWasOnStaysUntilUnprepare) {
@@ -236,27 +227,20 @@ TEST_F(MetadataDriverTest, LeftoversAreRemovedAtStartWhenTheirClaimNoLongerNeeds
     return kept;
   };
   EXPECT_TRUE(restart_with([] {})) << "in use";
-  EXPECT_FALSE(restart_with([&] { client_.Delete("a"); })) << "gone";
+  EXPECT_FALSE(restart_with([&] { client_.Remove("a"); })) << "gone";
   EXPECT_FALSE(restart_with([&] { client_.Put("a", "another"); })) << "replaced";
   EXPECT_FALSE(restart_with([&] { client_.Put("a", "uid-a", false); })) << "not reserved";
   EXPECT_TRUE(restart_with([&] {
-    client_.Delete("a");
+    client_.Remove("a");
     client_.reachable = false;
   })) << "unknown";
   EXPECT_THAT(plugin_.errors, IsEmpty());
 }
 
 TEST_F(MetadataDriverTest, ADriverNameThatIsNoCdiVendorIsRefusedAtStart) {
-  DriverOptions options{.loop = loop_,
-                        .random = loop_.random(),
-                        .files = files_,
-                        .client = client_,
-                        .transport = transport_,
-                        .plugin = plugin_,
-                        .driver_name = "9.example.com",
-                        .node_name = "n",
-                        .registry_directory = "/kubelet/plugins_registry",
-                        .device_metadata = true};
+  DriverOptions options = Options();
+  options.driver_name = "9.example.com";
+  options.device_metadata = true;
   EXPECT_THAT(Driver::Start(options).error().message, HasSubstr("CDI vendor"));
   options.driver_name = "d.example.com";
   options.metadata_versions = {"bogus/v1"};

@@ -24,6 +24,7 @@ using metadata::Dialect;
 constexpr char kRecordsDirectory[] = "dra-device-metadata-claims";
 constexpr char kRecordName[] = "claim.json";
 constexpr char kUpdateSuffix[] = ".update";
+constexpr char kFreshSuffix[] = ".new";  // of an update that is not whole yet
 constexpr char kClass[] = "metadata";
 constexpr std::size_t kMaxUidBytes = 128;
 
@@ -78,8 +79,8 @@ metadata::Device Describe(const std::string& driver_name, const std::string& poo
   return device;
 }
 
-std::string Digest(metadata::DeviceMetadata metadata) {
-  metadata.generation = 0;
+// Of metadata as generation 1.
+std::string Digest(const metadata::DeviceMetadata& metadata) {
   return Sha256Hex(EncodeMetadata(metadata, std::vector{std::string(metadata::kV1alpha1)}));
 }
 
@@ -193,32 +194,29 @@ Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
   return wanted;
 }
 
-bool MetadataStore::IsDeferred(const Wanted& wanted) const {
+Result<void> MetadataStore::Describe(const ClaimRecord& record, Wanted& wanted) const {
   // Kubernetes writes a file without attributes.
-  return options_.dialect == Dialect::kKep &&
-         std::ranges::none_of(wanted.devices, [](const PreparedDevice* device) {
-           return device != nullptr && device->metadata.has_value();
-         });
-}
-
-metadata::DeviceMetadata MetadataStore::Describe(const ClaimRecord& record,
-                                                 const std::string& reference,
-                                                 const Wanted& wanted) const {
-  metadata::DeviceMetadata document;
+  wanted.deferred = options_.dialect == Dialect::kKep &&
+                    std::ranges::none_of(wanted.devices, [](const PreparedDevice* device) {
+                      return device != nullptr && device->metadata.has_value();
+                    });
+  metadata::DeviceMetadata& document = wanted.document;
   document.claim_name = record.name;
   document.claim_namespace = record.namespace_name;
   document.claim_uid = record.uid;
   document.generation = 1;
   document.pod_claim_name = record.pod_claim_name;
   metadata::Request& request = document.requests.emplace_back();
-  request.name = reference;
+  request.name = wanted.reference;
   for (std::size_t i = 0; i < wanted.allocated.size(); ++i) {
     const PreparedDevice* device = wanted.devices[i];
     request.devices.push_back(driver::Describe(
         options_.driver_name, wanted.allocated[i].pool_name, wanted.allocated[i].device_name,
         device == nullptr ? std::nullopt : device->metadata));
+    if (options_.dialect == Dialect::kKubernetes) continue;
+    RETURN_IF_ERROR(metadata::ValidateDevice(request.devices.back()));
   }
-  return document;
+  return Ok();
 }
 
 Result<void> MetadataStore::Prepare(const api::Object& claim,
@@ -236,15 +234,11 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
                              ", is not a DNS label");
     }
   }
-  ASSIGN_OR_RETURN(const WantedRequests wanted, FindRequests(claim, devices));
+  ASSIGN_OR_RETURN(WantedRequests wanted, FindRequests(claim, devices));
   // The metadata is complete and in order before the first file is touched.
-  for (const auto& [name, request] : wanted) {
+  for (auto& [name, request] : wanted) {
     RETURN_IF_ERROR(CheckRequestName(name));
-    if (options_.dialect == Dialect::kKubernetes) continue;
-    const metadata::DeviceMetadata document = Describe(record, request.reference, request);
-    for (const metadata::Device& device : document.requests.front().devices) {
-      RETURN_IF_ERROR(metadata::ValidateDevice(device));
-    }
+    RETURN_IF_ERROR(Describe(record, request));
   }
   if (wanted.empty()) return Ok();
 
@@ -263,11 +257,10 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
     ClaimRecord::Request& entry = finished.requests[name];
     entry.reference = request.reference;
     entry.devices = request.allocated;
-    const bool deferred = IsDeferred(request);
-    if (!deferred) entry.prepared = Digest(Describe(record, request.reference, request));
+    if (!request.deferred) entry.prepared = Digest(request.document);
     if (before.has_value() && before->requests.contains(name)) {
       const std::string& known = before->requests.at(name).prepared;
-      if (deferred) entry.prepared = known;
+      if (request.deferred) entry.prepared = known;
       record.requests[name] = entry;
       if (entry.prepared != known) record.requests[name].prepared.clear();
     } else {
@@ -293,20 +286,20 @@ Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const Clai
   const std::string path = MetadataPath(record, request);
   RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(path), 0755));
   RETURN_IF_ERROR(ReplayRequest(record, request));
-  metadata::DeviceMetadata document = Describe(record, wanted.reference, wanted);
-  const bool deferred = IsDeferred(wanted);
   ASSIGN_OR_RETURN(const auto current, ReadCurrent(record, request));
   if (!current.has_value()) {
-    const std::string text = deferred ? "" : EncodeMetadata(document, options_.versions);
+    const std::string text =
+        wanted.deferred ? "" : EncodeMetadata(wanted.document, options_.versions);
     RETURN_IF_ERROR(options_.files.WriteFileAtomically(path, text, 0644, /*sync=*/false));
-  } else if (!deferred) {
+  } else if (!wanted.deferred) {
     // What prepare says is compared with what it said last: an update in between stays.
     const bool known = before != nullptr && before->requests.contains(request);
     const bool same =
         known && !before->requests.at(request).prepared.empty()
             ? before->requests.at(request).prepared == record.requests.at(request).prepared
-            : EqualExceptGeneration(*current, document);
+            : EqualExceptGeneration(*current, wanted.document);
     if (!same || current->generation == 0) {
+      metadata::DeviceMetadata document = wanted.document;
       document.generation = current->generation + 1;
       RETURN_IF_ERROR(WriteInPlace(record, request, document));
     }
@@ -430,7 +423,12 @@ Result<void> MetadataStore::WriteInPlace(const ClaimRecord& record, const std::s
   const std::string text = EncodeMetadata(metadata, options_.versions);
   const std::string update = UpdatePath(record, request);
   const std::string path = MetadataPath(record, request);
-  RETURN_IF_ERROR(options_.files.WriteFileAtomically(update, text, 0600, /*sync=*/true));
+  // Two waits for the disk: that the side file is under its name is only needed while the machine is
+  // up, since a machine that lost power has no containers and prepares anew.
+  const std::string fresh = update + kFreshSuffix;
+  RETURN_IF_ERROR(options_.files.WriteFile(fresh, text, 0600));
+  RETURN_IF_ERROR(options_.files.SyncFile(fresh));
+  RETURN_IF_ERROR(options_.files.Rename(fresh, update));
   RETURN_IF_ERROR(options_.files.WriteFile(path, text, 0644));
   RETURN_IF_ERROR(options_.files.SyncFile(path));
   return options_.files.Remove(update);

@@ -77,6 +77,8 @@ class MetadataStore {
     std::string reference;
     std::vector<ClaimRecord::Device> allocated;
     std::vector<const PreparedDevice*> devices;  // beside `allocated`; null: not returned
+    metadata::DeviceMetadata document;           // what they say, as generation 1
+    bool deferred = false;                       // the driver said nothing about them yet
   };
   using WantedRequests = std::map<std::string, Wanted>;  // by base name
 
@@ -93,10 +95,8 @@ class MetadataStore {
 
   Result<WantedRequests> FindRequests(const api::Object& claim,
                                       const std::vector<PreparedDevice>& devices) const;
-  // Whether the driver said nothing about the devices yet.
-  bool IsDeferred(const Wanted& wanted) const;
-  metadata::DeviceMetadata Describe(const ClaimRecord& record, const std::string& reference,
-                                    const Wanted& wanted) const;
+  // Fills in the document, and checks what the API would not take.
+  Result<void> Describe(const ClaimRecord& record, Wanted& wanted) const;
   Result<void> PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
                               const std::string& request, const Wanted& wanted);
   Result<void> WriteSpec(const ClaimRecord& record, const std::string& request);

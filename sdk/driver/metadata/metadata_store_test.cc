@@ -294,6 +294,29 @@ TEST_F(MetadataStoreTest, ChangedMetadataOfARepeatedPrepareIsTheNextGeneration) 
   EXPECT_EQ(Read().generation, 2);
 }
 
+TEST_F(MetadataStoreTest, EveryUpdateIsTheNextGeneration) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  for (const std::int64_t generation : {2, 3, 4}) {
+    ASSERT_TRUE(UpdateOne("b").ok());
+    EXPECT_EQ(Read().generation, generation) << "also one that says the same";
+  }
+}
+
+TEST_F(MetadataStoreTest, RemovingAClaimLeavesOthersAlone) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  const api::Object other(*api::ParseJson(
+      StrCat(R"({"metadata":{"namespace":"ns","name":"c2","uid":"u2"},"status":{"allocation":{"devices":{)",
+             R"("results":[)", ResultJson("gpu", "gpu-1"), "]}}}}")));
+  std::vector<PreparedDevice> devices = {Prepared("gpu", "gpu-1", "b")};
+  ASSERT_TRUE(store_->Prepare(other, devices).ok());
+  ASSERT_TRUE(store_->Remove({"ns", "u2", "c2"}).ok());
+  EXPECT_EQ(Model(), "a");
+  EXPECT_THAT(List("/cdi"), ElementsAre("gpu.example.com_metadata_u1_gpu.json"));
+  EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata")), ElementsAre("ns_c"));
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  ExpectClean();
+}
+
 TEST_F(MetadataStoreTest, AnotherClaimOfTheSameNameStartsAnew) {
   ASSERT_TRUE(PrepareOne("a").ok());
   ASSERT_TRUE(UpdateOne("b").ok());

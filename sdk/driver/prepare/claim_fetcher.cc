@@ -19,7 +19,7 @@ struct ClaimFetcher::Batch {
   std::vector<rpc::ClaimReference> claims;
   std::vector<std::optional<Result<api::ObjectPtr>>> answers;
   std::size_t open = 0;
-  Done done;
+  EachDone done;
 
   Result<api::ObjectPtr> Check(std::size_t index, client::Reply& reply) const {
     const rpc::ClaimReference& claim = claims[index];
@@ -33,16 +33,24 @@ struct ClaimFetcher::Batch {
   }
 
   void Finish() {
-    std::vector<api::ObjectPtr> objects;
-    for (std::optional<Result<api::ObjectPtr>>& answer : answers) {
-      if (!answer->ok()) return done(std::move(*answer).error());
-      objects.push_back(std::move(*answer).value());
-    }
+    std::vector<Result<api::ObjectPtr>> objects;
+    for (std::optional<Result<api::ObjectPtr>>& answer : answers) objects.push_back(*std::move(answer));
     done(std::move(objects));
   }
 };
 
 void ClaimFetcher::Fetch(std::vector<rpc::ClaimReference> claims, Done done) {
+  FetchEach(std::move(claims), [done = std::move(done)](std::vector<Result<api::ObjectPtr>> answers) {
+    std::vector<api::ObjectPtr> objects;
+    for (Result<api::ObjectPtr>& answer : answers) {
+      if (!answer.ok()) return done(std::move(answer).error());
+      objects.push_back(*std::move(answer));
+    }
+    done(std::move(objects));
+  });
+}
+
+void ClaimFetcher::FetchEach(std::vector<rpc::ClaimReference> claims, EachDone done) {
   auto batch = std::make_shared<Batch>();
   batch->claims = std::move(claims);
   batch->answers.resize(batch->claims.size());

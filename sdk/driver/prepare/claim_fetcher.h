@@ -20,8 +20,11 @@ class ClaimFetcher {
   ClaimFetcher(const ClaimFetcher&) = delete;
   ClaimFetcher& operator=(const ClaimFetcher&) = delete;
 
-  // All of them, in order, or the first failure: `retrieve claim ns/name: ...`,
-  // `claim ns/name not allocated`, `claim ns/name got replaced`.
+  // One answer for each, in order: the claim, or `retrieve claim ns/name: ...`, `claim ns/name not
+  // allocated`, `claim ns/name got replaced`.
+  using EachDone = std::function<void(std::vector<Result<api::ObjectPtr>>)>;
+  void FetchEach(std::vector<rpc::ClaimReference> claims, EachDone done);
+  // All of them, in order, or the first failure.
   using Done = std::function<void(Result<std::vector<api::ObjectPtr>>)>;
   void Fetch(std::vector<rpc::ClaimReference> claims, Done done);
 

@@ -155,23 +155,35 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
   kLog.Debug("NodePrepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
   // Reading needs no turn of its own. The callback must be copyable, so the answer is shared.
   auto answer = std::make_shared<rpc::PrepareDone>(std::move(done));
-  fetcher_.Fetch(std::move(claims), [this, answer, request_id](
-                                        Result<std::vector<api::ObjectPtr>> objects) {
-    if (!objects.ok()) {
-      --open_calls_;
-      return (*answer)(objects.error().Prefixed("get resource claims"));
+  fetcher_.FetchEach(claims, [this, answer, request_id,
+                              claims](std::vector<Result<api::ObjectPtr>> answers) {
+    // A claim that cannot be had fails alone; the plugin gets the others.
+    std::vector<api::ObjectPtr> found;
+    rpc::PrepareResults failed;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i].ok()) {
+        found.push_back(*std::move(answers[i]));
+      } else {
+        failed[claims[i].uid].error = answers[i].error().Prefixed("get resource claims").message;
+      }
     }
-    Enqueue([this, answer, request_id,
-             claims = *std::move(objects)](Result<Turn> turn) mutable {
+    if (found.empty() && !failed.empty()) {
+      --open_calls_;
+      return (*answer)(std::move(failed));
+    }
+    Enqueue([this, answer, request_id, failed = std::move(failed),
+             claims = std::move(found)](Result<Turn> turn) mutable {
       if (!turn.ok()) return (*answer)(std::move(turn).error());
       options_.plugin.PrepareResourceClaims(
-          claims, [this, alive = alive_, answer = std::move(answer), claims, request_id,
-                   turn = *std::move(turn)](Result<PrepareResults> results) mutable {
+          claims, [this, alive = alive_, answer = std::move(answer), failed = std::move(failed), claims,
+                   request_id, turn = *std::move(turn)](Result<PrepareResults> results) mutable {
             if (!*alive) {
               (*answer)(Unavailable("the driver was stopped"));
             } else if (results.ok()) {
               kLog.Debug("prepared", {{"requestID", request_id}});
-              (*answer)(Complete(claims, *std::move(results)));
+              rpc::PrepareResults complete = Complete(claims, *std::move(results));
+              complete.merge(failed);
+              (*answer)(std::move(complete));
             } else {
               (*answer)(results.error().Prefixed("prepare resource claims"));
             }

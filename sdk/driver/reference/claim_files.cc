@@ -7,6 +7,8 @@
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/meta/names.h"
+#include "api/metadata/paths.h"
+#include "api/metadata/text.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "cdi/names.h"
@@ -32,42 +34,10 @@ Result<void> CheckUid(std::string_view uid) {
   return Ok();
 }
 
-std::string BaseRequest(std::string_view request) {
-  return std::string(request.substr(0, request.find('/')));
-}
-
-// "sim-0" -> "SIM_0".
-std::string EnvironmentName(std::string_view text) {
-  std::string name;
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const bool digit = c >= '0' && c <= '9';
-    name += letter ? static_cast<char>(c & ~0x20) : digit ? c : '_';
-  }
-  return name;
-}
-
-struct AttributeRenderer {
-  std::string operator()(std::int64_t number) const { return std::to_string(number); }
-  std::string operator()(bool truth) const { return truth ? "true" : "false"; }
-  std::string operator()(const std::string& text) const { return text; }
-  std::string operator()(const Version& version) const { return version.text; }
-  template <typename T>
-  std::string operator()(const std::vector<T>& list) const {
-    std::vector<std::string> texts;
-    for (const T& each : list) texts.push_back((*this)(each));
-    return Join(texts, ",");
-  }
-};
-
-std::string AttributeText(const AttributeValue& value) {
-  return std::visit(AttributeRenderer(), value);
-}
-
 // Attributes and capacity by name; a capacity wins over an attribute of the same name.
 std::map<std::string, std::string> Facts(const SimulatedDevice& device) {
   std::map<std::string, std::string> facts;
-  for (const auto& [name, value] : device.device.attributes) facts[name] = AttributeText(value);
+  for (const auto& [name, value] : device.device.attributes) facts[name] = metadata::AttributeText(value, ",");
   for (const auto& [name, quantity] : device.device.capacity) facts[name] = quantity;
   return facts;
 }
@@ -80,7 +50,7 @@ std::string ParametersFor(api::Value claim, std::string_view driver, const std::
     if (entry["opaque"]["driver"].str() != driver) continue;
     bool applies = entry["requests"].empty();
     for (const api::Value name : entry["requests"].elements()) {
-      applies = applies || BaseRequest(name.str()) == request;
+      applies = applies || metadata::BaseRequest(name.str()) == request;
     }
     if (!applies) continue;
     const api::Value value = entry["opaque"]["parameters"];
@@ -131,12 +101,12 @@ Result<cdi::Device> ClaimFiles::DescribeRequest(
   for (const SimulatedDevice* device : devices) names.push_back(device->device.name);
   std::vector<std::string>& env = result.container_edits.env;
   env.push_back("DRAKKAR_DEVICES=" + Join(names, ","));
-  env.push_back(StrCat("DRAKKAR_DEVICE_", EnvironmentName(request), "=", Join(names, ",")));
+  env.push_back(StrCat("DRAKKAR_DEVICE_", metadata::EnvironmentName(request), "=", Join(names, ",")));
   for (const SimulatedDevice* device : devices) {
     const std::string& name = device->device.name;
     for (const auto& [fact, text] : Facts(*device)) {
       env.push_back(
-          StrCat("DRAKKAR_", EnvironmentName(name), "_", EnvironmentName(fact), "=", text));
+          StrCat("DRAKKAR_", metadata::EnvironmentName(name), "_", metadata::EnvironmentName(fact), "=", text));
     }
     const std::string directory = JoinPath(home, name);
     RETURN_IF_ERROR(WriteDevice(directory, *device));
@@ -146,7 +116,7 @@ Result<cdi::Device> ClaimFiles::DescribeRequest(
   }
   const std::string parameters = ParametersFor(claim.root(), options_.driver_name, request);
   if (!parameters.empty()) {
-    env.push_back(StrCat("DRAKKAR_CONFIG_", EnvironmentName(request), "=", parameters));
+    env.push_back(StrCat("DRAKKAR_CONFIG_", metadata::EnvironmentName(request), "=", parameters));
   }
   return result;
 }
@@ -161,7 +131,7 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
   for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
     if (result["driver"].str() != options_.driver_name) continue;
     const std::string name(result["device"].str());
-    const std::string request = BaseRequest(result["request"].str());
+    const std::string request = metadata::BaseRequest(result["request"].str());
     if (result["pool"].str() != pool_name) {
       return FailedPrecondition(StrCat("device ", name, " is in pool ", result["pool"].str(),
                                        ", this driver serves pool ", pool_name));

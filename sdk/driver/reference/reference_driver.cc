@@ -20,6 +20,11 @@ ReferenceDriver::Options WithDefaults(ReferenceDriver::Options options) {
   return options;
 }
 
+UnhealthyTaint TaintOf(const ReferenceDriver::Options& options) {
+  if (options.unhealthy_taint.empty()) return {};
+  return {options.driver_name + "/unhealthy", options.unhealthy_taint};
+}
+
 ClaimFiles::Devices ByName(const DeviceConfig& config) {
   ClaimFiles::Devices devices;
   for (const SimulatedDevice& device : config.devices) {
@@ -59,7 +64,7 @@ Result<void> ReferenceDriver::Start() {
                                            .plugin_directory = options_.plugin_directory,
                                            .rolling_update_uid = options_.pod_uid,
                                            .health_service = true,
-                                           .unhealthy_taint = {options_.driver_name + "/unhealthy"},
+                                           .unhealthy_taint = TaintOf(options_),
                                            .metrics = options_.metrics,
                                            .device_metadata = options_.device_metadata,
                                            .cdi_directory = options_.cdi_directory,

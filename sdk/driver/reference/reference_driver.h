@@ -14,7 +14,7 @@ namespace drakkar::driver {
 
 // A complete driver for accelerators that do not exist (`drakkar driver`): publishes them as one
 // pool named after the node, and gives them to containers through CDI (see ClaimFiles). Health
-// that is not "Healthy" is reported to the node and taints the device. With device metadata on,
+// that is not "Healthy" is reported to the node and, as an option, taints the device. With device metadata on,
 // containers are told the attributes of their devices; SetDevices tells those that run what changed.
 //
 // State survives a restart; files of claims that are gone meanwhile are removed at start, and kept
@@ -33,6 +33,8 @@ class ReferenceDriver final : private SynchronousPlugin {
     std::string plugin_directory;  // empty: plugins/<driver> beside the registry
     std::string cdi_directory = "/var/run/cdi";
     std::string pod_uid;  // not empty: rolling updates
+    // The effect of the taint <driver>/unhealthy; empty: unhealthy devices are not tainted.
+    std::string unhealthy_taint = "NoSchedule";
     bool device_metadata = false;  // --enable-device-metadata
     std::vector<std::string> metadata_versions = {std::string(metadata::kV1alpha1)};
     metadata::Dialect metadata_dialect = metadata::Dialect::kKep;

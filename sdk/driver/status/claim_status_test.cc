@@ -8,6 +8,7 @@
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "base/testing/seeded_loop.h"
+#include "client/silent_client.h"
 #include "tests/support/api_server.h"
 
 namespace drakkar::driver {
@@ -83,7 +84,7 @@ TEST(ClaimStatus, RefusesWhatTheServerWouldRefuse) {
 }
 
 // Remembers the patch; claims come from the fixture.
-class PatchClient final : public client::Client {
+class PatchClient final : public client::SilentClient {
  public:
   explicit PatchClient(EventLoop& loop) : loop_(loop) {}
   std::string body, manager, subresource;
@@ -106,16 +107,6 @@ class PatchClient final : public client::Client {
     client::Reply reply;
     reply.error = answer;
     loop_.Post([reply, done] { done(reply); });
-  }
-  void List(client::ResourceRef, client::ListOptions, std::function<void(client::ListReply)>) override {}
-  void Create(client::ResourceRef, api::TreePtr, client::WriteOptions, client::ReplyCallback) override {}
-  void Update(client::ResourceRef, api::TreePtr, client::WriteOptions, client::ReplyCallback) override {}
-  void Delete(client::ResourceRef, client::DeleteOptions, client::ReplyCallback) override {}
-  void DeleteCollection(client::ResourceRef, client::ListOptions, client::DeleteOptions,
-                        client::ReplyCallback) override {}
-  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef, client::WatchOptions,
-                                             client::WatchCallbacks) override {
-    return nullptr;
   }
 
  private:

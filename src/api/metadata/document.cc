@@ -22,64 +22,175 @@ constexpr int kMaxDepth = 100;
 
 // --- writing ---
 
-struct AttributeWriter {
-  Draft operator()(std::int64_t number) const { return {{"int", Draft(number)}}; }
-  Draft operator()(bool truth) const { return {{"bool", Draft(truth)}}; }
-  Draft operator()(const std::string& text) const { return {{"string", Draft(text)}}; }
-  Draft operator()(const Version& version) const { return {{"version", Draft(version.text)}}; }
-  Draft operator()(const std::vector<std::int64_t>& numbers) const { return List("ints", numbers); }
-  Draft operator()(const std::vector<bool>& truths) const {
-    Draft list = Draft::Array();
-    for (const bool truth : truths) list.Append(Draft(truth));
-    return {{"bools", std::move(list)}};
+// JSON laid out as Go's json.MarshalIndent does, two spaces a level, written as it comes: a prepare
+// waits for it.
+class Text {
+ public:
+  void BeginObject() { Begin('{'); }
+  void EndObject() { End('}'); }
+  void BeginArray() { Begin('['); }
+  void EndArray() { End(']'); }
+  // The key of the next value; within an array there is none.
+  void Key(std::string_view name) {
+    Separate();
+    api::AppendJsonString(out_, name);
+    out_ += ": ";
+    after_key_ = true;
   }
-  Draft operator()(const std::vector<std::string>& texts) const { return List("strings", texts); }
-  Draft operator()(const std::vector<Version>& versions) const {
-    Draft list = Draft::Array();
-    for (const Version& version : versions) list.Append(Draft(version.text));
-    return {{"versions", std::move(list)}};
+  void Write(std::string_view text) {
+    Separate();
+    api::AppendJsonString(out_, text);
+  }
+  void Write(const std::string& text) { Write(std::string_view(text)); }
+  void Write(const Version& version) { Write(version.text); }
+  void Write(std::int64_t number) {
+    Separate();
+    out_ += std::to_string(number);
+  }
+  void Write(bool truth) {
+    Separate();
+    out_ += truth ? "true" : "false";
+  }
+  void Member(std::string_view name, std::string_view text) {
+    Key(name);
+    Write(text);
+  }
+  std::string Take() {
+    out_ += '\n';
+    return std::move(out_);
   }
 
-  template <typename T>
-  static Draft List(std::string_view key, const std::vector<T>& items) {
-    Draft list = Draft::Array();
-    for (const T& item : items) list.Append(Draft(item));
-    return {{key, std::move(list)}};
+ private:
+  void Begin(char bracket) {
+    Separate();
+    out_ += bracket;
+    ++level_;
+    empty_ = true;
   }
+  void End(char bracket) {
+    --level_;
+    if (!empty_) NewLine();
+    out_ += bracket;
+    empty_ = false;
+  }
+  void Separate() {
+    if (after_key_) {
+      after_key_ = false;
+      return;
+    }
+    if (!empty_) out_ += ',';
+    if (level_ > 0) NewLine();
+    empty_ = false;
+  }
+  void NewLine() {
+    out_ += '\n';
+    out_.append(static_cast<std::size_t>(level_) * 2, ' ');
+  }
+
+  std::string out_;
+  int level_ = 0;
+  bool empty_ = true;
+  bool after_key_ = false;
 };
 
-Draft WriteNetworkData(const NetworkDeviceData& data) {
-  Draft out = Draft::Object();
-  if (!data.interface_name.empty()) out["interfaceName"] = data.interface_name;
-  for (const std::string& ip : data.ips) out["ips"].Append(ip);
-  if (!data.hardware_address.empty()) out["hardwareAddress"] = data.hardware_address;
-  return out;
+struct AttributeWriter {
+  void operator()(std::int64_t number) const { One("int", number); }
+  void operator()(bool truth) const { One("bool", truth); }
+  void operator()(const std::string& text) const { One("string", text); }
+  void operator()(const Version& version) const { One("version", version); }
+  void operator()(const std::vector<std::int64_t>& numbers) const { List("ints", numbers); }
+  void operator()(const std::vector<bool>& truths) const { List("bools", truths); }
+  void operator()(const std::vector<std::string>& texts) const { List("strings", texts); }
+  void operator()(const std::vector<Version>& versions) const { List("versions", versions); }
+
+  template <typename T>
+  void One(std::string_view key, const T& value) const {
+    out.BeginObject();
+    out.Key(key);
+    out.Write(value);
+    out.EndObject();
+  }
+  template <typename T>
+  void List(std::string_view key, const std::vector<T>& items) const {
+    out.BeginObject();
+    out.Key(key);
+    out.BeginArray();
+    for (const auto& item : items) out.Write(static_cast<const T&>(item));
+    out.EndArray();
+    out.EndObject();
+  }
+
+  Text& out;
+};
+
+void WriteNetworkData(const NetworkDeviceData& data, Text& out) {
+  out.BeginObject();
+  if (!data.interface_name.empty()) out.Member("interfaceName", data.interface_name);
+  if (!data.ips.empty()) {
+    out.Key("ips");
+    out.BeginArray();
+    for (const std::string& ip : data.ips) out.Write(ip);
+    out.EndArray();
+  }
+  if (!data.hardware_address.empty()) out.Member("hardwareAddress", data.hardware_address);
+  out.EndObject();
 }
 
-Draft WriteDevice(const Device& device) {
-  Draft out = {{"driver", Draft(device.driver)},
-               {"pool", Draft(device.pool)},
-               {"name", Draft(device.name)}};
-  for (const auto& [name, value] : device.attributes) {
-    out["attributes"][name] = std::visit(AttributeWriter(), value);
+void WriteDevice(const Device& device, Text& out) {
+  out.BeginObject();
+  out.Member("driver", device.driver);
+  out.Member("pool", device.pool);
+  out.Member("name", device.name);
+  if (!device.attributes.empty()) {
+    out.Key("attributes");
+    out.BeginObject();
+    for (const auto& [name, value] : device.attributes) {
+      out.Key(name);
+      std::visit(AttributeWriter{out}, value);
+    }
+    out.EndObject();
   }
-  if (device.network_data.has_value()) out["networkData"] = WriteNetworkData(*device.network_data);
-  return out;
+  if (device.network_data.has_value()) {
+    out.Key("networkData");
+    WriteNetworkData(*device.network_data, out);
+  }
+  out.EndObject();
 }
 
-Draft WriteDocument(const DeviceMetadata& metadata, const std::string& version) {
-  Draft out = {{"kind", Draft(kKind)}, {"apiVersion", Draft(version)}, {"metadata", Draft::Object()}};
-  Draft& meta = out["metadata"];
-  if (!metadata.claim_name.empty()) meta["name"] = metadata.claim_name;
-  if (!metadata.claim_namespace.empty()) meta["namespace"] = metadata.claim_namespace;
-  if (!metadata.claim_uid.empty()) meta["uid"] = metadata.claim_uid;
-  if (metadata.generation != 0) meta["generation"] = metadata.generation;
-  if (metadata.pod_claim_name.has_value()) out["podClaimName"] = *metadata.pod_claim_name;
-  for (const Request& request : metadata.requests) {
-    Draft& entry = out["requests"].Append({{"name", Draft(request.name)}});
-    for (const Device& device : request.devices) entry["devices"].Append(WriteDevice(device));
+std::string WriteDocument(const DeviceMetadata& metadata, std::string_view version) {
+  Text out;
+  out.BeginObject();
+  out.Member("kind", kKind);
+  out.Member("apiVersion", version);
+  out.Key("metadata");
+  out.BeginObject();
+  if (!metadata.claim_name.empty()) out.Member("name", metadata.claim_name);
+  if (!metadata.claim_namespace.empty()) out.Member("namespace", metadata.claim_namespace);
+  if (!metadata.claim_uid.empty()) out.Member("uid", metadata.claim_uid);
+  if (metadata.generation != 0) {
+    out.Key("generation");
+    out.Write(metadata.generation);
   }
-  return out;
+  out.EndObject();
+  if (metadata.pod_claim_name.has_value()) out.Member("podClaimName", *metadata.pod_claim_name);
+  if (!metadata.requests.empty()) {
+    out.Key("requests");
+    out.BeginArray();
+    for (const Request& request : metadata.requests) {
+      out.BeginObject();
+      out.Member("name", request.name);
+      if (!request.devices.empty()) {
+        out.Key("devices");
+        out.BeginArray();
+        for (const Device& device : request.devices) WriteDevice(device, out);
+        out.EndArray();
+      }
+      out.EndObject();
+    }
+    out.EndArray();
+  }
+  out.EndObject();
+  return out.Take();
 }
 
 // --- reading ---
@@ -217,8 +328,7 @@ std::string EncodeMetadata(const DeviceMetadata& metadata, std::span<const std::
   std::string out;
   for (const std::string& version : versions) {
     CHECK(IsKnownVersion(version));
-    api::AppendJson(out, WriteDocument(metadata, version).Freeze()->root(),
-                    {.indent = 2, .final_newline = true});
+    out += WriteDocument(metadata, version);
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "node/nri/adjustment.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::node {
@@ -11,13 +12,18 @@ constexpr Logger kLog("node.nri");
 
 class HookedRuntime final : public Runtime {
  public:
-  HookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks)
-      : beneath_(std::move(beneath)), hooks_(hooks) {}
+  HookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks, Random& random)
+      : beneath_(std::move(beneath)), hooks_(hooks), random_(random) {}
   ~HookedRuntime() override { *alive_ = false; }
 
   void Open(RuntimeCallback<void> done) override { beneath_->Open(std::move(done)); }
+  features::RuntimeFeatures Features() const override { return beneath_->Features(); }
   void OnExit(std::function<void(const ContainerStatus&)> listener) override {
-    beneath_->OnExit(std::move(listener));
+    // Nobody waits for what plugins make of an end.
+    beneath_->OnExit([this, listener = std::move(listener)](const ContainerStatus& status) {
+      TellContainer(rpc::NriEvent::kStopContainer, status.id, [] {});
+      listener(status);
+    });
   }
 
   void RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::string> done) override {
@@ -34,6 +40,10 @@ class HookedRuntime final : public Runtime {
     });
   }
   void RemovePodSandbox(const std::string& id, RuntimeCallback<void> done) override {
+    // Its containers go with it.
+    for (const ContainerStatus& status : beneath_->ListContainers()) {
+      if (status.sandbox_id == id) TellRemoval(status.id, [] {});
+    }
     Tell(rpc::NriEvent::kRemovePodSandbox, id, [this, id, done = std::move(done)]() mutable {
       beneath_->RemovePodSandbox(id, std::move(done));
     });
@@ -42,16 +52,56 @@ class HookedRuntime final : public Runtime {
 
   void CreateContainer(const std::string& sandbox_id, ContainerConfig config,
                        RuntimeCallback<std::string> done) override {
-    beneath_->CreateContainer(sandbox_id, std::move(config), std::move(done));
+    const std::optional<PodSandbox> sandbox =
+        hooks_.Wants(Event::kCreateContainer) || hooks_.Wants(Event::kPostCreateContainer)
+            ? Find(sandbox_id)
+            : std::nullopt;
+    if (!sandbox) return beneath_->CreateContainer(sandbox_id, std::move(config), std::move(done));
+    // Plugins know containers by id, from before they exist.
+    if (config.id.empty()) config.id = NewContainerId();
+    auto described = DescribeContainer(sandbox_id, config);
+    hooks_.DeliverContainer(
+        Event::kCreateContainer, DescribeSandbox(*sandbox), std::move(described),
+        [this, alive = alive_, sandbox_id, config = std::move(config),
+         done = std::move(done)](Result<rpc::NriContainerAdjustment> changes) mutable {
+          if (!changes.ok()) return done(std::move(changes).error());
+          if (!*alive) return done(Unavailable("the node is stopping"));
+          ApplyAdjustment(*changes, config);
+          described_[config.id] = DescribeContainer(sandbox_id, config);
+          beneath_->CreateContainer(sandbox_id, config, [this, alive, id = config.id, done = std::move(done)](
+                                                            Result<std::string> created) mutable {
+            if (!*alive) return done(std::move(created));
+            if (!created.ok()) {
+              described_.erase(id);
+              return done(std::move(created));
+            }
+            TellContainer(Event::kPostCreateContainer, id,
+                          [id, done = std::move(done)]() mutable { done(id); });
+          });
+        });
   }
+
   void StartContainer(const std::string& id, RuntimeCallback<void> done) override {
-    beneath_->StartContainer(id, std::move(done));
+    const auto told = Describe(Event::kStartContainer, id);
+    if (!told) return StartBeneath(id, std::move(done));
+    hooks_.DeliverContainer(
+        Event::kStartContainer, told->first, told->second,
+        [this, alive = alive_, id, done = std::move(done)](Result<rpc::NriContainerAdjustment> answer) mutable {
+          if (!answer.ok()) return done(std::move(answer).error());
+          if (!*alive) return done(Unavailable("the node is stopping"));
+          StartBeneath(id, std::move(done));
+        });
   }
   void StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) override {
     beneath_->StopContainer(id, grace, std::move(done));
   }
   void RemoveContainer(const std::string& id, RuntimeCallback<void> done) override {
-    beneath_->RemoveContainer(id, std::move(done));
+    TellRemoval(id, [this, id, done = std::move(done)]() mutable {
+      beneath_->RemoveContainer(id, std::move(done));
+    });
+  }
+  void UpdateContainer(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) override {
+    beneath_->UpdateContainer(id, std::move(update), std::move(done));
   }
   std::vector<ContainerStatus> ListContainers() const override { return beneath_->ListContainers(); }
   Result<ContainerStatus> GetContainerStatus(const std::string& id) const override {
@@ -60,6 +110,16 @@ class HookedRuntime final : public Runtime {
   void ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
                 RuntimeCallback<ExecResult> done) override {
     beneath_->ExecSync(id, std::move(command), timeout, std::move(done));
+  }
+  Result<std::unique_ptr<ProcessStreams>> Exec(const std::string& id,
+                                               std::vector<std::string> command,
+                                               const StreamOptions& options,
+                                               ProcessStreams::Events& events) override {
+    return beneath_->Exec(id, std::move(command), options, events);
+  }
+  Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id, const StreamOptions& options,
+                                                 ProcessStreams::Events& events) override {
+    return beneath_->Attach(id, options, events);
   }
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override {
     beneath_->ReopenLog(id, std::move(done));
@@ -70,6 +130,8 @@ class HookedRuntime final : public Runtime {
   std::vector<Image> ListImages() const override { return beneath_->ListImages(); }
 
  private:
+  using Event = rpc::NriEvent;
+
   std::optional<PodSandbox> Find(const std::string& id) const {
     for (PodSandbox& sandbox : beneath_->ListPodSandboxes()) {
       if (sandbox.id == id) return std::move(sandbox);
@@ -111,8 +173,60 @@ class HookedRuntime final : public Runtime {
                    });
   }
 
+  void StartBeneath(const std::string& id, RuntimeCallback<void> done) {
+    beneath_->StartContainer(id, [this, alive = alive_, id, done = std::move(done)](Result<void> started) mutable {
+      if (!*alive || !started.ok()) return done(std::move(started));
+      TellContainer(Event::kPostStartContainer, id, [done = std::move(done)]() mutable { done(Ok()); });
+    });
+  }
+
+  // What plugins are told of a container; nothing if nobody wants the event, or it is not known.
+  std::optional<std::pair<rpc::NriPodSandbox, rpc::NriContainer>> Describe(Event event, const std::string& id) {
+    if (!hooks_.Wants(event)) return std::nullopt;
+    const Result<ContainerStatus> status = beneath_->GetContainerStatus(id);
+    if (!status.ok()) return std::nullopt;
+    const std::optional<PodSandbox> sandbox = Find(status->sandbox_id);
+    if (!sandbox) return std::nullopt;
+    // One that was created before a restart of the agent is known by its status alone.
+    auto known = described_.find(id);
+    if (known == described_.end()) known = described_.emplace(id, DescribeContainer(*status)).first;
+    UpdateDescription(*status, known->second);
+    return std::pair(DescribeSandbox(*sandbox), known->second);
+  }
+
+  // For events whose errors change nothing.
+  void TellContainer(Event event, const std::string& id, absl::AnyInvocable<void()> then) {
+    const auto told = Describe(event, id);
+    if (!told) return then();
+    hooks_.DeliverContainer(event, told->first, told->second,
+                            [alive = alive_, then = std::move(then)](
+                                Result<rpc::NriContainerAdjustment> answer) mutable {
+                              if (!answer.ok()) kLog.Warning("a hook failed", {{"err", answer.error().message}});
+                              if (*alive) then();
+                            });
+  }
+
+  void TellRemoval(const std::string& id, absl::AnyInvocable<void()> then) {
+    TellContainer(Event::kRemoveContainer, id, std::move(then));
+    described_.erase(id);
+  }
+
+  // 256 random bits in hexadecimal, as container tools have them.
+  std::string NewContainerId() {
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string id;
+    for (int i = 0; i < 4; ++i) {
+      std::uint64_t bits = random_.Next();
+      for (int digit = 0; digit < 16; ++digit, bits >>= 4) id += kDigits[bits & 15];
+    }
+    return id;
+  }
+
   std::unique_ptr<Runtime> beneath_;
   PodHooks& hooks_;
+  Random& random_;
+  // By id, while they exist: what a status does not tell.
+  std::map<std::string, rpc::NriContainer> described_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
@@ -127,8 +241,9 @@ rpc::NriPodSandbox DescribeSandbox(const PodSandbox& sandbox) {
           .annotations = sandbox.annotations};
 }
 
-std::unique_ptr<Runtime> MakeHookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks) {
-  return std::make_unique<HookedRuntime>(std::move(beneath), hooks);
+std::unique_ptr<Runtime> MakeHookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks,
+                                           Random& random) {
+  return std::make_unique<HookedRuntime>(std::move(beneath), hooks, random);
 }
 
 }  // namespace drakkar::node

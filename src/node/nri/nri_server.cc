@@ -6,6 +6,7 @@
 #include "base/env/file_system.h"
 #include "base/text/text.h"
 #include "net/socket/socket.h"
+#include "node/nri/adjustment.h"
 #include "rpc/nri/nri_runtime_session.h"
 #include "telemetry/log/log.h"
 
@@ -16,6 +17,12 @@ constexpr Logger kLog("node.nri");
 
 // A plugin that takes this little of what is sent to it is closed.
 constexpr std::size_t kMaxPendingBytes = 8u << 20;
+
+bool IsNeverSent(rpc::NriEvent event) {
+  using Event = rpc::NriEvent;
+  return event == Event::kUpdateContainer || event == Event::kPostUpdateContainer ||
+         event == Event::kUpdatePodSandbox || event == Event::kPostUpdatePodSandbox;
+}
 
 }  // namespace
 
@@ -37,14 +44,22 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
                   owner.Drop(id, Unavailable("the plugin does not read"));
                 }
               },
-          .pods = [this] { return owner.pods(); },
-          .on_ready =
-              [this] {
-                kLog.Info("NRI plugin registered",
-                          {{"plugin", StrCat(session->index(), "-", session->name())}});
-              },
+          .pods = owner.options.pods,
+          .containers = owner.options.containers,
+          .on_ready = [this] { OnReady(); },
           .on_failed = [this](const Error& error) { owner.Drop(id, error); }});
       socket->Start(*this);
+    }
+
+    void OnReady() {
+      kLog.Info("NRI plugin registered", {{"plugin", session->title()}});
+      std::vector<std::string> never;
+      for (const rpc::NriEvent event : session->subscribed()) {
+        if (IsNeverSent(event)) never.emplace_back(rpc::NriEventName(event));
+      }
+      if (never.empty()) return;
+      kLog.Warning("the NRI plugin waits for events that this node never has",
+                   {{"plugin", session->title()}, {"events", Join(never, ", ")}});
     }
 
     void OnSocketData(std::string_view bytes) override {
@@ -76,10 +91,6 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
     });
   }
 
-  std::vector<rpc::NriPodSandbox> pods() const {
-    return options.pods ? options.pods() : std::vector<rpc::NriPodSandbox>();
-  }
-
   void Accept(std::unique_ptr<net::Socket> socket) {
     if (plugins.size() >= kMaxPlugins) {
       kLog.Warning("too many NRI plugins, one more is turned away", {{"limit", kMaxPlugins}});
@@ -103,24 +114,48 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
     return ids;
   }
 
+  // One event on its way from plugin to plugin.
   struct Round {
-    rpc::NriEvent event;
-    rpc::NriPodSandbox pod;
+    Round(rpc::NriEvent given, rpc::NriPodSandbox about, rpc::NriContainer container, bool of_container)
+        : event(given), pod(std::move(about)), changes(std::move(container)), is_container(of_container) {}
+    const rpc::NriEvent event;
+    const rpc::NriPodSandbox pod;
+    AdjustmentCollector changes;
+    const bool is_container;
     std::vector<std::uint64_t> ids;
     std::size_t next = 0;
-    rpc::NriDone done;
+    rpc::NriAdjusted done;
   };
 
+  void Start(const std::shared_ptr<Round>& round, rpc::NriAdjusted done) {
+    options.loop.AssertInLoop();
+    round->ids = Order();
+    round->done = std::move(done);
+    Step(round);
+  }
+
   void Step(const std::shared_ptr<Round>& round) {
-    if (round->next >= round->ids.size()) return round->done(Ok());
+    if (round->next >= round->ids.size()) return round->done(round->changes.adjustment());
     const auto found = plugins.find(round->ids[round->next++]);
     if (found == plugins.end()) return Step(round);
-    found->second->session->Deliver(
-        round->event, round->pod, [weak = weak_from_this(), round](Result<void> result) {
-          if (!result.ok()) return round->done(std::move(result).error());
-          if (const auto self = weak.lock()) return self->Step(round);
-          round->done(Unavailable("the node is stopping"));
-        });
+    rpc::NriRuntimeSession& session = *found->second->session;
+    auto answered = [weak = weak_from_this(), round,
+                     title = session.title()](Result<rpc::NriContainerAdjustment> answer) {
+      if (!answer.ok()) return round->done(std::move(answer).error());
+      if (auto taken = round->changes.Add(title, *answer); !taken.ok()) {
+        return round->done(std::move(taken).error());
+      }
+      if (const auto self = weak.lock()) return self->Step(round);
+      round->done(Unavailable("the node is stopping"));
+    };
+    if (round->is_container) {
+      return session.DeliverContainer(round->event, round->pod, round->changes.container(),
+                                      std::move(answered));
+    }
+    session.Deliver(round->event, round->pod, [answered = std::move(answered)](Result<void> result) {
+      answered(result.ok() ? Result<rpc::NriContainerAdjustment>(rpc::NriContainerAdjustment())
+                           : std::move(result).error());
+    });
   }
 
   Options options;
@@ -136,8 +171,10 @@ NriServer::~NriServer() {
   impl_->plugins.clear();
 }
 
-void NriServer::SetPods(std::function<std::vector<rpc::NriPodSandbox>()> pods) {
+void NriServer::SetObjects(std::function<std::vector<rpc::NriPodSandbox>()> pods,
+                           std::function<std::vector<rpc::NriContainer>()> containers) {
   impl_->options.pods = std::move(pods);
+  impl_->options.containers = std::move(containers);
 }
 
 Result<void> NriServer::Start() {
@@ -151,11 +188,24 @@ Result<void> NriServer::Start() {
   return Ok();
 }
 
+bool NriServer::Wants(rpc::NriEvent event) const {
+  return std::ranges::any_of(impl_->plugins, [event](const auto& entry) {
+    return entry.second->session->is_ready() && entry.second->session->Wants(event);
+  });
+}
+
 void NriServer::Deliver(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriDone done) {
-  impl_->options.loop.AssertInLoop();
-  auto round = std::make_shared<Impl::Round>(
-      Impl::Round{event, std::move(pod), impl_->Order(), 0, std::move(done)});
-  impl_->Step(round);
+  impl_->Start(std::make_shared<Impl::Round>(event, std::move(pod), rpc::NriContainer(), false),
+               [done = std::move(done)](Result<rpc::NriContainerAdjustment> result) mutable {
+                 if (!result.ok()) return done(std::move(result).error());
+                 done(Ok());
+               });
+}
+
+void NriServer::DeliverContainer(rpc::NriEvent event, rpc::NriPodSandbox pod,
+                                 rpc::NriContainer container, rpc::NriAdjusted done) {
+  impl_->Start(std::make_shared<Impl::Round>(event, std::move(pod), std::move(container), true),
+               std::move(done));
 }
 
 std::size_t NriServer::plugins() const {

@@ -12,8 +12,10 @@
 
 namespace drakkar::node {
 
-// Serves NRI to plugins on a unix socket: whoever connects and registers is told of sandboxes, in the
-// order of the plugins' indexes, one after the other.
+// Serves NRI to plugins on a unix socket: whoever connects and registers is told of sandboxes and
+// containers, in the order of the plugins' indexes, one after the other. Containers are not updated
+// here, so those events never come; a plugin that subscribes to them is told so in the log, and one that
+// wants to validate others' changes is turned away.
 //
 // Loop-bound.
 class NriServer final : public PodHooks {
@@ -25,7 +27,9 @@ class NriServer final : public PodHooks {
     UvLoop& loop;
     std::string socket_path;
     std::string runtime_version;
-    std::function<std::vector<rpc::NriPodSandbox>()> pods;  // what there is when a plugin comes
+    // What there is when a plugin comes.
+    std::function<std::vector<rpc::NriPodSandbox>()> pods;
+    std::function<std::vector<rpc::NriContainer>()> containers;
     Duration request_timeout = rpc::kNriRequestTimeout;
   };
   explicit NriServer(Options options);
@@ -33,9 +37,13 @@ class NriServer final : public PodHooks {
 
   // Makes the socket's directory and listens (0600).
   Result<void> Start();
-  void SetPods(std::function<std::vector<rpc::NriPodSandbox>()> pods);
+  void SetObjects(std::function<std::vector<rpc::NriPodSandbox>()> pods,
+                  std::function<std::vector<rpc::NriContainer>()> containers);
 
+  bool Wants(rpc::NriEvent event) const override;
   void Deliver(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriDone done) override;
+  void DeliverContainer(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriContainer container,
+                        rpc::NriAdjusted done) override;
 
   std::size_t plugins() const;  // that have registered
 

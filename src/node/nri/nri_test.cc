@@ -131,8 +131,55 @@ TEST_F(NriServerTest, APluginThatGoesAwayIsForgotten) {
   EXPECT_TRUE(Run("a").ok());
 }
 
+TEST_F(NriServerTest, PluginsMayChangeAContainerInTurn) {
+  const auto add = [&](const std::string& name, const std::string& index, rpc::NriContainerAdjustment changes) {
+    rpc::NriPluginSession::Callbacks callbacks;
+    callbacks.on_create_container = [this, name, changes](const rpc::NriPodSandbox& pod,
+                                                          const rpc::NriContainer& container,
+                                                          rpc::NriAdjusted done) {
+      log_.push_back(StrCat(name, " sees ", pod.name, "/", container.name, " ", Join(container.env, ",")));
+      done(changes);
+    };
+    plugins_.push_back(std::make_unique<TestPlugin>(loop_, directory_ + "/run/nri.sock", name, index,
+                                                    std::move(callbacks)));
+    const std::size_t expected = server_->plugins() + 1;
+    ASSERT_TRUE(Wait([&] { return server_->plugins() == expected; }));
+  };
+  EXPECT_FALSE(server_->Wants(rpc::NriEvent::kCreateContainer));
+  add("second", "20", {.env = {{"B", "2"}}});
+  add("first", "10", {.env = {{"A", "1"}}});
+  EXPECT_TRUE(server_->Wants(rpc::NriEvent::kCreateContainer));
+  const auto create = [&] {
+    std::optional<Result<rpc::NriContainerAdjustment>> answer;
+    server_->DeliverContainer(rpc::NriEvent::kCreateContainer, {.name = "p"}, {.name = "c", .env = {"X=0"}},
+                              [&](Result<rpc::NriContainerAdjustment> result) { answer = std::move(result); });
+    EXPECT_TRUE(Wait([&] { return answer.has_value(); }));
+    return *answer;
+  };
+  const auto changes = create();
+  ASSERT_TRUE(changes.ok()) << changes.error().message;
+  EXPECT_THAT(changes->env, ElementsAre(std::pair<std::string, std::string>("A", "1"),
+                                        std::pair<std::string, std::string>("B", "2")));
+  EXPECT_THAT(log_, ElementsAre("first sees p/c X=0", "second sees p/c X=0,A=1"));
+  add("third", "30", {.env = {{"A", "9"}}});
+  EXPECT_THAT(create().error().message, HasSubstr("10-first and 30-third both change environment variable A"));
+}
+
 class RecordingHooks final : public PodHooks {
  public:
+  bool Wants(rpc::NriEvent event) const override { return containers || rpc::IsPodEvent(event); }
+  void DeliverContainer(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriContainer container,
+                        rpc::NriAdjusted done) override {
+    log.push_back(StrCat(rpc::NriEventName(event), " ", pod.name, "/", container.name));
+    seen.push_back(std::move(container));
+    if (refuse == event) return done(Internal("refused"));
+    done(event == rpc::NriEvent::kCreateContainer ? changes : rpc::NriContainerAdjustment());
+  }
+  bool containers = false;
+  std::optional<rpc::NriEvent> refuse;
+  rpc::NriContainerAdjustment changes;
+  std::vector<rpc::NriContainer> seen;
+
   void Deliver(rpc::NriEvent event, rpc::NriPodSandbox pod, rpc::NriDone done) override {
     log.push_back(StrCat(rpc::NriEventName(event), " ", pod.name));
     held.push_back(std::move(done));
@@ -149,7 +196,8 @@ class RecordingHooks final : public PodHooks {
 class HookedRuntimeTest : public ::testing::Test {
  protected:
   HookedRuntimeTest() {
-    runtime_ = MakeHookedRuntime(MakeHollowRuntime(loop_, machine_), hooks_);
+    runtime_ = MakeHookedRuntime(MakeHollowRuntime(loop_, machine_), hooks_, loop_.random());
+    runtime_->OnExit([this](const ContainerStatus& status) { ended_.push_back(status.name); });
     runtime_->Open([](Result<void> opened) { EXPECT_TRUE(opened.ok()); });
     loop_.RunUntilIdle();
   }
@@ -162,8 +210,39 @@ class HookedRuntimeTest : public ::testing::Test {
     loop_.RunUntilIdle();
   }
 
+  // A sandbox whose hooks agree, and a container in it.
+  Result<std::string> CreateContainer() {
+    if (!id_) {
+      RunSandbox();
+      hooks_.Answer(Ok());
+      loop_.RunUntilIdle();
+      machine_.images.push_back({.id = "sha256:1", .names = {"localhost/busybox:latest"}});
+      machine_.program_of = [this](const ContainerConfig& config) {
+        created_ = config;
+        return HollowProgram();
+      };
+    }
+    ContainerConfig config;
+    config.name = "c";
+    config.image = "localhost/busybox:latest";
+    config.environment = {{"A", "1"}};
+    std::optional<Result<std::string>> created;
+    runtime_->CreateContainer(**id_, config, [&](Result<std::string> id) { created = std::move(id); });
+    loop_.RunUntilIdle();
+    return created ? *created : Result<std::string>(Internal("no answer"));
+  }
+  Result<void> Await(const std::function<void(RuntimeCallback<void>)>& call) {
+    std::optional<Result<void>> answer;
+    call([&](Result<void> result) { answer = std::move(result); });
+    loop_.RunUntilIdle();
+    loop_.Advance(std::chrono::seconds(1));
+    return answer ? *answer : Result<void>(Internal("no answer"));
+  }
+
   SeededLoop loop_;
   HollowMachine machine_;
+  std::vector<std::string> ended_;
+  ContainerConfig created_;
   RecordingHooks hooks_;
   std::unique_ptr<Runtime> runtime_;
   std::optional<Result<std::string>> id_;
@@ -200,6 +279,44 @@ TEST_F(HookedRuntimeTest, StoppingAndRemovingTellTheHooksAndGoOnWhateverTheySay)
   loop_.RunUntilIdle();
   EXPECT_EQ(done, 2);
   EXPECT_THAT(hooks_.log, ElementsAre("RunPodSandbox a", "StopPodSandbox a", "RemovePodSandbox a"));
+}
+
+TEST_F(HookedRuntimeTest, HooksAreToldOfAContainerFromBeforeItsCreationToItsEnd) {
+  hooks_.containers = true;
+  hooks_.changes.env = {{"B", "2"}};
+  const auto id = CreateContainer();
+  ASSERT_TRUE(id.ok()) << id.error().message;
+  hooks_.log.erase(hooks_.log.begin());  // RunPodSandbox
+  EXPECT_EQ(hooks_.seen[0].id, *id) << "the id is known before";
+  EXPECT_THAT(hooks_.seen[0].env, ElementsAre("A=1"));
+  ASSERT_EQ(created_.environment.size(), 2u);
+  EXPECT_EQ(created_.environment[1].name, "B");
+  EXPECT_TRUE(Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).ok());
+  EXPECT_TRUE(Await([&](auto done) { runtime_->StopContainer(*id, Duration::zero(), std::move(done)); }).ok());
+  EXPECT_THAT(ended_, ElementsAre("c"));
+  EXPECT_TRUE(Await([&](auto done) { runtime_->RemoveContainer(*id, std::move(done)); }).ok());
+  EXPECT_THAT(hooks_.log, ElementsAre("CreateContainer a/c", "PostCreateContainer a/c", "StartContainer a/c",
+                                      "PostStartContainer a/c", "StopContainer a/c", "RemoveContainer a/c"));
+  EXPECT_THAT(hooks_.seen[2].env, ElementsAre("A=1", "B=2")) << "later events tell what it has become";
+}
+
+TEST_F(HookedRuntimeTest, AHookThatRefusesAContainerKeepsItFromBeingCreatedOrStarted) {
+  hooks_.containers = true;
+  hooks_.refuse = rpc::NriEvent::kCreateContainer;
+  EXPECT_EQ(CreateContainer().error().message, "refused");
+  EXPECT_TRUE(runtime_->ListContainers().empty());
+  hooks_.refuse = rpc::NriEvent::kStartContainer;
+  const auto id = CreateContainer();
+  ASSERT_TRUE(id.ok());
+  EXPECT_EQ(Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).error().message, "refused");
+  EXPECT_EQ(runtime_->GetContainerStatus(*id)->state, ContainerState::kCreated);
+}
+
+TEST_F(HookedRuntimeTest, ContainersThatNobodyWantsToKnowOfAreNotToldOf) {
+  const auto id = CreateContainer();
+  ASSERT_TRUE(id.ok());
+  EXPECT_TRUE(Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).ok());
+  EXPECT_THAT(hooks_.log, ElementsAre("RunPodSandbox a"));
 }
 
 }  // namespace

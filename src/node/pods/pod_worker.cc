@@ -102,7 +102,7 @@ void PodWorker::Step() {
   SyncProbes();
   if (stopping_) {
     StepStop();
-  } else if (StopSupersededContainers()) {
+  } else if (StopSupersededContainers() && StepResize()) {
     StepRun(plan);
   }
 }
@@ -282,7 +282,7 @@ client::ResourceRef PodWorker::Ref(std::string subresource) const {
 }
 
 Value PodWorker::FindSpec(const std::string& name) const {
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const char* list : {"initContainers", "containers", "ephemeralContainers"}) {
     for (Value each : root()["spec"][list].elements()) {
       if (each["name"].str() == name) return each;
     }

@@ -215,6 +215,17 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
                                         .environment = std::move(environment),
                                         .mounts = std::move(mounts)}));
   RETURN_IF_ERROR(ApplyCdi(context_.cdi, context_.device_probe, devices, config));
+  if (const std::string target(spec["targetContainerName"].str()); !target.empty()) {
+    // It sees the processes of the container it looks at, which must be there to be looked at.
+    for (const auto* list : {&facts_.init, &facts_.regular}) {
+      for (const ContainerFacts& each : *list) {
+        if (each.name == target && each.running()) config.process_namespace_of = each.current->pid;
+      }
+    }
+    if (config.process_namespace_of == 0) {
+      return FailedPrecondition(StrCat("the container to look at, ", target, ", does not run"));
+    }
+  }
   return config;
 }
 

@@ -60,7 +60,7 @@ bool PodWorker::StopContainers() {
   };
   for (const std::string& id : facts_.strangers) stop(id, "of an older version");
   bool others = !facts_.strangers.empty();
-  for (const auto* list : {&facts_.regular, &facts_.init}) {
+  for (const auto* list : {&facts_.ephemeral, &facts_.regular, &facts_.init}) {
     for (const ContainerFacts& each : *list) {
       if (!each.running() || each.sidecar) continue;
       others = true;

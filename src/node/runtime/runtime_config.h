@@ -119,6 +119,7 @@ struct EnvironmentVariable {
 };
 
 struct ContainerConfig {
+  std::string id;  // that nobody else has; empty: the runtime makes one
   std::string name;
   std::uint32_t attempt = 0;
   std::string image;                      // a name or an image id
@@ -133,6 +134,7 @@ struct ContainerConfig {
   CgroupResources resources;
   SecurityContext security;
   std::vector<Rlimit> rlimits;
+  int process_namespace_of = 0;           // a process of another container, by its pid; 0: its own
   bool tty = false;
   bool standard_input = false;
   bool standard_input_once = false;

@@ -10,15 +10,13 @@
 namespace drakkar::rpc {
 
 std::string_view NriEventName(NriEvent event) {
-  switch (event) {
-    case NriEvent::kRunPodSandbox:
-      return "RunPodSandbox";
-    case NriEvent::kStopPodSandbox:
-      return "StopPodSandbox";
-    case NriEvent::kRemovePodSandbox:
-      return "RemovePodSandbox";
-  }
-  return "";
+  static constexpr std::string_view kNames[] = {
+      "RunPodSandbox",       "StopPodSandbox",    "RemovePodSandbox",    "CreateContainer",
+      "PostCreateContainer", "StartContainer",    "PostStartContainer",  "UpdateContainer",
+      "PostUpdateContainer", "StopContainer",     "RemoveContainer",     "UpdatePodSandbox",
+      "PostUpdatePodSandbox", "ValidateContainerAdjustment"};
+  static_assert(std::size(kNames) == kLastNriEvent);
+  return kNames[static_cast<int>(event) - 1];
 }
 
 Result<void> CheckNriPluginName(std::string_view name) {
@@ -49,17 +47,20 @@ namespace {
 
 namespace wire = nri_wire;
 
+void FillTexts(const std::map<std::string, std::string>& texts,
+               google::protobuf::Map<std::string, std::string>& message) {
+  for (const auto& [name, value] : texts) {
+    message[internal::ValidUtf8(name)] = internal::ValidUtf8(value);
+  }
+}
+
 void FillPod(const NriPodSandbox& pod, wire::PodSandbox& message) {
   message.set_id(pod.id);
   message.set_name(pod.name);
   message.set_uid(pod.uid);
   message.set_namespace_(pod.namespace_name);
-  for (const auto& [name, value] : pod.labels) {
-    (*message.mutable_labels())[internal::ValidUtf8(name)] = internal::ValidUtf8(value);
-  }
-  for (const auto& [name, value] : pod.annotations) {
-    (*message.mutable_annotations())[internal::ValidUtf8(name)] = internal::ValidUtf8(value);
-  }
+  FillTexts(pod.labels, *message.mutable_labels());
+  FillTexts(pod.annotations, *message.mutable_annotations());
   message.set_runtime_handler(pod.runtime_handler);
   message.set_pid(pod.pid);
   internal::AddStrings(pod.ips, message.mutable_ips());
@@ -68,6 +69,64 @@ void FillPod(const NriPodSandbox& pod, wire::PodSandbox& message) {
     each->set_type(type);
     each->set_path(path);
   }
+}
+
+template <typename Repeated>
+void FillMounts(const std::vector<NriMount>& mounts, Repeated& message) {
+  for (const NriMount& mount : mounts) {
+    wire::Mount& each = *message.Add();
+    each.set_destination(internal::ValidUtf8(mount.destination));
+    each.set_type(internal::ValidUtf8(mount.type));
+    each.set_source(internal::ValidUtf8(mount.source));
+    internal::AddStrings(mount.options, each.mutable_options());
+  }
+}
+
+template <typename Repeated>
+std::vector<NriMount> ReadMounts(const Repeated& message) {
+  std::vector<NriMount> mounts;
+  for (const wire::Mount& each : message) {
+    mounts.push_back({each.destination(), each.type(), each.source(), internal::Strings(each.options())});
+  }
+  return mounts;
+}
+
+void FillContainer(const NriContainer& container, wire::Container& message) {
+  message.set_id(container.id);
+  message.set_pod_sandbox_id(container.pod_sandbox_id);
+  message.set_name(container.name);
+  message.set_state(static_cast<std::int32_t>(container.state));
+  FillTexts(container.labels, *message.mutable_labels());
+  FillTexts(container.annotations, *message.mutable_annotations());
+  internal::AddStrings(container.args, message.mutable_args());
+  internal::AddStrings(container.env, message.mutable_env());
+  FillMounts(container.mounts, *message.mutable_mounts());
+  message.set_pid(container.pid);
+  message.set_created_at(container.created_at);
+  message.set_started_at(container.started_at);
+  message.set_finished_at(container.finished_at);
+  message.set_exit_code(container.exit_code);
+}
+
+NriContainer ReadContainer(const wire::Container& message) {
+  NriContainer container;
+  container.id = message.id();
+  container.pod_sandbox_id = message.pod_sandbox_id();
+  container.name = message.name();
+  if (message.state() >= 0 && message.state() <= static_cast<int>(NriContainerState::kStopped)) {
+    container.state = static_cast<NriContainerState>(message.state());
+  }
+  container.labels.insert(message.labels().begin(), message.labels().end());
+  container.annotations.insert(message.annotations().begin(), message.annotations().end());
+  container.args = internal::Strings(message.args());
+  container.env = internal::Strings(message.env());
+  container.mounts = ReadMounts(message.mounts());
+  container.pid = message.pid();
+  container.created_at = message.created_at();
+  container.started_at = message.started_at();
+  container.finished_at = message.finished_at();
+  container.exit_code = message.exit_code();
+  return container;
 }
 
 NriPodSandbox ReadPod(const wire::PodSandbox& message) {
@@ -135,6 +194,9 @@ Result<std::int32_t> DecodeEvents(const std::string& bytes) {
 std::string EncodeSynchronization(const Synchronization& synchronization) {
   wire::SynchronizeRequest message;
   for (const NriPodSandbox& pod : synchronization.pods) FillPod(pod, *message.add_pods());
+  for (const NriContainer& container : synchronization.containers) {
+    FillContainer(container, *message.add_containers());
+  }
   message.set_more(synchronization.more);
   return message.SerializeAsString();
 }
@@ -144,6 +206,9 @@ Result<Synchronization> DecodeSynchronization(const std::string& bytes) {
                    internal::Parse<wire::SynchronizeRequest>(bytes, "SynchronizeRequest"));
   Synchronization synchronization;
   for (const wire::PodSandbox& pod : message.pods()) synchronization.pods.push_back(ReadPod(pod));
+  for (const wire::Container& each : message.containers()) {
+    synchronization.containers.push_back(ReadContainer(each));
+  }
   synchronization.more = message.more();
   return synchronization;
 }
@@ -165,17 +230,67 @@ Result<NriPodSandbox> DecodePod(const std::string& bytes) {
   return ReadPod(message.pod());
 }
 
+std::string EncodeContainerEvent(const ContainerEvent& event) {
+  wire::ContainerRequest message;
+  FillPod(event.pod, *message.mutable_pod());
+  FillContainer(event.container, *message.mutable_container());
+  return message.SerializeAsString();
+}
+
+Result<ContainerEvent> DecodeContainerEvent(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::ContainerRequest>(bytes, "ContainerRequest"));
+  return ContainerEvent{ReadPod(message.pod()), ReadContainer(message.container())};
+}
+
+std::string EncodeAdjustment(const NriContainerAdjustment& adjustment) {
+  wire::CreateContainerResponse message;
+  if (adjustment.empty()) return message.SerializeAsString();
+  wire::ContainerAdjustment& adjust = *message.mutable_adjust();
+  FillTexts(adjustment.annotations, *adjust.mutable_annotations());
+  FillMounts(adjustment.mounts, *adjust.mutable_mounts());
+  for (const auto& [name, value] : adjustment.env) {
+    wire::KeyValue& each = *adjust.add_env();
+    each.set_key(internal::ValidUtf8(name));
+    each.set_value(internal::ValidUtf8(value));
+  }
+  return message.SerializeAsString();
+}
+
+Result<NriContainerAdjustment> DecodeAdjustment(const std::string& bytes) {
+  ASSIGN_OR_RETURN(const auto message,
+                   internal::Parse<wire::CreateContainerResponse>(bytes, "CreateContainerResponse"));
+  const wire::ContainerAdjustment& adjust = message.adjust();
+  NriContainerAdjustment adjustment;
+  adjustment.annotations.insert(adjust.annotations().begin(), adjust.annotations().end());
+  adjustment.mounts = ReadMounts(adjust.mounts());
+  for (const wire::KeyValue& each : adjust.env()) adjustment.env.emplace_back(each.key(), each.value());
+  const auto note = [&](const char* name, bool present) {
+    if (present) adjustment.unsupported.emplace_back(name);
+  };
+  note("hooks", !adjust.hooks().empty());
+  note("linux", !adjust.linux().empty());
+  note("rlimits", adjust.rlimits_size() > 0);
+  note("CDI devices", adjust.cdi_devices_size() > 0);
+  note("args", adjust.args_size() > 0);
+  note("updates of other containers", message.update_size() > 0);
+  note("evictions", message.evict_size() > 0);
+  return adjustment;
+}
+
 std::string EncodeStateChange(const StateChange& change) {
   wire::StateChangeEvent message;
   message.set_event(change.event);
   FillPod(change.pod, *message.mutable_pod());
+  if (change.event > static_cast<int>(NriEvent::kRemovePodSandbox)) {
+    FillContainer(change.container, *message.mutable_container());
+  }
   return message.SerializeAsString();
 }
 
 Result<StateChange> DecodeStateChange(const std::string& bytes) {
   ASSIGN_OR_RETURN(const auto message,
                    internal::Parse<wire::StateChangeEvent>(bytes, "StateChangeEvent"));
-  return StateChange{message.event(), ReadPod(message.pod())};
+  return StateChange{message.event(), ReadPod(message.pod()), ReadContainer(message.container())};
 }
 
 }  // namespace drakkar::rpc::nri

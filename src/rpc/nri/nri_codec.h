@@ -33,6 +33,7 @@ Result<std::int32_t> DecodeEvents(const std::string& bytes);
 
 struct Synchronization {
   std::vector<NriPodSandbox> pods;
+  std::vector<NriContainer> containers;
   bool more = false;
 };
 std::string EncodeSynchronization(const Synchronization& synchronization);
@@ -42,9 +43,19 @@ std::string EncodeSynchronized(bool more);
 std::string EncodePod(const NriPodSandbox& pod);
 Result<NriPodSandbox> DecodePod(const std::string& bytes);
 
+struct ContainerEvent {
+  NriPodSandbox pod;
+  NriContainer container;
+};
+std::string EncodeContainerEvent(const ContainerEvent& event);
+Result<ContainerEvent> DecodeContainerEvent(const std::string& bytes);
+std::string EncodeAdjustment(const NriContainerAdjustment& adjustment);
+Result<NriContainerAdjustment> DecodeAdjustment(const std::string& bytes);
+
 struct StateChange {
   std::int32_t event = 0;
   NriPodSandbox pod;
+  NriContainer container;  // of events of containers
 };
 std::string EncodeStateChange(const StateChange& change);
 Result<StateChange> DecodeStateChange(const std::string& bytes);

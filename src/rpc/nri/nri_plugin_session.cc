@@ -41,6 +41,10 @@ void NriPluginSession::Serve(const std::string& method, const std::string& paylo
     if (callbacks.on_run_pod_sandbox) events |= NriEventBit(NriEvent::kRunPodSandbox);
     if (callbacks.on_stop_pod_sandbox) events |= NriEventBit(NriEvent::kStopPodSandbox);
     if (callbacks.on_remove_pod_sandbox) events |= NriEventBit(NriEvent::kRemovePodSandbox);
+    if (callbacks.on_create_container) events |= NriEventBit(NriEvent::kCreateContainer);
+    if (callbacks.on_container_event) {
+      for (const NriEvent event : callbacks.container_events) events |= NriEventBit(event);
+    }
     done(nri::EncodeEvents(events));
     if (callbacks.on_ready) {
       callbacks.on_ready(StrCat(configuration->runtime_name, " ", configuration->runtime_version));
@@ -59,18 +63,29 @@ void NriPluginSession::Serve(const std::string& method, const std::string& paylo
     return;
   }
   if (name == "StateChange") {
-    // How runtimes before NRI 0.10 deliver all events of pods.
+    // How runtimes before NRI 0.10 deliver most events.
     auto change = nri::DecodeStateChange(payload);
     if (!change.ok()) return done(std::move(change).error());
-    if (change->event < 1 || change->event > 3) return done(std::string());
-    return Deliver(static_cast<NriEvent>(change->event), change->pod, std::move(done));
+    if (change->event < 1 || change->event > kLastNriEvent) return done(std::string());
+    const auto event = static_cast<NriEvent>(change->event);
+    if (IsPodEvent(event)) return Deliver(event, change->pod, std::move(done));
+    return DeliverContainer(event, {change->pod, change->container}, std::move(done));
   }
-  for (const NriEvent event :
-       {NriEvent::kRunPodSandbox, NriEvent::kStopPodSandbox, NriEvent::kRemovePodSandbox}) {
+  for (int number = 1; number <= kLastNriEvent; ++number) {
+    const auto event = static_cast<NriEvent>(number);
     if (name != NriEventName(event)) continue;
-    auto pod = nri::DecodePod(payload);
-    if (!pod.ok()) return done(std::move(pod).error());
-    return Deliver(event, *pod, std::move(done));
+    if (IsPodEvent(event)) {
+      auto pod = nri::DecodePod(payload);
+      if (!pod.ok()) return done(std::move(pod).error());
+      return Deliver(event, *pod, std::move(done));
+    }
+    if (event == NriEvent::kUpdatePodSandbox || event == NriEvent::kPostUpdatePodSandbox ||
+        event == NriEvent::kValidateContainerAdjustment) {
+      break;
+    }
+    auto told = nri::DecodeContainerEvent(payload);
+    if (!told.ok()) return done(std::move(told).error());
+    return DeliverContainer(event, *told, std::move(done));
   }
   done(Error{ErrorCode::kUnimplemented, StrCat("this plugin does not serve ", name)});
 }
@@ -84,6 +99,25 @@ void NriPluginSession::Deliver(NriEvent event, const NriPodSandbox& pod, TtrpcDo
     if (result.ok()) return done(std::string());
     done(std::move(result).error());
   });
+}
+
+void NriPluginSession::DeliverContainer(NriEvent event, const nri::ContainerEvent& told, TtrpcDone done) {
+  const Callbacks& callbacks = options_.callbacks;
+  if (event == NriEvent::kCreateContainer) {
+    if (!callbacks.on_create_container) return done(std::string());
+    return callbacks.on_create_container(
+        told.pod, told.container,
+        [done = std::move(done)](Result<NriContainerAdjustment> adjusted) mutable {
+          if (adjusted.ok()) return done(nri::EncodeAdjustment(*adjusted));
+          done(std::move(adjusted).error());
+        });
+  }
+  if (!callbacks.on_container_event) return done(std::string());
+  callbacks.on_container_event(event, told.pod, told.container,
+                               [done = std::move(done)](Result<void> result) mutable {
+                                 if (result.ok()) return done(std::string());
+                                 done(std::move(result).error());
+                               });
 }
 
 }  // namespace drakkar::rpc

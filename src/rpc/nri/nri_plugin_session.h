@@ -11,6 +11,10 @@
 
 namespace drakkar::rpc {
 
+namespace nri {
+struct ContainerEvent;
+}
+
 // The plugin's side of one NRI socket: registers, says which events it wants, and hands them over.
 // Bytes in, bytes out, no I/O. Loop-bound.
 class NriPluginSession {
@@ -22,6 +26,14 @@ class NriPluginSession {
     std::function<void(const NriPodSandbox& pod, NriDone done)> on_run_pod_sandbox;
     std::function<void(const NriPodSandbox& pod, NriDone done)> on_stop_pod_sandbox;
     std::function<void(const NriPodSandbox& pod, NriDone done)> on_remove_pod_sandbox;
+    // A container is about to be created: it may be changed, and an error fails it.
+    std::function<void(const NriPodSandbox& pod, const NriContainer& container, NriAdjusted done)>
+        on_create_container;
+    // Other events of containers, those of `container_events`. Errors of kStartContainer fail the start.
+    std::function<void(NriEvent event, const NriPodSandbox& pod, const NriContainer& container,
+                       NriDone done)>
+        on_container_event;
+    std::vector<NriEvent> container_events;
     // Registered and configured: events will come.
     std::function<void(const std::string& runtime)> on_ready;
     // The registration was refused, or the runtime shuts the plugin down. The socket is to be closed.
@@ -44,6 +56,7 @@ class NriPluginSession {
  private:
   void Serve(const std::string& method, const std::string& payload, TtrpcDone done);
   void Deliver(NriEvent event, const NriPodSandbox& pod, TtrpcDone done);
+  void DeliverContainer(NriEvent event, const nri::ContainerEvent& told, TtrpcDone done);
 
   const Options options_;
   TtrpcEndpoint endpoint_;

@@ -8,8 +8,13 @@
 namespace drakkar::rpc {
 namespace {
 
-// Pods told in one message of Synchronize: far below the limit of a message.
-constexpr std::size_t kPodsPerMessage = 256;
+// Pods and containers told in one message of Synchronize: far below the limit of a message.
+constexpr std::size_t kObjectsPerMessage = 256;
+
+// Runtimes always had methods of their own for these: nobody gets them as a state change.
+bool HasOwnMethod(NriEvent event) {
+  return event == NriEvent::kCreateContainer || event == NriEvent::kStopContainer;
+}
 
 bool IsFatal(ErrorCode code) {
   return code == ErrorCode::kDeadlineExceeded || code == ErrorCode::kUnavailable ||
@@ -72,21 +77,49 @@ void NriRuntimeSession::Configure() {
                    if (!events.ok()) return Fail(events.error().Prefixed("configure NRI plugin " + name_));
                    // Nothing in particular means everything.
                    events_ = *events == 0 ? -1 : *events;
+                   subscribed_ = *events;
+                   // A plugin that means to refuse changes must not believe that it is asked.
+                   if ((subscribed_ & NriEventBit(NriEvent::kValidateContainerAdjustment)) != 0) {
+                     return Fail(Error{ErrorCode::kUnimplemented,
+                                       StrCat("NRI plugin ", title(),
+                                              " wants to validate changes of containers, which this node does "
+                                              "not ask plugins for")});
+                   }
                    Synchronize();
                  });
 }
 
+std::string NriRuntimeSession::title() const {
+  return StrCat(index_, "-", name_);
+}
+
+std::vector<NriEvent> NriRuntimeSession::subscribed() const {
+  std::vector<NriEvent> events;
+  for (int number = 1; number <= kLastNriEvent; ++number) {
+    const auto event = static_cast<NriEvent>(number);
+    if ((subscribed_ & NriEventBit(event)) != 0) events.push_back(event);
+  }
+  return events;
+}
+
 void NriRuntimeSession::Synchronize() {
-  auto pods = std::make_shared<std::vector<NriPodSandbox>>();
-  if (options_.pods) *pods = options_.pods();
-  // One part after the other; the last one makes the plugin ready.
+  auto whole = std::make_shared<nri::Synchronization>();
+  if (options_.pods) whole->pods = options_.pods();
+  if (options_.containers) whole->containers = options_.containers();
+  // One part after the other, all pods first; the last one makes the plugin ready.
   auto send = std::make_shared<std::function<void(std::size_t)>>();
-  *send = [this, pods, weak = std::weak_ptr(send)](std::size_t from) {
+  *send = [this, whole, weak = std::weak_ptr(send)](std::size_t from) {
     nri::Synchronization part;
-    const std::size_t to = std::min(pods->size(), from + kPodsPerMessage);
-    part.pods.assign(pods->begin() + static_cast<std::ptrdiff_t>(from),
-                     pods->begin() + static_cast<std::ptrdiff_t>(to));
-    part.more = to < pods->size();
+    const std::size_t pods = whole->pods.size(), all = pods + whole->containers.size();
+    const std::size_t to = std::min(all, from + kObjectsPerMessage);
+    for (std::size_t i = from; i < to; ++i) {
+      if (i < pods) {
+        part.pods.push_back(whole->pods[i]);
+      } else {
+        part.containers.push_back(whole->containers[i - pods]);
+      }
+    }
+    part.more = to < all;
     endpoint_.Call(StrCat(nri::kPluginService, "Synchronize"), nri::EncodeSynchronization(part),
                    options_.request_timeout,
                    [this, to, more = part.more, next = weak.lock()](Result<std::string> answer) {
@@ -110,32 +143,61 @@ void NriRuntimeSession::Fail(const Error& error) {
 
 void NriRuntimeSession::Deliver(NriEvent event, const NriPodSandbox& pod, NriDone done) {
   if (state_ != State::kReady || !Wants(event)) return done(Ok());
-  const bool as_state_change = only_state_changes_;
-  const std::string method =
-      StrCat(nri::kPluginService, as_state_change ? "StateChange" : NriEventName(event));
-  std::string payload = as_state_change
-                            ? nri::EncodeStateChange({static_cast<std::int32_t>(event), pod})
-                            : nri::EncodePod(pod);
-  endpoint_.Call(method, payload, options_.request_timeout,
-                 [this, event, pod, as_state_change,
-                  done = std::move(done)](Result<std::string> answer) mutable {
-                   OnDelivered(event, pod, as_state_change, std::move(answer), std::move(done));
-                 });
+  Call(
+      event,
+      [event, pod](bool as_state_change) {
+        return as_state_change ? nri::EncodeStateChange({static_cast<std::int32_t>(event), pod, {}})
+                               : nri::EncodePod(pod);
+      },
+      [done = std::move(done)](Result<std::string> answer) mutable {
+        if (!answer.ok()) return done(std::move(answer).error());
+        done(Ok());
+      });
 }
 
-void NriRuntimeSession::OnDelivered(NriEvent event, const NriPodSandbox& pod, bool as_state_change,
-                                    Result<std::string> answer, NriDone done) {
-  if (answer.ok()) return done(Ok());
-  const Error& error = answer.error();
-  if (error.code == ErrorCode::kUnimplemented && !as_state_change) {
-    only_state_changes_ = true;
-    return Deliver(event, pod, std::move(done));
-  }
-  const std::string what = StrCat("NRI plugin ", index_, "-", name_, ": ", NriEventName(event));
-  if (!IsFatal(error.code)) return done(error.Prefixed(what));
-  const Error fatal = error.Prefixed(what);
-  done(Ok());
-  Fail(fatal);
+void NriRuntimeSession::DeliverContainer(NriEvent event, const NriPodSandbox& pod,
+                                         const NriContainer& container, NriAdjusted done) {
+  if (state_ != State::kReady || !Wants(event)) return done(NriContainerAdjustment());
+  Call(
+      event,
+      [event, pod, container](bool as_state_change) {
+        return as_state_change
+                   ? nri::EncodeStateChange({static_cast<std::int32_t>(event), pod, container})
+                   : nri::EncodeContainerEvent({pod, container});
+      },
+      [this, event, name = container.name, done = std::move(done)](Result<std::string> answer) mutable {
+        if (!answer.ok()) return done(std::move(answer).error());
+        if (event != NriEvent::kCreateContainer) return done(NriContainerAdjustment());
+        auto adjustment = nri::DecodeAdjustment(*answer);
+        if (adjustment.ok() && !adjustment->unsupported.empty()) {
+          return done(FailedPrecondition(
+              StrCat("NRI plugin ", title(), " changes ", Join(adjustment->unsupported, ", "),
+                     " of container ", name,
+                     "; this node takes changes of environment, mounts and annotations only")));
+        }
+        done(std::move(adjustment));
+      });
+}
+
+// Calls `done` with an error only if that is the plugin's answer.
+void NriRuntimeSession::Call(NriEvent event, std::function<std::string(bool)> payload, TtrpcDone done) {
+  const bool as_state_change = only_state_changes_ && !HasOwnMethod(event);
+  endpoint_.Call(
+      StrCat(nri::kPluginService, as_state_change ? "StateChange" : NriEventName(event)),
+      payload(as_state_change), options_.request_timeout,
+      [this, event, payload, as_state_change, done = std::move(done)](Result<std::string> answer) mutable {
+        if (answer.ok()) return done(std::move(answer));
+        const Error& error = answer.error();
+        if (error.code == ErrorCode::kUnimplemented && !as_state_change) {
+          if (HasOwnMethod(event)) return done(std::string());
+          only_state_changes_ = true;
+          return Call(event, std::move(payload), std::move(done));
+        }
+        const Error told = error.Prefixed(StrCat("NRI plugin ", title(), ": ", NriEventName(event)));
+        if (!IsFatal(error.code)) return done(told);
+        done(std::string());
+        Fail(told);
+      });
 }
 
 }  // namespace drakkar::rpc

@@ -23,7 +23,9 @@ class NriRuntimeSession {
     Duration registration_timeout = kNriRegistrationTimeout;
     Duration request_timeout = kNriRequestTimeout;
     std::function<void(std::string bytes)> send;
-    std::function<std::vector<NriPodSandbox>()> pods;  // what there is when the plugin comes
+    // What there is when the plugin comes.
+    std::function<std::vector<NriPodSandbox>()> pods;
+    std::function<std::vector<NriContainer>()> containers;
     std::function<void()> on_ready;
     // The socket is to be closed. Once.
     std::function<void(const Error& error)> on_failed;
@@ -42,6 +44,13 @@ class NriRuntimeSession {
   // one of the connection (no answer in time among them) ends the plugin and counts as ok, so that
   // a dead plugin cannot hold up pods.
   void Deliver(NriEvent event, const NriPodSandbox& pod, NriDone done);
+  // The same for an event of a container. What the plugin changes comes with kCreateContainer only;
+  // anything but environment, mounts and annotations is an error that says so.
+  void DeliverContainer(NriEvent event, const NriPodSandbox& pod, const NriContainer& container,
+                        NriAdjusted done);
+  // "50-name", and the events that the plugin asked for in particular.
+  std::string title() const;
+  std::vector<NriEvent> subscribed() const;
 
  private:
   enum class State { kWaiting, kConfiguring, kReady, kFailed };
@@ -50,14 +59,15 @@ class NriRuntimeSession {
   void Configure();
   void Synchronize();
   void Fail(const Error& error);
-  void OnDelivered(NriEvent event, const NriPodSandbox& pod, bool as_state_change,
-                   Result<std::string> answer, NriDone done);
+  // `payload` gives what the method takes, or what StateChange takes.
+  void Call(NriEvent event, std::function<std::string(bool as_state_change)> payload, TtrpcDone done);
 
   const Options options_;
   State state_ = State::kWaiting;
   std::string name_;
   std::string index_;
   std::int32_t events_ = 0;
+  std::int32_t subscribed_ = 0;
   bool only_state_changes_ = false;  // the plugin has no method per event
   TtrpcEndpoint endpoint_;
   TimerHandle registration_timer_;

@@ -196,5 +196,71 @@ TEST_F(NriSessionTest, AfterTheSocketIsGoneCallsFailAtOnce) {
   EXPECT_TRUE(answered);
 }
 
+NriContainer TheContainer() {
+  return {.id = "c1",
+          .pod_sandbox_id = "sandbox-p",
+          .name = "c",
+          .state = NriContainerState::kRunning,
+          .labels = {{"l", "1"}},
+          .annotations = {{"a", "2"}},
+          .args = {"sh"},
+          .env = {"A=1"},
+          .mounts = {{"/data", "bind", "/host", {"rbind", "ro"}}},
+          .pid = 7,
+          .created_at = 1,
+          .started_at = 2,
+          .finished_at = 3,
+          .exit_code = 4};
+}
+
+TEST_F(NriSessionTest, AContainerIsHandedOverWholeAndItsChangesComeBack) {
+  const NriContainerAdjustment changes{.annotations = {{"-a", ""}},
+                                       .mounts = {{"/more", "bind", "/m", {"ro"}}},
+                                       .env = {{"B", "2"}, {"-A", ""}}};
+  std::vector<NriContainer> seen;
+  callbacks_.on_create_container = [&](const NriPodSandbox& pod, const NriContainer& container, NriAdjusted done) {
+    EXPECT_EQ(pod, Pod("p"));
+    seen.push_back(container);
+    done(changes);
+  };
+  callbacks_.container_events = {NriEvent::kStopContainer};
+  callbacks_.on_container_event = [&](NriEvent event, const NriPodSandbox&, const NriContainer& container,
+                                      NriDone done) {
+    log_.push_back(std::string(NriEventName(event)) + " " + container.name);
+    done(Internal("too late"));
+  };
+  Start();
+  EXPECT_THAT(runtime_->subscribed(), ElementsAre(NriEvent::kCreateContainer, NriEvent::kStopContainer));
+  std::vector<Result<NriContainerAdjustment>> answers;
+  for (const NriEvent event : {NriEvent::kCreateContainer, NriEvent::kStartContainer, NriEvent::kStopContainer}) {
+    runtime_->DeliverContainer(event, Pod("p"), TheContainer(),
+                               [&](Result<NriContainerAdjustment> answer) { answers.push_back(std::move(answer)); });
+    loop_.RunUntilIdle();
+  }
+  EXPECT_THAT(seen, ElementsAre(TheContainer()));
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(*answers[0], changes);
+  EXPECT_TRUE(answers[1].ok()) << "not asked for";
+  EXPECT_THAT(answers[2].error().message, HasSubstr("NRI plugin 50-net.example.com: StopContainer: "));
+  EXPECT_THAT(answers[2].error().message, HasSubstr("too late"));
+  EXPECT_THAT(log_, ElementsAre("ready", "StopContainer c"));
+}
+
+TEST(NriCodec, ChangesThatNobodyCarriesOutAreNamed) {
+  // adjust (1) with hooks (5), linux (6) and args (9); evict (3)
+  const std::string bytes("\x0a\x0b\x2a\x02\x08\x01\x32\x02\x08\x01\x4a\x01x\x1a\x00", 15);
+  const auto adjustment = nri::DecodeAdjustment(bytes);
+  ASSERT_TRUE(adjustment.ok()) << adjustment.error().message;
+  EXPECT_THAT(adjustment->unsupported, ElementsAre("hooks", "linux", "args", "evictions"));
+}
+
+TEST_F(NriSessionTest, APluginThatWantsToValidateChangesIsTurnedAway) {
+  callbacks_.container_events = {NriEvent::kValidateContainerAdjustment};
+  callbacks_.on_container_event = [](NriEvent, const NriPodSandbox&, const NriContainer&, NriDone done) { done(Ok()); };
+  Start();
+  ASSERT_FALSE(log_.empty());
+  EXPECT_THAT(log_.front(), HasSubstr("50-net.example.com wants to validate changes of containers"));
+}
+
 }  // namespace
 }  // namespace drakkar::rpc

@@ -38,6 +38,36 @@ func (plugin) StopPodSandbox(_ context.Context, pod *api.PodSandbox) error {
 	return nil
 }
 
+func (plugin) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
+	fmt.Println("create", pod.GetName()+"/"+c.GetName(), c.GetId(), c.GetArgs())
+	adjust := &api.ContainerAdjustment{}
+	switch pod.GetName() {
+	case "changed":
+		adjust.AddEnv("FROM_NRI", "yes")
+		adjust.RemoveEnv("UNWANTED")
+		adjust.AddMount(&api.Mount{Source: "/usr", Destination: "/from-nri", Type: "bind", Options: []string{"rbind", "ro"}})
+		adjust.AddAnnotation("gonri", "was here")
+	case "limited":
+		adjust.SetLinuxCPUShares(7)
+	}
+	return adjust, nil, nil
+}
+
+func (plugin) StartContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) error {
+	fmt.Println("start", pod.GetName()+"/"+c.GetName(), c.GetId())
+	return nil
+}
+
+func (plugin) StopContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) ([]*api.ContainerUpdate, error) {
+	fmt.Println("end", pod.GetName()+"/"+c.GetName(), c.GetId())
+	return nil, nil
+}
+
+func (plugin) RemoveContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) error {
+	fmt.Println("remove", pod.GetName()+"/"+c.GetName(), c.GetId())
+	return nil
+}
+
 func fatal(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

@@ -1,0 +1,172 @@
+/* driver-network in C: devices whose addresses are known only once the pod's network is there (KEP-5304,
+ * deferred metadata). Prepare answers without metadata; the NRI hook for RunPodSandbox writes it before the
+ * first container starts, and tells everybody else in the claim's status.
+ *
+ *   driver-network-c --enable-device-metadata --nri-socket=... --kubeconfig=... --node-name=n1 ...
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <drakkar_driver.h>
+
+enum { kInterfaces = 4, kTextBytes = 256, kPairs = 64 };
+
+/* Which pod waits for which claim. */
+static struct pair {
+  char pod_uid[64], claim_uid[64];
+} pairs[kPairs];
+static size_t next_pair;
+
+static int waits_for(const char* pod_uid, const char* claim_uid) {
+  for (size_t i = 0; i < kPairs; ++i) {
+    if (strcmp(pairs[i].pod_uid, pod_uid) == 0 && strcmp(pairs[i].claim_uid, claim_uid) == 0) return 1;
+  }
+  return 0;
+}
+
+/* Several claims of a pod come in one call; one that fails leaves the others alone. */
+static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t count, drakkar_error* error) {
+  (void)user_data, (void)error;
+  for (size_t i = 0; i < count; ++i) {
+    const drakkar_claim* claim = items[i].claim;
+    const size_t devices = drakkar_claim_device_count(claim);
+    for (size_t d = 0; d < devices; ++d) {
+      const drakkar_allocated_device device = drakkar_claim_device(claim, d);
+      drakkar_prepare_result_add_device(items[i].result, &device, NULL, 0);
+    }
+    if (devices == 0) {
+      items[i].failed = 1;
+      snprintf(items[i].error.message, sizeof(items[i].error.message), "no device of the claim is of this driver");
+    }
+    for (size_t pod = 0; pod < drakkar_claim_pod_count(claim); ++pod) {
+      if (waits_for(drakkar_claim_pod_uid(claim, pod), drakkar_claim_uid(claim))) continue;
+      struct pair* pair = &pairs[next_pair++ % kPairs];
+      snprintf(pair->pod_uid, sizeof(pair->pod_uid), "%s", drakkar_claim_pod_uid(claim, pod));
+      snprintf(pair->claim_uid, sizeof(pair->claim_uid), "%s", drakkar_claim_uid(claim));
+    }
+  }
+  return 0;
+}
+
+static int unprepare_all(void* user_data, drakkar_unprepare_item* items, size_t count, drakkar_error* error) {
+  (void)user_data, (void)error;
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t p = 0; p < kPairs; ++p) {
+      if (strcmp(pairs[p].claim_uid, items[i].claim_uid) == 0) memset(&pairs[p], 0, sizeof(pairs[p]));
+    }
+  }
+  return 0;
+}
+
+/* What the hook looks for among the prepared requests, and how it went. */
+struct search {
+  drakkar_driver* driver;
+  const char* pod_uid;
+  drakkar_error* error;
+  int failed;
+};
+
+/* Where a real driver moves the interface into the pod's network namespace and asks for an address. */
+static void configure(const char* device, char* name, char* address, char* hardware) {
+  const char index = device[strlen(device) - 1];
+  snprintf(name, kTextBytes, "net%c", index);
+  snprintf(address, kTextBytes, "192.0.2.1%c/24", index);
+  snprintf(hardware, kTextBytes, "02:00:00:00:00:0%c", index);
+}
+
+/* Tells containers and the claim's status about the devices of one request. */
+static void tell(void* user_data, const char* claim_namespace, const char* claim_name, const char* claim_uid,
+                 const char* request, const drakkar_allocated_device* devices, size_t device_count) {
+  struct search* search = user_data;
+  if (search->failed || !waits_for(search->pod_uid, claim_uid)) return;
+  drakkar_prepare_result* told = drakkar_prepare_result_new();
+  drakkar_claim_status* status = drakkar_claim_status_new();
+  for (size_t i = 0; i < device_count; ++i) {
+    char name[kTextBytes], address[kTextBytes], hardware[kTextBytes];
+    const char* addresses[] = {address};
+    configure(devices[i].device, name, address, hardware);
+    drakkar_prepare_result_add_device(told, &devices[i], NULL, 0);
+    drakkar_prepare_result_set_network(told, name, addresses, 1, hardware);
+    drakkar_claim_status_add_device(status, devices[i].pool, devices[i].device, devices[i].share_id);
+    drakkar_claim_status_add_condition(status, "Ready", "True", "NetworkReady", "the interface is configured");
+    drakkar_claim_status_set_network(status, name, addresses, 1, hardware);
+    drakkar_claim_status_set_data(status, "{\"mtu\": 9000}", NULL);
+  }
+  search->failed = drakkar_driver_update_metadata(search->driver, claim_namespace, claim_name, claim_uid, request,
+                                                  told, search->error);
+  if (!search->failed) {
+    drakkar_driver_apply_claim_status(search->driver, claim_namespace, claim_name, claim_uid, status, NULL, NULL, NULL);
+  }
+  drakkar_claim_status_free(status);
+  drakkar_prepare_result_free(told);
+}
+
+static int run_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod, drakkar_error* error) {
+  struct search search = {driver, drakkar_pod_uid(pod), error, 0};
+  (void)user_data;
+  if (drakkar_driver_prepared_requests(driver, tell, &search, error) != 0) return -1;
+  return search.failed;
+}
+
+static void handle_error(void* user_data, const char* message, int recoverable) {
+  (void)user_data;
+  fprintf(stderr, "driver-network-c: %s%s\n", message, recoverable ? "" : " (this is the end)");
+}
+
+int main(int argc, char** argv) {
+  drakkar_error error;
+  drakkar_driver_options options = {.size = sizeof(options),
+                                    .driver_name = "cnet.example.com",
+                                    .health_service = 1,
+                                    .taint_unhealthy = 1,
+                                    .taint_key = "cnet.example.com/no-link",
+                                    .taint_effect = "NoSchedule",
+                                    .prepare_all = prepare_all,
+                                    .unprepare_all = unprepare_all,
+                                    .handle_error = handle_error,
+                                    .run_pod_sandbox = run_pod_sandbox};
+  const int refused = drakkar_driver_parse_flags(&options, &argc, argv, &error);
+  if (refused || argc != 1) {
+    fprintf(stderr, "%s\n%s", refused ? error.message : "unknown argument", drakkar_driver_flags_help());
+    return 2;
+  }
+  /* Before the driver's thread starts, so that it inherits the mask. */
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGUSR1);
+  sigprocmask(SIG_BLOCK, &signals, NULL);
+
+  drakkar_driver* driver = drakkar_driver_start(&options, &error);
+  if (driver == NULL) {
+    fprintf(stderr, "%s\n", error.message);
+    return 1;
+  }
+  const char* pool = options.node_name;
+  drakkar_resources* resources = drakkar_resources_new();
+  char names[kInterfaces][16];
+  drakkar_device_health health[kInterfaces] = {{0}};
+  for (int i = 0; i < kInterfaces; ++i) {
+    snprintf(names[i], sizeof(names[i]), "net-%d", i);
+    drakkar_resources_add_device(resources, pool, names[i]);
+    drakkar_resources_set_int(resources, pool, names[i], "speedGbps", 25);
+    health[i] = (drakkar_device_health){
+        .pool = pool, .device = names[i], .health = DRAKKAR_HEALTH_HEALTHY, .timeout_seconds = 20};
+  }
+  int failed = drakkar_driver_report(driver, health, kInterfaces, &error) != 0 ||
+               drakkar_driver_publish(driver, resources, &error) != 0;
+  if (failed) fprintf(stderr, "%s\n", error.message);
+  drakkar_resources_free(resources);
+  /* SIGUSR1 pulls the cable of the last interface, and puts it back. */
+  for (int signal_number = 0; !failed && sigwait(&signals, &signal_number) == 0 && signal_number == SIGUSR1;) {
+    drakkar_device_health* last = &health[kInterfaces - 1];
+    const int had_link = last->health == DRAKKAR_HEALTH_HEALTHY;
+    last->health = had_link ? DRAKKAR_HEALTH_UNHEALTHY : DRAKKAR_HEALTH_HEALTHY;
+    last->message = had_link ? "no link" : NULL;
+    failed = drakkar_driver_report(driver, last, 1, &error) != 0;
+  }
+  drakkar_driver_stop(driver);
+  return failed ? 1 : 0;
+}

@@ -1,0 +1,15 @@
+// Whatever is in a file: no crash, and what could be read can be written and read again.
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result/check.h"
+#include "sdk/driver/metadata/claim_record.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace drakkar::driver;
+  const auto record = ReadClaimRecord({reinterpret_cast<const char*>(data), size});
+  if (!record.ok()) return 0;
+  const auto again = ReadClaimRecord(WriteClaimRecord(*record));
+  CHECK(again.ok() && *again == *record);
+  return 0;
+}

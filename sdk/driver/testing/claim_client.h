@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/json/reader.h"
+#include "api/scheme/scheme.h"
+#include "base/exec/event_loop.h"
+#include "client/silent_client.h"
+
+namespace drakkar::driver {
+
+// An API server that has claims and nothing else, for tests of drivers: Get answers from the loop, or
+// fails while it cannot be reached; nothing else is answered.
+class ClaimClient : public client::SilentClient {
+ public:
+  explicit ClaimClient(EventLoop& loop) : loop_(loop) {}
+
+  // The whole claim as JSON, under the names it has.
+  void PutJson(std::string_view json) {
+    auto claim = std::make_shared<api::Object>(*api::ParseJson(json));
+    std::string key = Key(claim->namespace_(), claim->name());
+    claims_[std::move(key)] = std::move(claim);
+  }
+  void Erase(std::string_view namespace_name, std::string_view name) {
+    claims_.erase(Key(namespace_name, name));
+  }
+
+  bool reachable = true;
+  std::string served_version = "v1";
+  std::vector<std::string> versions_asked;
+
+  void Get(client::ResourceRef ref, client::ReplyCallback done) override {
+    versions_asked.emplace_back(ref.kind->version);
+    client::Reply reply;
+    const auto found = claims_.find(Key(ref.namespace_, ref.name));
+    if (!reachable) {
+      reply.error = Unavailable("connection refused");
+    } else if (found == claims_.end() || ref.kind->version != served_version) {
+      reply.error = NotFound("not there");
+    } else {
+      reply.object = found->second;
+    }
+    loop_.Post([reply = std::move(reply), done = std::move(done)] { done(reply); });
+  }
+
+ private:
+  static std::string Key(std::string_view namespace_name, std::string_view name) {
+    return std::string(namespace_name) + "/" + std::string(name);
+  }
+
+  EventLoop& loop_;
+  std::map<std::string, api::ObjectPtr> claims_;
+};
+
+}  // namespace drakkar::driver
