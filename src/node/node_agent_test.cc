@@ -354,7 +354,7 @@ TEST_F(NodeAgentResize, ChangesLimitsInPlaceAndSaysWhatIsInForce) {
 }
 
 TEST_F(NodeAgentResize, SaysWhyItIsNotDone) {
-  ASSERT_TRUE(Resize("1000000", "1000000").ok());
+  ASSERT_TRUE(Resize("500000", "1000000").ok());
   EXPECT_EQ(Condition("PodResizePending"), "True Infeasible");
   EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "200m") << "as it was";
   node_.machine.FailNext("UpdateContainer", Internal("the kernel says no"));
