@@ -17,22 +17,6 @@ using ::testing::HasSubstr;
 
 constexpr char kOneContainer[] =
     R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1"}])";
-constexpr char kUsesClaim[] =
-    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
-
-std::string EnvironmentOf(const HollowContainer& container, const std::string& name) {
-  std::string value = "(none)";
-  for (const auto& each : container.config.environment) {
-    if (each.name == name) value = each.value;
-  }
-  return value;
-}
-
-void RunFor(NodeHarness& node, seconds time, int exit_code = 0) {
-  node.machine.program_of = [time, exit_code](const ContainerConfig&) {
-    return HollowProgram{.runs_for = time, .exit_code = exit_code};
-  };
-}
 
 TEST(NodeAgent, RegistersItsNodeAndRenewsItsLease) {
   NodeHarness node;
@@ -63,15 +47,11 @@ TEST(NodeAgent, WritesItsNodeOnlyOnChangeAndAsAHeartbeat) {
 }
 
 TEST(NodeAgent, RunsAPodWithAClaimToCompletion) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
-  ASSERT_EQ(driver.plugin.notifications.size(), 1u);
-  EXPECT_TRUE(driver.plugin.notifications[0].plugin_registered);
-  RunFor(node, seconds(5));
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  ASSERT_EQ(node.driver.plugin.notifications.size(), 1u);
+  EXPECT_TRUE(node.driver.plugin.notifications[0].plugin_registered);
+  node.RunFor(seconds(5));
+  node.CreatePodWithClaim();
   EXPECT_EQ(node.Phase("p"), "Running");
   ASSERT_EQ(node.Containers("p", "a").size(), 1u);
   EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "DEVICE_OF_c"),
@@ -94,17 +74,13 @@ TEST(NodeAgent, RunsAPodWithAClaimToCompletion) {
 }
 
 TEST(NodeAgent, DeletesInOrderContainersThenClaimsThenTheObject) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
+  GpuNode node;
   node.machine.program_of = [](const ContainerConfig&) {
     return HollowProgram{.stops_within = seconds(3)};
   };
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   ASSERT_EQ(node.Phase("p"), "Running");
-  driver.plugin.unprepare_claim = [&](const rpc::ClaimReference& claim) {
+  node.driver.plugin.unprepare_claim = [&](const rpc::ClaimReference& claim) {
     for (const auto& [id, container] : node.machine.containers) {
       EXPECT_NE(container.status.state, ContainerState::kRunning) << "unprepared while it runs";
     }
@@ -167,7 +143,7 @@ TEST(NodeAgent, RunsInitContainersInOrderThenSidecarsAndContainers) {
 
 TEST(NodeAgent, AFailedInitContainerFailsThePodThatIsNeverRestarted) {
   NodeHarness node;
-  RunFor(node, seconds(1), 3);
+  node.RunFor(seconds(1), 3);
   node.StartAgent();
   node.CreatePod("p", R"("restartPolicy":"Never","initContainers":[{"name":"i","image":"busybox:1"}],
                          "containers":[{"name":"a","image":"busybox:1"}])");
@@ -178,7 +154,7 @@ TEST(NodeAgent, AFailedInitContainerFailsThePodThatIsNeverRestarted) {
 
 TEST(NodeAgent, RestartsACrashingContainerWithBackoff) {
   NodeHarness node;
-  RunFor(node, seconds(1), 1);
+  node.RunFor(seconds(1), 1);
   node.StartAgent();
   node.CreatePod("p", R"("restartPolicy":"Always","containers":[{"name":"a","image":"busybox:1"}])");
   auto restarts = [&] {
@@ -227,12 +203,11 @@ TEST(NodeAgent, SaysHowToImportAMissingImage) {
 
 TEST(NodeAgent, AdoptsARunningPodAfterARestart) {
   NodeHarness node;
-  RunFor(node, seconds(100));
+  node.RunFor(seconds(100));
   node.StartAgent();
   FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
   driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   ASSERT_EQ(node.Phase("p"), "Running");
   node.KillAgent();
   node.Advance(seconds(10));
@@ -253,7 +228,7 @@ TEST(NodeAgent, SurvivesBeingKilledAfterAnyNumberOfSteps) {
   for (int steps = 0; steps < 200; steps += 1) {
     SCOPED_TRACE(steps);
     NodeHarness node;
-    RunFor(node, seconds(5));
+    node.RunFor(seconds(5));
     node.StartAgent();
     FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
     driver.Start();
@@ -286,12 +261,8 @@ TEST(NodeAgent, SurvivesBeingKilledAfterAnyNumberOfSteps) {
 }
 
 TEST(NodeAgent, TakesDownAPodThatWasDeletedByForceMeanwhile) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  node.CreatePodWithClaim();
   node.KillAgent();
   ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
   node.StartAgent();
@@ -383,7 +354,7 @@ TEST_F(NodeAgentResize, ChangesLimitsInPlaceAndSaysWhatIsInForce) {
 }
 
 TEST_F(NodeAgentResize, SaysWhyItIsNotDone) {
-  ASSERT_TRUE(Resize("1000000", "1000000").ok());
+  ASSERT_TRUE(Resize("500000", "1000000").ok());
   EXPECT_EQ(Condition("PodResizePending"), "True Infeasible");
   EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "200m") << "as it was";
   node_.machine.FailNext("UpdateContainer", Internal("the kernel says no"));

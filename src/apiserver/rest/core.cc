@@ -1,5 +1,7 @@
 #include "apiserver/rest/core.h"
 
+#include <algorithm>
+
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/versions.h"

@@ -220,7 +220,7 @@ TEST_F(CoreTest, AnExpiredListSaysHowToGoOn) {
   CreatePod("bb");
   CreatePod("cc");
   store_->Compact(core_->revision(), [](Result<void> compacted) { EXPECT_TRUE(compacted.ok()); });
-  loop_.RunUntilIdle();
+  loop_.Advance(std::chrono::seconds(1));
   const Response expired = Handle(list);
   ASSERT_TRUE(expired.failure);
   EXPECT_EQ(expired.failure->code, 410);

@@ -23,12 +23,14 @@ class Metrics;
 namespace cdi {
 class Cache;
 }
+namespace client {
+class EventRecorder;
+}
 }  // namespace drakkar
 
 namespace drakkar::node {
 
 class DraManager;
-class EventRecorder;
 class NodeFeatures;
 
 // What all workers of a node share.
@@ -40,7 +42,7 @@ struct PodContext {
   DraManager& dra;
   cdi::Cache& cdi;
   DeviceNodeProbe& device_probe;
-  EventRecorder& events;
+  client::EventRecorder& events;
   std::string node_name;
   std::string root_directory;  // volumes are below <root>/pods/<uid>
   std::string log_root;        // "/var/log/pods"

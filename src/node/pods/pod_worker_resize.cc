@@ -3,8 +3,8 @@
 
 #include "api/json/reader.h"
 #include "base/text/text.h"
+#include "client/event_recorder.h"
 #include "node/pods/pod_worker.h"
-#include "node/status/event_recorder.h"
 
 namespace drakkar::node {
 namespace {
@@ -31,7 +31,7 @@ void PodWorker::SetResize(std::optional<ResizeState> state) {
   const std::string before = resize_ ? resize_->reason : "";
   resize_ = std::move(state);
   if (!resize_ || resize_->reason.empty() || resize_->reason == before) return;
-  context_.events.Warning(root(), StrCat("Resize", resize_->reason), resize_->message);
+  context_.events.Warning(pod_, StrCat("Resize", resize_->reason), resize_->message);
 }
 
 std::optional<ResizeState> PodWorker::ResizeRefusal() const {
@@ -80,7 +80,7 @@ bool PodWorker::StepResize() {
       if (Restart().policy == RestartPolicy::kAlways && WantsRestart(each.spec, applied->second)) {
         SetResize(ResizeState{});
         stops_.emplace(each.current->id, Now());
-        context_.events.Normal(root(), "Killing",
+        context_.events.Normal(pod_, "Killing",
                                StrCat("Container ", each.name, " resize requires restart"));
         StopOne(each.current->id, each.name,
                 std::chrono::seconds(root()["spec"]["terminationGracePeriodSeconds"].integer(30)));
@@ -109,7 +109,7 @@ void PodWorker::UpdateResources(const ContainerFacts& container, const std::stri
           SetResize(ResizeState{false, "Error", StrCat("container ", name, ": ", updated.error().message)});
           resize_retry_at_ = Now() + kResizeRetry;
         } else {
-          context_.events.Normal(root(), "ResizeCompleted",
+          context_.events.Normal(pod_, "ResizeCompleted",
                                  StrCat("Container ", name, " has its new resources: ", resources));
         }
         End();
