@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <algorithm>
+
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/env/process.h"
