@@ -353,7 +353,8 @@ TEST_F(OciRuntimeTest, KillsACommandNobodyListensToAnyMore) {
   ASSERT_TRUE(id.ok() && Start(*id).ok());
   auto runs = [&](const std::string& mark) {
     FileSystem& files = RealFileSystem();
-    for (const std::string& entry : *files.ListDirectory("/proc")) {
+    const auto entries = files.ListDirectory("/proc");
+    for (const std::string& entry : *entries) {
       auto line = files.ReadFile(StrCat("/proc/", entry, "/cmdline"));
       if (line.ok() && line->find(mark) != std::string::npos && line->find("runc") == std::string::npos) return true;
     }
