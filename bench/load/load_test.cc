@@ -55,6 +55,8 @@ TEST(WatchEvents, TypeAndNameAreFoundWithoutDecoding) {
   EXPECT_EQ(NameIn(event), "a-1");
   EXPECT_EQ(TypeOf(R"({"type":"BOOKMARK","object":{}})"), EventType::kOther);
   EXPECT_EQ(NameIn("{}"), "");
+  EXPECT_EQ(NameIn(R"({"metadata":{"annotations":{"name":"x\"}"},"ownerReferences":[{"name":"p"}],"name":"c"}})"),
+            "c");
 }
 
 TEST(Probe, StoreCountersAreReadFromTheMetricsText) {

@@ -31,8 +31,24 @@ EventType TypeOf(std::string_view event) {
 
 std::string_view NameIn(std::string_view json) {
   const std::size_t metadata = json.find("\"metadata\":{");
-  return metadata == std::string_view::npos ? std::string_view()
-                                            : TextIn(json.substr(metadata), "name");
+  if (metadata == std::string_view::npos) return {};
+  json.remove_prefix(json.find('{', metadata));
+  constexpr std::string_view kMember = "\"name\":\"";
+  int depth = 0;  // owners have names, too, and may come first
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && --depth == 0) break;
+    if (c != '"') continue;
+    if (depth == 1 && json.substr(i).starts_with(kMember)) {
+      json.remove_prefix(i + kMember.size());
+      return json.substr(0, json.find('"'));
+    }
+    for (++i; i < json.size() && json[i] != '"'; ++i) {
+      if (json[i] == '\\') ++i;
+    }
+  }
+  return {};
 }
 
 std::string_view TextIn(std::string_view json, std::string_view field) {
