@@ -19,7 +19,7 @@ enum class EventKind { kNormal, kWarning };
 // Writes Events (core/v1) about objects, best effort: nobody waits for them and losing one harms
 // nothing.
 //
-// The same event about the same object again raises the count of the first. More than
+// The same event about one object again raises the count of the first. More than
 // kMostDifferent different messages with one reason about one object become one event. One object
 // gets kBurst events and then one per kRefill. At most kMaxInFlight writes are under way and
 // kMaxQueued wait; beyond that the oldest waiting is dropped. Loop-bound.
