@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <uv.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -196,7 +197,8 @@ void UvLoop::Post(Task task) {
   }
   if (to_wake == nullptr || waiting == kTasksPerWake) {
     impl_->waker->Wake();
-  } else if (waiting == 1) {
+  } else if (std::find(to_wake->begin(), to_wake->end(), impl_->waker) == to_wake->end()) {
+    // Even if another thread is about to: that one may be busy with its task for long.
     to_wake->push_back(impl_->waker);
   }
 }
