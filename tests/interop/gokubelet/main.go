@@ -83,10 +83,12 @@ func main() {
 		"v1: a claim is prepared", err, first)
 	again, err := prepare(claim)
 	check(err == nil && fmt.Sprint(again) == fmt.Sprint(first), "v1: preparing again gives the same answer", err, again)
-	_, err = prepare(&drav1.Claim{Namespace: namespace, Name: "no-such-claim", Uid: "x"})
-	check(err != nil, "v1: an unknown claim is refused")
-	_, err = prepare(&drav1.Claim{Namespace: namespace, Name: name, Uid: "another-uid"})
-	check(err != nil, "v1: a claim that was replaced is refused")
+	mixed, err := prepare(&drav1.Claim{Namespace: namespace, Name: "no-such-claim", Uid: "x"}, claim)
+	check(err == nil && mixed.Claims["x"].GetError() != "" && mixed.Claims[uid].GetError() == "",
+		"v1: an unknown claim is refused, and leaves the other of the call alone", err, mixed)
+	replaced, err := prepare(&drav1.Claim{Namespace: namespace, Name: name, Uid: "another-uid"})
+	check(err == nil && strings.Contains(replaced.Claims["another-uid"].GetError(), "got replaced"),
+		"v1: a claim that was replaced is refused", err, replaced)
 
 	beta := drav1beta1.NewDRAPluginClient(conn)
 	betaAnswer, err := beta.NodePrepareResources(ctx, &drav1beta1.NodePrepareResourcesRequest{
