@@ -83,6 +83,8 @@ class Waiters {
     const std::size_t allocation = event.find("\"allocation\":{");
     const std::size_t reserved = event.find("\"reservedFor\":[");
     if (allocation == std::string_view::npos || reserved == std::string_view::npos) return;
+    // Not the claims of other pods, which may be on their way out.
+    if (TextIn(event.substr(allocation), "driver") != kFabric) return;
     const std::string claim(NameIn(event));
     waiting_[claim] = {.claim = claim,
                        .pod = std::string(TextIn(event.substr(reserved), "name")),

@@ -29,10 +29,24 @@ EventType TypeOf(std::string_view event) {
   return EventType::kOther;
 }
 
+// The object's own name, wherever it stands among its metadata: owners have names too.
 std::string_view NameIn(std::string_view json) {
-  const std::size_t metadata = json.find("\"metadata\":{");
-  return metadata == std::string_view::npos ? std::string_view()
-                                            : TextIn(json.substr(metadata), "name");
+  constexpr std::string_view kMetadata = "\"metadata\":{";
+  const std::size_t metadata = json.find(kMetadata);
+  if (metadata == std::string_view::npos) return {};
+  json.remove_prefix(metadata + kMetadata.size());
+  int depth = 0;
+  for (std::size_t i = 0; i < json.size() && depth >= 0; ++i) {
+    const char c = json[i];
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c != '"') continue;
+    if (depth == 0 && json.substr(i).starts_with("\"name\":")) return TextIn(json.substr(i), "name");
+    for (++i; i < json.size() && json[i] != '"'; ++i) {
+      if (json[i] == '\\') ++i;
+    }
+  }
+  return {};
 }
 
 std::string_view TextIn(std::string_view json, std::string_view field) {

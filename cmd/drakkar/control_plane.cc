@@ -2,6 +2,7 @@
 
 #include "apiserver/direct/direct_client.h"
 #include "apiserver/http/node_proxy.h"
+#include "apiserver/http/pod_stream_proxy.h"
 #include "base/text/text.h"
 #include "storage/sqlite/sqlite_store.h"
 
@@ -47,6 +48,9 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
   tls.key_pem = identity->key_pem;
   log_proxy_ = std::make_unique<apiserver::PodLogProxy>(options_.loop, core(), tls);
   server_->AddProxy("pods/log", log_proxy_.get());
+  stream_proxy_ = std::make_unique<apiserver::PodStreamProxy>(options_.loop, core(), tls);
+  server_->AddProxy("pods/exec", stream_proxy_.get());
+  server_->AddProxy("pods/attach", stream_proxy_.get());
   node_proxy_ = std::make_unique<apiserver::NodeProxy>(options_.loop, core(), std::move(tls));
   server_->AddProxy("nodes/proxy", node_proxy_.get());
   server_->Start([this, done = std::move(done)](Result<void> started) {
@@ -59,6 +63,7 @@ void ApiServerPart::Stop(std::function<void()> done) {
   server_->Stop([this, done = std::move(done)] {
     log_proxy_.reset();
     node_proxy_.reset();
+    stream_proxy_.reset();
     done();
   });
 }

@@ -51,6 +51,7 @@ class ApiServerPart final : public Part {
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<apiserver::SubresourceProxy> log_proxy_;
   std::unique_ptr<apiserver::SubresourceProxy> node_proxy_;
+  std::unique_ptr<apiserver::SubresourceProxy> stream_proxy_;
 };
 
 // Who is active when several run, and where the status pages are.

@@ -1,41 +1,38 @@
 #include "cmd/drakkar/input_lines.h"
 
-#include <poll.h>
+#include <fcntl.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 namespace drakkar::cmd {
 namespace {
 
-constexpr int kLookEveryMs = 100;  // whether to end
 constexpr std::size_t kMaxLine = 1 << 16;
 
 }  // namespace
 
 InputLines::InputLines(UvLoop& loop, std::function<void(const std::string&)> on_line)
-    : loop_(loop), on_line_(std::move(on_line)), thread_("input") {
-  thread_.loop().Post([this] { Read(); });
+    : on_line_(std::move(on_line)), flags_(::fcntl(STDIN_FILENO, F_GETFL)) {
+  watch_ = WatchReadable(loop, STDIN_FILENO, [this] { OnReadable(); });
 }
 
 InputLines::~InputLines() {
-  stopped_ = true;
-  thread_.Stop();
+  watch_.reset();
+  // Watching made it non-blocking for everybody who has this terminal.
+  if (flags_ >= 0) static_cast<void>(::fcntl(STDIN_FILENO, F_SETFL, flags_));
 }
 
-void InputLines::Read() {
-  std::string pending;
+void InputLines::OnReadable() {
   char buffer[4096];
-  while (!stopped_) {
-    pollfd input{.fd = 0, .events = POLLIN, .revents = 0};
-    if (::poll(&input, 1, kLookEveryMs) <= 0) continue;
-    const ssize_t size = ::read(0, buffer, sizeof(buffer));
-    if (size <= 0) return;
-    pending.append(buffer, static_cast<std::size_t>(size));
-    for (std::size_t end; (end = pending.find('\n')) != std::string::npos; pending.erase(0, end + 1)) {
-      loop_.Post([this, line = pending.substr(0, end), alive = std::weak_ptr<int>(alive_)] {
-        if (alive.lock()) on_line_(line);
-      });
-    }
-    if (pending.size() > kMaxLine) return;
+  const ssize_t size = ::read(STDIN_FILENO, buffer, sizeof(buffer));
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size <= 0 || pending_.size() > kMaxLine) return watch_.reset();
+  pending_.append(buffer, static_cast<std::size_t>(size));
+  for (std::size_t end; (end = pending_.find('\n')) != std::string::npos;) {
+    const std::string line = pending_.substr(0, end);
+    pending_.erase(0, end + 1);
+    on_line_(line);
   }
 }
 

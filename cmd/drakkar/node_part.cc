@@ -75,6 +75,10 @@ class NodeState {
     Result<std::unique_ptr<FileWatcher>> watcher = MakeFileWatcher(loop_);
     if (!watcher.ok()) return watcher.error();
     watcher_ = std::move(*watcher);
+    // Another instance: one that is told of writes would wake everybody else for them, too.
+    if (auto logs = MakeFileWatcher(loop_, {.reports_writes = true}); logs.ok()) {
+      log_watcher_ = std::move(*logs);
+    }
     runtime_ = node::MakeOciRuntime(
         loop_, workers_, files, RealRandom(), images_,
         {.root = JoinPath(options_.data_dir, "runtime"),
@@ -143,6 +147,7 @@ class NodeState {
         .agent = *agent_,
         .runtime = *runtime_,
         .metrics = &metrics_,
+        .log_watcher = log_watcher_.get(),
         // A certificate of our authority: the API server's, or the administrator's.
         .is_allowed = [](const net::ConnectionInfo& connection) {
           return connection.peer.has_value();
@@ -164,6 +169,7 @@ class NodeState {
   std::unique_ptr<node::BlockingWork> blocking_;
   std::unique_ptr<rpc::Transport> transport_;
   std::unique_ptr<FileWatcher> watcher_;
+  std::unique_ptr<FileWatcher> log_watcher_;
   std::unique_ptr<node::NriServer> nri_;
   std::unique_ptr<node::Runtime> runtime_;
   std::unique_ptr<node::NodeAgent> agent_;

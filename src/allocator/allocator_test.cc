@@ -329,6 +329,16 @@ TEST(Explain, CountsWhatEachRuleRefusedAndNamesTheClosestMiss) {
             "broken:NoExecute of test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5\n");
 }
 
+TEST(Explain, SaysHowManyThereAreWhenMoreAreWanted) {
+  Cluster cluster(1);
+  EXPECT_EQ(RenderText(cluster.Explain(MakeClaim({ExactRequest("gpu", 11)}))),
+            "node scheduler-perf-dra-0: does not fit\n"
+            "├─ claim default/claim\n"
+            "│  └─ request gpu wants 11, 10 of 10 devices left\n"
+            "└─ there are not more: ask for 10 or fewer in request gpu of claim default/claim, or for "
+            "another node\n");
+}
+
 TEST(Explain, NamesTheSelectorToChange) {
   Cluster cluster(1);
   auto claim = MakeClaim({ExactRequest("a", 1), ExactRequest("b", 1, "device.attributes[\"test-driver.cdi.k8s.io\"].model == \"B60\"")});

@@ -10,6 +10,7 @@ void AddClusterCommands(App& app) {
   app.Add(CreateCommand());
   app.Add(DeleteCommand());
   app.Add(LogsCommand());
+  app.Add(ExecCommand());
   app.Add(WaitCommand());
   app.Add(ForgetDriverCommand());
 }

@@ -19,6 +19,7 @@ Command DescribeCommand();
 Command ExplainCommand();
 Command ForgetDriverCommand();
 Command LogsCommand();
+Command ExecCommand();
 Command WaitCommand();
 Command VersionCommand();
 Command CompletionCommand(const App& app);

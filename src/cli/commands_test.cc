@@ -181,6 +181,19 @@ TEST_F(CommandTest, WaitEndsWhenTheConditionIsMet) {
   EXPECT_EQ(waiting.get().out, "pod/a condition met\n");
 }
 
+TEST_F(CommandTest, RunsACommandWithTheConsolesStreams) {
+  ASSERT_EQ(Run("create -f -", PodManifest("a")).code, 0);
+  const std::string input(100'000, 'x');
+  Outcome exec = Run("exec -i a -- cat -u", input);
+  EXPECT_EQ(exec.code, 7) << exec.err;
+  EXPECT_EQ(exec.out, input);
+  EXPECT_EQ(exec.err, "oh no\ncommand terminated with exit code 7\n");
+  EXPECT_EQ(log_query_, "container=main&command=cat&command=-u&stdin=true&stdout=true&stderr=true");
+  EXPECT_EQ(Run("exec a").err,
+            "error: you must specify at least one command for the container: drakkar exec POD -- COMMAND\n");
+  EXPECT_EQ(Run("exec nope -- true").err, "Error from server (NotFound): pods \"nope\" not found\n");
+}
+
 TEST_F(CommandTest, LogsAreStreamedWithTheOptionsAsked) {
   Run("apply -f -", PodManifest("a"));
   log_text_ = "one\ntwo\n";

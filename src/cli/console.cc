@@ -49,6 +49,10 @@ std::optional<std::string> ProcessConsole::Environment(const std::string& name) 
   return std::string(value);
 }
 
+bool ProcessConsole::in_is_terminal() const {
+  return ::isatty(STDIN_FILENO) == 1;
+}
+
 bool ProcessConsole::err_is_terminal() const {
   return ::isatty(STDERR_FILENO) == 1;
 }

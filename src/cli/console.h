@@ -22,6 +22,9 @@ class Console {
   virtual FileSystem& files() = 0;
   // Whether somebody looks at standard error: progress is shown only then.
   virtual bool err_is_terminal() const = 0;
+  // Where standard input can be read as it comes; -1: only by ReadInput.
+  virtual int input_descriptor() const { return -1; }
+  virtual bool in_is_terminal() const { return false; }
 
   // "error: <message>" and a line feed.
   void Error(std::string_view message);
@@ -37,6 +40,8 @@ class ProcessConsole final : public Console {
   std::optional<std::string> Environment(const std::string& name) const override;
   FileSystem& files() override { return RealFileSystem(); }
   bool err_is_terminal() const override;
+  int input_descriptor() const override { return 0; }
+  bool in_is_terminal() const override;
   bool had_write_error() const { return had_write_error_; }
 
  private:

@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 #include "cli/commands.h"
+#include "cli/pod_containers.h"
 #include "cli/resource_names.h"
 #include "cli/session.h"
 #include "client/http_client.h"
@@ -18,25 +19,6 @@ std::vector<std::string> ContainerNames(Value pod) {
     for (Value container : pod["spec"][list].elements()) names.emplace_back(container["name"].str());
   }
   return names;
-}
-
-// The container to show when none is named: the annotation's, else the first regular one.
-std::string DefaultContainer(Value pod, Console& console) {
-  const std::string annotated(
-      pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"].str());
-  if (!annotated.empty()) return annotated;
-  const std::string first(pod["spec"]["containers"].at(0)["name"].str());
-  std::vector<std::string> all;
-  for (Value container : pod["spec"]["containers"].elements()) {
-    all.emplace_back(container["name"].str());
-  }
-  for (Value container : pod["spec"]["initContainers"].elements()) {
-    all.push_back(StrCat(container["name"].str(), " (init)"));
-  }
-  if (all.size() > 1) {
-    console.Err(StrCat("Defaulted container ", Quote(first), " out of: ", Join(all, ", "), "\n"));
-  }
-  return first;
 }
 
 class LogsRun {

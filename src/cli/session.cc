@@ -7,6 +7,7 @@
 #include "api/scheme/scheme.h"
 #include "base/exec/uv_loop.h"
 #include "base/text/text.h"
+#include "cli/remote_command.h"
 #include "client/http_client.h"
 #include "client/kubeconfig.h"
 #include "net/http/url.h"
@@ -342,6 +343,22 @@ Result<void> Session::Stream(const std::string& path, std::string_view accept,
   if (sink.status() >= 400) return impl_->FromResponse(sink.status(), sink.body());
   if (!result.ok()) return FromTransport(result.error(), impl_->access.server);
   return Ok();
+}
+
+Result<int> Session::RunCommand(const std::string& path, const RemoteCommandOptions& options) {
+  impl_->Trace("GET", path);
+  std::promise<Result<int>> promise;
+  std::future<Result<int>> future = promise.get_future();
+  std::unique_ptr<RemoteCommand> command;
+  impl_->thread.RunSync([&] {
+    command = RemoteCommand::Start(
+        impl_->thread.loop(), *impl_->http, impl_->console, impl_->MakeRequest(path, "*/*"), options,
+        [this](int status, const std::string& body) { return impl_->FromResponse(status, body); },
+        [&promise](Result<int> code) { promise.set_value(std::move(code)); });
+  });
+  Result<int> code = future.get();
+  impl_->thread.RunSync([&] { command.reset(); });
+  return code;
 }
 
 Result<void> Session::StreamLines(const std::string& path, std::string_view accept,

@@ -15,6 +15,8 @@
 
 namespace drakkar::cli {
 
+struct RemoteCommandOptions;
+
 // How a watch came to its end.
 enum class WatchEnd {
   kDone,     // the callback said so
@@ -66,6 +68,8 @@ class Session {
   // A GET whose answer is handed on as it comes, until it ends or `on_data` returns false.
   Result<void> Stream(const std::string& path_and_query, std::string_view accept,
                       std::function<bool(std::string_view)> on_data);
+  // Runs a command over a WebSocket, with the console's streams; gives its exit code.
+  Result<int> RunCommand(const std::string& path_and_query, const RemoteCommandOptions& options);
   // Lines of `Stream`.
   Result<void> StreamLines(const std::string& path_and_query, std::string_view accept,
                            std::function<bool(std::string_view)> on_line);

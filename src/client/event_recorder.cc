@@ -98,6 +98,7 @@ void EventRecorder::Record(const api::ObjectPtr& object, EventKind kind, std::st
       {"reportingComponent", options_.component},
       {"reportingInstance", options_.instance}};
   if (!object->namespace_().empty()) event["involvedObject"]["namespace"] = ns;
+  if (!options_.host.empty()) event["source"]["host"] = options_.host;
   if (!action.empty()) event["action"] = action;
   seen_[key] = Seen{.count = 1, .writing = true};
   seen_order_.push_back(key);

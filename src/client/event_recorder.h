@@ -37,6 +37,7 @@ class EventRecorder {
     Client& client;
     std::string component;  // "default-scheduler"
     std::string instance;   // of the component, e.g. "default-scheduler-host1"
+    std::string host = {};  // where it runs, if events are to say so
   };
   explicit EventRecorder(Options options) : options_(std::move(options)) {}
   EventRecorder(const EventRecorder&) = delete;
@@ -45,6 +46,12 @@ class EventRecorder {
 
   void Record(const api::ObjectPtr& about, EventKind kind, std::string_view reason,
               std::string message, std::string_view action = {});
+  void Normal(const api::ObjectPtr& about, std::string_view reason, std::string message) {
+    Record(about, EventKind::kNormal, reason, std::move(message));
+  }
+  void Warning(const api::ObjectPtr& about, std::string_view reason, std::string message) {
+    Record(about, EventKind::kWarning, reason, std::move(message));
+  }
 
   std::uint64_t dropped() const { return dropped_; }
 

@@ -14,9 +14,6 @@ using std::chrono::seconds;
 constexpr char kSettings[] =
     R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"default"},"data":{"k":"v"}})";
 
-constexpr char kUsesClaim[] =
-    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
-
 // With volumes of the kinds that are files, and a message to be read at the end.
 constexpr char kUsesEverything[] =
     R"("restartPolicy":"Never","terminationGracePeriodSeconds":1,"volumes":[{"name":"empty","emptyDir":{}},
@@ -142,8 +139,7 @@ TEST(FaultInjection, RecoversFromEachFailingRuntimeCall) {
     FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
     driver.Start();
     node.machine.FailNext(method, Internal("it broke"));
-    node.CreateClaim("c", {"gpu.example.com/dev-0"});
-    node.CreatePod("p", kUsesClaim, {"c"});
+    node.CreatePodWithClaim();
     node.Advance(seconds(30));
     EXPECT_EQ(node.Phase("p"), "Running");
     node.DeletePod("p");

@@ -2,6 +2,7 @@
 
 #include "base/text/text.h"
 #include "cdi/cache.h"
+#include "client/event_recorder.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/checkpoint/checkpoint_file.h"
 #include "node/dra/dra_manager.h"
@@ -11,8 +12,8 @@
 #include "node/plugins/plugin_registrar.h"
 #include "node/plugins/plugin_store.h"
 #include "node/plugins/slice_wiper.h"
+#include "node/pods/log_rotation.h"
 #include "node/pods/pod_manager.h"
-#include "node/status/event_recorder.h"
 #include "node/status/forgotten_drivers.h"
 #include "node/status/node_features.h"
 #include "node/status/node_registrar.h"
@@ -65,7 +66,11 @@ struct NodeAgent::Parts {
                   if (pods) pods->HealthChanged(uid);
                 }),
         resources(dra.cache(), [this] { return ActivePods(); }),
-        events(options.loop, options.random, options.client, "kubelet", options.node_name),
+        events({.loop = options.loop,
+                .client = options.client,
+                .component = "kubelet",
+                .instance = options.node_name,
+                .host = options.node_name}),
         cdi(options.files, CdiOptions(options)),
         context{.loop = options.loop,
                 .files = options.files,
@@ -130,10 +135,10 @@ struct NodeAgent::Parts {
       }
       const std::string message =
           StrCat("DRA driver ", driver, " was declared gone: claims are unprepared without it");
-      events.Warning(object->root(), "DriverForgotten", message);
+      events.Warning(object, "DriverForgotten", message);
       for (const std::string& uid : dra.PodsOfDriver(driver)) {
         const api::ObjectPtr pod = FindPod(uid);
-        if (pod != nullptr && pod->is_being_deleted()) events.Warning(pod->root(), "DriverForgotten", message);
+        if (pod != nullptr && pod->is_being_deleted()) events.Warning(pod, "DriverForgotten", message);
       }
     }
     if (pods) pods->DriverUsable();
@@ -154,7 +159,7 @@ struct NodeAgent::Parts {
       for (const std::string& uid : change.pod_uids) {
         const api::ObjectPtr pod = FindPod(uid);
         if (pod == nullptr || (*pod)["status"]["phase"].str() != "Running") continue;
-        events.Warning(pod->root(), "DeviceUnhealthy",
+        events.Warning(pod, "DeviceUnhealthy",
                        StrCat("device ", change.device.device, " of pool ", change.device.pool,
                               " of driver ", change.device.driver, " is unhealthy",
                               change.now.message.empty() ? "" : ": ", change.now.message));
@@ -185,12 +190,13 @@ struct NodeAgent::Parts {
   UpdateChannel updates;
   PodResourcesView resources;
   std::unique_ptr<rpc::Server> resources_server;
-  EventRecorder events;
+  client::EventRecorder events;
   cdi::Cache cdi;
   PodContext context;
   PluginRegistrar registrar;
   NodeRegistrar node;
   ForgottenDrivers forgotten;
+  std::unique_ptr<LogRotation> rotation;  // once the runtime is open
   std::shared_ptr<int> alive = std::make_shared<int>(0);
 };
 
@@ -238,6 +244,8 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.node.Start();
     ready.forgotten.Start();
     ready.pods->Start();
+    ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime);
+    ready.rotation->Start();
     ready.dra.StartReconcile([&ready] { return ready.pods->ActivePods(); });
     kLog.Info("node agent started", {{"node", options_.node_name}});
     done(Ok());

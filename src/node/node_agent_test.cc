@@ -17,22 +17,6 @@ using ::testing::HasSubstr;
 
 constexpr char kOneContainer[] =
     R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1"}])";
-constexpr char kUsesClaim[] =
-    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
-
-std::string EnvironmentOf(const HollowContainer& container, const std::string& name) {
-  std::string value = "(none)";
-  for (const auto& each : container.config.environment) {
-    if (each.name == name) value = each.value;
-  }
-  return value;
-}
-
-void RunFor(NodeHarness& node, seconds time, int exit_code = 0) {
-  node.machine.program_of = [time, exit_code](const ContainerConfig&) {
-    return HollowProgram{.runs_for = time, .exit_code = exit_code};
-  };
-}
 
 TEST(NodeAgent, RegistersItsNodeAndRenewsItsLease) {
   NodeHarness node;
@@ -63,15 +47,11 @@ TEST(NodeAgent, WritesItsNodeOnlyOnChangeAndAsAHeartbeat) {
 }
 
 TEST(NodeAgent, RunsAPodWithAClaimToCompletion) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
-  ASSERT_EQ(driver.plugin.notifications.size(), 1u);
-  EXPECT_TRUE(driver.plugin.notifications[0].plugin_registered);
-  RunFor(node, seconds(5));
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  ASSERT_EQ(node.driver.plugin.notifications.size(), 1u);
+  EXPECT_TRUE(node.driver.plugin.notifications[0].plugin_registered);
+  node.RunFor(seconds(5));
+  node.CreatePodWithClaim();
   EXPECT_EQ(node.Phase("p"), "Running");
   ASSERT_EQ(node.Containers("p", "a").size(), 1u);
   EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "DEVICE_OF_c"),
@@ -94,17 +74,13 @@ TEST(NodeAgent, RunsAPodWithAClaimToCompletion) {
 }
 
 TEST(NodeAgent, DeletesInOrderContainersThenClaimsThenTheObject) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
+  GpuNode node;
   node.machine.program_of = [](const ContainerConfig&) {
     return HollowProgram{.stops_within = seconds(3)};
   };
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   ASSERT_EQ(node.Phase("p"), "Running");
-  driver.plugin.unprepare_claim = [&](const rpc::ClaimReference& claim) {
+  node.driver.plugin.unprepare_claim = [&](const rpc::ClaimReference& claim) {
     for (const auto& [id, container] : node.machine.containers) {
       EXPECT_NE(container.status.state, ContainerState::kRunning) << "unprepared while it runs";
     }
@@ -167,7 +143,7 @@ TEST(NodeAgent, RunsInitContainersInOrderThenSidecarsAndContainers) {
 
 TEST(NodeAgent, AFailedInitContainerFailsThePodThatIsNeverRestarted) {
   NodeHarness node;
-  RunFor(node, seconds(1), 3);
+  node.RunFor(seconds(1), 3);
   node.StartAgent();
   node.CreatePod("p", R"("restartPolicy":"Never","initContainers":[{"name":"i","image":"busybox:1"}],
                          "containers":[{"name":"a","image":"busybox:1"}])");
@@ -178,7 +154,7 @@ TEST(NodeAgent, AFailedInitContainerFailsThePodThatIsNeverRestarted) {
 
 TEST(NodeAgent, RestartsACrashingContainerWithBackoff) {
   NodeHarness node;
-  RunFor(node, seconds(1), 1);
+  node.RunFor(seconds(1), 1);
   node.StartAgent();
   node.CreatePod("p", R"("restartPolicy":"Always","containers":[{"name":"a","image":"busybox:1"}])");
   auto restarts = [&] {
@@ -227,12 +203,11 @@ TEST(NodeAgent, SaysHowToImportAMissingImage) {
 
 TEST(NodeAgent, AdoptsARunningPodAfterARestart) {
   NodeHarness node;
-  RunFor(node, seconds(100));
+  node.RunFor(seconds(100));
   node.StartAgent();
   FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
   driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   ASSERT_EQ(node.Phase("p"), "Running");
   node.KillAgent();
   node.Advance(seconds(10));
@@ -253,7 +228,7 @@ TEST(NodeAgent, SurvivesBeingKilledAfterAnyNumberOfSteps) {
   for (int steps = 0; steps < 200; steps += 1) {
     SCOPED_TRACE(steps);
     NodeHarness node;
-    RunFor(node, seconds(5));
+    node.RunFor(seconds(5));
     node.StartAgent();
     FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
     driver.Start();
@@ -286,12 +261,8 @@ TEST(NodeAgent, SurvivesBeingKilledAfterAnyNumberOfSteps) {
 }
 
 TEST(NodeAgent, TakesDownAPodThatWasDeletedByForceMeanwhile) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  node.CreatePodWithClaim();
   node.KillAgent();
   ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
   node.StartAgent();
@@ -309,6 +280,90 @@ TEST(NodeAgent, StopsAPodAtItsActiveDeadline) {
   node.Advance(seconds(3));
   EXPECT_EQ(node.Phase("p"), "Failed");
   EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "DeadlineExceeded");
+}
+
+TEST(NodeAgent, RunsContainersThatAreAddedToARunningPodOnce) {
+  NodeHarness node;
+  node.machine.program_of = [](const ContainerConfig& config) {
+    return config.name == "debug" ? HollowProgram{.runs_for = seconds(5), .exit_code = 4} : HollowProgram{};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}])");
+  ASSERT_EQ(node.Phase("p"), "Running");
+  api::Draft pod(node.Pod("p")->tree());
+  pod["spec"]["ephemeralContainers"].Append({{"name", "debug"},
+                                             {"image", "busybox:1"},
+                                             {"tty", true},
+                                             {"stdin", true},
+                                             {"targetContainerName", "a"}});
+  ASSERT_TRUE(node.api.Update("Pod", "default/p", "ephemeralcontainers", pod.Freeze()).ok());
+  node.Run();
+  ASSERT_EQ(node.Containers("p", "debug").size(), 1u);
+  const ContainerConfig& config = node.Containers("p", "debug").at(0)->config;
+  EXPECT_TRUE(config.tty && config.standard_input);
+  EXPECT_EQ(config.process_namespace_of, node.Containers("p", "a").at(0)->status.pid);
+  auto state = [&] { return (*node.Pod("p"))["status"]["ephemeralContainerStatuses"].at(0)["state"]; };
+  EXPECT_TRUE(state()["running"].has_value());
+  node.Advance(seconds(60));
+  EXPECT_EQ(state()["terminated"]["exitCode"].integer(), 4);
+  EXPECT_EQ(node.Containers("p", "debug").size(), 1u) << "never restarted";
+  EXPECT_EQ(node.Phase("p"), "Running") << "its end means nothing to the pod";
+  node.DeletePod("p");
+  node.Advance(seconds(60));
+  EXPECT_EQ(node.Pod("p"), nullptr);
+}
+
+class NodeAgentResize : public ::testing::Test {
+ protected:
+  NodeAgentResize() {
+    node_.StartAgent();
+    node_.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1","resources":{"requests":{"cpu":"100m"},
+      "limits":{"cpu":"200m","memory":"64Mi"}}}])");
+  }
+  Result<void> Resize(const std::string& request, const std::string& limit) {
+    api::Draft pod(node_.Pod("p")->tree());
+    api::Draft& resources = pod["spec"]["containers"].at(0)["resources"];
+    resources["requests"]["cpu"] = request;
+    resources["limits"]["cpu"] = limit;
+    auto updated = node_.api.Update("Pod", "default/p", "resize", pod.Freeze());
+    node_.Run();
+    return updated.ok() ? Result<void>() : Result<void>(*updated.error);
+  }
+  std::string Condition(const std::string& type) {
+    for (api::Value each : (*node_.Pod("p"))["status"]["conditions"].elements()) {
+      if (each["type"].str() == type) return StrCat(each["status"].str(), " ", each["reason"].str());
+    }
+    return "";
+  }
+  api::Value Status() { return (*node_.Pod("p"))["status"]["containerStatuses"].at(0); }
+
+  NodeHarness node_;
+};
+
+TEST_F(NodeAgentResize, ChangesLimitsInPlaceAndSaysWhatIsInForce) {
+  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "200m");
+  EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 20'000);
+  ASSERT_TRUE(Resize("150m", "300m").ok());
+  ASSERT_EQ(node_.Containers("p", "a").size(), 1u) << "no restart";
+  EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 30'000);
+  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "300m");
+  EXPECT_EQ(Status()["resources"]["limits"]["memory"].str(), "64Mi");
+  EXPECT_EQ(Status()["allocatedResources"]["cpu"].str(), "150m");
+  EXPECT_EQ(Condition("PodResizeInProgress"), "");
+  EXPECT_EQ(node_.Events("ResizeCompleted").size(), 1u);
+}
+
+TEST_F(NodeAgentResize, SaysWhyItIsNotDone) {
+  ASSERT_TRUE(Resize("500000", "1000000").ok());
+  EXPECT_EQ(Condition("PodResizePending"), "True Infeasible");
+  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "200m") << "as it was";
+  node_.machine.FailNext("UpdateContainer", Internal("the kernel says no"));
+  ASSERT_TRUE(Resize("100m", "250m").ok());
+  EXPECT_EQ(Condition("PodResizePending"), "");
+  EXPECT_EQ(Condition("PodResizeInProgress"), "True Error");
+  node_.Advance(PodWorker::kResizeRetry);
+  EXPECT_EQ(Condition("PodResizeInProgress"), "");
+  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "250m");
 }
 
 TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {

@@ -22,8 +22,6 @@ constexpr char kRestartAll[] = "RestartAllContainersOnContainerExits";
 constexpr char kRestartingPod[] = R"("restartPolicy":"Never","containers":[{"name":"a",
   "image":"busybox:1","restartPolicy":"Never","restartPolicyRules":[{"action":"RestartAllContainers",
   "exitCodes":{"operator":"In","values":[42]}}]}])";
-constexpr char kUsesClaim[] =
-    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
 
 std::vector<std::string> Declared(NodeHarness& node) {
   std::vector<std::string> names;
@@ -187,10 +185,7 @@ TEST(NodeFeatures, APodIsCheckedAgainAfterARestartBeforeItIsAdopted) {
 }
 
 TEST(NodeFeatures, ARejectedPodGivesItsClaimsBack) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
+  GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
   node.CreatePod("p", StrCat(R"("restartPolicy":"Never","containers":[{"name":"a",
     "image":"busybox:1","resources":{"claims":[{"name":"c"}]},"restartPolicy":"Never",

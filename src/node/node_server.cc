@@ -5,9 +5,12 @@
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "net/http/status.h"
+#include "net/websocket/channels.h"
+#include "net/websocket/handshake.h"
 #include "node/health/health_monitor.h"
 #include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
+#include "node/streaming/remote_command.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::node {
@@ -29,7 +32,7 @@ Result<LogTarget> FindLog(const NodeAgent& agent, const Runtime& runtime, const 
   const PodWorker* worker = agent.pods().Find(StrCat(home, "/", pod));
   if (worker == nullptr) return NotFound(StrCat("pod ", Quote(pod), " not found on this node"));
   const PodFacts facts = CollectFacts(worker->pod()->root(), worker->uid(), runtime);
-  for (const auto* list : {&facts.init, &facts.regular}) {
+  for (const auto* list : {&facts.init, &facts.regular, &facts.ephemeral}) {
     for (const ContainerFacts& each : *list) {
       if (each.name != container) continue;
       if (previous && !each.previous) {
@@ -86,14 +89,18 @@ struct NodeServer::Follower {
   bool follow = false;
   std::string container_id;
   TimerHandle timer;
+  std::unique_ptr<FileWatch> watch;
+  bool woken = false;  // a look is due already
 };
 
 NodeServer::NodeServer(Options options) : options_(std::move(options)) {}
-NodeServer::~NodeServer() = default;
+NodeServer::~NodeServer() { *alive_ = false; }
 
 void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) {
   options_.loop.AssertInLoop();
-  if (request.method != net::Method::kGet) {
+  const std::vector<std::string_view> parts = Split(request.path, '/');
+  const bool is_command = parts.size() == 5 && (parts[1] == "exec" || parts[1] == "attach");
+  if (request.method != net::Method::kGet && !(is_command && request.method == net::Method::kPost)) {
     return writer->Send(405, PlainText(), std::string("only GET is served here\n"));
   }
   if (request.path == "/healthz" || request.path == "/healthz/ping") {
@@ -122,7 +129,10 @@ void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::Respons
                              {"items", options_.agent.health().ListDevices()}};
     return writer->Send(200, {{"Content-Type", "application/json"}}, api::WriteJson(list.Freeze()->root()));
   }
-  const std::vector<std::string_view> parts = Split(request.path, '/');
+  if (is_command) {
+    return ServeCommand(request, parts[1], std::string(parts[2]), std::string(parts[3]),
+                        std::string(parts[4]), *writer);
+  }
   if (parts.size() == 5 && parts[1] == "containerLogs") {
     return SendLogs(request, std::string(parts[2]), std::string(parts[3]), std::string(parts[4]), writer);
   }
@@ -147,7 +157,7 @@ void NodeServer::SendLogs(const net::ServerRequest& request, const std::string& 
   const bool follow = options->follow;
   followers_[id] = std::make_unique<Follower>(
       Follower{writer, LogStream(options_.files, target->path, std::move(*options)), follow,
-               target->container_id, nullptr});
+               target->container_id});
   writer->StartStream(200, PlainText());
   // Ends the reading, never the writer it is called from.
   writer->OnClosed([this, id](bool) {
@@ -157,7 +167,85 @@ void NodeServer::SendLogs(const net::ServerRequest& request, const std::string& 
     followers_.erase(found);
   });
   writer->OnDrained([this, id] { Pump(id); });
+  // Before the first look: nothing falls between.
+  if (follow && options_.log_watcher != nullptr) WatchLog(id, target->path);
   Pump(id);
+}
+
+void NodeServer::WatchLog(std::uint64_t id, const std::string& path) {
+  auto watch = options_.log_watcher->Watch(
+      DirectoryName(path), [this, id, name = std::string(BaseName(path))](const FileEvent& event) {
+        if (event.change != FileChange::kEventsLost && event.name != name) return;
+        auto found = followers_.find(id);
+        if (found == followers_.end() || std::exchange(found->second->woken, true)) return;
+        // Many writes, one look.
+        options_.loop.Post([this, alive = alive_, id] {
+          if (!*alive) return;
+          if (auto woken = followers_.find(id); woken != followers_.end()) woken->second->woken = false;
+          Pump(id);
+        });
+      });
+  if (watch.ok()) followers_[id]->watch = std::move(*watch);
+}
+
+void NodeServer::ServeCommand(const net::ServerRequest& request, std::string_view verb,
+                              const std::string& namespace_name, const std::string& pod,
+                              const std::string& container, net::ResponseWriter& writer) {
+  auto refuse = [&](int status, std::string message) {
+    writer.Send(status, PlainText(), std::move(message));
+  };
+  if (!request.query().ok()) return refuse(400, request.query().error().message);
+  const net::Query& query = *request.query();
+  const bool is_exec = verb == "exec";
+  StreamOptions streams;
+  streams.standard_input = Flag(query, "input");
+  streams.standard_output = Flag(query, "output");
+  streams.terminal = Flag(query, "tty");
+  streams.error_output = Flag(query, "error") && !streams.terminal;
+  if (!streams.standard_input && !streams.standard_output && !streams.error_output) {
+    return refuse(400, "you must specify at least 1 of stdin, stdout, stderr");
+  }
+  std::vector<std::string> command;
+  for (const auto& [name, value] : query) {
+    if (name == "command") command.push_back(value);
+  }
+  if (is_exec && command.empty()) return refuse(400, "you must specify at least 1 command");
+  const PodWorker* worker = options_.agent.pods().Find(StrCat(namespace_name, "/", pod));
+  if (worker == nullptr) return refuse(404, "pod does not exist");
+  std::string id;
+  const PodFacts facts = CollectFacts(worker->pod()->root(), worker->uid(), options_.runtime);
+  for (const auto* list : {&facts.init, &facts.regular, &facts.ephemeral}) {
+    for (const ContainerFacts& each : *list) {
+      if (each.name == container && each.running()) id = each.current->id;
+    }
+  }
+  // In a kubelet's words, which clients show as they are.
+  if (id.empty()) return refuse(500, StrCat("container not found (", Quote(container), ")"));
+  if (commands_.size() >= kMaxRemoteCommands) {
+    return refuse(429, "too many commands are being run over this node's API");
+  }
+  static constexpr std::string_view kProtocols[] = {net::websocket::kChannelProtocolV5,
+                                                    net::websocket::kChannelProtocolV4};
+  Result<net::websocket::Accepted> accepted = net::websocket::Accept(request.headers, kProtocols);
+  if (!accepted.ok()) return refuse(400, accepted.error().message);
+  Result<std::unique_ptr<net::RawStream>> upgraded = writer.Upgrade(accepted->headers);
+  if (!upgraded.ok()) return refuse(400, upgraded.error().message);
+  const std::uint64_t number = next_id_++;
+  auto& session = commands_[number];
+  session = std::make_unique<RemoteCommand>(
+      RemoteCommand::Options{.loop = options_.loop,
+                             .streams = streams,
+                             .protocol = accepted->protocol,
+                             .what = is_exec ? "executing command" : "attaching to container",
+                             .on_gone =
+                                 [this, alive = alive_, number] {
+                                   if (*alive) commands_.erase(number);
+                                 }},
+      std::move(*upgraded));
+  session->Start([&](ProcessStreams::Events& events) {
+    return is_exec ? options_.runtime.Exec(id, std::move(command), streams, events)
+                   : options_.runtime.Attach(id, streams, events);
+  });
 }
 
 void NodeServer::Pump(std::uint64_t id) {
@@ -180,7 +268,8 @@ void NodeServer::Pump(std::uint64_t id) {
       if (!followers_.contains(id)) return;
       if (!follower.log.is_exhausted()) continue;
     } else if (follower.follow && runs && !follower.log.is_exhausted()) {
-      follower.timer = options_.loop.RunAfter(kFollowEvery, [this, id] { Pump(id); });
+      follower.timer = options_.loop.RunAfter(follower.watch ? kFollowWatchedEvery : kFollowEvery,
+                                              [this, id] { Pump(id); });
       return;
     }
     followers_.erase(found);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/env/file_system.h"
+#include "base/env/file_watcher.h"
 #include "base/exec/event_loop.h"
 #include "net/server/http_server.h"
 #include "node/pods/log_stream.h"
@@ -17,27 +18,34 @@ class Metrics;
 namespace drakkar::node {
 
 class NodeAgent;
+class RemoteCommand;
 class Runtime;
 
-// The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /pods, /devices
-// (their health and who holds them), /metrics and /healthz. Hand it to a net::HttpServer with a TLS context that asks for client certificates.
-// Loop-bound; `agent` must be started. Bounded: kMaxLogStreams at a time, kMaxPending bytes waiting
-// for a slow reader.
+// The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /exec and /attach of
+// the same form over a WebSocket, /pods, /devices (their health and who holds them), /metrics and
+// /healthz. Hand it to a net::HttpServer with a TLS context that asks for client certificates.
+// Loop-bound; `agent` must be started. Bounded: kMaxLogStreams and kMaxRemoteCommands at a time,
+// kMaxPending bytes waiting for a slow reader.
 class NodeServer final : public net::RequestHandler {
  public:
   struct Options {
     EventLoop& loop;
     FileSystem& files;
     const NodeAgent& agent;
-    const Runtime& runtime;
+    Runtime& runtime;
     Metrics* metrics = nullptr;
+    // Wakes those who follow a log, by writes to it; null: they look again and again.
+    FileWatcher* log_watcher = nullptr;
     // Who may ask for anything but /healthz: usually whoever showed a certificate of our CA. Empty:
     // nobody.
     std::function<bool(const net::ConnectionInfo&)> is_allowed;
   };
   static constexpr std::size_t kMaxLogStreams = 1'000;
+  static constexpr std::size_t kMaxRemoteCommands = 200;
   static constexpr std::size_t kMaxPending = 1 << 20;
   static constexpr Duration kFollowEvery = std::chrono::milliseconds(200);
+  // With a watcher: only to find that the container has ended.
+  static constexpr Duration kFollowWatchedEvery = std::chrono::seconds(1);
 
   explicit NodeServer(Options options);
   ~NodeServer() override;
@@ -50,10 +58,16 @@ class NodeServer final : public net::RequestHandler {
                 const std::string& pod, const std::string& container,
                 const std::shared_ptr<net::ResponseWriter>& writer);
   void Pump(std::uint64_t id);
+  void WatchLog(std::uint64_t id, const std::string& path);
+  void ServeCommand(const net::ServerRequest& request, std::string_view verb,
+                    const std::string& namespace_name, const std::string& pod,
+                    const std::string& container, net::ResponseWriter& writer);
 
   const Options options_;
   std::map<std::uint64_t, std::unique_ptr<Follower>> followers_;
+  std::map<std::uint64_t, std::unique_ptr<RemoteCommand>> commands_;
   std::uint64_t next_id_ = 1;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 // What kubectl's query says (tailLines, sinceSeconds, sinceTime, limitBytes, timestamps, previous,

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/text/text.h"
+#include "net/websocket/handshake.h"
+#include "node/pods/log_rotation.h"
 #include "node/testing/node_harness.h"
 
 namespace drakkar::node {
@@ -28,11 +30,27 @@ class FakeWriter final : public net::ResponseWriter {
   bool is_closed() const override { return finished || aborted; }
   void OnClosed(std::function<void(bool)> callback) override { on_closed = std::move(callback); }
   void OnDrained(std::function<void()> callback) override { on_drained = std::move(callback); }
-  Result<std::unique_ptr<net::RawStream>> Upgrade(const net::Headers&) override {
-    return FailedPrecondition("not here");
+  Result<std::unique_ptr<net::RawStream>> Upgrade(const net::Headers& headers) override {
+    code = 101;
+    protocol = headers.Get("sec-websocket-protocol");
+    return std::unique_ptr<net::RawStream>(std::make_unique<FakeStream>(text));
   }
+  // Keeps what is written to it.
+  class FakeStream final : public net::RawStream {
+   public:
+    explicit FakeStream(std::string& written) : written_(written) {}
+    void Start(std::function<void(std::string_view)>, std::function<void()>) override {}
+    void Write(std::string_view bytes) override { written_.append(bytes); }
+    std::size_t pending_bytes() const override { return 0; }
+    void OnDrained(std::function<void()>) override {}
+    void SetReading(bool) override {}
+
+   private:
+    std::string& written_;
+  };
 
   int code = 0;
+  std::string protocol;
   std::string text;
   bool finished = false;
   bool aborted = false;
@@ -58,7 +76,8 @@ class NodeServerTest : public ::testing::Test {
     EXPECT_TRUE(node_.files.WriteFile(log_, "2027-01-15T08:00:01Z stdout F one\n", 0644).ok());
   }
 
-  std::shared_ptr<FakeWriter> Get(const std::string& path, const std::string& query = "", bool trusted = true) {
+  std::shared_ptr<FakeWriter> Get(const std::string& path, const std::string& query = "", bool trusted = true,
+                                  net::Headers headers = {}) {
     auto writer = std::make_shared<FakeWriter>();
     net::ServerRequest request;
     request.path = path;
@@ -66,9 +85,12 @@ class NodeServerTest : public ::testing::Test {
     auto connection = std::make_shared<net::ConnectionInfo>();
     connection->is_tls = trusted;
     request.connection = connection;
+    request.headers = std::move(headers);
     server_->Handle(std::move(request), writer);
     return writer;
   }
+
+  static std::string BaseOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
   NodeHarness node_;
   std::unique_ptr<NodeServer> server_;
@@ -99,6 +121,32 @@ TEST_F(NodeServerTest, SaysWhatIsWrongWithARequest) {
   EXPECT_EQ(Get("/containerLogs/default/p/a", "tailLines=x")->code, 400);
 }
 
+TEST_F(NodeServerTest, RunsCommandsOverAWebSocket) {
+  node_.machine.containers.begin()->second.program.exec = [](const std::vector<std::string>& command) {
+    return ExecResult{.exit_code = 3, .output = Join(command, " ")};
+  };
+  const net::Headers handshake =
+      net::websocket::RequestHeaders("dGhlIHNhbXBsZSBub25jZQ==", "v4.channel.k8s.io");
+  auto exec = Get("/exec/default/p/a", "command=say&command=a%20b&output=1&error=1", true, handshake);
+  EXPECT_EQ(exec->code, 101) << exec->text;
+  EXPECT_EQ(exec->protocol, "v4.channel.k8s.io");
+  node_.Run();
+  EXPECT_NE(exec->text.find("\x01say a b"), std::string::npos);
+  EXPECT_NE(exec->text.find(R"({"reason":"ExitCode","message":"3"})"), std::string::npos);
+  auto refusal = [&](const std::string& path, const std::string& query, net::Headers headers) {
+    auto answer = Get(path, query, true, std::move(headers));
+    return StrCat(answer->code, " ", answer->text);
+  };
+  EXPECT_EQ(refusal("/exec/default/none/a", "command=x&output=1", handshake), "404 pod does not exist");
+  EXPECT_EQ(refusal("/exec/default/p/b", "command=x&output=1", handshake), "500 container not found (\"b\")");
+  EXPECT_EQ(refusal("/exec/default/p/a", "output=1", handshake), "400 you must specify at least 1 command");
+  EXPECT_EQ(refusal("/exec/default/p/a", "command=x", handshake),
+            "400 you must specify at least 1 of stdin, stdout, stderr");
+  EXPECT_EQ(refusal("/exec/default/p/a", "command=x&output=1", {}),
+            "400 the request does not ask for a WebSocket");
+  EXPECT_EQ(Get("/exec/default/p/a", "command=x&output=1", false, handshake)->code, 401);
+}
+
 TEST_F(NodeServerTest, FollowsUntilTheContainerEnds) {
   auto logs = Get("/containerLogs/default/p/a", "follow=true&tailLines=0");
   EXPECT_EQ(logs->text, "");
@@ -109,6 +157,51 @@ TEST_F(NodeServerTest, FollowsUntilTheContainerEnds) {
   node_.runtime->StopContainer(node_.Containers("p", "a").at(0)->status.id, seconds(1), [](Result<void>) {});
   node_.Advance(seconds(1));
   EXPECT_TRUE(logs->finished);
+}
+
+TEST_F(NodeServerTest, FollowsByWritesWhereTheyAreReported) {
+  MemoryFileWatcher watcher(node_.loop);
+  NodeServer server({.loop = node_.loop,
+                     .files = node_.files,
+                     .agent = *node_.agent,
+                     .runtime = *node_.runtime,
+                     .log_watcher = &watcher,
+                     .is_allowed = [](const net::ConnectionInfo&) { return true; }});
+  auto writer = std::make_shared<FakeWriter>();
+  net::ServerRequest request;
+  request.path = "/containerLogs/default/p/a";
+  request.raw_query = "follow=true&tailLines=0";
+  request.connection = std::make_shared<net::ConnectionInfo>();
+  server.Handle(std::move(request), writer);
+  EXPECT_TRUE(watcher.IsWatched(std::string(DirectoryName(log_))));
+  EXPECT_TRUE(node_.files.AppendFile(log_, "2027-01-15T08:00:02Z stdout F two\n", 0644).ok());
+  watcher.Emit(std::string(DirectoryName(log_)), FileChange::kModified, "other.log");
+  node_.Run();
+  EXPECT_EQ(writer->text, "");
+  for (int i = 0; i < 3; ++i) watcher.Emit(std::string(DirectoryName(log_)), FileChange::kModified, BaseOf(log_));
+  node_.Run();
+  EXPECT_EQ(writer->text, "two\n") << "without time passing";
+  writer->on_closed(false);
+  node_.Run();
+  EXPECT_FALSE(watcher.IsWatched(std::string(DirectoryName(log_))));
+}
+
+TEST_F(NodeServerTest, LogsAreRotatedAndFollowedAcross) {
+  auto logs = Get("/containerLogs/default/p/a", "follow=true&tailLines=0");
+  const std::string line = "2027-01-15T08:00:02Z stdout F " + std::string(1000, 'x') + "\n";
+  std::string much;
+  while (much.size() <= LogRotation::kMaxBytes) much += line;
+  for (std::size_t i = 0; i < 2 * LogRotation::kMaxFiles; ++i) {
+    EXPECT_TRUE(node_.files.WriteFile(log_, much, 0644).ok());
+    node_.Advance(LogRotation::kCheckEvery);
+    EXPECT_FALSE(node_.files.Exists(log_)) << "set aside";
+    EXPECT_LT(RotatedLogs(node_.files, log_).size(), LogRotation::kMaxFiles);
+  }
+  EXPECT_EQ(RotatedLogs(node_.files, log_).size(), LogRotation::kMaxFiles - 1);
+  logs->text.clear();
+  EXPECT_TRUE(node_.files.WriteFile(log_, "2027-01-15T08:00:03Z stdout F begun anew\n", 0644).ok());
+  node_.Advance(seconds(2));
+  EXPECT_EQ(logs->text, "begun anew\n");
 }
 
 TEST_F(NodeServerTest, WaitsForASlowReaderAndStopsWhenItLeaves) {

@@ -2,12 +2,17 @@
 
 usage: kubectl_test.py DRAKKAR FOLDER [--core]    FOLDER holds the kubectl to build; --core leaves out what old ones lack
 """
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
+import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
@@ -39,7 +44,10 @@ data: {color: blue, size: small}
 class Kubectl:
     def __init__(self, program, cluster):
         self.program = program
-        self.environment = dict(cluster.environment, HOME=str(cluster.work), EDITOR="sed -i s/small/tiny/")
+        self.drakkar = cluster.drakkar
+        self.environment = dict(cluster.environment, HOME=str(cluster.work), EDITOR="sed -i s/small/tiny/",
+                                # What newer ones do without being told.
+                                KUBECTL_REMOTE_COMMAND_WEBSOCKETS="true")
         self.count = 0
 
     def __call__(self, *arguments, expect="", refuse=None, fails=False, stdin=None):
@@ -149,6 +157,131 @@ def access(kubectl):
     assert token.count(".") == 2, token
 
 
+TWO_CONTAINERS = """
+apiVersion: v1
+kind: Pod
+metadata: {name: two}
+spec:
+  terminationGracePeriodSeconds: 1
+  restartPolicy: Never
+  containers:
+  - {name: main, image: "localhost/busybox:latest", imagePullPolicy: IfNotPresent, command: [/bin/sleep, "1000"], env: [{name: WHO, value: main}]}
+  - {name: side, image: "localhost/busybox:latest", imagePullPolicy: IfNotPresent, command: [/bin/sleep, "1000"], env: [{name: WHO, value: side}]}
+  - {name: over, image: "localhost/busybox:latest", imagePullPolicy: IfNotPresent, command: [/bin/true]}
+"""
+
+
+def at_a_terminal(command, kubectl):
+    """Runs a command at a terminal of 33 lines and 77 columns, says hello to it, and returns what was on the screen."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=kubectl.environment, start_new_session=True)
+    os.close(theirs)
+    screen, greeted = b"", False
+    deadline = time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([ours], [], [], 1)[0]:
+                continue
+            try:
+                read = os.read(ours, 4096)
+            except OSError:
+                break
+            if not read:
+                break
+            screen += read
+            if b"33 77" in screen and not greeted:
+                greeted = True
+                os.write(ours, b"hello\r")
+        assert process.wait(10) == 7, screen
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    return screen.decode(errors="replace")
+
+
+def commands(kubectl):
+    """exec and cp, with the pod `long` running."""
+    kubectl("create", "-f", "-", stdin=TWO_CONTAINERS)
+    kubectl("exec", "long", "--", "echo", "hello", "there", expect="^hello there$")
+    assert kubectl("exec", "long", "--", "sh", "-c", "echo out; echo err >&2") == "out\n"
+    assert kubectl("exec", "-i", "long", "--", "cat", stdin="one\ntwo\n") == "one\ntwo\n"
+    big = "0123456789abcdef\n" * (1 << 18)
+    assert kubectl("exec", "-i", "long", "--", "md5sum", stdin=big) == kubectl(
+        "exec", "long", "--", "sh", "-c", "yes 0123456789abcdef | head -n 262144 | md5sum")
+    assert len(kubectl("exec", "long", "--", "dd", "if=/dev/zero", "bs=1024", "count=8192")) == 8 << 20
+    code = subprocess.run([kubectl.program, "exec", "long", "--", "sh", "-c", "exit 42"], env=kubectl.environment,
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert code.returncode == 42 and "command terminated with exit code 42" in code.stderr, code
+    kubectl("exec", "long", "--", "/no/such", fails=True, expect="/no/such")
+    kubectl("wait", "--for=jsonpath={.status.containerStatuses[2].state.terminated.reason}=Completed", "pod/two", "--timeout=30s")
+    kubectl("exec", "two", "-c", "side", "--", "sh", "-c", "echo $WHO", expect="^side$")
+    kubectl("exec", "two", "--", "sh", "-c", "echo $WHO", expect=['^Defaulted container "main" out of: main, side, over$', "^main$"])
+    kubectl("exec", "two", "-c", "none", "--", "true", fails=True, expect="container none is not valid for pod two")
+    kubectl("exec", "two", "-c", "over", "--", "true", fails=True, expect=r'container not found \("over"\)')
+    kubectl("exec", "missing", "--", "true", fails=True, expect=r'\(NotFound\): pods "missing" not found')
+    kubectl("exec", "long", "--as=system:serviceaccount:default:robot", "--", "true", fails=True, expect="Forbidden|forbidden")
+    here = pathlib.Path(kubectl.environment["HOME"])
+    (here / "sent").write_text("over there and back\n")
+    kubectl("cp", str(here / "sent"), "long:/tmp/sent")
+    kubectl("cp", "long:/tmp/sent", str(here / "back"))
+    assert (here / "back").read_text() == "over there and back\n"
+    spdy = subprocess.run([kubectl.program, "exec", "long", "--", "true"], capture_output=True, text=True, timeout=60, check=False,
+                          env=dict(kubectl.environment, KUBECTL_REMOTE_COMMAND_WEBSOCKETS="false"))
+    assert spdy.returncode != 0 and "only WebSocket" in spdy.stderr, spdy
+    for program in (kubectl.program, kubectl.drakkar):
+        said = at_a_terminal([program, "exec", "-it", "long", "--", "sh", "-c",
+                              "until stty size | grep '33 77'; do sleep 0.1; done; read line; echo heard $line; exit 7"], kubectl)
+        assert "heard hello" in said, said
+    ours = subprocess.run([kubectl.drakkar, "exec", "-i", "long", "--", "sh", "-c", "cat; echo bad >&2; exit 9"], text=True,
+                          input="to and fro\n", env=kubectl.environment, capture_output=True, timeout=60, check=False)
+    assert (ours.returncode, ours.stdout) == (9, "to and fro\n") and ours.stderr.startswith("bad\n"), ours
+    kubectl("delete", "pod", "two", "--grace-period=1", expect="deleted")
+
+
+RESIZABLE = """
+apiVersion: v1
+kind: Pod
+metadata: {name: elastic}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: localhost/busybox:latest
+    imagePullPolicy: IfNotPresent
+    command: [/bin/sleep, "1000"]
+    resources: {requests: {cpu: 50m, memory: 32Mi}, limits: {cpu: 100m, memory: 64Mi}}
+"""
+
+
+def resizing(kubectl):
+    kubectl("create", "-f", "-", stdin=RESIZABLE)
+    kubectl("wait", "--for=condition=Ready", "pod/elastic", "--timeout=30s")
+    kubectl("patch", "pod", "elastic", "--subresource=resize", "-p",
+            '{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"60m"},"limits":{"cpu":"120m","memory":"96Mi"}}}]}}',
+            expect="patched")
+    kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].resources.limits.memory}=96Mi", "pod/elastic", "--timeout=30s")
+    kubectl("get", "pod", "elastic", "-o", "jsonpath={.status.containerStatuses[0].restartCount}", expect="^0$")
+    kubectl("patch", "pod", "elastic", "--subresource=resize", "-p",
+            '{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"9999"},"limits":{"cpu":"9999"}}}]}}')
+    kubectl("wait", "--for=condition=PodResizePending", "pod/elastic", "--timeout=30s")
+    kubectl("get", "pod", "elastic", "-o", "yaml", expect="reason: Infeasible")
+    kubectl("delete", "pod", "elastic", "--grace-period=1", expect="deleted")
+
+
+def debugging(kubectl):
+    """Ephemeral containers, and attaching to one."""
+    kubectl("debug", "long", "--image=localhost/busybox:latest", "--target=main", "-c", "looker", "--", "sh", "-c", "echo here; ps")
+    wait_until("the ephemeral container is over", lambda: kubectl(
+        "get", "pod", "long", "-o", "jsonpath={.status.ephemeralContainerStatuses[0].state.terminated.reason}") == "Completed", 30)
+    kubectl("logs", "long", "-c", "looker", expect=["^here$", "sleep 0.1|while :"])
+    kubectl("debug", "-i", "long", "--image=localhost/busybox:latest", "-c", "talker", "--", "sh", "-c",
+            "read line; echo got $line", stdin="this\n", expect="^got this$")
+    kubectl("patch", "pod", "long", "--subresource=ephemeralcontainers", "--type=merge", "-p",
+            '{"spec":{"ephemeralContainers":null}}', fails=True, expect="may not be removed")
+
+
 def pods(kubectl, core):
     kubectl("apply", "-f", "examples/hello-device", expect=["deviceclass.*created", "resourceclaimtemplate.*created",
                                                             "pod/hello-device created"])
@@ -164,6 +297,10 @@ def pods(kubectl, core):
     kubectl("get", "pods", "--sort-by=.metadata.name", expect=r"hello-device")
     kubectl("logs", "long", "--tail=1", expect="^started$")
     kubectl("logs", "-l", "app=long", expect="started")
+    commands(kubectl)
+    if not core:
+        debugging(kubectl)
+        resizing(kubectl)
     kubectl("cordon", "n1", expect="cordoned$")
     kubectl("get", "node", "n1", expect="SchedulingDisabled")
     kubectl("uncordon", "n1", expect="uncordoned$")

@@ -256,7 +256,10 @@ void Simulation::CheckSettled() {
     for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
       const api::ObjectPtr pod = server_.Find("", "pods", StrCat("default/", consumer["name"].str()));
       if (pod == nullptr || pod->uid() != consumer["uid"].str() || HasEnded(*pod)) {
-        Violation(StrCat(claim->name(), " stays reserved for ", consumer["name"].str()));
+        Violation(StrCat(claim->name(), " stays reserved for ", consumer["name"].str(), ", which ",
+                         pod == nullptr                             ? "is gone"
+                         : pod->uid() != consumer["uid"].str() ? "is another one now"
+                                                                    : "has ended"));
       }
     }
   }

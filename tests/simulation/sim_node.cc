@@ -6,20 +6,7 @@
 namespace drakkar::simulation {
 namespace {
 
-constexpr char kRegistry[] = "/var/lib/kubelet/plugins_registry";
 constexpr char kMetadata[] = "/var/run/dra-device-attributes/";
-
-class NoDevices final : public DeviceNodeProbe {
- public:
-  Result<DeviceNodeInfo> Probe(const std::string& path) override {
-    return NotFound("no device " + path);
-  }
-};
-
-NoDevices& Probe() {
-  static NoDevices probe;
-  return probe;
-}
 
 }  // namespace
 
@@ -31,22 +18,8 @@ SimNode::SimNode(SeededLoop& loop, SimServer& server, const Faults& faults, Feat
       faults_(faults),
       gates_(gates),
       name_(std::move(name)),
-      watcher_(lane_),
-      transport_(lane_) {
-  CHECK(files_.MakeDirectories(kRegistry, 0750).ok());
-  CHECK(files_.MakeDirectories("/var/run/cdi", 0755).ok());
-  transport_.OnSocketChange([this](const std::string& path, bool listening) {
-    if (listening) {
-      files_.MakeSocket(path);
-    } else {
-      (void)files_.Remove(path);
-    }
-    watcher_.Emit(DirectoryName(path), listening ? FileChange::kCreated : FileChange::kRemoved,
-                  std::string(BaseName(path)));
-  });
-  machine_.images.push_back(
-      {.id = "sha256:1", .names = {"docker.io/library/busybox:1"}, .size_bytes = 1});
-  machine_.program_of = [this](const node::ContainerConfig&) {
+      host_(lane_) {
+  host_.machine.program_of = [this](const node::ContainerConfig&) {
     node::HollowProgram program;
     if (loop_.random().Below(2) == 0) {
       program.runs_for = std::chrono::seconds(1 + loop_.random().Below(60));
@@ -64,7 +37,8 @@ SimNode::SimNode(SeededLoop& loop, SimServer& server, const Faults& faults, Feat
       return Unprepare(driver, claim);
     };
     each.server =
-        rpc::CreateServer(transport_, StrCat(kRegistry, "/", driver, ".sock"), each.plugin.Services());
+        rpc::CreateServer(host_.transport, StrCat(node::HollowHost::kRegistry, "/", driver, ".sock"),
+                          each.plugin.Services());
     CHECK(each.server->Start().ok());
     drivers_.emplace(driver, std::move(made));
   }
@@ -105,7 +79,7 @@ rpc::PrepareResult SimNode::Prepare(const std::string& driver, const rpc::ClaimR
     return result;
   }
   drivers_.at(driver)->prepared.insert(reference.uid);
-  CHECK(files_.WriteFile(StrCat("/var/run/cdi/", driver, "-", reference.uid, ".json"),
+  CHECK(host_.files.WriteFile(StrCat("/var/run/cdi/", driver, "-", reference.uid, ".json"),
                          StrCat(R"({"cdiVersion":"0.5.0","kind":")", driver, R"(/sim","devices":[)",
                                 devices, "]}"),
                          0644)
@@ -128,7 +102,7 @@ rpc::UnprepareResult SimNode::Unprepare(const std::string& driver,
     return result;
   }
   drivers_.at(driver)->prepared.erase(reference.uid);
-  (void)files_.Remove(StrCat("/var/run/cdi/", driver, "-", reference.uid, ".json"));
+  (void)host_.files.Remove(StrCat("/var/run/cdi/", driver, "-", reference.uid, ".json"));
   return result;
 }
 
@@ -141,28 +115,20 @@ void SimNode::StartAgent() {
   if (agent_ != nullptr) return;
   client_ = std::make_unique<SimClient>(loop_, lane_, server_, faults_, "system:node:" + name_);
   work_ = node::MakeLoopWork(lane_);
-  runtime_ = node::MakeHollowRuntime(lane_, machine_);
-  node::NodeFacts facts;
-  facts.hostname = name_;
-  facts.addresses = {"10.0.0.1"};
-  facts.cpu_count = 64;
-  facts.memory_bytes = std::int64_t{64} << 30;
-  facts.architecture = "amd64";
-  facts.runtime_version = "drakkar://0";
-  facts.agent_version = "v1.37.0";
+  runtime_ = node::MakeHollowRuntime(lane_, host_.machine);
   agent_ = std::make_unique<node::NodeAgent>(node::NodeAgent::Options{.loop = lane_,
                                                                       .random = loop_.random(),
-                                                                      .files = files_,
-                                                                      .watcher = watcher_,
+                                                                      .files = host_.files,
+                                                                      .watcher = host_.watcher,
                                                                       .blocking = *work_,
                                                                       .client = *client_,
-                                                                      .transport = transport_,
+                                                                      .transport = host_.transport,
                                                                       .runtime = *runtime_,
-                                                                      .device_probe = Probe(),
+                                                                      .device_probe = node::HollowHost::NoDevices(),
                                                                       .gates = gates_,
                                                                       .metrics = &metrics_,
                                                                       .node_name = name_,
-                                                                      .facts = facts});
+                                                                      .facts = node::HollowHost::Facts(name_, 64, 64)});
   agent_->Start([](Result<void> result) { CHECK(result.ok()); });
 }
 
@@ -175,7 +141,7 @@ void SimNode::KillAgent() {
 
 std::vector<SimNode::Running> SimNode::RunningContainers() const {
   std::vector<Running> running;
-  for (const auto& [id, container] : machine_.containers) {
+  for (const auto& [id, container] : host_.machine.containers) {
     if (container.status.state != node::ContainerState::kRunning) continue;
     // Ended while no agent looked.
     if (container.ends_at && *container.ends_at <= loop_.clock().Now()) continue;
@@ -201,7 +167,7 @@ std::vector<std::string> SimNode::driver_names() const {
 }
 
 std::string SimNode::Checkpoint() const {
-  const Result<std::string> text = files_.ReadFile("/var/lib/kubelet/dra_manager_state");
+  const Result<std::string> text = host_.files.ReadFile("/var/lib/kubelet/dra_manager_state");
   return text.ok() ? *text : std::string();
 }
 

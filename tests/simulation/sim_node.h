@@ -6,14 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/env/device_node.h"
-#include "base/testing/memory_file_system.h"
-#include "base/testing/memory_file_watcher.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
-#include "node/runtime/hollow/hollow_runtime.h"
+#include "node/testing/hollow_host.h"
 #include "rpc/testing/fake_dra_plugin.h"
-#include "rpc/testing/memory_transport.h"
 #include "telemetry/metrics/metrics.h"
 #include "tests/simulation/sim_server.h"
 
@@ -66,10 +62,7 @@ class SimNode {
   const Faults& faults_;
   const FeatureGates gates_;
   const std::string name_;
-  mutable MemoryFileSystem files_;
-  MemoryFileWatcher watcher_;
-  rpc::MemoryTransport transport_;
-  node::HollowMachine machine_;
+  mutable node::HollowHost host_;
   Metrics metrics_;
   std::map<std::string, std::unique_ptr<Driver>> drivers_;
   std::unique_ptr<SimClient> client_;

@@ -53,6 +53,19 @@ void Render(Tree& tree, const RequestExplanation& request, bool last) {
   tree.Leave();
 }
 
+// When no rule's removal helps: a request for more devices than there are says so itself.
+std::string WithoutClosest(const Explanation& explanation) {
+  for (const ClaimExplanation& claim : explanation.claims) {
+    for (const RequestExplanation& request : claim.requests) {
+      const std::size_t there = DeviceCount(request);
+      if (request.wants_all || request.wanted <= there) continue;
+      return StrCat("there are not more: ask for ", there, " or fewer in request ", request.name,
+                    " of claim ", claim.name, ", or for another node");
+    }
+  }
+  return "no single rule is to blame";
+}
+
 }  // namespace
 
 std::string RenderText(const Explanation& explanation) {
@@ -84,7 +97,7 @@ std::string RenderText(const Explanation& explanation) {
       rules.push_back(RuleSentence(miss.rule));
       remedies.insert(remedies.end(), miss.remedies.begin(), miss.remedies.end());
     }
-    tree.Line(rules.empty() ? std::string("no single rule is to blame")
+    tree.Line(rules.empty() ? WithoutClosest(explanation)
                             : StrCat("would fit but for: ", Join(rules, "; or: ")),
               true);
     tree.Enter(true);

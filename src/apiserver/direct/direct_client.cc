@@ -2,6 +2,7 @@
 
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/rest/decode.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -254,6 +255,8 @@ class DirectClient final : public client::Client {
     request.dry_run = options.dry_run;
     request.force = options.force;
     request.field_manager = options.field_manager;
+    // The core's loop is everybody's: what can be done before is done here.
+    DecodeEarly(request);
     Send(std::move(request), std::move(done));
   }
 
@@ -268,9 +271,10 @@ class DirectClient final : public client::Client {
     core_.loop().Post([core = &core_, outbox = outbox_, mark = mark_, request = std::move(request),
                        done = std::move(done)]() mutable {
       core->Handle(std::move(request), [core, outbox, mark,
-                                        done = std::move(done)](Response response) {
+                                        done = std::move(done)](Response response) mutable {
         const storage::Revision revision = response.revision;
-        auto answer = [outbox, done, response = std::move(response)]() mutable {
+        // It comes once.
+        auto answer = [outbox, done = std::move(done), response = std::move(response)]() mutable {
           outbox->AddTask([done = std::move(done), response = std::move(response)]() mutable {
             done(std::move(response));
           });

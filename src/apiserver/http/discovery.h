@@ -17,8 +17,9 @@ inline constexpr std::string_view kAggregatedDiscoveryType =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 // Subresources that are answered now; the description of a kind may know more.
-inline constexpr std::string_view kServedSubresources[] = {"status", "binding",  "log",   "finalize",
-                                                           "eviction", "resize", "scale", "token"};
+inline constexpr std::string_view kServedSubresources[] = {
+    "status", "binding", "log",  "exec", "attach", "ephemeralcontainers", "finalize",
+    "eviction", "resize", "scale", "token"};
 inline constexpr std::string_view kServedQuestions[] = {
     "tokenreviews",           "selfsubjectreviews",       "subjectaccessreviews",
     "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"};

@@ -54,7 +54,9 @@ TEST(DiscoveryTest, PodsAreListedWithTheirSubresources) {
             std::vector<std::string>{"get"});
   EXPECT_EQ(Texts(Named(resources, "name", "pods/status")["verbs"]),
             (std::vector<std::string>{"get", "patch", "update"}));
-  EXPECT_FALSE(Named(resources, "name", "pods/exec").exists()) << "not served yet";
+  EXPECT_EQ(Texts(Named(resources, "name", "pods/exec")["verbs"]),
+            (std::vector<std::string>{"create", "get"}));
+  EXPECT_FALSE(Named(resources, "name", "pods/portforward").exists()) << "not served";
   EXPECT_FALSE(Named(resources, "name", "bindings").exists()) << "nothing to get";
 }
 

@@ -212,10 +212,17 @@ EncodedBody EncodeList(const Negotiated& negotiated, const api::KindSchema& kind
   return EncodeTree(negotiated, (*tree)->root());
 }
 
-EncodedBody EncodeFailure(const Negotiated& negotiated, const Failure& failure) {
+EncodedBody EncodeFailure(const Negotiated& negotiated, const Failure& failure,
+                          const std::string& continue_token) {
   Negotiated plain = negotiated;
   plain.shape = Shape::kObject;
-  return EncodeObject(plain, std::make_shared<const api::Object>(failure.ToTree()));
+  api::TreePtr tree = failure.ToTree();
+  if (!continue_token.empty()) {
+    api::Draft draft(tree);
+    draft["metadata"]["continue"] = continue_token;
+    tree = draft.Freeze();
+  }
+  return EncodeObject(plain, std::make_shared<const api::Object>(std::move(tree)));
 }
 
 EncodedBody EncodeDocument(const Negotiated& negotiated, const net::Segment& json) {

@@ -19,7 +19,9 @@ EncodedBody EncodeObject(const Negotiated& negotiated, const api::ObjectPtr& obj
 // A list: its items are the objects' own bytes, one segment each.
 EncodedBody EncodeList(const Negotiated& negotiated, const api::KindSchema& kind,
                        const Response& response);
-EncodedBody EncodeFailure(const Negotiated& negotiated, const Failure& failure);
+// `continue_token`: how to go on with a list that expired.
+EncodedBody EncodeFailure(const Negotiated& negotiated, const Failure& failure,
+                          const std::string& continue_token = {});
 // A document of discovery, given as its JSON.
 EncodedBody EncodeDocument(const Negotiated& negotiated, const net::Segment& json);
 

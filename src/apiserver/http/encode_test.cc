@@ -156,6 +156,12 @@ TEST(Encode, PartialMetadataComesInBothFormats) {
             R"("items":[{"metadata":{"name":"s","resourceVersion":"7"}}]})");
 }
 
+TEST(Encode, AnExpiredListCarriesTheTokenToGoOnWith) {
+  const EncodedBody failed = EncodeFailure(Negotiated{}, api::StatusExpired("too old"), "token");
+  EXPECT_NE(Flat(failed.body).find(R"("metadata":{"continue":"token"},"status":"Failure")"),
+            std::string::npos);
+}
+
 TEST(Encode, FailuresComeAsTheClientReads) {
   const EncodedBody failed = EncodeFailure(Accept("application/vnd.kubernetes.protobuf"),
                                            api::StatusBadRequest("no"));

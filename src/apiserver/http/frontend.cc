@@ -78,12 +78,23 @@ std::optional<Failure> ReadDeleteOptions(std::string_view body, Request& request
   }
   if (!options["propagationPolicy"].str().empty()) {
     request.propagation_policy = options["propagationPolicy"].str();
+    if (options["orphanDependents"].has_value()) {
+      api::FieldError error;
+      error.field = "propagationPolicy";
+      error.value = std::string_view(request.propagation_policy);
+      error.detail = "orphanDependents and deletionPropagation cannot be both set";
+      return InvalidOptions(Verb::kDelete, std::move(error));
+    }
   }
   if (options["orphanDependents"].boolean()) request.propagation_policy = "Orphan";
   request.precondition_uid = options["preconditions"]["uid"].str();
   request.precondition_resource_version = options["preconditions"]["resourceVersion"].str();
   for (api::Value dry_run : options["dryRun"].elements()) {
-    if (dry_run.str() == "All") request.dry_run = true;
+    if (dry_run.str() != "All") {
+      return InvalidOptions(Verb::kDelete, api::FieldError::NotSupported(
+                                               api::FieldPath("dryRun"), options["dryRun"], {"All"}));
+    }
+    request.dry_run = true;
   }
   return std::nullopt;
 }
@@ -93,9 +104,13 @@ std::optional<Failure> CheckPropagation(const Request& request) {
   if (policy.empty() || policy == "Orphan" || policy == "Background" || policy == "Foreground") {
     return std::nullopt;
   }
-  return api::StatusBadRequest(
-      StrCat("invalid DeletionPropagation value ", Quote(policy),
-             ": it must be Orphan, Background or Foreground"));
+  api::FieldError error;
+  error.type = api::FieldErrorType::kNotSupported;
+  error.field = "propagationPolicy";
+  error.value = policy;
+  // In the order Kubernetes has them.
+  error.detail = R"(supported values: "Foreground", "Background", "Orphan", "nil")";
+  return InvalidOptions(Verb::kDelete, std::move(error));
 }
 
 }  // namespace
@@ -328,7 +343,7 @@ SubresourceProxy* Frontend::FindProxy(const RequestInfo& info) const {
 }
 
 void Frontend::Answer(Exchange& exchange, Response response) {
-  if (response.failure) return Fail(exchange, *response.failure);
+  if (response.failure) return Fail(exchange, *response.failure, response.continue_token);
   if (options_.skip_operations_as_list && exchange.info.group == "resource.k8s.io") {
     if (response.object != nullptr) response.object = WithSkipOperationsAsList(response.object);
     for (api::ObjectPtr& item : response.items) item = WithSkipOperationsAsList(item);
@@ -399,9 +414,9 @@ void Frontend::Finished(const Exchange& exchange, int code) {
                          options_.core.loop().clock().Monotonic() - exchange.begun);
 }
 
-void Frontend::Fail(Exchange& exchange, const Failure& failure) {
+void Frontend::Fail(Exchange& exchange, const Failure& failure, const std::string& continue_token) {
   Finished(exchange, failure.code);
-  EncodedBody encoded = EncodeFailure(exchange.negotiated, failure);
+  EncodedBody encoded = EncodeFailure(exchange.negotiated, failure, continue_token);
   net::Headers headers = {{"Content-Type", encoded.content_type},
                           {"Cache-Control", "no-cache, private"}};
   if (failure.retry_after_seconds > 0) {

@@ -68,7 +68,7 @@ class Frontend final : public net::RequestHandler {
   void HandleResource(std::shared_ptr<Exchange> exchange, net::ServerRequest request);
   SubresourceProxy* FindProxy(const RequestInfo& info) const;
   void Answer(Exchange& exchange, Response response);
-  void Fail(Exchange& exchange, const Failure& failure);
+  void Fail(Exchange& exchange, const Failure& failure, const std::string& continue_token = {});
   // Compresses what is large, for those who asked for it.
   void Send(Exchange& exchange, int status, net::Headers headers, net::Body body);
   // How many devices of a slice are allocated, by the claims of now.

@@ -141,6 +141,48 @@ TEST_F(FrontendTest, OptionsThatDoNotGoTogetherAreRefused) {
             "specifying resource version is not allowed when using continue");
 }
 
+TEST_F(FrontendTest, OptionsOfWritesAreCheckedAsKubernetesDoes) {
+  PostPod("kept");
+  auto refusal = [&](net::Method method, const std::string& path, const std::string& body = "") {
+    const net::Response answer = Do(method, path, body, {{"Content-Type", "application/json"}});
+    return StrCat(answer.status, " ", Parse(answer)->root()["message"].str());
+  };
+  const std::string pods = "/api/v1/namespaces/default/pods";
+  EXPECT_EQ(refusal(net::Method::kPost, pods + "?dryRun=x", "{}"),
+            "422 CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"x\"]: supported "
+            "values: \"All\"");
+  EXPECT_EQ(refusal(net::Method::kPut, pods + "/kept?fieldValidation=x", "{}"),
+            "422 UpdateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: \"x\": "
+            "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
+  EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept?propagationPolicy=x"),
+            "422 DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"x\": "
+            "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
+  EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept",
+                    R"({"orphanDependents":true,"propagationPolicy":"Orphan"})"),
+            "422 DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"Orphan\": "
+            "orphanDependents and deletionPropagation cannot be both set");
+  EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept", R"({"dryRun":["x","All"]})"),
+            "422 DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"x\",\"All\"]: "
+            "supported values: \"All\"");
+  const std::string uid(Parse(Do(net::Method::kGet, pods + "/kept"))->root()["metadata"]["uid"].str());
+  const std::string version(
+      Parse(Do(net::Method::kGet, pods + "/kept"))->root()["metadata"]["resourceVersion"].str());
+  EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept", R"({"preconditions":{"uid":"other"}})"),
+            StrCat("409 Operation cannot be fulfilled on pods \"kept\": Precondition failed: UID in "
+                   "precondition: other, UID in object meta: ", uid));
+  EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept", R"({"preconditions":{"resourceVersion":"1"}})"),
+            StrCat("409 Operation cannot be fulfilled on pods \"kept\": Precondition failed: ResourceVersion "
+                   "in precondition: 1, ResourceVersion in object meta: ", version));
+  const net::Response tried = Do(net::Method::kDelete, pods + "/kept?dryRun=All");
+  EXPECT_EQ(tried.status, 200);
+  EXPECT_EQ(Do(net::Method::kGet, pods + "/kept").status, 200) << "nothing happened";
+  const net::Response all = Do(net::Method::kDelete, pods + "?labelSelector=none%3Dsuch");
+  EXPECT_EQ(Parse(all)->root()["kind"].str(), "PodList");
+  EXPECT_EQ(Parse(all)->root()["items"].size(), 0u);
+  EXPECT_EQ(Parse(Do(net::Method::kDelete, pods))->root()["items"].size(), 1u) << "what was deleted";
+  EXPECT_EQ(Do(net::Method::kGet, pods + "/kept").status, 404);
+}
+
 TEST_F(FrontendTest, ImpersonationActsAsSomebodyElse) {
   const net::Response answer =
       Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})",

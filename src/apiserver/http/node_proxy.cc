@@ -1,9 +1,8 @@
 #include "apiserver/http/node_proxy.h"
 
-#include <algorithm>
-
 #include "api/scheme/scheme.h"
 #include "apiserver/http/encode.h"
+#include "apiserver/http/pod_containers.h"
 #include "base/text/text.h"
 #include "net/http/url.h"
 
@@ -127,24 +126,9 @@ void PodLogProxy::Serve(const RequestInfo& info, const UserInfo&, net::ServerReq
   }
   api::ObjectPtr pod = core_.Find("", "pods", StrCat(info.namespace_, "/", info.name));
   if (pod == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, info.name));
-  std::vector<std::string_view> containers;
-  for (std::string_view list : {"initContainers", "containers"}) {
-    for (api::Value container : pod->root()["spec"][list].elements()) {
-      containers.push_back(container["name"].str());
-    }
-  }
   std::string container(request.query()->Get("container"));
-  if (container.empty()) {
-    const api::Value regular = pod->root()["spec"]["containers"];
-    if (regular.size() > 1) {
-      return Refuse(*writer, api::StatusBadRequest(
-                                 StrCat("a container name must be specified for pod ", info.name,
-                                        ", choose one of: [", Join(containers, " "), "]")));
-    }
-    container = regular.at(0)["name"].str();
-  } else if (std::find(containers.begin(), containers.end(), container) == containers.end()) {
-    return Refuse(*writer, api::StatusBadRequest(
-                               StrCat("container ", container, " is not valid for pod ", info.name)));
+  if (std::optional<Failure> failure = ChooseContainer(*pod, container)) {
+    return Refuse(*writer, *failure);
   }
   const std::string node_name(pod->root()["spec"]["nodeName"].str());
   if (node_name.empty()) {

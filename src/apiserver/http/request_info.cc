@@ -113,6 +113,14 @@ std::optional<Failure> CheckListOptions(const Request& request, bool send_initia
 
 }  // namespace
 
+Failure InvalidOptions(Verb verb, api::FieldError error) {
+  const std::string_view kind = verb == Verb::kCreate   ? "CreateOptions"
+                                : verb == Verb::kUpdate ? "UpdateOptions"
+                                : verb == Verb::kPatch  ? "PatchOptions"
+                                                        : "DeleteOptions";
+  return api::StatusInvalid("meta.k8s.io", kind, "", {std::move(error)});
+}
+
 std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
   request.label_selector = query.Get("labelSelector");
   request.field_selector = query.Get("fieldSelector");
@@ -140,8 +148,10 @@ std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
   }
   if (const std::string* dry_run = query.Find("dryRun"); dry_run != nullptr) {
     if (*dry_run != "All") {
-      return api::StatusBadRequest(
-          StrCat("dryRun: Unsupported value: ", Quote(*dry_run), ": supported values: \"All\""));
+      return InvalidOptions(request.verb,
+                            api::FieldError::NotSupported(
+                                api::FieldPath("dryRun"),
+                                api::BadValue::Literal(StrCat("[", Quote(*dry_run), "]")), {"All"}));
     }
     request.dry_run = true;
   }
@@ -151,9 +161,8 @@ std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
   } else if (validation == "Ignore") {
     request.field_validation = FieldValidation::kIgnore;
   } else if (!validation.empty() && validation != "Warn") {
-    return api::StatusBadRequest(
-        StrCat("fieldValidation: Unsupported value: ", Quote(validation),
-               ": supported values: \"Ignore\", \"Strict\", \"Warn\""));
+    return InvalidOptions(request.verb,
+                          NotSupported("fieldValidation", validation, {"", "Ignore", "Strict", "Warn"}));
   }
   if (request.verb == Verb::kList || request.verb == Verb::kWatch ||
       request.verb == Verb::kDeleteCollection) {

@@ -32,4 +32,7 @@ std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const ne
 // Query parameters into the request's options. All that is wrong with one is said.
 std::optional<Failure> ReadOptions(const net::Query& query, Request& request);
 
+// What is wrong with an option of a write, as Kubernetes words it.
+Failure InvalidOptions(Verb verb, api::FieldError error);
+
 }  // namespace drakkar::apiserver

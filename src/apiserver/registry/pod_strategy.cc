@@ -138,6 +138,19 @@ void KeepAllButResources(Draft& object, Value before, bool pod_level) {
   object.KeepAlive(asked);
 }
 
+void KeepAllButEphemeralContainers(Draft& object, Value before) {
+  const api::TreePtr asked = object.Freeze();
+  Draft extended(before);
+  const Value wanted = asked->root()["spec"]["ephemeralContainers"];
+  if (wanted.has_value()) {
+    extended["spec"]["ephemeralContainers"] = Draft(wanted);
+  } else {
+    extended["spec"].Remove("ephemeralContainers");
+  }
+  object = std::move(extended);
+  object.KeepAlive(asked);
+}
+
 }  // namespace
 
 std::string_view QosClass(Value spec) {
@@ -213,6 +226,7 @@ void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext& context
 
 void PodStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view subresource,
                                    const StrategyContext& context) const {
+  if (subresource == "ephemeralcontainers") return KeepAllButEphemeralContainers(object, before);
   if (subresource == "resize") {
     return KeepAllButResources(
         object, before, context.gates.Enabled(Gate::kInPlacePodLevelResourcesVerticalScaling));

@@ -122,5 +122,48 @@ TEST_F(ApplyTest, EveryWriteIsTrackedUnderItsClientsName) {
             R"({"f:data":{"f:b":{}}})");
 }
 
+TEST_F(ApplyTest, AnEmptyListTakesBackWhatItsManagerApplied) {
+  Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},)"
+         R"("spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"x"}}]}}})");
+  auto apply = [&](std::string devices, std::string manager) {
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kPatch;
+    request.patch = PatchKind::kApply;
+    request.kind = api::FindKind("resource.k8s.io", "v1", "ResourceClaim");
+    request.namespace_ = "default";
+    request.name = "c";
+    request.subresource = "status";
+    request.field_manager = std::move(manager);
+    request.text = StrCat("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
+                          "status: {devices: ", devices, "}\n");
+    return Handle(std::move(request));
+  };
+  Request allocate = RequestFor(
+      Verb::kUpdate,
+      R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},)"
+      R"("spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"x"}}]}},"status":{)"
+      R"("allocation":{"devices":{"results":[{"request":"r","driver":"a.io","pool":"p","device":"d"},)"
+      R"({"request":"r","driver":"b.io","pool":"p","device":"d"}]}}}})",
+      AdminUser());
+  allocate.subresource = "status";
+  ASSERT_FALSE(Handle(std::move(allocate)).failure);
+  for (const std::string driver : {"a.io", "b.io"}) {
+    const Response told = apply(
+        StrCat("[{driver: ", driver, ", pool: p, device: d, conditions: [{type: Ready, status: 'True', ",
+               "reason: Up, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}]"),
+        driver);
+    ASSERT_FALSE(told.failure) << told.failure->message;
+  }
+  const Response one = apply("[]", "a.io");
+  ASSERT_FALSE(one.failure) << one.failure->message;
+  ASSERT_EQ((*one.object)["status"]["devices"].size(), 1u) << *one.object->json();
+  EXPECT_EQ((*one.object)["status"]["devices"].at(0)["driver"].str(), "b.io");
+  const Response none = apply("[]", "b.io");
+  ASSERT_FALSE(none.failure) << none.failure->message;
+  EXPECT_EQ((*none.object)["status"]["devices"].size(), 0u);
+  EXPECT_EQ((*none.object)["status"]["allocation"]["devices"]["results"].size(), 2u) << "others' stay";
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

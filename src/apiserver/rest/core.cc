@@ -1,5 +1,7 @@
 #include "apiserver/rest/core.h"
 
+#include <algorithm>
+
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/versions.h"
@@ -212,7 +214,9 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   const bool plain = request.subresource.empty() || request.subresource == "status";
   switch (request.verb) {
     case Verb::kGet:
-      if (plain || request.subresource == "resize") return done(Get(*resource, request));
+      if (plain || request.subresource == "resize" || request.subresource == "ephemeralcontainers") {
+        return done(Get(*resource, request));
+      }
       if (request.subresource == "scale") {
         Response response = Get(*resource, request);
         if (response.object != nullptr) response.object = ScaleOf(*response.object);
@@ -243,7 +247,8 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
       if (request.subresource == "scale") {
         return Rescale(*resource, std::move(request), std::move(done));
       }
-      if (plain || request.subresource == "finalize" || request.subresource == "resize") {
+      if (plain || request.subresource == "finalize" || request.subresource == "resize" ||
+          request.subresource == "ephemeralcontainers") {
         return Update(*resource, std::move(request), std::move(done));
       }
       break;
@@ -327,7 +332,8 @@ void Core::CommitObject(
        begun = options_.loop.clock().Monotonic()](Result<storage::Revision> revision) {
         if (!*alive || !revision.ok()) return;
         CountStoreCall(resource, operation, begun);
-        OnDurable(*revision);
+        // All that is durable by now, at once: the others of the same commit find it done.
+        OnDurable(std::max(*revision, durable_revision()));
       });
 }
 

@@ -50,6 +50,25 @@ void TakePage(const Objects& objects, const Request& request, const Selection& s
 
 }  // namespace
 
+namespace {
+
+Response ExpiredList(const ContinueToken& from) {
+  if (from.last_key.empty()) {
+    return Response::Failed(
+        api::StatusExpired("The resourceVersion for the provided list is too old."));
+  }
+  Response response = Response::Failed(api::StatusExpired(
+      "The provided continue parameter is too old to display a consistent list result. You can start "
+      "a new list without the continue parameter, or use the continue token in this response to "
+      "retrieve the remainder of the results. Continuing with the provided token results in an "
+      "inconsistent list - objects that were created, modified, or deleted between the time the first "
+      "chunk was returned and now may show up in the list."));
+  response.continue_token = EncodeContinue({ContinueToken::kNewest, from.last_key});
+  return response;
+}
+
+}  // namespace
+
 void Core::List(Resource& resource, Request request, std::function<void(Response)> done) {
   Response response;
   Selection selection;
@@ -67,6 +86,7 @@ void Core::List(Resource& resource, Request request, std::function<void(Response
     }
   }
   const bool exact = request.resource_version_match == "Exact" && asked > 0;
+  // A list that expired goes on with the state of now.
   const storage::Revision wanted = from.revision > 0 ? from.revision : exact ? asked : 0;
   if (asked > revision()) {
     return done(Response::Failed(api::StatusTimeout(
@@ -90,11 +110,7 @@ void Core::List(Resource& resource, Request request, std::function<void(Response
         CountStoreCall(resource, "list", begun);
         if (!range.ok()) {
           if (range.error().code == ErrorCode::kExpired) {
-            return done(Response::Failed(api::StatusExpired(
-                from.last_key.empty()
-                    ? "The resourceVersion for the provided list is too old."
-                    : "The provided continue parameter is too old to display a consistent list "
-                      "result. You must start a new list without the continue parameter.")));
+            return done(ExpiredList(from));
           }
           return done(Response::Failed(api::StatusServiceUnavailable(range.error().message)));
         }

@@ -212,6 +212,40 @@ TEST_F(CoreTest, ListsPageOverOneStateWhileTheWorldChanges) {
   EXPECT_TRUE(last.continue_token.empty());
 }
 
+TEST_F(CoreTest, AnExpiredListSaysHowToGoOn) {
+  for (char c = 'a'; c <= 'e'; ++c) CreatePod(std::string(1, c));
+  Request list = MakeRequest(Verb::kList, "Pod", "default", "");
+  list.limit = 2;
+  list.continue_token = Handle(list).continue_token;
+  CreatePod("bb");
+  CreatePod("cc");
+  store_->Compact(core_->revision(), [](Result<void> compacted) { EXPECT_TRUE(compacted.ok()); });
+  loop_.Advance(std::chrono::seconds(1));
+  const Response expired = Handle(list);
+  ASSERT_TRUE(expired.failure);
+  EXPECT_EQ(expired.failure->code, 410);
+  EXPECT_EQ(expired.failure->reason, "Expired");
+  EXPECT_EQ(expired.failure->message,
+            "The provided continue parameter is too old to display a consistent list result. You can start a "
+            "new list without the continue parameter, or use the continue token in this response to retrieve "
+            "the remainder of the results. Continuing with the provided token results in an inconsistent list "
+            "- objects that were created, modified, or deleted between the time the first chunk was returned "
+            "and now may show up in the list.");
+  list.continue_token = expired.continue_token;
+  const Response rest = Handle(list);
+  ASSERT_FALSE(rest.failure) << rest.failure->message;
+  ASSERT_EQ(rest.items.size(), 2u);
+  EXPECT_EQ(rest.items[0]->name(), "bb") << "made since";
+  EXPECT_EQ(rest.items[1]->name(), "c");
+  EXPECT_EQ(rest.revision, core_->revision());
+  list.continue_token = rest.continue_token;
+  EXPECT_EQ(Handle(list).items[0]->name(), "cc");
+  Request exact = MakeRequest(Verb::kList, "Pod", "default", "");
+  exact.resource_version = "2";
+  exact.resource_version_match = "Exact";
+  EXPECT_EQ(Handle(exact).failure->message, "The resourceVersion for the provided list is too old.");
+}
+
 TEST_F(CoreTest, SelectorsFilterListsAndTurnLeavingIntoDeletion) {
   CreatePod("a");
   Request watch = MakeRequest(Verb::kWatch, "Pod", "", "");

@@ -107,6 +107,7 @@ std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& re
 
 std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
                                   std::vector<std::string>& warnings) {
+  if (request.is_decoded) return std::nullopt;
   if (request.object == nullptr) {
     if (request.encoding == Request::Encoding::kProtobuf) {
       Result<api::ProtobufEnvelope> envelope = api::OpenProtobufEnvelope(request.text);
@@ -139,6 +140,18 @@ std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
   if (std::optional<Failure> failure = CheckKind(kind, request.object->root())) return failure;
   return Take(kind, api::ConvertObject(request.object->root(), *kind.schema, OptionsFor(request)),
               request.object, warnings);
+}
+
+void DecodeEarly(Request& request) {
+  if (request.object == nullptr) return;
+  const api::KindSchema* kind = nullptr;
+  if (request.subresource.empty() || request.subresource == "status") kind = request.kind;
+  if (request.subresource == "binding") kind = api::FindKind("", "v1", "Binding");
+  if (kind == nullptr) return;
+  const api::TreePtr given = request.object;
+  std::vector<std::string> warnings;
+  request.is_decoded = !DecodeBody(*kind, request, warnings) && warnings.empty();
+  if (!request.is_decoded) request.object = given;
 }
 
 std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request,

@@ -121,8 +121,17 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
   }
   const Value current = before["metadata"];
   if (request.subresource == "status" && !strategy.StatusUpdateKeepsMetadata()) {
+    // Who applied what is in there already; for other writes it is worked out later.
+    const bool applies = request.verb == Verb::kPatch && request.patch == PatchKind::kApply;
+    Draft* known = applies ? metadata.Find("managedFields") : nullptr;
+    Draft entries = known == nullptr ? Draft() : std::move(*known);
     metadata = Draft(current);
     metadata.KeepAlive(before.tree());
+    if (entries.exists()) {
+      metadata["managedFields"] = std::move(entries);
+    } else if (applies) {
+      metadata.Remove("managedFields");
+    }
   } else {
     for (std::string_view field : kServerOwned) KeepMember(field, current, metadata);
     // Kubernetes lets nobody rename by update, and keeps what was generated.

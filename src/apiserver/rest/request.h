@@ -34,8 +34,9 @@ struct Request {
   std::string name;
   std::string subresource;
 
-  // The body: decoded already (direct calls), or as text.
+  // The body: a tree already (direct calls), or as text.
   api::TreePtr object;
+  bool is_decoded = false;  // the tree has been through DecodeBody
   std::string text;
   enum class Encoding { kJson, kYaml, kProtobuf };
   Encoding encoding = Encoding::kJson;

@@ -1,5 +1,7 @@
 #include "apiserver/rest/scale.h"
 
+#include "api/codec/yaml_reader.h"
+#include "api/json/writer.h"
 #include "api/meta/label_selector.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -39,6 +41,45 @@ std::string SelectorText(Value selector) {
   return Join(parts, ",");
 }
 
+std::optional<Failure> CheckReplicas(const Request& request, std::int64_t replicas) {
+  if (replicas >= 0) return std::nullopt;
+  return InvalidFailure(
+      ScaleKind(), request.name,
+      {Invalid("spec.replicas", replicas, "must be greater than or equal to 0")});
+}
+
+// What is applied to a scale is applied to the workload's replicas; the manager's entry says by which
+// subresource.
+std::optional<Failure> BuildScaleApply(Request& request) {
+  Result<std::vector<api::TreePtr>> documents = api::ParseYaml(request.text);
+  if (!documents.ok()) {
+    return api::StatusBadRequest(StrCat("error decoding YAML: ", documents.error().message));
+  }
+  if (documents->size() != 1 || !documents->front()->root().is_object()) {
+    return api::StatusBadRequest("error decoding YAML: the body must be one object");
+  }
+  const Value applied = documents->front()->root();
+  if (applied["apiVersion"].str() != "autoscaling/v1" || applied["kind"].str() != "Scale") {
+    return api::StatusBadRequest(
+        StrCat("Incorrect version specified in apply patch. Specified patch version: ",
+               applied["apiVersion"].str(), ", expected: autoscaling/v1"));
+  }
+  const api::KindSchema& kind = *request.kind;
+  Draft workload = {{"apiVersion", StrCat(kind.group, kind.group.empty() ? "" : "/", kind.version)},
+                    {"kind", kind.kind}};
+  workload["metadata"] = applied["metadata"].is_object() ? Draft(applied["metadata"]) : Draft::Object();
+  const Value replicas = applied["spec"]["replicas"];
+  if (replicas.has_value()) {
+    if (replicas.kind() != api::ValueKind::kInt) {
+      return api::StatusBadRequest("spec.replicas must be a number");
+    }
+    if (std::optional<Failure> failure = CheckReplicas(request, replicas.integer())) return failure;
+    workload["spec"]["replicas"] = replicas.integer();
+  }
+  request.text = api::WriteJson(workload.Freeze()->root());
+  return std::nullopt;
+}
+
 }  // namespace
 
 api::ObjectPtr ScaleOf(const api::Object& workload) {
@@ -62,8 +103,7 @@ api::ObjectPtr ScaleOf(const api::Object& workload) {
 std::optional<Failure> BuildScaleUpdate(Request& request, const api::ObjectPtr& workload,
                                         std::vector<std::string>& warnings) {
   if (request.verb == Verb::kPatch && request.patch == PatchKind::kApply) {
-    return api::StatusUnsupportedMediaType(
-        "a scale cannot be applied here: apply the workload, or patch its scale");
+    return BuildScaleApply(request);
   }
   api::TreePtr asked;
   if (std::optional<Failure> failure =
@@ -72,11 +112,7 @@ std::optional<Failure> BuildScaleUpdate(Request& request, const api::ObjectPtr& 
   }
   const Value scale = asked->root();
   const std::int64_t replicas = scale["spec"]["replicas"].integer();
-  if (replicas < 0) {
-    return InvalidFailure(ScaleKind(), request.name,
-                          {Invalid("spec.replicas", replicas,
-                                   "must be greater than or equal to 0")});
-  }
+  if (std::optional<Failure> failure = CheckReplicas(request, replicas)) return failure;
   Draft updated(workload->tree());
   updated["spec"]["replicas"] = replicas;
   // A version in the scale is the workload's own, and a condition.

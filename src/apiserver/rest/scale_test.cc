@@ -39,6 +39,46 @@ TEST_F(ScaleTest, ReadsAndChangesTheReplicasOfAWorkload) {
   EXPECT_EQ((*core_->Find("apps", "deployments", "default/d"))["spec"]["replicas"].integer(), 3);
 }
 
+TEST_F(ScaleTest, IsAppliedWithTheReplicasAsTheManagersOwn) {
+  auto apply = [&](std::string text, std::string manager, bool force = false) {
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kPatch;
+    request.patch = PatchKind::kApply;
+    request.kind = api::FindKind("apps", "v1", "Deployment");
+    request.namespace_ = "default";
+    request.name = "d";
+    request.subresource = "scale";
+    request.field_manager = std::move(manager);
+    request.force = force;
+    request.text = std::move(text);
+    return Handle(std::move(request));
+  };
+  const Response applied = apply(
+      "apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: 4}\n", "hpa", true);
+  ASSERT_FALSE(applied.failure) << applied.failure->message;
+  EXPECT_EQ(applied.object->kind(), "Scale");
+  EXPECT_EQ((*applied.object)["spec"]["replicas"].integer(), 4);
+  const api::ObjectPtr workload = core_->Find("apps", "deployments", "default/d");
+  EXPECT_EQ((*workload)["spec"]["template"]["spec"]["containers"].size(), 1u) << "the rest stays";
+  std::string owned;
+  for (api::Value entry : (*workload)["metadata"]["managedFields"].elements()) {
+    if (entry["manager"].str() == "hpa") {
+      owned = std::string(entry["subresource"].str()) + " " + std::string(entry["fieldsV1"].str());
+    }
+  }
+  EXPECT_EQ(owned, R"(scale {"f:spec":{"f:replicas":{}}})");
+  const Response refused = apply(
+      "apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: 5}\n", "other");
+  ASSERT_TRUE(refused.failure);
+  EXPECT_EQ(refused.failure->message,
+            "Apply failed with 1 conflict: conflict with \"hpa\" with subresource \"scale\": .spec.replicas");
+  EXPECT_EQ(apply("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", "x").failure->code, 400);
+  EXPECT_EQ(apply("apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: -1}\n", "x")
+                .failure->code,
+            422);
+}
+
 TEST_F(ScaleTest, RefusesLessThanNothingAndAnOldVersion) {
   EXPECT_EQ(Ask(Verb::kPatch, R"({"spec":{"replicas":-1}})").failure->code, 422);
   EXPECT_EQ(Ask(Verb::kUpdate, R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{)"

@@ -115,7 +115,8 @@ std::optional<Failure> DecodeContinue(const std::string& text, ContinueToken& to
     if (tree.ok() && (*tree)->root()["v"].str() == kContinueVersion) {
       token.revision = (*tree)->root()["rv"].integer();
       token.last_key = (*tree)->root()["start"].str();
-      if (token.revision > 0 && !token.last_key.empty()) return std::nullopt;
+      const bool has_state = token.revision > 0 || token.revision == ContinueToken::kNewest;
+      if (has_state && !token.last_key.empty()) return std::nullopt;
     }
   }
   return api::StatusBadRequest("continue key is not valid: it was not given out by this server");

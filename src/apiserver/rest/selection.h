@@ -16,6 +16,8 @@ std::optional<Failure> ParseResourceVersion(const std::string& text, storage::Re
 
 // Where a list continues: behind `last_key`, in the state of `revision`.
 struct ContinueToken {
+  // Goes on with the state of now: given out where the list's own state is compacted.
+  static constexpr storage::Revision kNewest = -1;
   storage::Revision revision = 0;
   std::string last_key;
 };

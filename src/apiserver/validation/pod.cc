@@ -272,6 +272,9 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
       }
     }
   }
+  if (!spec["ephemeralContainers"].empty()) {
+    causes.push_back(Forbidden("spec.ephemeralContainers", "cannot be set on create"));
+  }
   const std::string_view restart = spec["restartPolicy"].str();
   if (restart != "Always" && restart != "OnFailure" && restart != "Never") {
     causes.push_back(
@@ -285,9 +288,71 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
   return causes;
 }
 
+namespace {
+
+// Containers that are added to a running pod to look around: nothing may rely on them.
+void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
+  api::FieldErrors ignored;
+  const std::set<std::string_view> claims = CheckClaims(spec, ignored);
+  const std::set<std::string_view> volumes = CheckVolumes(spec, ignored);
+  std::set<std::string_view> names, targets;
+  for (std::string_view list : {"initContainers", "containers"}) {
+    for (Value container : spec[list].elements()) {
+      names.insert(container["name"].str());
+      targets.insert(container["name"].str());
+    }
+  }
+  std::size_t index = 0;
+  for (Value container : spec["ephemeralContainers"].elements()) {
+    const std::string path = At("spec.ephemeralContainers", index++);
+    CheckContainer(container, path, claims, volumes, causes);
+    const std::string_view name = container["name"].str();
+    if (!name.empty() && !names.insert(name).second) causes.push_back(Duplicate(path + ".name", name));
+    const std::string_view target = container["targetContainerName"].str();
+    if (!target.empty() && !targets.contains(target)) {
+      causes.push_back(NotFoundValue(path + ".targetContainerName", target));
+    }
+    for (std::string_view field : {"ports", "resources", "livenessProbe", "readinessProbe", "startupProbe",
+                                   "lifecycle", "resizePolicy", "restartPolicy", "restartPolicyRules"}) {
+      const Value value = container[field];
+      if (value.is_string() ? value.str().empty() : value.empty()) continue;
+      causes.push_back(Forbidden(StrCat(path, ".", field), "cannot be set for an Ephemeral Container"));
+    }
+    std::size_t mount_index = 0;
+    for (Value mount : container["volumeMounts"].elements()) {
+      const std::string at = At(path + ".volumeMounts", mount_index++);
+      for (std::string_view field : {"subPath", "subPathExpr"}) {
+        if (mount[field].str().empty()) continue;
+        causes.push_back(Forbidden(StrCat(at, ".", field), "cannot be set for an Ephemeral Container"));
+      }
+    }
+  }
+}
+
+// Only additions: existing ones are neither changed nor removed.
+void CheckEphemeralContainersUpdate(Value pod, Value before, api::FieldErrors& causes) {
+  CheckEphemeralContainers(pod["spec"], causes);
+  for (Value old : before["spec"]["ephemeralContainers"].elements()) {
+    Value now;
+    for (Value each : pod["spec"]["ephemeralContainers"].elements()) {
+      if (each["name"].str() == old["name"].str()) now = each;
+    }
+    if (now.exists() && api::Equal(now, old)) continue;
+    causes.push_back(Forbidden("spec.ephemeralContainers",
+                               StrCat("existing ephemeral containers ", Quote(old["name"].str()),
+                                      " may not be ", now.exists() ? "changed" : "removed", "\n")));
+  }
+}
+
+}  // namespace
+
 api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
                                      const StrategyContext&) {
   api::FieldErrors causes;
+  if (subresource == "ephemeralcontainers") {
+    CheckEphemeralContainersUpdate(pod, before, causes);
+    return causes;
+  }
   if (subresource == "resize") {
     if (QosClass(pod["spec"]) != before["status"]["qosClass"].str(QosClass(before["spec"]))) {
       causes.push_back(Invalid("spec", QosClass(pod["spec"]),

@@ -20,4 +20,9 @@ class [[nodiscard]] DescriptorWatch {
 std::unique_ptr<DescriptorWatch> WatchReadable(UvLoop& loop, int descriptor,
                                                std::function<void()> on_readable);
 
+// The same for a descriptor that takes bytes (or whose reader is gone). A descriptor has at most one
+// watch of either kind: duplicate it for the other.
+std::unique_ptr<DescriptorWatch> WatchWritable(UvLoop& loop, int descriptor,
+                                               std::function<void()> on_writable);
+
 }  // namespace drakkar

@@ -89,7 +89,7 @@ void Dispatch(State& state, const inotify_event& event) {
     state.Deliver(event.wd, {FileChange::kCreated, name});
   } else if (event.mask & (IN_DELETE | IN_MOVED_FROM)) {
     state.Deliver(event.wd, {FileChange::kRemoved, name});
-  } else if (event.mask & (IN_CLOSE_WRITE | IN_ATTRIB)) {
+  } else if (event.mask & (IN_CLOSE_WRITE | IN_ATTRIB | IN_MODIFY)) {
     state.Deliver(event.wd, {FileChange::kModified, name});
   }
 }
@@ -109,8 +109,8 @@ void ReadEvents(const std::shared_ptr<State>& state) {
 
 class InotifyWatcher final : public FileWatcher {
  public:
-  InotifyWatcher(UvLoop& loop, std::shared_ptr<State> state)
-      : loop_(loop), state_(std::move(state)) {
+  InotifyWatcher(UvLoop& loop, FileWatcherOptions options, std::shared_ptr<State> state)
+      : loop_(loop), options_(options), state_(std::move(state)) {
     // The state must survive a callback that destroys the watcher itself.
     poll_ = WatchReadable(loop_, state_->inotify, [state = std::weak_ptr<State>(state_)] {
       if (auto alive = state.lock()) ReadEvents(alive);
@@ -124,7 +124,8 @@ class InotifyWatcher final : public FileWatcher {
   Result<std::unique_ptr<FileWatch>> Watch(
       const std::string& directory, std::function<void(const FileEvent&)> on_event) override {
     loop_.AssertInLoop();
-    const int descriptor = ::inotify_add_watch(state_->inotify, directory.c_str(), kMask);
+    const std::uint32_t mask = kMask | (options_.reports_writes ? IN_MODIFY : 0u);
+    const int descriptor = ::inotify_add_watch(state_->inotify, directory.c_str(), mask);
     if (descriptor < 0) {
       if (errno == ENOSPC) {
         return Error{ErrorCode::kResourceExhausted,
@@ -142,17 +143,18 @@ class InotifyWatcher final : public FileWatcher {
 
  private:
   UvLoop& loop_;
+  const FileWatcherOptions options_;
   std::shared_ptr<State> state_;
   std::unique_ptr<DescriptorWatch> poll_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<FileWatcher>> MakeFileWatcher(UvLoop& loop) {
+Result<std::unique_ptr<FileWatcher>> MakeFileWatcher(UvLoop& loop, FileWatcherOptions options) {
   auto state = std::make_shared<State>();
   state->inotify = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (state->inotify < 0) return ErrnoError(errno, "open inotify");
-  auto watcher = std::make_unique<InotifyWatcher>(loop, std::move(state));
+  auto watcher = std::make_unique<InotifyWatcher>(loop, options, std::move(state));
   if (!watcher->ok()) return Internal("poll inotify");
   return std::unique_ptr<FileWatcher>(std::move(watcher));
 }

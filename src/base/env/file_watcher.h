@@ -10,7 +10,7 @@ namespace drakkar {
 
 enum class FileChange {
   kCreated,        // a name appeared: created, or renamed into the directory (also over an old one)
-  kModified,       // a file was closed after writing, or its attributes changed
+  kModified,       // a file was closed after writing, or its attributes changed; see FileWatcherOptions
   kRemoved,        // a name vanished: deleted, or renamed out of the directory
   kEventsLost,     // the kernel dropped events: list the directory again; `name` is empty
   kDirectoryGone,  // the directory itself was removed or moved: nothing more comes; `name` is empty
@@ -39,8 +39,13 @@ class FileWatcher {
       const std::string& directory, std::function<void(const FileEvent&)> on_event) = 0;
 };
 
+struct FileWatcherOptions {
+  // Reports each write as kModified, too: for files that stay open, such as logs.
+  bool reports_writes = false;
+};
+
 class UvLoop;
 // Through inotify: one instance for all directories of this watcher.
-Result<std::unique_ptr<FileWatcher>> MakeFileWatcher(UvLoop& loop);
+Result<std::unique_ptr<FileWatcher>> MakeFileWatcher(UvLoop& loop, FileWatcherOptions options = {});
 
 }  // namespace drakkar

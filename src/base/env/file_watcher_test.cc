@@ -1,5 +1,6 @@
 #include "base/env/file_watcher.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -43,6 +44,24 @@ class FileWatcherTest : public ::testing::Test {
   FileEvent until_;
   UvLoop* loop_ = nullptr;
 };
+
+TEST_F(FileWatcherTest, ReportsWritesToAFileThatStaysOpenWhereAsked) {
+  UvLoop loop;
+  const std::string path = directory_ + "/log";
+  ASSERT_TRUE(RealFileSystem().WriteFile(path, "", 0644).ok());
+  auto watcher = *MakeFileWatcher(loop, {.reports_writes = true});
+  auto watch = watcher->Watch(directory_, Collect());
+  ASSERT_TRUE(watch.ok());
+  FILE* file = ::fopen(path.c_str(), "a");
+  ASSERT_NE(file, nullptr);
+  loop.Post([&] {
+    ::fputs("line\n", file);
+    ::fflush(file);
+  });
+  RunUntil(loop, FileChange::kModified, "log");
+  EXPECT_THAT(seen_, ElementsAre(FileEvent{FileChange::kModified, "log"}));
+  ::fclose(file);
+}
 
 TEST_F(FileWatcherTest, ReportsCreatedRenamedModifiedAndRemovedNames) {
   UvLoop loop;

@@ -17,7 +17,8 @@ struct ProcessOptions {
   std::string standard_input;            // written to the child, then closed
   bool capture_output = true;            // otherwise stdout and stderr go where ours go
   bool new_session = false;              // setsid: the child outlives a signal to our group
-  std::vector<std::pair<int, int>> inherited_descriptors;  // {ours, number in the child}, from 3 up
+  // {ours, number in the child}: from 3 up, or without captured output any.
+  std::vector<std::pair<int, int>> inherited_descriptors;
 };
 
 struct ProcessExit {

@@ -113,6 +113,10 @@ class MachineFileSystem final : public FileSystem {
 
   Result<void> MakeDirectories(const std::string& path, std::uint32_t mode) override {
     if (path.empty()) return InvalidArgument("make directory: empty path");
+    struct stat st;
+    // Mostly it is there, or only its last part is missing: asking for each part costs more.
+    if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return Ok();
+    if (::mkdir(path.c_str(), mode) == 0) return Ok();
     std::size_t end = 0;
     while (end != std::string::npos) {
       end = path.find('/', end + 1);
@@ -121,7 +125,6 @@ class MachineFileSystem final : public FileSystem {
         return ErrnoError(errno, "make directory " + part);
       }
     }
-    struct stat st;
     if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, "stat " + path);
     if (!S_ISDIR(st.st_mode)) return ErrnoError(ENOTDIR, "make directory " + path);
     return Ok();

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/result/check.h"
@@ -17,30 +18,86 @@ void EventLoop::CheckInLoop() const {
   CHECK(IsInLoop());
 }
 
+namespace {
+
+// A wake-up costs both sides a system call and often a switch of threads. A loop's thread therefore
+// wakes the other loops it has posted to when it is about to wait, or after this many of its own
+// tasks, or when this many tasks wait at the other loop.
+constexpr std::size_t kTasksPerWake = 16;
+// How often in a row a loop runs what its tasks posted to itself before it looks at its sockets.
+constexpr int kRoundsPerTurn = 4;
+
+// Wakes a loop as long as it exists.
+class Waker {
+ public:
+  explicit Waker(uv_async_t* handle) : handle_(handle) {}
+  void Wake() {
+    if (on_its_way_.exchange(true)) return;
+    std::lock_guard lock(mutex_);
+    if (handle_ != nullptr) uv_async_send(handle_);
+  }
+  // By the loop, before it looks for what it was woken for.
+  void Arrived() { on_its_way_ = false; }
+  void Close() {
+    std::lock_guard lock(mutex_);
+    handle_ = nullptr;
+  }
+
+ private:
+  std::atomic<bool> on_its_way_{false};
+  std::mutex mutex_;
+  uv_async_t* handle_;  // guarded by mutex_
+};
+
+// The loops that this thread has posted to and not woken yet; null on threads that run no loop,
+// which wake at once.
+thread_local std::vector<std::shared_ptr<Waker>>* to_wake = nullptr;
+
+void WakeOthers() {
+  if (to_wake == nullptr) return;
+  for (const std::shared_ptr<Waker>& waker : *to_wake) waker->Wake();
+  to_wake->clear();
+}
+
+}  // namespace
+
 struct UvLoop::Impl {
   uv_loop_t loop;
   uv_async_t wake;
+  uv_prepare_t before_wait;
+  std::shared_ptr<Waker> waker;
   std::mutex mutex;
   std::vector<Task> posted;   // guarded by mutex
   bool stopping = false;      // guarded by mutex
   bool stopped = false;       // guarded by mutex
+  bool in_turn = false;       // guarded by mutex: OnWake looks at `posted` again
   std::atomic<std::thread::id> thread{};
 
   static void OnWake(uv_async_t* handle) {
     auto* self = static_cast<Impl*>(handle->data);
-    std::vector<Task> tasks;
-    bool stop = false;
-    {
-      std::lock_guard lock(self->mutex);
-      tasks.swap(self->posted);
-      stop = self->stopping;
+    self->waker->Arrived();
+    std::size_t done = 0;
+    for (int round = 1; true; ++round) {
+      std::vector<Task> tasks;
+      bool stop = false;
+      {
+        std::lock_guard lock(self->mutex);
+        tasks.swap(self->posted);
+        stop = self->stopping;
+        // What comes from now on needs a wake-up once this is the last round.
+        self->in_turn = round < kRoundsPerTurn && !tasks.empty() && !stop;
+      }
+      for (Task& task : tasks) {
+        task();
+        task = nullptr;
+        if (++done % kTasksPerWake == 0) WakeOthers();
+      }
+      if (stop) uv_stop(&self->loop);
+      if (stop || tasks.empty() || round == kRoundsPerTurn) return;
     }
-    for (Task& task : tasks) {
-      task();
-      task = nullptr;
-    }
-    if (stop) uv_stop(&self->loop);
   }
+
+  static void BeforeWait(uv_prepare_t*) { WakeOthers(); }
 };
 
 namespace {
@@ -99,6 +156,12 @@ UvLoop::UvLoop() : impl_(std::make_unique<Impl>()) {
   CHECK(uv_loop_init(&impl_->loop) == 0);
   CHECK(uv_async_init(&impl_->loop, &impl_->wake, &Impl::OnWake) == 0);
   impl_->wake.data = impl_.get();
+  impl_->waker = std::make_shared<Waker>(&impl_->wake);
+  // Started before any other handle of its kind: libuv runs the latest first, so this is the last
+  // to run before the loop waits, and what the others post is not left behind.
+  CHECK(uv_prepare_init(&impl_->loop, &impl_->before_wait) == 0);
+  CHECK(uv_prepare_start(&impl_->before_wait, &Impl::BeforeWait) == 0);
+  uv_unref(reinterpret_cast<uv_handle_t*>(&impl_->before_wait));
 }
 
 UvLoop::~UvLoop() {
@@ -115,20 +178,27 @@ UvLoop::~UvLoop() {
   // thread counts as the loop's.
   impl_->thread = std::this_thread::get_id();
   dropped.clear();
+  impl_->waker->Close();
+  uv_close(reinterpret_cast<uv_handle_t*>(&impl_->before_wait), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&impl_->wake), nullptr);
   uv_run(&impl_->loop, UV_RUN_DEFAULT);
   CHECK(uv_loop_close(&impl_->loop) == 0);
 }
 
 void UvLoop::Post(Task task) {
+  std::size_t waiting = 0;
   {
     std::lock_guard lock(impl_->mutex);
-    if (!impl_->stopped) {
-      impl_->posted.push_back(std::move(task));
-      if (impl_->posted.size() > 1) return;  // a wake-up is already on its way
-    }
+    if (impl_->stopped) return;  // the task goes with it, outside the lock
+    impl_->posted.push_back(std::move(task));
+    if (impl_->in_turn) return;
+    waiting = impl_->posted.size();
   }
-  uv_async_send(&impl_->wake);
+  if (to_wake == nullptr || waiting == kTasksPerWake) {
+    impl_->waker->Wake();
+  } else if (waiting == 1) {
+    to_wake->push_back(impl_->waker);
+  }
 }
 
 TimerHandle UvLoop::RunAfter(Duration delay, Task task) {
@@ -156,7 +226,11 @@ const Clock& UvLoop::clock() const {
 
 void UvLoop::Run() {
   impl_->thread = std::this_thread::get_id();
+  std::vector<std::shared_ptr<Waker>> others;
+  std::vector<std::shared_ptr<Waker>>* const outer = std::exchange(to_wake, &others);
   uv_run(&impl_->loop, UV_RUN_DEFAULT);
+  WakeOthers();
+  to_wake = outer;
   std::vector<Task> rest;
   {
     std::lock_guard lock(impl_->mutex);
@@ -221,12 +295,14 @@ void LoopThread::RunSync(Task task) {
     done = true;
     done_changed.notify_one();
   });
+  WakeOthers();
   std::unique_lock lock(mutex);
   done_changed.wait(lock, [&] { return done; });
 }
 
 void LoopThread::Stop() {
   if (!impl_->thread.joinable()) return;
+  WakeOthers();
   loop_->Stop();
   impl_->thread.join();
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "base/exec/worker_pool.h"
@@ -55,6 +56,54 @@ TEST(UvLoop, MayBeRunAgainAfterItWasStopped) {
     loop.Run();
   }
   EXPECT_EQ(ran, 3);
+}
+
+TEST(UvLoop, NoTaskIsLostBetweenLoopsThatPostToEachOther) {
+  constexpr int kRounds = 5'000;
+  LoopThread a("a"), b("b");
+  std::atomic<int> ended = 0;
+  const auto play = [&](int lane) {
+    // Each lane's ball goes back and forth.
+    struct Ball {
+      LoopThread& a;
+      LoopThread& b;
+      std::atomic<int>& ended;
+      void Hit(int left) const {
+        if (left == 0) {
+          ++ended;
+          return;
+        }
+        (left % 2 == 0 ? a : b).loop().Post([ball = *this, left] { ball.Hit(left - 1); });
+      }
+    };
+    Ball{a, b, ended}.Hit(kRounds + lane);
+  };
+  for (int lane = 0; lane < 7; ++lane) play(lane);
+  while (ended < 7) std::this_thread::yield();
+  EXPECT_EQ(ended, 7);
+}
+
+TEST(UvLoop, ALoopMayWaitForAnotherThatItHasPostedTo) {
+  LoopThread a("a"), b("b");
+  int ran = 0;
+  a.RunSync([&] {
+    b.loop().Post([&] { ++ran; });
+    b.RunSync([&] { ++ran; });
+    EXPECT_EQ(ran, 2);
+  });
+}
+
+TEST(UvLoop, WhatATaskPostsToItsOwnLoopDoesNotKeepTimersWaiting) {
+  UvLoop loop;
+  bool fired = false;
+  TimerHandle timer = loop.RunAfter(std::chrono::milliseconds(1), [&] { fired = true; });
+  std::function<void()> again = [&] {
+    if (fired) return loop.Stop();
+    loop.Post(again);
+  };
+  loop.Post(again);
+  loop.Run();
+  EXPECT_TRUE(fired);
 }
 
 TEST(WorkerPool, RefusesBeyondItsBoundAndFinishesWhatItTook) {

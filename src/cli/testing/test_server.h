@@ -14,6 +14,9 @@
 #include "client/http_client.h"
 #include "features/gates/feature_gates.h"
 #include "net/testing/loopback.h"
+#include "net/websocket/channels.h"
+#include "net/websocket/handshake.h"
+#include "net/websocket/session.h"
 #include "storage/memory/memory_store.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -32,6 +35,7 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
           .core = *core_, .authenticator = authenticator_, .metrics = metrics_};
       options.proxies["pods/log"] = this;
       options.proxies["nodes/proxy"] = this;
+      options.proxies["pods/exec"] = this;
       frontend_ = std::make_unique<apiserver::Frontend>(std::move(options));
       net::HttpServerOptions http;
       http.address.host = "127.0.0.1";
@@ -49,6 +53,7 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
   }
   ~CommandTest() override {
     thread_.RunSync([this] {
+      command_.reset();
       server_.reset();
       frontend_.reset();
       core_.reset();
@@ -101,9 +106,46 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
                           info.rest == std::vector<std::string>{"devices"} ? node_devices_ : "");
     }
     log_query_ = request.raw_query;
+    if (info.subresource == "exec") return RunCommand(request, *writer);
     writer->StartStream(200, {{"Content-Type", "text/plain"}});
     writer->Write(net::MakeSegment(log_text_));
     writer->Finish();
+  }
+
+  // A command that repeats its input, complains and ends with exit code 7.
+  class RepeatingCommand final : private net::websocket::Session::Events {
+   public:
+    explicit RepeatingCommand(std::unique_ptr<net::RawStream> stream) : stream_(std::move(stream)) {
+      stream_->Start(
+          [this](std::string_view bytes) {
+            session_.Receive(bytes);
+            stream_->Write(session_.TakeOutput());
+          },
+          [] {});
+    }
+
+   private:
+    void OnMessage(net::websocket::MessageType, std::string_view payload) override {
+      const auto send = [this](std::string text) {
+        session_.Send(net::websocket::MessageType::kBinary, text);
+      };
+      if (payload[0] == net::websocket::kChannelInput) send("\x01" + std::string(payload.substr(1)));
+      if (payload[0] != net::websocket::kChannelClose) return;
+      send("\x02" "oh no\n");
+      send("\x03" R"({"status":"Failure","reason":"NonZeroExitCode",)"
+           R"("details":{"causes":[{"reason":"ExitCode","message":"7"}]}})");
+      session_.Close(net::websocket::kNormalClosure);
+    }
+    void OnClose(std::uint16_t, std::string_view) override {}
+
+    std::unique_ptr<net::RawStream> stream_;
+    net::websocket::Session session_{net::websocket::Role::kServer, RealRandom(), *this};
+  };
+  void RunCommand(const net::ServerRequest& request, net::ResponseWriter& writer) {
+    const std::string_view spoken[] = {net::websocket::kChannelProtocolV5};
+    Result<net::websocket::Accepted> accepted = net::websocket::Accept(request.headers, spoken);
+    if (!accepted.ok()) return writer.Send(400, {}, accepted.error().message);
+    command_ = std::make_unique<RepeatingCommand>(std::move(writer.Upgrade(accepted->headers).value()));
   }
 
   LoopThread thread_;
@@ -121,6 +163,7 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
   std::string log_text_ = "hello\n";
   std::string log_query_;
   std::string node_devices_;
+  std::unique_ptr<RepeatingCommand> command_;
   App app_{"drakkar", "test"};
 };
 

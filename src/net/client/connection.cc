@@ -114,6 +114,7 @@ void Connection::FlushOutput() {
       transport_->Shutdown();
       return;
     }
+    if (raw_) raw_->Flushed();
   }
   AfterEvents();
 }
@@ -203,7 +204,7 @@ void Connection::RawWrite(std::string_view bytes) {
 }
 
 std::size_t Connection::RawPendingBytes() const {
-  return transport_ ? transport_->pending_bytes() + out_.size() : 0;
+  return transport_ ? transport_->pending_bytes() + out_.size() + session_->PendingRawBytes() : 0;
 }
 
 void Connection::RawSetReading(bool reading) {

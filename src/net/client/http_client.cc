@@ -317,9 +317,7 @@ class UpgradeSink final : public StreamSink {
   void OnEnd(Result<void> result) override {
     auto callback = std::move(callback_);
     if (!result.ok()) return callback(std::move(result).error());
-    callback(Error{response_.status >= 400 ? ErrorCodeOf(response_.status) : ErrorCode::kUnavailable,
-                   StrCat("not upgraded, status ", response_.status,
-                          response_.body.empty() ? "" : ": ", Trim(response_.body))});
+    callback(UpgradedConnection{std::move(response_), nullptr});
   }
   void Upgraded(std::unique_ptr<RawStream> stream) {
     auto callback = std::move(callback_);

@@ -54,7 +54,7 @@ class [[nodiscard]] RequestHandle {
 };
 
 struct UpgradedConnection {
-  Response response;                    // 101 and its headers
+  Response response;                    // 101 and its headers, or the refusal
   std::unique_ptr<RawStream> stream;
 };
 
@@ -72,8 +72,8 @@ class HttpClient {
   void Do(ClientRequest request, std::function<void(Result<Response>)> callback);
   // `sink` must outlive the handle or the call of OnEnd, whichever comes first.
   [[nodiscard]] std::unique_ptr<RequestHandle> Stream(ClientRequest request, StreamSink& sink);
-  // On an HTTP/1.1 connection of its own. `request.headers` has Connection and Upgrade. Another
-  // status than 101 is an error with the code of that status.
+  // On an HTTP/1.1 connection of its own. `request.headers` has Connection and Upgrade. With another
+  // status than 101 there is no stream, and the response has the start of the body.
   [[nodiscard]] std::unique_ptr<RequestHandle> Upgrade(
       ClientRequest request, std::function<void(Result<UpgradedConnection>)> callback);
 

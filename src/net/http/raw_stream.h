@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace drakkar::net {
 
@@ -18,6 +19,8 @@ class RawStream {
   virtual void Write(std::string_view bytes) = 0;
   // Bytes written that the kernel has not taken.
   virtual std::size_t pending_bytes() const = 0;
+  // Called each time pending_bytes has come down to zero.
+  virtual void OnDrained(std::function<void()> callback) = 0;
   // False: stop reading from the peer, so that it feels back-pressure.
   virtual void SetReading(bool reading) = 0;
 };
@@ -51,7 +54,10 @@ class RawStreamEnd final : public RawStream {
     }
   }
   void Write(std::string_view bytes) override {
-    if (auto endpoint = endpoint_.lock()) endpoint->RawWrite(bytes);
+    if (auto endpoint = endpoint_.lock()) {
+      undrained_ = true;
+      endpoint->RawWrite(bytes);
+    }
   }
   std::size_t pending_bytes() const override {
     auto endpoint = endpoint_.lock();
@@ -60,14 +66,24 @@ class RawStreamEnd final : public RawStream {
   void SetReading(bool reading) override {
     if (auto endpoint = endpoint_.lock()) endpoint->RawSetReading(reading);
   }
+  void OnDrained(std::function<void()> callback) override { on_drained_ = std::move(callback); }
 
-  // Called by the connection. Either may destroy this object.
+  // Called by the connection. Each may destroy this object.
   void Deliver(std::string_view bytes) {
     if (!started_) {
       early_.append(bytes);
     } else if (on_data_) {
       auto call = on_data_;
       call(bytes);
+    }
+  }
+  // The connection has handed out what there was.
+  void Flushed() {
+    if (!undrained_ || pending_bytes() > 0) return;
+    undrained_ = false;
+    if (on_drained_) {
+      auto call = on_drained_;
+      call();
     }
   }
   void Closed() {
@@ -80,7 +96,9 @@ class RawStreamEnd final : public RawStream {
   std::function<void(std::string_view)> on_data_;
   std::function<void()> on_closed_;
   std::string early_;  // arrived before Start; at most what one read brings
+  std::function<void()> on_drained_;
   bool started_ = false;
+  bool undrained_ = false;
 };
 
 }  // namespace drakkar::net

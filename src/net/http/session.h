@@ -63,6 +63,8 @@ class ServerSession {
   // request did not ask for it).
   virtual bool Upgrade(StreamId stream, const Headers& headers) = 0;
   virtual void WriteRaw(std::string_view bytes) = 0;
+  // Raw bytes that Send has not handed out yet.
+  virtual std::size_t PendingRawBytes() const = 0;
 
   // Takes no new requests; finished once those that are open are answered.
   virtual void Shutdown() = 0;
@@ -98,6 +100,8 @@ class ClientSession {
   // No event for this stream follows.
   virtual void Cancel(StreamId stream) = 0;
   virtual void WriteRaw(std::string_view bytes) = 0;
+  // Raw bytes that Send has not handed out yet.
+  virtual std::size_t PendingRawBytes() const = 0;
   virtual void Ping() {}
   virtual void Shutdown() = 0;
   virtual std::size_t open_streams() const = 0;

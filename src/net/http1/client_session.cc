@@ -88,6 +88,7 @@ class Session final : public ClientSession {
   void WriteRaw(std::string_view bytes) override {
     if (state_ == State::kRaw) out_.Push(std::string(bytes));
   }
+  std::size_t PendingRawBytes() const override { return state_ == State::kRaw ? out_.bytes() : 0; }
 
   void Shutdown() override { closing_ = true; }
   std::size_t open_streams() const override {

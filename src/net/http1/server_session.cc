@@ -133,6 +133,7 @@ class Session final : public ServerSession {
   void WriteRaw(std::string_view bytes) override {
     if (state_ == State::kRaw) out_.Push(std::string(bytes));
   }
+  std::size_t PendingRawBytes() const override { return state_ == State::kRaw ? out_.bytes() : 0; }
 
   void Shutdown() override {
     shutting_down_ = true;

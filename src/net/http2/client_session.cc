@@ -68,6 +68,7 @@ class Session final : public ClientSession, private Nghttp2Session {
   }
 
   void WriteRaw(std::string_view) override {}
+  std::size_t PendingRawBytes() const override { return 0; }
   void Ping() override { nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr); }
   void Shutdown() override {
     going_away_ = true;

@@ -79,6 +79,7 @@ class Session final : public ServerSession, private Nghttp2Session {
 
   bool Upgrade(StreamId, const Headers&) override { return false; }
   void WriteRaw(std::string_view) override {}
+  std::size_t PendingRawBytes() const override { return 0; }
 
   void Shutdown() override {
     if (shut_down_) return;

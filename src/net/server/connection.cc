@@ -100,6 +100,7 @@ void Connection::FlushOutput() {
   transport_->Write(out_);
   if (out_.capacity() > 2 * kFlushBytes) out_.shrink_to_fit();
   TellDrained();
+  if (transport_ && raw_) raw_->Flushed();
   if (!transport_) return;
   if (session_->IsFinished() || (raw_closing_ && !more)) {
     closing_ = true;
@@ -217,7 +218,7 @@ void Connection::RawWrite(std::string_view bytes) {
 }
 
 std::size_t Connection::RawPendingBytes() const {
-  return transport_ ? transport_->pending_bytes() + out_.size() : 0;
+  return transport_ ? transport_->pending_bytes() + out_.size() + session_->PendingRawBytes() : 0;
 }
 
 void Connection::RawSetReading(bool reading) {
@@ -283,7 +284,8 @@ void Connection::CheckTimeouts(MonotonicTime now) {
     since_ = now;
   }
   const std::uint64_t written = transport_->total_written();
-  if (transport_->pending_bytes() == 0 || written != written_before_) stalled_since_ = now;
+  // What became of an upgraded connection has its own idea of a reader that pauses.
+  if (transport_->pending_bytes() == 0 || written != written_before_ || raw_) stalled_since_ = now;
   written_before_ = written;
   const Duration passed = now - since_;
   const bool over = (phase == Phase::kHandshake && passed >= options_.handshake_timeout) ||

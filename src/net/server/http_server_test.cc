@@ -475,24 +475,64 @@ TEST(HttpServer, UpgradesToARawStreamBothWays) {
   }
 }
 
-TEST(HttpServer, ARefusedUpgradeIsAnErrorWithTheAnswersText) {
+TEST(HttpServer, ARawStreamTellsWhatWaitsAndWhenItIsGone) {
+  Loopback net;
+  constexpr std::size_t kBytes = 32u << 20;
+  std::unique_ptr<RawStream> server_end, client_end;
+  std::promise<void> drained;
+  net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
+    server_end = std::move(writer->Upgrade(Headers{{"Upgrade", "x"}}).value());
+    server_end->Start([](std::string_view) {}, [] {});
+    server_end->OnDrained([&] { drained.set_value(); });
+    server_end->Write(std::string(kBytes, 'a'));
+    EXPECT_GE(server_end->pending_bytes(), kBytes);
+  };
+  std::size_t seen = 0;
+  std::promise<void> all;
+  std::unique_ptr<RequestHandle> handle;
+  net.RunSync([&] {
+    ClientRequest request;
+    request.url = net.Url("/");
+    request.headers = Headers{{"Connection", "Upgrade"}, {"Upgrade", "x"}};
+    handle = net.client->Upgrade(request, [&](Result<UpgradedConnection> upgraded) {
+      client_end = std::move(upgraded->stream);
+      client_end->Start(
+          [&](std::string_view bytes) {
+            seen += bytes.size();
+            if (seen == kBytes) all.set_value();
+          },
+          [] {});
+    });
+  });
+  Await(all.get_future());
+  Await(drained.get_future());
+  net.RunSync([&] {
+    EXPECT_EQ(server_end->pending_bytes(), 0u);
+    client_end.reset();
+    server_end.reset();
+    handle.reset();
+  });
+}
+
+TEST(HttpServer, ARefusedUpgradeGivesTheAnswer) {
   Loopback net;
   net.handler.function = [&](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     writer->Send(403, {}, std::string("not you\n"));
   };
-  std::promise<Error> failed;
+  std::promise<Response> refused;
   std::unique_ptr<RequestHandle> handle;
   net.RunSync([&] {
     ClientRequest request;
     request.url = net.Url("/exec");
     request.headers = Headers{{"Connection", "Upgrade"}, {"Upgrade", "echo"}};
     handle = net.client->Upgrade(request, [&](Result<UpgradedConnection> upgraded) {
-      failed.set_value(upgraded.error());
+      EXPECT_EQ(upgraded->stream, nullptr);
+      refused.set_value(upgraded->response);
     });
   });
-  const Error error = Await(failed.get_future());
-  EXPECT_EQ(error.code, ErrorCode::kForbidden);
-  EXPECT_EQ(error.message, "not upgraded, status 403: not you");
+  const Response answer = Await(refused.get_future());
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_EQ(answer.body, "not you\n");
   net.RunSync([&] { handle.reset(); });
 }
 

@@ -56,6 +56,12 @@ std::string Sha256Hex(std::string_view bytes) {
   return text;
 }
 
+std::string Sha1(std::string_view bytes) {
+  std::string digest(SHA_DIGEST_LENGTH, '\0');
+  SHA1(Bytes(bytes), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
 std::string HmacSha256(std::string_view key, std::string_view bytes) {
   std::string digest(SHA256_DIGEST_LENGTH, '\0');
   unsigned int length = 0;

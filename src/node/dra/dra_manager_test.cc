@@ -14,17 +14,6 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kUsesClaim[] =
-    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
-
-std::string EnvironmentOf(const HollowContainer& container, const std::string& name) {
-  std::string value = "(none)";
-  for (const auto& each : container.config.environment) {
-    if (each.name == name) value = each.value;
-  }
-  return value;
-}
-
 // As `drakkar node forget-driver` does.
 void Forget(NodeHarness& node, const std::string& driver) {
   api::Draft changed(node.api.Get("Node", "node-1")->tree());
@@ -36,8 +25,7 @@ void Forget(NodeHarness& node, const std::string& driver) {
 TEST(DraManager, WaitsForAMissingDriverAndStartsAtOnceWhenItComes) {
   NodeHarness node;
   node.StartAgent();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   node.Advance(seconds(200));
   EXPECT_EQ(node.Phase("p"), "Pending");
   EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u) << "a pod that failed leaves no trace";
@@ -54,36 +42,28 @@ TEST(DraManager, WaitsForAMissingDriverAndStartsAtOnceWhenItComes) {
 TEST(DraManager, APodWhoseDriverNeverCameIsDeletedAtOnce) {
   NodeHarness node;
   node.StartAgent();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   node.DeletePod("p");
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
 TEST(DraManager, RetriesAFailedPrepare) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
-  auto works = driver.plugin.prepare_claim;
-  driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
+  GpuNode node;
+  auto works = node.driver.plugin.prepare_claim;
+  node.driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
     return rpc::PrepareResult{.error = "no power"};
   };
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   EXPECT_EQ(node.Phase("p"), "Pending");
   EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
               HasSubstr("NodePrepareResources failed for ResourceClaim c: no power"));
-  driver.plugin.prepare_claim = works;
+  node.driver.plugin.prepare_claim = works;
   node.Advance(seconds(3));
   EXPECT_EQ(node.Phase("p"), "Running");
 }
 
 TEST(DraManager, TwoPodsShareAClaimAndTheLastOneGivesItBack) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
+  GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
   node.CreatePod("p1", kUsesClaim, {"c"});
   node.CreatePod("p2", kUsesClaim, {"c"});
@@ -100,12 +80,8 @@ TEST(DraManager, TwoPodsShareAClaimAndTheLastOneGivesItBack) {
 }
 
 TEST(DraManager, ServesWhichPodHoldsWhichDevice) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  node.CreatePodWithClaim();
   auto client = rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
   std::optional<Result<std::vector<rpc::PodResources>>> list;
   client->List(seconds(1), [&](auto result) { list = std::move(result); });
@@ -118,22 +94,19 @@ TEST(DraManager, ServesWhichPodHoldsWhichDevice) {
 }
 
 TEST(DraManager, WipesTheSlicesOfADriverThatIsGoneForThirtySeconds) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
+  GpuNode node;
   auto create = [&] {
     node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
       "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
       "devices":[{"name":"dev-0"}]}})");
   };
   create();
-  driver.Stop();
+  node.driver.Stop();
   node.Advance(seconds(20));
-  driver.Start();
+  node.driver.Start();
   node.Advance(seconds(20));
   EXPECT_NE(node.api.Get("ResourceSlice", "s"), nullptr) << "it was back in time";
-  driver.Stop();
+  node.driver.Stop();
   node.Advance(seconds(29));
   EXPECT_NE(node.api.Get("ResourceSlice", "s"), nullptr);
   node.Advance(seconds(2));
@@ -141,10 +114,7 @@ TEST(DraManager, WipesTheSlicesOfADriverThatIsGoneForThirtySeconds) {
 }
 
 TEST(DraManager, AClaimThatIsNotReservedForThePodIsNotTouched) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
+  GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
   node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
                          kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
@@ -156,11 +126,8 @@ TEST(DraManager, AClaimThatIsNotReservedForThePodIsNotTouched) {
 }
 
 TEST(DraManager, AContainerSeesOnlyTheRequestsItNames) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
-  driver.plugin.prepare_claim = [&](const rpc::ClaimReference&) {
+  GpuNode node;
+  node.driver.plugin.prepare_claim = [&](const rpc::ClaimReference&) {
     rpc::PrepareResult result;
     for (const char* request : {"r", "other"}) {
       EXPECT_TRUE(node.files.WriteFile(StrCat("/var/run/cdi/", request, ".json"),
@@ -193,13 +160,9 @@ TEST(DraManager, RefusesToStartOnACorruptCheckpoint) {
 }
 
 TEST(DraManager, AForgottenDriverNoLongerHoldsUpDeletion) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
-  driver.Stop();
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.Stop();
   node.DeletePod("p");
   node.Advance(seconds(120));
   EXPECT_NE(node.Phase("p"), "(gone)");
@@ -210,20 +173,16 @@ TEST(DraManager, AForgottenDriverNoLongerHoldsUpDeletion) {
 }
 
 TEST(DraManager, StopsInTheMiddleOfADriverCallAndGoesOnAfterwards) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-  driver.Start();
-  driver.plugin.hold_calls = true;
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
-  ASSERT_EQ(driver.plugin.held_calls(), 1u);
+  GpuNode node;
+  node.driver.plugin.hold_calls = true;
+  node.CreatePodWithClaim();
+  ASSERT_EQ(node.driver.plugin.held_calls(), 1u);
   EXPECT_THAT(*node.files.ReadFile("/var/lib/kubelet/dra_manager_state"), HasSubstr("gpu.example.com"))
       << "the intent is on disk before the call";
   node.KillAgent();
   node.transport.BreakConnections("/var/lib/kubelet/plugins_registry/gpu-reg.sock");
-  driver.plugin.ReleaseCalls();
-  driver.plugin.hold_calls = false;
+  node.driver.plugin.ReleaseCalls();
+  node.driver.plugin.hold_calls = false;
   node.Advance(seconds(50));
   node.StartAgent();
   EXPECT_EQ(node.Phase("p"), "Running");
@@ -250,39 +209,31 @@ TEST(DraManager, OneCallPerDriverHasAllClaimsOfThePod) {
 }
 
 TEST(DraManager, ACallThatTakesLongerThanItMayIsGivenUpAndMadeAgain) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
-  driver.plugin.hold_calls = true;
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  node.driver.plugin.hold_calls = true;
+  node.CreatePodWithClaim();
   node.Advance(seconds(44));
   EXPECT_TRUE(node.Events("FailedPrepareDynamicResources").empty());
   node.Advance(seconds(2));
   EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("DeadlineExceeded"));
-  driver.plugin.hold_calls = false;
-  driver.plugin.DropCalls();
+  node.driver.plugin.hold_calls = false;
+  node.driver.plugin.DropCalls();
   node.Advance(seconds(3));
   EXPECT_EQ(node.Phase("p"), "Running");
-  EXPECT_GE(driver.plugin.prepare_calls.size(), 2u);
-  driver.plugin.hold_calls = true;
+  EXPECT_GE(node.driver.plugin.prepare_calls.size(), 2u);
+  node.driver.plugin.hold_calls = true;
   node.DeletePod("p");
   node.Advance(seconds(80));
   EXPECT_THAT(node.Events("FailedUnprepareDynamicResources").at(0), HasSubstr("DeadlineExceeded"));
-  driver.plugin.hold_calls = false;
-  driver.plugin.DropCalls();
+  node.driver.plugin.hold_calls = false;
+  node.driver.plugin.DropCalls();
   node.Advance(seconds(60));
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
 TEST(DraManager, ARepeatedPrepareReplacesTheDevicesAndDoesNotDoubleThem) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  node.CreatePodWithClaim();
   node.KillAgent();
   node.StartAgent();
   node.CreatePod("q", kUsesClaim, {"c"});
@@ -295,25 +246,18 @@ TEST(DraManager, ARepeatedPrepareReplacesTheDevicesAndDoesNotDoubleThem) {
 }
 
 TEST(DraManager, AnswersThatDoNotFitTheQuestionAreErrors) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
-  driver.plugin.prepare_error = Internal("no memory");
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  node.driver.plugin.prepare_error = Internal("no memory");
+  node.CreatePodWithClaim();
   EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
               HasSubstr("prepare dynamic resources: NodePrepareResources: "));
-  driver.plugin.prepare_error.reset();
+  node.driver.plugin.prepare_error.reset();
   node.Advance(seconds(5));
   EXPECT_EQ(node.Phase("p"), "Running");
 }
 
 TEST(DraManager, ATemplateClaimOfAnotherPodIsRefused) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
+  GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
   auto pod = node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}],
       "resourceClaims":[{"name":"c","resourceClaimTemplateName":"t"}])");
@@ -341,13 +285,9 @@ TEST(DraManager, ATemplateClaimOfAnotherPodIsRefused) {
 }
 
 TEST(DraManager, AClaimThatIsNotAllocatedOrWasReplacedIsNotTouched) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
-  driver.Stop();  // so that the first pod cannot give the claim back
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.Stop();  // so that the first pod cannot give the claim back
   ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
   api::Draft released(node.api.Get("ResourceClaim", "default/c")->tree());
   released["status"] = api::Draft::Object();
@@ -360,7 +300,7 @@ TEST(DraManager, AClaimThatIsNotAllocatedOrWasReplacedIsNotTouched) {
   node.CreatePod("q", kUsesClaim, {"c"});
   EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
               HasSubstr("old ResourceClaim with same name c and different UID"));
-  driver.Start();
+  node.driver.Start();
   node.Advance(seconds(5));
   EXPECT_EQ(node.Phase("q"), "Running") << "once the old one was given back";
 }
@@ -374,8 +314,7 @@ TEST(DraManager, WithTwoInstancesTheSlicesStayUntilTheLastIsGone) {
   node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
     "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
     "devices":[{"name":"dev-0"}]}})");
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   EXPECT_EQ(new_one.plugin.prepare_calls.size(), 1u) << "the newest is called";
   EXPECT_TRUE(old_one.plugin.prepare_calls.empty());
   new_one.Stop();
@@ -390,46 +329,35 @@ TEST(DraManager, WithTwoInstancesTheSlicesStayUntilTheLastIsGone) {
 }
 
 TEST(DraManager, RetriesWithBackoffAndAtOnceWhenTheDriverIsBack) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
-  driver.Stop();
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.Stop();
   node.DeletePod("p");
   node.Advance(seconds(300));
   EXPECT_NE(node.Phase("p"), "(gone)");
-  EXPECT_TRUE(driver.plugin.unprepare_calls.empty());
-  driver.Start();
-  EXPECT_EQ(driver.plugin.unprepare_calls.size(), 1u) << "not after a minute";
+  EXPECT_TRUE(node.driver.plugin.unprepare_calls.empty());
+  node.driver.Start();
+  EXPECT_EQ(node.driver.plugin.unprepare_calls.size(), 1u) << "not after a minute";
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
 TEST(DraManager, ClaimsOfPodsThatAreGoneAreGivenBackWhenTheirDriverComes) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  node.CreatePodWithClaim();
   node.KillAgent();
-  driver.Stop();
+  node.driver.Stop();
   ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
   node.machine.sandboxes.clear();
   node.machine.containers.clear();
   node.StartAgent();
   node.Advance(seconds(5));
   EXPECT_EQ(node.agent->dra().cache().claims().size(), 1u);
-  driver.Start();
+  node.driver.Start();
   EXPECT_TRUE(node.agent->dra().cache().claims().empty());
 }
 
 TEST(DraManager, EveryMetricHasBothNames) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
+  GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0", "ghost.example.com/dev-0!"});
   node.CreatePod("p", kUsesClaim, {"c"});
   for (const std::string prefix : {"\n", "\nkubelet_"}) {
@@ -451,12 +379,8 @@ TEST(DraManager, EveryMetricHasBothNames) {
 }
 
 TEST(DraManager, PodResourcesAnswersGetAndAllocatable) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  GpuNode node;
+  node.CreatePodWithClaim();
   auto client = rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
   std::optional<Result<rpc::PodResources>> found, missing;
   std::optional<Result<rpc::AllocatableResources>> allocatable;
@@ -475,16 +399,12 @@ TEST(DraManager, PodResourcesAnswersGetAndAllocatable) {
 }
 
 TEST(DraManager, AForgottenDriverThatComesBackIsCalledAgain) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
-  driver.Stop();
+  GpuNode node;
+  node.driver.Stop();
   Forget(node, "gpu.example.com");
-  driver.Start();
+  node.driver.Start();
   EXPECT_FALSE((*node.api.Get("Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"].has_value());
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   node.DeletePod("p");
   node.Advance(seconds(1));
   EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
@@ -492,13 +412,9 @@ TEST(DraManager, AForgottenDriverThatComesBackIsCalledAgain) {
 }
 
 TEST(DraManager, ADriverForgottenWhileTheAgentWasDownIsForgotten) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
-  driver.Stop();
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.Stop();
   node.KillAgent();
   Forget(node, "gpu.example.com");
   node.DeletePod("p");

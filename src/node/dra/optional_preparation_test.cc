@@ -13,17 +13,10 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kUsesClaim[] =
-    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
-
-void RunFor(NodeHarness& node, seconds time) {
-  node.machine.program_of = [time](const ContainerConfig&) { return HollowProgram{.runs_for = time}; };
-}
-
 TEST(OptionalPreparation, ADriverThatSkipsNodeOperationsIsNeitherCalledNorNeeded) {
   NodeHarness node;
   node.StartAgent();
-  RunFor(node, seconds(5));
+  node.RunFor(seconds(5));
   node.CreateClaim("c", {"ghost.example.com/dev-0"}, "*");
   node.CreatePod("p", kUsesClaim, {"c"});
   EXPECT_EQ(node.Phase("p"), "Running");
@@ -80,10 +73,7 @@ TEST(OptionalPreparation, WithTheGateOffPreparingAClaimThatSkipsFails) {
 }
 
 TEST(OptionalPreparation, OneDriverSkipsAndAnotherDoesNot) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
+  GpuNode node;
   node.CreateClaim("c", {"ghost.example.com/dev-0!", "gpu.example.com/dev-0"});
   node.CreatePod("p", kUsesClaim, {"c"});
   EXPECT_EQ(node.Phase("p"), "Running");
@@ -107,10 +97,7 @@ TEST(OptionalPreparation, OneDeviceOfADriverSkipsAndAnotherDoesNotSoTheDriverIsC
 }
 
 TEST(OptionalPreparation, TheValueFalseAndNoValueCallTheDriver) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
+  GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
   api::Draft changed(node.api.Get("ResourceClaim", "default/c")->tree());
   changed["status"]["allocation"]["devices"]["results"].MutableElements()[0]["skipNodeOperations"] = api::Draft(false);
@@ -124,13 +111,10 @@ TEST(OptionalPreparation, TheValueFalseAndNoValueCallTheDriver) {
 }
 
 TEST(OptionalPreparation, SkippingUnprepareAloneStillPrepares) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
+  GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"}, "NodeUnprepareResources");
   node.CreatePod("p", kUsesClaim, {"c"});
-  driver.Stop();
+  node.driver.Stop();
   node.DeletePod("p");
   node.Advance(seconds(1));
   EXPECT_EQ(node.Phase("p"), "(gone)") << "the driver is not needed for that";
@@ -180,10 +164,7 @@ TEST(OptionalPreparation, WhatIsDecidedIsInTheCheckpointAndHoldsAfterARestart) {
 
 // What the claim was allocated with counts, whatever its slice says by now.
 TEST(OptionalPreparation, ASliceThatChangesLaterChangesNothingInEitherDirection) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
+  GpuNode node;
   auto publish = [&](const char* name, bool skips) {
     const auto before = node.api.Get("ResourceSlice", name);
     if (before == nullptr) {
@@ -205,13 +186,13 @@ TEST(OptionalPreparation, ASliceThatChangesLaterChangesNothingInEitherDirection)
   node.CreatePod("q", R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"d"}]}}])", {"d"});
   publish("ghost.example.com", false);
   publish("gpu.example.com", true);
-  driver.Stop();
+  node.driver.Stop();
   node.DeletePod("p");
   node.DeletePod("q");
   node.Advance(seconds(5));
   EXPECT_EQ(node.Phase("p"), "(gone)");
   EXPECT_NE(node.Phase("q"), "(gone)") << "allocated to be unprepared: its driver is needed";
-  driver.Start();
+  node.driver.Start();
   EXPECT_EQ(node.Phase("q"), "(gone)");
 }
 
@@ -264,10 +245,7 @@ TEST(OptionalPreparation, WithBothGatesOffAMixedClaimFailsToPrepare) {
 }
 
 TEST(OptionalPreparation, WithTheGateOffAMixedClaimOfARunningPodStopsItAfterARestart) {
-  NodeHarness node;
-  node.StartAgent();
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  driver.Start();
+  GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
   node.CreatePod("p", kUsesClaim, {"c"});
   ASSERT_EQ(node.Phase("p"), "Running");
@@ -324,8 +302,7 @@ TEST(OptionalPreparation, ACheckpointOfTheReleaseBeforeLacksTheFieldAndSkipsNoth
   node.StartAgent();
   FakeDriver driver(node, "gpu.example.com", "gpu.sock");
   driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   node.KillAgent();
   node.gates = NodeHarness::DefaultGates();
   node.StartAgent();

@@ -119,16 +119,9 @@ TEST(HealthCache, AFileOfKubernetesIsRead) {
   EXPECT_EQ(cache.Get({"d", "p", "a"}, kNow + seconds(61)).health, DeviceHealthState::kUnknown);
 }
 
-constexpr char kUsesClaim[] =
-    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
-
-struct HealthNode : NodeHarness {
-  explicit HealthNode(FeatureGates with = DefaultGates())
-      : NodeHarness(std::move(with)), driver(*this, "gpu.example.com", "gpu.sock") {
-    StartAgent();
-    driver.Start();
-    CreateClaim("c", {"gpu.example.com/dev-0"});
-    CreatePod("p", kUsesClaim, {"c"});
+struct HealthNode : GpuNode {
+  explicit HealthNode(FeatureGates with = DefaultGates()) : GpuNode(std::move(with)) {
+    CreatePodWithClaim();
   }
   void Push(DeviceHealthState state, std::string message = "") {
     driver.plugin.PushHealth(Report("device-c", state, std::move(message)));
@@ -140,7 +133,6 @@ struct HealthNode : NodeHarness {
     const auto resource = status.at(0)["resources"].at(0);
     return StrCat(status.at(0)["name"].str(), " ", resource["health"].str(), " ", resource["message"].str());
   }
-  FakeDriver driver;
 };
 
 TEST(DeviceHealth, AChangeIsSeenInThePodStatusAtOnce) {
@@ -152,6 +144,20 @@ TEST(DeviceHealth, AChangeIsSeenInThePodStatusAtOnce) {
   EXPECT_EQ(node.Row(), "claim:c Unhealthy too hot");
   EXPECT_EQ(node.Events("DeviceUnhealthy").size(), 1u);
   EXPECT_EQ(node.Phase("p"), "Running") << "health never stops a pod";
+}
+
+TEST(DeviceHealth, ChangesAreCountedByDriverAndState) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  node.Push(DeviceHealthState::kUnhealthy);
+  node.Push(DeviceHealthState::kUnhealthy);  // nothing new
+  node.Push(DeviceHealthState::kHealthy);
+  node.Advance(seconds(31));  // and it expires
+  const std::string name = "drakkar_node_device_health_changes_total{driver_name=\"gpu.example.com\",health=";
+  const std::string text = node.metrics.Text();
+  EXPECT_NE(text.find(name + "\"Healthy\"} 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(name + "\"Unhealthy\"} 1\n"), std::string::npos);
+  EXPECT_NE(text.find(name + "\"Unknown\"} 1\n"), std::string::npos);
 }
 
 TEST(DeviceHealth, ExpiresOnTimeWithoutAnybodyAsking) {
@@ -179,8 +185,7 @@ TEST(DeviceHealth, APluginWithoutTheServiceRegistersAndReadsUnknown) {
   driver.plugin.health_supported = false;
   node.StartAgent();
   driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   EXPECT_EQ(node.Phase("p"), "Running");
   EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
             "Unknown");
@@ -253,8 +258,7 @@ TEST(DeviceHealth, APluginThatAdvertisesNoHealthServiceIsStillAsked) {
   driver.plugin.info.supported_versions = {"v1.DRAPlugin"};
   node.StartAgent();
   driver.Start();
-  node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePodWithClaim();
   driver.plugin.PushHealth(Report("device-c", DeviceHealthState::kHealthy));
   node.Run();
   EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
@@ -287,10 +291,7 @@ TEST(DeviceHealth, ACorruptCacheIsAnEmptyOneAndTheGateOffKeepsTheFile) {
 }
 
 TEST(DeviceHealth, ABurstOverManyPodsIsOneStatusWriteEach) {
-  NodeHarness node;
-  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
-  node.StartAgent();
-  driver.Start();
+  GpuNode node;
   rpc::HealthReport bad;
   for (int i = 0; i < 40; ++i) {
     const std::string claim = "c" + std::to_string(i);
@@ -308,7 +309,7 @@ TEST(DeviceHealth, ABurstOverManyPodsIsOneStatusWriteEach) {
   // Ten reports at once, the last one counts.
   for (int i = 0; i < 10; ++i) {
     for (auto& each : bad) each.health = i % 2 == 0 ? DeviceHealthState::kHealthy : DeviceHealthState::kUnhealthy;
-    driver.plugin.PushHealth(bad);
+    node.driver.plugin.PushHealth(bad);
   }
   node.Run();
   for (int i = 0; i < 40; ++i) {

@@ -100,6 +100,9 @@ class HookedRuntime final : public Runtime {
       beneath_->RemoveContainer(id, std::move(done));
     });
   }
+  void UpdateContainer(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) override {
+    beneath_->UpdateContainer(id, std::move(update), std::move(done));
+  }
   std::vector<ContainerStatus> ListContainers() const override { return beneath_->ListContainers(); }
   Result<ContainerStatus> GetContainerStatus(const std::string& id) const override {
     return beneath_->GetContainerStatus(id);
@@ -107,6 +110,16 @@ class HookedRuntime final : public Runtime {
   void ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
                 RuntimeCallback<ExecResult> done) override {
     beneath_->ExecSync(id, std::move(command), timeout, std::move(done));
+  }
+  Result<std::unique_ptr<ProcessStreams>> Exec(const std::string& id,
+                                               std::vector<std::string> command,
+                                               const StreamOptions& options,
+                                               ProcessStreams::Events& events) override {
+    return beneath_->Exec(id, std::move(command), options, events);
+  }
+  Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id, const StreamOptions& options,
+                                                 ProcessStreams::Events& events) override {
+    return beneath_->Attach(id, options, events);
   }
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override {
     beneath_->ReopenLog(id, std::move(done));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "api/json/writer.h"
 #include "api/meta/quantity.h"
+#include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "cdi/container_plan.h"
 #include "node/pods/environment.h"
@@ -127,6 +129,35 @@ CgroupResources ContainerResourcesOf(Value pod, Value container, std::int64_t ma
   return resources;
 }
 
+std::string ResourcesText(Value container) {
+  api::Draft resources = api::Draft::Object();
+  for (const char* part : {"limits", "requests"}) {
+    for (const api::MemberView each : container["resources"][part].members()) {
+      resources[part][each.name] = each.value.str();
+    }
+  }
+  return api::WriteJson(resources.Freeze()->root(), {.sort_members = true});
+}
+
+PodRequests RequestsOf(Value pod) {
+  PodRequests sum, largest_init;
+  for (Value container : pod["spec"]["containers"].elements()) {
+    sum.cpu_milli += CpuMilli(container["resources"]["requests"]);
+    sum.memory_bytes += MemoryBytes(container["resources"]["requests"]);
+  }
+  for (Value container : pod["spec"]["initContainers"].elements()) {
+    const Value requests = container["resources"]["requests"];
+    if (container["restartPolicy"].str() == "Always") {
+      sum.cpu_milli += CpuMilli(requests);
+      sum.memory_bytes += MemoryBytes(requests);
+    }
+    largest_init.cpu_milli = std::max(largest_init.cpu_milli, CpuMilli(requests));
+    largest_init.memory_bytes = std::max(largest_init.memory_bytes, MemoryBytes(requests));
+  }
+  return {std::max(sum.cpu_milli, largest_init.cpu_milli),
+          std::max(sum.memory_bytes, largest_init.memory_bytes)};
+}
+
 PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
                                    const std::string& log_directory) {
   const Value metadata = pod["metadata"];
@@ -219,6 +250,7 @@ Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input) {
   config.labels[kPodUidLabel] = std::string(metadata["uid"].str());
   config.labels[kContainerNameLabel] = config.name;
   config.annotations["io.kubernetes.container.restartCount"] = std::to_string(input.attempt);
+  config.annotations[kResourcesAnnotation] = ResourcesText(container);
   if (input.pod_run > 0) config.annotations[kPodRunAnnotation] = std::to_string(input.pod_run);
   config.annotations["io.kubernetes.container.terminationMessagePath"] =
       std::string(container["terminationMessagePath"].str());
@@ -335,7 +367,6 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
       }
     }
   }
-  if (!spec["ephemeralContainers"].empty()) fields.push_back("ephemeralContainers");
   if (!spec["hostAliases"].empty()) fields.push_back("hostAliases");
   if (!spec["runtimeClassName"].str().empty()) fields.push_back("runtimeClassName");
   if (spec["hostUsers"].optional_boolean() == false) fields.push_back("hostUsers: false");

@@ -17,6 +17,16 @@ int OomScoreAdjust(api::Value pod, api::Value container, std::int64_t machine_me
 CgroupResources ContainerResourcesOf(api::Value pod, api::Value container,
                                      std::int64_t machine_memory_bytes);
 
+// {"limits":...,"requests":...} of a container's spec: equal texts are equal resources.
+std::string ResourcesText(api::Value container);
+
+// What all containers of a pod ask for together, as the scheduler counts it.
+struct PodRequests {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+};
+PodRequests RequestsOf(api::Value pod);
+
 PodSandboxConfig MakeSandboxConfig(api::Value pod, std::uint32_t attempt,
                                    const std::string& log_directory);
 

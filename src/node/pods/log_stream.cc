@@ -4,6 +4,7 @@
 
 #include "api/meta/time.h"
 #include "base/text/text.h"
+#include "node/pods/log_rotation.h"
 
 namespace drakkar::node {
 
@@ -67,13 +68,35 @@ void LogStream::AddLine(std::string_view line, std::string& out) {
   at_line_start_ = !partial;
 }
 
+Result<std::string> LogStream::ReadPiece() {
+  if (aside_.empty() && offset_ > 0) {
+    auto info = files_.Stat(path_);
+    const bool rotated = info.ok() ? info->size_bytes < offset_ : info.error().code == ErrorCode::kNotFound;
+    if (rotated) {
+      const std::vector<std::string> old = RotatedLogs(files_, path_);
+      if (old.empty()) {
+        offset_ = 0;
+      } else {
+        aside_ = old.back();
+      }
+    }
+  }
+  if (!aside_.empty()) {
+    auto rest = files_.ReadFileRange(aside_, offset_, kReadBytes);
+    if (rest.ok() && !rest->empty()) return rest;
+    aside_.clear();
+    offset_ = 0;
+  }
+  return files_.ReadFileRange(path_, offset_, kReadBytes);
+}
+
 Result<std::string> LogStream::Read() {
   std::string out;
   if (exhausted_) return out;
   if (!placed_) RETURN_IF_ERROR(FindStart());
   // Goes on over stretches that give nothing (before `since`), but not without end in one call.
   for (int round = 0; round < 64 && out.empty(); ++round) {
-    auto piece = files_.ReadFileRange(path_, offset_, kReadBytes);
+    auto piece = ReadPiece();
     if (!piece.ok()) {
       if (piece.error().code == ErrorCode::kNotFound) return out;
       return piece.error();

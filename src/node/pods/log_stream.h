@@ -21,7 +21,8 @@ struct LogOptions {
 };
 
 // Reads a container's log in CRI's form ("<time> <stream> <F|P> <text>") as plain text. Reading on
-// from where it stopped gives what was written since. Lines longer than kMaxLine without an end are
+// from where it stopped gives what was written since, also when the log was rotated in between
+// (found by its being gone, or shorter than what was read). Lines longer than kMaxLine without an end are
 // passed on in pieces.
 class LogStream {
  public:
@@ -37,6 +38,8 @@ class LogStream {
 
  private:
   Result<void> FindStart();
+  // The next bytes; empty when there are none for now.
+  Result<std::string> ReadPiece();
   void AddLine(std::string_view line, std::string& out);
 
   FileSystem& files_;
@@ -47,6 +50,7 @@ class LogStream {
   bool since_reached_ = false;
   bool exhausted_ = false;
   std::uint64_t offset_ = 0;
+  std::string aside_;  // the rotated file whose end is still to be read
   std::int64_t given_ = 0;
   std::string rest_;  // the begin of a line whose end was not there yet
 };

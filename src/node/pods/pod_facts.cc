@@ -39,7 +39,7 @@ const PodSandbox* PodFacts::ready_sandbox() const {
 
 bool PodFacts::any_running() const {
   if (!strangers.empty()) return true;
-  for (const auto* list : {&init, &regular}) {
+  for (const auto* list : {&init, &regular, &ephemeral}) {
     for (const ContainerFacts& each : *list) {
       if (each.running()) return true;
     }
@@ -79,6 +79,10 @@ PodFacts CollectFacts(Value pod, const std::string& uid, const Runtime& runtime)
   }
   for (Value spec : pod["spec"]["containers"].elements()) {
     facts.regular.push_back(MakeFacts(spec, false, by_name));
+  }
+  for (Value spec : pod["spec"]["ephemeralContainers"].elements()) {
+    facts.ephemeral.push_back(MakeFacts(spec, false, by_name));
+    facts.ephemeral.back().ephemeral = true;
   }
   for (const auto& [name, attempts] : by_name) {
     for (const ContainerStatus& status : attempts) {
@@ -232,6 +236,10 @@ PodPlan PlanPod(const PodFacts& facts, const RestartSettings& settings) {
     plan.start.clear();
   } else {
     plan.start.insert(plan.start.begin(), sidecars.begin(), sidecars.end());
+    // Also while init containers hang: that is what they are for.
+    for (const ContainerFacts& each : facts.ephemeral) {
+      if (!each.current || each.current->state == ContainerState::kCreated) plan.start.push_back(&each);
+    }
   }
   return plan;
 }

@@ -18,11 +18,15 @@ inline constexpr char kContainerNameLabel[] = "io.kubernetes.container.name";
 // Annotation of a container: how often all containers of its pod were restarted before it.
 inline constexpr char kPodRunAnnotation[] = "drakkar.io/pod-run";
 
+// Annotation of a container: the requests and limits it has, as JSON (see ResourcesText).
+inline constexpr char kResourcesAnnotation[] = "drakkar.io/resources";
+
 // What the runtime has of one container of a pod.
 struct ContainerFacts {
   std::string name;
   bool init = false;
   bool sidecar = false;  // an init container that is restarted always
+  bool ephemeral = false;  // added to the running pod; started once
   api::Value spec;
   std::optional<ContainerStatus> current;   // the newest attempt
   std::optional<ContainerStatus> previous;  // the one before
@@ -44,6 +48,7 @@ struct ContainerFacts {
 struct PodFacts {
   std::vector<ContainerFacts> init;     // sidecars among them
   std::vector<ContainerFacts> regular;
+  std::vector<ContainerFacts> ephemeral;
   std::vector<PodSandbox> sandboxes;    // oldest first
   std::vector<std::string> strangers;   // ids of running containers the spec does not name
   // Owns the specs above, where the facts may outlive the version of the pod they were collected for.

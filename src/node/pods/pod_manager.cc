@@ -34,9 +34,24 @@ PodManager::PodManager(PodContext& context, Random& random)
 
 PodManager::~PodManager() {
   context_.runtime.OnExit(nullptr);
+  context_.others_requests = nullptr;
+}
+
+PodRequests PodManager::OthersRequests(const std::string& uid) const {
+  PodRequests sum;
+  for (const auto& [other, worker] : workers_) {
+    if (other == uid || worker->pod() == nullptr) continue;
+    const std::string_view phase = (*worker->pod())["status"]["phase"].str();
+    if (phase == "Succeeded" || phase == "Failed") continue;
+    const PodRequests requests = RequestsOf(worker->pod()->root());
+    sum.cpu_milli += requests.cpu_milli;
+    sum.memory_bytes += requests.memory_bytes;
+  }
+  return sum;
 }
 
 void PodManager::Start() {
+  context_.others_requests = [this](const std::string& uid) { return OthersRequests(uid); };
   context_.runtime.OnExit([this](const ContainerStatus& status) {
     for (const PodSandbox& sandbox : context_.runtime.ListPodSandboxes()) {
       if (sandbox.id != status.sandbox_id) continue;

@@ -35,6 +35,7 @@ class PodManager {
   const PodWorker* Find(const std::string& qualified_name) const;
 
  private:
+  PodRequests OthersRequests(const std::string& uid) const;
   PodWorker& Worker(const std::string& uid);
   void FindOrphans();
 

@@ -211,6 +211,23 @@ TEST(LogStream, TurnsCriLinesIntoText) {
             "three\nfour\n");
 }
 
+TEST(LogStream, ReadsTheEndOfALogThatWasRotatedFirst) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(files.WriteFile("/log", "t stdout F one\n", 0644).ok());
+  LogStream stream(files, "/log", {});
+  EXPECT_EQ(stream.Read().value(), "one\n");
+  ASSERT_TRUE(files.AppendFile("/log", "t stdout F two\n", 0644).ok());
+  ASSERT_TRUE(files.Rename("/log", "/log.20270115").ok());
+  EXPECT_EQ(stream.Read().value(), "two\n");
+  EXPECT_EQ(stream.Read().value(), "") << "not begun anew yet";
+  ASSERT_TRUE(files.WriteFile("/log", "t stdout F 3\n", 0644).ok());
+  EXPECT_EQ(stream.Read().value(), "3\n");
+  ASSERT_TRUE(files.Rename("/log", "/log.20270116").ok());
+  ASSERT_TRUE(files.WriteFile("/log", "t stdout F \n", 0644).ok());
+  EXPECT_EQ(stream.Read().value(), "\n") << "found by its length";
+  EXPECT_EQ(stream.Read().value(), "");
+}
+
 TEST(LogStream, ReadsOnWhereItStoppedAndWaitsForTheEndOfALine) {
   MemoryFileSystem files;
   LogStream stream(files, "/log", {});

@@ -1,5 +1,6 @@
 #include "node/pods/pod_status.h"
 
+#include "api/json/reader.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
 
@@ -42,12 +43,14 @@ Draft Waiting(std::string_view reason, std::string_view message) {
 }
 
 bool IsReady(const StatusInput& input, const ContainerFacts& facts) {
+  if (facts.ephemeral) return false;  // nothing waits for it
   if (facts.init && !facts.sidecar) return facts.succeeded();
   if (!facts.running()) return false;
   return !input.is_ready || input.is_ready(facts);
 }
 
 bool IsStarted(const StatusInput& input, const ContainerFacts& facts) {
+  if (facts.ephemeral) return false;
   if (!facts.running()) return false;
   return !input.is_started || input.is_started(facts);
 }
@@ -96,7 +99,16 @@ Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts)
   status["imageID"] = facts.current ? facts.current->image_id : std::string();
   if (facts.current) status["containerID"] = ContainerId(input, facts.current->id);
   status["started"] = IsStarted(input, facts);
-  if (input.resource_health) status["allocatedResourcesStatus"] = input.resource_health(facts.spec);
+  if (facts.running() && !facts.ephemeral) {
+    const auto applied = facts.current->annotations.find(kResourcesAnnotation);
+    auto resources = applied == facts.current->annotations.end() ? api::ParseJson("{}") : api::ParseJson(applied->second);
+    if (resources.ok() && (*resources)->root().size() > 0) {
+      status["resources"] = Draft(*resources);
+      const Value requests = (*resources)->root()["requests"];
+      if (requests.has_value()) status["allocatedResources"] = Draft(api::CopyTree(requests));
+    }
+  }
+  if (input.resource_health && !facts.ephemeral) status["allocatedResourcesStatus"] = input.resource_health(facts.spec);
   return status;
 }
 
@@ -135,6 +147,17 @@ void PutCondition(const StatusInput& input, Draft& conditions, const Condition& 
     }
   }
   conditions.Append(std::move(made));
+}
+
+void PutResizeConditions(const StatusInput& input, Draft& conditions) {
+  for (const bool pending : {true, false}) {
+    const std::string type = pending ? "PodResizePending" : "PodResizeInProgress";
+    if (input.resize && input.resize->pending == pending) {
+      PutCondition(input, conditions, {type, true, input.resize->reason, input.resize->message});
+    } else if (conditions.is_array()) {
+      std::erase_if(conditions.MutableElements(), [&](Draft& each) { return each["type"].str() == type; });
+    }
+  }
 }
 
 std::string UnreadyNames(const StatusInput& input, const std::vector<ContainerFacts>& list,
@@ -211,6 +234,11 @@ Draft MakePodStatus(const StatusInput& input) {
     Draft list = Draft::Array();
     for (const ContainerFacts& each : input.facts.regular) list.Append(MakeContainerStatus(input, each));
     status["containerStatuses"] = std::move(list);
+    if (!input.facts.ephemeral.empty()) {
+      Draft ephemeral = Draft::Array();
+      for (const ContainerFacts& each : input.facts.ephemeral) ephemeral.Append(MakeContainerStatus(input, each));
+      status["ephemeralContainerStatuses"] = std::move(ephemeral);
+    }
   }
 
   Draft& conditions = status["conditions"];
@@ -247,6 +275,7 @@ Draft MakePodStatus(const StatusInput& input) {
     }
     PutCondition(input, conditions, restarting);
   }
+  PutResizeConditions(input, conditions);
   const bool has_scheduled = [&] {
     for (Value each : input.pod["status"]["conditions"].elements()) {
       if (each["type"].str() == "PodScheduled") return true;

@@ -22,12 +22,20 @@ struct PodVerdict {
   std::string message;
 };
 
+// What becomes of a change of the pod's resources; no reason: it goes well.
+struct ResizeState {
+  bool pending = false;  // else it is in progress
+  std::string reason;    // "Infeasible", "Deferred", "Error"
+  std::string message;
+};
+
 struct StatusInput {
   api::Value pod;  // as last seen from the API, its status included
   const PodFacts& facts;
   std::map<std::string, WaitingReason> waiting;  // by container
   std::map<std::string, std::string> termination_messages;  // by container id
   std::optional<PodVerdict> verdict;
+  std::optional<ResizeState> resize;
   RestartSettings restart;
   bool terminated = false;  // containers stopped, claims unprepared: the phase becomes final
   bool initialized = false;

@@ -5,10 +5,10 @@
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
+#include "client/event_recorder.h"
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_claims.h"
 #include "node/pods/container_config.h"
-#include "node/status/event_recorder.h"
 #include "node/status/node_features.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
@@ -35,7 +35,7 @@ void PodWorker::Update(const api::ObjectPtr& pod) {
   if (pod_ != nullptr && pod->resource_version() < pod_->resource_version()) return;
   if (pod_ != nullptr && admitted_ && context_.features != nullptr) {
     if (const auto problem = context_.features->CheckUpdate(root(), pod->root())) {
-      context_.events.Warning(pod->root(), "FailedNodeDeclaredFeaturesCheck", *problem);
+      context_.events.Warning(pod, "FailedNodeDeclaredFeaturesCheck", *problem);
     }
   }
   pod_ = pod;
@@ -102,7 +102,7 @@ void PodWorker::Step() {
   SyncProbes();
   if (stopping_) {
     StepStop();
-  } else if (StopSupersededContainers()) {
+  } else if (StopSupersededContainers() && StepResize()) {
     StepRun(plan);
   }
 }
@@ -126,7 +126,7 @@ bool PodWorker::StopSupersededContainers() {
     for (const ContainerFacts& each : *list) {
       if (!each.superseded || !each.running()) continue;
       if (!stops_.try_emplace(each.current->id, Now()).second) continue;
-      context_.events.Normal(root(), "Killing",
+      context_.events.Normal(pod_, "Killing",
                              StrCat("Stopping container ", each.name,
                                     ", all containers of the pod will be restarted"));
       StopOne(each.current->id, each.name, Duration::zero());
@@ -169,7 +169,7 @@ void PodWorker::SyncProbes() {
               .on_dead =
                   [this, later, name, id](const std::string& why) {
                     later([this, name, id, why] {
-                      context_.events.Normal(root(), "Killing",
+                      context_.events.Normal(pod_, "Killing",
                                              StrCat("Container ", name, " ", why, ", will be restarted"));
                       const std::int64_t grace = root()["spec"]["terminationGracePeriodSeconds"].integer(30);
                       StopOne(id, name, std::chrono::seconds(grace));
@@ -177,7 +177,7 @@ void PodWorker::SyncProbes() {
                   },
               .on_failure =
                   [this, later](const std::string& message) {
-                    later([this, message] { context_.events.Warning(root(), "Unhealthy", message); });
+                    later([this, message] { context_.events.Warning(pod_, "Unhealthy", message); });
                   }});
     }
   }
@@ -230,12 +230,12 @@ void PodWorker::DecideStop(const PodPlan& plan) {
                                      "Cumulative number pod admission rejections by the Kubelet.",
                                      {{"reason", verdict_->reason}}).Add();
       }
-      context_.events.Warning(root(), verdict_->reason, verdict_->message);
+      context_.events.Warning(pod_, verdict_->reason, verdict_->message);
       kLog.Warning("a pod is rejected", {{"podUID", uid_}, {"reason", verdict_->reason}, {"err", verdict_->message}});
       verdict_->message = StrCat("Pod was rejected: ", verdict_->message);
       stopping_ = true;
     } else if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr); !ignored.empty()) {
-      context_.events.Warning(root(), "UnsupportedFields",
+      context_.events.Warning(pod_, "UnsupportedFields",
                               StrCat("this node does not act on: ", Join(ignored, ", ")));
     }
   }
@@ -249,7 +249,7 @@ void PodWorker::DecideStop(const PodPlan& plan) {
     } else {
       verdict_ = PodVerdict{"DeadlineExceeded",
                             "Pod was active on the node longer than the specified deadline"};
-      context_.events.Normal(root(), verdict_->reason, verdict_->message);
+      context_.events.Normal(pod_, verdict_->reason, verdict_->message);
       stopping_ = true;
     }
   }
@@ -282,7 +282,7 @@ client::ResourceRef PodWorker::Ref(std::string subresource) const {
 }
 
 Value PodWorker::FindSpec(const std::string& name) const {
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const char* list : {"initContainers", "containers", "ephemeralContainers"}) {
     for (Value each : root()["spec"][list].elements()) {
       if (each["name"].str() == name) return each;
     }

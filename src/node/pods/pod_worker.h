@@ -10,6 +10,7 @@
 #include "api/meta/object.h"
 #include "base/exec/event_loop.h"
 #include "client/client.h"
+#include "node/pods/container_config.h"
 #include "node/pods/container_probes.h"
 #include "node/pods/pod_facts.h"
 #include "node/pods/pod_sources.h"
@@ -22,12 +23,14 @@ class Metrics;
 namespace cdi {
 class Cache;
 }
+namespace client {
+class EventRecorder;
+}
 }  // namespace drakkar
 
 namespace drakkar::node {
 
 class DraManager;
-class EventRecorder;
 class NodeFeatures;
 
 // What all workers of a node share.
@@ -39,7 +42,7 @@ struct PodContext {
   DraManager& dra;
   cdi::Cache& cdi;
   DeviceNodeProbe& device_probe;
-  EventRecorder& events;
+  client::EventRecorder& events;
   std::string node_name;
   std::string root_directory;  // volumes are below <root>/pods/<uid>
   std::string log_root;        // "/var/log/pods"
@@ -48,6 +51,8 @@ struct PodContext {
   std::map<std::string, std::string> service_variables;
   std::int64_t machine_memory_bytes = 0;
   std::int64_t machine_cpu_milli = 0;
+  // What the other pods of the node ask for. May be empty: then a resize never waits for them.
+  std::function<PodRequests(const std::string& uid)> others_requests;
   Metrics* metrics = nullptr;
   NetworkProber* prober = nullptr;  // null: httpGet and tcpSocket probes are reported, not run
   bool container_rules = false;         // gate ContainerRestartRules
@@ -74,6 +79,7 @@ class PodWorker {
   static constexpr Duration kLongestCrashBackoff = std::chrono::minutes(5);
   static constexpr Duration kCrashBackoffReset = std::chrono::minutes(10);
   static constexpr Duration kFirstRetry = std::chrono::seconds(1);
+  static constexpr Duration kResizeRetry = std::chrono::seconds(10);
   static constexpr Duration kLongestRetry = std::chrono::seconds(60);
 
   PodWorker(PodContext& context, std::string uid, std::function<void()> on_finished);
@@ -111,6 +117,12 @@ class PodWorker {
   // True once nothing of a run that is over is left running.
   bool StopSupersededContainers();
   void SyncProbes();
+
+  // Resizing. False: something was begun.
+  bool StepResize();
+  std::optional<ResizeState> ResizeRefusal() const;
+  void UpdateResources(const ContainerFacts& container, const std::string& resources);
+  void SetResize(std::optional<ResizeState> state);
 
   // Running.
   void StepRun(const PodPlan& plan);
@@ -186,6 +198,9 @@ class PodWorker {
   std::map<std::string, WaitingReason> waiting_;
   std::map<std::string, std::unique_ptr<ContainerProbes>> probes_;  // by container, while it runs
   std::map<std::string, std::string> termination_messages_;
+
+  std::optional<ResizeState> resize_;
+  WallTime resize_retry_at_{};
 
   bool stopping_ = false;
   WallTime stop_started_{};

@@ -5,10 +5,10 @@
 #include "base/env/device_node.h"
 #include "base/text/text.h"
 #include "cdi/cache.h"
+#include "client/event_recorder.h"
 #include "node/dra/dra_manager.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
-#include "node/status/event_recorder.h"
 
 namespace drakkar::node {
 namespace {
@@ -64,7 +64,7 @@ void PodWorker::OnSources(Result<PodSources> sources) {
     volumes = PrepareVolumes({context_.files, PodDirectory(), Downward(), *sources});
   }
   if (!volumes.ok()) {
-    context_.events.Warning(root(), "FailedMount", volumes.error().message);
+    context_.events.Warning(pod_, "FailedMount", volumes.error().message);
     RetryPod();
   } else {
     volumes_ = std::move(*volumes);
@@ -79,7 +79,7 @@ void PodWorker::PrepareClaims() {
     if (!alive.lock()) return;
     waits_for_driver_ = !result.ok();
     if (!result.ok()) {
-      context_.events.Warning(root(), "FailedPrepareDynamicResources",
+      context_.events.Warning(pod_, "FailedPrepareDynamicResources",
                               StrCat("Failed to prepare dynamic resources: ", result.error().message));
       if (driver_came_) retry_delay_ = kFirstRetry;  // the call may have gone to its predecessor
       RetryPod();
@@ -98,7 +98,7 @@ void PodWorker::RunSandbox() {
       [this, alive = Alive()](Result<std::string> id) {
         if (!alive.lock()) return;
         if (!id.ok()) {
-          context_.events.Warning(root(), "FailedCreatePodSandBox",
+          context_.events.Warning(pod_, "FailedCreatePodSandBox",
                                   StrCat("Failed to create pod sandbox: ", id.error().message));
           RetryPod();
         } else {
@@ -140,7 +140,7 @@ WallTime PodWorker::StartTime(const ContainerFacts& container) {
           "CrashLoopBackOff",
           StrCat("back-off ", shown, " restarting failed container=", container.name, " pod=",
                  metadata["name"].str(), "_", metadata["namespace"].str(), "(", uid_, ")")};
-      context_.events.Warning(root(), "BackOff",
+      context_.events.Warning(pod_, "BackOff",
                               StrCat("Back-off restarting failed container ", container.name,
                                      " in pod ", metadata["name"].str(), "_",
                                      metadata["namespace"].str(), "(", uid_, ")"));
@@ -154,7 +154,7 @@ WallTime PodWorker::StartTime(const ContainerFacts& container) {
 void PodWorker::FailContainer(const std::string& name, const char* reason,
                               const std::string& message) {
   waiting_[name] = {reason, message};
-  context_.events.Warning(root(), "Failed", StrCat("Error: ", message));
+  context_.events.Warning(pod_, "Failed", StrCat("Error: ", message));
   auto [entry, added] = container_retry_.try_emplace(name, WallTime{}, kFirstRetry);
   entry->second.first = Now() + entry->second.second;
   entry->second.second = std::min(entry->second.second * 2, kLongestRetry);
@@ -215,6 +215,17 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
                                         .environment = std::move(environment),
                                         .mounts = std::move(mounts)}));
   RETURN_IF_ERROR(ApplyCdi(context_.cdi, context_.device_probe, devices, config));
+  if (const std::string target(spec["targetContainerName"].str()); !target.empty()) {
+    // It sees the processes of the container it looks at, which must be there to be looked at.
+    for (const auto* list : {&facts_.init, &facts_.regular}) {
+      for (const ContainerFacts& each : *list) {
+        if (each.name == target && each.running()) config.process_namespace_of = each.current->pid;
+      }
+    }
+    if (config.process_namespace_of == 0) {
+      return FailedPrecondition(StrCat("the container to look at, ", target, ", does not run"));
+    }
+  }
   return config;
 }
 
@@ -235,7 +246,7 @@ void PodWorker::CreateContainer(const std::string& name, std::uint32_t attempt,
           FailContainer(name, "CreateContainerError", id.error().message);
           return End();
         }
-        context_.events.Normal(root(), "Created", StrCat("Created container: ", name));
+        context_.events.Normal(pod_, "Created", StrCat("Created container: ", name));
         StartCreated(name, *id);
       });
 }
@@ -248,7 +259,7 @@ void PodWorker::StartCreated(const std::string& name, const std::string& id) {
     } else {
       waiting_.erase(name);
       container_retry_.erase(name);
-      context_.events.Normal(root(), "Started", StrCat("Started container ", name));
+      context_.events.Normal(pod_, "Started", StrCat("Started container ", name));
       RemoveStale();
     }
     End();

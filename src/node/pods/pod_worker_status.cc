@@ -31,6 +31,7 @@ bool PodWorker::WriteStatus() {
                     .waiting = waiting_,
                     .termination_messages = termination_messages_,
                     .verdict = verdict_,
+                    .resize = resize_,
                     .restart = Restart(),
                     .terminated = terminated_,
                     .initialized = initialized_,
@@ -117,7 +118,7 @@ void PodWorker::RefreshObject() {
 }
 
 void PodWorker::ReadTerminationMessages() {
-  for (const auto* list : {&facts_.init, &facts_.regular}) {
+  for (const auto* list : {&facts_.init, &facts_.regular, &facts_.ephemeral}) {
     for (const ContainerFacts& each : *list) {
       for (const auto& status : {each.current, each.previous}) {
         if (!status || status->state != ContainerState::kExited) continue;

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/text/text.h"
+#include "client/event_recorder.h"
 #include "node/dra/dra_manager.h"
 #include "node/pods/container_config.h"
-#include "node/status/event_recorder.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::node {
@@ -54,13 +54,13 @@ bool PodWorker::StopContainers() {
     if (!first && entry->second <= kill_at) return;
     entry->second = kill_at;
     if (first && pod_) {
-      context_.events.Normal(root(), "Killing", StrCat("Stopping container ", name));
+      context_.events.Normal(pod_, "Killing", StrCat("Stopping container ", name));
     }
     StopOne(id, name, left);
   };
   for (const std::string& id : facts_.strangers) stop(id, "of an older version");
   bool others = !facts_.strangers.empty();
-  for (const auto* list : {&facts_.regular, &facts_.init}) {
+  for (const auto* list : {&facts_.ephemeral, &facts_.regular, &facts_.init}) {
     for (const ContainerFacts& each : *list) {
       if (!each.running() || each.sidecar) continue;
       others = true;
@@ -87,7 +87,7 @@ void PodWorker::StopOne(const std::string& id, const std::string& name, Duration
         id, std::move(command), grace, [this, id, name, kill_at, alive = Alive()](Result<ExecResult> result) {
           if (!alive.lock()) return;
           if ((!result.ok() || result->exit_code != 0) && pod_) {
-            context_.events.Warning(root(), "FailedPreStopHook",
+            context_.events.Warning(pod_, "FailedPreStopHook",
                                     StrCat("PreStopHook failed: ",
                                            result.ok() ? StrCat("exit code ", result->exit_code)
                                                        : result.error().message));
@@ -136,7 +136,7 @@ void PodWorker::Unprepare() {
     } else {
       kLog.Warning("cannot unprepare", {{"podUID", uid_}, {"err", result.error().message}});
       if (pod_) {
-        context_.events.Warning(root(), "FailedUnprepareDynamicResources",
+        context_.events.Warning(pod_, "FailedUnprepareDynamicResources",
                                 StrCat("Failed to unprepare dynamic resources: ", result.error().message));
       }
       if (driver_came_) retry_delay_ = kFirstRetry;

@@ -1,232 +1,46 @@
 #include "node/runtime/json.h"
 
-#include <cstdlib>
-
+#include "api/json/reader.h"
 #include "base/text/text.h"
 
 namespace drakkar::node {
 namespace {
 
-class Parser {
- public:
-  explicit Parser(std::string_view text) : text_(text) {}
-
-  Result<JsonValue> Parse() {
-    JsonValue value;
-    RETURN_IF_ERROR(ParseValue(value, 0));
-    SkipSpace();
-    if (at_ != text_.size()) return Fail("text after the document");
-    return value;
-  }
-
- private:
-  Error Fail(std::string_view why) const {
-    return InvalidArgument(StrCat("JSON at byte ", at_, ": ", why));
-  }
-  void SkipSpace() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' ||
-                                  text_[at_] == '\r')) {
-      ++at_;
-    }
-  }
-  bool Take(char c) {
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  bool TakeWord(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
-  }
-
-  Result<void> ParseValue(JsonValue& value, int depth) {
-    if (depth > kMaxJsonDepth) return Fail("nested too deeply");
-    SkipSpace();
-    if (at_ >= text_.size()) return Fail("unexpected end");
-    switch (text_[at_]) {
-      case '{': return ParseObject(value, depth);
-      case '[': return ParseArray(value, depth);
-      case '"':
-        value.kind = JsonValue::Kind::kString;
-        return ParseString(value.text);
-      case 't':
-      case 'f':
-        value.kind = JsonValue::Kind::kBool;
-        value.boolean = text_[at_] == 't';
-        if (!TakeWord(value.boolean ? "true" : "false")) return Fail("unknown word");
-        return Ok();
-      case 'n':
-        if (!TakeWord("null")) return Fail("unknown word");
-        return Ok();
-      default: return ParseNumber(value);
-    }
-  }
-
-  Result<void> ParseObject(JsonValue& value, int depth) {
-    value.kind = JsonValue::Kind::kObject;
-    ++at_;
-    SkipSpace();
-    if (Take('}')) return Ok();
-    while (true) {
-      SkipSpace();
-      if (at_ >= text_.size() || text_[at_] != '"') return Fail("expected a key");
-      std::string key;
-      RETURN_IF_ERROR(ParseString(key));
-      if (value.members.size() >= kMaxMembers) return Fail("too many members");
-      if (HasMember(value, key)) return Fail("duplicate key");
-      SkipSpace();
-      if (!Take(':')) return Fail("expected ':'");
-      value.members.emplace_back(std::move(key), JsonValue());
-      RETURN_IF_ERROR(ParseValue(value.members.back().second, depth + 1));
-      SkipSpace();
-      if (Take('}')) return Ok();
-      if (!Take(',')) return Fail("expected ',' or '}'");
-    }
-  }
-  static bool HasMember(const JsonValue& value, const std::string& key) {
-    for (const auto& [name, member] : value.members) {
-      if (name == key) return true;
-    }
-    return false;
-  }
-
-  Result<void> ParseArray(JsonValue& value, int depth) {
-    value.kind = JsonValue::Kind::kArray;
-    ++at_;
-    SkipSpace();
-    if (Take(']')) return Ok();
-    while (true) {
-      value.items.emplace_back();
-      RETURN_IF_ERROR(ParseValue(value.items.back(), depth + 1));
-      SkipSpace();
-      if (Take(']')) return Ok();
-      if (!Take(',')) return Fail("expected ',' or ']'");
-    }
-  }
-
-  Result<void> ParseNumber(JsonValue& value) {
-    const std::size_t begin = at_;
-    Take('-');
-    if (at_ >= text_.size() || text_[at_] < '0' || text_[at_] > '9') return Fail("unexpected character");
-    if (Take('0')) {
-      if (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') return Fail("leading zero");
-    }
-    SkipDigits();
-    bool is_integer = true;
-    if (Take('.')) {
-      is_integer = false;
-      if (!SkipDigits()) return Fail("expected a digit");
-    }
-    if (Take('e') || Take('E')) {
-      is_integer = false;
-      if (!Take('+')) Take('-');
-      if (!SkipDigits()) return Fail("expected a digit");
-    }
-    const std::string_view digits = text_.substr(begin, at_ - begin);
-    if (is_integer) {
-      if (auto parsed = ParseInt64(digits)) {
-        value.kind = JsonValue::Kind::kInteger;
-        value.integer = *parsed;
-        return Ok();
+JsonValue FromTree(api::Value tree) {
+  JsonValue value;
+  switch (tree.kind()) {
+    case api::ValueKind::kAbsent:
+    case api::ValueKind::kNull: break;
+    case api::ValueKind::kBool:
+      value.kind = JsonValue::Kind::kBool;
+      value.boolean = tree.boolean();
+      break;
+    case api::ValueKind::kInt:
+      value.kind = JsonValue::Kind::kInteger;
+      value.integer = tree.integer();
+      break;
+    case api::ValueKind::kDouble:
+      value.kind = JsonValue::Kind::kNumber;
+      value.number = tree.number();
+      break;
+    case api::ValueKind::kString:
+    case api::ValueKind::kRaw:
+      value.kind = JsonValue::Kind::kString;
+      value.text = tree.str();
+      break;
+    case api::ValueKind::kArray:
+      value.kind = JsonValue::Kind::kArray;
+      for (api::Value item : tree.elements()) value.items.push_back(FromTree(item));
+      break;
+    case api::ValueKind::kObject:
+      value.kind = JsonValue::Kind::kObject;
+      for (const api::MemberView& member : tree.members()) {
+        value.members.emplace_back(std::string(member.name), FromTree(member.value));
       }
-    }
-    value.kind = JsonValue::Kind::kNumber;
-    value.number = std::strtod(std::string(digits).c_str(), nullptr);
-    return Ok();
+      break;
   }
-  bool SkipDigits() {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
-    return at_ > begin;
-  }
-
-  std::optional<std::uint32_t> ParseHex4() {
-    if (text_.size() - at_ < 4) return std::nullopt;
-    std::uint32_t code = 0;
-    for (int i = 0; i < 4; ++i) {
-      const char c = text_[at_++];
-      std::uint32_t digit = 0;
-      if (c >= '0' && c <= '9') {
-        digit = static_cast<std::uint32_t>(c - '0');
-      } else if (c >= 'a' && c <= 'f') {
-        digit = static_cast<std::uint32_t>(c - 'a' + 10);
-      } else if (c >= 'A' && c <= 'F') {
-        digit = static_cast<std::uint32_t>(c - 'A' + 10);
-      } else {
-        return std::nullopt;
-      }
-      code = code * 16 + digit;
-    }
-    return code;
-  }
-  static void AppendUtf8(std::string& out, std::uint32_t code) {
-    if (code < 0x80) {
-      out += static_cast<char>(code);
-    } else if (code < 0x800) {
-      out += static_cast<char>(0xc0 | (code >> 6));
-      out += static_cast<char>(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-      out += static_cast<char>(0xe0 | (code >> 12));
-      out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
-      out += static_cast<char>(0x80 | (code & 0x3f));
-    } else {
-      out += static_cast<char>(0xf0 | (code >> 18));
-      out += static_cast<char>(0x80 | ((code >> 12) & 0x3f));
-      out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
-      out += static_cast<char>(0x80 | (code & 0x3f));
-    }
-  }
-
-  Result<void> ParseString(std::string& out) {
-    ++at_;
-    while (true) {
-      if (at_ >= text_.size()) return Fail("string without end");
-      const char c = text_[at_++];
-      if (c == '"') break;
-      if (static_cast<unsigned char>(c) < 0x20) return Fail("control character in a string");
-      if (c != '\\') {
-        out += c;
-        continue;
-      }
-      RETURN_IF_ERROR(ParseEscape(out));
-    }
-    if (!IsValidUtf8(out)) return Fail("string is not UTF-8");
-    return Ok();
-  }
-  Result<void> ParseEscape(std::string& out) {
-    if (at_ >= text_.size()) return Fail("string without end");
-    switch (text_[at_++]) {
-      case '"': out += '"'; return Ok();
-      case '\\': out += '\\'; return Ok();
-      case '/': out += '/'; return Ok();
-      case 'b': out += '\b'; return Ok();
-      case 'f': out += '\f'; return Ok();
-      case 'n': out += '\n'; return Ok();
-      case 'r': out += '\r'; return Ok();
-      case 't': out += '\t'; return Ok();
-      case 'u': break;
-      default: return Fail("unknown escape");
-    }
-    auto code = ParseHex4();
-    if (!code) return Fail("expected four hexadecimal digits");
-    if (*code >= 0xdc00 && *code < 0xe000) return Fail("lone surrogate");
-    if (*code >= 0xd800 && *code < 0xdc00) {
-      if (!TakeWord("\\u")) return Fail("lone surrogate");
-      auto low = ParseHex4();
-      if (!low || *low < 0xdc00 || *low >= 0xe000) return Fail("lone surrogate");
-      code = 0x10000 + ((*code - 0xd800) << 10) + (*low - 0xdc00);
-    }
-    AppendUtf8(out, *code);
-    return Ok();
-  }
-
-  // Duplicate keys are found by comparing with all earlier ones; this keeps that cheap.
-  static constexpr std::size_t kMaxMembers = 4096;
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
+  return value;
+}
 
 }  // namespace
 
@@ -274,11 +88,11 @@ std::vector<std::pair<std::string, std::string>> JsonValue::StringMap(std::strin
 }
 
 Result<JsonValue> ParseJson(std::string_view text) {
-  if (text.size() > kMaxJsonBytes) {
-    return InvalidArgument(StrCat("JSON of ", text.size(), " bytes, at most ", kMaxJsonBytes,
-                                  " are read"));
-  }
-  return Parser(text).Parse();
+  ASSIGN_OR_RETURN(const api::TreePtr tree,
+                   api::ParseJson(text, {.max_depth = kMaxJsonDepth,
+                                         .max_size_bytes = kMaxJsonBytes,
+                                         .position_in_errors = true}));
+  return FromTree(tree->root());
 }
 
 void JsonWriter::Separate() {

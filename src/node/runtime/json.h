@@ -11,8 +11,8 @@
 
 namespace drakkar::node {
 
-// The little JSON the runtime needs: state files, OCI bundles, image manifests, conmon's answers.
-// Kubernetes objects use src/api; this module stays below it.
+// The little JSON the runtime needs: state files, OCI bundles, image manifests, conmon's answers. Read
+// by the reader of the API into values that live on their own, written as it comes.
 
 // Bounds of what is read: an image is foreign input.
 constexpr int kMaxJsonDepth = 64;
@@ -39,7 +39,7 @@ class JsonValue {
   std::vector<std::pair<std::string, std::string>> StringMap(std::string_view key) const;
 };
 
-// Strict RFC 8259, duplicate keys refused. Errors name the byte offset.
+// Strict RFC 8259, duplicate keys refused. Errors name line and column.
 Result<JsonValue> ParseJson(std::string_view text);
 
 // Writes one document; commas and quoting are its business, nesting is the caller's.

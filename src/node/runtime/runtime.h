@@ -69,6 +69,46 @@ struct ExecResult {
   std::string error_output;
 };
 
+// Which streams of a process somebody wants, and how.
+struct StreamOptions {
+  bool standard_input = false;
+  bool standard_output = false;
+  bool error_output = false;   // with a terminal: part of standard output
+  bool terminal = false;
+};
+
+enum class OutputStream { kStandard, kError };
+
+// A process as the one who talks to it sees it. Bound to the runtime's loop. Destroying it ends what
+// Exec started (SIGKILL), and lets go of what Attach found; no event follows.
+class ProcessStreams {
+ public:
+  class Events {
+   public:
+    virtual ~Events() = default;
+    virtual void OnOutput(OutputStream stream, std::string_view bytes) = 0;
+    // pending_input has come down to zero.
+    virtual void OnInputDrained() = 0;
+    // The last event: the exit code, or why there is none. All output came before.
+    virtual void OnEnd(Result<int> exit_code) = 0;
+  };
+
+  virtual ~ProcessStreams() = default;
+  // Buffers what the process does not take at once: whoever sees pending_input grow waits.
+  virtual void WriteInput(std::string_view bytes) = 0;
+  virtual std::size_t pending_input() const = 0;
+  virtual void CloseInput() = 0;
+  virtual void Resize(std::uint16_t columns, std::uint16_t rows) = 0;
+  // False: the process waits once its pipe is full.
+  virtual void SetReading(bool reading) = 0;
+};
+
+struct ResourceUpdate {
+  CgroupResources container;
+  CgroupResources pod;
+  std::map<std::string, std::string> annotations;  // of the container; others stay
+};
+
 struct Image {
   std::string id;                  // "sha256:<hex>"
   std::vector<std::string> names;  // full names with tag, sorted
@@ -112,6 +152,9 @@ class Runtime {
   virtual void StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) = 0;
   // Kills it first if it runs. The log stays: it belongs to the caller.
   virtual void RemoveContainer(const std::string& id, RuntimeCallback<void> done) = 0;
+  // Changes the limits of a running container, and of the pod around it, without a restart.
+  virtual void UpdateContainer(const std::string& id, ResourceUpdate update,
+                               RuntimeCallback<void> done) = 0;
   virtual std::vector<ContainerStatus> ListContainers() const = 0;  // in the order of creation
   virtual Result<ContainerStatus> GetContainerStatus(const std::string& id) const = 0;
 
@@ -119,6 +162,17 @@ class Runtime {
   // with kDeadlineExceeded. Output is bounded to its last kMaxProcessOutput bytes.
   virtual void ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
                         RuntimeCallback<ExecResult> done) = 0;
+  // Runs a command in a running container with somebody at its streams. Events come later, never
+  // from within the call; `events` must outlive what is returned.
+  virtual Result<std::unique_ptr<ProcessStreams>> Exec(const std::string& id,
+                                                       std::vector<std::string> command,
+                                                       const StreamOptions& options,
+                                                       ProcessStreams::Events& events) = 0;
+  // The streams of a running container itself, from now on. Ends with exit code 0 when the container
+  // does: its own status has the real one.
+  virtual Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id,
+                                                         const StreamOptions& options,
+                                                         ProcessStreams::Events& events) = 0;
   // After the log file was renamed: writing goes on in a new file of the old name.
   virtual void ReopenLog(const std::string& id, RuntimeCallback<void> done) = 0;
 

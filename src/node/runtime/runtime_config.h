@@ -134,6 +134,7 @@ struct ContainerConfig {
   CgroupResources resources;
   SecurityContext security;
   std::vector<Rlimit> rlimits;
+  int process_namespace_of = 0;           // a process of another container, by its pid; 0: its own
   bool tty = false;
   bool standard_input = false;
   bool standard_input_once = false;

@@ -291,6 +291,51 @@ TEST_P(RuntimeContract, ExecutesACommandInARunningContainer) {
   EXPECT_EQ(late.error().code, ErrorCode::kFailedPrecondition);
 }
 
+// Collects what a command says; lives on the runtime's loop.
+class Listener final : public ProcessStreams::Events {
+ public:
+  void OnOutput(OutputStream stream, std::string_view bytes) override {
+    (stream == OutputStream::kStandard ? output : error_output).append(bytes);
+  }
+  void OnInputDrained() override {}
+  void OnEnd(Result<int> code) override {
+    if (code.ok()) exit_code = *code;
+    ended = true;
+  }
+  std::string output, error_output;
+  int exit_code = -1;
+  bool ended = false;
+};
+
+TEST_P(RuntimeContract, TalksToACommandInARunningContainer) {
+  const std::string sandbox = Sandbox();
+  const std::string id = Run(sandbox, Program::kRunsUntilStopped);
+  Listener listener;
+  std::unique_ptr<ProcessStreams> streams;
+  harness_->OnLoop([&](Runtime& runtime) {
+    auto started = runtime.Exec(id, {"/bin/sh", "-c", "cat; echo out; echo err >&2; exit 5"},
+                                {.standard_input = true, .standard_output = true, .error_output = true},
+                                listener);
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    streams = std::move(*started);
+    EXPECT_FALSE(listener.ended) << "nothing from within the call";
+    streams->WriteInput("one ");
+    streams->WriteInput("two ");
+    streams->CloseInput();
+  });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.ended; }));
+  EXPECT_EQ(listener.output, "one two out\n");
+  EXPECT_EQ(listener.error_output, "err\n");
+  EXPECT_EQ(listener.exit_code, 5);
+  harness_->OnLoop([&](Runtime&) { streams.reset(); });
+  ASSERT_TRUE(RemoveSandbox(sandbox).ok());
+  harness_->OnLoop([&](Runtime& runtime) {
+    auto late = runtime.Exec(id, {"/bin/true"}, {}, listener);
+    ASSERT_FALSE(late.ok());
+    EXPECT_EQ(late.error().code, ErrorCode::kFailedPrecondition);
+  });
+}
+
 TEST_P(RuntimeContract, SaysHowToImportAMissingImage) {
   const std::string sandbox = Sandbox();
   ContainerConfig config = harness_->ConfigFor(Program::kPrintsAndExits3);

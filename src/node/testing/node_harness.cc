@@ -7,26 +7,9 @@
 #include "node/dra/dra_manager.h"
 
 namespace drakkar::node {
-namespace {
-
-constexpr char kRegistry[] = "/var/lib/kubelet/plugins_registry";
-
-class NoDevices final : public DeviceNodeProbe {
- public:
-  Result<DeviceNodeInfo> Probe(const std::string& path) override {
-    return NotFound("no device " + path);
-  }
-};
-
-NoDevices& Probe() {
-  static NoDevices probe;
-  return probe;
-}
-
-}  // namespace
 
 FakeDriver::FakeDriver(NodeHarness& harness, std::string name, std::string socket)
-    : plugin(name), harness_(harness), socket_(StrCat(kRegistry, "/", socket)) {
+    : plugin(name), harness_(harness), socket_(StrCat(HollowHost::kRegistry, "/", socket)) {
   plugin.prepare_claim = [this, name](const rpc::ClaimReference& claim) {
     harness_.history.push_back(StrCat("prepare ", claim.name));
     const std::string id = StrCat(name, "/test=", claim.uid);
@@ -71,20 +54,7 @@ FeatureGates NodeHarness::DefaultGates() {
 }
 
 NodeHarness::NodeHarness(FeatureGates with)
-    : gates(std::move(with)), api(loop, gates), watcher(loop), transport(loop) {
-  EXPECT_TRUE(files.MakeDirectories(kRegistry, 0750).ok());
-  EXPECT_TRUE(files.MakeDirectories("/var/run/cdi", 0755).ok());
-  transport.OnSocketChange([this](const std::string& path, bool listening) {
-    if (listening) {
-      files.MakeSocket(path);
-    } else {
-      (void)files.Remove(path);
-    }
-    watcher.Emit(DirectoryName(path), listening ? FileChange::kCreated : FileChange::kRemoved,
-                 std::string(BaseName(path)));
-  });
-  machine.images.push_back({.id = "sha256:1", .names = {"docker.io/library/busybox:1"}, .size_bytes = 1});
-}
+    : gates(std::move(with)), api(loop, gates), host(loop) {}
 
 NodeHarness::~NodeHarness() { KillAgent(); }
 
@@ -95,14 +65,6 @@ void NodeHarness::StartAgent() {
   };
   work = MakeLoopWork(loop);
   runtime = MakeHollowRuntime(loop, machine);
-  NodeFacts facts;
-  facts.hostname = "node-1";
-  facts.addresses = {"10.0.0.1"};
-  facts.cpu_count = 4;
-  facts.memory_bytes = std::int64_t{8} << 30;
-  facts.architecture = "amd64";
-  facts.runtime_version = "drakkar://0";
-  facts.agent_version = "v1.37.0";
   agent = std::make_unique<NodeAgent>(NodeAgent::Options{.loop = loop,
                                                          .random = loop.random(),
                                                          .files = files,
@@ -111,11 +73,11 @@ void NodeHarness::StartAgent() {
                                                          .client = *client,
                                                          .transport = transport,
                                                          .runtime = *runtime,
-                                                         .device_probe = Probe(),
+                                                         .device_probe = HollowHost::NoDevices(),
                                                          .gates = gates,
                                                          .metrics = &metrics,
                                                          .node_name = "node-1",
-                                                         .facts = facts,
+                                                         .facts = HollowHost::Facts("node-1", 4, 8),
                                                          .features = features});
   started = Internal("no answer");
   agent->Start([this](Result<void> result) { started = std::move(result); });
@@ -188,6 +150,17 @@ api::ObjectPtr NodeHarness::CreatePod(const std::string& name, const std::string
   return Pod(name);
 }
 
+void NodeHarness::CreatePodWithClaim() {
+  CreateClaim("c", {"gpu.example.com/dev-0"});
+  CreatePod("p", kUsesClaim, {"c"});
+}
+
+void NodeHarness::RunFor(Duration time, int exit_code) {
+  machine.program_of = [=](const ContainerConfig&) {
+    return HollowProgram{.runs_for = time, .exit_code = exit_code};
+  };
+}
+
 std::string NodeHarness::Phase(const std::string& name) {
   auto pod = Pod(name);
   return pod == nullptr ? "(gone)" : std::string((*pod)["status"]["phase"].str());
@@ -221,6 +194,20 @@ std::vector<const HollowContainer*> NodeHarness::Containers(const std::string& p
     }
   }
   return found;
+}
+
+std::string EnvironmentOf(const HollowContainer& container, const std::string& name) {
+  std::string value = "(none)";
+  for (const auto& each : container.config.environment) {
+    if (each.name == name) value = each.value;
+  }
+  return value;
+}
+
+GpuNode::GpuNode(FeatureGates with)
+    : NodeHarness(std::move(with)), driver(*this, "gpu.example.com", "gpu.sock") {
+  StartAgent();
+  driver.Start();
 }
 
 }  // namespace drakkar::node

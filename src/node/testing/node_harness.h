@@ -5,16 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "base/env/device_node.h"
-#include "base/testing/memory_file_system.h"
-#include "base/testing/memory_file_watcher.h"
 #include "base/testing/seeded_loop.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
-#include "node/runtime/hollow/hollow_runtime.h"
 #include "node/testing/faulty_client.h"
+#include "node/testing/hollow_host.h"
 #include "rpc/testing/fake_dra_plugin.h"
-#include "rpc/testing/memory_transport.h"
 #include "telemetry/metrics/metrics.h"
 #include "tests/support/api_server.h"
 
@@ -34,6 +30,10 @@ class FakeDriver {
   std::string socket_;
   std::unique_ptr<rpc::Server> server_;
 };
+
+// Members of a pod's spec: one container, which uses claim "c" and is not started again.
+inline constexpr char kUsesClaim[] =
+    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])";
 
 // An API server, a node agent on a simulated machine and drivers, all on one seeded loop. The agent
 // can be killed and started again; the machine, the files and the API server go on.
@@ -55,6 +55,8 @@ class NodeHarness {
   // Binds it to this node, reserves its claims for it.
   api::ObjectPtr CreatePod(const std::string& name, const std::string& spec_members,
                            const std::vector<std::string>& claims = {});
+  // Claim "c" of one device of gpu.example.com, and pod "p" that uses it.
+  void CreatePodWithClaim();
   api::ObjectPtr Pod(const std::string& name) { return api.Get("Pod", "default/" + name); }
   std::string Phase(const std::string& name);
   std::vector<std::string> Events(const std::string& reason);
@@ -63,16 +65,20 @@ class NodeHarness {
   void Run() { loop.RunUntilIdle(); }
   void Advance(Duration by) { loop.Advance(by); }
 
+  // Containers end by themselves after this time.
+  void RunFor(Duration time, int exit_code = 0);
+
   // Containers of the machine by pod and container name, newest last.
   std::vector<const HollowContainer*> Containers(const std::string& pod, const std::string& name);
 
   SeededLoop loop;
   FeatureGates gates;
   testing::TestApiServer api;
-  MemoryFileSystem files;
-  MemoryFileWatcher watcher;
-  rpc::MemoryTransport transport;
-  HollowMachine machine;
+  HollowHost host;
+  MemoryFileSystem& files = host.files;
+  MemoryFileWatcher& watcher = host.watcher;
+  rpc::MemoryTransport& transport = host.transport;
+  HollowMachine& machine = host.machine;
   Metrics metrics;
   NodeFeatureOptions features;
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
@@ -85,6 +91,15 @@ class NodeHarness {
   std::unique_ptr<BlockingWork> work;
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<NodeAgent> agent;
+};
+
+// The value of a variable of a container, or "(none)".
+std::string EnvironmentOf(const HollowContainer& container, const std::string& name);
+
+// With the agent and a driver started.
+struct GpuNode : NodeHarness {
+  explicit GpuNode(FeatureGates with = DefaultGates());
+  FakeDriver driver;
 };
 
 }  // namespace drakkar::node

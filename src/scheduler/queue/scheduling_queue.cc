@@ -190,7 +190,11 @@ void SchedulingQueue::OnEvent(const ClusterEvent& event) {
   }
   const PluginSet interested = interested_[static_cast<std::size_t>(event.kind)];
   if (interested == 0 || unschedulable_.empty()) return;
-  for (QueuedPod* pod : unschedulable_.Find(interested, event.only_claim)) {
+  // Devices that become free help a pod that was tried; one that lacks its own claim waits for that.
+  const bool frees_devices = event.only_claim.empty() && (event.kind == EventKind::kClaimUpdate ||
+                                                          event.kind == EventKind::kClaimDelete);
+  for (QueuedPod* pod : frees_devices ? unschedulable_.FindTried(interested)
+                                      : unschedulable_.Find(interested, event.only_claim)) {
     Entry& entry = static_cast<Entry&>(*pod);
     if (!MayHelp(entry, event)) continue;
     Take(entry);

@@ -22,12 +22,18 @@ class UnschedulablePods {
 
   // Pods that one of `plugins` refused, in order of arrival; only users of the claim if one is given.
   std::vector<QueuedPod*> Find(PluginSet plugins, const std::string& only_claim) const;
+  // Of those, the ones that are not gated.
+  std::vector<QueuedPod*> FindTried(PluginSet plugins) const;
   // Pods that came in before `limit`, oldest first.
   std::vector<QueuedPod*> OlderThan(MonotonicTime limit) const;
 
  private:
   using BySequence = std::map<std::uint64_t, QueuedPod*>;
-  std::array<BySequence, kMaxPlugins> by_plugin_;
+  using ByPlugin = std::array<BySequence, kMaxPlugins>;
+  static void Collect(const ByPlugin& from, PluginSet plugins, std::vector<QueuedPod*>& pods);
+
+  ByPlugin tried_;
+  ByPlugin gated_;
   std::map<std::string, BySequence, std::less<>> by_claim_;
   std::map<std::pair<MonotonicTime, std::uint64_t>, QueuedPod*> by_age_;
 };

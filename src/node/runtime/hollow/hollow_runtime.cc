@@ -12,6 +12,47 @@ namespace {
 constexpr int kKilled = 137;
 constexpr int kTerminated = 143;
 
+// A command that repeats its input, then says what it was programmed to say and ends.
+class HollowStreams final : public ProcessStreams {
+ public:
+  HollowStreams(EventLoop& loop, const StreamOptions& options, ExecResult result, Events& events)
+      : loop_(loop), options_(options), result_(std::move(result)), events_(events) {
+    if (!options.standard_input) CloseInput();
+  }
+  void WriteInput(std::string_view bytes) override {
+    Later([this, text = std::string(bytes)] { Say(OutputStream::kStandard, text); });
+  }
+  std::size_t pending_input() const override { return 0; }
+  void CloseInput() override {
+    Later([this] {
+      const std::weak_ptr<int> alive = alive_;
+      Say(OutputStream::kStandard, result_.output);
+      if (!alive.expired()) Say(OutputStream::kError, result_.error_output);
+      if (!alive.expired()) events_.OnEnd(result_.exit_code);
+    });
+  }
+  void Resize(std::uint16_t, std::uint16_t) override {}
+  void SetReading(bool) override {}
+
+ private:
+  void Later(std::function<void()> task) {
+    loop_.Post([alive = std::weak_ptr<int>(alive_), task = std::move(task)] {
+      if (!alive.expired()) task();
+    });
+  }
+  void Say(OutputStream stream, const std::string& text) {
+    const bool wanted = stream == OutputStream::kStandard ? options_.standard_output
+                                                          : options_.error_output;
+    if (wanted && !text.empty()) events_.OnOutput(stream, text);
+  }
+
+  EventLoop& loop_;
+  const StreamOptions options_;
+  const ExecResult result_;
+  Events& events_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
 class HollowRuntime final : public Runtime {
  public:
   HollowRuntime(EventLoop& loop, HollowMachine& machine) : loop_(loop), machine_(machine) {}
@@ -184,6 +225,18 @@ class HollowRuntime final : public Runtime {
     return found->second.status;
   }
 
+  void UpdateContainer(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) override {
+    if (auto error = Refuse("UpdateContainer")) return Answer(std::move(done), Result<void>(*error));
+    auto found = machine_.containers.find(id);
+    if (found == machine_.containers.end() ||
+        found->second.status.state != ContainerState::kRunning) {
+      return Answer(std::move(done), Result<void>(FailedPrecondition("the container does not run")));
+    }
+    found->second.config.resources = update.container;
+    for (auto& [name, value] : update.annotations) found->second.status.annotations[name] = value;
+    Answer(std::move(done), Ok());
+  }
+
   void ExecSync(const std::string& id, std::vector<std::string> command, Duration,
                 RuntimeCallback<ExecResult> done) override {
     if (auto error = Refuse("ExecSync")) return Answer(std::move(done), Result<ExecResult>(*error));
@@ -195,6 +248,26 @@ class HollowRuntime final : public Runtime {
     }
     const auto& exec = found->second.program.exec;
     Answer(std::move(done), Result<ExecResult>(exec ? exec(command) : ExecResult{}));
+  }
+
+  Result<std::unique_ptr<ProcessStreams>> Exec(const std::string& id,
+                                               std::vector<std::string> command,
+                                               const StreamOptions& options,
+                                               ProcessStreams::Events& events) override {
+    if (auto error = Refuse("Exec")) return *error;
+    auto found = machine_.containers.find(id);
+    if (found == machine_.containers.end() ||
+        found->second.status.state != ContainerState::kRunning) {
+      return FailedPrecondition("exec: the container does not run");
+    }
+    const auto& exec = found->second.program.exec;
+    return std::unique_ptr<ProcessStreams>(std::make_unique<HollowStreams>(
+        loop_, options, exec ? exec(command) : ExecResult{}, events));
+  }
+
+  Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id, const StreamOptions&,
+                                                 ProcessStreams::Events&) override {
+    return Error{ErrorCode::kUnimplemented, StrCat("container ", id, " is simulated: nothing to attach to")};
   }
 
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override {

@@ -23,6 +23,7 @@ struct HollowProgram {
   Duration stops_within{};               // from the stop signal to its end
   std::optional<Error> create_error;
   std::optional<Error> start_error;
+  // What a command says and how it ends. One that gets input repeats it first, until its end.
   std::function<ExecResult(const std::vector<std::string>&)> exec;
 };
 

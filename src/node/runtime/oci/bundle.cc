@@ -192,7 +192,11 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
 
   const std::string shared = paths_.Sandbox(sandbox.id);
   input.namespaces.push_back({"mount", ""});
-  if (!sandbox.host_pid) input.namespaces.push_back({"pid", ""});
+  if (config.process_namespace_of > 0) {
+    input.namespaces.push_back({"pid", StrCat("/proc/", config.process_namespace_of, "/ns/pid")});
+  } else if (!sandbox.host_pid) {
+    input.namespaces.push_back({"pid", ""});
+  }
   if (!sandbox.host_ipc) input.namespaces.push_back({"ipc", shared + "/ns/ipc"});
   if (!sandbox.hostname.empty()) input.namespaces.push_back({"uts", shared + "/ns/uts"});
   if (cgroups_.is_unified() && !config.security.privileged) {
@@ -260,6 +264,14 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
   if (built.ok()) return Built{std::move(record), std::move(warnings)};
   static_cast<void>(DestroyContainer(record).ok());
   return std::move(built).error();
+}
+
+Result<void> BundleBuilder::Resize(const ContainerRecord& record, const SandboxRecord& sandbox,
+                                   const ResourceUpdate& update) {
+  // A group may not have more than the one around it: to grow, the pod comes first, to shrink, last.
+  static_cast<void>(cgroups_.Update(sandbox.cgroup_parent, update.pod).ok());
+  RETURN_IF_ERROR(cgroups_.Update(record.cgroup_path, update.container));
+  return cgroups_.Update(sandbox.cgroup_parent, update.pod);
 }
 
 Result<void> BundleBuilder::ReleaseContainer(const ContainerRecord& record) {

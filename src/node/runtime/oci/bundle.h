@@ -60,6 +60,9 @@ class BundleBuilder {
   };
   Result<Built> BuildContainer(ContainerRecord record, const SandboxRecord& sandbox,
                                const ContainerConfig& config);
+  // New limits for a running container and for the pod around it.
+  Result<void> Resize(const ContainerRecord& record, const SandboxRecord& sandbox,
+                      const ResourceUpdate& update);
   // After the exit: kills what is left of it, removes control group and runtime state.
   Result<void> ReleaseContainer(const ContainerRecord& record);
   // Everything but the log. kUnavailable: the kernel is still busy with it, try again.

@@ -136,6 +136,30 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
   return Ok();
 }
 
+Result<void> Cgroups::Update(const std::string& path, const CgroupResources& resources) {
+  auto set = [&](std::string_view controller, std::string_view file, const std::string& value) -> Result<void> {
+    const std::string root = RootOf(controller);
+    if (root.empty() || !files_->Exists(root + path)) return Ok();  // nothing is limited by it here
+    auto written = files_->WriteFile(JoinPath(root + path, file), value, 0644);
+    if (!written.ok()) return std::move(written).error().Prefixed(StrCat("set ", file));
+    return Ok();
+  };
+  const std::int64_t period = resources.cpu_period_us > 0 ? resources.cpu_period_us : 100'000;
+  const bool has_quota = resources.cpu_quota_us > 0;
+  const bool has_memory = resources.memory_limit_bytes > 0;
+  constexpr std::int64_t kLeastShares = 2;
+  const std::int64_t shares = std::max(resources.cpu_shares, kLeastShares);
+  if (unified_) {
+    RETURN_IF_ERROR(set("cpu", "cpu.weight", std::to_string(WeightOfShares(shares))));
+    RETURN_IF_ERROR(set("cpu", "cpu.max", StrCat(has_quota ? std::to_string(resources.cpu_quota_us) : "max", " ", period)));
+    return set("memory", "memory.max", has_memory ? std::to_string(resources.memory_limit_bytes) : "max");
+  }
+  RETURN_IF_ERROR(set("cpu", "cpu.shares", std::to_string(shares)));
+  if (has_quota) RETURN_IF_ERROR(set("cpu", "cpu.cfs_period_us", std::to_string(period)));
+  RETURN_IF_ERROR(set("cpu", "cpu.cfs_quota_us", std::to_string(has_quota ? resources.cpu_quota_us : -1)));
+  return set("memory", "memory.limit_in_bytes", std::to_string(has_memory ? resources.memory_limit_bytes : -1));
+}
+
 void Cgroups::Collect(const std::string& directory, std::vector<int>& pids) const {
   auto text = files_->ReadFile(JoinPath(directory, "cgroup.procs"));
   if (!text.ok()) return;

@@ -23,6 +23,8 @@ class Cgroups {
 
   // Makes the group in the trees that can hold limits and sets them.
   Result<void> Create(const std::string& path, const CgroupResources& resources);
+  // New limits for cpu and memory of a group that is there; what is not set becomes unlimited.
+  Result<void> Update(const std::string& path, const CgroupResources& resources);
   // Kills what is left in it and below, then removes it everywhere; absent is fine. kUnavailable if
   // the kernel still counts dying processes: try again.
   Result<void> Remove(const std::string& path);

@@ -125,6 +125,26 @@ void OciRuntime::StopContainer(const std::string& id, Duration grace, RuntimeCal
   }
 }
 
+void OciRuntime::UpdateContainer(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) {
+  loop_.AssertInLoop();
+  auto container = Find(id);
+  auto sandbox = container ? sandboxes_.find(container->record.sandbox_id) : sandboxes_.end();
+  if (!container || container->record.phase != Phase::kRunning || sandbox == sandboxes_.end()) {
+    return Answer(std::move(done), Result<void>(FailedPrecondition("the container does not run")));
+  }
+  Blocking<bool>(
+      [builder = builder_, record = container->record, pod = sandbox->second->record, update]() -> Result<bool> {
+        RETURN_IF_ERROR(builder->Resize(record, pod, update));
+        return true;
+      },
+      [this, container, annotations = std::move(update.annotations),
+       done = std::move(done)](Result<bool> resized) mutable {
+        if (!resized.ok()) return done(std::move(resized).error());
+        for (auto& [name, value] : annotations) container->record.annotations[name] = value;
+        done(builder_->Save(container->record));
+      });
+}
+
 void OciRuntime::RemoveContainer(const std::string& id, RuntimeCallback<void> done) {
   loop_.AssertInLoop();
   auto container = Find(id);

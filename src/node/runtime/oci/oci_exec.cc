@@ -1,10 +1,6 @@
 #include "node/runtime/oci/oci_runtime_impl.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 #include "base/text/text.h"
 #include "node/runtime/oci/oci_spec.h"
@@ -24,20 +20,45 @@ void OciRuntime::ReopenLog(const std::string& id, RuntimeCallback<void> done) {
   if (!container || container->record.phase != Phase::kRunning) {
     return Answer(std::move(done), Result<void>(FailedPrecondition("the container does not run")));
   }
-  // conmon's control fifo: "2" asks it to open its log file again.
-  const std::string path = builder_->paths().Container(id) + "/ctl";
-  const int fd = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return Answer(std::move(done), Result<void>(ErrnoError(errno, "open " + path)));
-  constexpr std::string_view kReopen = "2 0 0\n";
-  const bool written = ::write(fd, kReopen.data(), kReopen.size()) ==
-                       static_cast<ssize_t>(kReopen.size());
-  const int reason = errno;
-  ::close(fd);
-  Answer(std::move(done), written ? Ok() : Result<void>(ErrnoError(reason, "write " + path)));
+  // "2" asks conmon to open its log file again.
+  Answer(std::move(done), TellConmon(builder_->paths().Container(id), "2 0 0\n"));
 }
 
-Result<void> OciRuntime::StartExec(const std::string& id, const std::vector<std::string>& command,
-                                   Duration timeout, RuntimeCallback<ExecResult>& done) {
+Result<std::unique_ptr<ProcessStreams>> OciRuntime::Exec(const std::string& id,
+                                                         std::vector<std::string> command,
+                                                         const StreamOptions& options,
+                                                         ProcessStreams::Events& events) {
+  loop_.AssertInLoop();
+  ASSIGN_OR_RETURN(ExecFiles files, WriteExecFiles(id, command, options.terminal));
+  auto started = ExecCommand::Start({
+      .loop = loop_,
+      .spawner = *spawner_,
+      .files = files_,
+      .arguments = std::move(files.arguments),
+      .base = files.base,
+      .streams = options,
+      .events = events,
+      .on_gone = [this, number = files.number] { commands_with_streams_.erase(number); },
+  });
+  if (!started.ok()) return std::move(started).error();
+  commands_with_streams_[files.number] = *started;
+  return (*started)->MakeFront();
+}
+
+Result<std::unique_ptr<ProcessStreams>> OciRuntime::Attach(const std::string& id,
+                                                           const StreamOptions& options,
+                                                           ProcessStreams::Events& events) {
+  loop_.AssertInLoop();
+  auto container = Find(id);
+  if (!container || container->record.phase != Phase::kRunning) {
+    return FailedPrecondition("attach: the container does not run");
+  }
+  return AttachToConmon(loop_, builder_->paths().Container(id), options, events);
+}
+
+Result<OciRuntime::ExecFiles> OciRuntime::WriteExecFiles(const std::string& id,
+                                                         const std::vector<std::string>& command,
+                                                         bool terminal) {
   auto container = Find(id);
   if (!container || container->record.phase != Phase::kRunning) {
     return FailedPrecondition("exec: the container does not run");
@@ -45,14 +66,24 @@ Result<void> OciRuntime::StartExec(const std::string& id, const std::vector<std:
   if (command.empty()) return InvalidArgument("exec: no command");
   const std::string directory = builder_->paths().Container(id);
   ASSIGN_OR_RETURN(const std::string spec, files_.ReadFile(directory + "/config.json"));
-  ASSIGN_OR_RETURN(const std::string process_json, WriteExecProcess(spec, command));
-  const std::uint64_t number = next_exec_++;
-  const std::string base = StrCat(directory, "/exec-", number);
-  RETURN_IF_ERROR(files_.WriteFile(base + ".json", process_json, 0600));
-  auto exec = std::make_shared<Exec>();
+  ASSIGN_OR_RETURN(const std::string process_json, WriteExecProcess(spec, command, terminal));
+  ExecFiles made;
+  made.number = next_exec_++;
+  made.base = StrCat(directory, "/exec-", made.number);
+  RETURN_IF_ERROR(files_.WriteFile(made.base + ".json", process_json, 0600));
+  made.arguments = {programs_.runtime, "--root", builder_->paths().runtime_state, "exec",
+                    "--process", made.base + ".json", "--pid-file", made.base + ".pid", id};
+  return made;
+}
+
+Result<void> OciRuntime::StartExec(const std::string& id, const std::vector<std::string>& command,
+                                   Duration timeout, RuntimeCallback<ExecResult>& done) {
+  ASSIGN_OR_RETURN(ExecFiles files, WriteExecFiles(id, command, false));
+  const std::uint64_t number = files.number;
+  const std::string base = files.base;
+  auto exec = std::make_shared<CommandRun>();
   ProcessOptions options;
-  options.arguments = {programs_.runtime, "--root", builder_->paths().runtime_state, "exec",
-                       "--process", base + ".json", "--pid-file", base + ".pid", id};
+  options.arguments = std::move(files.arguments);
   auto process = spawner_->Spawn(std::move(options), [this, number, base](ProcessExit exit) {
     FinishExec(number, base, std::move(exit));
   });

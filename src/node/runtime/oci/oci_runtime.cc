@@ -39,6 +39,7 @@ OciRuntime::~OciRuntime() {
     container->remove_waiters.clear();
   }
   for (auto& [id, sandbox] : sandboxes_) sandbox->remove_waiters.clear();
+  for (auto& [number, command] : commands_with_streams_) command->Orphan();
 }
 
 void OciRuntime::Open(RuntimeCallback<void> done) {
@@ -48,9 +49,12 @@ void OciRuntime::Open(RuntimeCallback<void> done) {
   auto found_before = std::make_shared<BundleBuilder::Found>();
   // Undoing what a dead agent left half done may have to wait for killed processes to be gone.
   Retrying(
-      [builder = builder_, &images = images_, found_before]() -> Result<void> {
+      [builder = builder_, &images = images_, &files = files_, found_before]() -> Result<void> {
         RETURN_IF_ERROR(images.Open());
         ASSIGN_OR_RETURN(*found_before, builder->Scan());
+        for (const ContainerRecord& record : found_before->containers) {
+          EndLeftoverCommands(files, builder->paths().Container(record.id), record.id);
+        }
         return Ok();
       },
       kReleaseAttempts, [this, found = found_before, done = std::move(done)](Result<void> scanned) mutable {

@@ -13,6 +13,7 @@
 #include "base/env/process.h"
 #include "node/runtime/oci/bundle.h"
 #include "node/runtime/oci/conmon.h"
+#include "node/runtime/oci/exec_streams.h"
 #include "node/runtime/oci/host.h"
 #include "node/runtime/oci/oci_runtime.h"
 #include "node/runtime/oci/record.h"
@@ -44,10 +45,17 @@ class OciRuntime final : public Runtime {
   void StartContainer(const std::string& id, RuntimeCallback<void> done) override;
   void StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) override;
   void RemoveContainer(const std::string& id, RuntimeCallback<void> done) override;
+  void UpdateContainer(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) override;
   std::vector<ContainerStatus> ListContainers() const override;
   Result<ContainerStatus> GetContainerStatus(const std::string& id) const override;
   void ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
                 RuntimeCallback<ExecResult> done) override;
+  Result<std::unique_ptr<ProcessStreams>> Exec(const std::string& id,
+                                               std::vector<std::string> command,
+                                               const StreamOptions& options,
+                                               ProcessStreams::Events& events) override;
+  Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id, const StreamOptions& options,
+                                                 ProcessStreams::Events& events) override;
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override;
   Result<Image> ImageStatus(const std::string& name) const override;
   std::vector<Image> ListImages() const override;
@@ -77,7 +85,7 @@ class OciRuntime final : public Runtime {
     std::vector<RuntimeCallback<void>> remove_waiters;
   };
 
-  struct Exec {
+  struct CommandRun {
     std::unique_ptr<Process> process;
     TimerHandle timer;
     bool timed_out = false;
@@ -117,6 +125,13 @@ class OciRuntime final : public Runtime {
   void FinishSandboxRemoval(const std::shared_ptr<Sandbox>& sandbox, Result<void> result);
 
   // Exec.
+  struct ExecFiles {
+    std::uint64_t number = 0;
+    std::string base;                    // of the names of its files
+    std::vector<std::string> arguments;  // of the runtime
+  };
+  Result<ExecFiles> WriteExecFiles(const std::string& id, const std::vector<std::string>& command,
+                                   bool terminal);
   Result<void> StartExec(const std::string& id, const std::vector<std::string>& command,
                          Duration timeout, RuntimeCallback<ExecResult>& done);
   void FinishExec(std::uint64_t number, const std::string& base, ProcessExit exit);
@@ -179,7 +194,8 @@ class OciRuntime final : public Runtime {
   std::function<void(const ContainerStatus&)> listener_;
   std::map<std::string, std::shared_ptr<Sandbox>> sandboxes_;
   std::map<std::string, std::shared_ptr<Container>> containers_;
-  std::map<std::uint64_t, std::shared_ptr<Exec>> execs_;
+  std::map<std::uint64_t, std::shared_ptr<CommandRun>> execs_;
+  std::map<std::uint64_t, std::shared_ptr<ExecCommand>> commands_with_streams_;
   std::map<std::uint64_t, std::unique_ptr<Process>> commands_;
   std::map<std::uint64_t, TimerHandle> retries_;
   std::uint64_t next_exec_ = 0;

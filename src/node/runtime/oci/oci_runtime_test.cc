@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/env/file_system.h"
 #include "base/text/text.h"
@@ -260,6 +261,179 @@ TEST_F(OciRuntimeTest, KillsACommandThatRunsOutOfTime) {
   });
   ASSERT_FALSE(missing.ok());
   EXPECT_THAT(missing.error().message, HasSubstr("/no/such"));
+  CleanUp();
+}
+
+// Collects what a process says; lives on the runtime's loop.
+class Listener final : public ProcessStreams::Events {
+ public:
+  void OnOutput(OutputStream stream, std::string_view bytes) override {
+    (stream == OutputStream::kStandard ? output : error_output).append(bytes);
+  }
+  void OnInputDrained() override { ++drained; }
+  void OnEnd(Result<int> code) override { end = std::move(code); }
+  std::string output, error_output;
+  int drained = 0;
+  std::optional<Result<int>> end;
+};
+
+TEST_F(OciRuntimeTest, GivesACommandATerminalOfTheSizeAskedFor) {
+  RunSandbox();
+  auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
+  ASSERT_TRUE(id.ok() && Start(*id).ok());
+  Listener listener;
+  std::unique_ptr<ProcessStreams> streams;
+  harness_->OnLoop([&](Runtime& runtime) {
+    auto started = runtime.Exec(*id, {"/bin/sh", "-c",
+                                 "test -t 0 && echo terminal; until stty size | grep '42 100'; do sleep 0.01; done;"
+                                 "read line; echo $line; exit 3"},
+                                {.standard_input = true, .standard_output = true, .terminal = true}, listener);
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    streams = std::move(*started);
+  });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.output.find("terminal") != std::string::npos; }));
+  harness_->OnLoop([&](Runtime&) { streams->Resize(100, 42); });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.output.find("42 100") != std::string::npos; }));
+  harness_->OnLoop([&](Runtime&) { streams->WriteInput("go\n"); });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.end.has_value(); }));
+  ASSERT_TRUE(listener.end->ok()) << listener.end->error().message;
+  EXPECT_EQ(**listener.end, 3);
+  EXPECT_THAT(listener.output, HasSubstr("go\r\ngo\r\n")) << "echoed by the terminal, then by the command";
+  harness_->OnLoop([&](Runtime&) { streams.reset(); });
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, SaysWhyACommandCannotBeStarted) {
+  RunSandbox();
+  auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
+  ASSERT_TRUE(id.ok() && Start(*id).ok());
+  for (const bool terminal : {false, true}) {
+    Listener listener;
+    std::unique_ptr<ProcessStreams> streams;
+    harness_->OnLoop([&](Runtime& runtime) {
+      streams = *runtime.Exec(*id, {"/no/such"},
+                              {.standard_output = true, .error_output = true, .terminal = terminal}, listener);
+    });
+    ASSERT_TRUE(harness_->WaitUntil([&] { return listener.end.has_value(); }));
+    ASSERT_FALSE(listener.end->ok());
+    EXPECT_THAT(listener.end->error().message, HasSubstr("/no/such"));
+    EXPECT_EQ(listener.output + listener.error_output, "") << "the runtime's words are not the command's";
+    harness_->OnLoop([&](Runtime&) { streams.reset(); });
+  }
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, MakesACommandWaitForASlowListener) {
+  RunSandbox();
+  auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
+  ASSERT_TRUE(id.ok() && Start(*id).ok());
+  Listener listener;
+  std::unique_ptr<ProcessStreams> streams;
+  harness_->OnLoop([&](Runtime& runtime) {
+    streams = *runtime.Exec(*id, {"/bin/sh", "-c", "dd if=/dev/zero bs=1024 count=4096 2>/dev/null; cat >/dev/null"},
+                            {.standard_input = true, .standard_output = true}, listener);
+    streams->SetReading(false);
+    // More than a pipe holds: the command reads it only after its output was taken.
+    streams->WriteInput(std::string(1 << 20, 'x'));
+    EXPECT_GT(streams->pending_input(), 0u);
+    streams->CloseInput();
+  });
+  harness_->OnLoop([&](Runtime&) { EXPECT_EQ(listener.output.size(), 0u); });
+  harness_->OnLoop([&](Runtime&) { streams->SetReading(true); });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.end.has_value(); }));
+  EXPECT_EQ(listener.output.size(), 4u << 20);
+  EXPECT_EQ(listener.drained, 1);
+  harness_->OnLoop([&](Runtime&) { streams.reset(); });
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, KillsACommandNobodyListensToAnyMore) {
+  RunSandbox();
+  auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
+  ASSERT_TRUE(id.ok() && Start(*id).ok());
+  auto runs = [&](const std::string& mark) {
+    FileSystem& files = RealFileSystem();
+    const auto entries = files.ListDirectory("/proc");
+    for (const std::string& entry : *entries) {
+      auto line = files.ReadFile(StrCat("/proc/", entry, "/cmdline"));
+      if (line.ok() && line->find(mark) != std::string::npos && line->find("runc") == std::string::npos) return true;
+    }
+    return false;
+  };
+  for (const bool agent_dies : {false, true}) {
+    const std::string mark = StrCat("1000", ::getpid() % 1000, agent_dies ? "1" : "0");
+    Listener listener;
+    std::unique_ptr<ProcessStreams> streams;
+    harness_->OnLoop([&](Runtime& runtime) {
+      streams = *runtime.Exec(*id, {"/bin/sleep", mark}, {.standard_output = true}, listener);
+    });
+    ASSERT_TRUE(harness_->WaitUntil([&] { return runs(mark); }));
+    if (agent_dies) {
+      harness_->KillAgent();
+      harness_->StartAgent();
+    }
+    harness_->OnLoop([&](Runtime&) { streams.reset(); });
+    ASSERT_TRUE(harness_->WaitUntil([&] { return !runs(mark); }));
+  }
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, ChangesTheLimitsOfARunningContainer) {
+  sandbox_config_.resources.memory_limit_bytes = 64 << 20;
+  RunSandbox();
+  ContainerConfig config = harness_->ConfigFor(Program::kRunsUntilStopped);
+  config.resources.memory_limit_bytes = 64 << 20;
+  auto id = Create(config);
+  ASSERT_TRUE(id.ok() && Start(*id).ok());
+  auto limit = [&] {
+    for (std::string_view root : {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"}) {
+      for (std::string_view file : {"memory.limit_in_bytes", "memory.max"}) {
+        auto text = RealFileSystem().ReadFile(
+            StrCat(root, "/drakkar/pod", sandbox_config_.uid, "/", *id, "/", file));
+        if (text.ok()) return std::string(Trim(*text));
+      }
+    }
+    return std::string("no file");
+  };
+  EXPECT_EQ(limit(), std::to_string(64 << 20));
+  for (const std::int64_t bytes : {128 << 20, 32 << 20}) {
+    auto updated = Await<void>(*harness_, [&](Runtime& runtime, RuntimeCallback<void> done) {
+      ResourceUpdate update;
+      update.container.memory_limit_bytes = bytes;
+      update.pod.memory_limit_bytes = bytes;
+      update.annotations["x"] = std::to_string(bytes);
+      runtime.UpdateContainer(*id, std::move(update), std::move(done));
+    });
+    ASSERT_TRUE(updated.ok()) << updated.error().message;
+    EXPECT_EQ(limit(), std::to_string(bytes));
+    EXPECT_EQ(Status(*id).annotations.at("x"), std::to_string(bytes));
+  }
+  EXPECT_EQ(Status(*id).state, ContainerState::kRunning);
+  CleanUp();
+}
+
+TEST_F(OciRuntimeTest, AttachesToTheContainerItself) {
+  RunSandbox();
+  ContainerConfig config = Script("while read line; do echo got $line; echo bad >&2; done; echo end");
+  config.standard_input = true;
+  config.standard_input_once = true;
+  auto id = Create(std::move(config));
+  ASSERT_TRUE(id.ok() && Start(*id).ok());
+  Listener listener;
+  std::unique_ptr<ProcessStreams> streams;
+  harness_->OnLoop([&](Runtime& runtime) {
+    auto attached = runtime.Attach(
+        *id, {.standard_input = true, .standard_output = true, .error_output = true}, listener);
+    ASSERT_TRUE(attached.ok()) << attached.error().message;
+    streams = std::move(*attached);
+    streams->WriteInput("this\n");
+  });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.output == "got this\n" && listener.error_output == "bad\n"; }));
+  harness_->OnLoop([&](Runtime&) { streams->CloseInput(); });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.end.has_value(); }));
+  EXPECT_EQ(listener.output, "got this\nend\n");
+  EXPECT_EQ(WaitForExit(*id).exit_code, 0);
+  harness_->OnLoop([&](Runtime&) { streams.reset(); });
   CleanUp();
 }
 

@@ -433,7 +433,7 @@ Result<OciSpec> WriteOciSpec(const ContainerConfig& config, const OciSpecInput& 
 }
 
 Result<std::string> WriteExecProcess(std::string_view spec_json,
-                                     const std::vector<std::string>& arguments) {
+                                     const std::vector<std::string>& arguments, bool terminal) {
   ASSIGN_OR_RETURN(JsonValue spec, ParseJson(spec_json));
   const JsonValue* process = spec.Find("process");
   if (process == nullptr) return Error{ErrorCode::kDataLoss, "config.json has no process"};
@@ -444,7 +444,7 @@ Result<std::string> WriteExecProcess(std::string_view spec_json,
     CopyJson(member, out.Key(name));
   }
   out.Array("args", arguments);
-  out.Key("terminal").Bool(false);
+  out.Key("terminal").Bool(terminal);
   out.EndObject();
   return out.Take();
 }

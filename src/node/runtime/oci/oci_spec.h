@@ -56,7 +56,8 @@ Result<OciSpec> WriteOciSpec(const ContainerConfig& config, const OciSpecInput& 
 
 // The process of a container's config.json with other arguments and no terminal, for exec.
 Result<std::string> WriteExecProcess(std::string_view spec_json,
-                                     const std::vector<std::string>& arguments);
+                                     const std::vector<std::string>& arguments,
+                                     bool terminal = false);
 
 // "NET_ADMIN" or "CAP_NET_ADMIN", any case -> bit; nothing for an unknown name.
 std::optional<int> CapabilityBit(std::string_view name);

@@ -1,5 +1,6 @@
 #include "node/runtime/testing/runtime_harness.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -126,6 +127,7 @@ class OciHarness final : public RuntimeHarness {
   }
 
   Result<void> Prepare() {
+    ::signal(SIGPIPE, SIG_IGN);  // as the agent does
     const std::string tar = directory_ + "/busybox.tar";
     RETURN_IF_ERROR(RealFileSystem().WriteFile(tar, BusyboxRootfs(), 0600));
     ImportOptions options;

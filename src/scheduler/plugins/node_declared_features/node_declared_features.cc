@@ -84,7 +84,7 @@ void NodeDeclaredFeatures::Leave(NodeIndex node) {
   const std::uint32_t index = std::exchange(group_of_[node], kNoGroup);
   if (index == kNoGroup) return;
   Group& group = groups_[index];
-  group.nodes.Remove(node);
+  if (has_sets_) group.nodes.Remove(node);
   if (--group.node_count > 0) return;
   group_by_set_.erase(group.features.ToString());
   unused_.push_back(index);
@@ -96,23 +96,39 @@ void NodeDeclaredFeatures::Join(NodeIndex node) {
   if (is_new) {
     if (unused_.empty()) {
       unused_.push_back(static_cast<std::uint32_t>(groups_.size()));
-      groups_.emplace_back().nodes.Resize(options_.nodes.size());
+      groups_.emplace_back();
+      if (has_sets_ && groups_.size() > kFewGroups) {
+        has_sets_ = false;
+        for (Group& group : groups_) group.nodes = NodeSet();
+      }
+      if (has_sets_) groups_.back().nodes.Resize(options_.nodes.size());
     }
     at->second = unused_.back();
     unused_.pop_back();
     groups_[at->second].features = std::move(set);
   }
   Group& group = groups_[at->second];
-  group.nodes.Add(node);
+  if (has_sets_) group.nodes.Add(node);
   ++group.node_count;
   group_of_[node] = at->second;
+}
+
+void NodeDeclaredFeatures::Regroup() {
+  groups_.clear();
+  unused_.clear();
+  group_by_set_.clear();
+  group_of_.assign(options_.nodes.size(), kNoGroup);
+  has_sets_ = true;
+  options_.nodes.known().ForEach([this](NodeIndex node) { Join(node); });
 }
 
 void NodeDeclaredFeatures::RefreshGroups() {
   const NodeTable& nodes = options_.nodes;
   if (seen_version_ == nodes.declared_version()) return;
   group_of_.resize(nodes.size(), kNoGroup);
-  for (Group& group : groups_) group.nodes.Resize(nodes.size());
+  if (has_sets_) {
+    for (Group& group : groups_) group.nodes.Resize(nodes.size());
+  }
   const std::vector<std::uint64_t>& versions = nodes.declared_versions();
   for (NodeIndex node = 0; node < versions.size(); ++node) {
     if (versions[node] <= seen_version_) continue;
@@ -120,12 +136,14 @@ void NodeDeclaredFeatures::RefreshGroups() {
     if (nodes.known().Contains(node)) Join(node);
   }
   seen_version_ = nodes.declared_version();
+  // Not at the same number, so that one declaration more or less does not do this each time.
+  if (!has_sets_ && group_by_set_.size() <= kFewGroups / 2) Regroup();
 }
 
 Status NodeDeclaredFeatures::Filter(Cycle& cycle, NodeSet& nodes) {
   RefreshGroups();
   const features::FeatureSet& required = static_cast<Required&>(*cycle.states[id]).features;
-  if (groups_.size() <= kFewGroups) {
+  if (has_sets_) {
     for (const Group& group : groups_) {
       if (group.node_count > 0 && !required.IsSubsetOf(group.features)) nodes.RemoveAll(group.nodes);
     }

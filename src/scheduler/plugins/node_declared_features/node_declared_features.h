@@ -55,11 +55,11 @@ class NodeDeclaredFeatures final : public Plugin {
   // declaration, so that there are never more groups than nodes.
   struct Group {
     features::FeatureSet features;
-    NodeSet nodes;
+    NodeSet nodes;  // while has_sets_
     std::size_t node_count = 0;
   };
   // With more groups than this their nodes are looked at one by one: a set of nodes for each group
-  // would cost more.
+  // would cost more, in time and in memory.
   static constexpr std::size_t kFewGroups = 64;
 
   Result<features::FeatureSet> Infer(const PodInfo& pod) const;
@@ -67,9 +67,12 @@ class NodeDeclaredFeatures final : public Plugin {
   void RefreshGroups();
   void Join(NodeIndex node);
   void Leave(NodeIndex node);
+  // Begins anew, with sets of nodes.
+  void Regroup();
 
   const Options options_;
   std::vector<Group> groups_;
+  bool has_sets_ = true;                               // Group::nodes is kept; few groups only
   std::vector<std::uint32_t> unused_;                  // groups without nodes
   std::map<std::string, std::uint32_t> group_by_set_;  // FeatureSet::ToString
   std::vector<std::uint32_t> group_of_;                // by node; kNoGroup: none

@@ -68,14 +68,16 @@ void FilterAttempt(benchmark::State& state) {
   }
   const PodInfoPtr pod = MakePodInfo(
       Parse(R"({"metadata":{"name":"p","uid":"u"},"spec":{"hostname":"Bench0","containers":[{"name":"c"}]}})"));
-  for (auto _ : state) {
+  const auto attempt = [&] {
     Cycle cycle;
     cycle.pod = pod;
     NodeSet left = nodes.known();
     CHECK(plugin.PreFilter(cycle).ok());
     CHECK(plugin.Filter(cycle, left).ok());
     benchmark::DoNotOptimize(left);
-  }
+  };
+  attempt();  // takes over what the nodes declare, once
+  for (auto _ : state) attempt();
   state.counters["per_node"] = benchmark::Counter(
       static_cast<double>(count),
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);

@@ -429,6 +429,9 @@ TEST(NodeDeclaredFeaturesSteps, ManyDeclarationsAreTestedNodeByNode) {
   for (unsigned i = 0; i < kNodes; ++i) s.Set(StrCat("n", i, ","), declared(0));
   EXPECT_EQ(s.Filter(), "");
   EXPECT_EQ(s.plugin.group_count(), 1u);
+  s.Set("late,", StrCat("[", Quote(kRestartAll), "]"));  // and few again, in a table that grew
+  EXPECT_EQ(s.Filter(), "late,");
+  EXPECT_EQ(s.plugin.group_count(), 2u);
 }
 
 // A pod whose needs cannot be told is not placed as if it needed nothing.

@@ -1,0 +1,229 @@
+#include "apiserver/http/pod_stream_proxy.h"
+
+#include "api/scheme/scheme.h"
+#include "apiserver/http/encode.h"
+#include "apiserver/http/node_proxy.h"
+#include "apiserver/http/pod_containers.h"
+#include "base/text/text.h"
+#include "net/http/url.h"
+#include "net/websocket/handshake.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr std::size_t kMaxPending = 256 << 10;
+constexpr Duration kUpgradeTimeout = std::chrono::seconds(30);
+constexpr std::string_view kFeature = "ExtendWebSocketsToKubelet";
+
+void Refuse(net::ResponseWriter& writer, const Failure& failure) {
+  EncodedBody encoded = EncodeFailure(Negotiated{}, failure);
+  writer.Send(failure.code, {{"Content-Type", encoded.content_type}}, std::move(encoded.body));
+}
+
+bool SpeaksWebSocket(const api::Object& node) {
+  const api::Value status = node["status"];
+  if (status["nodeInfo"]["kubeletVersion"].str().ends_with("-drakkar")) return true;
+  for (api::Value feature : status["declaredFeatures"].elements()) {
+    if (feature.str() == kFeature) return true;
+  }
+  return false;
+}
+
+// Whether the pod's status says that the container runs.
+bool IsRunning(api::Value pod, std::string_view container) {
+  for (std::string_view list :
+       {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
+    for (api::Value status : pod["status"][list].elements()) {
+      if (status["name"].str() == container && status["state"]["running"].has_value()) return true;
+    }
+  }
+  return false;
+}
+
+// The query of a kubelet's /exec and /attach, from that of the API's.
+std::string NodeQuery(const net::Query& query) {
+  std::string text;
+  auto add = [&](std::string_view name, std::string_view value) {
+    text += StrCat(text.empty() ? "?" : "&", name, "=", net::PercentEncode(value));
+  };
+  for (const auto& [name, value] : query) {
+    const bool is_set = value == "true" || value == "1";
+    if (name == "command") add("command", value);
+    if (name == "stdin" && is_set) add("input", "1");
+    if (name == "stdout" && is_set) add("output", "1");
+    if (name == "stderr" && is_set) add("error", "1");
+    if (name == "tty" && is_set) add("tty", "1");
+  }
+  return text;
+}
+
+// One client and one node. Owns itself until either side is gone.
+class Bridge final : public std::enable_shared_from_this<Bridge> {
+ public:
+  Bridge(EventLoop& loop, std::shared_ptr<net::ResponseWriter> writer, std::string node,
+         std::shared_ptr<std::size_t> open)
+      : loop_(loop), writer_(std::move(writer)), node_(std::move(node)), open_(std::move(open)) {
+    ++*open_;
+  }
+  ~Bridge() { --*open_; }
+
+  void Start(net::HttpClient& http, net::ClientRequest request) {
+    self_ = shared_from_this();
+    writer_->OnClosed([weak = weak_from_this()](bool) {
+      if (auto self = weak.lock(); self && !self->client_) self->End();
+    });
+    handle_ = http.Upgrade(std::move(request), [this](Result<net::UpgradedConnection> upgraded) {
+      OnAnswer(std::move(upgraded));
+    });
+  }
+
+ private:
+  void OnAnswer(Result<net::UpgradedConnection> upgraded) {
+    if (!upgraded.ok()) {
+      Refuse(*writer_, api::StatusInternalError(
+                           StrCat("ask node ", node_, ": ", upgraded.error().message)));
+      return End();
+    }
+    const net::Response& answer = upgraded->response;
+    if (!upgraded->stream) {
+      // The node's own words: clients know what to make of them.
+      const std::string_view type = answer.headers.Get("content-type");
+      writer_->Send(answer.status >= 400 ? answer.status : 502,
+                    {{"Content-Type", type.empty() ? "text/plain" : std::string(type)}}, answer.body);
+      return End();
+    }
+    net::Headers headers;
+    for (const auto& [name, value] : answer.headers) {
+      if (net::EqualsIgnoreCase(name, "upgrade") || ToLower(name).starts_with("sec-websocket-")) {
+        headers.Add(name, value);
+      }
+    }
+    Result<std::unique_ptr<net::RawStream>> client = writer_->Upgrade(headers);
+    if (!client.ok()) {
+      Refuse(*writer_, api::StatusBadRequest(client.error().message));
+      return End();
+    }
+    client_ = std::move(*client);
+    node_stream_ = std::move(upgraded->stream);
+    Connect(*client_, *node_stream_);
+    Connect(*node_stream_, *client_);
+  }
+
+  // Bytes of `from` go to `to`, which sets the pace.
+  void Connect(net::RawStream& from, net::RawStream& to) {
+    to.OnDrained([&from] { from.SetReading(true); });
+    from.Start(
+        [&from, &to](std::string_view bytes) {
+          to.Write(bytes);
+          if (to.pending_bytes() > kMaxPending) from.SetReading(false);
+        },
+        [this] { End(); });
+  }
+
+  void End() {
+    if (self_ == nullptr) return;
+    // Not now: we may be inside a call of what this destroys.
+    loop_.Post([self = std::move(self_)] {
+      self->handle_.reset();
+      self->client_.reset();
+      self->node_stream_.reset();
+      self->writer_.reset();
+    });
+    self_ = nullptr;
+  }
+
+  EventLoop& loop_;
+  std::shared_ptr<net::ResponseWriter> writer_;
+  const std::string node_;
+  const std::shared_ptr<std::size_t> open_;
+  std::unique_ptr<net::RequestHandle> handle_;
+  std::unique_ptr<net::RawStream> client_;
+  std::unique_ptr<net::RawStream> node_stream_;
+  std::shared_ptr<Bridge> self_;
+};
+
+}  // namespace
+
+PodStreamProxy::PodStreamProxy(UvLoop& loop, Core& core, net::TlsClientOptions tls)
+    : core_(core), http_(loop, [&] {
+        net::HttpClientOptions options;
+        options.tls = std::move(tls);
+        options.max_connections_per_host = kMaxStreamsPerNode;
+        return options;
+      }()) {}
+PodStreamProxy::~PodStreamProxy() = default;
+
+void PodStreamProxy::Serve(const RequestInfo& info, const UserInfo& user,
+                           net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) {
+  auto refuse = [&](const Failure& failure) { Refuse(*writer, failure); };
+  if (request.method != net::Method::kGet && request.method != net::Method::kPost) {
+    return refuse(MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
+  }
+  const bool is_web_socket = net::websocket::IsUpgrade(request.headers);
+  if (is_web_socket && request.method == net::Method::kGet) {
+    // Whoever may only read must not run commands: a WebSocket begins with a GET.
+    Request create;
+    create.user = user;
+    create.verb = Verb::kCreate;
+    create.kind = info.kind;
+    create.namespace_ = info.namespace_;
+    create.name = info.name;
+    create.subresource = info.subresource;
+    if (std::optional<Failure> failure = core_.CheckAuthorized(create)) return refuse(*failure);
+  }
+  api::ObjectPtr pod = core_.Find("", "pods", StrCat(info.namespace_, "/", info.name));
+  if (pod == nullptr) return refuse(NotFoundFailure(*info.kind, info.name));
+  std::string container(request.query()->Get("container"));
+  if (std::optional<Failure> failure = ChooseContainer(*pod, container)) return refuse(*failure);
+  const std::string node_name(pod->root()["spec"]["nodeName"].str());
+  if (node_name.empty()) {
+    return refuse(api::StatusBadRequest(StrCat("pod ", info.name, " does not have a host assigned")));
+  }
+  api::ObjectPtr node = core_.Find("", "nodes", node_name);
+  if (node == nullptr) {
+    return refuse(NotFoundFailure(*api::FindKind("", "v1", "Node"), node_name));
+  }
+  if (!SpeaksWebSocket(*node)) {
+    return refuse(api::StatusBadRequest(
+        StrCat("node ", node_name, " does not declare the feature ", kFeature, ": ", info.subresource,
+               " needs an agent that speaks WebSocket (Kubernetes 1.36 or newer)")));
+  }
+  if (!is_web_socket) {
+    if (!request.headers.HasToken("connection", "upgrade")) {
+      return refuse(api::StatusBadRequest("Upgrade request required"));
+    }
+    if (!IsRunning(pod->root(), container)) {
+      return writer->Send(500, {{"Content-Type", "text/plain; charset=utf-8"}},
+                          StrCat("container not found (", Quote(container), ")"));
+    }
+    return refuse(api::StatusBadRequest(
+        StrCat(request.headers.Get("upgrade"),
+               " is not spoken here, only WebSocket: use kubectl 1.31 or newer, or set "
+               "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true for kubectl 1.29 and 1.30")));
+  }
+  if (request.method != net::Method::kGet) {
+    return refuse(api::StatusBadRequest("a WebSocket begins with a GET"));
+  }
+  if (*open_ >= kMaxStreams) {
+    return refuse(api::StatusTooManyRequests("too many commands are being run over this server", 1));
+  }
+  Result<std::string> url = NodeAgentUrl(*node);
+  if (!url.ok()) return refuse(api::StatusInternalError(url.error().message));
+  net::ClientRequest ask;
+  ask.url = StrCat(*url, "/", info.subresource, "/", net::PercentEncode(info.namespace_), "/",
+                   net::PercentEncode(info.name), "/", net::PercentEncode(container),
+                   NodeQuery(*request.query()));
+  ask.timeout = kUpgradeTimeout;
+  ask.headers = {{"Connection", "Upgrade"}, {"Upgrade", "websocket"}};
+  for (const auto& [name, value] : request.headers) {
+    // No extensions: the frames must be what both ends understand.
+    if (ToLower(name).starts_with("sec-websocket-") &&
+        !net::EqualsIgnoreCase(name, "sec-websocket-extensions")) {
+      ask.headers.Add(name, value);
+    }
+  }
+  std::make_shared<Bridge>(core_.loop(), std::move(writer), node_name, open_)
+      ->Start(http_, std::move(ask));
+}
+
+}  // namespace drakkar::apiserver

@@ -1,0 +1,119 @@
+// Requests and limits that change while the pod runs (KEP-1287).
+#include <algorithm>
+
+#include "api/json/reader.h"
+#include "base/text/text.h"
+#include "client/event_recorder.h"
+#include "node/pods/pod_worker.h"
+
+namespace drakkar::node {
+namespace {
+
+using api::Value;
+
+// Whether the container asks to be restarted when what changed changes.
+bool WantsRestart(Value container, std::string_view before) {
+  Result<api::TreePtr> old = api::ParseJson(before);
+  if (!old.ok()) return false;
+  for (Value policy : container["resizePolicy"].elements()) {
+    if (policy["restartPolicy"].str() != "RestartContainer") continue;
+    const std::string_view name = policy["resourceName"].str();
+    for (const char* part : {"limits", "requests"}) {
+      if ((*old)->root()[part][name].str() != container["resources"][part][name].str()) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void PodWorker::SetResize(std::optional<ResizeState> state) {
+  const std::string before = resize_ ? resize_->reason : "";
+  resize_ = std::move(state);
+  if (!resize_ || resize_->reason.empty() || resize_->reason == before) return;
+  context_.events.Warning(pod_, StrCat("Resize", resize_->reason), resize_->message);
+}
+
+std::optional<ResizeState> PodWorker::ResizeRefusal() const {
+  const PodRequests wanted = RequestsOf(root());
+  const PodRequests others = context_.others_requests ? context_.others_requests(uid_) : PodRequests{};
+  const struct {
+    const char* name;
+    std::int64_t requested, used, capacity;
+  } rows[] = {{"cpu", wanted.cpu_milli, others.cpu_milli, context_.machine_cpu_milli},
+              {"memory", wanted.memory_bytes, others.memory_bytes, context_.machine_memory_bytes}};
+  for (const auto& row : rows) {
+    if (row.capacity > 0 && row.requested > row.capacity) {
+      return ResizeState{true, "Infeasible",
+                         StrCat("Node didn't have enough capacity: ", row.name, ", requested: ", row.requested,
+                                ", capacity: ", row.capacity)};
+    }
+  }
+  for (const auto& row : rows) {
+    if (row.capacity > 0 && row.requested + row.used > row.capacity) {
+      return ResizeState{true, "Deferred",
+                         StrCat("Node didn't have enough resource: ", row.name, ", requested: ", row.requested,
+                                ", used: ", row.used, ", capacity: ", row.capacity)};
+    }
+  }
+  return std::nullopt;
+}
+
+bool PodWorker::StepResize() {
+  for (const auto* list : {&facts_.init, &facts_.regular}) {
+    for (const ContainerFacts& each : *list) {
+      if (!each.running() || (each.init && !each.sidecar)) continue;
+      const auto applied = each.current->annotations.find(kResourcesAnnotation);
+      if (applied == each.current->annotations.end()) continue;  // made by an older agent
+      const std::string wanted = ResourcesText(each.spec);
+      if (applied->second == wanted || stops_.contains(each.current->id)) continue;
+      if (auto refusal = ResizeRefusal()) {
+        if (refusal->reason == "Deferred") ArmTimer(Now() + kResizeRetry);
+        SetResize(std::move(refusal));
+        return true;
+      }
+      if (resize_retry_at_ > Now()) {
+        ArmTimer(resize_retry_at_);
+        return true;
+      }
+      // Only a container that is restarted whatever its end may be ended for this.
+      if (Restart().policy == RestartPolicy::kAlways && WantsRestart(each.spec, applied->second)) {
+        SetResize(ResizeState{});
+        stops_.emplace(each.current->id, Now());
+        context_.events.Normal(pod_, "Killing",
+                               StrCat("Container ", each.name, " resize requires restart"));
+        StopOne(each.current->id, each.name,
+                std::chrono::seconds(root()["spec"]["terminationGracePeriodSeconds"].integer(30)));
+        return true;
+      }
+      UpdateResources(each, wanted);
+      return false;
+    }
+  }
+  SetResize(std::nullopt);
+  return true;
+}
+
+void PodWorker::UpdateResources(const ContainerFacts& container, const std::string& resources) {
+  Begin();
+  if (!resize_ || resize_->pending) SetResize(ResizeState{});
+  ResourceUpdate update;
+  update.container = ContainerResourcesOf(root(), container.spec, context_.machine_memory_bytes);
+  update.pod = MakeSandboxConfig(root(), 0, "").resources;
+  update.annotations[kResourcesAnnotation] = resources;
+  context_.runtime.UpdateContainer(
+      container.current->id, std::move(update),
+      [this, name = container.name, resources, alive = Alive()](Result<void> updated) {
+        if (!alive.lock()) return;
+        if (!updated.ok()) {
+          SetResize(ResizeState{false, "Error", StrCat("container ", name, ": ", updated.error().message)});
+          resize_retry_at_ = Now() + kResizeRetry;
+        } else {
+          context_.events.Normal(pod_, "ResizeCompleted",
+                                 StrCat("Container ", name, " has its new resources: ", resources));
+        }
+        End();
+      });
+}
+
+}  // namespace drakkar::node

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/env/file_system.h"
+#include "base/env/process.h"
+#include "node/runtime/oci/pipes.h"
+#include "node/runtime/runtime.h"
+
+namespace drakkar::node {
+
+// One `runc exec` with somebody at its streams. The runtime keeps it until the command has ended,
+// also when nobody listens any more: then the command is killed.
+class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
+ public:
+  struct Options {
+    UvLoop& loop;
+    Spawner& spawner;
+    FileSystem& files;
+    std::vector<std::string> arguments;  // of runc; writes the command's pid to `base`.pid
+    std::string base;                    // `base`.json and `base`.pid are removed at the end
+    StreamOptions streams;
+    ProcessStreams::Events& events;
+    std::function<void()> on_gone;       // last; may drop the command
+  };
+  static Result<std::shared_ptr<ExecCommand>> Start(Options options);
+  ~ExecCommand();
+
+  // What the one who talks to it holds.
+  std::unique_ptr<ProcessStreams> MakeFront();
+  // The runtime goes: kills the command and tells it nothing any more.
+  void Orphan();
+
+ private:
+  class Front;
+  explicit ExecCommand(Options options);
+  void OnData(OutputStream stream, std::string_view bytes);
+  void OnPipeEnd();
+  void OnExit(const ProcessExit& exit);
+  bool HasStarted();
+  void AwaitStart();
+  void ReleaseHeld();
+  void ArmDrainTimer();
+  void FinishIfDone();
+  void Finish();
+  // Nobody listens any more.
+  void Abandon();
+  // Kills the command, by the number in its pid file, until it has ended.
+  void Kill();
+  void SetReading(bool reading);
+
+  Options options_;
+  ProcessStreams::Events* events_;  // null: abandoned
+  std::unique_ptr<Process> process_;
+  std::unique_ptr<PipeWriter> input_;
+  std::unique_ptr<PipeReader> output_;
+  std::unique_ptr<PipeReader> error_output_;
+  Descriptor terminal_;  // for its size
+  bool started_ = false;  // the command itself runs: output is its own, not the runtime's complaint
+  bool reading_ = true;
+  bool finished_ = false;
+  std::vector<std::pair<OutputStream, std::string>> held_;  // until started_
+  std::size_t held_bytes_ = 0;
+  TimerHandle start_timer_;
+  TimerHandle kill_timer_;
+  TimerHandle drain_timer_;
+  std::optional<ProcessExit> exit_;
+};
+
+// Kills commands that an agent which is gone left running in a container, and removes their files.
+void EndLeftoverCommands(FileSystem& files, const std::string& container_directory,
+                         const std::string& container_id);
+
+// The streams of a container under its conmon, in `directory`.
+Result<std::unique_ptr<ProcessStreams>> AttachToConmon(UvLoop& loop, const std::string& directory,
+                                                       const StreamOptions& options,
+                                                       ProcessStreams::Events& events);
+// One line to conmon's control fifo.
+Result<void> TellConmon(const std::string& directory, std::string_view line);
+
+}  // namespace drakkar::node
