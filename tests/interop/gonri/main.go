@@ -92,7 +92,9 @@ func runRuntime(socket, podUID string) {
 		}
 		return err
 	}
-	update := func(context.Context, []*adaptation.ContainerUpdate) ([]*adaptation.ContainerUpdate, error) { return nil, nil }
+	update := func(context.Context, []*adaptation.ContainerUpdate) ([]*adaptation.ContainerUpdate, error) {
+		return nil, nil
+	}
 	runtime, err := adaptation.New("gonri", "1.0", sync, update, adaptation.WithSocketPath(socket),
 		adaptation.WithPluginPath("/nowhere"), adaptation.WithPluginConfigPath("/nowhere"))
 	if err != nil {
