@@ -332,7 +332,15 @@ void Simulation::Settle() {
     Check();
     if (i >= kSettleTurns - kPatience) CheckProgress();
   }
-  CheckSettled();
+  // What is under way in this very moment, as a write that nobody has been told of yet, is given time.
+  for (int i = 0;; ++i) {
+    const std::size_t before = server_.violations.size();
+    CheckSettled();
+    if (server_.violations.size() == before || i == kPatience) break;
+    server_.violations.resize(before);
+    loop_.Advance(std::chrono::seconds(1));
+    Check();
+  }
 }
 
 std::string Simulation::Fingerprint() {
