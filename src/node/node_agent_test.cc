@@ -313,6 +313,22 @@ TEST(NodeAgent, RunsContainersThatAreAddedToARunningPodOnce) {
   EXPECT_EQ(node.Pod("p"), nullptr);
 }
 
+TEST(NodeAgent, AClockThatIsSetBackDelaysNothing) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}])");
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.api_fault = [](const std::string& what) -> std::optional<Error> {
+    if (what == "update pods/status") return Unavailable("connection closed");
+    return std::nullopt;
+  };
+  node.DeletePod("p");
+  node.api_fault = nullptr;
+  node.loop.fake_clock().JumpWall(-std::chrono::hours(1));
+  node.Advance(seconds(60));
+  EXPECT_EQ(node.Pod("p"), nullptr);
+}
+
 class NodeAgentResize : public ::testing::Test {
  protected:
   NodeAgentResize() {

@@ -50,7 +50,7 @@ void PodWorker::ObjectGone() {
 void PodWorker::DriverUsable() {
   driver_came_ = true;
   if (!waits_for_driver_) return;
-  retry_at_ = WallTime{};
+  retry_at_ = MonotonicTime{};
   retry_delay_ = kFirstRetry;
   Sync();
 }
@@ -75,10 +75,10 @@ void PodWorker::End() {
   Sync();
 }
 
-void PodWorker::ArmTimer(WallTime when) {
+void PodWorker::ArmTimer(MonotonicTime when) {
   if (timer_ && timer_at_ <= when) return;
   timer_at_ = when;
-  timer_ = context_.loop.RunAfter(std::max<Duration>(when - Now(), Duration::zero()), [this] {
+  timer_ = context_.loop.RunAfter(std::max<Duration>(when - Tick(), Duration::zero()), [this] {
     timer_.reset();
     Sync();
   });
@@ -125,7 +125,7 @@ bool PodWorker::StopSupersededContainers() {
   for (const auto* list : {&facts_.regular, &facts_.init}) {
     for (const ContainerFacts& each : *list) {
       if (!each.superseded || !each.running()) continue;
-      if (!stops_.try_emplace(each.current->id, Now()).second) continue;
+      if (!stops_.try_emplace(each.current->id, Tick()).second) continue;
       context_.events.Normal(pod_, "Killing",
                              StrCat("Stopping container ", each.name,
                                     ", all containers of the pod will be restarted"));
@@ -245,7 +245,7 @@ void PodWorker::DecideStop(const PodPlan& plan) {
     auto started = api::ParseTime(root()["status"]["startTime"].str());
     const WallTime end = (started.ok() ? *started : Now()) + std::chrono::seconds(*deadline);
     if (end > Now()) {
-      ArmTimer(end);
+      ArmTimer(Tick() + (end - Now()));
     } else {
       verdict_ = PodVerdict{"DeadlineExceeded",
                             "Pod was active on the node longer than the specified deadline"};
@@ -254,8 +254,8 @@ void PodWorker::DecideStop(const PodPlan& plan) {
     }
   }
   if (stopping_) {
-    stop_started_ = Now();
-    retry_at_ = WallTime{};
+    stop_started_ = Tick();
+    retry_at_ = MonotonicTime{};
     retry_delay_ = kFirstRetry;
     waits_for_driver_ = false;
   }

@@ -102,7 +102,7 @@ class PodWorker {
   struct CrashBackoff {
     Duration delay{};
     std::string for_id;  // the ended attempt it was computed for
-    WallTime start_at{};
+    MonotonicTime start_at{};
   };
 
   bool IsDeleted() const { return gone_ || (pod_ && pod_->is_being_deleted()); }
@@ -130,7 +130,7 @@ class PodWorker {
   void OnSources(Result<PodSources> sources);
   void PrepareClaims();
   void RunSandbox();
-  WallTime StartTime(const ContainerFacts& container);
+  MonotonicTime StartTime(const ContainerFacts& container);
   void StartContainer(const ContainerFacts& container);
   void CreateContainer(const std::string& name, std::uint32_t attempt, const PodSources& sources);
   Result<ContainerConfig> BuildConfig(api::Value spec, std::uint32_t attempt,
@@ -151,7 +151,7 @@ class PodWorker {
 
   void Begin() { busy_ = true; }
   void End();
-  void ArmTimer(WallTime when);
+  void ArmTimer(MonotonicTime when);
   void RetryStop();
 
   // Status. True if the API has it already.
@@ -166,7 +166,9 @@ class PodWorker {
   DownwardInput Downward() const;
   std::string PodDirectory() const;
   client::ResourceRef Ref(std::string subresource = "") const;
+  // For what others read. Whatever is waited for goes by the other clock, which nobody sets back.
   WallTime Now() const { return context_.loop.clock().Now(); }
+  MonotonicTime Tick() const { return context_.loop.clock().Monotonic(); }
   std::weak_ptr<int> Alive() const { return alive_; }
 
   PodContext& context_;
@@ -185,26 +187,26 @@ class PodWorker {
   bool again_ = false;
   bool stepping_ = false;
   TimerHandle timer_;
-  WallTime timer_at_{};
+  MonotonicTime timer_at_{};
 
   std::optional<PreparedVolumes> volumes_;
   bool initialized_ = false;
   bool waits_for_driver_ = false;
   bool driver_came_ = false;  // while a call that needs one was under way
-  WallTime retry_at_{};
+  MonotonicTime retry_at_{};
   Duration retry_delay_ = kFirstRetry;
   std::map<std::string, CrashBackoff> crash_;
-  std::map<std::string, std::pair<WallTime, Duration>> container_retry_;
+  std::map<std::string, std::pair<MonotonicTime, Duration>> container_retry_;
   std::map<std::string, WaitingReason> waiting_;
   std::map<std::string, std::unique_ptr<ContainerProbes>> probes_;  // by container, while it runs
   std::map<std::string, std::string> termination_messages_;
 
   std::optional<ResizeState> resize_;
-  WallTime resize_retry_at_{};
+  MonotonicTime resize_retry_at_{};
 
   bool stopping_ = false;
-  WallTime stop_started_{};
-  std::map<std::string, WallTime> stops_;  // container id -> the kill time it was told
+  MonotonicTime stop_started_{};
+  std::map<std::string, MonotonicTime> stops_;  // container id -> the kill time it was told
   std::set<std::string> hooked_;           // container ids whose preStop hook was begun
   bool unprepared_ = false;
   bool terminated_ = false;
@@ -216,7 +218,7 @@ class PodWorker {
   api::TreePtr asked_;       // what was written last, and
   api::ObjectPtr answered_;  // what the server made of it
   Duration status_retry_ = kFirstRetry;
-  WallTime status_retry_at_{};
+  MonotonicTime status_retry_at_{};
 
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

@@ -68,18 +68,18 @@ bool PodWorker::StepResize() {
       const std::string wanted = ResourcesText(each.spec);
       if (applied->second == wanted || stops_.contains(each.current->id)) continue;
       if (auto refusal = ResizeRefusal()) {
-        if (refusal->reason == "Deferred") ArmTimer(Now() + kResizeRetry);
+        if (refusal->reason == "Deferred") ArmTimer(Tick() + kResizeRetry);
         SetResize(std::move(refusal));
         return true;
       }
-      if (resize_retry_at_ > Now()) {
+      if (resize_retry_at_ > Tick()) {
         ArmTimer(resize_retry_at_);
         return true;
       }
       // Only a container that is restarted whatever its end may be ended for this.
       if (Restart().policy == RestartPolicy::kAlways && WantsRestart(each.spec, applied->second)) {
         SetResize(ResizeState{});
-        stops_.emplace(each.current->id, Now());
+        stops_.emplace(each.current->id, Tick());
         context_.events.Normal(pod_, "Killing",
                                StrCat("Container ", each.name, " resize requires restart"));
         StopOne(each.current->id, each.name,
@@ -107,7 +107,7 @@ void PodWorker::UpdateResources(const ContainerFacts& container, const std::stri
         if (!alive.lock()) return;
         if (!updated.ok()) {
           SetResize(ResizeState{false, "Error", StrCat("container ", name, ": ", updated.error().message)});
-          resize_retry_at_ = Now() + kResizeRetry;
+          resize_retry_at_ = Tick() + kResizeRetry;
         } else {
           context_.events.Normal(pod_, "ResizeCompleted",
                                  StrCat("Container ", name, " has its new resources: ", resources));

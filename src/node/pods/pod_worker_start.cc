@@ -19,7 +19,7 @@ using api::Value;
 
 void PodWorker::StepRun(const PodPlan& plan) {
   if (plan.start.empty()) return;
-  if (retry_at_ > Now()) return ArmTimer(retry_at_);
+  if (retry_at_ > Tick()) return ArmTimer(retry_at_);
   if (!volumes_) return SetUpVolumes();
   if (!context_.dra.IsPrepared(root())) return PrepareClaims();
   if (facts_.ready_sandbox() == nullptr) return RunSandbox();
@@ -29,21 +29,21 @@ void PodWorker::StepRun(const PodPlan& plan) {
     for (const auto* list : {&facts_.init, &facts_.regular}) {
       for (const ContainerFacts& each : *list) {
         if (!RestartsAll(each, Restart())) continue;
-        if (const WallTime when = StartTime(each); when > Now()) return ArmTimer(when);
+        if (const MonotonicTime when = StartTime(each); when > Tick()) return ArmTimer(when);
       }
     }
   }
-  std::optional<WallTime> earliest;
+  std::optional<MonotonicTime> earliest;
   for (const ContainerFacts* container : plan.start) {
-    const WallTime when = StartTime(*container);
-    if (when <= Now()) return StartContainer(*container);
+    const MonotonicTime when = StartTime(*container);
+    if (when <= Tick()) return StartContainer(*container);
     if (!earliest || when < *earliest) earliest = when;
   }
   if (earliest) ArmTimer(*earliest);
 }
 
 void PodWorker::RetryPod() {
-  retry_at_ = Now() + retry_delay_;
+  retry_at_ = Tick() + retry_delay_;
   retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
 }
 
@@ -109,13 +109,13 @@ void PodWorker::RunSandbox() {
 }
 
 // When the container may start: at once, or after the backoff of a crash or of a failed attempt.
-WallTime PodWorker::StartTime(const ContainerFacts& container) {
+MonotonicTime PodWorker::StartTime(const ContainerFacts& container) {
   if (auto retry = container_retry_.find(container.name); retry != container_retry_.end()) {
-    if (retry->second.first > Now()) return retry->second.first;
+    if (retry->second.first > Tick()) return retry->second.first;
   }
-  if (!container.ended()) return Now();
+  if (!container.ended()) return Tick();
   // It did not crash, it was ended with all others.
-  if (container.superseded && !RestartsAll(container, Restart())) return Now();
+  if (container.superseded && !RestartsAll(container, Restart())) return Tick();
   const ContainerStatus& last = *container.current;
   auto [entry, added] = crash_.try_emplace(container.name);
   CrashBackoff& backoff = entry->second;
@@ -130,9 +130,10 @@ WallTime PodWorker::StartTime(const ContainerFacts& container) {
     if (last.started_at != WallTime{} && last.finished_at - last.started_at >= kCrashBackoffReset) {
       backoff.delay = Duration::zero();
     }
-    const WallTime ended = last.finished_at == WallTime{} ? Now() : last.finished_at;
-    backoff.start_at = backoff.delay == Duration::zero() ? Now() : ended + backoff.delay;
-    if (backoff.start_at > Now()) {
+    // Counted from its end, but never longer than the backoff: the clock may have been set back.
+    const Duration since = last.finished_at == WallTime{} ? Duration::zero() : Now() - last.finished_at;
+    backoff.start_at = Tick() + backoff.delay - std::clamp(since, Duration::zero(), backoff.delay);
+    if (backoff.start_at > Tick()) {
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(backoff.delay).count();
       const Value metadata = root()["metadata"];
       std::string shown = seconds >= 60 ? StrCat(seconds / 60, "m", seconds % 60, "s") : StrCat(seconds, "s");
@@ -155,8 +156,8 @@ void PodWorker::FailContainer(const std::string& name, const char* reason,
                               const std::string& message) {
   waiting_[name] = {reason, message};
   context_.events.Warning(pod_, "Failed", StrCat("Error: ", message));
-  auto [entry, added] = container_retry_.try_emplace(name, WallTime{}, kFirstRetry);
-  entry->second.first = Now() + entry->second.second;
+  auto [entry, added] = container_retry_.try_emplace(name, MonotonicTime{}, kFirstRetry);
+  entry->second.first = Tick() + entry->second.second;
   entry->second.second = std::min(entry->second.second * 2, kLongestRetry);
   again_ = true;
 }

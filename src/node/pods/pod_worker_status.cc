@@ -21,7 +21,7 @@ bool PodWorker::WriteStatus() {
   if (pod_ == nullptr || gone_ || (IsOverInApi() && !writing_status_)) return true;
   if (removed_) return true;
   if (writing_status_) return false;
-  if (status_retry_at_ > Now()) {
+  if (status_retry_at_ > Tick()) {
     ArmTimer(status_retry_at_);
     return false;
   }
@@ -92,7 +92,7 @@ void PodWorker::OnStatusWritten(client::Reply reply) {
   if (reply.error->code == ErrorCode::kNotFound) return ObjectGone();
   kLog.Warning("cannot write a pod's status",
                {{"pod", pod_->qualified_name()}, {"err", reply.error->message}});
-  status_retry_at_ = Now() + status_retry_;
+  status_retry_at_ = Tick() + status_retry_;
   status_retry_ = std::min(status_retry_ * 2, kLongestRetry);
   Sync();
 }
@@ -104,12 +104,12 @@ void PodWorker::RefreshObject() {
     writing_status_ = false;
     if (!reply.ok()) {
       if (reply.error->code == ErrorCode::kNotFound) return ObjectGone();
-      status_retry_at_ = Now() + status_retry_;
+      status_retry_at_ = Tick() + status_retry_;
       return Sync();
     }
     if (reply.object->uid() != uid_) return ObjectGone();
     if (reply.object->resource_version() <= pod_->resource_version()) {
-      status_retry_at_ = Now() + std::chrono::milliseconds(100);
+      status_retry_at_ = Tick() + std::chrono::milliseconds(100);
     } else {
       pod_ = reply.object;
     }

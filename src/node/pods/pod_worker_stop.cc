@@ -18,13 +18,13 @@ constexpr Logger kLog("node.pods");
 }  // namespace
 
 void PodWorker::RetryStop() {
-  retry_at_ = Now() + retry_delay_;
+  retry_at_ = Tick() + retry_delay_;
   retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
 }
 
 void PodWorker::StepStop() {
   if (!StopContainers()) return;
-  if (retry_at_ > Now()) return ArmTimer(retry_at_);
+  if (retry_at_ > Tick()) return ArmTimer(retry_at_);
   if (!StopSandboxes()) return;
   if (!unprepared_) return Unprepare();
   terminated_ = true;
@@ -47,8 +47,8 @@ bool PodWorker::StopContainers() {
   std::int64_t seconds = root()["spec"]["terminationGracePeriodSeconds"].integer(30);
   if (auto asked = metadata["deletionGracePeriodSeconds"].optional_integer()) seconds = *asked;
   if (pod_ == nullptr) seconds = 2;  // an orphan: nobody says how long it may take
-  const WallTime kill_at = stop_started_ + std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
-  const Duration left = std::max<Duration>(kill_at - Now(), Duration::zero());
+  const MonotonicTime kill_at = stop_started_ + std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
+  const Duration left = std::max<Duration>(kill_at - Tick(), Duration::zero());
   auto stop = [&](const std::string& id, const std::string& name) {
     auto [entry, first] = stops_.try_emplace(id, kill_at);
     if (!first && entry->second <= kill_at) return;
@@ -81,7 +81,7 @@ void PodWorker::StopOne(const std::string& id, const std::string& name, Duration
   if (hook.has_value() && grace > Duration::zero() && hooked_.insert(id).second) {
     std::vector<std::string> command;
     for (Value word : hook["command"].elements()) command.emplace_back(word.str());
-    const WallTime kill_at = Now() + grace;
+    const MonotonicTime kill_at = Tick() + grace;
     // The hook's time counts; a container it leaves without any gets two more seconds.
     return context_.runtime.ExecSync(
         id, std::move(command), grace, [this, id, name, kill_at, alive = Alive()](Result<ExecResult> result) {
@@ -92,7 +92,7 @@ void PodWorker::StopOne(const std::string& id, const std::string& name, Duration
                                            result.ok() ? StrCat("exit code ", result->exit_code)
                                                        : result.error().message));
           }
-          StopOne(id, name, std::max<Duration>(kill_at - Now(), std::chrono::seconds(2)));
+          StopOne(id, name, std::max<Duration>(kill_at - Tick(), std::chrono::seconds(2)));
         });
   }
   context_.runtime.StopContainer(id, grace, [this, id, name, alive = Alive()](Result<void> result) {
@@ -100,7 +100,7 @@ void PodWorker::StopOne(const std::string& id, const std::string& name, Duration
     if (!result.ok()) {
       kLog.Warning("cannot stop a container", {{"container", name}, {"err", result.error().message}});
       stops_.erase(id);
-      return ArmTimer(Now() + kFirstRetry);
+      return ArmTimer(Tick() + kFirstRetry);
     }
     Sync();
   });
