@@ -6,40 +6,17 @@
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
-#include "client/http_client.h"
-#include "features/gates/feature_gates.h"
-#include "net/client/http_client.h"
+#include "apiserver/testing/https_fixture.h"
 #include "net/compress/gzip.h"
-#include "net/testing/loopback.h"
-#include "storage/memory/memory_store.h"
-#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
 
-// The API server over HTTPS on one real loop; the test drives the loop until it has its answer.
-class FrontendTest : public ::testing::Test {
+class FrontendTest : public HttpsTest {
  protected:
   FrontendTest() {
-    store_ = storage::OpenMemoryStore(loop_, disk_);
-    core_ = std::make_unique<Core>(Core::Options{
-        .loop = loop_, .random = random_, .store = *store_, .gates = gates_});
-    core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()); });
-    frontend_ = std::make_unique<Frontend>(
-        Frontend::Options{.core = *core_, .authenticator = authenticator_, .metrics = metrics_});
-    net::HttpServerOptions options;
-    options.address.host = "127.0.0.1";
-    options.tls = net::testing::TestServerTls();
-    server_ = std::make_unique<net::HttpServer>(loop_, std::move(options), *frontend_);
-    EXPECT_TRUE(server_->Start().ok());
-    const net::testing::TestCertificates& certificates = net::testing::TestCertificates::Get();
-    access_.server = "https://127.0.0.1:" + std::to_string(server_->port());
-    access_.ca_pem = certificates.ca.certificate_pem;
-    access_.client_certificate_pem = certificates.client.certificate_pem;
-    access_.client_key_pem = certificates.client.key_pem;
-    http_ = std::make_unique<net::HttpClient>(loop_, client::HttpOptionsFor(access_));
+    Serve();
     client_ = client::MakeHttpClient(loop_, access_, "test");
-    Post("/api/v1/namespaces", R"({"metadata":{"name":"default"}})");
   }
   ~FrontendTest() override {
     watch_.reset();
@@ -48,37 +25,6 @@ class FrontendTest : public ::testing::Test {
     server_.reset();
   }
 
-  // Runs the loop until `done` says so, within a bound.
-  template <typename Condition>
-  void RunUntil(Condition done) {
-    TimerHandle limit = loop_.RunAfter(std::chrono::seconds(10), [&] {
-      ADD_FAILURE() << "nothing happened for ten seconds";
-      loop_.Stop();
-    });
-    while (!done() && !HasFailure()) RunOnce();
-  }
-  void RunOnce() {
-    loop_.Post([this] { step_ = loop_.RunAfter(std::chrono::milliseconds(1), [this] { loop_.Stop(); }); });
-    loop_.Run();
-    step_.reset();
-  }
-
-  net::Response Do(net::Method method, const std::string& path, std::string body = "",
-                   net::Headers headers = {}) {
-    net::ClientRequest request;
-    request.method = method;
-    request.url = access_.server + path;
-    request.headers = std::move(headers);
-    request.body = std::move(body);
-    std::optional<Result<net::Response>> answer;
-    http_->Do(std::move(request), [&](Result<net::Response> response) { answer = std::move(response); });
-    RunUntil([&] { return answer.has_value(); });
-    EXPECT_TRUE(answer && answer->ok());
-    return answer && answer->ok() ? **answer : net::Response{};
-  }
-  net::Response Post(const std::string& path, std::string body) {
-    return Do(net::Method::kPost, path, std::move(body), {{"Content-Type", "application/json"}});
-  }
   net::Response PostPod(const std::string& name) {
     return Post("/api/v1/namespaces/default/pods",
                 R"({"metadata":{"name":")" + name +
@@ -90,21 +36,8 @@ class FrontendTest : public ::testing::Test {
     return tree.ok() ? *tree : api::Draft::Object().Freeze();
   }
 
-  UvLoop loop_;
-  SeededRandom random_{1};
-  storage::MemoryDisk disk_;
-  FeatureGates gates_;
-  Metrics metrics_;
-  Authenticator authenticator_;
-  std::unique_ptr<storage::Store> store_;
-  std::unique_ptr<Core> core_;
-  std::unique_ptr<Frontend> frontend_;
-  std::unique_ptr<net::HttpServer> server_;
-  client::ClusterAccess access_;
-  std::unique_ptr<net::HttpClient> http_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<client::WatchHandle> watch_;
-  TimerHandle step_;
 };
 
 TEST_F(FrontendTest, CreatesReadsAndDeletesOverHttps) {

@@ -3,13 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
+#include "apiserver/testing/https_fixture.h"
 #include "base/text/text.h"
-#include "client/http_client.h"
-#include "features/gates/feature_gates.h"
-#include "net/testing/loopback.h"
 #include "net/websocket/handshake.h"
-#include "storage/memory/memory_store.h"
-#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -17,33 +13,15 @@ namespace {
 constexpr char kKey[] = "dGhlIHNhbXBsZSBub25jZQ==";
 
 // An API server and a stand-in for a node's agent on one real loop.
-class PodStreamProxyTest : public ::testing::Test {
+class PodStreamProxyTest : public HttpsTest {
  protected:
   PodStreamProxyTest() {
-    const net::testing::TestCertificates& certificates = net::testing::TestCertificates::Get();
-    net::HttpServerOptions options;
-    options.address.host = "127.0.0.1";
-    options.tls = net::testing::TestServerTls();
-    node_ = std::make_unique<net::HttpServer>(loop_, options, node_handler_);
+    node_ = std::make_unique<net::HttpServer>(loop_, LoopbackOptions(), node_handler_);
     EXPECT_TRUE(node_->Start().ok());
-    store_ = storage::OpenMemoryStore(loop_, disk_);
-    core_ = std::make_unique<Core>(Core::Options{
-        .loop = loop_, .random = random_, .store = *store_, .gates = gates_});
-    core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()); });
     net::TlsClientOptions tls;
-    tls.ca_pem = certificates.ca.certificate_pem;
+    tls.ca_pem = net::testing::TestCertificates::Get().ca.certificate_pem;
     proxy_ = std::make_unique<PodStreamProxy>(loop_, *core_, tls);
-    frontend_ = std::make_unique<Frontend>(Frontend::Options{
-        .core = *core_, .authenticator = authenticator_, .metrics = metrics_,
-        .proxies = {{"pods/exec", proxy_.get()}}});
-    server_ = std::make_unique<net::HttpServer>(loop_, options, *frontend_);
-    EXPECT_TRUE(server_->Start().ok());
-    access_.server = StrCat("https://127.0.0.1:", server_->port());
-    access_.ca_pem = certificates.ca.certificate_pem;
-    access_.client_certificate_pem = certificates.client.certificate_pem;
-    access_.client_key_pem = certificates.client.key_pem;
-    http_ = std::make_unique<net::HttpClient>(loop_, client::HttpOptionsFor(access_));
-    Create("/api/v1/namespaces", R"({"metadata":{"name":"default"}})");
+    Serve({{"pods/exec", proxy_.get()}});
     MakeNode("ours", "v1.37.0-drakkar", "[]");
     MakeNode("old", "v1.35.0", "[]");
     MakeNode("new", "v1.37.0", R"(["ExtendWebSocketsToKubelet"])");
@@ -61,34 +39,8 @@ class PodStreamProxyTest : public ::testing::Test {
     RunOnce();
   }
 
-  template <typename Condition>
-  void RunUntil(Condition done) {
-    TimerHandle limit = loop_.RunAfter(std::chrono::seconds(10), [&] {
-      ADD_FAILURE() << "nothing happened for ten seconds";
-      loop_.Stop();
-    });
-    while (!done() && !HasFailure()) RunOnce();
-  }
-  void RunOnce() {
-    loop_.Post([this] { step_ = loop_.RunAfter(std::chrono::milliseconds(1), [this] { loop_.Stop(); }); });
-    loop_.Run();
-    step_.reset();
-  }
-
-  net::Response Do(net::Method method, const std::string& path, std::string body = "",
-                   net::Headers headers = {}) {
-    net::ClientRequest request;
-    request.method = method;
-    request.url = access_.server + path;
-    request.headers = std::move(headers);
-    request.body = std::move(body);
-    std::optional<Result<net::Response>> answer;
-    http_->Do(std::move(request), [&](Result<net::Response> response) { answer = std::move(response); });
-    RunUntil([&] { return answer.has_value(); });
-    return answer && answer->ok() ? **answer : net::Response{};
-  }
   void Create(const std::string& path, const std::string& body) {
-    net::Response made = Do(net::Method::kPost, path, body, {{"Content-Type", "application/json"}});
+    const net::Response made = Post(path, body);
     ASSERT_EQ(made.status, 201) << made.body;
   }
   void MakeNode(const std::string& name, const std::string& version, const std::string& features) {
@@ -144,25 +96,12 @@ class PodStreamProxyTest : public ::testing::Test {
     return upper;
   }
 
-  UvLoop loop_;
-  SeededRandom random_{1};
-  storage::MemoryDisk disk_;
-  FeatureGates gates_;
-  Metrics metrics_;
-  Authenticator authenticator_;
   net::testing::FunctionHandler node_handler_;
   std::unique_ptr<net::HttpServer> node_;
-  std::unique_ptr<storage::Store> store_;
-  std::unique_ptr<Core> core_;
   std::unique_ptr<PodStreamProxy> proxy_;
-  std::unique_ptr<Frontend> frontend_;
-  std::unique_ptr<net::HttpServer> server_;
-  client::ClusterAccess access_;
-  std::unique_ptr<net::HttpClient> http_;
   std::unique_ptr<net::RawStream> client_end_, node_end_;
   std::string asked_;
   bool node_saw_end_ = false;
-  TimerHandle step_;
 };
 
 TEST_F(PodStreamProxyTest, PassesBytesBothWaysUntilTheClientLeaves) {

@@ -12,6 +12,7 @@ class ApplyTest : public CoreFixture {
  protected:
   ApplyTest() { StartCore(nullptr); }
 
+  using CoreFixture::Apply;
   Response Apply(std::string_view yaml, std::string manager, std::string subresource = "",
                  bool force = false, bool dry_run = false) {
     Request request;
@@ -126,18 +127,9 @@ TEST_F(ApplyTest, AnEmptyListTakesBackWhatItsManagerApplied) {
   Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},)"
          R"("spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"x"}}]}}})");
   auto apply = [&](std::string devices, std::string manager) {
-    Request request;
-    request.user = AdminUser();
-    request.verb = Verb::kPatch;
-    request.patch = PatchKind::kApply;
-    request.kind = api::FindKind("resource.k8s.io", "v1", "ResourceClaim");
-    request.namespace_ = "default";
-    request.name = "c";
-    request.subresource = "status";
-    request.field_manager = std::move(manager);
-    request.text = StrCat("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
-                          "status: {devices: ", devices, "}\n");
-    return Handle(std::move(request));
+    return Apply(*api::FindKind("resource.k8s.io", "v1", "ResourceClaim"), "c", "status", std::move(manager),
+                 StrCat("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
+                        "status: {devices: ", devices, "}\n"));
   };
   Request allocate = RequestFor(
       Verb::kUpdate,

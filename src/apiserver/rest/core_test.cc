@@ -4,7 +4,9 @@
 
 #include "api/json/reader.h"
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "apiserver/direct/direct_client.h"
+#include "apiserver/rest/object_meta.h"
 #include "base/testing/seeded_loop.h"
 #include "features/gates/feature_gates.h"
 #include "storage/memory/memory_store.h"
@@ -210,6 +212,30 @@ TEST_F(CoreTest, ListsPageOverOneStateWhileTheWorldChanges) {
   Response last = Handle(list);
   EXPECT_EQ(last.items.size(), 1u);
   EXPECT_TRUE(last.continue_token.empty());
+}
+
+TEST(UpdateGeneration, CountsWhatIsAddedRemovedOrReplacedBesidesMetadataAndStatus) {
+  const api::TreePtr before = *api::ParseJson(
+      R"({"metadata":{"generation":4},"spec":{"a":1},"data":{"x":"y"},"status":{"s":1}})");
+  const auto generation = [&](const std::function<void(api::Draft&)>& change) {
+    api::Draft object(before);
+    change(object);
+    UpdateGeneration(before->root(), object);
+    return object.Freeze()->root()["metadata"]["generation"].integer();
+  };
+  EXPECT_EQ(generation([](api::Draft&) {}), 4);
+  EXPECT_EQ(generation([](api::Draft& object) { object["status"]["s"] = 2; }), 4);
+  EXPECT_EQ(generation([](api::Draft& object) { object["metadata"]["labels"]["l"] = "v"; }), 4);
+  EXPECT_EQ(generation([](api::Draft& object) { object["spec"]["a"] = 1; }), 4) << "the same again";
+  EXPECT_EQ(generation([](api::Draft& object) { object["spec"]["a"] = 2; }), 5);
+  EXPECT_EQ(generation([](api::Draft& object) { object["more"] = 1; }), 5);
+  EXPECT_EQ(generation([](api::Draft& object) { object.Remove("data"); }), 5);
+  EXPECT_EQ(generation([](api::Draft& object) {
+              object.Remove("data");
+              object["more"] = 1;
+            }),
+            5)
+      << "as many as before, but others";
 }
 
 TEST_F(CoreTest, AnExpiredListSaysHowToGoOn) {

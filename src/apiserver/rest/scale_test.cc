@@ -41,18 +41,8 @@ TEST_F(ScaleTest, ReadsAndChangesTheReplicasOfAWorkload) {
 
 TEST_F(ScaleTest, IsAppliedWithTheReplicasAsTheManagersOwn) {
   auto apply = [&](std::string text, std::string manager, bool force = false) {
-    Request request;
-    request.user = AdminUser();
-    request.verb = Verb::kPatch;
-    request.patch = PatchKind::kApply;
-    request.kind = api::FindKind("apps", "v1", "Deployment");
-    request.namespace_ = "default";
-    request.name = "d";
-    request.subresource = "scale";
-    request.field_manager = std::move(manager);
-    request.force = force;
-    request.text = std::move(text);
-    return Handle(std::move(request));
+    return Apply(*api::FindKind("apps", "v1", "Deployment"), "d", "scale", std::move(manager),
+                 std::move(text), force);
   };
   const Response applied = apply(
       "apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: 4}\n", "hpa", true);

@@ -58,6 +58,23 @@ class CoreFixture : public ::testing::Test {
     return answer ? std::move(*answer) : Response{};
   }
 
+  // Applies `text` by the administrator to a subresource of the object "default/`name`".
+  Response Apply(const api::KindSchema& kind, std::string name, std::string subresource,
+                 std::string manager, std::string text, bool force = false) {
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kPatch;
+    request.patch = PatchKind::kApply;
+    request.kind = &kind;
+    request.namespace_ = "default";
+    request.name = std::move(name);
+    request.subresource = std::move(subresource);
+    request.field_manager = std::move(manager);
+    request.force = force;
+    request.text = std::move(text);
+    return Handle(std::move(request));
+  }
+
   // The request for an object given as JSON with apiVersion and kind.
   Request RequestFor(Verb verb, std::string_view json, UserInfo user) {
     Request request;

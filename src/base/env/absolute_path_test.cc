@@ -11,8 +11,8 @@ namespace drakkar {
 namespace {
 
 TEST(AbsolutePath, StartsAtTheRootAndFollowsLinksAsFarAsItExists) {
-  char made[] = "/tmp/absolute-path-XXXXXX";
-  ASSERT_NE(::mkdtemp(made), nullptr);
+  std::string made = ::testing::TempDir() + "absolute-path-XXXXXX";
+  ASSERT_NE(::mkdtemp(made.data()), nullptr);
   const std::string root = AbsolutePath(made);
   ASSERT_TRUE(RealFileSystem().MakeDirectories(root + "/real", 0700).ok());
   ASSERT_EQ(::symlink("real", (root + "/link").c_str()), 0);

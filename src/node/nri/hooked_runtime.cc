@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "node/nri/adjustment.h"
+#include "node/runtime/container_id.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::node {
@@ -58,7 +59,7 @@ class HookedRuntime final : public Runtime {
             : std::nullopt;
     if (!sandbox) return beneath_->CreateContainer(sandbox_id, std::move(config), std::move(done));
     // Plugins know containers by id, from before they exist.
-    if (config.id.empty()) config.id = NewContainerId();
+    if (config.id.empty()) config.id = NewContainerId(random_);
     auto described = DescribeContainer(sandbox_id, config);
     hooks_.DeliverContainer(
         Event::kCreateContainer, DescribeSandbox(*sandbox), std::move(described),
@@ -209,17 +210,6 @@ class HookedRuntime final : public Runtime {
   void TellRemoval(const std::string& id, absl::AnyInvocable<void()> then) {
     TellContainer(Event::kRemoveContainer, id, std::move(then));
     described_.erase(id);
-  }
-
-  // 256 random bits in hexadecimal, as container tools have them.
-  std::string NewContainerId() {
-    constexpr char kDigits[] = "0123456789abcdef";
-    std::string id;
-    for (int i = 0; i < 4; ++i) {
-      std::uint64_t bits = random_.Next();
-      for (int digit = 0; digit < 16; ++digit, bits >>= 4) id += kDigits[bits & 15];
-    }
-    return id;
   }
 
   std::unique_ptr<Runtime> beneath_;

@@ -153,15 +153,18 @@ void ExecCommand::OnData(OutputStream stream, std::string_view bytes) {
   if (exit_) ArmDrainTimer();
   if (HasStarted()) {
     ReleaseHeld();
-    const bool wanted = stream == OutputStream::kStandard ? options_.streams.standard_output
-                                                          : options_.streams.error_output;
-    if (events_ && wanted) events_->OnOutput(stream, bytes);
-    return;
+    return HandOn(stream, bytes);
   }
   held_.emplace_back(stream, bytes);
   held_bytes_ += bytes.size();
   if (held_bytes_ > kMaxHeldBytes) SetReading(false);
   if (!start_timer_) AwaitStart();
+}
+
+void ExecCommand::HandOn(OutputStream stream, std::string_view bytes) {
+  const bool wanted = stream == OutputStream::kStandard ? options_.streams.standard_output
+                                                        : options_.streams.error_output;
+  if (events_ && wanted) events_->OnOutput(stream, bytes);
 }
 
 void ExecCommand::AwaitStart() {
@@ -177,11 +180,7 @@ void ExecCommand::ReleaseHeld() {
   start_timer_.reset();
   const bool was_paused = held_bytes_ > kMaxHeldBytes;
   held_bytes_ = 0;
-  for (const auto& [stream, bytes] : std::exchange(held_, {})) {
-    const bool wanted = stream == OutputStream::kStandard ? options_.streams.standard_output
-                                                          : options_.streams.error_output;
-    if (events_ && wanted) events_->OnOutput(stream, bytes);
-  }
+  for (const auto& [stream, bytes] : std::exchange(held_, {})) HandOn(stream, bytes);
   if (was_paused) SetReading(true);
 }
 

@@ -38,6 +38,8 @@ class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
   class Front;
   explicit ExecCommand(Options options);
   void OnData(OutputStream stream, std::string_view bytes);
+  // To the listener, if it asked for that stream.
+  void HandOn(OutputStream stream, std::string_view bytes);
   void OnPipeEnd();
   void OnExit(const ProcessExit& exit);
   bool HasStarted();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text/text.h"
+#include "node/runtime/container_id.h"
 
 namespace drakkar::node {
 namespace {
@@ -25,7 +26,7 @@ void OciRuntime::CreateContainer(const std::string& sandbox_id, ContainerConfig 
   }
   auto container = std::make_shared<Container>();
   ContainerRecord& record = container->record;
-  record.id = config.id.empty() ? NewId() : config.id;
+  record.id = config.id.empty() ? NewContainerId(random_) : config.id;
   record.sandbox_id = sandbox_id;
   record.name = config.name;
   record.attempt = config.attempt;

@@ -157,16 +157,6 @@ void OciRuntime::Retrying(std::function<Result<void>()> work, int attempts,
       });
 }
 
-std::string OciRuntime::NewId() {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string id;
-  for (int i = 0; i < 4; ++i) {
-    std::uint64_t bits = random_.Next();
-    for (int j = 0; j < 16; ++j, bits >>= 4) id += kDigits[bits & 15];
-  }
-  return id;
-}
-
 void OciRuntime::LogOnce(const std::string& text) {
   if (logged_.size() >= kMaxLoggedOnce) logged_.clear();
   if (logged_.insert(text).second) Log(text);

@@ -171,7 +171,6 @@ class OciRuntime final : public Runtime {
   }
   std::vector<std::shared_ptr<Container>> ContainersOf(const std::string& sandbox_id) const;
   // 256 random bits in hexadecimal, the form every container tool uses.
-  std::string NewId();
   void Log(const std::string& text) const {
     if (options_.log) options_.log(text);
   }

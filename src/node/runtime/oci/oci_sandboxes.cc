@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/text.h"
+#include "node/runtime/container_id.h"
 #include "node/runtime/oci/cgroups.h"
 
 namespace drakkar::node {
@@ -29,7 +30,7 @@ void OciRuntime::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::str
   if (auto refusal = Refusal(config)) return Answer(std::move(done), Result<std::string>(*refusal));
   auto sandbox = std::make_shared<Sandbox>();
   SandboxRecord& record = sandbox->record;
-  record.id = NewId();
+  record.id = NewContainerId(random_);
   record.name = config.name;
   record.namespace_name = config.namespace_name;
   record.uid = config.uid;

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "base/env/random.h"
+
+namespace drakkar::node {
+
+// 256 random bits in hexadecimal, as container tools have them.
+std::string NewContainerId(Random& random);
+
+}  // namespace drakkar::node
