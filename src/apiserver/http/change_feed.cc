@@ -137,10 +137,10 @@ std::shared_ptr<ChangeFeed::Tap> ChangeFeed::FindTap(WatchCache& cache) {
   if (tap == nullptr) {
     tap = std::make_shared<Tap>();
     tap->cache = &cache;
-    tap->watcher = cache.StartFeed(
-        tap->readers, {[this, weak = std::weak_ptr(tap)](const std::vector<Change>& changes) {
-          if (const std::shared_ptr<Tap> read = weak.lock()) HandOver(read, changes);
-        }});
+    auto hand_over = [this, weak = std::weak_ptr(tap)](const std::vector<Change>& changes) {
+      if (const std::shared_ptr<Tap> read = weak.lock()) HandOver(read, changes);
+    };
+    tap->watcher = cache.StartFeed(tap->readers, storage::Mark::kDurable, {std::move(hand_over)});
   }
   return tap;
 }

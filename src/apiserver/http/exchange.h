@@ -24,6 +24,8 @@ struct Frontend::Exchange {
   Verb verb = Verb::kGet;
   bool dry_run = false;
   bool mutating = false;
+  std::string read_key;  // of a get whose answer may be kept
+  std::optional<ReadCache::Stamp> stamp;
 
   // For the core.
   bool identify = false;           // who is asking is for the core to find out

@@ -46,7 +46,8 @@ Frontend::Frontend(Options options)
       crossing_(loop_, options_.core.loop()),
       request_metrics_(options_.metrics),
       watch_events_(loop_.clock(), options_.metrics),
-      feed_(options_.core, crossing_, [this] { return Usage(); }) {}
+      feed_(options_.core, crossing_, [this] { return Usage(); }),
+      reads_(options_.core) {}
 
 Frontend::~Frontend() {
   crossing_.Close();
@@ -58,10 +59,11 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   const net::ServerRequest& request = exchange->request;
   exchange->writer = std::move(writer);
   exchange->begun = loop_.clock().Monotonic();
-  exchange->info = ParseRequestPath(request.path);
   exchange->mutating =
       request.method != net::Method::kGet && request.method != net::Method::kHead;
   request_metrics_.Began(exchange->mutating);
+  if (AnswerFromCache(*exchange)) return;
+  exchange->info = ParseRequestPath(request.path);
   if (!request.query().ok()) {
     return Fail(*exchange, api::StatusBadRequest(request.query().error().message));
   }
@@ -89,6 +91,12 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
     if (exchange->refusal) return Fail(*exchange, *exchange->refusal);
     // The feed asks the core.
     if (exchange->watch != nullptr) return Return(*exchange);
+    // Tables tell of other objects and of the time.
+    if (exchange->verb == Verb::kGet && exchange->info.subresource.empty() &&
+        exchange->info.is_resource && !exchange->read_key.empty() &&
+        exchange->negotiated.shape != Shape::kTable) {
+      exchange->stamp = reads_.StampOf(exchange->info);
+    }
   }
   crossing_.ToCore(
       [this, exchange = std::move(exchange)]() mutable { OnCore(std::move(exchange)); });
@@ -163,6 +171,19 @@ std::optional<Failure> Frontend::ReadWatch(Exchange& exchange, Request asked) {
   return std::nullopt;
 }
 
+bool Frontend::AnswerFromCache(Exchange& exchange) {
+  exchange.read_key = ReadCache::KeyOf(exchange.request);
+  if (exchange.read_key.empty()) return false;
+  const ReadCache::Entry* entry = reads_.Find(exchange.read_key);
+  if (entry == nullptr) return false;
+  exchange.info = entry->info;
+  exchange.negotiated = entry->negotiated;
+  exchange.verb_name = VerbName(Verb::kGet);
+  exchange.response.object = entry->object;
+  Answer(exchange);
+  return true;
+}
+
 SubresourceProxy* Frontend::FindProxy(const RequestInfo& info) const {
   if (info.subresource.empty()) return nullptr;
   const auto found = options_.proxies.find(StrCat(info.resource, "/", info.subresource));
@@ -219,6 +240,10 @@ void Frontend::AnswerPath(Exchange& exchange) {
 
 void Frontend::Answer(Exchange& exchange) {
   Response& response = exchange.response;
+  if (exchange.stamp) {
+    reads_.Keep(std::move(exchange.read_key),
+                {exchange.info, exchange.negotiated, response.object, *exchange.stamp});
+  }
   if (options_.skip_operations_as_list && exchange.info.group == "resource.k8s.io") {
     if (response.object != nullptr) response.object = WithSkipOperationsAsList(response.object);
     for (api::ObjectPtr& item : response.items) item = WithSkipOperationsAsList(item);

@@ -11,6 +11,7 @@
 #include "apiserver/http/crossing.h"
 #include "apiserver/http/device_usage.h"
 #include "apiserver/http/health.h"
+#include "apiserver/http/read_cache.h"
 #include "apiserver/http/request_info.h"
 #include "apiserver/http/request_metrics.h"
 #include "apiserver/http/subresource_proxy.h"
@@ -68,6 +69,8 @@ class Frontend final : public net::RequestHandler {
   // On the HTTP loop.
   void ReadResource(Exchange& exchange);
   std::optional<Failure> ReadWatch(Exchange& exchange, Request asked);
+  // Answers a get again as it was answered before, if that still holds.
+  bool AnswerFromCache(Exchange& exchange);
   SubresourceProxy* FindProxy(const RequestInfo& info) const;
   void Return(Exchange& exchange);
   void AnswerPath(Exchange& exchange);
@@ -95,6 +98,7 @@ class Frontend final : public net::RequestHandler {
   WatchEvents watch_events_;
   // Both loops', each its part.
   ChangeFeed feed_;
+  ReadCache reads_;
   // The core's.
   std::shared_ptr<const DeviceUsage> usage_;
   storage::Revision usage_revision_ = -1;

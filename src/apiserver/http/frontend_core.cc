@@ -23,6 +23,7 @@ void Frontend::OnCore(ExchangePtr exchange) {
   } else if (exchange->proxy != nullptr) {
     failure = FindTarget(*exchange);
   } else {
+    if (exchange->stamp) reads_.Follow(*exchange->info.kind);
     return options_.core.Handle(
         std::move(exchange->asked),
         [this, open = crossing_.open(), exchange](Response response) mutable {

@@ -6,6 +6,26 @@
 
 namespace drakkar::apiserver {
 
+net::Segment WatchEvents::Event(const Negotiated& negotiated, std::string_view type,
+                                const api::ObjectPtr& object) {
+  if (negotiated.media != MediaType::kJson || object->json()->size() > kMaxEventBytes) {
+    return nullptr;
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(object.get());
+  Encoded& kept = events_[(address >> 4 ^ address >> 12) % kMaxEvents];
+  if (kept.object != object || kept.type != type || kept.shape != negotiated.shape) {
+    net::Body body;
+    AppendEvent(negotiated, type, object, body);
+    std::size_t size = 0;
+    for (const net::Segment& segment : body) size += segment->size();
+    std::string joined;
+    joined.reserve(size);
+    for (const net::Segment& segment : body) joined += *segment;
+    kept = {object, type, negotiated.shape, net::MakeSegment(std::move(joined))};
+  }
+  return kept.bytes;
+}
+
 const net::Body& WatchEvents::Table(const Negotiated& negotiated, std::string_view type,
                                     const api::KindSchema& kind, const api::ObjectPtr& object,
                                     TableOptions options,

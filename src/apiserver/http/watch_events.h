@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -23,6 +24,13 @@ class WatchEvents {
  public:
   WatchEvents(const Clock& clock, Metrics& metrics) : clock_(clock), metrics_(metrics) {}
 
+  // The event of an object that is no table: one piece, encoded once however many watch, for
+  // JSON of at most kMaxEventBytes, of which the newest kMaxEvents are kept. Null for others.
+  net::Segment Event(const Negotiated& negotiated, std::string_view type,
+                     const api::ObjectPtr& object);
+  static constexpr std::size_t kMaxEvents = 64;
+  static constexpr std::size_t kMaxEventBytes = 32 << 10;
+
   // The event with a table of one row. A table shows ages and what `usage` says: it is shared within
   // one second and one usage, which is as long as a fan-out takes. At most kMaxTables are kept.
   const net::Body& Table(const Negotiated& negotiated, std::string_view type,
@@ -41,8 +49,16 @@ class WatchEvents {
   // Object, kind, event type, what rows carry, without columns.
   using Key = std::tuple<const void*, const void*, std::string_view, int, bool>;
 
+  struct Encoded {
+    api::ObjectPtr object;  // keeps the address its own
+    std::string_view type;
+    Shape shape = Shape::kObject;
+    net::Segment bytes;
+  };
+
   const Clock& clock_;
   Metrics& metrics_;
+  std::array<Encoded, kMaxEvents> events_;  // by the object's address
   std::map<Key, Shown> tables_;
   std::int64_t second_ = 0;                   // of the tables
   std::shared_ptr<const DeviceUsage> usage_;  // likewise

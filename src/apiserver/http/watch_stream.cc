@@ -135,6 +135,9 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
 
   void Write(std::string_view type, const api::ObjectPtr& object) {
     sent_.Add();
+    if (net::Segment event = events_.Event(options_.negotiated, type, object)) {
+      return writer_->Write(std::move(event));
+    }
     net::Body body;
     AppendEvent(options_.negotiated, type, object, body);
     for (net::Segment& segment : body) writer_->Write(std::move(segment));

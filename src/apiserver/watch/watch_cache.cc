@@ -133,8 +133,12 @@ std::unique_ptr<WatchCache::Watcher> WatchCache::StartWatch(CacheWatchOptions op
 }
 
 std::unique_ptr<WatchCache::Watcher> WatchCache::StartFeed(
-    std::shared_ptr<const std::size_t> readers, CacheWatchCallbacks callbacks) {
-  watchers_->push_back(WatcherState{{}, std::move(callbacks), std::move(readers), false});
+    std::shared_ptr<const std::size_t> readers, storage::Mark mark,
+    CacheWatchCallbacks callbacks) const {
+  CacheWatchOptions options;
+  options.mark = mark;
+  watchers_->push_back(
+      WatcherState{std::move(options), std::move(callbacks), std::move(readers), false});
   return std::make_unique<WatcherHandle>(watchers_, std::prev(watchers_->end()), delivering_);
 }
 

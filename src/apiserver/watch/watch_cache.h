@@ -79,10 +79,10 @@ class WatchCache {
   // Null when `after` is older than what is kept (and not 0, which means "from now").
   std::unique_ptr<Watcher> StartWatch(CacheWatchOptions options, CacheWatchCallbacks callbacks);
 
-  // For whoever filters on behalf of many watchers: every change from now on, once it is durable, in
-  // order. `readers` is what it counts for in watcher_count.
-  std::unique_ptr<Watcher> StartFeed(std::shared_ptr<const std::size_t> readers,
-                                     CacheWatchCallbacks callbacks);
+  // For whoever filters on behalf of others: every change from now on, once it has the mark, in order.
+  // `readers` is what it counts for in watcher_count.
+  std::unique_ptr<Watcher> StartFeed(std::shared_ptr<const std::size_t> readers, storage::Mark mark,
+                                     CacheWatchCallbacks callbacks) const;
   // What a watcher with these options has been given so far of what is kept; `after` is not 0.
   std::vector<Change> Backlog(const CacheWatchOptions& options) const;
   // As what a watcher sees a change: nullopt if it never was and is not in its selection. Pure.
