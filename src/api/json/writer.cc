@@ -46,6 +46,8 @@ std::size_t PlainPrefix(std::string_view text) {
   return at;
 }
 
+constexpr std::size_t kMaxKeptBytes = 64 * 1024;
+
 // Output that grows by doubling: std::string's own appending takes half the time of writing JSON.
 class Buffer {
  public:
@@ -64,6 +66,12 @@ class Buffer {
     size_ += count;
   }
   std::string_view view() const { return {data_.get(), size_}; }
+  void Reset(std::size_t max_capacity) {
+    size_ = 0;
+    if (capacity_ <= max_capacity) return;
+    data_.reset();
+    capacity_ = 0;
+  }
 
  private:
   void Grow(std::size_t count) {
@@ -312,10 +320,12 @@ void AppendJsonDouble(std::string& out, double value) {
 }
 
 void AppendJson(std::string& out, Value value, const WriteOptions& options) {
-  Buffer buffer;
+  // Kept by the thread, so that growing costs once and the result is allocated in its size.
+  thread_local Buffer buffer;
   Writer(buffer, options).Write(value);
   if (options.final_newline) buffer.Add('\n');
   out += buffer.view();
+  buffer.Reset(kMaxKeptBytes);
 }
 
 std::string WriteJson(Value value, const WriteOptions& options) {
