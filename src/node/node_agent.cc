@@ -243,7 +243,8 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.pods = std::make_unique<PodManager>(ready.context, options_.random);
     ready.node.Start();
     ready.forgotten.Start();
-    ready.pods->Start();
+    // Claims of pods that are gone wait for the list that says so, not for the next round.
+    ready.pods->Start([&ready] { ready.dra.ReconcileNow(); });
     ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime);
     ready.rotation->Start();
     ready.dra.StartReconcile([&ready] { return ready.pods->ActivePods(); });

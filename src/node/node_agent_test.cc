@@ -271,6 +271,19 @@ TEST(NodeAgent, TakesDownAPodThatWasDeletedByForceMeanwhile) {
   EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
 }
 
+TEST(NodeAgent, UnpreparesAtOnceWhatIsLeftOfAPodWithoutAnyContainer) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.KillAgent();
+  ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
+  node.machine.sandboxes.clear();
+  node.machine.containers.clear();
+  node.StartAgent();
+  node.Advance(seconds(5));
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+  EXPECT_TRUE(node.agent->dra().cache().claims().empty());
+}
+
 TEST(NodeAgent, StopsAPodAtItsActiveDeadline) {
   NodeHarness node;
   node.StartAgent();
