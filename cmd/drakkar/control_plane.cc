@@ -3,6 +3,7 @@
 #include "apiserver/direct/direct_client.h"
 #include "apiserver/http/node_proxy.h"
 #include "apiserver/http/pod_stream_proxy.h"
+#include "base/exec/processors.h"
 #include "base/text/text.h"
 #include "storage/sqlite/sqlite_store.h"
 
@@ -31,6 +32,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .store = std::move(*store),
       .pki = part->pki_,
       .address = part->options_.address,
+      .http_loops = apiserver::ApiServer::DefaultHttpLoops(ProcessorCount()),
       .skip_operations_as_list = part->options_.skip_operations_as_list,
   });
   return part;
@@ -46,13 +48,16 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
   tls.ca_pem = pki_.ca().certificate_pem;
   tls.certificate_pem = identity->certificate_pem;
   tls.key_pem = identity->key_pem;
-  log_proxy_ = std::make_unique<apiserver::PodLogProxy>(options_.loop, core(), tls);
-  server_->AddProxy("pods/log", log_proxy_.get());
-  stream_proxy_ = std::make_unique<apiserver::PodStreamProxy>(options_.loop, core(), tls);
-  server_->AddProxy("pods/exec", stream_proxy_.get());
-  server_->AddProxy("pods/attach", stream_proxy_.get());
-  node_proxy_ = std::make_unique<apiserver::NodeProxy>(options_.loop, core(), std::move(tls));
-  server_->AddProxy("nodes/proxy", node_proxy_.get());
+  server_->AddProxy({"pods/log"}, [tls](UvLoop& loop) {
+    return std::make_unique<apiserver::PodLogProxy>(loop, tls);
+  });
+  auto open_streams = std::make_shared<apiserver::PodStreamProxy::Count>(0);
+  server_->AddProxy({"pods/exec", "pods/attach"}, [tls, open_streams](UvLoop& loop) {
+    return std::make_unique<apiserver::PodStreamProxy>(loop, tls, open_streams);
+  });
+  server_->AddProxy({"nodes/proxy"}, [tls](UvLoop& loop) {
+    return std::make_unique<apiserver::NodeProxy>(loop, tls);
+  });
   server_->Start([this, done = std::move(done)](Result<void> started) {
     if (started.ok()) started = WriteKubeconfig();
     done(std::move(started));
@@ -60,12 +65,7 @@ void ApiServerPart::Start(std::function<void(Result<void>)> done) {
 }
 
 void ApiServerPart::Stop(std::function<void()> done) {
-  server_->Stop([this, done = std::move(done)] {
-    log_proxy_.reset();
-    node_proxy_.reset();
-    stream_proxy_.reset();
-    done();
-  });
+  server_->Stop(std::move(done));
 }
 
 std::string ApiServerPart::url() const {

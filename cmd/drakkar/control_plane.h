@@ -4,7 +4,6 @@
 #include <string>
 
 #include "apiserver/pki/pki.h"
-#include "apiserver/http/frontend.h"
 #include "apiserver/server.h"
 #include "cmd/drakkar/daemon.h"
 #include "cmd/drakkar/status_port.h"
@@ -49,9 +48,6 @@ class ApiServerPart final : public Part {
   apiserver::Pki pki_;
   Metrics metrics_;
   std::unique_ptr<apiserver::ApiServer> server_;
-  std::unique_ptr<apiserver::SubresourceProxy> log_proxy_;
-  std::unique_ptr<apiserver::SubresourceProxy> node_proxy_;
-  std::unique_ptr<apiserver::SubresourceProxy> stream_proxy_;
 };
 
 // Who is active when several run, and where the status pages are.

@@ -1,5 +1,8 @@
 #include "apiserver/server.h"
 
+#include <algorithm>
+#include <list>
+
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -14,7 +17,7 @@
 #include "apiserver/http/store_metrics.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
-#include "net/server/http_server.h"
+#include "net/server/server_group.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -86,9 +89,14 @@ struct ApiServer::Impl {
                                [this](const api::KindSchema& kind, std::string_view operation,
                                       Duration took) {
                                  store_metrics.Observe(kind, operation, took);
-                               }}),
-        frontend(Frontend::Options{
-            .core = core,
+                               }}) {
+    rbac.Attach(core);
+    answerers.Add(reviews);
+    node_authorizer.Attach(core);
+  }
+
+  Frontend::Options FrontendOptions(UvLoop& loop) {
+    return {.core = core,
             .authenticator = authenticator,
             .metrics = options.metrics,
             .authorize_path =
@@ -102,10 +110,8 @@ struct ApiServer::Impl {
             .before_metrics = [this] { UpdateStoreMetrics(); },
             .proxies = {},
             .skip_operations_as_list = options.skip_operations_as_list,
-            .workers = &workers}) {
-    rbac.Attach(core);
-    answerers.Add(reviews);
-    node_authorizer.Attach(core);
+            .workers = &workers,
+            .loop = &loop};
   }
 
   // Service account tokens; an error if the key cannot be used.
@@ -208,10 +214,60 @@ struct ApiServer::Impl {
     http.address = options.address;
     http.reuse_port = options.reuse_port;
     http.tls = std::move(context);
-    server = std::make_unique<net::HttpServer>(options.loop, std::move(http), frontend);
+    for (std::size_t i = 0; i < options.http_loops; ++i) {
+      threads.push_back(std::make_unique<LoopThread>(StrCat("http-", i)));
+    }
+    if (threads.empty()) MakeDoor(options.loop);
+    for (const auto& thread : threads) {
+      thread->RunSync([&] { MakeDoor(thread->loop()); });
+    }
+    std::vector<net::ServerGroup::Member> members;
+    for (Door& door : doors) {
+      Frontend::Options frontend = FrontendOptions(door.loop);
+      for (const auto& [subresource, proxy] : door.by_subresource) {
+        frontend.proxies[subresource] = proxy;
+      }
+      door.frontend = std::make_unique<Frontend>(std::move(frontend));
+      members.push_back({door.loop, *door.frontend});
+    }
+    server = std::make_unique<net::ServerGroup>(options.loop, std::move(http), std::move(members));
     return server->Start();
   }
 
+  // On `loop`.
+  void MakeDoor(UvLoop& loop) {
+    Door& door = doors.emplace_back(loop);
+    for (const auto& [subresources, make] : proxies) {
+      SubresourceProxy* made = door.proxies.emplace_back(make(loop)).get();
+      for (const std::string& subresource : subresources) {
+        door.by_subresource.emplace_back(subresource, made);
+      }
+    }
+  }
+
+  // Ends what is on the HTTP loops, then the loops; whatever is posted to them from now on waits for
+  // their destructors, which drop it.
+  void CloseDoors() {
+    server.reset();
+    for (Door& door : doors) {
+      door.loop.Post([gone = std::move(door.proxies)]() mutable { gone.clear(); });
+    }
+    for (const auto& thread : threads) thread->Stop();
+    doors.clear();
+  }
+
+  using Proxies = std::vector<std::unique_ptr<SubresourceProxy>>;
+  // What one HTTP loop has.
+  struct Door {
+    explicit Door(UvLoop& own_loop) : loop(own_loop) {}
+    UvLoop& loop;
+    Proxies proxies;  // live on `loop`
+    std::vector<std::pair<std::string, SubresourceProxy*>> by_subresource;
+    std::unique_ptr<Frontend> frontend;  // lives on the core's loop as well
+  };
+
+  // First, so that they outlive everything that posts to them.
+  std::vector<std::unique_ptr<LoopThread>> threads;
   Options options;
   RbacAuthorizer rbac;
   NodeAuthorizer node_authorizer;
@@ -230,13 +286,15 @@ struct ApiServer::Impl {
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
   Core core;
-  Frontend frontend;
-  std::unique_ptr<net::HttpServer> server;
+  std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;
+  std::list<Door> doors;
+  std::unique_ptr<net::ServerGroup> server;
   bool stopping = false;
 };
 
 ApiServer::ApiServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 ApiServer::~ApiServer() {
+  impl_->CloseDoors();
   if (impl_->tokens != nullptr) impl_->tokens->Detach();
   impl_->node_authorizer.Detach();
   impl_->rbac.Detach();
@@ -282,8 +340,12 @@ std::uint16_t ApiServer::port() const {
   return impl_->server == nullptr ? 0 : impl_->server->port();
 }
 
-void ApiServer::AddProxy(std::string subresource, SubresourceProxy* proxy) {
-  impl_->frontend.AddProxy(std::move(subresource), proxy);
+void ApiServer::AddProxy(std::vector<std::string> subresources, MakeProxy make) {
+  impl_->proxies.emplace_back(std::move(subresources), std::move(make));
+}
+
+std::size_t ApiServer::DefaultHttpLoops(std::size_t processors) {
+  return std::clamp<std::size_t>(processors / 2, 1, 4);
 }
 
 void ApiServer::SetReadyCheck(std::function<bool()> is_ready) {

@@ -20,7 +20,8 @@ namespace drakkar::apiserver {
 
 class SubresourceProxy;
 
-// The API server as a whole: store, core, access control and HTTPS on one loop.
+// The API server as a whole: store, core and access control on one loop, HTTPS on loops of its own.
+// Construct, use and destroy it on `loop`.
 class ApiServer {
  public:
   struct Options {
@@ -31,6 +32,8 @@ class ApiServer {
     const Pki& pki;
     net::Address address;
     bool reuse_port = false;
+    // Threads that connections are spread over; 0: they are served on `loop`.
+    std::size_t http_loops = 0;
     bool skip_operations_as_list = false;  // --skip-node-operations-form=list
   };
   explicit ApiServer(Options options);
@@ -39,12 +42,17 @@ class ApiServer {
   // Loads the store, makes what every cluster has (namespaces, roles) and listens. `done` gets the
   // first thing that went wrong.
   void Start(std::function<void(Result<void>)> done);
+  // How many HTTP loops serve a machine with this many processors best.
+  static std::size_t DefaultHttpLoops(std::size_t processors);
   // Lets open requests end, makes everything durable, closes.
   void Stop(std::function<void()> done);
 
   Core& core();
   std::uint16_t port() const;
-  void AddProxy(std::string subresource, SubresourceProxy* proxy);
+  // Serves subresources ("pods/log"); before Start. `make` is called once on each HTTP loop, and what it
+  // makes is destroyed there.
+  using MakeProxy = std::function<std::unique_ptr<SubresourceProxy>(UvLoop& loop)>;
+  void AddProxy(std::vector<std::string> subresources, MakeProxy make);
   // What /readyz waits for besides the store.
   void SetReadyCheck(std::function<bool()> is_ready);
 

@@ -6,6 +6,7 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "client/discovery.h"
 #include "net/http/status.h"
 #include "net/http/url.h"
 
@@ -248,7 +249,33 @@ class HttpApiClient final : public Client {
     return watch;
   }
 
+  void Discover(std::function<void(Result<ServedKinds>)> done) override {
+    auto found = std::make_shared<ServedKinds>();
+    found->fixed = false;
+    ReadDiscovery("/api", found, [this, found, done = std::move(done)](Result<void> read) {
+      if (!read.ok()) return done(read.error());
+      ReadDiscovery("/apis", found, [found, done](Result<void> groups) {
+        if (!groups.ok()) return done(groups.error());
+        done(std::move(*found));
+      });
+    });
+  }
+
  private:
+  void ReadDiscovery(std::string path, std::shared_ptr<ServedKinds> into,
+                     std::function<void(Result<void>)> done) {
+    net::ClientRequest request = MakeRequest(net::Method::kGet, path, "", "");
+    request.headers.Set("Accept", std::string(kDiscoveryType));
+    request.timeout = kCallTimeout;
+    http_.Do(std::move(request), [this, path, into, done = std::move(done)](
+                                     Result<net::Response> response) {
+      const Reply reply = ToReply(std::move(response));
+      Result<void> read = reply.ok() ? catalog_.Read(reply.object->root(), *into)
+                                     : Result<void>(*reply.error);
+      done(read.ok() ? Ok() : Result<void>(read.error().Prefixed(StrCat("discovery of ", path))));
+    });
+  }
+
   static void AddListOptions(QueryBuilder& query, const ListOptions& options) {
     query.Add("labelSelector", options.label_selector)
         .Add("fieldSelector", options.field_selector)
@@ -319,6 +346,7 @@ class HttpApiClient final : public Client {
   const std::string server_;
   const std::string token_;
   const std::string user_agent_;
+  KindCatalog catalog_;
   net::HttpClient http_;
 };
 

@@ -33,6 +33,13 @@ std::optional<UserInfo> Authenticator::FromToken(std::string_view token) const {
   return std::nullopt;
 }
 
+bool Authenticator::NeedsToken(const net::ServerRequest& request) {
+  const net::ConnectionInfo* connection = request.connection.get();
+  const bool connection_decides =
+      connection != nullptr && (connection->peer || !connection->peer_error.empty());
+  return !connection_decides && !request.headers.Get("authorization").empty();
+}
+
 std::optional<UserInfo> Authenticator::Authenticate(const net::ServerRequest& request) const {
   std::optional<UserInfo> user;
   const std::string_view authorization = request.headers.Get("authorization");

@@ -67,11 +67,14 @@ std::optional<Failure> Check(Core& core, const UserInfo& user, const Wanted& wan
 
 }  // namespace
 
-std::optional<Failure> Impersonate(Core& core, const net::Headers& headers, UserInfo& user) {
-  const bool any = std::ranges::any_of(headers, [](const net::Headers::Field& field) {
+bool AsksToImpersonate(const net::Headers& headers) {
+  return std::ranges::any_of(headers, [](const net::Headers::Field& field) {
     return net::EqualsIgnoreCase(std::string_view(field.first).substr(0, kPrefix.size()), kPrefix);
   });
-  if (!any) return std::nullopt;
+}
+
+std::optional<Failure> Impersonate(Core& core, const net::Headers& headers, UserInfo& user) {
+  if (!AsksToImpersonate(headers)) return std::nullopt;
   UserInfo wanted;
   std::size_t count = 0;
   for (const auto& [name, value] : headers) {

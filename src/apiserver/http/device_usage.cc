@@ -1,5 +1,6 @@
 #include "apiserver/http/device_usage.h"
 
+#include "apiserver/http/table.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -35,6 +36,13 @@ std::int64_t DeviceUsage::AllocatedIn(const api::Object& slice) const {
     }
   }
   return allocated;
+}
+
+void ShowUsage(std::shared_ptr<const DeviceUsage> usage, TableOptions& options) {
+  if (usage == nullptr) return;
+  options.allocated_devices = [usage = std::move(usage)](const api::Object& slice) {
+    return std::optional(usage->AllocatedIn(slice));
+  };
 }
 
 }  // namespace drakkar::apiserver

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -9,6 +10,8 @@
 #include "api/meta/object.h"
 
 namespace drakkar::apiserver {
+
+struct TableOptions;
 
 // Which devices the allocated claims hold, for the table of slices. Admin access does not count: it
 // takes nothing away from others.
@@ -26,5 +29,8 @@ class DeviceUsage {
   std::int64_t revision_ = -1;
   std::unordered_set<std::string> devices_;  // "driver/pool/device"; pools may have slashes
 };
+
+// Makes a table show `usage`; null: as unknown.
+void ShowUsage(std::shared_ptr<const DeviceUsage> usage, TableOptions& options);
 
 }  // namespace drakkar::apiserver

@@ -4,12 +4,16 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "apiserver/auth/authenticator.h"
+#include "apiserver/http/change_feed.h"
+#include "apiserver/http/crossing.h"
 #include "apiserver/http/device_usage.h"
 #include "apiserver/http/health.h"
 #include "apiserver/http/request_info.h"
 #include "apiserver/http/request_metrics.h"
+#include "apiserver/http/subresource_proxy.h"
 #include "apiserver/http/watch_events.h"
 #include "apiserver/rest/core.h"
 #include "net/server/http_server.h"
@@ -21,24 +25,21 @@ class WorkerPool;
 
 namespace drakkar::apiserver {
 
-// Serves what lies behind a subresource that is no object: logs, exec. The request has been
-// authorized.
-class SubresourceProxy {
- public:
-  virtual ~SubresourceProxy() = default;
-  virtual void Serve(const RequestInfo& info, const UserInfo& user, net::ServerRequest request,
-                     std::shared_ptr<net::ResponseWriter> writer) = 0;
-};
-
-// HTTP in front of the core: who is asking, what for, in which form; then the core; then the answer,
-// once what it is built on is durable.
+// HTTP in front of the core, for the connections of one loop: who is asking, what for, in which form;
+// then the core; then the answer, once what it is built on is durable. What needs no state of the
+// core (paths, queries, bodies, encodings, client certificates) is done on the HTTP loop; tokens,
+// access and the verbs on the core's.
+//
+// Construct and destroy it on the core's loop; destroy it when nothing runs on the HTTP loop any more,
+// unless that is the core's.
 class Frontend final : public net::RequestHandler {
  public:
   struct Options {
     Core& core;
     const Authenticator& authenticator;
     Metrics& metrics;
-    // May `user` do `verb` on a path that is no resource? Null: everybody may.
+    // May `user` do `verb` on a path that is no resource? Null: everybody may. This and what follows
+    // is called on the core's loop.
     std::function<bool(const UserInfo& user, std::string_view verb, std::string_view path)>
         authorize_path;
     std::vector<HealthCheck> health_checks;
@@ -46,41 +47,57 @@ class Frontend final : public net::RequestHandler {
     std::map<std::string, std::function<std::string()>, std::less<>> documents;
     // Brings `metrics` up to date before they are shown; may be null.
     std::function<void()> before_metrics;
-    std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"
+    std::map<std::string, SubresourceProxy*> proxies;  // by "pods/log"; of the HTTP loop
     // Gives skipNodeOperations out as a list however it was written: Go clients read nothing else.
     bool skip_operations_as_list = false;
     // Where large answers are compressed; null: on the loop.
     WorkerPool* workers = nullptr;
+    // The loop of the connections; null: the core's.
+    EventLoop* loop = nullptr;
   };
   explicit Frontend(Options options);
   ~Frontend() override;
 
+  // On the HTTP loop.
   void Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) override;
-  // `subresource` is "pods/log".
-  void AddProxy(std::string subresource, SubresourceProxy* proxy) {
-    options_.proxies[std::move(subresource)] = proxy;
-  }
 
  private:
   struct Exchange;
+  using ExchangePtr = std::shared_ptr<Exchange>;
 
-  void HandlePath(Exchange& exchange, net::ServerRequest& request);
-  void HandleResource(std::shared_ptr<Exchange> exchange, net::ServerRequest request);
+  // On the HTTP loop.
+  void ReadResource(Exchange& exchange);
+  std::optional<Failure> ReadWatch(Exchange& exchange, Request asked);
   SubresourceProxy* FindProxy(const RequestInfo& info) const;
-  void Answer(Exchange& exchange, Response response);
+  void Return(Exchange& exchange);
+  void AnswerPath(Exchange& exchange);
+  void Answer(Exchange& exchange);
   void Fail(Exchange& exchange, const Failure& failure, const std::string& continue_token = {});
   // Compresses what is large, for those who asked for it.
   void Send(Exchange& exchange, int status, net::Headers headers, net::Body body);
-  // How many devices of a slice are allocated, by the claims of now.
-  std::int64_t AllocatedIn(const api::Object& slice);
-
   void Finished(const Exchange& exchange, int code);
 
-  Options options_;
+  // On the core's loop.
+  void OnCore(ExchangePtr exchange);
+  std::optional<Failure> Identify(Exchange& exchange);
+  std::optional<Failure> LookAtPath(Exchange& exchange);
+  std::optional<Failure> FindTarget(Exchange& exchange);
+  void FinishOnCore(ExchangePtr exchange, Response response);
+  void SendBack(ExchangePtr exchange);
+  // Which devices are allocated, by the claims of now.
+  std::shared_ptr<const DeviceUsage> Usage();
+
+  const Options options_;
+  EventLoop& loop_;
+  Crossing crossing_;
+  // The HTTP loop's.
   RequestMetrics request_metrics_;
   WatchEvents watch_events_;
-  DeviceUsage usage_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  // Both loops', each its part.
+  ChangeFeed feed_;
+  // The core's.
+  std::shared_ptr<const DeviceUsage> usage_;
+  storage::Revision usage_revision_ = -1;
 };
 
 }  // namespace drakkar::apiserver

@@ -115,16 +115,16 @@ Result<std::string> NodeAgentUrl(const api::Object& node) {
   return StrCat("https://", host, ":", port);
 }
 
-PodLogProxy::PodLogProxy(UvLoop& loop, Core& core, net::TlsClientOptions tls)
-    : core_(core), http_(loop, ClientOptions(std::move(tls))) {}
+PodLogProxy::PodLogProxy(UvLoop& loop, net::TlsClientOptions tls)
+    : loop_(loop), http_(loop, ClientOptions(std::move(tls))) {}
 PodLogProxy::~PodLogProxy() = default;
 
-void PodLogProxy::Serve(const RequestInfo& info, const UserInfo&, net::ServerRequest request,
+void PodLogProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
                         std::shared_ptr<net::ResponseWriter> writer) {
   if (request.method != net::Method::kGet) {
     return Refuse(*writer, MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
   }
-  api::ObjectPtr pod = core_.Find("", "pods", StrCat(info.namespace_, "/", info.name));
+  const api::ObjectPtr& pod = target.pod;
   if (pod == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, info.name));
   std::string container(request.query()->Get("container"));
   if (std::optional<Failure> failure = ChooseContainer(*pod, container)) {
@@ -135,7 +135,7 @@ void PodLogProxy::Serve(const RequestInfo& info, const UserInfo&, net::ServerReq
     return Refuse(*writer, api::StatusBadRequest(
                                StrCat("pod ", info.name, " does not have a host assigned")));
   }
-  api::ObjectPtr node = core_.Find("", "nodes", node_name);
+  const api::ObjectPtr& node = target.node;
   if (node == nullptr) {
     return Refuse(*writer, NotFoundFailure(*api::FindKind("", "v1", "Node"), node_name));
   }
@@ -145,19 +145,19 @@ void PodLogProxy::Serve(const RequestInfo& info, const UserInfo&, net::ServerReq
   ask.url = StrCat(*url, "/containerLogs/", net::PercentEncode(info.namespace_), "/",
                    net::PercentEncode(info.name), "/", net::PercentEncode(container));
   if (!request.raw_query.empty()) ask.url += "?" + request.raw_query;
-  std::make_shared<LogStream>(std::move(writer), node_name)->Start(http_, core_.loop(), std::move(ask));
+  std::make_shared<LogStream>(std::move(writer), node_name)->Start(http_, loop_, std::move(ask));
 }
 
-NodeProxy::NodeProxy(UvLoop& loop, Core& core, net::TlsClientOptions tls)
-    : core_(core), http_(loop, ClientOptions(std::move(tls))) {}
+NodeProxy::NodeProxy(UvLoop& loop, net::TlsClientOptions tls)
+    : loop_(loop), http_(loop, ClientOptions(std::move(tls))) {}
 NodeProxy::~NodeProxy() = default;
 
-void NodeProxy::Serve(const RequestInfo& info, const UserInfo&, net::ServerRequest request,
+void NodeProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
                       std::shared_ptr<net::ResponseWriter> writer) {
   if (request.method != net::Method::kGet) {
     return Refuse(*writer, MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
   }
-  api::ObjectPtr node = core_.Find("", "nodes", info.name);
+  const api::ObjectPtr& node = target.node;
   if (node == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, info.name));
   Result<std::string> url = NodeAgentUrl(*node);
   if (!url.ok()) return Refuse(*writer, api::StatusInternalError(url.error().message));
@@ -165,7 +165,7 @@ void NodeProxy::Serve(const RequestInfo& info, const UserInfo&, net::ServerReque
   ask.url = *url;
   for (const std::string& part : info.rest) ask.url += "/" + net::PercentEncode(part);
   if (!request.raw_query.empty()) ask.url += "?" + request.raw_query;
-  std::make_shared<LogStream>(std::move(writer), info.name)->Start(http_, core_.loop(), std::move(ask));
+  std::make_shared<LogStream>(std::move(writer), info.name)->Start(http_, loop_, std::move(ask));
 }
 
 }  // namespace drakkar::apiserver

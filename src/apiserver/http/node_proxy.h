@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "apiserver/http/frontend.h"
+#include "apiserver/http/subresource_proxy.h"
 #include "base/exec/uv_loop.h"
 #include "net/client/http_client.h"
 
@@ -11,17 +11,17 @@ namespace drakkar::apiserver {
 // pods/log: finds the pod's node and passes the node's answer on, as it comes. The node is asked
 // over HTTPS with the API server's own client certificate.
 //
-// Lives on the API server's loop and must outlive its requests.
+// Lives on an HTTP loop and must outlive its requests.
 class PodLogProxy final : public SubresourceProxy {
  public:
-  PodLogProxy(UvLoop& loop, Core& core, net::TlsClientOptions tls);
+  PodLogProxy(UvLoop& loop, net::TlsClientOptions tls);
   ~PodLogProxy() override;
 
-  void Serve(const RequestInfo& info, const UserInfo& user, net::ServerRequest request,
+  void Serve(const RequestInfo& info, Target target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer) override;
 
  private:
-  Core& core_;
+  UvLoop& loop_;
   net::HttpClient http_;
 };
 
@@ -29,14 +29,14 @@ class PodLogProxy final : public SubresourceProxy {
 // port to GET /{path}. May be used by whoever may get nodes/proxy, which is as good as the node.
 class NodeProxy final : public SubresourceProxy {
  public:
-  NodeProxy(UvLoop& loop, Core& core, net::TlsClientOptions tls);
+  NodeProxy(UvLoop& loop, net::TlsClientOptions tls);
   ~NodeProxy() override;
 
-  void Serve(const RequestInfo& info, const UserInfo& user, net::ServerRequest request,
+  void Serve(const RequestInfo& info, Target target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer) override;
 
  private:
-  Core& core_;
+  UvLoop& loop_;
   net::HttpClient http_;
 };
 

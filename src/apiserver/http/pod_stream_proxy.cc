@@ -61,7 +61,7 @@ std::string NodeQuery(const net::Query& query) {
 class Bridge final : public std::enable_shared_from_this<Bridge> {
  public:
   Bridge(EventLoop& loop, std::shared_ptr<net::ResponseWriter> writer, std::string node,
-         std::shared_ptr<std::size_t> open)
+         std::shared_ptr<PodStreamProxy::Count> open)
       : loop_(loop), writer_(std::move(writer)), node_(std::move(node)), open_(std::move(open)) {
     ++*open_;
   }
@@ -135,7 +135,7 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
   EventLoop& loop_;
   std::shared_ptr<net::ResponseWriter> writer_;
   const std::string node_;
-  const std::shared_ptr<std::size_t> open_;
+  const std::shared_ptr<PodStreamProxy::Count> open_;
   std::unique_ptr<net::RequestHandle> handle_;
   std::unique_ptr<net::RawStream> client_;
   std::unique_ptr<net::RawStream> node_stream_;
@@ -144,34 +144,33 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
 
 }  // namespace
 
-PodStreamProxy::PodStreamProxy(UvLoop& loop, Core& core, net::TlsClientOptions tls)
-    : core_(core), http_(loop, [&] {
-        net::HttpClientOptions options;
-        options.tls = std::move(tls);
-        options.max_connections_per_host = kMaxStreamsPerNode;
-        return options;
-      }()) {}
+PodStreamProxy::PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls,
+                               std::shared_ptr<Count> open)
+    : loop_(loop),
+      http_(loop,
+            [&] {
+              net::HttpClientOptions options;
+              options.tls = std::move(tls);
+              options.max_connections_per_host = kMaxStreamsPerNode;
+              return options;
+            }()),
+      open_(std::move(open)) {}
 PodStreamProxy::~PodStreamProxy() = default;
 
-void PodStreamProxy::Serve(const RequestInfo& info, const UserInfo& user,
-                           net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) {
+std::optional<Verb> PodStreamProxy::AlsoNeeds(const net::ServerRequest& request) const {
+  // Whoever may only read must not run commands: a WebSocket begins with a GET.
+  if (request.method != net::Method::kGet) return std::nullopt;
+  return net::websocket::IsUpgrade(request.headers) ? std::optional(Verb::kCreate) : std::nullopt;
+}
+
+void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
+                           std::shared_ptr<net::ResponseWriter> writer) {
   auto refuse = [&](const Failure& failure) { Refuse(*writer, failure); };
   if (request.method != net::Method::kGet && request.method != net::Method::kPost) {
     return refuse(MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
   }
   const bool is_web_socket = net::websocket::IsUpgrade(request.headers);
-  if (is_web_socket && request.method == net::Method::kGet) {
-    // Whoever may only read must not run commands: a WebSocket begins with a GET.
-    Request create;
-    create.user = user;
-    create.verb = Verb::kCreate;
-    create.kind = info.kind;
-    create.namespace_ = info.namespace_;
-    create.name = info.name;
-    create.subresource = info.subresource;
-    if (std::optional<Failure> failure = core_.CheckAuthorized(create)) return refuse(*failure);
-  }
-  api::ObjectPtr pod = core_.Find("", "pods", StrCat(info.namespace_, "/", info.name));
+  const api::ObjectPtr& pod = target.pod;
   if (pod == nullptr) return refuse(NotFoundFailure(*info.kind, info.name));
   std::string container(request.query()->Get("container"));
   if (std::optional<Failure> failure = ChooseContainer(*pod, container)) return refuse(*failure);
@@ -179,7 +178,7 @@ void PodStreamProxy::Serve(const RequestInfo& info, const UserInfo& user,
   if (node_name.empty()) {
     return refuse(api::StatusBadRequest(StrCat("pod ", info.name, " does not have a host assigned")));
   }
-  api::ObjectPtr node = core_.Find("", "nodes", node_name);
+  const api::ObjectPtr& node = target.node;
   if (node == nullptr) {
     return refuse(NotFoundFailure(*api::FindKind("", "v1", "Node"), node_name));
   }
@@ -222,7 +221,7 @@ void PodStreamProxy::Serve(const RequestInfo& info, const UserInfo& user,
       ask.headers.Add(name, value);
     }
   }
-  std::make_shared<Bridge>(core_.loop(), std::move(writer), node_name, open_)
+  std::make_shared<Bridge>(loop_, std::move(writer), node_name, open_)
       ->Start(http_, std::move(ask));
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
-#include "apiserver/http/frontend.h"
+#include "apiserver/http/subresource_proxy.h"
 #include "base/exec/uv_loop.h"
 #include "net/client/http_client.h"
 
@@ -13,23 +14,26 @@ namespace drakkar::apiserver {
 // one of ours or declare ExtendWebSocketsToKubelet. SPDY is refused with a sentence, after everything
 // else that may be wrong: clients fall back to it when a WebSocket is refused, and show that answer.
 //
-// Lives on the API server's loop and must outlive its requests.
+// Lives on an HTTP loop and must outlive its requests; those of one server share `open`.
 class PodStreamProxy final : public SubresourceProxy {
  public:
-  // Connections to one node, and to all of them.
+  // Connections of one loop to one node, and of all that share a count.
   static constexpr std::size_t kMaxStreamsPerNode = 256;
   static constexpr std::size_t kMaxStreams = 2'000;
 
-  PodStreamProxy(UvLoop& loop, Core& core, net::TlsClientOptions tls);
+  using Count = std::atomic<std::size_t>;
+  PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls,
+                 std::shared_ptr<Count> open = std::make_shared<Count>(0));
   ~PodStreamProxy() override;
 
-  void Serve(const RequestInfo& info, const UserInfo& user, net::ServerRequest request,
+  std::optional<Verb> AlsoNeeds(const net::ServerRequest& request) const override;
+  void Serve(const RequestInfo& info, Target target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer) override;
 
  private:
-  Core& core_;
+  UvLoop& loop_;
   net::HttpClient http_;
-  std::shared_ptr<std::size_t> open_ = std::make_shared<std::size_t>(0);
+  const std::shared_ptr<Count> open_;
 };
 
 }  // namespace drakkar::apiserver

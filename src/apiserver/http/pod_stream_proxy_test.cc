@@ -20,7 +20,7 @@ class PodStreamProxyTest : public HttpsTest {
     EXPECT_TRUE(node_->Start().ok());
     net::TlsClientOptions tls;
     tls.ca_pem = net::testing::TestCertificates::Get().ca.certificate_pem;
-    proxy_ = std::make_unique<PodStreamProxy>(loop_, *core_, tls);
+    proxy_ = std::make_unique<PodStreamProxy>(loop_, tls);
     Serve({{"pods/exec", proxy_.get()}});
     MakeNode("ours", "v1.37.0-drakkar", "[]");
     MakeNode("old", "v1.35.0", "[]");

@@ -8,20 +8,21 @@ namespace drakkar::apiserver {
 
 const net::Body& WatchEvents::Table(const Negotiated& negotiated, std::string_view type,
                                     const api::KindSchema& kind, const api::ObjectPtr& object,
-                                    TableOptions options) {
-  options.now = core_.loop().clock().Now();
+                                    TableOptions options,
+                                    const std::shared_ptr<const DeviceUsage>& usage) {
+  options.now = clock_.Now();
   const std::int64_t second =
       std::chrono::floor<std::chrono::seconds>(options.now).time_since_epoch().count();
-  const storage::Revision revision = core_.revision();
-  if (second != second_ || revision != revision_ || tables_.size() >= kMaxTables) {
+  if (second != second_ || usage != usage_ || tables_.size() >= kMaxTables) {
     tables_.clear();
     second_ = second;
-    revision_ = revision;
+    usage_ = usage;
   }
   const Key key{object.get(), &kind, type, static_cast<int>(options.include_object),
                 options.omit_columns};
   auto [found, is_new] = tables_.try_emplace(key);
   if (is_new) {
+    ShowUsage(usage, options);
     options.resource_version = std::to_string(object->resource_version());
     Negotiated plain = negotiated;
     plain.shape = Shape::kObject;

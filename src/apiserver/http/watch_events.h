@@ -1,12 +1,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string_view>
 #include <tuple>
 
+#include "apiserver/http/device_usage.h"
 #include "apiserver/http/negotiate.h"
 #include "apiserver/http/table.h"
-#include "apiserver/rest/core.h"
 #include "net/http/message.h"
 
 namespace drakkar {
@@ -17,17 +18,16 @@ class Metrics;
 namespace drakkar::apiserver {
 
 // What all watch streams of a server share: events that no object can keep as a form of its own,
-// encoded once however many watch, and the count of what was sent. Bound to the core's loop.
+// encoded once however many watch, and the count of what was sent. Bound to an HTTP loop.
 class WatchEvents {
  public:
-  WatchEvents(Core& core, Metrics& metrics) : core_(core), metrics_(metrics) {}
+  WatchEvents(const Clock& clock, Metrics& metrics) : clock_(clock), metrics_(metrics) {}
 
-  // The event with a table of one row. A table shows ages and counts of other objects: it is
-  // shared within one second and one revision, which is as long as a fan-out takes. At most
-  // kMaxTables are kept.
+  // The event with a table of one row. A table shows ages and what `usage` says: it is shared within
+  // one second and one usage, which is as long as a fan-out takes. At most kMaxTables are kept.
   const net::Body& Table(const Negotiated& negotiated, std::string_view type,
                          const api::KindSchema& kind, const api::ObjectPtr& object,
-                         TableOptions options);
+                         TableOptions options, const std::shared_ptr<const DeviceUsage>& usage);
   static constexpr std::size_t kMaxTables = 1'024;
 
   // apiserver_watch_events_total of a kind; keep it, looking it up takes a lock.
@@ -41,11 +41,11 @@ class WatchEvents {
   // Object, kind, event type, what rows carry, without columns.
   using Key = std::tuple<const void*, const void*, std::string_view, int, bool>;
 
-  Core& core_;
+  const Clock& clock_;
   Metrics& metrics_;
   std::map<Key, Shown> tables_;
-  std::int64_t second_ = 0;         // of the tables
-  storage::Revision revision_ = 0;  // likewise
+  std::int64_t second_ = 0;                   // of the tables
+  std::shared_ptr<const DeviceUsage> usage_;  // likewise
 };
 
 }  // namespace drakkar::apiserver

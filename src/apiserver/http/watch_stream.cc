@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/conversion/skip_operations_form.h"
+#include "apiserver/conversion/versions.h"
 #include "apiserver/http/encode.h"
 #include "base/text/text.h"
 #include "telemetry/metrics/metrics.h"
@@ -13,88 +14,78 @@ namespace {
 // Kubernetes sends one about every minute; without changes a client still learns how far it is.
 constexpr Duration kBookmarkInterval = std::chrono::seconds(60);
 
-class WatchStream : public std::enable_shared_from_this<WatchStream> {
+class WatchStream final : public WatchReader, public std::enable_shared_from_this<WatchStream> {
  public:
-  WatchStream(Core& core, WatchEvents& events, WatchStreamOptions options,
+  WatchStream(EventLoop& loop, ChangeFeed& feed, WatchEvents& events, WatchStreamOptions options,
               std::shared_ptr<net::ResponseWriter> writer)
-      : core_(core),
+      : loop_(loop),
+        feed_(feed),
         events_(events),
         options_(std::move(options)),
+        kind_(*options_.request.kind),
         writer_(std::move(writer)),
-        sent_(events.Sent(*options_.request.kind)) {}
+        sent_(events.Sent(kind_)) {}
 
   void Start() {
-    const bool list_first =
-        options_.send_initial_events || options_.request.resource_version.empty() ||
-        options_.request.resource_version == "0";
-    if (!list_first) return StartWatch();
+    ChangeFeed::Opening opening;
     // No version given: the state of now as ADDED events, then what follows.
-    Request list = options_.request;
-    list.verb = Verb::kList;
-    list.limit = 0;
-    list.continue_token.clear();
-    list.resource_version.clear();
-    list.resource_version_match.clear();
-    core_.Handle(std::move(list), [self = shared_from_this()](Response response) {
-      if (response.failure) return self->Refuse(*response.failure);
-      self->core_.WhenDurable(response.revision, [self, response = std::move(response)] {
-        self->options_.request.resource_version = std::to_string(response.revision);
-        self->initial_ = response.items;
-        self->initial_revision_ = response.revision;
-        self->StartWatch();
-      });
-    });
+    opening.list_first = options_.send_initial_events ||
+                         options_.request.resource_version.empty() ||
+                         options_.request.resource_version == "0";
+    opening.wants_usage =
+        options_.negotiated.shape == Shape::kTable && kind_.plural == "resourceslices";
+    opening.request = std::move(options_.request);
+    feed_.Open(std::move(opening), shared_from_this());
   }
 
  private:
-  void Refuse(const Failure& failure) {
+  void Refuse(const Failure& failure) override {
     EncodedBody encoded = EncodeFailure(options_.negotiated, failure);
     writer_->Send(failure.code, {{"Content-Type", encoded.content_type}}, std::move(encoded.body));
   }
 
-  void StartWatch() {
-    Core::WatchStart start = core_.StartWatch(
-        options_.request, storage::Mark::kDurable,
-        [weak = weak_from_this()](const std::vector<Change>& changes) {
-          if (auto self = weak.lock()) self->OnChanges(changes);
-        });
-    if (start.failure) return Refuse(*start.failure);
-    watcher_ = std::move(start.watcher);
+  void Begin(Beginning beginning, std::unique_ptr<Subscription> subscription) override {
+    if (writer_->is_closed()) return;
+    subscription_ = std::move(subscription);
+    plan_ = std::move(beginning.plan);
+    usage_ = std::move(beginning.usage);
     writer_->StartStream(200, {{"Content-Type", std::string(WatchContentType(options_.negotiated))},
                                {"Cache-Control", "no-cache, private"}});
-    started_ = true;
     // The stream owns itself until the response is over.
     writer_->OnClosed([self = shared_from_this()](bool) mutable { self->End(); });
-    for (const api::ObjectPtr& object : initial_) WriteEvent("ADDED", object);
-    initial_.clear();
+    for (const api::ObjectPtr& object : beginning.initial) WriteEvent("ADDED", object);
     if (options_.send_initial_events && options_.bookmarks) {
-      WriteBookmark(initial_revision_, /*initial_end=*/true);
+      WriteBookmark(beginning.initial_revision, /*initial_end=*/true);
     }
-    std::vector<Change> early = std::move(early_);
-    early_.clear();
-    for (const Change& change : early) WriteChange(change);
+    for (const Change& change : beginning.backlog) WriteChange(change.type, change.object);
     if (options_.timeout) {
-      timeout_ = core_.loop().RunAfter(*options_.timeout, [weak = weak_from_this()] {
+      timeout_ = loop_.RunAfter(*options_.timeout, [weak = weak_from_this()] {
         if (auto self = weak.lock()) self->Finish();
       });
     }
     if (options_.bookmarks) ScheduleBookmark();
   }
 
-  void OnChanges(const std::vector<Change>& changes) {
-    // The backlog may come before StartWatch has returned.
-    if (!started_) {
-      early_.insert(early_.end(), changes.begin(), changes.end());
-      return;
+  void OnChanges(const std::vector<Change>& changes,
+                 const std::shared_ptr<const DeviceUsage>& usage) override {
+    const auto self = shared_from_this();
+    usage_ = usage;
+    for (const Change& change : changes) {
+      if (const auto type = WatchCache::TypeFor(plan_.options, change)) {
+        WriteChange(*type, change.object);
+      }
     }
-    for (const Change& change : changes) WriteChange(change);
     if (writer_ != nullptr && writer_->pending_bytes() > kMaxPendingBytes) FallBehind();
+  }
+
+  void OnOverrun() override {
+    if (writer_ != nullptr) FallBehind();
   }
 
   // Nothing more is queued for a client that does not keep up but the event that tells it so; it
   // gets kExpiredGrace to read that far.
   void FallBehind() {
-    watcher_.reset();
+    subscription_.reset();
     timeout_.reset();
     bookmark_.reset();
     const Failure expired =
@@ -107,7 +98,7 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
     writer_->OnDrained([weak = weak_from_this()] {
       if (auto self = weak.lock()) self->Finish();
     });
-    timeout_ = core_.loop().RunAfter(kExpiredGrace, [weak = weak_from_this()] {
+    timeout_ = loop_.RunAfter(kExpiredGrace, [weak = weak_from_this()] {
       auto self = weak.lock();
       if (self == nullptr || self->writer_ == nullptr) return;
       self->writer_->Abort();
@@ -115,11 +106,13 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
     });
   }
 
-  void WriteChange(const Change& change) {
-    switch (change.type) {
-      case ChangeType::kAdded: return WriteEvent("ADDED", change.object);
-      case ChangeType::kModified: return WriteEvent("MODIFIED", change.object);
-      case ChangeType::kDeleted: return WriteEvent("DELETED", change.object);
+  void WriteChange(ChangeType type, const api::ObjectPtr& stored) {
+    const api::ObjectPtr object =
+        plan_.version == nullptr ? stored : ConvertObjectTo(stored, *plan_.version);
+    switch (type) {
+      case ChangeType::kAdded: return WriteEvent("ADDED", object);
+      case ChangeType::kModified: return WriteEvent("MODIFIED", object);
+      case ChangeType::kDeleted: return WriteEvent("DELETED", object);
       case ChangeType::kBookmark: return;
     }
   }
@@ -133,10 +126,9 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
     TableOptions table;
     table.omit_columns = sent_columns_;
     table.include_object = options_.include_object;
-    table.allocated_devices = options_.allocated_devices;
     sent_columns_ = true;
-    for (const net::Segment& segment : events_.Table(options_.negotiated, type,
-                                                     *options_.request.kind, object, table)) {
+    for (const net::Segment& segment :
+         events_.Table(options_.negotiated, type, kind_, object, table, usage_)) {
       writer_->Write(segment);
     }
   }
@@ -150,11 +142,10 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
 
   void WriteBookmark(storage::Revision revision, bool initial_end) {
     if (writer_ == nullptr || writer_->is_closed()) return;
-    const api::KindSchema& kind = *options_.request.kind;
     api::Draft object = api::Draft::Object();
-    object["kind"] = kind.kind;
-    object["apiVersion"] = kind.group.empty() ? std::string(kind.version)
-                                              : StrCat(kind.group, "/", kind.version);
+    object["kind"] = kind_.kind;
+    object["apiVersion"] = kind_.group.empty() ? std::string(kind_.version)
+                                               : StrCat(kind_.group, "/", kind_.version);
     object["metadata"]["resourceVersion"] = std::to_string(revision);
     object["metadata"]["creationTimestamp"] = nullptr;
     if (initial_end) {
@@ -164,12 +155,15 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
   }
 
   void ScheduleBookmark() {
-    bookmark_ = core_.loop().RunAfter(kBookmarkInterval, [weak = weak_from_this()] {
-      auto self = weak.lock();
-      if (self == nullptr || self->watcher_ == nullptr) return;
-      // Durable watchers have seen everything up to here.
-      self->WriteBookmark(self->core_.durable_revision(), /*initial_end=*/false);
-      self->ScheduleBookmark();
+    bookmark_ = loop_.RunAfter(kBookmarkInterval, [weak = weak_from_this()] {
+      auto asking = weak.lock();
+      if (asking == nullptr || asking->subscription_ == nullptr) return;
+      asking->feed_.AskRevision([weak](storage::Revision revision) {
+        auto self = weak.lock();
+        if (self == nullptr || self->subscription_ == nullptr) return;
+        self->WriteBookmark(revision, /*initial_end=*/false);
+        self->ScheduleBookmark();
+      });
     });
   }
 
@@ -179,24 +173,24 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
   }
 
   void End() {
-    watcher_.reset();
+    subscription_.reset();
     timeout_.reset();
     bookmark_.reset();
     // Dropping the writer drops the callback that owns us; the caller holds us meanwhile.
     std::shared_ptr<net::ResponseWriter> writer = std::move(writer_);
-    core_.loop().Post([writer = std::move(writer)] {});
+    loop_.Post([writer = std::move(writer)] {});
   }
 
-  Core& core_;
+  EventLoop& loop_;
+  ChangeFeed& feed_;
   WatchEvents& events_;
-  WatchStreamOptions options_;
-  std::shared_ptr<net::ResponseWriter> writer_;
+  WatchStreamOptions options_;  // the request went to the core
+  const api::KindSchema& kind_;
+  std::shared_ptr<net::ResponseWriter> writer_;  // null once over
   Counter& sent_;
-  std::unique_ptr<WatchCache::Watcher> watcher_;
-  std::vector<api::ObjectPtr> initial_;  // the state of initial_revision_, to be sent first
-  storage::Revision initial_revision_ = 0;
-  std::vector<Change> early_;            // came before the answer was begun
-  bool started_ = false;
+  std::unique_ptr<Subscription> subscription_;
+  Core::WatchPlan plan_;
+  std::shared_ptr<const DeviceUsage> usage_;  // of the newest change
   bool sent_columns_ = false;
   TimerHandle timeout_;
   TimerHandle bookmark_;
@@ -204,9 +198,9 @@ class WatchStream : public std::enable_shared_from_this<WatchStream> {
 
 }  // namespace
 
-void ServeWatch(Core& core, WatchEvents& events, WatchStreamOptions options,
+void ServeWatch(EventLoop& loop, ChangeFeed& feed, WatchEvents& events, WatchStreamOptions options,
                 std::shared_ptr<net::ResponseWriter> writer) {
-  std::make_shared<WatchStream>(core, events, std::move(options), std::move(writer))->Start();
+  std::make_shared<WatchStream>(loop, feed, events, std::move(options), std::move(writer))->Start();
 }
 
 }  // namespace drakkar::apiserver

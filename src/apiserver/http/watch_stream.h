@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "apiserver/http/change_feed.h"
 #include "apiserver/http/negotiate.h"
 #include "apiserver/http/table.h"
 #include "apiserver/http/watch_events.h"
-#include "apiserver/rest/core.h"
 #include "net/server/http_server.h"
 
 namespace drakkar::apiserver {
@@ -17,9 +17,7 @@ struct WatchStreamOptions {
   bool send_initial_events = false;
   std::optional<Duration> timeout;
   bool skip_operations_as_list = false;
-  // For tables.
-  TableOptions::Include include_object = TableOptions::Include::kMetadata;
-  decltype(TableOptions::allocated_devices) allocated_devices;
+  TableOptions::Include include_object = TableOptions::Include::kMetadata;  // for tables
 };
 
 // A watcher this far behind is closed: cheaper than buffering for it, and no slow client can grow
@@ -30,9 +28,9 @@ constexpr Duration kExpiredGrace = std::chrono::seconds(30);
 
 // Answers a watch over HTTP: one JSON document or one frame of protobuf per event, durable ones
 // only. It ends at the timeout, when the client leaves, or when the client falls kMaxPendingBytes
-// behind: the last event is then the error 410 Expired, and the client lists again. Lives until its
-// response ends; `events` must live longer.
-void ServeWatch(Core& core, WatchEvents& events, WatchStreamOptions options,
+// behind: the last event is then the error 410 Expired, and the client lists again. Lives on the HTTP
+// loop `loop` until its response ends; `feed` and `events`, of the same loop, must live longer.
+void ServeWatch(EventLoop& loop, ChangeFeed& feed, WatchEvents& events, WatchStreamOptions options,
                 std::shared_ptr<net::ResponseWriter> writer);
 
 }  // namespace drakkar::apiserver

@@ -50,7 +50,7 @@ class WatchStreamTest : public CoreFixture {
   WatchStreamTest() {
     StartCore(nullptr);
     Settle();
-    events_ = std::make_unique<WatchEvents>(*core_, metrics_);
+    feed_ = std::make_unique<ChangeFeed>(*core_, crossing_, [] { return nullptr; });
   }
   ~WatchStreamTest() override {
     for (const auto& writer : writers_) {
@@ -69,7 +69,7 @@ class WatchStreamTest : public CoreFixture {
     options.negotiated = negotiated;
     auto writer = std::make_shared<FakeWriter>();
     writers_.push_back(writer);
-    ServeWatch(*core_, *events_, std::move(options), writer);
+    ServeWatch(loop_, *feed_, events_, std::move(options), writer);
     Settle();
     return writer;
   }
@@ -97,7 +97,9 @@ class WatchStreamTest : public CoreFixture {
   }
 
   Metrics metrics_;
-  std::unique_ptr<WatchEvents> events_;
+  Crossing crossing_{loop_, loop_};
+  WatchEvents events_{loop_.clock(), metrics_};
+  std::unique_ptr<ChangeFeed> feed_;
   std::vector<std::shared_ptr<FakeWriter>> writers_;
 };
 

@@ -87,6 +87,14 @@ class Core {
   WatchStart StartWatch(const Request& request, storage::Mark mark,
                         std::function<void(const std::vector<Change>&)> on_changes);
 
+  // What StartWatch would start, for whoever feeds many watchers from one (WatchCache::StartFeed).
+  struct WatchPlan {
+    WatchCache* cache = nullptr;
+    CacheWatchOptions options;                // `after` is a revision, never 0 for "now"
+    const api::KindSchema* version = nullptr;  // what objects are converted to; null: as stored
+  };
+  std::optional<Failure> PlanWatch(const Request& request, storage::Mark mark, WatchPlan& plan);
+
   bool IsDurable(storage::Revision revision) const { return revision <= durable_seen_; }
   // Runs `done` once `revision` cannot be lost (at once if so already).
   void WhenDurable(storage::Revision revision, std::function<void()> done);

@@ -132,31 +132,43 @@ void Core::List(Resource& resource, Request request, std::function<void(Response
       });
 }
 
+std::optional<Failure> Core::PlanWatch(const Request& request, storage::Mark mark,
+                                       WatchPlan& plan) {
+  options_.loop.AssertInLoop();
+  if (std::optional<Failure> failure = CheckAuthorized(request)) return failure;
+  Resource* resource = FindResource(*request.kind);
+  if (resource == nullptr) return MethodNotAllowedFailure(*request.kind, "watch");
+  plan.cache = &resource->cache;
+  plan.options.namespace_ = request.namespace_;
+  plan.options.name = request.name;
+  plan.options.mark = mark;
+  if (std::optional<Failure> failure = BuildSelection(request, plan.options.selection)) {
+    return failure;
+  }
+  storage::Revision after = 0;
+  if (std::optional<Failure> failure = ParseResourceVersion(request.resource_version, after)) {
+    return failure;
+  }
+  if (after > revision()) {
+    return api::StatusTooManyRequests(
+        StrCat("Too large resource version: ", after, ", current: ", revision()), 1);
+  }
+  if (after != 0 && after < plan.cache->oldest_watchable()) {
+    return api::StatusExpired(StrCat("too old resource version: ", after, " (",
+                                     plan.cache->oldest_watchable(), ")"));
+  }
+  plan.options.after = after == 0 ? plan.cache->last_change() : after;
+  if (request.kind != resource->kind) plan.version = request.kind;
+  return std::nullopt;
+}
+
 Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
                                   std::function<void(const std::vector<Change>&)> on_changes) {
-  options_.loop.AssertInLoop();
   WatchStart start;
-  if ((start.failure = CheckAuthorized(request))) return start;
-  Resource* resource = FindResource(*request.kind);
-  if (resource == nullptr) {
-    start.failure = MethodNotAllowedFailure(*request.kind, "watch");
-    return start;
-  }
-  CacheWatchOptions options;
-  options.namespace_ = request.namespace_;
-  options.name = request.name;
-  options.mark = mark;
-  if ((start.failure = BuildSelection(request, options.selection))) return start;
-  storage::Revision after = 0;
-  if ((start.failure = ParseResourceVersion(request.resource_version, after))) return start;
-  if (after > revision()) {
-    start.failure = api::StatusTooManyRequests(
-        StrCat("Too large resource version: ", after, ", current: ", revision()), 1);
-    return start;
-  }
-  options.after = after;
-  if (request.kind != resource->kind) {
-    on_changes = [kind = request.kind,
+  WatchPlan plan;
+  if ((start.failure = PlanWatch(request, mark, plan))) return start;
+  if (plan.version != nullptr) {
+    on_changes = [kind = plan.version,
                   on_changes = std::move(on_changes)](const std::vector<Change>& changes) {
       std::vector<Change> converted = changes;
       for (Change& change : converted) {
@@ -166,12 +178,8 @@ Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
       on_changes(converted);
     };
   }
-  start.watcher = resource->cache.StartWatch(std::move(options),
-                                             CacheWatchCallbacks{std::move(on_changes)});
-  if (start.watcher == nullptr) {
-    start.failure = api::StatusExpired(StrCat("too old resource version: ", after, " (",
-                                          resource->cache.oldest_watchable(), ")"));
-  }
+  start.watcher = plan.cache->StartWatch(std::move(plan.options),
+                                         CacheWatchCallbacks{std::move(on_changes)});
   return start;
 }
 

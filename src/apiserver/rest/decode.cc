@@ -143,7 +143,7 @@ std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
 }
 
 void DecodeEarly(Request& request) {
-  if (request.object == nullptr) return;
+  if (request.verb != Verb::kCreate && request.verb != Verb::kUpdate) return;
   const api::KindSchema* kind = nullptr;
   if (request.subresource.empty() || request.subresource == "status") kind = request.kind;
   if (request.subresource == "binding") kind = api::FindKind("", "v1", "Binding");
@@ -151,7 +151,11 @@ void DecodeEarly(Request& request) {
   const api::TreePtr given = request.object;
   std::vector<std::string> warnings;
   request.is_decoded = !DecodeBody(*kind, request, warnings) && warnings.empty();
-  if (!request.is_decoded) request.object = given;
+  if (request.is_decoded) {
+    request.text = std::string();
+  } else {
+    request.object = given;
+  }
 }
 
 std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request,

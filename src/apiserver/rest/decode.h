@@ -13,8 +13,8 @@ namespace drakkar::apiserver {
 std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
                                   std::vector<std::string>& warnings);
 
-// Does that beforehand, on the caller's thread, for a body that is a tree and without fault; leaves
-// any other as it is, for the core to answer.
+// Does that beforehand, on the caller's thread, for the body of a create or update that is without
+// fault; leaves any other as it is, for the core to answer.
 void DecodeEarly(Request& request);
 
 // The object that an update or a patch asks for, in the version of `kind`. `before` is the current

@@ -1,12 +1,25 @@
 #include "apiserver/watch/watch_cache.h"
 
+#include <algorithm>
+
 #include "base/result/check.h"
 
 namespace drakkar::apiserver {
+namespace {
+
+void AppendSeen(const CacheWatchOptions& options, const Change& change, std::vector<Change>& seen) {
+  const std::optional<ChangeType> type = WatchCache::TypeFor(options, change);
+  if (!type) return;
+  seen.push_back(change);
+  seen.back().type = *type;
+}
+
+}  // namespace
 
 struct WatchCache::WatcherState {
   CacheWatchOptions options;
   CacheWatchCallbacks callbacks;
+  std::shared_ptr<const std::size_t> readers;  // null: one
   bool ended = false;
 };
 
@@ -71,20 +84,18 @@ void WatchCache::AdvanceDurable(storage::Revision revision) {
   Deliver(storage::Mark::kDurable, first, last);
 }
 
-std::optional<Change> WatchCache::Filter(const WatcherState& watcher, const Change& change) {
-  const CacheWatchOptions& options = watcher.options;
+std::optional<ChangeType> WatchCache::TypeFor(const CacheWatchOptions& options,
+                                              const Change& change) {
   if (change.revision <= options.after) return std::nullopt;
   if (!options.namespace_.empty() && change.object->namespace_() != options.namespace_) {
     return std::nullopt;
   }
   if (!options.name.empty() && change.object->name() != options.name) return std::nullopt;
-  if (!options.selection) return change;
+  if (!options.selection) return change.type;
   const bool was = change.previous != nullptr && options.selection(*change.previous);
   const bool is = change.type != ChangeType::kDeleted && options.selection(*change.object);
   if (!was && !is) return std::nullopt;
-  Change seen = change;
-  seen.type = !was ? ChangeType::kAdded : is ? ChangeType::kModified : ChangeType::kDeleted;
-  return seen;
+  return !was ? ChangeType::kAdded : is ? ChangeType::kModified : ChangeType::kDeleted;
 }
 
 void WatchCache::Deliver(storage::Mark mark, std::size_t first, std::size_t last) {
@@ -98,9 +109,7 @@ void WatchCache::Deliver(storage::Mark mark, std::size_t first, std::size_t last
     if (it->ended || it->options.mark != mark) continue;
     std::vector<Change> seen;
     for (std::size_t i = first; i < last; ++i) {
-      if (std::optional<Change> change = Filter(*it, changes_[i])) {
-        seen.push_back(std::move(*change));
-      }
+      AppendSeen(it->options, changes_[i], seen);
     }
     if (!seen.empty()) it->callbacks.on_changes(seen);
   }
@@ -111,29 +120,45 @@ std::unique_ptr<WatchCache::Watcher> WatchCache::StartWatch(CacheWatchOptions op
                                                             CacheWatchCallbacks callbacks) {
   if (options.after != 0 && options.after < forgotten_up_to_) return nullptr;
   const bool from_now = options.after == 0;
-  watchers_->push_back(WatcherState{std::move(options), std::move(callbacks), false});
+  watchers_->push_back(WatcherState{std::move(options), std::move(callbacks), nullptr, false});
   auto state = std::prev(watchers_->end());
   auto handle = std::make_unique<WatcherHandle>(watchers_, state, delivering_);
   if (from_now) {
     state->options.after = changes_.empty() ? forgotten_up_to_ : changes_.back().revision;
     return handle;
   }
-  // The backlog up to where the other watchers of this mark are.
-  const std::size_t end = state->options.mark == storage::Mark::kApplied
-                              ? changes_.size()
-                              : static_cast<std::size_t>(durable_index_ - first_index_);
-  std::vector<Change> backlog;
-  for (std::size_t i = 0; i < end; ++i) {
-    if (std::optional<Change> change = Filter(*state, changes_[i])) {
-      backlog.push_back(std::move(*change));
-    }
-  }
+  const std::vector<Change> backlog = Backlog(state->options);
   if (!backlog.empty()) state->callbacks.on_changes(backlog);
   return handle;
 }
 
+std::unique_ptr<WatchCache::Watcher> WatchCache::StartFeed(
+    std::shared_ptr<const std::size_t> readers, CacheWatchCallbacks callbacks) {
+  watchers_->push_back(WatcherState{{}, std::move(callbacks), std::move(readers), false});
+  return std::make_unique<WatcherHandle>(watchers_, std::prev(watchers_->end()), delivering_);
+}
+
+std::vector<Change> WatchCache::Backlog(const CacheWatchOptions& options) const {
+  // Up to where the other watchers of this mark are.
+  const auto end = changes_.begin() +
+                   static_cast<std::ptrdiff_t>(options.mark == storage::Mark::kApplied
+                                                   ? changes_.size()
+                                                   : durable_index_ - first_index_);
+  // Revisions only rise.
+  auto next = std::upper_bound(
+      changes_.begin(), end, options.after,
+      [](storage::Revision after, const Change& change) { return after < change.revision; });
+  std::vector<Change> backlog;
+  for (; next != end; ++next) AppendSeen(options, *next, backlog);
+  return backlog;
+}
+
 std::size_t WatchCache::watcher_count() const {
-  return watchers_->size();
+  std::size_t count = 0;
+  for (const WatcherState& watcher : *watchers_) {
+    count += watcher.readers == nullptr ? 1 : *watcher.readers;
+  }
+  return count;
 }
 
 }  // namespace drakkar::apiserver

@@ -79,6 +79,15 @@ class WatchCache {
   // Null when `after` is older than what is kept (and not 0, which means "from now").
   std::unique_ptr<Watcher> StartWatch(CacheWatchOptions options, CacheWatchCallbacks callbacks);
 
+  // For whoever filters on behalf of many watchers: every change from now on, once it is durable, in
+  // order. `readers` is what it counts for in watcher_count.
+  std::unique_ptr<Watcher> StartFeed(std::shared_ptr<const std::size_t> readers,
+                                     CacheWatchCallbacks callbacks);
+  // What a watcher with these options has been given so far of what is kept; `after` is not 0.
+  std::vector<Change> Backlog(const CacheWatchOptions& options) const;
+  // As what a watcher sees a change: nullopt if it never was and is not in its selection. Pure.
+  static std::optional<ChangeType> TypeFor(const CacheWatchOptions& options, const Change& change);
+
   storage::Revision oldest_watchable() const { return forgotten_up_to_; }
   // The revision of the newest change (or of the load): the objects have been the same since.
   storage::Revision last_change() const {
@@ -90,8 +99,6 @@ class WatchCache {
   struct WatcherState;
   class WatcherHandle;
 
-  // What `watcher` makes of a change: nothing if it never was and is not in its selection.
-  static std::optional<Change> Filter(const WatcherState& watcher, const Change& change);
   void Deliver(storage::Mark mark, std::size_t first, std::size_t last);
 
   IndexedMap<api::ObjectPtr> objects_;

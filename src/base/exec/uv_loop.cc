@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/exec/processors.h"
 #include "base/result/check.h"
 
 namespace drakkar {
@@ -266,6 +267,10 @@ TimerHandle UvLoop::OnSignal(int signal, std::function<void()> on_signal) {
 
 uv_loop_s* UvLoop::native() {
   return &impl_->loop;
+}
+
+std::size_t ProcessorCount() {
+  return std::max<std::size_t>(uv_available_parallelism(), 1);
 }
 
 struct LoopThread::Impl {

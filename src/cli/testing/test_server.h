@@ -99,7 +99,7 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
   }
 
   // Logs of pods and answers of nodes: what the test says, with the request's query noted.
-  void Serve(const apiserver::RequestInfo& info, const apiserver::UserInfo&, net::ServerRequest request,
+  void Serve(const apiserver::RequestInfo& info, Target, net::ServerRequest request,
              std::shared_ptr<net::ResponseWriter> writer) override {
     if (info.resource == "nodes") {
       return writer->Send(node_devices_.empty() ? 404 : 200, {{"Content-Type", "application/json"}},

@@ -40,7 +40,7 @@ struct HttpServer::Impl final : server::ConnectionOwner {
     return date;
   }
 
-  void Accept(std::unique_ptr<Socket> socket) {
+  void Accept(std::unique_ptr<Socket> socket, std::shared_ptr<const void> place = nullptr) {
     ++stats.accepted;
     if (connections.size() >= options.max_connections) {
       ++stats.rejected;
@@ -50,11 +50,13 @@ struct HttpServer::Impl final : server::ConnectionOwner {
     auto connection =
         std::make_shared<server::Connection>(loop, options, *this, id, std::move(socket));
     connections.emplace(id, connection);
+    if (place != nullptr) places.emplace(id, std::move(place));
     connection->Start();
   }
 
   void OnConnectionClosed(std::uint64_t id) override {
     connections.erase(id);
+    places.erase(id);
     if (stopping && connections.empty()) FinishStop();
   }
 
@@ -78,6 +80,7 @@ struct HttpServer::Impl final : server::ConnectionOwner {
     auto all = connections;
     for (const auto& [id, connection] : all) connection->Close();
     connections.clear();
+    places.clear();
   }
 
   void FinishStop() {
@@ -95,6 +98,7 @@ struct HttpServer::Impl final : server::ConnectionOwner {
   FlushQueue flushes;
   std::unique_ptr<Listener> listener;
   std::unordered_map<std::uint64_t, std::shared_ptr<server::Connection>> connections;
+  std::unordered_map<std::uint64_t, std::shared_ptr<const void>> places;  // of those adopted
   std::uint64_t next_id = 1;
   Stats stats;
   bool started = false;
@@ -133,6 +137,20 @@ Result<void> HttpServer::Start() {
   impl->started = true;
   impl->ArmSweep();
   return Ok();
+}
+
+void HttpServer::StartAdopting() {
+  impl_->loop.AssertInLoop();
+  if (impl_->started) return;
+  impl_->started = true;
+  impl_->ArmSweep();
+}
+
+void HttpServer::Adopt(DetachedSocket detached, std::shared_ptr<const void> place) {
+  impl_->loop.AssertInLoop();
+  if (!impl_->started || impl_->stopping) return;
+  Result<std::unique_ptr<Socket>> socket = Socket::Attach(impl_->loop, std::move(detached));
+  if (socket.ok()) impl_->Accept(std::move(*socket), std::move(place));
 }
 
 std::uint16_t HttpServer::port() const {

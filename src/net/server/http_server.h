@@ -97,8 +97,8 @@ struct HttpServerOptions {
   Duration drain_timeout = std::chrono::seconds(5);     // Stop waits this long for open requests
 };
 
-// HTTP/1.1 and HTTP/2 (by ALPN; without TLS by prior knowledge) on one UvLoop. For several loops make
-// one server each with reuse_port. Lives on its loop: construct, use and destroy it there.
+// HTTP/1.1 and HTTP/2 (by ALPN; without TLS by prior knowledge) on one UvLoop; ServerGroup is for
+// several. Lives on its loop: construct, use and destroy it there.
 class HttpServer {
  public:
   struct Stats {
@@ -113,6 +113,10 @@ class HttpServer {
   ~HttpServer();  // closes everything at once
 
   Result<void> Start();
+  // Instead: serves what Adopt brings, and listens nowhere.
+  void StartAdopting();
+  // Serves a connection that somebody else accepted. `place` is dropped when it has closed.
+  void Adopt(DetachedSocket detached, std::shared_ptr<const void> place);
   std::uint16_t port() const;  // the one chosen, if the address says 0
   // Stops listening, lets open requests end (HTTP/2 clients get GOAWAY), closes what is left after
   // drain_timeout and calls `done` from the loop. May be called again.

@@ -1,6 +1,11 @@
 #include "net/socket/socket.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/text/text.h"
 #include "net/socket/socket_node.h"
@@ -105,6 +110,36 @@ Socket::Socket(Node* node) : node_(node), peer_("@") {
   if (uv_tcp_getpeername(&node->tcp, reinterpret_cast<sockaddr*>(&address), &length) == 0) {
     peer_ = SockaddrText(reinterpret_cast<sockaddr*>(&address));
   }
+}
+
+DetachedSocket::DetachedSocket(DetachedSocket&& other) noexcept
+    : fd(std::exchange(other.fd, -1)), is_tcp(other.is_tcp) {}
+
+DetachedSocket::~DetachedSocket() {
+  if (fd >= 0) close(fd);
+}
+
+Result<DetachedSocket> Socket::Detach(std::unique_ptr<Socket> socket) {
+  uv_os_fd_t own = -1;
+  if (const int code = uv_fileno(&socket->node_->handle, &own); code != 0) return UvError(code, "");
+  // libuv closes its descriptor with the handle, so the connection goes on under another.
+  DetachedSocket detached(fcntl(own, F_DUPFD_CLOEXEC, 0), socket->node_->is_tcp);
+  if (detached.fd < 0) return UvError(-errno, "");
+  return detached;
+}
+
+Result<std::unique_ptr<Socket>> Socket::Attach(UvLoop& loop, DetachedSocket detached) {
+  loop.AssertInLoop();
+  Node* node = Node::Create(loop.native(), detached.is_tcp);
+  // The handle closes the descriptor it was given.
+  const int fd = detached.fd;
+  const int code = detached.is_tcp ? uv_tcp_open(&node->tcp, fd) : uv_pipe_open(&node->pipe, fd);
+  if (code != 0) {
+    node->Close();
+    return UvError(code, "");
+  }
+  detached.fd = -1;
+  return std::unique_ptr<Socket>(new Socket(node));
 }
 
 Socket::~Socket() {

@@ -21,6 +21,16 @@ struct Address {
   std::string ToText() const;  // "127.0.0.1:6443", "[::1]:6443", "unix:/path"
 };
 
+// A connection on its way from one loop to another: it belongs to none. Destroying it closes.
+struct DetachedSocket {
+  DetachedSocket(int descriptor, bool tcp) : fd(descriptor), is_tcp(tcp) {}
+  DetachedSocket(DetachedSocket&& other) noexcept;
+  ~DetachedSocket();
+
+  int fd;  // -1: moved on
+  bool is_tcp;
+};
+
 // A connected stream socket. Bound to its loop; destroying it closes at once and no event follows.
 class Socket {
  public:
@@ -35,6 +45,11 @@ class Socket {
   };
 
   struct Node;  // private to net/socket
+
+  // Takes a connection off its loop. Only before Start.
+  static Result<DetachedSocket> Detach(std::unique_ptr<Socket> socket);
+  // Gives it to `loop`, from that loop.
+  static Result<std::unique_ptr<Socket>> Attach(UvLoop& loop, DetachedSocket detached);
 
   ~Socket();
   Socket(const Socket&) = delete;

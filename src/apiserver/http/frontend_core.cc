@@ -1,0 +1,120 @@
+// The frontend's part on the core's loop.
+#include "api/scheme/scheme.h"
+#include "apiserver/auth/impersonation.h"
+#include "apiserver/http/exchange.h"
+#include "apiserver/http/openapi.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+
+void Frontend::OnCore(ExchangePtr exchange) {
+  std::optional<Failure> failure;
+  if (exchange->identify) {
+    if ((failure = Identify(*exchange)) || (failure = exchange->refusal)) {
+      exchange->response = Response::Failed(std::move(*failure));
+      return SendBack(std::move(exchange));
+    }
+    Request& asked = exchange->watch == nullptr ? exchange->asked : exchange->watch->request;
+    if (exchange->info.is_resource) asked.user = std::move(exchange->user);
+    if (exchange->watch != nullptr) return SendBack(std::move(exchange));
+  }
+  if (!exchange->info.is_resource) {
+    failure = LookAtPath(*exchange);
+  } else if (exchange->proxy != nullptr) {
+    failure = FindTarget(*exchange);
+  } else {
+    return options_.core.Handle(
+        std::move(exchange->asked),
+        [this, open = crossing_.open(), exchange](Response response) mutable {
+          if (*open) FinishOnCore(std::move(exchange), std::move(response));
+        });
+  }
+  if (failure) exchange->response = Response::Failed(std::move(*failure));
+  SendBack(std::move(exchange));
+}
+
+void Frontend::FinishOnCore(ExchangePtr exchange, Response response) {
+  // What the answer is built on must not be lost after the client has seen it.
+  const storage::Revision revision = response.revision;
+  exchange->response = std::move(response);
+  if (exchange->negotiated.shape == Shape::kTable && exchange->info.resource == "resourceslices") {
+    exchange->usage = Usage();
+  }
+  if (options_.core.IsDurable(revision)) return SendBack(std::move(exchange));
+  options_.core.WhenDurable(revision,
+                            [this, open = crossing_.open(), exchange = std::move(exchange)]() mutable {
+                              if (*open) SendBack(std::move(exchange));
+                            });
+}
+
+void Frontend::SendBack(ExchangePtr exchange) {
+  crossing_.ToHttp([this, exchange = std::move(exchange)] { Return(*exchange); });
+}
+
+std::optional<Failure> Frontend::Identify(Exchange& exchange) {
+  std::optional<UserInfo> user = options_.authenticator.Authenticate(exchange.request);
+  if (!user) return api::StatusUnauthorized("Unauthorized");
+  exchange.user = std::move(*user);
+  return Impersonate(options_.core, exchange.request.headers, exchange.user);
+}
+
+std::optional<Failure> Frontend::LookAtPath(Exchange& exchange) {
+  const net::ServerRequest& request = exchange.request;
+  const std::string& path = request.path;
+  const std::string method = ToLower(net::MethodName(request.method));
+  if (options_.authorize_path && !options_.authorize_path(exchange.user, method, path)) {
+    Failure failure = api::StatusForbidden({}, "", "");
+    failure.message = StrCat("forbidden: User ", Quote(exchange.user.name), " cannot ", method,
+                             " path ", Quote(path));
+    return failure;
+  }
+  if (exchange.mutating) return api::StatusMethodNotSupported({}, method);
+  if (IsHealthPath(path)) {
+    const net::Query& query = *request.query();
+    std::vector<std::string_view> excluded;
+    if (const std::string* exclude = query.Find("exclude")) excluded.push_back(*exclude);
+    exchange.health = AnswerHealth(path, query.Find("verbose") != nullptr, excluded,
+                                   options_.health_checks);
+  } else if (path == "/metrics") {
+    request_metrics_.Refresh(options_.core);
+    if (options_.before_metrics) options_.before_metrics();
+  } else if (auto found = options_.documents.find(path); found != options_.documents.end()) {
+    exchange.document = net::MakeSegment(found->second());
+  } else {
+    exchange.document = FindOpenApi(path);
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> Frontend::FindTarget(Exchange& exchange) {
+  Core& core = options_.core;
+  Request& asked = exchange.asked;
+  if (std::optional<Failure> failure = core.CheckAuthorized(asked)) return failure;
+  if (exchange.also_needs) {
+    asked.verb = *exchange.also_needs;
+    if (std::optional<Failure> failure = core.CheckAuthorized(asked)) return failure;
+  }
+  const RequestInfo& info = exchange.info;
+  std::string node = info.name;
+  if (info.resource == "pods") {
+    exchange.target.pod = core.Find("", "pods", StrCat(info.namespace_, "/", info.name));
+    node = exchange.target.pod == nullptr ? ""
+                                          : (*exchange.target.pod)["spec"]["nodeName"].str();
+  }
+  if (!node.empty()) exchange.target.node = core.Find("", "nodes", node);
+  return std::nullopt;
+}
+
+std::shared_ptr<const DeviceUsage> Frontend::Usage() {
+  const WatchCache* claims = options_.core.FindCache("resource.k8s.io", "resourceclaims");
+  if (claims == nullptr) return nullptr;
+  if (usage_ == nullptr || usage_revision_ != claims->last_change()) {
+    auto made = std::make_shared<DeviceUsage>();
+    made->Update(claims->objects(), claims->last_change());
+    usage_ = std::move(made);
+    usage_revision_ = claims->last_change();
+  }
+  return usage_;
+}
+
+}  // namespace drakkar::apiserver

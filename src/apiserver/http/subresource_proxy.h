@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "api/meta/object.h"
+#include "apiserver/http/request_info.h"
+#include "net/server/http_server.h"
+
+namespace drakkar::apiserver {
+
+// Serves what lies behind a subresource that is no object: logs, exec. Lives on an HTTP loop and
+// knows nothing of the core.
+class SubresourceProxy {
+ public:
+  // What the core knew when it authorized the request.
+  struct Target {
+    api::ObjectPtr pod;   // null: none of that name, or a request for a node
+    api::ObjectPtr node;  // the request's, or the pod's; null: none
+  };
+  virtual ~SubresourceProxy() = default;
+
+  // A verb that the user must be allowed besides the request's own.
+  virtual std::optional<Verb> AlsoNeeds(const net::ServerRequest&) const { return std::nullopt; }
+  // The request has been authorized.
+  virtual void Serve(const RequestInfo& info, Target target, net::ServerRequest request,
+                     std::shared_ptr<net::ResponseWriter> writer) = 0;
+};
+
+}  // namespace drakkar::apiserver
