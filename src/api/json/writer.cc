@@ -60,6 +60,17 @@ class Buffer {
     std::memcpy(data_.get() + size_, text.data(), text.size());
     size_ += text.size();
   }
+  // "name": for names that have nothing to escape, as those of the schema.
+  void AddName(std::string_view name) {
+    if (capacity_ - size_ < name.size() + 3) Grow(name.size() + 3);
+    char* at = data_.get() + size_;
+    *at++ = '"';
+    std::memcpy(at, name.data(), name.size());
+    at += name.size();
+    *at++ = '"';
+    *at = ':';
+    size_ += name.size() + 3;
+  }
   void Fill(std::size_t count, char c) {
     if (capacity_ - size_ < count) Grow(count);
     std::memset(data_.get() + size_, c, count);
@@ -200,14 +211,12 @@ class Writer {
     if (!first) out_.Add(',');
     NewLine();
     if (member.key->id != 0) {
-      // Names of the schema have nothing to escape.
-      out_.Add('"');
-      out_.Add(member.name);
-      out_.Add('"');
+      out_.AddName(member.name);
     } else {
       AddString(out_, member.name, options_.escape_html);
+      out_.Add(':');
     }
-    out_.Add(std::string_view(options_.indent == 0 ? ":" : ": "));
+    if (options_.indent != 0) out_.Add(' ');
     Write(member.value);
   }
 
