@@ -456,7 +456,7 @@ TEST(NodeAgent, RunsThePostStartHookBeforeTheContainerIsReadyAndTheNextOneStarts
     return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
       seen.push_back(command.at(0));
       const auto pod = node.Pod("p");
-      if (pod != nullptr) EXPECT_FALSE((*pod)["status"]["containerStatuses"].at(0)["ready"].boolean());
+      EXPECT_FALSE(pod != nullptr && (*pod)["status"]["containerStatuses"].at(0)["ready"].boolean());
       return ExecResult{};
     }};
   };

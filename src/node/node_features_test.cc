@@ -75,10 +75,11 @@ TEST(NodeFeatures, AreRemovedWithTheGateOffAndComeBackWithIt) {
   Restart(node, on.With(Gate::kNodeDeclaredFeatures, false));
   EXPECT_FALSE((*node.api.Get("Node", "node-1"))["status"]["declaredFeatures"].has_value());
   Restart(node, on);
-  EXPECT_EQ(Declared(node).size(), 3u);
+  EXPECT_EQ(Declared(node).size(), 4u);
   // A configuration that leads to nothing clears the field too.
   Restart(node, on.With(Gate::kRestartAllContainersOnContainerExits, false)
-                    .With(Gate::kDRAOptionalNodePreparation, false));
+                    .With(Gate::kDRAOptionalNodePreparation, false)
+                    .With(Gate::kExtendWebSocketsToKubelet, false));
   EXPECT_FALSE((*node.api.Get("Node", "node-1"))["status"]["declaredFeatures"].has_value());
 }
 

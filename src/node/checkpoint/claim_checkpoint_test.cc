@@ -192,16 +192,16 @@ struct Stored {
 TEST(CheckpointFile, WhatWasStoredIsThereAfterThePowerWasLostBeforeTheCheckpointFollowed) {
   Stored node;
   node.Load();
-  for (const char* uid : {"a", "b", "c"}) {
+  for (const char* uid : {"claim-1", "claim-2", "claim-3"}) {
     ASSERT_TRUE(node.Store(uid));
-    EXPECT_EQ(node.files.ReadFile(kState)->find("\\\"" + std::string(uid)), std::string::npos);
+    EXPECT_EQ(node.files.ReadFile(kState)->find(uid), std::string::npos);
     node.files.Crash();
     EXPECT_EQ(node.Uid(node.Load()), uid);
   }
   node.loop.Advance(CheckpointFile::kSettleAfter);
-  EXPECT_NE(node.files.ReadFile(kState)->find("\\\"c"), std::string::npos);
+  EXPECT_NE(node.files.ReadFile(kState)->find("claim-3"), std::string::npos);
   node.files.Crash();
-  EXPECT_EQ(node.Uid(node.Load()), "c");
+  EXPECT_EQ(node.Uid(node.Load()), "claim-3");
 }
 
 TEST(CheckpointFile, StoringWaitsForOneSync) {
