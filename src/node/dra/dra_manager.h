@@ -94,6 +94,8 @@ class DraManager {
   Result<void> TakePrepareAnswer(PrepareOperation& operation, const std::string& driver,
                                  const std::vector<rpc::ClaimReference>& asked,
                                  rpc::PrepareResults results);
+  // What took the time since the stage before it.
+  void EndStage(PrepareOperation& operation, std::string_view stage);
   void FinishPrepare(PrepareOperation& operation, Result<void> result);
 
   void CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& operation);
