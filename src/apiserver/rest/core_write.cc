@@ -107,18 +107,21 @@ void Core::Create(Resource& resource, Request request, std::function<void(Respon
     response.warnings.push_back(std::move(warning));
   }
   const std::string key = KeyOf(request.namespace_, name);
+  const auto taken = [kind = resource.kind, name, generated] {
+    return generated ? GeneratedNameTakenFailure(*kind, name) : AlreadyExistsFailure(*kind, name);
+  };
   if (resource.cache.Find(key) != nullptr) {
-    done(Response::Failed(AlreadyExistsFailure(*resource.kind, name)));
+    done(Response::Failed(taken()));
     return;
   }
   response.http_status = 201;
   CommitObject(resource, key, candidate, nullptr, request.dry_run,
-               [this, kind = resource.kind, name, response = std::move(response),
+               [taken, response = std::move(response),
                 done = std::move(done)](Result<storage::Revision> revision,
                                         api::ObjectPtr stored) mutable {
                  if (!revision.ok()) {
                    done(Response::Failed(revision.error().code == ErrorCode::kConflict
-                                             ? AlreadyExistsFailure(*kind, name)
+                                             ? taken()
                                              : api::StatusServiceUnavailable(revision.error().message)));
                    return;
                  }
