@@ -1,16 +1,21 @@
 """Kubernetes' own programs on this machine: etcd, kube-apiserver, kube-scheduler, kubelet. Everything listens on
 127.0.0.1, lives in a directory of its own and is ended with the test."""
+import json
 import os
 import pathlib
 import shutil
+import ssl
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 from cluster import ROOT, SKIP, free_port, wait_until  # noqa: E402
 from parts import Parts  # noqa: E402
 
 ADMIN_TOKEN = "admin-of-the-test"
+SCHEDULER_TOKEN = "scheduler-of-the-test"
 
 
 def find_program(name, binary_dir):
@@ -70,6 +75,7 @@ class KubeServer(KubePeers):
         super().__init__(drakkar)
         self.apiserver, self.etcd = apiserver, etcd
         self.pki = self.data / "pki"
+        self.scheduler_kubeconfig = self.data / "scheduler.kubeconfig"
 
     def make_certificates(self):
         self.pki.mkdir(parents=True)
@@ -84,7 +90,8 @@ class KubeServer(KubePeers):
                 "apiserver.crt", "-days", "2", "-extfile", "ext")
         openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "sa.key")
         openssl("ec", "-in", "sa.key", "-pubout", "-out", "sa.pub")
-        (self.pki / "tokens.csv").write_text(f'{ADMIN_TOKEN},admin,admin,"system:masters"\n')
+        (self.pki / "tokens.csv").write_text(f'{ADMIN_TOKEN},admin,admin,"system:masters"\n'
+                                             f'{SCHEDULER_TOKEN},system:kube-scheduler,scheduler\n')
 
     def start_kube(self, *flags):
         """etcd and kube-apiserver, until it is ready."""
@@ -103,6 +110,19 @@ class KubeServer(KubePeers):
                    "--service-account-issuer=https://kubernetes.default.svc",
                    f"--service-account-signing-key-file={pki}/sa.key", f"--service-account-key-file={pki}/sa.pub",
                    "--feature-gates=DRAOptionalNodeOperations=true", *flags, ours=False)
-        write_kubeconfig(self.kubeconfig, f"https://127.0.0.1:{self.port}", pki / "ca.crt", f'token: "{ADMIN_TOKEN}"')
+        for path, token in ((self.kubeconfig, ADMIN_TOKEN), (self.scheduler_kubeconfig, SCHEDULER_TOKEN)):
+            write_kubeconfig(path, f"https://127.0.0.1:{self.port}", pki / "ca.crt", f'token: "{token}"')
         wait_until("kube-apiserver is ready", lambda: self.run("get", "namespaces", "default", "-o", "name",
                                                                check=False), 120)
+
+    def api(self, method, path, body=None, content_type="application/json"):
+        """A request as the administrator; the answer, which must be a good one."""
+        context = ssl.create_default_context(cafile=self.pki / "ca.crt")
+        request = urllib.request.Request(
+            f"https://127.0.0.1:{self.port}{path}", method=method, data=json.dumps(body).encode() if body else None,
+            headers={"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": content_type})
+        try:
+            with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()}") from error
