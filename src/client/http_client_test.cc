@@ -21,7 +21,7 @@ class HttpClientTest : public ::testing::Test {
       headers.Add("Content-Type", "application/json");
       if (busy_ > 0) {
         --busy_;
-        if (says_when_) headers.Add("Retry-After", "0");
+        if (says_when_) headers.Add("Retry-After", when_);
         writer->Send(429, headers,
                      std::string(R"({"kind":"Status","status":"Failure","reason":"TooManyRequests",
                        "code":429,"message":"too many requests"})"));
@@ -50,6 +50,7 @@ class HttpClientTest : public ::testing::Test {
   // Used on the loop only, while a request is under way.
   int busy_ = 0;
   bool says_when_ = true;
+  std::string when_ = "0";
   std::vector<std::string> requests_;
   Loopback server_;
   std::unique_ptr<Client> client_;
@@ -77,16 +78,18 @@ TEST_F(HttpClientTest, ARefusalThatDoesNotSayWhenIsFinal) {
   EXPECT_EQ(requests_.size(), 1u);
 }
 
-TEST_F(HttpClientTest, AClientDestroyedWhileItWaitsAnswersNoMore) {
+TEST_F(HttpClientTest, AClientDestroyedWhileItWaitsAsksNoMore) {
   busy_ = 1'000;
-  bool answered = false;
+  when_ = "60";
+  int answers = 0;
   server_.RunSync([&] {
     client_->Get({api::FindKind("", "v1", "Pod"), "default", "a", ""},
-                 [&](Reply) { answered = true; });
+                 [&](Reply) { ++answers; });
   });
   server_.RunSync([&] { client_.reset(); });
   server_.RunSync([] {});
-  EXPECT_FALSE(answered);
+  EXPECT_LE(requests_.size(), 1u);
+  EXPECT_LE(answers, 1) << "a call under way when the client goes fails, one that waits is forgotten";
 }
 
 }  // namespace
