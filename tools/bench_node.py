@@ -158,7 +158,12 @@ def bench_prepare(drakkar, runs=200):
             labels = ('operation_name="PrepareResources"', 'is_error="false"')
             p99, count = histogram_quantile(text, name, labels, 0.99)
             p50, _ = histogram_quantile(text, name, labels, 0.5)
-            detail = {"p50_ms": p50 * 1e3, "count": count, "disk_sync_p99_ms": sync_p99_ms(parts.work),
+            stages = {}
+            for stage in ("claims", "checkpoint", "driver"):
+                of_stage = ("drakkar_node_dra_prepare_stage_duration_seconds", (f'stage="{stage}"',))
+                stages[stage] = {f"p{int(100 * share)}_ms": histogram_quantile(text, *of_stage, share)[0] * 1e3
+                                 for share in (0.5, 0.99)}
+            detail = {"p50_ms": p50 * 1e3, "stages": stages, "count": count, "disk_sync_p99_ms": sync_p99_ms(parts.work),
                       "what": "the node's prepare of one claim: live claim read over HTTPS, checkpoint synced, driver "
                               "called; " + ("with" if flags else "without") + " metadata, with CDI"}
             figures.append((figure, p99 * 1e3, "ms", detail))

@@ -193,6 +193,11 @@ int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   Result<ClientFactory> clients =
       HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers");
   if (!clients.ok()) return Fail(console, clients.error());
+  // What pods are to trust is what we trust ourselves.
+  Result<client::ClusterAccess> access =
+      client::LoadKubeconfig(RealFileSystem(), arguments.Text("kubeconfig"));
+  if (!access.ok()) return Fail(console, access.error());
+  component.ca_pem = access->ca_pem;
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(MakeControllersPart(loop, std::move(*clients), std::move(component)));

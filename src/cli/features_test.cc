@@ -40,9 +40,9 @@ TEST_F(FeatureCommands, DiscoverSaysWhatANodeWillDeclare) {
   EXPECT_EQ(console_.out, once);
   // Our own agent declares less.
   EXPECT_EQ(Run({"features", "discover", "--agent", "drakkar"}), kExitOk);
-  EXPECT_EQ(console_.out, "RestartAllContainersOnContainerExits\n");
+  EXPECT_EQ(console_.out, "ExtendWebSocketsToKubelet\nRestartAllContainersOnContainerExits\n");
   EXPECT_EQ(Run({"features", "discover", "--agent", "drakkar", "-o", "json"}), kExitOk);
-  EXPECT_EQ(console_.out, "{\n  \"declaredFeatures\": [\n    \"RestartAllContainersOnContainerExits\"\n  ]\n}\n");
+  EXPECT_EQ(console_.out, "{\n  \"declaredFeatures\": [\n    \"ExtendWebSocketsToKubelet\",\n    \"RestartAllContainersOnContainerExits\"\n  ]\n}\n");
 }
 
 TEST_F(FeatureCommands, MistakesAreOneSentence) {

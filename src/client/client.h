@@ -92,6 +92,14 @@ class WatchHandle {
   virtual ~WatchHandle() = default;
 };
 
+// What a server serves: each resource once, in the version it prefers. Kinds that our schema does not
+// have are among them, with `schema` null; they live as long as the client.
+struct ServedKinds {
+  std::vector<const api::KindSchema*> kinds;
+  bool fixed = true;        // stays as it is: there is no need to ask again
+  std::string unreachable;  // "group/version, ..." whose server does not answer; empty: all do
+};
+
 // The API server as its users see it: over HTTP, or, in the same process, as a direct call that
 // passes the same authentication, authorization, admission and validation. One contract test holds
 // for both.
@@ -117,6 +125,8 @@ class Client {
                                 ReplyCallback done) = 0;
   virtual std::unique_ptr<WatchHandle> Watch(ResourceRef ref, WatchOptions options,
                                              WatchCallbacks callbacks) = 0;
+  // Here, for a server of our own build: the kinds of our schema, at once, inside the call.
+  virtual void Discover(std::function<void(Result<ServedKinds>)> done);
 };
 
 }  // namespace drakkar::client

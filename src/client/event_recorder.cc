@@ -78,27 +78,34 @@ void EventRecorder::Record(const api::ObjectPtr& object, EventKind kind, std::st
   std::snprintf(suffix, sizeof(suffix), "%016llx", static_cast<unsigned long long>(last_name_));
   const std::string ns = object->namespace_().empty() ? "default" : std::string(object->namespace_());
   const std::string time = api::FormatTime(now);
-  api::Draft event{
-      {"apiVersion", "v1"},
-      {"kind", "Event"},
-      {"metadata", {{"name", StrCat(object->name(), ".", std::string_view(suffix))}, {"namespace", ns}}},
-      {"involvedObject",
-       {{"apiVersion", object->api_version()},
-        {"kind", object->kind()},
-        {"name", object->name()},
-        {"uid", uid},
-        {"resourceVersion", std::to_string(object->resource_version())}}},
-      {"reason", reason},
-      {"message", message},
-      {"source", {{"component", options_.component}}},
-      {"firstTimestamp", time},
-      {"lastTimestamp", time},
-      {"count", 1},
-      {"type", kind == EventKind::kNormal ? "Normal" : "Warning"},
-      {"reportingComponent", options_.component},
-      {"reportingInstance", options_.instance}};
-  if (!object->namespace_().empty()) event["involvedObject"]["namespace"] = ns;
-  if (!options_.host.empty()) event["source"]["host"] = options_.host;
+  // Member by member: a braced list would copy what is nested in it.
+  api::Draft metadata = api::Draft::Object();
+  metadata["name"] = StrCat(object->name(), ".", std::string_view(suffix));
+  metadata["namespace"] = ns;
+  api::Draft involved = api::Draft::Object();
+  involved["kind"] = object->kind();
+  if (!object->namespace_().empty()) involved["namespace"] = ns;
+  involved["name"] = object->name();
+  involved["uid"] = uid;
+  involved["apiVersion"] = object->api_version();
+  involved["resourceVersion"] = std::to_string(object->resource_version());
+  api::Draft source = api::Draft::Object();
+  source["component"] = options_.component;
+  if (!options_.host.empty()) source["host"] = options_.host;
+  api::Draft event = api::Draft::Object();
+  event["apiVersion"] = "v1";
+  event["kind"] = "Event";
+  event["metadata"] = std::move(metadata);
+  event["involvedObject"] = std::move(involved);
+  event["reason"] = reason;
+  event["message"] = message;
+  event["source"] = std::move(source);
+  event["firstTimestamp"] = time;
+  event["lastTimestamp"] = time;
+  event["count"] = 1;
+  event["type"] = kind == EventKind::kNormal ? "Normal" : "Warning";
+  event["reportingComponent"] = options_.component;
+  event["reportingInstance"] = options_.instance;
   if (!action.empty()) event["action"] = action;
   seen_[key] = Seen{.count = 1, .writing = true};
   seen_order_.push_back(key);

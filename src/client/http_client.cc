@@ -1,11 +1,15 @@
 #include "client/http_client.h"
 
+#include <algorithm>
+#include <map>
+
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/meta/status.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "client/discovery.h"
 #include "net/http/status.h"
 #include "net/http/url.h"
 
@@ -14,6 +18,9 @@ namespace {
 
 // Longer than any answer but a watch should take; a server that does not answer is one that is gone.
 constexpr Duration kCallTimeout = std::chrono::seconds(60);
+// A server that is too busy says when to come again. So often we do, and no later than that.
+constexpr int kMaxBusyAnswers = 10;
+constexpr std::int64_t kLongestBusySeconds = 30;
 // One event of a watch; larger objects than the server accepts cannot come.
 constexpr std::size_t kMaxEventBytes = 16u << 20;
 
@@ -74,6 +81,15 @@ Reply ToReply(Result<net::Response> response) {
     reply.error = tree.error().Prefixed("the server's answer is no JSON");
   }
   return reply;
+}
+
+// For how long to wait before the same request is sent again: only if the server says that it has
+// done nothing about it.
+std::optional<Duration> BusyPause(const Result<net::Response>& response) {
+  if (!response.ok() || (response->status != 429 && response->status < 500)) return std::nullopt;
+  const std::optional<std::int64_t> seconds = ParseInt64(response->headers.Get("retry-after"));
+  if (!seconds || *seconds < 0) return std::nullopt;
+  return std::chrono::seconds(std::min(*seconds, kLongestBusySeconds));
 }
 
 // The items of a list, each an object of its own: type and version are the list's where an item
@@ -188,7 +204,8 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
 class HttpApiClient final : public Client {
  public:
   HttpApiClient(UvLoop& loop, const ClusterAccess& access, std::string user_agent)
-      : server_(access.server),
+      : loop_(loop),
+        server_(access.server),
         token_(access.token),
         user_agent_(std::move(user_agent)),
         http_(loop, HttpOptionsFor(access)) {}
@@ -248,7 +265,33 @@ class HttpApiClient final : public Client {
     return watch;
   }
 
+  void Discover(std::function<void(Result<ServedKinds>)> done) override {
+    auto found = std::make_shared<ServedKinds>();
+    found->fixed = false;
+    ReadDiscovery("/api", found, [this, found, done = std::move(done)](Result<void> read) {
+      if (!read.ok()) return done(read.error());
+      ReadDiscovery("/apis", found, [found, done](Result<void> groups) {
+        if (!groups.ok()) return done(groups.error());
+        done(std::move(*found));
+      });
+    });
+  }
+
  private:
+  void ReadDiscovery(std::string path, std::shared_ptr<ServedKinds> into,
+                     std::function<void(Result<void>)> done) {
+    net::ClientRequest request = MakeRequest(net::Method::kGet, path, "", "");
+    request.headers.Set("Accept", std::string(kDiscoveryType));
+    request.timeout = kCallTimeout;
+    http_.Do(std::move(request), [this, path, into, done = std::move(done)](
+                                     Result<net::Response> response) {
+      const Reply reply = ToReply(std::move(response));
+      Result<void> read = reply.ok() ? catalog_.Read(reply.object->root(), *into)
+                                     : Result<void>(*reply.error);
+      done(read.ok() ? Ok() : Result<void>(read.error().Prefixed(StrCat("discovery of ", path))));
+    });
+  }
+
   static void AddListOptions(QueryBuilder& query, const ListOptions& options) {
     query.Add("labelSelector", options.label_selector)
         .Add("fieldSelector", options.field_selector)
@@ -311,14 +354,35 @@ class HttpApiClient final : public Client {
             std::string body, ReplyCallback done) {
     net::ClientRequest request = MakeRequest(method, path, content_type, std::move(body));
     request.timeout = kCallTimeout;
-    http_.Do(std::move(request), [done = std::move(done)](Result<net::Response> response) {
-      done(ToReply(std::move(response)));
+    Send(std::move(request), kMaxBusyAnswers, std::move(done));
+  }
+
+  void Send(net::ClientRequest request, int busy_answers_left, ReplyCallback done) {
+    net::ClientRequest again = request;
+    http_.Do(std::move(request), [this, again = std::move(again), busy_answers_left,
+                                  done = std::move(done)](Result<net::Response> response) mutable {
+      const std::optional<Duration> pause = BusyPause(response);
+      if (!pause || busy_answers_left == 0) return done(ToReply(std::move(response)));
+      const std::uint64_t id = ++last_pause_;
+      pauses_[id] = loop_.RunAfter(*pause, [this, id, again = std::move(again), busy_answers_left,
+                                            done = std::move(done)]() mutable {
+        // A timer must not be destroyed from within itself.
+        loop_.Post([alive = std::weak_ptr<bool>(alive_), this, id] {
+          if (!alive.expired()) pauses_.erase(id);
+        });
+        Send(std::move(again), busy_answers_left - 1, std::move(done));
+      });
     });
   }
 
+  UvLoop& loop_;
   const std::string server_;
   const std::string token_;
   const std::string user_agent_;
+  KindCatalog catalog_;
+  std::uint64_t last_pause_ = 0;
+  std::map<std::uint64_t, TimerHandle> pauses_;  // one for each request that waits
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   net::HttpClient http_;
 };
 

@@ -53,4 +53,10 @@ std::unique_ptr<WatchHandle> ScopedClient::Watch(ResourceRef ref, WatchOptions o
   return beneath_.Watch(std::move(ref), std::move(options), std::move(callbacks));
 }
 
+void ScopedClient::Discover(std::function<void(Result<ServedKinds>)> done) {
+  beneath_.Discover([alive = alive_, done = std::move(done)](Result<ServedKinds> served) {
+    if (*alive) done(std::move(served));
+  });
+}
+
 }  // namespace drakkar::client

@@ -28,6 +28,7 @@ class ScopedClient final : public Client {
                         ReplyCallback done) override;
   std::unique_ptr<WatchHandle> Watch(ResourceRef ref, WatchOptions options,
                                      WatchCallbacks callbacks) override;
+  void Discover(std::function<void(Result<ServedKinds>)> done) override;
 
  private:
   ReplyCallback Guard(ReplyCallback done) const;

@@ -315,6 +315,89 @@ TEST_F(ControllersTest, ADeletedNamespaceIsEmptiedFirst) {
   EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
 }
 
+// A server of another build: it does not serve pool status requests, and would answer 404.
+client::ServedKinds WithoutPoolStatus() {
+  client::ServedKinds served;
+  for (const api::KindSchema& kind : api::AllKinds()) {
+    if (kind.storage_version && kind.kind != "ResourcePoolStatusRequest") {
+      served.kinds.push_back(&kind);
+    }
+  }
+  served.fixed = false;
+  return served;
+}
+
+TEST_F(ControllersTest, AKindThatIsNotServedHoldsNothingUp) {
+  int asked = 0;
+  faulty_.loses = [&](std::string_view, const client::ResourceRef& ref, const api::TreePtr&) {
+    const bool unserved = ref.kind->kind == "ResourcePoolStatusRequest";
+    asked += unserved ? 1 : 0;
+    return unserved;
+  };
+  faulty_.serves = [] { return WithoutPoolStatus(); };
+  Start();
+  server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
+  server_.Create(
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner","namespace":"team"}})");
+  const std::string uid(server_.Get("ConfigMap", "team/owner")->uid());
+  server_.Create(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"team",
+    "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":")" + uid + R"("}]}})");
+  server_.Delete("ConfigMap", "team/owner");
+  Settle(std::chrono::seconds(3));
+  EXPECT_EQ(server_.Get("Secret", "team/owned"), nullptr);
+  server_.Delete("Namespace", "team");
+  Settle(std::chrono::seconds(3));
+  EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
+  EXPECT_EQ(asked, 0);
+}
+
+TEST_F(ControllersTest, AnOwnerOfAKindThatIsNotServedKeepsItsDependents) {
+  faulty_.serves = [] { return WithoutPoolStatus(); };
+  Start();
+  server_.Create(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned",
+    "ownerReferences":[{"apiVersion":"resource.k8s.io/v1alpha3","kind":"ResourcePoolStatusRequest",
+      "name":"r","uid":"11111111-2222-3333-4444-555555555555"}]}})");
+  Settle(std::chrono::seconds(3));
+  EXPECT_NE(server_.Get("Secret", "default/owned"), nullptr);
+}
+
+TEST_F(ControllersTest, ANamespaceStaysWhileAPartOfTheApiDoesNotAnswer) {
+  bool answers = false;
+  faulty_.serves = [&] {
+    client::ServedKinds served = WithoutPoolStatus();
+    if (!answers) served.unreachable = "metrics.example.com/v1";
+    return served;
+  };
+  Start();
+  server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
+  server_.Delete("Namespace", "team");
+  Settle(std::chrono::seconds(5));
+  EXPECT_NE(server_.Get("Namespace", "team"), nullptr);
+  answers = true;
+  Settle(std::chrono::minutes(2));
+  EXPECT_EQ(server_.Get("Namespace", "team"), nullptr);
+}
+
+TEST_F(ControllersTest, DiscoveryThatFailsIsTriedAgainAndNewKindsAreSeen) {
+  int calls = 0;
+  faulty_.serves = [&]() -> Result<client::ServedKinds> {
+    if (++calls == 1) return Unavailable("connection closed");
+    client::ServedKinds served = WithoutPoolStatus();
+    if (calls == 2) std::erase_if(served.kinds, [](const auto* each) { return each->kind == "Secret"; });
+    return served;
+  };
+  Start();
+  server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}})");
+  const std::string uid(server_.Get("ConfigMap", "default/owner")->uid());
+  server_.Create(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned",
+    "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":")" + uid + R"("}]}})");
+  server_.Delete("ConfigMap", "default/owner");
+  Settle(std::chrono::seconds(10));
+  EXPECT_NE(server_.Get("Secret", "default/owned"), nullptr);
+  Settle(std::chrono::seconds(40));
+  EXPECT_EQ(server_.Get("Secret", "default/owned"), nullptr);
+}
+
 TEST_F(ControllersTest, PodsOfAVanishedNodeGoAfterTheQuarantine) {
   server_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
   server_.Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},

@@ -30,8 +30,9 @@ Declaration DeclareForNode(const Framework& framework, const NodeConfiguration& 
 }
 
 std::span<const std::string_view> ImplementedByOurNode() {
-  static constexpr std::array<std::string_view, 2> kNames = {
+  static constexpr std::array<std::string_view, 3> kNames = {
       "DraOptionalNodePreparation",
+      "ExtendWebSocketsToKubelet",
       "RestartAllContainersOnContainerExits",
   };
   return kNames;

@@ -228,9 +228,9 @@ TEST(Declared, WhatOurNodeDoesIsRegistered) {
   EXPECT_THAT(declaration.problems, IsEmpty());
   EXPECT_THAT(declaration.names,
               ElementsAre("DRAOptionalNodeOperations", "DraOptionalNodePreparation",
-                          "RestartAllContainersOnContainerExits"));
+                          "ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"));
   EXPECT_THAT(ReportDiscover(DefaultFramework(), {}, ImplementedByOurNode()).value().declared,
-              ElementsAre("RestartAllContainersOnContainerExits"));
+              ElementsAre("ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"));
 }
 
 TEST(Declared, OnlyANodeThatComesToSatisfyAPodHelpsIt) {

@@ -37,7 +37,8 @@ cdi::Cache::Options CdiOptions(const NodeAgent::Options& options) {
 // Destroyed in reverse: the store of plugins after all who call drivers. Stop takes the pods first.
 struct NodeAgent::Parts {
   explicit Parts(const Options& options)
-      : wiper(options.loop, options.random, options.client, options.node_name),
+      : loop(options.loop),
+        wiper(options.loop, options.random, options.client, options.node_name),
         store(options.transport,
               {.on_added = [this](const PluginInstancePtr& plugin) { health.Add(plugin); },
                .on_removed = [this](const PluginInstancePtr& plugin) { health.Remove(plugin); },
@@ -74,6 +75,7 @@ struct NodeAgent::Parts {
         cdi(options.files, CdiOptions(options)),
         context{.loop = options.loop,
                 .files = options.files,
+                .work = options.blocking,
                 .client = options.client,
                 .runtime = options.runtime,
                 .dra = dra,
@@ -152,9 +154,19 @@ struct NodeAgent::Parts {
   }
 
   void HealthChanged(const std::vector<HealthMonitor::Change>& changes) {
+    // The status goes first: who waits for it should not wait for the events as well.
     std::set<std::string> uids;
     for (const HealthMonitor::Change& change : changes) {
       uids.insert(change.pod_uids.begin(), change.pod_uids.end());
+    }
+    updates.Send("dra", uids);
+    loop.Post([this, changes, still = std::weak_ptr<int>(alive)] {
+      if (still.lock()) TellOfUnhealthy(changes);
+    });
+  }
+
+  void TellOfUnhealthy(const std::vector<HealthMonitor::Change>& changes) {
+    for (const HealthMonitor::Change& change : changes) {
       if (change.now.health != rpc::DeviceHealthState::kUnhealthy) continue;
       for (const std::string& uid : change.pod_uids) {
         const api::ObjectPtr pod = FindPod(uid);
@@ -165,7 +177,6 @@ struct NodeAgent::Parts {
                               change.now.message.empty() ? "" : ": ", change.now.message));
       }
     }
-    updates.Send("dra", uids);
   }
 
   std::vector<api::ObjectPtr> ActivePods() const {
@@ -179,6 +190,7 @@ struct NodeAgent::Parts {
     return active;
   }
 
+  EventLoop& loop;
   std::string not_ready = "container runtime is not open yet";
   std::optional<NodeFeatures> features;  // once the runtime is open
   std::unique_ptr<PodManager> pods;
@@ -203,7 +215,7 @@ struct NodeAgent::Parts {
 NodeAgent::NodeAgent(Options options) : options_(std::move(options)) {}
 
 NodeAgent::~NodeAgent() {
-  Stop();
+  Drop();
 }
 
 void NodeAgent::Start(std::function<void(Result<void>)> done) {
@@ -243,7 +255,8 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.pods = std::make_unique<PodManager>(ready.context, options_.random);
     ready.node.Start();
     ready.forgotten.Start();
-    ready.pods->Start();
+    // Claims of pods that are gone wait for the list that says so, not for the next round.
+    ready.pods->Start([&ready] { ready.dra.ReconcileNow(); });
     ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime);
     ready.rotation->Start();
     ready.dra.StartReconcile([&ready] { return ready.pods->ActivePods(); });
@@ -253,6 +266,11 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
 }
 
 void NodeAgent::Stop() {
+  if (parts_ != nullptr) parts_->checkpoint.Flush();
+  Drop();
+}
+
+void NodeAgent::Drop() {
   if (parts_ == nullptr) return;
   parts_->pods.reset();
   parts_.reset();

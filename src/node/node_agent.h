@@ -81,6 +81,8 @@ class NodeAgent {
 
  private:
   struct Parts;
+  void Drop();
+
   const Options options_;
   std::unique_ptr<Parts> parts_;
 };

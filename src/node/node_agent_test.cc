@@ -56,6 +56,7 @@ TEST(NodeAgent, RunsAPodWithAClaimToCompletion) {
   ASSERT_EQ(node.Containers("p", "a").size(), 1u);
   EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "DEVICE_OF_c"),
             node.api.Get("ResourceClaim", "default/c")->uid());
+  node.Advance(seconds(1));
   const std::string state = *node.files.ReadFile("/var/lib/kubelet/dra_manager_state");
   EXPECT_THAT(state, HasSubstr("device-c"));
   auto pod = node.Pod("p");
@@ -271,6 +272,19 @@ TEST(NodeAgent, TakesDownAPodThatWasDeletedByForceMeanwhile) {
   EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
 }
 
+TEST(NodeAgent, UnpreparesAtOnceWhatIsLeftOfAPodWithoutAnyContainer) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.KillAgent();
+  ASSERT_TRUE(node.api.Delete("Pod", "default/p", {.grace_period_seconds = 0}).ok());
+  node.machine.sandboxes.clear();
+  node.machine.containers.clear();
+  node.StartAgent();
+  node.Advance(seconds(5));
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c"));
+  EXPECT_TRUE(node.agent->dra().cache().claims().empty());
+}
+
 TEST(NodeAgent, StopsAPodAtItsActiveDeadline) {
   NodeHarness node;
   node.StartAgent();
@@ -445,6 +459,100 @@ TEST(NodeAgent, RunsThePreStopHookBeforeTheSignal) {
   node.Advance(seconds(1));
   EXPECT_THAT(hooks, ElementsAre("bye"));
   EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(NodeAgent, RunsThePostStartHookBeforeTheContainerIsReadyAndTheNextOneStarts) {
+  NodeHarness node;
+  std::vector<std::string> seen;
+  node.machine.program_of = [&](const ContainerConfig& config) {
+    seen.push_back("start " + config.name);
+    return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
+      seen.push_back(command.at(0));
+      const auto pod = node.Pod("p");
+      EXPECT_FALSE(pod != nullptr && (*pod)["status"]["containerStatuses"].at(0)["ready"].boolean());
+      return ExecResult{};
+    }};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
+    "lifecycle":{"postStart":{"exec":{"command":["hello"]}}}},{"name":"b","image":"busybox:1"}])");
+  node.Advance(seconds(1));
+  EXPECT_THAT(seen, ElementsAre("start a", "hello", "start b"));
+  EXPECT_TRUE((*node.Pod("p"))["status"]["containerStatuses"].at(0)["ready"].boolean());
+  EXPECT_TRUE(node.Events("UnsupportedFields").empty());
+}
+
+TEST(NodeAgent, AFailedPostStartHookEndsTheContainerWhichIsStartedAgain) {
+  NodeHarness node;
+  int runs = 0;
+  node.machine.program_of = [&](const ContainerConfig&) {
+    return HollowProgram{.exec = [&](const std::vector<std::string>&) {
+      return ExecResult{.exit_code = ++runs == 1 ? 3 : 0, .error_output = "no"};
+    }};
+  };
+  node.StartAgent();
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
+    "lifecycle":{"postStart":{"exec":{"command":["hello"]}}}}])");
+  node.Advance(seconds(60));
+  EXPECT_EQ(runs, 2);
+  EXPECT_THAT(node.Events("FailedPostStartHook"), ElementsAre("PostStartHook failed: exit code 3: no"));
+  EXPECT_EQ(node.Containers("p", "a").size(), 2u);
+  EXPECT_TRUE((*node.Pod("p"))["status"]["containerStatuses"].at(0)["ready"].boolean());
+}
+
+TEST(NodeAgent, AHookThatSleepsHoldsUpTheStartAndGivesWayToTheEnd) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
+    "lifecycle":{"postStart":{"sleep":{"seconds":20}}}},{"name":"b","image":"busybox:1"}])");
+  node.Advance(seconds(19));
+  EXPECT_EQ(node.Containers("p", "b").size(), 0u);
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.Containers("p", "b").size(), 1u);
+  node.CreatePod("q", R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
+    "lifecycle":{"postStart":{"sleep":{"seconds":2000}}}}])");
+  node.DeletePod("q");
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("q"), "(gone)");
+}
+
+TEST(NodeAgent, HostAliasesAreInTheHostsFileOfEachContainer) {
+  NodeHarness node;
+  node.StartAgent();
+  node.CreatePod("p", R"("hostAliases":[{"ip":"10.1.2.3","hostnames":["db","db.local"]}],
+    "containers":[{"name":"a","image":"busybox:1"}])");
+  ASSERT_EQ(node.Containers("p", "a").size(), 1u);
+  std::string file;
+  for (const Mount& mount : node.Containers("p", "a")[0]->config.mounts) {
+    if (mount.container_path == "/etc/hosts") file = mount.host_path;
+  }
+  ASSERT_FALSE(file.empty());
+  const std::string text = *node.files.ReadFile(file);
+  EXPECT_THAT(text, HasSubstr("127.0.0.1\tlocalhost\n"));
+  EXPECT_THAT(text, HasSubstr("10.0.0.1\tp\n"));
+  EXPECT_TRUE(text.ends_with("\n# Entries added by HostAliases.\n10.1.2.3\tdb\tdb.local\n")) << text;
+  EXPECT_TRUE(node.Events("UnsupportedFields").empty());
+}
+
+TEST(NodeAgent, VolumesFollowTheirConfigMapWithinAMinute) {
+  NodeHarness node;
+  node.api.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"s","namespace":"default"},
+    "data":{"k":"v","old":"x"}})");
+  node.StartAgent();
+  node.CreatePod("p", R"("volumes":[{"name":"c","configMap":{"name":"s"}}],
+    "containers":[{"name":"a","image":"busybox:1","volumeMounts":[{"name":"c","mountPath":"/c"}]}])");
+  ASSERT_EQ(node.Phase("p"), "Running");
+  const std::string directory =
+      StrCat("/var/lib/kubelet/pods/", node.Pod("p")->uid(), "/volumes/kubernetes.io~configmap/c");
+  EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "v");
+  api::Draft changed(node.api.Get("ConfigMap", "default/s")->tree());
+  changed["data"]["k"] = "w";
+  changed["data"].Remove("old");
+  ASSERT_TRUE(node.api.Update("ConfigMap", "default/s", "", changed.Freeze()).ok());
+  node.Advance(seconds(61));
+  EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "w");
+  EXPECT_FALSE(node.files.Exists(directory + "/old"));
+  EXPECT_EQ(node.Containers("p", "a").size(), 1u);
 }
 
 }  // namespace

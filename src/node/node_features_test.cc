@@ -43,7 +43,7 @@ TEST(NodeFeatures, AreDeclaredSortedAndUnderAllNames) {
   NodeHarness node;
   node.StartAgent();
   EXPECT_THAT(Declared(node), ElementsAre("DRAOptionalNodeOperations", "DraOptionalNodePreparation",
-                                          kRestartAll));
+                                          "ExtendWebSocketsToKubelet", kRestartAll));
 }
 
 TEST(NodeFeatures, AreOnlyThoseThatTheNodeReallyDoes) {
@@ -53,7 +53,7 @@ TEST(NodeFeatures, AreOnlyThoseThatTheNodeReallyDoes) {
   NodeHarness node(all);
   node.StartAgent();
   EXPECT_THAT(Declared(node), ElementsAre("DRAOptionalNodeOperations", "DraOptionalNodePreparation",
-                                          kRestartAll));
+                                          "ExtendWebSocketsToKubelet", kRestartAll));
 }
 
 TEST(NodeFeatures, FollowTheGatesOnlyWhenTheAgentStarts) {
@@ -63,7 +63,8 @@ TEST(NodeFeatures, FollowTheGatesOnlyWhenTheAgentStarts) {
   node.Advance(seconds(400));
   EXPECT_THAT(Declared(node), ::testing::Contains(kRestartAll)) << "heartbeats change nothing";
   Restart(node, node.gates);
-  EXPECT_THAT(Declared(node), ElementsAre("DRAOptionalNodeOperations", "DraOptionalNodePreparation"));
+  EXPECT_THAT(Declared(node), ElementsAre("DRAOptionalNodeOperations", "DraOptionalNodePreparation",
+                                          "ExtendWebSocketsToKubelet"));
 }
 
 TEST(NodeFeatures, AreRemovedWithTheGateOffAndComeBackWithIt) {
@@ -74,10 +75,11 @@ TEST(NodeFeatures, AreRemovedWithTheGateOffAndComeBackWithIt) {
   Restart(node, on.With(Gate::kNodeDeclaredFeatures, false));
   EXPECT_FALSE((*node.api.Get("Node", "node-1"))["status"]["declaredFeatures"].has_value());
   Restart(node, on);
-  EXPECT_EQ(Declared(node).size(), 3u);
+  EXPECT_EQ(Declared(node).size(), 4u);
   // A configuration that leads to nothing clears the field too.
   Restart(node, on.With(Gate::kRestartAllContainersOnContainerExits, false)
-                    .With(Gate::kDRAOptionalNodePreparation, false));
+                    .With(Gate::kDRAOptionalNodePreparation, false)
+                    .With(Gate::kExtendWebSocketsToKubelet, false));
   EXPECT_FALSE((*node.api.Get("Node", "node-1"))["status"]["declaredFeatures"].has_value());
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/result/check.h"
 #include "base/text/text.h"
+#include "node/checkpoint/checkpoint_slots.h"
 
 namespace drakkar::simulation {
 namespace {
@@ -167,8 +168,15 @@ std::vector<std::string> SimNode::driver_names() const {
 }
 
 std::string SimNode::Checkpoint() const {
-  const Result<std::string> text = host_.files.ReadFile("/var/lib/kubelet/dra_manager_state");
-  return text.ok() ? *text : std::string();
+  const std::string directory = "/var/lib/kubelet/";
+  const Result<std::string> text = host_.files.ReadFile(directory + "dra_manager_state");
+  const Result<std::string> side = host_.files.ReadFile(directory + node::kCheckpointSlotsName);
+  if (!text.ok()) return std::string();
+  // What a start of the agent would go on from.
+  if (side.ok()) {
+    if (const auto newer = node::FindSlot(*side, *text)) return newer->checkpoint;
+  }
+  return *text;
 }
 
 }  // namespace drakkar::simulation

@@ -22,6 +22,8 @@ class FaultyClient final : public client::Client {
   FaultyClient(EventLoop& loop, client::Client& beneath) : loop_(loop), beneath_(beneath) {}
 
   Picks loses;  // null: nothing
+  // What the server says it serves; null: what the client beneath says.
+  std::function<Result<client::ServedKinds>()> serves;
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override {
     if (Loses("get", ref, nullptr, done)) return;
@@ -67,6 +69,10 @@ class FaultyClient final : public client::Client {
   std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref, client::WatchOptions options,
                                              client::WatchCallbacks callbacks) override {
     return beneath_.Watch(std::move(ref), std::move(options), std::move(callbacks));
+  }
+  void Discover(std::function<void(Result<client::ServedKinds>)> done) override {
+    if (!serves) return beneath_.Discover(std::move(done));
+    loop_.Post([served = serves(), done = std::move(done)] { done(served); });
   }
 
  private:

@@ -86,7 +86,7 @@ function(dra_install_sdk)
       string(APPEND DRAKKAR_LINK_FLAGS " -l${item}")
     endif()
   endforeach()
-  string(APPEND DRAKKAR_LINK_FLAGS " -lpthread -lstdc++ -lm")
+  string(APPEND DRAKKAR_LINK_FLAGS " -lpthread -lstdc++ -lm ${DRAKKAR_RUNTIME_FLAGS}")
   configure_file(${CMAKE_SOURCE_DIR}/tools/cmake/drakkar-driver.pc.in ${CMAKE_BINARY_DIR}/drakkar-driver.pc @ONLY)
   configure_file(${CMAKE_SOURCE_DIR}/tools/cmake/drakkar-driverConfig.cmake.in
     ${CMAKE_BINARY_DIR}/drakkar-driverConfig.cmake @ONLY)

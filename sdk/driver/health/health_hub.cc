@@ -10,6 +10,7 @@ namespace {
 
 // What a node assumes when the driver sets no timeout (KEP-4680).
 constexpr std::int64_t kDefaultTimeoutSeconds = 30;
+constexpr Duration kBetweenPieces = std::chrono::milliseconds(2);
 
 // Half of the time after which a node takes the state for outdated.
 Duration RepeatAfter(const rpc::DeviceHealth& device) {
@@ -54,7 +55,11 @@ Result<bool> HealthHub::Report(rpc::HealthReport report) {
 }
 
 void HealthHub::Forget(const std::string& pool_name, const std::string& device_name) {
-  devices_.erase({pool_name, device_name});
+  const auto found = devices_.find({pool_name, device_name});
+  if (found != devices_.end()) {
+    repeats_.erase({found->second.repeat_at, found->first});
+    devices_.erase(found);
+  }
   changed_.erase({pool_name, device_name});
 }
 
@@ -75,7 +80,7 @@ void HealthHub::Watch(std::unique_ptr<rpc::HealthSink> sink) {
   key->OnCancelled([this, key] { sinks_.erase(key); });
   if (sinks_.size() == 1) {
     const MonotonicTime now = loop_.clock().Monotonic();
-    for (auto& [name, entry] : devices_) entry.repeat_at = now + RepeatAfter(entry.health);
+    for (auto& [name, entry] : devices_) RepeatLater(name, entry, now);
   }
   ArmRepeat();
 }
@@ -130,7 +135,7 @@ void HealthHub::SendChanges() {
   rpc::HealthReport report;
   for (const Name& name : changed_) {
     Entry& entry = devices_.at(name);
-    entry.repeat_at = now + RepeatAfter(entry.health);
+    RepeatLater(name, entry, now);
     report.push_back(entry.health);
   }
   changed_.clear();
@@ -138,12 +143,19 @@ void HealthHub::SendChanges() {
   ArmRepeat();
 }
 
+void HealthHub::RepeatLater(const Name& name, Entry& entry, MonotonicTime now) {
+  repeats_.erase({entry.repeat_at, name});
+  entry.repeat_at = now + RepeatAfter(entry.health);
+  repeats_.emplace(entry.repeat_at, name);
+}
+
 void HealthHub::SendDue() {
   const MonotonicTime now = loop_.clock().Monotonic();
   rpc::HealthReport report;
-  for (auto& [name, entry] : devices_) {
-    if (entry.repeat_at > now) continue;
-    entry.repeat_at = now + RepeatAfter(entry.health);
+  while (!repeats_.empty() && repeats_.begin()->first <= now && report.size() < kHealthRepeatsPerMessage) {
+    const Name name = repeats_.begin()->second;
+    Entry& entry = devices_.at(name);
+    RepeatLater(name, entry, now);
     report.push_back(entry.health);
   }
   if (!report.empty()) Send(report);
@@ -151,10 +163,9 @@ void HealthHub::SendDue() {
 }
 
 void HealthHub::ArmRepeat() {
-  if (sinks_.empty() || devices_.empty()) return repeat_.reset();
-  MonotonicTime next = MonotonicTime::max();
-  for (const auto& [name, entry] : devices_) next = std::min(next, entry.repeat_at);
-  const Duration wait = std::max<Duration>(next - loop_.clock().Monotonic(), Duration::zero());
+  if (sinks_.empty() || repeats_.empty()) return repeat_.reset();
+  // With more of them due, not before the node had time for the last piece.
+  const Duration wait = std::max<Duration>(repeats_.begin()->first - loop_.clock().Monotonic(), kBetweenPieces);
   repeat_ = loop_.RunAfter(wait, [this] { SendDue(); });
 }
 

@@ -20,6 +20,8 @@ constexpr std::size_t kMaxHealthDevices = 65'536;
 // after that. A device that flickers faster is told of less often, in its latest state.
 constexpr double kHealthBurst = 256;
 constexpr double kHealthMessagesPerSecond = 200;
+// Repetitions go out in pieces, so that news never wait behind thousands of devices that are well.
+constexpr std::size_t kHealthRepeatsPerMessage = 256;
 
 // Keeps what the driver said about the health of its devices and passes it to every watching node:
 // all of it at once to a new watcher, changes as they come (see above), and each device again before
@@ -49,6 +51,7 @@ class HealthHub final : public rpc::HealthSource {
     MonotonicTime repeat_at{};
   };
 
+  void RepeatLater(const Name& name, Entry& entry, MonotonicTime now);
   void Send(const rpc::HealthReport& report);
   void SendChanges();
   void SendDue();
@@ -57,6 +60,7 @@ class HealthHub final : public rpc::HealthSource {
 
   EventLoop& loop_;
   std::map<Name, Entry> devices_;
+  std::set<std::pair<MonotonicTime, Name>> repeats_;  // each device with its repeat_at
   std::set<Name> changed_;  // not told yet
   std::map<rpc::HealthSink*, std::unique_ptr<rpc::HealthSink>> sinks_;
   double tokens_ = kHealthBurst;

@@ -106,5 +106,22 @@ TEST_F(HealthHubTest, ForgottenDevicesAreNotRepeated) {
   EXPECT_EQ(stream_.reports.size(), 1u);
 }
 
+TEST_F(HealthHubTest, ManyAreRepeatedInPiecesAndNewsGoInBetween) {
+  for (int i = 0; i < 1'000; ++i) Report(StrCat("d", i), State::kHealthy, 4);
+  Watch();
+  loop_.Advance(std::chrono::seconds(2) - std::chrono::milliseconds(1));
+  const std::size_t before = stream_.reports.size();
+  loop_.Advance(std::chrono::milliseconds(2));
+  EXPECT_EQ(stream_.reports.size(), before + 1);
+  EXPECT_EQ(stream_.reports.back().size(), kHealthRepeatsPerMessage);
+  Report("d7", State::kUnhealthy, 4);
+  EXPECT_EQ(stream_.reports.back().size(), 1u);
+  loop_.Advance(std::chrono::milliseconds(20));
+  std::size_t repeated = 0;
+  for (std::size_t i = before; i < stream_.reports.size(); ++i) repeated += stream_.reports[i].size();
+  EXPECT_GE(repeated, 1'000u);
+  EXPECT_LE(repeated, 1'001u);
+}
+
 }  // namespace
 }  // namespace drakkar::driver

@@ -79,8 +79,10 @@ metadata::Device Describe(const std::string& driver_name, const std::string& poo
   return device;
 }
 
-// Of metadata as generation 1.
-std::string Digest(const metadata::DeviceMetadata& metadata) {
+// Of metadata as generation 1, in the one form that never changes.
+std::string Digest(const metadata::DeviceMetadata& metadata, const std::vector<std::string>& versions,
+                   const std::string& encoded) {
+  if (versions.size() == 1 && versions.front() == metadata::kV1alpha1) return Sha256Hex(encoded);
   return Sha256Hex(EncodeMetadata(metadata, std::vector{std::string(metadata::kV1alpha1)}));
 }
 
@@ -216,6 +218,7 @@ Result<void> MetadataStore::Describe(const ClaimRecord& record, Wanted& wanted) 
     if (options_.dialect == Dialect::kKubernetes) continue;
     RETURN_IF_ERROR(metadata::ValidateDevice(request.devices.back()));
   }
+  if (!wanted.deferred) wanted.text = EncodeMetadata(document, options_.versions);
   return Ok();
 }
 
@@ -257,7 +260,7 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
     ClaimRecord::Request& entry = finished.requests[name];
     entry.reference = request.reference;
     entry.devices = request.allocated;
-    if (!request.deferred) entry.prepared = Digest(request.document);
+    if (!request.deferred) entry.prepared = Digest(request.document, options_.versions, request.text);
     if (before.has_value() && before->requests.contains(name)) {
       const std::string& known = before->requests.at(name).prepared;
       if (request.deferred) entry.prepared = known;
@@ -269,9 +272,7 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
   }
   RETURN_IF_ERROR(WriteRecord(record));
   for (const auto& [name, request] : wanted) {
-    ClaimRecord target = record;
-    target.requests = finished.requests;
-    if (auto done = PrepareRequest(target, before.has_value() ? &*before : nullptr, name, request);
+    if (auto done = PrepareRequest(finished, before.has_value() ? &*before : nullptr, name, request);
         !done.ok()) {
       return std::move(done).error().Prefixed("request " + Quote(request.reference));
     }
@@ -288,9 +289,7 @@ Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const Clai
   RETURN_IF_ERROR(ReplayRequest(record, request));
   ASSIGN_OR_RETURN(const auto current, ReadCurrent(record, request));
   if (!current.has_value()) {
-    const std::string text =
-        wanted.deferred ? "" : EncodeMetadata(wanted.document, options_.versions);
-    RETURN_IF_ERROR(options_.files.WriteFileAtomically(path, text, 0644, /*sync=*/false));
+    RETURN_IF_ERROR(options_.files.WriteFileAtomically(path, wanted.text, 0644, /*sync=*/false));
   } else if (!wanted.deferred) {
     // What prepare says is compared with what it said last: an update in between stays.
     const bool known = before != nullptr && before->requests.contains(request);

@@ -79,6 +79,7 @@ class MetadataStore {
     std::vector<const PreparedDevice*> devices;  // beside `allocated`; null: not returned
     metadata::DeviceMetadata document;           // what they say, as generation 1
     bool deferred = false;                       // the driver said nothing about them yet
+    std::string text;  // of the document, unless deferred
   };
   using WantedRequests = std::map<std::string, Wanted>;  // by base name
 

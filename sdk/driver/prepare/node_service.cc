@@ -21,6 +21,10 @@ Error TooManyCalls() {
           StrCat("more than ", kMaxOpenCalls, " calls are under way, try again later")};
 }
 
+std::int64_t Microseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+}
+
 // What is wrong with a device, or "".
 std::string CheckDevice(const PreparedDevice& device) {
   if (device.pool_name.empty()) return "the driver returned a device without a pool name";
@@ -153,10 +157,12 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
   done = Counted<rpc::PrepareResults>("NodePrepareResources", std::move(done));
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodePrepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
+  const MonotonicTime begun = options_.loop.clock().Monotonic();
   // Reading needs no turn of its own. The callback must be copyable, so the answer is shared.
   auto answer = std::make_shared<rpc::PrepareDone>(std::move(done));
-  fetcher_.FetchEach(claims, [this, answer, request_id,
+  fetcher_.FetchEach(claims, [this, answer, request_id, begun,
                               claims](std::vector<Result<api::ObjectPtr>> answers) {
+    const MonotonicTime fetched = options_.loop.clock().Monotonic();
     // A claim that cannot be had fails alone; the plugin gets the others.
     std::vector<api::ObjectPtr> found;
     rpc::PrepareResults failed;
@@ -171,18 +177,23 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
       --open_calls_;
       return (*answer)(std::move(failed));
     }
-    Enqueue([this, answer, request_id, failed = std::move(failed),
+    Enqueue([this, answer, request_id, begun, fetched, failed = std::move(failed),
              claims = std::move(found)](Result<Turn> turn) mutable {
       if (!turn.ok()) return (*answer)(std::move(turn).error());
       options_.plugin.PrepareResourceClaims(
           claims, [this, alive = alive_, answer = std::move(answer), failed = std::move(failed), claims,
-                   request_id, turn = *std::move(turn)](Result<PrepareResults> results) mutable {
+                   request_id, begun, fetched, turn = *std::move(turn)](Result<PrepareResults> results) mutable {
             if (!*alive) {
               (*answer)(Unavailable("the driver was stopped"));
             } else if (results.ok()) {
-              kLog.Debug("prepared", {{"requestID", request_id}});
+              const MonotonicTime prepared = options_.loop.clock().Monotonic();
               rpc::PrepareResults complete = Complete(claims, *std::move(results));
               complete.merge(failed);
+              kLog.Debug("prepared",
+                         {{"requestID", request_id},
+                          {"fetchMicroseconds", Microseconds(fetched - begun)},
+                          {"pluginMicroseconds", Microseconds(prepared - fetched)},
+                          {"metadataMicroseconds", Microseconds(options_.loop.clock().Monotonic() - prepared)}});
               (*answer)(std::move(complete));
             } else {
               (*answer)(results.error().Prefixed("prepare resource claims"));

@@ -73,7 +73,12 @@ std::string ClaimFiles::SpecPath(const std::string& claim_uid) const {
 
 Result<void> ClaimFiles::WriteIfDifferent(const std::string& path, std::string_view content,
                                           std::uint32_t mode) {
-  if (auto now = options_.files.ReadFile(path); now.ok() && *now == content) return Ok();
+  auto now = options_.files.ReadFile(path);
+  if (now.ok() && *now == content) return Ok();
+  // Nobody looks at a new one before the claim is prepared, so it need not appear as a whole.
+  if (!now.ok() && now.error().code == ErrorCode::kNotFound) {
+    return options_.files.WriteFile(path, content, mode);
+  }
   return options_.files.WriteFileAtomically(path, content, mode, /*sync=*/false);
 }
 
@@ -94,7 +99,6 @@ Result<cdi::Device> ClaimFiles::DescribeRequest(
     const api::Object& claim, const std::string& request,
     const std::vector<const SimulatedDevice*>& devices) {
   const std::string uid(claim.uid());
-  const std::string home = JoinPath(JoinPath(ClaimDirectory(uid), "devices"), request);
   cdi::Device result;
   result.name = StrCat(uid, "-", request);
   std::vector<std::string> names;
@@ -108,7 +112,8 @@ Result<cdi::Device> ClaimFiles::DescribeRequest(
       env.push_back(
           StrCat("DRAKKAR_", metadata::EnvironmentName(name), "_", metadata::EnvironmentName(fact), "=", text));
     }
-    const std::string directory = JoinPath(home, name);
+    // One directory, since making one costs more than a file. Neither name has a '_'.
+    const std::string directory = JoinPath(ClaimDirectory(uid), StrCat(request, "_", name));
     RETURN_IF_ERROR(WriteDevice(directory, *device));
     result.container_edits.mounts.push_back({.host_path = directory,
                                              .container_path = JoinPath(kContainerDirectory, name),
@@ -178,7 +183,10 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
   spec.cdi_version = cdi::MinimumVersion(spec);
   RETURN_IF_ERROR(cdi::ValidateSpec(spec));
   RETURN_IF_ERROR(options_.files.MakeDirectories(options_.cdi_directory, 0755));
-  RETURN_IF_ERROR(WriteIfDifferent(SpecPath(uid), cdi::WriteSpecJson(spec), 0644));
+  const std::string text = cdi::WriteSpecJson(spec);
+  if (auto now = options_.files.ReadFile(SpecPath(uid)); now.ok() && *now == text) return prepared;
+  // Whoever reads the directory sees a whole one or none.
+  RETURN_IF_ERROR(options_.files.WriteFileAtomically(SpecPath(uid), text, 0644, /*sync=*/false));
   return prepared;
 }
 

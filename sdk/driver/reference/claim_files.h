@@ -16,9 +16,9 @@ namespace drakkar::driver {
 
 // What the reference driver keeps on disk for prepared claims, and hands to containers:
 //
-//   <directory>/<claim UID>/claim.json                          who it is for (0600)
-//   <directory>/<claim UID>/devices/<request>/<device>/<name>   a file per attribute (0644)
-//   <CDI directory>/<driver>_claim_<claim UID>.json             one CDI device per request (0644)
+//   <directory>/<claim UID>/claim.json                   who it is for (0600)
+//   <directory>/<claim UID>/<request>_<device>/<name>    a file per attribute (0644)
+//   <CDI directory>/<driver>_claim_<claim UID>.json      one CDI device per request (0644)
 //
 // A container sees its devices as /var/run/drakkar/devices/<device>/ and in its environment:
 // DRAKKAR_DEVICES and DRAKKAR_DEVICE_<REQUEST> (names, comma-separated), DRAKKAR_<DEVICE>_<NAME> (an

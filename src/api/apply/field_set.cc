@@ -60,9 +60,27 @@ class Parser {
       out = arena_.CopyText(json_.substr(start, at_ - 1 - start));
       return true;
     }
+    if (ReadSimple(json_.substr(start, at_ - 1 - start), out)) return true;
     Result<TreePtr> text = ParseJson(json_.substr(start - 1, at_ - start + 1));
     if (!text.ok()) return false;
     out = arena_.CopyText((*text)->root().str());
+    return true;
+  }
+
+  // Keys in names have their quotes escaped and nothing else: {\"name\":\"a\"}.
+  bool ReadSimple(std::string_view text, std::string_view& out) {
+    char* const copy = static_cast<char*>(arena_.Allocate(text.size()));
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      char c = text[i];
+      if (static_cast<signed char>(c) < 0x20) return false;
+      if (c == '\\') {
+        c = ++i < text.size() ? text[i] : '\0';
+        if (c != '"' && c != '\\') return false;
+      }
+      copy[size++] = c;
+    }
+    out = {copy, size};
     return true;
   }
 
@@ -170,6 +188,24 @@ const FieldNode* CombineSets(const FieldNode* a, const FieldNode* b, std::uint8_
               arena);
 }
 
+// As AppendJsonString writes it.
+void AppendElement(std::string& out, char kind, std::string_view text) {
+  const std::size_t before = out.size();
+  out += '"';
+  out += kind;
+  out += ':';
+  for (char c : text) {
+    if (static_cast<signed char>(c) < 0x20) {
+      out.resize(before);
+      AppendJsonString(out, StrCat(std::string_view(&kind, 1), ":", text), false);
+      return;
+    }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  out += '"';
+}
+
 void AppendNode(std::string& out, const FieldNode& node) {
   out += '{';
   bool first = true;
@@ -186,7 +222,7 @@ void AppendNode(std::string& out, const FieldNode& node) {
       out += child.text;
       out += "\":";
     } else {
-      AppendJsonString(out, StrCat(std::string_view(&child.kind, 1), ":", child.text), false);
+      AppendElement(out, child.kind, child.text);
       out += ':';
     }
     if (child.count == 0) {

@@ -21,42 +21,54 @@ constexpr std::string_view kStripped =
     R"("f:managedFields":{},"f:resourceVersion":{}}})";
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-// Entries of objects from one template are alike to the byte, so parsed sets are kept. Bounded; the
-// oldest goes first. One per thread: objects are only changed on one.
+// Entries of objects from one template are alike to the byte, so sets that come again are kept
+// parsed. Those that name one object (by its uid, say) come once and would only push the others out:
+// a text is kept when it is seen a second time. Bounded; the oldest goes first. One per thread:
+// objects are only changed on one.
 class ParsedSets {
  public:
-  std::shared_ptr<const FieldNode> Get(std::string_view json) {
-    if (auto found = index_.find(json); found != index_.end()) return found->second->set;
-    auto arena = std::make_shared<Arena>();
-    Result<const FieldNode*> parsed = ParseFieldsV1(json, *arena);
-    // Null for the empty set, too: an entry that owns nothing is dropped.
-    if (!parsed.ok() || *parsed == nullptr) return nullptr;
-    std::shared_ptr<const FieldNode> set(arena, *parsed);
-    if (json.size() > kMaxBytes) return set;
-    if (kept_.size() == kMaxSets) {
-      index_.erase(kept_.front().json);
-      kept_.pop_front();
-    }
-    kept_.push_back({std::string(json), set});
-    index_.emplace(kept_.back().json, std::prev(kept_.end()));
-    return set;
+  // Null if the text has not been kept.
+  std::shared_ptr<const FieldNode> Find(std::string_view json) {
+    const std::size_t hash = std::hash<std::string_view>()(json);
+    if (auto found = index_.find({hash, json}); found != index_.end()) return found->second->set;
+    std::size_t& seen = seen_[hash % kSeen];
+    const bool again = seen == hash;
+    seen = hash;
+    return again && json.size() <= kMaxBytes ? Keep(hash, json) : nullptr;
   }
 
  private:
   static constexpr std::size_t kMaxSets = 256;
   static constexpr std::size_t kMaxBytes = 16384;
+  static constexpr std::size_t kSeen = 1024;  // hashes of texts, to know what comes again
   struct Kept {
+    std::size_t hash;
     std::string json;
     std::shared_ptr<const FieldNode> set;
   };
-  std::list<Kept> kept_;
-  std::unordered_map<std::string_view, std::list<Kept>::iterator> index_;
-};
+  using Name = std::pair<std::size_t, std::string_view>;
+  struct Hash {
+    std::size_t operator()(const Name& name) const { return name.first; }
+  };
 
-std::shared_ptr<const FieldNode> ParsedSet(std::string_view json) {
-  thread_local ParsedSets sets;
-  return sets.Get(json);
-}
+  std::shared_ptr<const FieldNode> Keep(std::size_t hash, std::string_view json) {
+    auto arena = std::make_shared<Arena>();
+    Result<const FieldNode*> parsed = ParseFieldsV1(json, *arena);
+    if (!parsed.ok() || *parsed == nullptr) return nullptr;
+    std::shared_ptr<const FieldNode> set(arena, *parsed);
+    if (kept_.size() == kMaxSets) {
+      index_.erase({kept_.front().hash, kept_.front().json});
+      kept_.pop_front();
+    }
+    kept_.push_back({hash, std::string(json), set});
+    index_.emplace(Name(hash, kept_.back().json), std::prev(kept_.end()));
+    return set;
+  }
+
+  std::list<Kept> kept_;
+  std::unordered_map<Name, std::list<Kept>::iterator, Hash> index_;
+  std::vector<std::size_t> seen_ = std::vector<std::size_t>(kSeen);
+};
 
 struct Manager {
   std::string_view name;
@@ -89,6 +101,18 @@ struct Managers {
   std::vector<std::shared_ptr<const void>> kept;
   Arena arena;
 
+  // The set of a FieldsV1 document, for as long as this is there. Null for a document that is none,
+  // and for the empty set: an entry that owns nothing is dropped.
+  const FieldNode* Parse(std::string_view json) {
+    thread_local ParsedSets sets;
+    if (std::shared_ptr<const FieldNode> known = sets.Find(json)) {
+      kept.push_back(known);
+      return known.get();
+    }
+    Result<const FieldNode*> parsed = ParseFieldsV1(json, arena);
+    return parsed.ok() ? *parsed : nullptr;
+  }
+
   // False: something in there is no entry.
   bool Read(Value entries) {
     for (Value entry : entries.elements()) {
@@ -104,11 +128,9 @@ struct Managers {
       const Value fields = entry["fieldsV1"];
       std::string text;
       if (fields.kind() == ValueKind::kObject) text = WriteJson(fields);
-      std::shared_ptr<const FieldNode> set =
-          ParsedSet(fields.kind() == ValueKind::kObject ? std::string_view(text) : fields.str());
-      if (set == nullptr) continue;
-      manager.set = set.get();
-      kept.push_back(std::move(set));
+      manager.set =
+          Parse(fields.kind() == ValueKind::kObject ? std::string_view(text) : fields.str());
+      if (manager.set == nullptr) continue;
       all.push_back(manager);
     }
     return true;
@@ -172,9 +194,7 @@ class Changes {
   Changes(Value before, Value after, const FieldManager& by, Managers& managers)
       : before_(before), after_(after), by_(by), arena_(managers.arena), managers_(managers) {
     all_ = CompareTyped(before, after, *by.schema, arena_);
-    std::shared_ptr<const FieldNode> reset = ParsedSet(by.reset_fields);
-    reset_ = reset.get();
-    if (reset != nullptr) managers.kept.push_back(std::move(reset));
+    reset_ = managers.Parse(by.reset_fields);
     own_ = SubtractBelow(all_, reset_, arena_);
   }
 
@@ -245,9 +265,7 @@ std::vector<Conflict> TakeFromOthers(Changes& changes, Managers& managers, const
 }
 
 const FieldNode* WithoutServerFields(const FieldNode* set, Managers& managers) {
-  std::shared_ptr<const FieldNode> stripped = ParsedSet(kStripped);
-  managers.kept.push_back(stripped);
-  return Subtract(set, stripped.get(), kOwned, managers.arena);
+  return Subtract(set, managers.Parse(kStripped), kOwned, managers.arena);
 }
 
 // Old updates share an entry per version, so that many controllers do not swell an object.
@@ -389,10 +407,9 @@ const FieldNode* ClientSideFields(Value live, const FieldManager& by, Managers& 
   if (!last.ok() || (*last)->root()["apiVersion"].str() != by.api_version) return nullptr;
   managers.kept.push_back(*last);
   const FieldNode* set = FieldSetOf((*last)->root(), *by.schema, managers.arena);
-  std::shared_ptr<const FieldNode> annotation_path = ParsedSet(
+  const FieldNode* annotation_path = managers.Parse(
       StrCat(R"({"f:metadata":{"f:annotations":{"f:)", kLastApplied, R"(":{}}}})"));
-  managers.kept.push_back(annotation_path);
-  return Union(set, annotation_path.get(), kOwned, managers.arena);
+  return Union(set, annotation_path, kOwned, managers.arena);
 }
 
 }  // namespace
@@ -461,10 +478,9 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
   const TreePtr base = bare.Freeze();
   managers->kept.push_back(base);
   TreePtr merged = MergeTyped(base->root(), applied, *by.schema).Freeze();
-  std::shared_ptr<const FieldNode> reset = ParsedSet(by.reset_fields);
   const FieldNode* claimed =
-      SubtractBelow(FieldSetOf(applied, *by.schema, managers->arena), reset.get(),
-                    managers->arena);
+      SubtractBelow(FieldSetOf(applied, *by.schema, managers->arena),
+                    managers->Parse(by.reset_fields), managers->arena);
   Manager* known = managers->Find(self);
   const std::optional<Manager> last = known == nullptr ? std::nullopt : std::optional(*known);
   if (known == nullptr) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "api/codec/tree_converter.h"
 #include "api/json/cursor.h"
 #include "api/json/writer.h"
 #include "api/meta/quantity.h"
@@ -61,37 +62,6 @@ const FieldSchema* FindByText(const StructSchema& schema, std::string_view name)
   const auto found = std::ranges::find_if(
       schema.fields, [&](const FieldSchema& field) { return field.key->view() == name; });
   return found == schema.fields.end() ? nullptr : &*found;
-}
-
-bool IsZero(const Node& node) {
-  switch (node.kind) {
-    case ValueKind::kBool: return !node.boolean;
-    case ValueKind::kInt: return node.integer == 0;
-    case ValueKind::kDouble: return node.number == 0;
-    case ValueKind::kString:
-    case ValueKind::kArray:
-    case ValueKind::kObject: return node.size == 0;
-    default: return false;
-  }
-}
-
-// Whether Go leaves this value of the field out when it writes the object.
-bool IsLeftOut(const FieldSchema& field, const Node& value) {
-  if (!field.omit_empty || !IsZero(value)) return false;
-  switch (field.type.kind) {
-    case FieldKind::kList:
-    case FieldKind::kMap:
-      return true;
-    case FieldKind::kString:
-    case FieldKind::kBool:
-    case FieldKind::kInt32:
-    case FieldKind::kInt64:
-    case FieldKind::kDouble:
-    case FieldKind::kBytes:
-      return !field.pointer;
-    default:
-      return false;
-  }
 }
 
 class Reader {
@@ -506,9 +476,43 @@ Result<ObjectReadResult> ReadObject(std::string_view json, const StructSchema& s
   return Reader(json, arena, options).Read(schema);
 }
 
+namespace {
+
+Result<ObjectReadResult> ReadAsJson(Value value, const StructSchema& schema,
+                                    const ObjectReadOptions& options) {
+  return ReadObject(WriteJson(value, {.escape_html = false}), schema, options);
+}
+
+// No text is longer in JSON than this many times its tree.
+constexpr std::size_t kMaxJsonGrowth = 8;
+
+}  // namespace
+
 Result<ObjectReadResult> ConvertObject(Value value, const StructSchema& schema,
                                        const ObjectReadOptions& options) {
-  return ReadObject(WriteJson(value, {.escape_html = false}), schema, options);
+  Arena arena;
+  Node converted;
+  if (ConvertWellTyped(value, schema, options, arena, converted) != Conversion::kUnsure) {
+    TreePtr tree = FreezeNode(converted);
+    if (tree->size_bytes() <= options.max_size_bytes / kMaxJsonGrowth) {
+      return ObjectReadResult{std::move(tree), {}};
+    }
+  }
+  return ReadAsJson(value, schema, options);
+}
+
+Result<ObjectReadResult> ConvertObject(const TreePtr& tree, const StructSchema& schema,
+                                       const ObjectReadOptions& options) {
+  if (tree->size_bytes() <= options.max_size_bytes / kMaxJsonGrowth) {
+    Arena arena;
+    Node converted;
+    switch (ConvertWellTyped(tree->root(), schema, options, arena, converted)) {
+      case Conversion::kUnchanged: return ObjectReadResult{tree, {}};
+      case Conversion::kChanged: return ObjectReadResult{FreezeNode(converted), {}};
+      case Conversion::kUnsure: break;
+    }
+  }
+  return ReadAsJson(tree->root(), schema, options);
 }
 
 }  // namespace drakkar::api

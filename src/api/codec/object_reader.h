@@ -48,5 +48,8 @@ Result<ObjectReadResult> ReadObject(std::string_view json, const StructSchema& s
 // The same for a value that was read without a schema (YAML, the outcome of a patch).
 Result<ObjectReadResult> ConvertObject(Value value, const StructSchema& schema,
                                        const ObjectReadOptions& options = {});
+// Gives the very tree back if it is in that form already.
+Result<ObjectReadResult> ConvertObject(const TreePtr& tree, const StructSchema& schema,
+                                       const ObjectReadOptions& options = {});
 
 }  // namespace drakkar::api

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "api/tree/draft_view.h"
+
 namespace drakkar::api {
 namespace {
 
@@ -89,6 +91,26 @@ TEST(Draft, RawKeepsItsBytes) {
   const TreePtr tree = Draft{{"parameters", Draft::Raw("{ \"a\" : 1 }")}}.Freeze();
   EXPECT_EQ(tree->root()["parameters"].kind(), ValueKind::kRaw);
   EXPECT_EQ(tree->root()["parameters"].str(), "{ \"a\" : 1 }");
+}
+
+TEST(DraftView, ReadsAsTheFrozenTreeAndSharesWhatDidNotChange) {
+  const TreePtr before =
+      Draft{{"spec", Draft{{"a", 1}, {"b", Draft{{"c", "deep"}}}}}, {"list", Draft::Array({1, 2})}}
+          .Freeze();
+  Draft draft(before);
+  draft["spec"]["a"] = "text";
+  draft["spec"]["gone"] = Draft();
+  draft["spec"]["raw"] = Draft::Raw("[1]");
+  draft["list"].Append(Draft());
+  draft["list"].Append(nullptr);
+  draft["list"].Append(2.5);
+  draft["list"].Append(true);
+  const DraftView view(draft);
+  EXPECT_TRUE(Equal(view.root(), draft.Freeze()->root()));
+  EXPECT_TRUE(Equal(view.Freeze()->root(), draft.Freeze()->root()));
+  EXPECT_EQ(view.root()["spec"].size(), 3u);  // what is absent is not there
+  EXPECT_EQ(view.root()["list"].size(), 5u);
+  EXPECT_EQ(view.root()["spec"]["b"].node()->members, before->root()["spec"]["b"].node()->members);
 }
 
 }  // namespace

@@ -123,9 +123,40 @@ class Filler {
   char* text_;
 };
 
+// First chunks that a thread keeps: every write makes and drops a few arenas. Not where a sanitizer
+// watches for what outlives its arena.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kMaxSpareChunks = 0;
+#else
+constexpr std::size_t kMaxSpareChunks = 4;
+#endif
+
+struct SpareChunks {
+  std::unique_ptr<char[]> chunks[kMaxSpareChunks + 1];
+  std::size_t count = 0;
+  ~SpareChunks();
+};
+// Arenas that end with the thread may come after the spare chunks.
+constinit thread_local bool spares_are_gone = false;
+thread_local SpareChunks spares;
+
+SpareChunks::~SpareChunks() { spares_are_gone = true; }
+
 }  // namespace
 
+Arena::~Arena() {
+  if (chunks_.empty() || first_is_large_ || spares_are_gone) return;
+  if (spares.count < kMaxSpareChunks) spares.chunks[spares.count++] = std::move(chunks_.front());
+}
+
 void* Arena::AllocateSlow(std::size_t size_bytes) {
+  if (chunks_.empty() && size_bytes <= kFirstChunkBytes && !spares_are_gone && spares.count > 0) {
+    chunks_.push_back(std::move(spares.chunks[--spares.count]));
+    next_ = chunks_.back().get() + size_bytes;
+    left_ = kFirstChunkBytes - size_bytes;
+    return chunks_.back().get();
+  }
+  if (chunks_.empty()) first_is_large_ = size_bytes > kFirstChunkBytes;
   std::size_t chunk = kFirstChunkBytes << std::min<std::size_t>(chunks_.size(), 5);
   chunk = std::max(std::min(chunk, kMaxChunkBytes), size_bytes);
   // new[] of char is aligned for any fundamental type; default-initialised on purpose.

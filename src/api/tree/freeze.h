@@ -13,6 +13,7 @@ namespace drakkar::api {
 class Arena {
  public:
   Arena() = default;
+  ~Arena();  // the first chunk is kept for the thread's next arena
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -39,6 +40,7 @@ class Arena {
   std::vector<std::unique_ptr<char[]>> chunks_;
   char* next_ = nullptr;
   std::size_t left_ = 0;
+  bool first_is_large_ = false;  // the first chunk has not the usual size
 };
 
 inline Node BoolNode(bool value) {

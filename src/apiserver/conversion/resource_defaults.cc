@@ -1,6 +1,7 @@
 #include "apiserver/conversion/resource_defaults.h"
 
 #include "api/meta/time.h"
+#include "apiserver/conversion/draft_walk.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -8,20 +9,6 @@ namespace {
 using api::Draft;
 
 constexpr std::int64_t kDefaultPoolLimit = 100;
-
-Draft* FindObject(Draft& owner, std::string_view field) {
-  Draft* found = owner.is_object() ? owner.Find(field) : nullptr;
-  return found != nullptr && found->is_object() ? found : nullptr;
-}
-
-template <typename Change>
-void ForEach(Draft& owner, std::string_view field, const Change& change) {
-  Draft* list = owner.is_object() ? owner.Find(field) : nullptr;
-  if (list == nullptr || !list->is_array()) return;
-  for (Draft& item : list->MutableElements()) {
-    if (item.is_object()) change(item);
-  }
-}
 
 void DefaultTolerations(Draft& owner) {
   ForEach(owner, "tolerations", [](Draft& toleration) {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "api/tree/draft.h"
+#include "apiserver/conversion/draft_walk.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -23,20 +23,6 @@ bool IsRequestField(std::string_view name) {
     if (field == name) return true;
   }
   return false;
-}
-
-Draft* FindObject(Draft& owner, std::string_view field) {
-  Draft* found = owner.is_object() ? owner.Find(field) : nullptr;
-  return found != nullptr && found->is_object() ? found : nullptr;
-}
-
-template <typename Change>
-void ForEach(Draft& owner, std::string_view field, const Change& change) {
-  Draft* list = owner.is_object() ? owner.Find(field) : nullptr;
-  if (list == nullptr || !list->is_array()) return;
-  for (Draft& item : list->MutableElements()) {
-    if (item.is_object()) change(item);
-  }
 }
 
 // Texts and numbers that are as good as not there: v1beta1 always writes some of them.

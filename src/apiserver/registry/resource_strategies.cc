@@ -21,202 +21,225 @@ using api::Draft;
 using api::FieldPath;
 using api::Value;
 
-api::FieldErrors Merged(const Findings& handwritten, const Findings& declared,
-                        const StrategyContext& context) {
-  return MergeFindings(handwritten, declared,
-                       context.gates.Enabled(Gate::kDeclarativeValidationBeta), context.version);
-}
+// What the kinds share. Each says how an object is prepared and what is wrong with it; `before` is
+// empty on create and `subresource` is "" then.
+class ResourceStrategy : public Strategy {
+ public:
+  void Default(Draft& object, const StrategyContext& context) const final {
+    SetResourceDefaults(object, context.version, context.clock.Now());
+  }
+  void PrepareForCreate(Draft& object, const StrategyContext& context) const final {
+    Prepare(object, Value(), "", context);
+  }
+  void PrepareForUpdate(Draft& object, Value before, std::string_view subresource,
+                        const StrategyContext& context) const final {
+    Prepare(object, before, subresource, context);
+  }
+  api::FieldErrors Validate(Value object, const StrategyContext& context) const final {
+    return ValidateUpdate(object, Value(), "", context);
+  }
+  api::FieldErrors ValidateUpdate(Value object, Value before, std::string_view subresource,
+                                  const StrategyContext& context) const final {
+    return MergeFindings(Check(object, before, subresource, context),
+                         Declared(object, before, context),
+                         context.gates.Enabled(Gate::kDeclarativeValidationBeta), context.version);
+  }
+  bool ReturnsDeletedObject(std::string_view) const override { return true; }
+
+ private:
+  virtual void Prepare(Draft& object, Value before, std::string_view subresource,
+                       const StrategyContext& context) const = 0;
+  // What the handwritten rules find.
+  virtual Findings Check(Value object, Value before, std::string_view subresource,
+                         const StrategyContext& context) const = 0;
+  // What the declared rules find.
+  virtual Findings Declared(Value object, Value before, const StrategyContext& context) const = 0;
+};
+
+class DeviceClassStrategy final : public ResourceStrategy {
+ public:
+  bool NameIsDeclared() const override { return true; }
+  bool MaintainsGeneration() const override { return true; }
+
+ private:
+  void Prepare(Draft& object, Value before, std::string_view,
+               const StrategyContext& context) const override {
+    DropDisabledClassFields(object, before, context.gates);
+  }
+  Findings Check(Value object, Value before, std::string_view,
+                 const StrategyContext& context) const override {
+    return CheckDeviceClass(object, before, context.gates);
+  }
+  Findings Declared(Value object, Value before, const StrategyContext&) const override {
+    return DeclaredForDeviceClass(object, before);
+  }
+};
+
+class ResourceClaimStrategy final : public ResourceStrategy {
+  void Prepare(Draft& object, Value before, std::string_view subresource,
+               const StrategyContext& context) const override {
+    if (subresource == "status") {
+      DropDisabledClaimStatusFields(object, before, context.gates);
+      DropDeallocatedDevices(object, before, context.gates);
+      return;
+    }
+    if (!before.has_value()) object["status"] = Draft::Object();
+    DropDisabledClaimSpecFields(object["spec"], before["spec"], context.gates);
+  }
+  Findings Check(Value object, Value before, std::string_view subresource,
+                 const StrategyContext& context) const override {
+    if (subresource == "status") return CheckStatus(object, before, context);
+    if (before.has_value()) return CheckResourceClaimUpdate(object, before);
+    Findings found;
+    CheckAdminAccess(found, object["spec"]["devices"]["requests"],
+                     object["metadata"]["namespace"].str(), context);
+    found.Append(CheckResourceClaim(object, context.gates));
+    return found;
+  }
+  Findings Declared(Value object, Value before, const StrategyContext&) const override {
+    return DeclaredForResourceClaim(object, before);
+  }
+
+  static Findings CheckStatus(Value object, Value before, const StrategyContext& context) {
+    Findings found;
+    CheckAdminAccessStatus(found, object, before, context);
+    if (context.gates.Enabled(Gate::kDRAResourceClaimGranularStatusAuthorization)) {
+      CheckBindingPermission(found, FieldPath("status").Child("allocation"), object["status"],
+                             before["status"], context);
+      // With the allocation go the statuses of its devices: nobody needs to be asked.
+      if (context.gates.Enabled(Gate::kDRAResourceClaimDeviceStatus) &&
+          object["status"]["allocation"].has_value()) {
+        CheckDriverPermission(found, FieldPath("status").Child("devices"), object["status"],
+                              before["status"], object["metadata"]["namespace"].str(), context);
+      }
+    }
+    found.Append(CheckResourceClaimStatus(object, before, context.gates));
+    return found;
+  }
+};
+
+class ResourceClaimTemplateStrategy final : public ResourceStrategy {
+  void Prepare(Draft& object, Value before, std::string_view,
+               const StrategyContext& context) const override {
+    DropDisabledClaimSpecFields(object["spec"]["spec"], before["spec"]["spec"], context.gates);
+  }
+  Findings Check(Value object, Value before, std::string_view,
+                 const StrategyContext& context) const override {
+    Findings found;
+    if (!before.has_value()) {
+      CheckAdminAccess(found, object["spec"]["spec"]["devices"]["requests"],
+                       object["metadata"]["namespace"].str(), context);
+    }
+    found.Append(CheckClaimTemplate(object, context.gates));
+    if (before.has_value()) found.Append(CheckClaimTemplateUpdate(object, before));
+    return found;
+  }
+  Findings Declared(Value object, Value before, const StrategyContext&) const override {
+    return DeclaredForClaimTemplate(object, before);
+  }
+};
+
+class ResourceSliceStrategy final : public ResourceStrategy {
+ public:
+  bool MaintainsGeneration() const override { return true; }
+  std::vector<std::string> Warnings(Value object, const StrategyContext&) const override {
+    const std::string_view driver = object["spec"]["driver"].str();
+    if (ToLower(driver) == driver) return {};
+    return {StrCat("spec.driver: driver names should be lowercase; ", Quote(driver),
+                   " contains uppercase characters")};
+  }
+
+ private:
+  void Prepare(Draft& object, Value before, std::string_view,
+               const StrategyContext& context) const override {
+    if (before.has_value()) {
+      // What was asked for counts as a change, even if a disabled gate takes it away again.
+      const api::TreePtr asked = object.Freeze();
+      if (!SemanticEqual(asked->root()["spec"], before["spec"], "ResourceSliceSpec")) {
+        object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
+      }
+    }
+    DropDisabledSliceFields(object, before, context.gates);
+  }
+  Findings Check(Value object, Value before, std::string_view,
+                 const StrategyContext& context) const override {
+    return CheckResourceSlice(object, before, context.gates);
+  }
+  Findings Declared(Value object, Value before, const StrategyContext& context) const override {
+    return DeclaredForResourceSlice(object, before, context.gates);
+  }
+};
+
+class DeviceTaintRuleStrategy final : public ResourceStrategy {
+ public:
+  bool MaintainsGeneration() const override { return true; }
+  // v1 was made after these two habits were given up.
+  bool AllowsUnconditionalUpdate(std::string_view version) const override { return version != "v1"; }
+  bool ReturnsDeletedObject(std::string_view version) const override { return version != "v1"; }
+
+ private:
+  void Prepare(Draft& object, Value before, std::string_view subresource,
+               const StrategyContext& context) const override {
+    if (!before.has_value()) {
+      object["status"] = Draft::Object();
+      return;
+    }
+    if (subresource == "status") return;
+    Draft* spec = object.Find("spec");
+    Draft* taint = spec == nullptr || !spec->is_object() ? nullptr : spec->Find("taint");
+    if (taint == nullptr || !taint->is_object()) return;
+    // The time tells since when this effect holds, so that tolerations count from there.
+    const Value old = before["spec"]["taint"];
+    if ((*taint)["effect"].str() != old["effect"].str() &&
+        (*taint)["timeAdded"].str() == old["timeAdded"].str()) {
+      (*taint)["timeAdded"] = api::FormatTime(context.clock.Now());
+    }
+  }
+  Findings Check(Value object, Value before, std::string_view subresource,
+                 const StrategyContext&) const override {
+    return subresource == "status" ? CheckDeviceTaintRuleStatus(object)
+                                   : CheckDeviceTaintRule(object, before);
+  }
+  Findings Declared(Value object, Value before, const StrategyContext&) const override {
+    return DeclaredForDeviceTaintRule(object, before);
+  }
+};
+
+class PoolStatusRequestStrategy final : public ResourceStrategy {
+ public:
+  bool AllowsUnconditionalUpdate(std::string_view) const override { return false; }
+
+ private:
+  void Prepare(Draft& object, Value before, std::string_view subresource,
+               const StrategyContext& context) const override {
+    if (!before.has_value()) object.Remove("status");
+    if (subresource != "status") DropDisabledPoolRequestFields(object, before, context.gates);
+  }
+  Findings Check(Value object, Value before, std::string_view subresource,
+                 const StrategyContext&) const override {
+    return subresource == "status" ? CheckPoolStatusRequestStatus(object, before) : Findings();
+  }
+  Findings Declared(Value object, Value before, const StrategyContext& context) const override {
+    return DeclaredForPoolStatusRequest(object, before, context.gates);
+  }
+};
 
 }  // namespace
 
-void ResourceStrategy::Default(Draft& object, const StrategyContext& context) const {
-  SetResourceDefaults(object, context.version, context.clock.Now());
-}
-
-void DeviceClassStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
-  DropDisabledClassFields(object, Value(), context.gates);
-}
-
-void DeviceClassStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view,
-                                           const StrategyContext& context) const {
-  DropDisabledClassFields(object, before, context.gates);
-}
-
-api::FieldErrors DeviceClassStrategy::Validate(Value object, const StrategyContext& context) const {
-  return Merged(CheckDeviceClass(object, Value(), context.gates),
-                DeclaredForDeviceClass(object, Value()), context);
-}
-
-api::FieldErrors DeviceClassStrategy::ValidateUpdate(Value object, Value before, std::string_view,
-                                                     const StrategyContext& context) const {
-  return Merged(CheckDeviceClass(object, before, context.gates),
-                DeclaredForDeviceClass(object, before), context);
-}
-
-void ResourceClaimStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
-  object["status"] = Draft::Object();
-  DropDisabledClaimSpecFields(object["spec"], Value(), context.gates);
-}
-
-void ResourceClaimStrategy::PrepareForUpdate(Draft& object, Value before,
-                                             std::string_view subresource,
-                                             const StrategyContext& context) const {
-  if (subresource != "status") {
-    DropDisabledClaimSpecFields(object["spec"], before["spec"], context.gates);
-    return;
-  }
-  DropDisabledClaimStatusFields(object, before, context.gates);
-  DropDeallocatedDevices(object, before, context.gates);
-}
-
-api::FieldErrors ResourceClaimStrategy::Validate(Value object,
-                                                 const StrategyContext& context) const {
-  Findings found;
-  CheckAdminAccess(found, object["spec"]["devices"]["requests"],
-                   object["metadata"]["namespace"].str(), context);
-  found.Append(CheckResourceClaim(object, context.gates));
-  return Merged(found, DeclaredForResourceClaim(object, Value()), context);
-}
-
-api::FieldErrors ResourceClaimStrategy::ValidateUpdate(Value object, Value before,
-                                                       std::string_view subresource,
-                                                       const StrategyContext& context) const {
-  const Findings declared = DeclaredForResourceClaim(object, before);
-  if (subresource != "status") {
-    return Merged(CheckResourceClaimUpdate(object, before), declared, context);
-  }
-  Findings found;
-  CheckAdminAccessStatus(found, object, before, context);
-  if (context.gates.Enabled(Gate::kDRAResourceClaimGranularStatusAuthorization)) {
-    CheckBindingPermission(found, FieldPath("status").Child("allocation"), object["status"],
-                           before["status"], context);
-    // With the allocation go the statuses of its devices: nobody needs to be asked.
-    if (context.gates.Enabled(Gate::kDRAResourceClaimDeviceStatus) &&
-        object["status"]["allocation"].has_value()) {
-      CheckDriverPermission(found, FieldPath("status").Child("devices"), object["status"],
-                            before["status"], object["metadata"]["namespace"].str(), context);
-    }
-  }
-  found.Append(CheckResourceClaimStatus(object, before, context.gates));
-  return Merged(found, declared, context);
-}
-
-void ResourceClaimTemplateStrategy::PrepareForCreate(Draft& object,
-                                                     const StrategyContext& context) const {
-  DropDisabledClaimSpecFields(object["spec"]["spec"], Value(), context.gates);
-}
-
-void ResourceClaimTemplateStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view,
-                                                     const StrategyContext& context) const {
-  DropDisabledClaimSpecFields(object["spec"]["spec"], before["spec"]["spec"], context.gates);
-}
-
-api::FieldErrors ResourceClaimTemplateStrategy::Validate(Value object,
-                                                         const StrategyContext& context) const {
-  Findings found;
-  CheckAdminAccess(found, object["spec"]["spec"]["devices"]["requests"],
-                   object["metadata"]["namespace"].str(), context);
-  found.Append(CheckClaimTemplate(object, context.gates));
-  return Merged(found, DeclaredForClaimTemplate(object, Value()), context);
-}
-
-api::FieldErrors ResourceClaimTemplateStrategy::ValidateUpdate(
-    Value object, Value before, std::string_view, const StrategyContext& context) const {
-  Findings found = CheckClaimTemplate(object, context.gates);
-  found.Append(CheckClaimTemplateUpdate(object, before));
-  return Merged(found, DeclaredForClaimTemplate(object, before), context);
-}
-
-void ResourceSliceStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
-  DropDisabledSliceFields(object, Value(), context.gates);
-}
-
-void ResourceSliceStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view,
-                                             const StrategyContext& context) const {
-  // What was asked for counts as a change, even if a disabled gate takes it away again.
-  const api::TreePtr asked = object.Freeze();
-  if (!SemanticEqual(asked->root()["spec"], before["spec"], "ResourceSliceSpec")) {
-    object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
-  }
-  DropDisabledSliceFields(object, before, context.gates);
-}
-
-api::FieldErrors ResourceSliceStrategy::Validate(Value object,
-                                                 const StrategyContext& context) const {
-  return Merged(CheckResourceSlice(object, Value(), context.gates),
-                DeclaredForResourceSlice(object, Value(), context.gates), context);
-}
-
-api::FieldErrors ResourceSliceStrategy::ValidateUpdate(Value object, Value before, std::string_view,
-                                                       const StrategyContext& context) const {
-  return Merged(CheckResourceSlice(object, before, context.gates),
-                DeclaredForResourceSlice(object, before, context.gates), context);
-}
-
-std::vector<std::string> ResourceSliceStrategy::Warnings(Value object,
-                                                         const StrategyContext&) const {
-  const std::string_view driver = object["spec"]["driver"].str();
-  if (ToLower(driver) == driver) return {};
-  return {StrCat("spec.driver: driver names should be lowercase; ", Quote(driver),
-                 " contains uppercase characters")};
-}
-
-void DeviceTaintRuleStrategy::PrepareForCreate(Draft& object, const StrategyContext&) const {
-  object["status"] = Draft::Object();
-}
-
-void DeviceTaintRuleStrategy::PrepareForUpdate(Draft& object, Value before,
-                                               std::string_view subresource,
-                                               const StrategyContext& context) const {
-  if (subresource == "status") return;
-  Draft* spec = object.Find("spec");
-  Draft* taint = spec == nullptr || !spec->is_object() ? nullptr : spec->Find("taint");
-  if (taint == nullptr || !taint->is_object()) return;
-  // The time tells since when this effect holds, so that tolerations count from there.
-  const Value old = before["spec"]["taint"];
-  if ((*taint)["effect"].str() != old["effect"].str() &&
-      (*taint)["timeAdded"].str() == old["timeAdded"].str()) {
-    (*taint)["timeAdded"] = api::FormatTime(context.clock.Now());
-  }
-}
-
-api::FieldErrors DeviceTaintRuleStrategy::Validate(Value object,
-                                                   const StrategyContext& context) const {
-  return Merged(CheckDeviceTaintRule(object, Value()), DeclaredForDeviceTaintRule(object, Value()),
-                context);
-}
-
-api::FieldErrors DeviceTaintRuleStrategy::ValidateUpdate(Value object, Value before,
-                                                         std::string_view subresource,
-                                                         const StrategyContext& context) const {
-  const Findings found = subresource == "status" ? CheckDeviceTaintRuleStatus(object)
-                                                 : CheckDeviceTaintRule(object, before);
-  return Merged(found, DeclaredForDeviceTaintRule(object, before), context);
-}
-
-void PoolStatusRequestStrategy::PrepareForCreate(Draft& object,
-                                                 const StrategyContext& context) const {
-  object.Remove("status");
-  DropDisabledPoolRequestFields(object, Value(), context.gates);
-}
-
-void PoolStatusRequestStrategy::PrepareForUpdate(Draft& object, Value before,
-                                                 std::string_view subresource,
-                                                 const StrategyContext& context) const {
-  if (subresource != "status") DropDisabledPoolRequestFields(object, before, context.gates);
-}
-
-api::FieldErrors PoolStatusRequestStrategy::Validate(Value object,
-                                                     const StrategyContext& context) const {
-  return Merged({}, DeclaredForPoolStatusRequest(object, Value(), context.gates), context);
-}
-
-api::FieldErrors PoolStatusRequestStrategy::ValidateUpdate(Value object, Value before,
-                                                           std::string_view subresource,
-                                                           const StrategyContext& context) const {
-  Findings found;
-  if (subresource == "status") found = CheckPoolStatusRequestStatus(object, before);
-  return Merged(found, DeclaredForPoolStatusRequest(object, before, context.gates), context);
+const Strategy* ResourceStrategyFor(std::string_view kind) {
+  static const DeviceClassStrategy device_class;
+  static const ResourceClaimStrategy claim;
+  static const ResourceClaimTemplateStrategy claim_template;
+  static const ResourceSliceStrategy slice;
+  static const DeviceTaintRuleStrategy taint_rule;
+  static const PoolStatusRequestStrategy pool_request;
+  if (kind == "DeviceClass") return &device_class;
+  if (kind == "ResourceClaim") return &claim;
+  if (kind == "ResourceClaimTemplate") return &claim_template;
+  if (kind == "ResourceSlice") return &slice;
+  if (kind == "DeviceTaintRule") return &taint_rule;
+  if (kind == "ResourcePoolStatusRequest") return &pool_request;
+  return nullptr;
 }
 
 }  // namespace drakkar::apiserver

@@ -1,4 +1,4 @@
-// Which kind has which strategy: the one place that lists them.
+// Which kind has which strategy.
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,12 +18,6 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const NodeStrategy node;
   static const NamespaceStrategy name_space;
   static const RbacStrategy rbac;
-  static const DeviceClassStrategy device_class;
-  static const ResourceClaimStrategy claim;
-  static const ResourceClaimTemplateStrategy claim_template;
-  static const ResourceSliceStrategy slice;
-  static const DeviceTaintRuleStrategy taint_rule;
-  static const PoolStatusRequestStrategy pool_request;
   static const std::map<std::pair<std::string_view, std::string_view>, const Strategy*> table = {
       {{"", "Pod"}, &pod},
       {{"", "Node"}, &node},
@@ -32,13 +26,10 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
       {{"rbac.authorization.k8s.io", "ClusterRole"}, &rbac},
       {{"rbac.authorization.k8s.io", "RoleBinding"}, &rbac},
       {{"rbac.authorization.k8s.io", "ClusterRoleBinding"}, &rbac},
-      {{"resource.k8s.io", "DeviceClass"}, &device_class},
-      {{"resource.k8s.io", "ResourceClaim"}, &claim},
-      {{"resource.k8s.io", "ResourceClaimTemplate"}, &claim_template},
-      {{"resource.k8s.io", "ResourceSlice"}, &slice},
-      {{"resource.k8s.io", "DeviceTaintRule"}, &taint_rule},
-      {{"resource.k8s.io", "ResourcePoolStatusRequest"}, &pool_request},
   };
+  if (kind.group == "resource.k8s.io") {
+    if (const Strategy* strategy = ResourceStrategyFor(kind.kind)) return *strategy;
+  }
   auto found = table.find({kind.group, kind.kind});
   return found == table.end() ? static_cast<const Strategy&>(generic) : *found->second;
 }

@@ -20,12 +20,15 @@ class CoreTest : public ::testing::Test {
   CoreTest() { Restart(); }
 
   // Crashes the server: only what was durable is there afterwards.
-  void Restart() {
+  void Restart(Random* random = nullptr) {
     core_.reset();
     store_.reset();
     store_ = storage::OpenMemoryStore(loop_, disk_);
     core_ = std::make_unique<Core>(Core::Options{
-        .loop = loop_, .random = loop_.random(), .store = *store_, .gates = gates_});
+        .loop = loop_,
+        .random = random != nullptr ? *random : loop_.random(),
+        .store = *store_,
+        .gates = gates_});
     core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()) << ready.error().message; });
     loop_.RunUntilIdle();
     if (core_->Find("", "namespaces", "default") == nullptr) {
@@ -342,6 +345,28 @@ TEST_F(CoreTest, ADryRunAnswersButStoresNothing) {
   ASSERT_EQ(response.http_status, 201) << response.failure->message;
   EXPECT_EQ(response.object->name().size(), 7u);
   EXPECT_EQ(Handle(MakeRequest(Verb::kList, "Pod", "default", "")).items.size(), 0u);
+}
+
+TEST_F(CoreTest, AGeneratedNameThatIsTakenEachTimeIsToBeTriedAgain) {
+  class SameAlways final : public Random {
+    std::uint64_t Next() override { return 7; }
+  } stuck;
+  Restart(&stuck);
+  const auto create = [&] {
+    Request request = MakeRequest(Verb::kCreate, "ConfigMap", "default", "");
+    request.text = R"({"metadata":{"generateName":"a-"}})";
+    return Handle(std::move(request));
+  };
+  const Response first = create();
+  ASSERT_EQ(first.http_status, 201) << first.failure->message;
+  const Response second = create();
+  ASSERT_TRUE(second.failure.has_value());
+  EXPECT_EQ(second.failure->code, 409);
+  EXPECT_EQ(second.failure->reason, "AlreadyExists");
+  EXPECT_EQ(second.failure->message,
+            "configmaps \"" + std::string(first.object->name()) +
+                "\" already exists, the server was not able to generate a unique name for the object");
+  EXPECT_EQ(second.failure->retry_after_seconds, 1);
 }
 
 TEST_F(CoreTest, PartsInTheProcessUseTheSameDoor) {

@@ -1,6 +1,7 @@
 // The core's writes: create, update, patch, delete, bind.
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "api/tree/draft_view.h"
 #include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/decode.h"
@@ -18,6 +19,19 @@ namespace {
 // is told; with one API server nobody races.
 constexpr int kMaxAttempts = 5;
 constexpr int kMaxGeneratedNames = 8;
+
+// What creating a binding or an eviction is answered with.
+api::ObjectPtr CreatedStatus() {
+  static const api::ObjectPtr* const kStatus =
+      new api::ObjectPtr(std::make_shared<const api::Object>(
+          api::Draft{{"kind", "Status"},
+                     {"apiVersion", "v1"},
+                     {"metadata", api::Draft::Object()},
+                     {"status", "Success"},
+                     {"code", 201}}
+              .Freeze()));
+  return *kStatus;
+}
 
 }  // namespace
 
@@ -48,10 +62,10 @@ void Core::Create(Resource& resource, Request request, std::function<void(Respon
   }
   if (request.patch != PatchKind::kApply || request.verb != Verb::kPatch) {
     // What the server adds from here on is nobody's.
-    const api::TreePtr claimed = object.Freeze();
-    TrackManagedFields(*resource.kind, *resource.strategy, request, nullptr, claimed->root(),
+    PinSentEntries(object);
+    const api::DraftView claimed(object);
+    TrackManagedFields(*resource.kind, *resource.strategy, request, nullptr, claimed.root(),
                        options_.loop.clock().Now(), object);
-    object.KeepAlive(claimed);
   }
   resource.strategy->PrepareForCreate(object, context);
   api::Draft& metadata = object["metadata"];
@@ -107,18 +121,21 @@ void Core::Create(Resource& resource, Request request, std::function<void(Respon
     response.warnings.push_back(std::move(warning));
   }
   const std::string key = KeyOf(request.namespace_, name);
+  const auto taken = [kind = resource.kind, name, generated] {
+    return generated ? GeneratedNameTakenFailure(*kind, name) : AlreadyExistsFailure(*kind, name);
+  };
   if (resource.cache.Find(key) != nullptr) {
-    done(Response::Failed(AlreadyExistsFailure(*resource.kind, name)));
+    done(Response::Failed(taken()));
     return;
   }
   response.http_status = 201;
   CommitObject(resource, key, candidate, nullptr, request.dry_run,
-               [this, kind = resource.kind, name, response = std::move(response),
+               [taken, response = std::move(response),
                 done = std::move(done)](Result<storage::Revision> revision,
                                         api::ObjectPtr stored) mutable {
                  if (!revision.ok()) {
                    done(Response::Failed(revision.error().code == ErrorCode::kConflict
-                                             ? AlreadyExistsFailure(*kind, name)
+                                             ? taken()
                                              : api::StatusServiceUnavailable(revision.error().message)));
                    return;
                  }
@@ -169,39 +186,44 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
     return;
   }
 
-  const api::TreePtr candidate = object.Freeze();
-  api::FieldErrors causes =
-      ValidateMetaUpdate(candidate->root(), before->root());
-  for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate->root(), before->root(),
-                                                        request.subresource, context)) {
-    causes.push_back(std::move(cause));
+  api::TreePtr last;  // what it was in the end, if this is its end
+  {
+    PinSentEntries(object);
+    const api::DraftView view(object);
+    const api::Value candidate = view.root();
+    api::FieldErrors causes = ValidateMetaUpdate(candidate, before->root());
+    for (api::FieldError& cause : resource.strategy->ValidateUpdate(
+             candidate, before->root(), request.subresource, context)) {
+      causes.push_back(std::move(cause));
+    }
+    if (!causes.empty()) {
+      done(Response::Failed(InvalidFailure(*resource.kind, request.name, causes)));
+      return;
+    }
+    for (std::string& warning : resource.strategy->Warnings(candidate, context)) {
+      response.warnings.push_back(std::move(warning));
+    }
+    const api::Value entries = candidate["metadata"]["managedFields"];
+    const bool same_entries = (entries.empty() && !applies) ||
+                              api::Equal(entries, before->root()["metadata"]["managedFields"]);
+    if (same_entries && EqualButForVersion(candidate, before->root())) {
+      response.object = before;
+      response.revision = before->resource_version();
+      done(std::move(response));
+      return;
+    }
+    // The last finalizer of an object that is going away: this update is its end.
+    if (IsReadyToGo(*resource.strategy, candidate)) {
+      last = view.Freeze();
+    } else if (!applies) {
+      TrackManagedFields(*resource.kind, *resource.strategy, request, before.get(), candidate,
+                         options_.loop.clock().Now(), object);
+    }
   }
-  if (!causes.empty()) {
-    done(Response::Failed(InvalidFailure(*resource.kind, request.name, causes)));
-    return;
-  }
-  for (std::string& warning : resource.strategy->Warnings(candidate->root(), context)) {
-    response.warnings.push_back(std::move(warning));
-  }
-  const api::Value entries = candidate->root()["metadata"]["managedFields"];
-  const bool same_entries =
-      (entries.empty() && !applies) || api::Equal(entries, before->root()["metadata"]["managedFields"]);
-  if (same_entries && EqualButForVersion(candidate->root(), before->root())) {
-    response.object = before;
-    response.revision = before->resource_version();
-    done(std::move(response));
-    return;
-  }
-  if (!applies) {
-    TrackManagedFields(*resource.kind, *resource.strategy, request, before.get(),
-                       candidate->root(), options_.loop.clock().Now(), object);
-  }
-  // The last finalizer of an object that is going away: this update is its end.
-  const bool ends = IsReadyToGo(*resource.strategy, candidate->root());
   CommitObject(
-      resource, key, ends ? nullptr : FreezeNumbered(object, before, request.dry_run), before,
-      request.dry_run,
-      [this, &resource, candidate, ends, attempt, request = std::move(request),
+      resource, key, last != nullptr ? nullptr : FreezeNumbered(object, before, request.dry_run),
+      before, request.dry_run,
+      [this, &resource, last, attempt, request = std::move(request),
        response = std::move(response),
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
@@ -214,7 +236,8 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
           }
           return;
         }
-        response.object = ends ? std::make_shared<const api::Object>(candidate) : std::move(stored);
+        response.object =
+            last != nullptr ? std::make_shared<const api::Object>(last) : std::move(stored);
         response.revision = *revision;
         done(std::move(response));
       });
@@ -385,13 +408,7 @@ void Core::Evict(Resource& resource, Request request, std::function<void(Respons
   Delete(resource, std::move(request), [done = std::move(done)](Response deleted) {
     if (!deleted.failure) {
       deleted.http_status = 201;
-      deleted.object = std::make_shared<const api::Object>(
-          api::Draft{{"kind", "Status"},
-                     {"apiVersion", "v1"},
-                     {"metadata", api::Draft::Object()},
-                     {"status", "Success"},
-                     {"code", 201}}
-              .Freeze());
+      deleted.object = CreatedStatus();
     }
     done(std::move(deleted));
   });
@@ -432,13 +449,7 @@ void Core::Bind(Resource& resource, Request request, std::function<void(Response
                                              : api::StatusServiceUnavailable(revision.error().message)));
                    return;
                  }
-                 api::Draft status = api::Draft::Object();
-                 status["kind"] = "Status";
-                 status["apiVersion"] = "v1";
-                 status["metadata"] = api::Draft::Object();
-                 status["status"] = "Success";
-                 status["code"] = 201;
-                 response.object = std::make_shared<const api::Object>(status.Freeze());
+                 response.object = CreatedStatus();
                  response.revision = *revision;
                  done(std::move(response));
                });

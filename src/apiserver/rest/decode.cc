@@ -119,14 +119,14 @@ std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
       draft["kind"] = envelope->kind;
       const api::TreePtr named = draft.Freeze();
       if (std::optional<Failure> failure = CheckKind(kind, named->root())) return failure;
-      return Take(kind, api::ConvertObject(named->root(), *kind.schema, OptionsFor(request)),
+      return Take(kind, api::ConvertObject(named, *kind.schema, OptionsFor(request)),
                   request.object, warnings);
     }
     if (request.encoding == Request::Encoding::kYaml) {
       api::TreePtr plain;
       if (std::optional<Failure> failure = ParseOneYaml(request.text, plain)) return failure;
       if (std::optional<Failure> failure = CheckKind(kind, plain->root())) return failure;
-      return Take(kind, api::ConvertObject(plain->root(), *kind.schema, OptionsFor(request)),
+      return Take(kind, api::ConvertObject(plain, *kind.schema, OptionsFor(request)),
                   request.object, warnings);
     }
     if (std::optional<Failure> failure =
@@ -138,7 +138,7 @@ std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
   }
   // A tree made in this process: brought into the same form as one that was read.
   if (std::optional<Failure> failure = CheckKind(kind, request.object->root())) return failure;
-  return Take(kind, api::ConvertObject(request.object->root(), *kind.schema, OptionsFor(request)),
+  return Take(kind, api::ConvertObject(request.object, *kind.schema, OptionsFor(request)),
               request.object, warnings);
 }
 
@@ -168,7 +168,7 @@ std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request
   }
   api::TreePtr patched;
   if (std::optional<Failure> failure = ApplyPatch(kind, request, *ConvertObjectTo(before, kind), patched)) return failure;
-  return Take(kind, api::ConvertObject(patched->root(), *kind.schema, OptionsFor(request)), asked,
+  return Take(kind, api::ConvertObject(patched, *kind.schema, OptionsFor(request)), asked,
               warnings);
 }
 

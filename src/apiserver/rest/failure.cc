@@ -22,6 +22,13 @@ Failure AlreadyExistsFailure(const api::KindSchema& kind, std::string_view name)
   return api::StatusAlreadyExists(ResourceOf(kind), name);
 }
 
+Failure GeneratedNameTakenFailure(const api::KindSchema& kind, std::string_view name) {
+  Failure failure = AlreadyExistsFailure(kind, name);
+  failure.message += ", the server was not able to generate a unique name for the object";
+  failure.retry_after_seconds = 1;
+  return failure;
+}
+
 Failure ConflictFailure(const api::KindSchema& kind, std::string_view name, std::string_view why) {
   return api::StatusConflict(ResourceOf(kind), name, why);
 }

@@ -16,6 +16,8 @@ using Failure = api::Status;
 
 Failure NotFoundFailure(const api::KindSchema& kind, std::string_view name);
 Failure AlreadyExistsFailure(const api::KindSchema& kind, std::string_view name);
+// The same for a name the server chose: the client may simply try again.
+Failure GeneratedNameTakenFailure(const api::KindSchema& kind, std::string_view name);
 // "Operation cannot be fulfilled on <resource> "<name>": <why>"
 Failure ConflictFailure(const api::KindSchema& kind, std::string_view name, std::string_view why);
 // The conflict of optimistic concurrency.

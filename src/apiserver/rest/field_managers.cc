@@ -52,6 +52,14 @@ std::string ManagerOf(const Request& request) {
   return name;
 }
 
+void PinSentEntries(api::Draft& object) {
+  api::Draft* sent = object["metadata"].Find("managedFields");
+  if (sent == nullptr || sent->borrowed().exists()) return;
+  const api::TreePtr pinned = sent->Freeze();
+  *sent = api::Draft(pinned);
+  object.KeepAlive(pinned);
+}
+
 void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
                         const Request& request, const api::Object* before, api::Value after,
                         WallTime now, api::Draft& object) {
@@ -106,7 +114,7 @@ std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& s
                                         request.force, by);
   if (auto* failure = std::get_if<api::Status>(&result)) return std::move(*failure);
   Result<api::ObjectReadResult> read =
-      api::ConvertObject(std::get<api::Applied>(result).object->root(), *request.kind->schema,
+      api::ConvertObject(std::get<api::Applied>(result).object, *request.kind->schema,
                          {.strictness = api::Strictness::kIgnore});
   if (!read.ok()) {
     return api::StatusBadRequest(

@@ -13,8 +13,12 @@ namespace drakkar::apiserver {
 // Who the request writes for: its fieldManager, else the start of its user agent.
 std::string ManagerOf(const Request& request);
 
+// Before `object` is viewed for TrackManagedFields: entries that stay as the client sent them are
+// borrowed, so they must not lie in the part of the draft that is replaced.
+void PinSentEntries(api::Draft& object);
+
 // Sets the entries of `object` after a create (`before` null) or an update. `after` is the object as
-// it will be stored, but for its entries.
+// it will be stored, but for its entries; a view of `object` is not valid any more afterwards.
 void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
                         const Request& request, const api::Object* before, api::Value after,
                         WallTime now, api::Draft& object);

@@ -177,19 +177,25 @@ void CheckContainer(Value container, const std::string& path,
   }
 }
 
+// The name of an entry: a label, and no other entry's.
+void AddName(Value entry, const std::string& path, std::set<std::string_view>& names,
+             api::FieldErrors& causes) {
+  const std::string_view name = entry["name"].str();
+  if (name.empty()) {
+    causes.push_back(Required(path + ".name"));
+  } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
+    AddProblems(causes, path + ".name", name, why);
+  } else if (!names.insert(name).second) {
+    causes.push_back(Duplicate(path + ".name", name));
+  }
+}
+
 std::set<std::string_view> CheckClaims(Value spec, api::FieldErrors& causes) {
   std::set<std::string_view> names;
   std::size_t index = 0;
   for (Value claim : spec["resourceClaims"].elements()) {
     const std::string path = At("spec.resourceClaims", index++);
-    const std::string_view name = claim["name"].str();
-    if (name.empty()) {
-      causes.push_back(Required(path + ".name"));
-    } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
-      AddProblems(causes, path + ".name", name, why);
-    } else if (!names.insert(name).second) {
-      causes.push_back(Duplicate(path + ".name", name));
-    }
+    AddName(claim, path, names, causes);
     const Value direct = claim["resourceClaimName"];
     const Value from_template = claim["resourceClaimTemplateName"];
     if (direct.has_value() && from_template.has_value()) {
@@ -217,14 +223,7 @@ std::set<std::string_view> CheckVolumes(Value spec, api::FieldErrors& causes) {
   std::size_t index = 0;
   for (Value volume : spec["volumes"].elements()) {
     const std::string path = At("spec.volumes", index++);
-    const std::string_view name = volume["name"].str();
-    if (name.empty()) {
-      causes.push_back(Required(path + ".name"));
-    } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
-      AddProblems(causes, path + ".name", name, why);
-    } else if (!names.insert(name).second) {
-      causes.push_back(Duplicate(path + ".name", name));
-    }
+    AddName(volume, path, names, causes);
   }
   return names;
 }

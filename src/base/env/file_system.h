@@ -47,11 +47,23 @@ class FileSystem {
   virtual Result<std::string> ReadFileRange(const std::string& path, std::uint64_t offset,
                                             std::size_t max_bytes);
 
+  // Replaces bytes of a file that has at least as many, in place; with `sync` they are on disk
+  // afterwards. Where all bytes were written and synced before, that is one wait for the disk and
+  // nothing of the file system itself: the cheapest way to make something durable. A crash may
+  // leave a mixture.
+  virtual Result<void> OverwriteFile(const std::string& path, std::uint64_t offset,
+                                     std::string_view content, bool sync);
+
   bool Exists(const std::string& path);
   // Writes a temporary file `.<base>.<pid>.tmp` beside `path`, syncs it, renames it over `path` and
   // syncs the directory: after a crash the old or the new content is there, never a mixture.
   Result<void> WriteFileAtomically(const std::string& path, std::string_view content,
                                    std::uint32_t mode, bool sync = true);
+
+ protected:
+  // WriteFile, SetMode and SyncFile of a file that nobody knows yet.
+  virtual Result<void> WriteTemporary(const std::string& path, std::string_view content,
+                                      std::uint32_t mode, bool sync);
 };
 
 FileSystem& RealFileSystem();

@@ -24,6 +24,10 @@ Result<void> WriteAll(int fd, std::string_view content, const std::string& path)
   return Ok();
 }
 
+Error BeyondTheEnd(const std::string& path) {
+  return FailedPrecondition("overwrite " + path + ": the file is shorter");
+}
+
 FileInfo ToInfo(const struct stat& st) {
   FileInfo info;
   if (S_ISREG(st.st_mode)) info.type = FileType::kRegular;
@@ -117,14 +121,13 @@ class MachineFileSystem final : public FileSystem {
     // Mostly it is there, or only its last part is missing: asking for each part costs more.
     if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return Ok();
     if (::mkdir(path.c_str(), mode) == 0) return Ok();
-    std::size_t end = 0;
-    while (end != std::string::npos) {
-      end = path.find('/', end + 1);
-      std::string part = path.substr(0, end);
-      if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST) {
-        return ErrnoError(errno, "make directory " + part);
-      }
+    if (errno == ENOENT) {
+      // Up to a parent that is there: mostly the next one.
+      const std::string parent = DirectoryName(path);
+      if (parent != path) RETURN_IF_ERROR(MakeDirectories(parent, mode));
+      if (::mkdir(path.c_str(), mode) == 0) return Ok();
     }
+    if (errno != EEXIST) return ErrnoError(errno, "make directory " + path);
     if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, "stat " + path);
     if (!S_ISDIR(st.st_mode)) return ErrnoError(ENOTDIR, "make directory " + path);
     return Ok();
@@ -167,6 +170,40 @@ class MachineFileSystem final : public FileSystem {
     return Ok();
   }
 
+  Result<void> OverwriteFile(const std::string& path, std::uint64_t offset, std::string_view content,
+                             bool sync) override {
+    Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd.ok()) return ErrnoError(errno, "open " + path);
+    struct stat st;
+    if (::fstat(fd.get(), &st) != 0) return ErrnoError(errno, "stat " + path);
+    if (offset + content.size() > static_cast<std::uint64_t>(st.st_size)) return BeyondTheEnd(path);
+    while (!content.empty()) {
+      const ssize_t n = ::pwrite(fd.get(), content.data(), content.size(), static_cast<off_t>(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return ErrnoError(errno, "write " + path);
+      content.remove_prefix(static_cast<std::size_t>(n));
+      offset += static_cast<std::uint64_t>(n);
+    }
+    if (sync && ::fdatasync(fd.get()) != 0) return ErrnoError(errno, "sync " + path);
+    return Ok();
+  }
+
+ protected:
+  // As the default, with the file opened once.
+  Result<void> WriteTemporary(const std::string& path, std::string_view content, std::uint32_t mode,
+                              bool sync) override {
+    Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+    if (!fd.ok()) return ErrnoError(errno, "open " + path);
+    struct stat st;
+    if (::fstat(fd.get(), &st) != 0) return ErrnoError(errno, "stat " + path);
+    if ((st.st_mode & 07777) != mode && ::fchmod(fd.get(), mode) != 0) {
+      return ErrnoError(errno, "change mode of " + path);
+    }
+    RETURN_IF_ERROR(WriteAll(fd.get(), content, path));
+    if (sync && ::fsync(fd.get()) != 0) return ErrnoError(errno, "sync " + path);
+    return Ok();
+  }
+
  private:
   Result<void> Write(const std::string& path, std::string_view content, std::uint32_t mode,
                      int flag) {
@@ -192,6 +229,22 @@ Result<std::string> FileSystem::ReadFileRange(const std::string& path, std::uint
   return content.substr(offset, max_bytes);
 }
 
+Result<void> FileSystem::OverwriteFile(const std::string& path, std::uint64_t offset,
+                                       std::string_view content, bool sync) {
+  ASSIGN_OR_RETURN(std::string whole, ReadFile(path));
+  if (offset + content.size() > whole.size()) return BeyondTheEnd(path);
+  whole.replace(offset, content.size(), content);
+  RETURN_IF_ERROR(WriteFile(path, whole, 0600));
+  return sync ? SyncFile(path) : Ok();
+}
+
+Result<void> FileSystem::WriteTemporary(const std::string& path, std::string_view content,
+                                        std::uint32_t mode, bool sync) {
+  RETURN_IF_ERROR(WriteFile(path, content, mode));
+  RETURN_IF_ERROR(SetMode(path, mode));
+  return sync ? SyncFile(path) : Ok();
+}
+
 bool FileSystem::Exists(const std::string& path) {
   return LinkStat(path).ok();
 }
@@ -202,9 +255,7 @@ Result<void> FileSystem::WriteFileAtomically(const std::string& path, std::strin
   const std::string temporary =
       JoinPath(directory, "." + std::string(BaseName(path)) + "." + std::to_string(::getpid()) +
                               ".tmp");
-  Result<void> written = WriteFile(temporary, content, mode);
-  if (written.ok()) written = SetMode(temporary, mode);
-  if (written.ok() && sync) written = SyncFile(temporary);
+  Result<void> written = WriteTemporary(temporary, content, mode, sync);
   if (written.ok()) written = Rename(temporary, path);
   if (!written.ok()) {
     static_cast<void>(Remove(temporary));

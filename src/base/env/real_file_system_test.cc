@@ -36,6 +36,16 @@ TEST_F(RealFileSystemTest, MakesAndRemovesTrees) {
   EXPECT_TRUE(files_.RemoveTree(root_ + "/a").ok());
 }
 
+TEST_F(RealFileSystemTest, OverwritesInPlaceAndNeverBeyondTheEnd) {
+  const std::string path = JoinPath(root_, "slots");
+  EXPECT_FALSE(files_.OverwriteFile(path, 0, "x", false).ok()) << "it makes none";
+  ASSERT_TRUE(files_.WriteFile(path, "0123456789", 0600).ok());
+  ASSERT_TRUE(files_.OverwriteFile(path, 4, "abc", true).ok());
+  EXPECT_EQ(*files_.ReadFile(path), "0123abc789");
+  EXPECT_FALSE(files_.OverwriteFile(path, 8, "xyz", true).ok());
+  EXPECT_EQ(*files_.ReadFile(path), "0123abc789");
+}
+
 TEST_F(RealFileSystemTest, NamesTheFileThatIsMissing) {
   auto read = files_.ReadFile(root_ + "/none");
   ASSERT_FALSE(read.ok());

@@ -61,6 +61,20 @@ Result<void> MemoryFileSystem::AppendFile(const std::string& path, std::string_v
   return Store(path, content, mode, true);
 }
 
+Result<void> MemoryFileSystem::OverwriteFile(const std::string& path, std::uint64_t offset,
+                                             std::string_view content, bool sync) {
+  RETURN_IF_ERROR(Enter("write", path));
+  auto found = names_.find(path);
+  if (found == names_.end()) return ErrnoError(ENOENT, "open " + path);
+  Inode& inode = *found->second;
+  if (inode.type != FileType::kRegular) return ErrnoError(EISDIR, "open " + path);
+  if (offset + content.size() > inode.content.size()) {
+    return FailedPrecondition("overwrite " + path + ": the file is shorter");
+  }
+  inode.content.replace(offset, content.size(), content);
+  return sync ? SyncFile(path) : Ok();
+}
+
 Result<void> MemoryFileSystem::SyncFile(const std::string& path) {
   RETURN_IF_ERROR(Enter("sync", path));
   auto found = names_.find(path);

@@ -34,6 +34,8 @@ class MemoryFileSystem final : public FileSystem {
   Result<FileInfo> LinkStat(const std::string& path) override;
   Result<std::string> ReadLink(const std::string& path) override;
   Result<void> SetMode(const std::string& path, std::uint32_t mode) override;
+  Result<void> OverwriteFile(const std::string& path, std::uint64_t offset, std::string_view content,
+                             bool sync) override;
 
   // A socket file, as listening on a path makes one. Remove takes it away.
   void MakeSocket(const std::string& path);

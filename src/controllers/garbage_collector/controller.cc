@@ -5,22 +5,28 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "telemetry/log/log.h"
 
 namespace drakkar::controllers {
 namespace {
 
+constexpr Logger kLog("garbage-collector");
 constexpr std::size_t kMaxGone = 100'000;
 // A pod's claims are released and deleted by the claim controller at once; only what it leaves, for
 // whatever reason, is ours.
 constexpr Duration kClaimControllersTurn = std::chrono::seconds(1);
+
+// How long until a kind that is new on the server is noticed, and until a question that failed is
+// asked again.
+constexpr Duration kDiscoverAgain = std::chrono::seconds(30);
+constexpr Duration kDiscoverAfterFailure = std::chrono::seconds(2);
 
 bool CanBeCollected(const api::KindSchema& kind) {
   auto has = [&](std::string_view verb) {
     return std::find(kind.verbs.begin(), kind.verbs.end(), verb) != kind.verbs.end();
   };
   // Events own nothing and expire by themselves.
-  return kind.storage_version && has("list") && has("watch") && has("delete") &&
-         kind.kind != "Event";
+  return has("list") && has("watch") && has("delete") && kind.kind != "Event";
 }
 
 client::ResourceRef RefOf(const OwnerGraph::Item& item) {
@@ -37,55 +43,108 @@ Result<void> Accept(const client::Reply& reply) {
 GarbageCollector::GarbageCollector(EventLoop& loop, Random& random, client::Client& client,
                                    std::vector<client::Informer*> shared)
     : loop_(loop),
+      random_(random),
       client_(client),
       queue_(loop, random, {"garbage-collector"},
-             [this](const std::string& uid, Done done) { Sync(uid, std::move(done)); }) {
-  for (const api::KindSchema& kind : api::AllKinds()) {
-    if (!CanBeCollected(kind)) continue;
-    const auto found = std::find_if(shared.begin(), shared.end(),
-                                    [&](const auto* each) { return &each->kind() == &kind; });
-    if (found != shared.end()) {
-      informers_.push_back(*found);
-    } else {
-      own_.push_back(std::make_unique<client::Informer>(
-          loop, random, client, client::Informer::Options{.collection = {&kind, "", "", ""}}));
-      informers_.push_back(own_.back().get());
-    }
-    informers_.back()->AddHandlers(
-        {.on_add = [this, &kind](const api::ObjectPtr& object) { OnObject(kind, nullptr, object); },
-         .on_update =
-             [this, &kind](const api::ObjectPtr& before, const api::ObjectPtr& object) {
-               OnObject(kind, before, object);
-             },
-         .on_delete = [this](const api::ObjectPtr& object) { OnGone(object); }});
-  }
+             [this](const std::string& uid, Done done) { Sync(uid, std::move(done)); }),
+      shared_(std::move(shared)) {
+  for (client::Informer* informer : shared_) Watch(informer->kind(), *informer);
 }
 
 GarbageCollector::~GarbageCollector() {
   *alive_ = false;
 }
 
-void GarbageCollector::Start() {
-  for (client::Informer* informer : informers_) {
-    informer->OnSynced([this, alive = alive_] {
-      if (!*alive || !AllSynced()) return;
-      // What was left behind before we started.
-      for (const client::Informer* each : informers_) {
-        for (const auto& [name, object] : each->objects()) {
-          if (!object->root()["metadata"]["ownerReferences"].empty() ||
-              object->is_being_deleted()) {
-            queue_.Add(std::string(object->uid()));
-          }
-        }
+void GarbageCollector::Watch(const api::KindSchema& kind, client::Informer& informer) {
+  informer.AddHandlers(
+      {.on_add = [this, &kind](const api::ObjectPtr& object) { OnObject(kind, nullptr, object); },
+       .on_update =
+           [this, &kind](const api::ObjectPtr& before, const api::ObjectPtr& object) {
+             OnObject(kind, before, object);
+           },
+       .on_delete = [this](const api::ObjectPtr& object) { OnGone(object); }});
+  informer.OnSynced([this, alive = alive_] {
+    if (*alive) SweepOnce();
+  });
+}
+
+// What was left behind before we started.
+void GarbageCollector::SweepOnce() {
+  if (swept_ || !AllSynced()) return;
+  swept_ = true;
+  const auto sweep = [this](const client::Informer& informer) {
+    for (const auto& [name, object] : informer.objects()) {
+      if (!object->root()["metadata"]["ownerReferences"].empty() || object->is_being_deleted()) {
+        queue_.Add(std::string(object->uid()));
       }
-    });
+    }
+  };
+  for (const client::Informer* each : shared_) sweep(*each);
+  for (const auto& each : own_) sweep(*each);
+}
+
+void GarbageCollector::Start() {
+  Discover();
+}
+
+void GarbageCollector::Discover() {
+  client_.Discover([this, alive = alive_](Result<client::ServedKinds> served) {
+    if (!*alive) return;
+    if (served.ok()) return OnDiscovered(std::move(*served));
+    kLog.Warning("the server does not say what it serves, asking again",
+                 {{"error", served.error().message}});
+    next_discovery_ = loop_.RunAfter(kDiscoverAfterFailure, [this] { Discover(); });
+  });
+}
+
+void GarbageCollector::OnDiscovered(client::ServedKinds served) {
+  if (!served.fixed) next_discovery_ = loop_.RunAfter(kDiscoverAgain, [this] { Discover(); });
+  if (!served.unreachable.empty()) {
+    // Its kinds are not listed just now, which does not mean that they are gone.
+    kLog.Warning("a part of the API does not answer", {{"groups", served.unreachable}});
+    for (const api::KindSchema* kind : served_) {
+      if (std::find(served.kinds.begin(), served.kinds.end(), kind) == served.kinds.end()) {
+        served.kinds.push_back(kind);
+      }
+    }
   }
-  for (auto& informer : own_) informer->Start();
+  served_ = std::move(served.kinds);
+  // Objects of a kind that is served no more went with it.
+  std::erase_if(own_, [this](const std::unique_ptr<client::Informer>& informer) {
+    if (std::find(served_.begin(), served_.end(), &informer->kind()) != served_.end()) return false;
+    for (const auto& [name, object] : informer->objects()) OnGone(object);
+    return true;
+  });
+  for (const api::KindSchema* kind : served_) {
+    const auto watches = [kind](const auto& informer) { return &informer->kind() == kind; };
+    if (!CanBeCollected(*kind) || std::any_of(shared_.begin(), shared_.end(), watches) ||
+        std::any_of(own_.begin(), own_.end(), watches)) {
+      continue;
+    }
+    own_.push_back(std::make_unique<client::Informer>(
+        loop_, random_, client_, client::Informer::Options{.collection = {kind, "", "", ""}}));
+    Watch(*kind, *own_.back());
+    own_.back()->Start();
+  }
+  SweepOnce();
+}
+
+const api::KindSchema* GarbageCollector::FindServed(std::string_view api_version,
+                                                    std::string_view kind) const {
+  const std::size_t slash = api_version.find('/');
+  const std::string_view group =
+      slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+  for (const api::KindSchema* each : served_) {
+    if (each->group == group && each->kind == kind) return each;
+  }
+  return nullptr;
 }
 
 bool GarbageCollector::AllSynced() {
-  all_synced_ = all_synced_ || std::all_of(informers_.begin(), informers_.end(),
-                                           [](const auto* each) { return each->has_synced(); });
+  const auto synced = [](const auto& each) { return each->has_synced(); };
+  all_synced_ = all_synced_ ||
+                (!served_.empty() && std::all_of(shared_.begin(), shared_.end(), synced) &&
+                 std::all_of(own_.begin(), own_.end(), synced));
   return all_synced_;
 }
 
@@ -175,8 +234,8 @@ void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& o
     queue_.Add(uid);
   };
   const api::KindSchema* kind =
-      api::FindKindByApiVersion(reference["apiVersion"].str(), reference["kind"].str());
-  // A kind we do not serve may exist elsewhere: leave its dependents alone.
+      FindServed(reference["apiVersion"].str(), reference["kind"].str());
+  // A kind that is not served may exist elsewhere: leave its dependents alone.
   if (kind == nullptr) return done(Ok());
   client::ResourceRef ref{kind, kind->namespaced ? std::string(item.object->namespace_()) : "",
                           std::string(reference["name"].str()), ""};

@@ -9,21 +9,13 @@
 namespace drakkar::controllers {
 namespace {
 
-// Everything that lives in a namespace and can be listed and deleted.
-const std::vector<const api::KindSchema*>& NamespacedKinds() {
-  static const std::vector<const api::KindSchema*> kinds = [] {
-    std::vector<const api::KindSchema*> found;
-    for (const api::KindSchema& kind : api::AllKinds()) {
-      auto has = [&](std::string_view verb) {
-        return std::find(kind.verbs.begin(), kind.verbs.end(), verb) != kind.verbs.end();
-      };
-      if (kind.namespaced && kind.storage_version && has("list") && has("deletecollection")) {
-        found.push_back(&kind);
-      }
-    }
-    return found;
-  }();
-  return kinds;
+bool Has(const api::KindSchema& kind, std::string_view verb) {
+  return std::find(kind.verbs.begin(), kind.verbs.end(), verb) != kind.verbs.end();
+}
+
+bool CanBeInANamespace(const api::KindSchema& kind) {
+  return kind.namespaced && Has(kind, "list") &&
+         (Has(kind, "deletecollection") || Has(kind, "delete"));
 }
 
 const api::KindSchema* Namespaces() {
@@ -60,27 +52,63 @@ void NamespaceController::Sync(const std::string& name, Done done) {
       object->root()["spec"]["finalizers"].empty()) {
     return done(Ok());
   }
-  DeleteContent(name, 0, std::move(done));
+  client_.Discover([this, alive = alive_, name,
+                    done = std::move(done)](Result<client::ServedKinds> served) {
+    if (!*alive) return;
+    if (!served.ok()) return done(served.error());
+    if (!served->unreachable.empty()) {
+      return done(Unavailable(StrCat("namespace ", name, " may have content of ",
+                                     served->unreachable, ", which does not answer")));
+    }
+    auto kinds = std::make_shared<std::vector<const api::KindSchema*>>();
+    for (const api::KindSchema* kind : served->kinds) {
+      if (CanBeInANamespace(*kind)) kinds->push_back(kind);
+    }
+    DeleteContent(name, kinds, 0, done);
+  });
 }
 
-void NamespaceController::DeleteContent(const std::string& name, std::size_t index, Done done) {
-  if (index == NamespacedKinds().size()) return CheckEmpty(name, 0, std::move(done));
-  client_.DeleteCollection(
-      {NamespacedKinds()[index], name, "", ""}, {}, {.propagation_policy = "Background"},
-      [this, alive = alive_, name, index, done = std::move(done)](client::Reply reply) {
-        if (!*alive) return;
-        if (!reply.ok()) return done(*reply.error);
-        DeleteContent(name, index + 1, done);
-      });
+void NamespaceController::DeleteContent(const std::string& name, const Kinds& kinds,
+                                        std::size_t index, Done done) {
+  if (index == kinds->size()) return CheckEmpty(name, kinds, 0, std::move(done));
+  const api::KindSchema& kind = *(*kinds)[index];
+  auto next = [this, alive = alive_, name, kinds, index,
+               done = std::move(done)](Result<void> deleted) {
+    if (!*alive) return;
+    if (!deleted.ok()) return done(std::move(deleted));
+    DeleteContent(name, kinds, index + 1, done);
+  };
+  if (!Has(kind, "deletecollection")) return DeleteOneByOne(name, kind, std::move(next));
+  client_.DeleteCollection({&kind, name, "", ""}, {}, {.propagation_policy = "Background"},
+                           [next = std::move(next)](client::Reply reply) {
+                             next(reply.ok() ? Ok() : Result<void>(*reply.error));
+                           });
 }
 
-void NamespaceController::CheckEmpty(const std::string& name, std::size_t index, Done done) {
-  if (index == NamespacedKinds().size()) return Finalize(name, std::move(done));
-  client_.List({NamespacedKinds()[index], name, "", ""}, {.limit = 1},
-               [this, alive = alive_, name, index, done = std::move(done)](client::ListReply reply) {
+// Whether each went is seen when the namespace is looked at again.
+void NamespaceController::DeleteOneByOne(const std::string& name, const api::KindSchema& kind,
+                                         Done done) {
+  client_.List({&kind, name, "", ""}, {},
+               [this, alive = alive_, name, &kind, done = std::move(done)](client::ListReply reply) {
                  if (!*alive) return;
                  if (!reply.ok()) return done(*reply.error);
-                 if (reply.items.empty()) return CheckEmpty(name, index + 1, done);
+                 for (const api::ObjectPtr& object : reply.items) {
+                   client_.Delete({&kind, name, std::string(object->name()), ""},
+                                  {.propagation_policy = "Background"}, [](client::Reply) {});
+                 }
+                 done(Ok());
+               });
+}
+
+void NamespaceController::CheckEmpty(const std::string& name, const Kinds& kinds,
+                                     std::size_t index, Done done) {
+  if (index == kinds->size()) return Finalize(name, std::move(done));
+  client_.List({(*kinds)[index], name, "", ""}, {.limit = 1},
+               [this, alive = alive_, name, kinds, index,
+                done = std::move(done)](client::ListReply reply) {
+                 if (!*alive) return;
+                 if (!reply.ok()) return done(*reply.error);
+                 if (reply.items.empty()) return CheckEmpty(name, kinds, index + 1, done);
                  done(Ok());
                  queue_.AddAfter(name, kLookAgain);
                });

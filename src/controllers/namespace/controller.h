@@ -21,9 +21,12 @@ class NamespaceController {
  private:
   using Done = client::WorkQueue::Done;
   void Sync(const std::string& name, Done done);
+  // What can be in a namespace of the server, asked anew for each that goes.
+  using Kinds = std::shared_ptr<const std::vector<const api::KindSchema*>>;
   // Deletes what is left of the kinds from `index` on; then checks that all is empty.
-  void DeleteContent(const std::string& name, std::size_t index, Done done);
-  void CheckEmpty(const std::string& name, std::size_t index, Done done);
+  void DeleteContent(const std::string& name, const Kinds& kinds, std::size_t index, Done done);
+  void DeleteOneByOne(const std::string& name, const api::KindSchema& kind, Done done);
+  void CheckEmpty(const std::string& name, const Kinds& kinds, std::size_t index, Done done);
   void Finalize(const std::string& name, Done done);
 
   client::Client& client_;

@@ -1,6 +1,7 @@
 #include "node/checkpoint/checkpoint_file.h"
 
 #include "base/text/text.h"
+#include "node/checkpoint/checkpoint_slots.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::node {
@@ -17,7 +18,8 @@ CheckpointFile::CheckpointFile(EventLoop& loop, FileSystem& files, BlockingWork&
       files_(files),
       work_(work),
       directory_(std::move(directory)),
-      path_(JoinPath(directory_, kClaimCheckpointName)) {}
+      path_(JoinPath(directory_, kClaimCheckpointName)),
+      slots_path_(JoinPath(directory_, kCheckpointSlotsName)) {}
 
 CheckpointFile::~CheckpointFile() = default;
 
@@ -26,9 +28,15 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
   auto content = files_.ReadFile(path_);
   if (!content.ok()) {
     if (content.error().code != ErrorCode::kNotFound) return content.error();
-    RETURN_IF_ERROR(files_.WriteFileAtomically(path_, EncodeCheckpoint(std::nullopt), 0600));
-    return CheckpointState();
+    // Whoever moved it away wants to begin anew: nothing of it may come back.
+    if (auto removed = files_.Remove(slots_path_);
+        !removed.ok() && removed.error().code != ErrorCode::kNotFound) {
+      return removed.error();
+    }
+    content = EncodeCheckpoint(std::nullopt);
+    RETURN_IF_ERROR(files_.WriteFileAtomically(path_, *content, 0600));
   }
+  written_id_ = ContentId(*content);
   auto state = DecodeCheckpoint(*content);
   if (!state.ok()) {
     return state.error()
@@ -38,37 +46,139 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
                          "pods with claims on this node, with `drakkar up --node=false` if nothing "
                          "else serves the API, then move the file away)"));
   }
-  return state;
+  ASSIGN_OR_RETURN(const std::string newer, LoadSlots(*content));
+  if (newer.empty()) return state;
+  auto stored = DecodeCheckpoint(newer);
+  if (!stored.ok()) return stored.error().Prefixed(StrCat("cannot use ", slots_path_));
+  StoreEventually();
+  return stored;
+}
+
+// The checkpoint in the side file if it is newer, "" if not; makes the side file if there is none.
+Result<std::string> CheckpointFile::LoadSlots(const std::string& checkpoint) {
+  std::string newer;
+  auto slots = files_.ReadFile(slots_path_);
+  if (!slots.ok() && slots.error().code != ErrorCode::kNotFound) return slots.error();
+  if (slots.ok()) {
+    if (auto slot = FindSlot(*slots, checkpoint)) newer = std::move(slot->checkpoint);
+    sequence_ = LastSequence(*slots);
+    has_slots_ = slots->size() == kCheckpointSlots * kCheckpointSlotBytes;
+  }
+  if (has_slots_ || !newer.empty()) return newer;
+  // All of it is written, not only reserved: overwriting is then nothing but data.
+  auto made = files_.WriteFileAtomically(
+      slots_path_, std::string(kCheckpointSlots * kCheckpointSlotBytes, '\0'), 0600);
+  has_slots_ = made.ok();
+  if (!made.ok()) {
+    kLog.Warning("cannot make the checkpoint's side file, preparing takes longer without it",
+                 {{"path", slots_path_}, {"err", made.error().message}});
+  }
+  return newer;
 }
 
 void CheckpointFile::Store(std::function<void(Result<void>)> done) {
   loop_.AssertInLoop();
   waiting_.push_back(std::move(done));
-  if (!writing_) Write();
+  if (!writing_slot_) WriteSlot();
 }
 
 void CheckpointFile::StoreEventually() {
-  Store([this](Result<void> result) {
-    if (result.ok()) return;
-    kLog.Error("cannot write the claim checkpoint", {{"path", path_}, {"err", result.error().message}});
-    retry_ = loop_.RunAfter(kRetryAfter, [this] { StoreEventually(); });
-  });
+  owes_file_ = true;
+  if (settle_ == nullptr && next_id_.empty()) {
+    settle_ = loop_.RunAfter(kSettleAfter, [this] { WriteFile(); });
+  }
 }
 
-void CheckpointFile::Write() {
-  writing_ = true;
-  auto served = std::make_shared<std::vector<std::function<void(Result<void>)>>>();
+void CheckpointFile::WriteSlot() {
+  auto served = std::make_shared<Waiting>();
   served->swap(waiting_);
+  CheckpointSlot slot{.sequence = sequence_ + 1, .bases = {written_id_}, .checkpoint = EncodeCheckpoint(current_())};
+  if (!next_id_.empty()) slot.bases.push_back(next_id_);
+  auto bytes = has_slots_ ? EncodeSlot(slot) : std::nullopt;
+  if (!bytes) {
+    // Too large, or no side file: with the checkpoint itself, then.
+    for (auto& done : *served) waiting_for_file_.push_back(std::move(done));
+    if (next_id_.empty()) WriteFile();
+    return;
+  }
+  writing_slot_ = true;
+  ++sequence_;
   work_.Run(
-      [&files = files_, path = path_, content = EncodeCheckpoint(current_())] {
-        return files.WriteFileAtomically(path, content, 0600);
-      },
+      [&files = files_, path = slots_path_, offset = sequence_ % kCheckpointSlots * kCheckpointSlotBytes,
+       content = *std::move(bytes)] { return files.OverwriteFile(path, offset, content, /*sync=*/true); },
       [this, served, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
         if (!alive.lock()) return;
-        writing_ = false;
-        if (!waiting_.empty()) Write();
+        if (result.ok()) {
+          StoreEventually();
+        } else {
+          kLog.Warning("cannot write the checkpoint's side file",
+                       {{"path", slots_path_}, {"err", result.error().message}});
+          for (auto& done : *served) waiting_for_file_.push_back(std::move(done));
+          served->clear();
+          if (next_id_.empty()) WriteFile();
+        }
+        EndSlotWrite();
+        for (auto& done : *served) done(Ok());
+      });
+}
+
+void CheckpointFile::EndSlotWrite() {
+  writing_slot_ = false;
+  if (!waiting_.empty()) WriteSlot();
+}
+
+void CheckpointFile::WriteFile() {
+  settle_ = nullptr;
+  owes_file_ = false;
+  auto served = std::make_shared<Waiting>();
+  served->swap(waiting_for_file_);
+  std::string content = EncodeCheckpoint(current_());
+  next_id_ = ContentId(content);
+  work_.Run(
+      [&files = files_, path = path_, content = std::move(content)] {
+        return files.WriteFileAtomically(path, content, 0600);
+      },
+      [this, served, sequence = sequence_, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
+        if (!alive.lock()) return;
+        if (result.ok()) written_id_ = next_id_;
+        next_id_.clear();
+        if (!result.ok()) {
+          kLog.Error("cannot write the claim checkpoint", {{"path", path_}, {"err", result.error().message}});
+          owes_file_ = true;
+          settle_ = loop_.RunAfter(kRetryAfter, [this] { WriteFile(); });
+        } else if (sequence == sequence_) {
+          ClearSlots();
+        }
+        if (!waiting_for_file_.empty()) {
+          WriteFile();
+        } else if (owes_file_) {
+          StoreEventually();
+        }
         for (auto& done : *served) done(result);
       });
+}
+
+// What they say is in the checkpoint by now. It would be passed over unless the checkpoint became
+// again what it was, hence no sync.
+void CheckpointFile::ClearSlots() {
+  if (writing_slot_ || !has_slots_) return;
+  writing_slot_ = true;
+  work_.Run(
+      [&files = files_, path = slots_path_]() -> Result<void> {
+        for (std::size_t i = 0; i < kCheckpointSlots; ++i) {
+          RETURN_IF_ERROR(files.OverwriteFile(path, i * kCheckpointSlotBytes, std::string_view("\0", 1), false));
+        }
+        return Ok();
+      },
+      [this, alive = std::weak_ptr<int>(alive_)](Result<void>) {
+        if (alive.lock()) EndSlotWrite();
+      });
+}
+
+void CheckpointFile::Flush() {
+  if (!owes_file_ || !next_id_.empty()) return;
+  settle_ = nullptr;
+  if (files_.WriteFileAtomically(path_, EncodeCheckpoint(current_()), 0600).ok()) owes_file_ = false;
 }
 
 }  // namespace drakkar::node

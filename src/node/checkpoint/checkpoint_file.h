@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,11 +13,15 @@
 
 namespace drakkar::node {
 
-// The claim checkpoint on disk. Writers that come while a write is under way share the next one, so
-// many pods starting at once cost two syncs, not two each. A write replaces the file as a whole and
-// is synced; a failed one leaves the old content. Loop-bound.
+// The claim checkpoint on disk: `dra_manager_state`, which Kubernetes can read, and a side file that
+// takes what must be durable at once (checkpoint_slots.h). The former follows within kSettleAfter,
+// replaced as a whole and synced; a failed write leaves the old content. Writers that come while a
+// write is under way share the next one, so that many pods starting at once cost two syncs, not one
+// each. Loop-bound.
 class CheckpointFile {
  public:
+  static constexpr Duration kSettleAfter = std::chrono::milliseconds(100);
+
   CheckpointFile(EventLoop& loop, FileSystem& files, BlockingWork& work, std::string directory);
   ~CheckpointFile();
 
@@ -26,25 +31,42 @@ class CheckpointFile {
 
   // `current` is asked when the write begins, so that a shared write has everybody's changes.
   void SetSource(std::function<CheckpointState()> current) { current_ = std::move(current); }
-  // Writes what `current` then gives; `done` once that is on disk.
+  // Makes durable what `current` then gives; `done` once that is on disk.
   void Store(std::function<void(Result<void>)> done);
-  // Without anybody waiting: tried again every second until it works.
+  // Without anybody waiting: within kSettleAfter, and tried again every second until it works.
   void StoreEventually();
+  // Writes at once, and blocks, what StoreEventually still owes: before the process ends.
+  void Flush();
 
   const std::string& path() const { return path_; }
 
  private:
-  void Write();
+  using Waiting = std::vector<std::function<void(Result<void>)>>;
+
+  Result<std::string> LoadSlots(const std::string& checkpoint);
+  void WriteSlot();
+  void WriteFile();
+  void ClearSlots();
+  void EndSlotWrite();
 
   EventLoop& loop_;
   FileSystem& files_;
   BlockingWork& work_;
   const std::string directory_;
   const std::string path_;
+  const std::string slots_path_;
   std::function<CheckpointState()> current_;
-  bool writing_ = false;
-  std::vector<std::function<void(Result<void>)>> waiting_;
-  TimerHandle retry_;
+
+  bool has_slots_ = false;
+  std::uint64_t sequence_ = 0;  // of the last slot written
+  bool writing_slot_ = false;
+  Waiting waiting_;  // for a slot
+
+  std::string written_id_;  // of the content of path_
+  std::string next_id_;     // of what is being written to it; empty otherwise
+  bool owes_file_ = false;  // what was stored is not in path_ yet
+  Waiting waiting_for_file_;
+  TimerHandle settle_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

@@ -5,6 +5,7 @@
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
 #include "node/checkpoint/checkpoint_file.h"
+#include "node/checkpoint/checkpoint_slots.h"
 #include "tests/support/mini_json.h"
 #include "tests/support/vector_report.h"
 
@@ -156,6 +157,129 @@ TEST(CheckpointFile, OldContentSurvivesEachFailingCallAndACrash) {
     ASSERT_TRUE(state.ok()) << state.error().message;
     EXPECT_TRUE(!*ok || state->has_value()) << "an acknowledged write is lost, call " << call;
   }
+}
+
+// The side file.
+
+constexpr char kSlots[] = "/root/dra_manager_state.intents";
+constexpr char kState[] = "/root/dra_manager_state";
+
+struct Stored {
+  SeededLoop loop;
+  MemoryFileSystem files;
+  std::unique_ptr<BlockingWork> work = MakeLoopWork(loop);
+  std::optional<CheckpointFile> file;
+  std::string uid;
+
+  // As a new process.
+  CheckpointState Load() {
+    file.emplace(loop, files, *work, "/root");
+    auto state = file->LoadOrCreate();
+    EXPECT_TRUE(state.ok()) << state.error().message;
+    file->SetSource([this] { return CheckpointState(std::vector<CheckpointClaim>{{.uid = uid}}); });
+    return state.ok() ? *state : CheckpointState();
+  }
+  bool Store(std::string value) {
+    uid = std::move(value);
+    bool ok = false;
+    file->Store([&](Result<void> result) { ok = result.ok(); });
+    loop.RunUntilIdle();
+    return ok;
+  }
+  std::string Uid(const CheckpointState& state) { return state ? state->at(0).uid : "(none)"; }
+};
+
+TEST(CheckpointFile, WhatWasStoredIsThereAfterThePowerWasLostBeforeTheCheckpointFollowed) {
+  Stored node;
+  node.Load();
+  for (const char* uid : {"claim-1", "claim-2", "claim-3"}) {
+    ASSERT_TRUE(node.Store(uid));
+    EXPECT_EQ(node.files.ReadFile(kState)->find(uid), std::string::npos);
+    node.files.Crash();
+    EXPECT_EQ(node.Uid(node.Load()), uid);
+  }
+  node.loop.Advance(CheckpointFile::kSettleAfter);
+  EXPECT_NE(node.files.ReadFile(kState)->find("claim-3"), std::string::npos);
+  node.files.Crash();
+  EXPECT_EQ(node.Uid(node.Load()), "claim-3");
+}
+
+TEST(CheckpointFile, StoringWaitsForOneSync) {
+  Stored node;
+  node.Load();
+  ASSERT_TRUE(node.Store("a"));
+  const std::size_t before = node.files.calls();
+  ASSERT_TRUE(node.Store("b"));
+  EXPECT_EQ(node.files.calls() - before, 2u) << "the bytes and their sync";
+}
+
+TEST(CheckpointFile, ATornSlotLeavesTheOneBeforeIt) {
+  Stored node;
+  node.Load();
+  ASSERT_TRUE(node.Store("a"));
+  ASSERT_TRUE(node.Store("b"));
+  const std::string whole = *node.files.ReadFile(kSlots);
+  const std::size_t b = whole.find("\\\"b");
+  ASSERT_NE(b, std::string::npos);
+  for (std::size_t at : {b, b / kCheckpointSlotBytes * kCheckpointSlotBytes, b - 100}) {
+    std::string torn = whole;
+    torn[at] ^= 1;
+    ASSERT_TRUE(node.files.WriteFile(kSlots, torn, 0600).ok());
+    EXPECT_EQ(node.Uid(node.Load()), "a");
+  }
+}
+
+TEST(CheckpointFile, ACheckpointWrittenByAKubeletMeanwhileCounts) {
+  Stored node;
+  node.Load();
+  ASSERT_TRUE(node.Store("a"));
+  const CheckpointState theirs(std::vector<CheckpointClaim>{{.uid = "theirs"}});
+  ASSERT_TRUE(node.files.WriteFile(kState, EncodeCheckpoint(theirs), 0600).ok());
+  EXPECT_EQ(node.Uid(node.Load()), "theirs");
+}
+
+TEST(CheckpointFile, NothingComesBackAfterTheCheckpointWasMovedAway) {
+  Stored node;
+  node.Load();
+  ASSERT_TRUE(node.Store("a"));
+  ASSERT_TRUE(node.files.Remove(kState).ok());
+  EXPECT_EQ(node.Uid(node.Load()), "(none)");
+}
+
+// A slot that builds on an earlier checkpoint with the same content must not come to life again.
+TEST(CheckpointFile, NothingComesBackWhenTheCheckpointIsAsItWasBefore) {
+  Stored node;
+  node.Load();
+  node.uid = "settled";
+  node.file->StoreEventually();
+  node.loop.Advance(CheckpointFile::kSettleAfter);
+  ASSERT_TRUE(node.Store("a"));
+  node.uid = "settled";
+  node.file->StoreEventually();
+  node.loop.Advance(CheckpointFile::kSettleAfter);
+  EXPECT_EQ(node.Uid(node.Load()), "settled");
+}
+
+TEST(CheckpointFile, WhatDoesNotFitIntoASlotGoesIntoTheCheckpoint) {
+  Stored node;
+  node.Load();
+  const std::string large(kCheckpointSlotBytes, 'x');
+  ASSERT_TRUE(node.Store(large));
+  node.files.Crash();
+  EXPECT_EQ(node.Uid(node.Load()), large);
+  ASSERT_TRUE(node.Store("small"));
+  node.files.Crash();
+  EXPECT_EQ(node.Uid(node.Load()), "small");
+}
+
+TEST(CheckpointFile, WorksWithoutASideFile) {
+  Stored node;
+  node.Load();
+  ASSERT_TRUE(node.files.WriteFile(kSlots, "short", 0600).ok());
+  ASSERT_TRUE(node.files.Remove(kSlots).ok());
+  ASSERT_TRUE(node.Store("a"));
+  node.files.Crash();
+  EXPECT_EQ(node.Uid(node.Load()), "a");
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ struct DraManager::PrepareOperation {
   api::ObjectPtr pod;
   Done done;
   MonotonicTime started;
+  MonotonicTime stage_started;
   std::vector<PodClaim> pod_claims;
   std::vector<std::optional<client::Reply>> fetched;  // parallel to pod_claims
   std::size_t missing = 0;                             // answers still to come
@@ -86,6 +87,7 @@ void DraManager::Prepare(const api::ObjectPtr& pod, Done done) {
   operation->pod = pod;
   operation->done = std::move(done);
   operation->started = options_.loop.clock().Monotonic();
+  operation->stage_started = operation->started;
   auto claims = ListPodClaims(pod->root());
   if (!claims.ok() || claims->empty()) {
     options_.loop.Post([this, operation, alive = std::weak_ptr<int>(alive_),
@@ -109,6 +111,7 @@ void DraManager::FetchClaims(const std::shared_ptr<PrepareOperation>& operation)
           if (!alive.lock()) return;
           operation->fetched[i] = std::move(reply);
           if (--operation->missing > 0) return;
+          EndStage(*operation, "claims");
           if (auto checked = CheckClaims(*operation); !checked.ok()) {
             return FinishPrepare(*operation, checked);
           }
@@ -117,6 +120,7 @@ void DraManager::FetchClaims(const std::shared_ptr<PrepareOperation>& operation)
           }
           options_.checkpoint.Store([this, operation, still = alive](Result<void> stored) {
             if (!still.lock()) return;
+            EndStage(*operation, "checkpoint");
             if (!stored.ok()) {
               return FinishPrepare(*operation,
                                    stored.error().Prefixed("checkpoint ResourceClaim cache"));
@@ -236,6 +240,7 @@ void DraManager::CallNextPrepare(const std::shared_ptr<PrepareOperation>& operat
       [this, operation, driver = driver, asked = claims, instance = *plugin, started,
        alive = std::weak_ptr<int>(alive_)](Result<rpc::PrepareResults> results) {
         if (!alive.lock()) return;
+        EndStage(*operation, "driver");
         ObserveCall(*instance, "NodePrepareResources", results.ok() ? nullptr : &results.error(), started);
         if (!results.ok()) {
           return FinishPrepare(*operation, results.error().Prefixed("NodePrepareResources"));
@@ -276,6 +281,12 @@ Result<void> DraManager::TakePrepareAnswer(PrepareOperation&, const std::string&
                            " ResourceClaims"));
   }
   return Ok();
+}
+
+void DraManager::EndStage(PrepareOperation& operation, std::string_view stage) {
+  const MonotonicTime now = options_.loop.clock().Monotonic();
+  metrics_.PrepareStage(stage, now - operation.stage_started);
+  operation.stage_started = now;
 }
 
 void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result) {

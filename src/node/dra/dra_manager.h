@@ -71,7 +71,8 @@ class DraManager {
   // It gives nothing while the pods of this node are not known yet.
   void StartReconcile(std::function<std::optional<std::set<std::string>>()> active_pods);
 
-  // Unprepares at once what Reconcile would find only later: a driver has come, or was given up.
+  // Unprepares at once what Reconcile would find only later: the pods are known now, or a driver has
+  // come or was given up.
   void ReconcileNow();
 
   // Drivers that are gone for good: claims are unprepared without them while they are not registered.
@@ -93,6 +94,8 @@ class DraManager {
   Result<void> TakePrepareAnswer(PrepareOperation& operation, const std::string& driver,
                                  const std::vector<rpc::ClaimReference>& asked,
                                  rpc::PrepareResults results);
+  // What took the time since the stage before it.
+  void EndStage(PrepareOperation& operation, std::string_view stage);
   void FinishPrepare(PrepareOperation& operation, Result<void> result);
 
   void CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& operation);

@@ -177,7 +177,7 @@ TEST(DraManager, StopsInTheMiddleOfADriverCallAndGoesOnAfterwards) {
   node.driver.plugin.hold_calls = true;
   node.CreatePodWithClaim();
   ASSERT_EQ(node.driver.plugin.held_calls(), 1u);
-  EXPECT_THAT(*node.files.ReadFile("/var/lib/kubelet/dra_manager_state"), HasSubstr("gpu.example.com"))
+  EXPECT_THAT(*node.files.ReadFile("/var/lib/kubelet/dra_manager_state.intents"), HasSubstr("gpu.example.com"))
       << "the intent is on disk before the call";
   node.KillAgent();
   node.transport.BreakConnections("/var/lib/kubelet/plugins_registry/gpu-reg.sock");

@@ -15,7 +15,7 @@ const std::vector<double>& Bounds() {
 }
 
 const std::vector<double>& FineBounds() {
-  static const std::vector<double> bounds = ExponentialBoundsRange(0.0002, 2, 54);
+  static const std::vector<double> bounds = ExponentialBoundsRange(0.0001, 2, 104);
   return bounds;
 }
 
@@ -39,6 +39,14 @@ void DraMetrics::Operation(std::string_view name, bool is_error, Duration took) 
                          "As dra_operations_duration_seconds, in finer steps",
                          {{"operation_name", std::string(name)}, {"is_error", is_error ? "true" : "false"}},
                          FineBounds())
+      .Observe(Seconds(took));
+}
+
+void DraMetrics::PrepareStage(std::string_view stage, Duration took) {
+  if (metrics_ == nullptr) return;
+  metrics_->GetHistogram("drakkar_node_dra_prepare_stage_duration_seconds",
+                         "What preparing the claims of a pod spends its time with",
+                         {{"stage", std::string(stage)}}, FineBounds())
       .Observe(Seconds(took));
 }
 

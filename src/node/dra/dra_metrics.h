@@ -21,6 +21,8 @@ class DraMetrics {
 
   // The bounds of Kubernetes begin at 0.1 s; ours of the same operations tell milliseconds apart.
   void Operation(std::string_view name, bool is_error, Duration took);
+  // `claims` (read from the server), `checkpoint` (written), `driver` (one call).
+  void PrepareStage(std::string_view stage, Duration took);
   void Call(const std::string& driver, const std::string& method, const std::string& code,
             Duration took);
   void PrepareSkipped(const std::string& driver);

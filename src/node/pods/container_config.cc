@@ -7,6 +7,7 @@
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "cdi/container_plan.h"
+#include "node/pods/container_probes.h"
 #include "node/pods/environment.h"
 #include "node/pods/pod_facts.h"
 
@@ -356,8 +357,7 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
       }
       for (const char* hook : {"preStop", "postStart"}) {
         const Value action = container["lifecycle"][hook];
-        const bool done = std::string_view(hook) == "preStop" && action["exec"].has_value();
-        if (action.has_value() && !done) {
+        if (action.has_value() && !CanRunHook(action, probes_network)) {
           fields.push_back(StrCat("lifecycle.", hook, " of container ", container["name"].str()));
         }
       }
@@ -367,10 +367,33 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
       }
     }
   }
-  if (!spec["hostAliases"].empty()) fields.push_back("hostAliases");
   if (!spec["runtimeClassName"].str().empty()) fields.push_back("runtimeClassName");
   if (spec["hostUsers"].optional_boolean() == false) fields.push_back("hostUsers: false");
   return fields;
+}
+
+Result<void> WriteHostsFile(FileSystem& files, Value pod, const std::string& pod_ip, const std::string& path) {
+  const Value spec = pod["spec"];
+  std::string text;
+  if (spec["hostNetwork"].boolean()) {
+    text = "# Kubernetes-managed hosts file (host network).\n";
+    if (auto own = files.ReadFile("/etc/hosts"); own.ok()) text += *own;
+  } else {
+    text =
+        "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
+        "fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n";
+    const std::string_view name = spec["hostname"].str().empty() ? pod["metadata"]["name"].str() : spec["hostname"].str();
+    if (!pod_ip.empty()) text += StrCat(pod_ip, "\t", name, "\n");
+  }
+  if (!spec["hostAliases"].empty()) text += "\n# Entries added by HostAliases.\n";
+  for (Value alias : spec["hostAliases"].elements()) {
+    text += alias["ip"].str();
+    for (Value name : alias["hostnames"].elements()) text += StrCat("\t", name.str());
+    text += '\n';
+  }
+  RETURN_IF_ERROR(files.MakeDirectories(DirectoryName(path), 0755));
+  if (auto now = files.ReadFile(path); now.ok() && *now == text) return Ok();
+  return files.WriteFile(path, text, 0644);
 }
 
 std::string PodLogDirectory(const std::string& root, Value pod) {

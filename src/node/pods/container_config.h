@@ -6,6 +6,7 @@
 
 #include "api/tree/value.h"
 #include "base/env/device_node.h"
+#include "base/env/file_system.h"
 #include "cdi/cache.h"
 #include "node/runtime/runtime_config.h"
 
@@ -48,6 +49,9 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vect
 
 // Fields of the pod this node does not act on, in words; empty if there are none.
 std::vector<std::string> ListIgnoredFields(api::Value pod, bool probes_network);
+
+// /etc/hosts for a pod with hostAliases.
+Result<void> WriteHostsFile(FileSystem& files, api::Value pod, const std::string& pod_ip, const std::string& path);
 
 // "/var/log/pods/<ns>_<pod>_<uid>" below `root`, and "<container>/<attempt>.log" in it.
 std::string PodLogDirectory(const std::string& root, api::Value pod);

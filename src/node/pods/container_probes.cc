@@ -18,6 +18,20 @@ Duration Seconds(Value spec, const char* field, std::int64_t fallback) {
 
 }  // namespace
 
+std::optional<int> PortOf(Value container, Value port) {
+  if (auto number = port.optional_integer()) return static_cast<int>(*number);
+  if (auto number = ParseInt64(port.str())) return static_cast<int>(*number);
+  for (Value each : container["ports"].elements()) {
+    if (each["name"].str() == port.str()) return static_cast<int>(each["containerPort"].integer());
+  }
+  return std::nullopt;
+}
+
+bool CanRunHook(Value action, bool has_network) {
+  return action["exec"].has_value() || action["sleep"].has_value() ||
+         (action["httpGet"].has_value() && has_network);
+}
+
 bool ContainerProbes::HasProbes(Value container) {
   return container["startupProbe"].has_value() || container["livenessProbe"].has_value() ||
          container["readinessProbe"].has_value();
@@ -52,15 +66,6 @@ void ContainerProbes::Schedule(Probe& probe, Duration delay) {
   probe.timer = options_.loop.RunAfter(delay, [this, &probe] { Run(probe); });
 }
 
-std::optional<int> ContainerProbes::Port(Value port) const {
-  if (auto number = port.optional_integer()) return static_cast<int>(*number);
-  if (auto number = ParseInt64(port.str())) return static_cast<int>(*number);
-  for (Value each : options_.container["ports"].elements()) {
-    if (each["name"].str() == port.str()) return static_cast<int>(each["containerPort"].integer());
-  }
-  return std::nullopt;
-}
-
 void ContainerProbes::Run(Probe& probe) {
   const Duration timeout = Seconds(probe.spec, "timeoutSeconds", 1);
   auto finish = [this, &probe, alive = std::weak_ptr<int>(alive_)](std::optional<std::string> failure) {
@@ -80,7 +85,7 @@ void ContainerProbes::Run(Probe& probe) {
   const Value tcp = probe.spec["tcpSocket"];
   const Value target = http.has_value() ? http : tcp;
   if (options_.network == nullptr || !target.has_value()) return;  // reported when the pod was admitted
-  const auto port = Port(target["port"]);
+  const auto port = PortOf(options_.container, target["port"]);
   if (!port) return finish(StrCat("no port named ", target["port"].str()));
   const std::string host = target["host"].str().empty() ? options_.pod_ip : std::string(target["host"].str());
   if (tcp.has_value()) {

@@ -31,6 +31,12 @@ class NetworkProber {
                        std::function<void(Result<void>)> done) = 0;
 };
 
+// The number that a probe or a hook means: of the container's port if it is a name.
+std::optional<int> PortOf(api::Value container, api::Value port);
+
+// Whether this node can run the action of a hook.
+bool CanRunHook(api::Value action, bool has_network);
+
 // The probes of one run of one container: startup first, then liveness and readiness side by side.
 // Each runs every periodSeconds, one at a time, and counts results in a row up to its thresholds.
 // Loop-bound; it must not outlive the runtime or the prober.
@@ -76,7 +82,6 @@ class ContainerProbes {
   void Schedule(Probe& probe, Duration delay);
   void Run(Probe& probe);
   void Finish(Probe& probe, std::optional<std::string> failure);
-  std::optional<int> Port(api::Value port) const;
 
   const Options options_;
   const Callbacks callbacks_;

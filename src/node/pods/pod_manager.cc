@@ -50,7 +50,7 @@ PodRequests PodManager::OthersRequests(const std::string& uid) const {
   return sum;
 }
 
-void PodManager::Start() {
+void PodManager::Start(std::function<void()> on_synced) {
   context_.others_requests = [this](const std::string& uid) { return OthersRequests(uid); };
   context_.runtime.OnExit([this](const ContainerStatus& status) {
     for (const PodSandbox& sandbox : context_.runtime.ListPodSandboxes()) {
@@ -60,7 +60,10 @@ void PodManager::Start() {
       return;
     }
   });
-  informer_.OnSynced([this] { FindOrphans(); });
+  informer_.OnSynced([this, on_synced = std::move(on_synced)] {
+    FindOrphans();
+    if (on_synced) on_synced();
+  });
   informer_.Start();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,8 +20,8 @@ class PodManager {
   PodManager(PodContext& context, Random& random);
   ~PodManager();
 
-  // After the runtime was opened.
-  void Start();
+  // After the runtime was opened. `on_synced` is called once, when ActivePods has an answer.
+  void Start(std::function<void()> on_synced = nullptr);
 
   // A driver became usable: pods that wait for one try again.
   void DriverUsable();

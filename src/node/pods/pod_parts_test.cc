@@ -97,6 +97,23 @@ TEST(Volumes, WritesFilesMakesDirectoriesAndMountsThem) {
   EXPECT_TRUE((*mounts)[2].readonly);
 }
 
+TEST(Volumes, TokensAreFoundByWhatTheSourceAsksFor) {
+  MemoryFileSystem files;
+  auto pod = Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[{"name":"t","projected":{"sources":[
+    {"serviceAccountToken":{"path":"token"}},
+    {"serviceAccountToken":{"path":"vault/token","audience":"vault","expirationSeconds":700}}]}}]}})json");
+  EXPECT_TRUE(NeedsSources(pod->root()));
+  EXPECT_TRUE(HasChangingVolumes(pod->root()));
+  PodSources sources;
+  sources.tokens[{"", 3600}] = {.text = "one"};
+  EXPECT_FALSE(PrepareVolumes({files, "/pods/u", {.pod = pod->root()}, sources}).ok());
+  sources.tokens[{"vault", 700}] = {.text = "two"};
+  auto volumes = PrepareVolumes({files, "/pods/u", {.pod = pod->root()}, sources});
+  ASSERT_TRUE(volumes.ok()) << volumes.error().message;
+  EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~projected/t/token"), "one");
+  EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~projected/t/vault/token"), "two");
+}
+
 TEST(Volumes, RefusesWhatItDoesNotHaveAndPathsThatLeaveTheVolume) {
   MemoryFileSystem files;
   auto nfs = Parse(R"json({"spec":{"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]}})json");

@@ -1,8 +1,11 @@
 #include "node/pods/pod_sources.h"
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "base/hash/base64.h"
 #include "base/text/text.h"
 
@@ -11,9 +14,14 @@ namespace {
 
 using api::Value;
 
+constexpr std::int64_t kDefaultTokenSeconds = 3600;
+
 struct Names {
   std::set<std::string> config_maps;
   std::set<std::string> secrets;
+  std::set<std::pair<std::string, std::int64_t>> tokens;
+
+  std::size_t size() const { return config_maps.size() + secrets.size() + tokens.size(); }
 };
 
 void Add(std::set<std::string>& names, Value name) {
@@ -41,6 +49,7 @@ Names ListNames(Value pod) {
     for (Value source : volume["projected"]["sources"].elements()) {
       Add(names.config_maps, source["configMap"]["name"]);
       Add(names.secrets, source["secret"]["name"]);
+      if (const Value token = source["serviceAccountToken"]; token.has_value()) names.tokens.insert(TokenKey(token));
     }
   }
   return names;
@@ -108,22 +117,74 @@ Result<std::optional<std::string>> PodSources::SecretKey(const std::string& name
   return Pick(SecretData(name, optional), StrCat("Secret ", name), key, optional);
 }
 
-bool NeedsSources(Value pod) {
-  const Names names = ListNames(pod);
-  return !names.config_maps.empty() || !names.secrets.empty();
+std::pair<std::string, std::int64_t> TokenKey(Value source) {
+  return {std::string(source["audience"].str()), source["expirationSeconds"].integer(kDefaultTokenSeconds)};
 }
 
-void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, std::weak_ptr<int> alive,
-                     std::function<void(Result<PodSources>)> done) {
-  struct Fetch {
-    PodSources sources;
-    std::optional<Error> failure;
-    std::size_t missing = 0;
-    std::function<void(Result<PodSources>)> done;
-  };
+bool NeedsSources(Value pod) {
+  return ListNames(pod).size() > 0;
+}
+
+bool HasChangingVolumes(Value pod) {
+  for (Value volume : pod["spec"]["volumes"].elements()) {
+    for (const char* kind : {"configMap", "secret", "downwardAPI", "projected"}) {
+      if (volume[kind].has_value()) return true;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+struct Fetch {
+  PodSources sources;
+  std::optional<Error> failure;
+  std::size_t missing = 0;
+  std::function<void(Result<PodSources>)> done;
+
+  void Answered() {
+    if (--missing > 0) return;
+    if (failure) return done(*failure);
+    done(std::move(sources));
+  }
+};
+
+void RequestToken(client::Client& client, const api::ObjectPtr& pod,
+                  const std::pair<std::string, std::int64_t>& key, WallTime now, std::weak_ptr<int> alive,
+                  const std::shared_ptr<Fetch>& fetch) {
+  std::string account((*pod)["spec"]["serviceAccountName"].str());
+  if (account.empty()) account = "default";
+  api::Draft request = {{"apiVersion", "authentication.k8s.io/v1"},
+                        {"kind", "TokenRequest"},
+                        {"spec",
+                         {{"expirationSeconds", key.second},
+                          {"boundObjectRef",
+                           {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod->name()}, {"uid", pod->uid()}}}}}};
+  request["spec"]["audiences"] = api::Draft::Array();
+  if (!key.first.empty()) request["spec"]["audiences"].Append(key.first);
+  client.Create({api::FindResource("", "v1", "serviceaccounts"), std::string(pod->namespace_()), account, "token"},
+                request.Freeze(), {}, [fetch, key, now, alive, account](client::Reply reply) {
+                  if (!alive.lock()) return;
+                  if (reply.ok()) {
+                    // The server may give less than was asked for.
+                    const auto given =
+                        std::chrono::seconds((*reply.object)["spec"]["expirationSeconds"].integer(key.second));
+                    const Duration renew = std::min<Duration>(Duration(given) * 4 / 5, std::chrono::hours(24));
+                    fetch->sources.tokens[key] = {std::string((*reply.object)["status"]["token"].str()), now + renew};
+                  } else if (!fetch->failure) {
+                    fetch->failure = reply.error->Prefixed(StrCat("failed to fetch token of service account ", account));
+                  }
+                  fetch->Answered();
+                });
+}
+
+}  // namespace
+
+void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, const KnownSources& known,
+                     std::weak_ptr<int> alive, std::function<void(Result<PodSources>)> done) {
   const Names names = ListNames(pod->root());
   auto fetch = std::make_shared<Fetch>();
-  fetch->missing = names.config_maps.size() + names.secrets.size();
+  fetch->missing = names.size();
   fetch->done = std::move(done);
   auto get = [&](const char* plural, const std::string& name,
                  std::map<std::string, api::ObjectPtr>* into) {
@@ -137,11 +198,21 @@ void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, std::wea
                  } else if (!fetch->failure) {
                    fetch->failure = reply.error->Prefixed(StrCat("get ", plural, " ", name));
                  }
-                 if (--fetch->missing > 0) return;
-                 if (fetch->failure) return fetch->done(*fetch->failure);
-                 fetch->done(std::move(fetch->sources));
+                 fetch->Answered();
                });
   };
+  std::vector<std::pair<std::string, std::int64_t>> wanted;
+  for (const auto& key : names.tokens) {
+    const auto found = known.tokens.find(key);
+    if (found == known.tokens.end() || found->second.renew_at <= known.now) {
+      wanted.push_back(key);
+    } else {
+      fetch->sources.tokens[key] = found->second;
+      --fetch->missing;
+    }
+  }
+  if (fetch->missing == 0) return fetch->done(std::move(fetch->sources));  // all of it is known
+  for (const auto& key : wanted) RequestToken(client, pod, key, known.now, alive, fetch);
   for (const std::string& name : names.config_maps) get("configmaps", name, &fetch->sources.config_maps);
   for (const std::string& name : names.secrets) get("secrets", name, &fetch->sources.secrets);
 }

@@ -30,6 +30,7 @@ class EventRecorder;
 
 namespace drakkar::node {
 
+class BlockingWork;
 class DraManager;
 class NodeFeatures;
 
@@ -37,6 +38,7 @@ class NodeFeatures;
 struct PodContext {
   EventLoop& loop;
   FileSystem& files;
+  BlockingWork& work;  // for what would hold up the loop
   client::Client& client;
   Runtime& runtime;
   DraManager& dra;
@@ -81,6 +83,10 @@ class PodWorker {
   static constexpr Duration kFirstRetry = std::chrono::seconds(1);
   static constexpr Duration kResizeRetry = std::chrono::seconds(10);
   static constexpr Duration kLongestRetry = std::chrono::seconds(60);
+  static constexpr Duration kLongestHook = std::chrono::hours(24);
+  // How long ConfigMaps, Secrets and tokens in volumes may be behind.
+  static constexpr Duration kRefreshEvery = std::chrono::seconds(60);
+  static constexpr Duration kFirstStatusDelay = std::chrono::milliseconds(100);
 
   PodWorker(PodContext& context, std::string uid, std::function<void()> on_finished);
   ~PodWorker();
@@ -140,6 +146,15 @@ class PodWorker {
   void RetryPod();
   void RemoveStale();
 
+  // Hooks.
+  void RunPostStart(const std::string& name, const std::string& id);
+  // Answers once, never inside the call unless the action cannot be tried; not after this is gone.
+  void RunHook(const std::string& id, api::Value container, api::Value action, Duration timeout,
+               std::function<void(Result<void>)> done);
+
+  // Volumes that follow what they were made from.
+  void RefreshVolumes();
+
   // Stopping.
   void StepStop();
   bool StopContainers();
@@ -156,6 +171,7 @@ class PodWorker {
 
   // Status. True if the API has it already.
   bool WriteStatus();
+  bool WaitsWithFirstStatus();
   void OnStatusWritten(client::Reply reply);
   void RefreshObject();
   void ReadTerminationMessages();
@@ -190,6 +206,9 @@ class PodWorker {
   MonotonicTime timer_at_{};
 
   std::optional<PreparedVolumes> volumes_;
+  PodSources::Tokens tokens_;  // as they are in the volumes
+  MonotonicTime refresh_at_{};
+  bool refreshing_ = false;
   bool initialized_ = false;
   bool waits_for_driver_ = false;
   bool driver_came_ = false;  // while a call that needs one was under way
@@ -208,6 +227,8 @@ class PodWorker {
   MonotonicTime stop_started_{};
   std::map<std::string, MonotonicTime> stops_;  // container id -> the kill time it was told
   std::set<std::string> hooked_;           // container ids whose preStop hook was begun
+  std::set<std::string> post_starting_;    // container ids whose postStart hook runs
+  std::map<std::string, TimerHandle> hook_timers_;  // of hooks that sleep, by container id
   bool unprepared_ = false;
   bool terminated_ = false;
   bool removed_ = false;
@@ -215,6 +236,7 @@ class PodWorker {
   bool finished_ = false;
 
   bool writing_status_ = false;
+  MonotonicTime first_status_at_{};
   api::TreePtr asked_;       // what was written last, and
   api::ObjectPtr answered_;  // what the server made of it
   Duration status_retry_ = kFirstRetry;

@@ -18,7 +18,8 @@ using api::Value;
 }  // namespace
 
 void PodWorker::StepRun(const PodPlan& plan) {
-  if (plan.start.empty()) return;
+  RefreshVolumes();
+  if (plan.start.empty() || !post_starting_.empty()) return;
   if (retry_at_ > Tick()) return ArmTimer(retry_at_);
   if (!volumes_) return SetUpVolumes();
   if (!context_.dra.IsPrepared(root())) return PrepareClaims();
@@ -50,7 +51,7 @@ void PodWorker::RetryPod() {
 void PodWorker::SetUpVolumes() {
   if (!NeedsSources(root())) return OnSources(PodSources{});
   Begin();
-  FetchPodSources(context_.client, pod_, Alive(), [this](Result<PodSources> sources) {
+  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(), [this](Result<PodSources> sources) {
     OnSources(std::move(sources));
     End();
   });
@@ -68,8 +69,32 @@ void PodWorker::OnSources(Result<PodSources> sources) {
     RetryPod();
   } else {
     volumes_ = std::move(*volumes);
+    tokens_ = std::move(sources->tokens);
+    refresh_at_ = Tick() + kRefreshEvery;
   }
   again_ = true;
+}
+
+// Beside everything else: what cannot be had now stays as it is until the next time.
+void PodWorker::RefreshVolumes() {
+  if (!volumes_ || refreshing_ || !HasChangingVolumes(root())) return;
+  if (refresh_at_ > Tick()) return ArmTimer(refresh_at_);
+  refreshing_ = true;
+  auto finish = [this](Result<PodSources> sources) {
+    refreshing_ = false;
+    refresh_at_ = Tick() + kRefreshEvery;
+    if (stopping_ || removed_) return;
+    auto volumes = sources.ok() ? PrepareVolumes({context_.files, PodDirectory(), Downward(), *sources})
+                                : Result<PreparedVolumes>(sources.error());
+    if (volumes.ok()) {
+      tokens_ = std::move(sources->tokens);
+    } else {
+      context_.events.Warning(pod_, "FailedMount", volumes.error().message);
+    }
+    ArmTimer(refresh_at_);
+  };
+  if (!NeedsSources(root())) return finish(PodSources{});
+  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(), std::move(finish));
 }
 
 void PodWorker::PrepareClaims() {
@@ -180,7 +205,7 @@ void PodWorker::StartContainer(const ContainerFacts& container) {
   const std::uint32_t attempt = container.current ? container.current->attempt + 1 : 0;
   Begin();
   if (!NeedsSources(root())) return CreateContainer(name, attempt, PodSources{});
-  FetchPodSources(context_.client, pod_, Alive(), [this, name, attempt](Result<PodSources> sources) {
+  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(), [this, name, attempt](Result<PodSources> sources) {
     if (!sources.ok()) {
       FailContainer(name, "CreateContainerConfigError", sources.error().message);
       return End();
@@ -196,6 +221,15 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
   for (const EnvironmentVariable& each : environment) variables[each.name] = each.value;
   ASSIGN_OR_RETURN(auto mounts, MakeMounts(context_.files, *volumes_, spec, variables));
   const std::string name(spec["name"].str());
+  if (!root()["spec"]["hostAliases"].empty()) {
+    // The container's own mount there wins, as a mount at the same place.
+    const std::string file = JoinPath(PodDirectory(), "etc-hosts");
+    RETURN_IF_ERROR(WriteHostsFile(context_.files, root(), context_.host_ip, file));
+    if (std::none_of(mounts.begin(), mounts.end(),
+                     [](const Mount& mount) { return mount.container_path == "/etc/hosts"; })) {
+      mounts.push_back({.host_path = file, .container_path = "/etc/hosts"});
+    }
+  }
   // What the container writes here before it ends becomes its message.
   const std::string message_path(spec["terminationMessagePath"].str());
   if (!message_path.empty()) {
@@ -253,7 +287,7 @@ void PodWorker::CreateContainer(const std::string& name, std::uint32_t attempt,
 }
 
 void PodWorker::StartCreated(const std::string& name, const std::string& id) {
-  context_.runtime.StartContainer(id, [this, name, alive = Alive()](Result<void> result) {
+  context_.runtime.StartContainer(id, [this, name, id, alive = Alive()](Result<void> result) {
     if (!alive.lock()) return;
     if (!result.ok()) {
       FailContainer(name, "RunContainerError", result.error().message);
@@ -262,6 +296,7 @@ void PodWorker::StartCreated(const std::string& name, const std::string& id) {
       container_retry_.erase(name);
       context_.events.Normal(pod_, "Started", StrCat("Started container ", name));
       RemoveStale();
+      if (!stopping_) RunPostStart(name, id);
     }
     End();
   });

@@ -25,6 +25,7 @@ bool PodWorker::WriteStatus() {
     ArmTimer(status_retry_at_);
     return false;
   }
+  if (WaitsWithFirstStatus()) return false;
   if (!busy_) facts_ = LookAtRuntime();
   StatusInput input{.pod = root(),
                     .facts = facts_,
@@ -44,11 +45,13 @@ bool PodWorker::WriteStatus() {
     if (found == probes_.end() || !facts.current || found->second->container_id() != facts.current->id) return nullptr;
     return found->second.get();
   };
-  input.is_ready = [find_probes](const ContainerFacts& facts) {
+  input.is_ready = [this, find_probes](const ContainerFacts& facts) {
+    if (facts.current && post_starting_.contains(facts.current->id)) return false;
     const ContainerProbes* probes = find_probes(facts);
     return probes != nullptr ? probes->ready() : !facts.spec["readinessProbe"].has_value();
   };
-  input.is_started = [find_probes](const ContainerFacts& facts) {
+  input.is_started = [this, find_probes](const ContainerFacts& facts) {
+    if (facts.current && post_starting_.contains(facts.current->id)) return false;
     const ContainerProbes* probes = find_probes(facts);
     return probes != nullptr ? probes->started() : !facts.spec["startupProbe"].has_value();
   };
@@ -74,6 +77,17 @@ bool PodWorker::WriteStatus() {
                            if (alive.lock()) OnStatusWritten(std::move(reply));
                          });
   return false;
+}
+
+// A pod that starts runs a moment later: that it is about to need not be written before, while its
+// claims are being prepared.
+bool PodWorker::WaitsWithFirstStatus() {
+  if (first_status_at_ == MonotonicTime{}) first_status_at_ = Tick() + kFirstStatusDelay;
+  const bool begins = busy_ && !stopping_ && !verdict_ && waiting_.empty() && facts_.sandboxes.empty() &&
+                      root()["status"]["startTime"].str().empty();
+  if (!begins || first_status_at_ <= Tick()) return false;
+  ArmTimer(first_status_at_);
+  return true;
 }
 
 void PodWorker::OnStatusWritten(client::Reply reply) {

@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "client/event_recorder.h"
+#include "node/checkpoint/blocking_work.h"
 #include "node/dra/dra_manager.h"
 #include "node/pods/container_config.h"
 #include "telemetry/log/log.h"
@@ -77,23 +78,19 @@ bool PodWorker::StopContainers() {
 }
 
 void PodWorker::StopOne(const std::string& id, const std::string& name, Duration grace) {
-  const Value hook = FindSpec(name)["lifecycle"]["preStop"]["exec"];
-  if (hook.has_value() && grace > Duration::zero() && hooked_.insert(id).second) {
-    std::vector<std::string> command;
-    for (Value word : hook["command"].elements()) command.emplace_back(word.str());
+  const Value container = FindSpec(name);
+  const Value hook = container["lifecycle"]["preStop"];
+  if (hook.has_value() && grace > Duration::zero() && CanRunHook(hook, context_.prober != nullptr) &&
+      hooked_.insert(id).second) {
     const MonotonicTime kill_at = Tick() + grace;
     // The hook's time counts; a container it leaves without any gets two more seconds.
-    return context_.runtime.ExecSync(
-        id, std::move(command), grace, [this, id, name, kill_at, alive = Alive()](Result<ExecResult> result) {
-          if (!alive.lock()) return;
-          if ((!result.ok() || result->exit_code != 0) && pod_) {
-            context_.events.Warning(pod_, "FailedPreStopHook",
-                                    StrCat("PreStopHook failed: ",
-                                           result.ok() ? StrCat("exit code ", result->exit_code)
-                                                       : result.error().message));
-          }
-          StopOne(id, name, std::max<Duration>(kill_at - Tick(), std::chrono::seconds(2)));
-        });
+    return RunHook(id, container, hook, grace, [this, id, name, kill_at](Result<void> result) {
+      if (!result.ok() && pod_) {
+        context_.events.Warning(pod_, "FailedPreStopHook",
+                                StrCat("PreStopHook failed: ", result.error().message));
+      }
+      StopOne(id, name, std::max<Duration>(kill_at - Tick(), std::chrono::seconds(2)));
+    });
   }
   context_.runtime.StopContainer(id, grace, [this, id, name, alive = Alive()](Result<void> result) {
     if (!alive.lock()) return;
@@ -160,16 +157,23 @@ void PodWorker::RemoveRemains() {
         });
     return;
   }
-  Result<void> gone = context_.files.RemoveTree(PodDirectory());
-  if (gone.ok() && pod_) gone = context_.files.RemoveTree(PodLogDirectory(context_.log_root, root()));
-  if (!gone.ok()) {
-    kLog.Warning("cannot remove the files of a pod", {{"podUID", uid_}, {"err", gone.error().message}});
-    RetryStop();
-    again_ = true;
-    return;
-  }
-  removed_ = true;
-  again_ = true;
+  Begin();
+  context_.work.Run(
+      [&files = context_.files, directory = PodDirectory(),
+       logs = pod_ ? PodLogDirectory(context_.log_root, root()) : std::string()]() -> Result<void> {
+        RETURN_IF_ERROR(files.RemoveTree(directory));
+        return logs.empty() ? Ok() : files.RemoveTree(logs);
+      },
+      [this, alive = Alive()](Result<void> gone) {
+        if (!alive.lock()) return;
+        if (gone.ok()) {
+          removed_ = true;
+        } else {
+          kLog.Warning("cannot remove the files of a pod", {{"podUID", uid_}, {"err", gone.error().message}});
+          RetryStop();
+        }
+        End();
+      });
 }
 
 void PodWorker::DeleteObject() {

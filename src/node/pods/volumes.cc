@@ -93,6 +93,11 @@ Result<Files> CollectProjected(const VolumeInput& input, Value projected) {
       RETURN_IF_ERROR(AddSecret(input, secret, "name", mode, files));
     } else if (const Value downward = source["downwardAPI"]; downward.has_value()) {
       RETURN_IF_ERROR(AddDownward(input, downward, mode, files));
+    } else if (const Value account = source["serviceAccountToken"]; account.has_value()) {
+      RETURN_IF_ERROR(CheckPath(account["path"].str()));
+      const auto token = input.sources.tokens.find(TokenKey(account));
+      if (token == input.sources.tokens.end()) return NotFound("the service account's token was not fetched");
+      files[std::string(account["path"].str())] = {token->second.text, mode};
     } else {
       std::string kind;
       for (const api::MemberView member : source.members()) kind = std::string(member.name);
@@ -103,8 +108,28 @@ Result<Files> CollectProjected(const VolumeInput& input, Value projected) {
   return files;
 }
 
+// Takes away what is there and should not be; `prefix` is the path of `directory` in the volume.
+Result<void> RemoveOthers(FileSystem& files, const std::string& directory, const std::string& prefix,
+                          const Files& content) {
+  ASSIGN_OR_RETURN(const auto names, files.ListDirectory(directory));
+  for (const std::string& name : names) {
+    const std::string path = prefix + name;
+    if (content.contains(path)) continue;
+    const std::string full = JoinPath(directory, name);
+    // The first name that is not less than "<path>/" is below it if any is.
+    const auto below = content.lower_bound(path + "/");
+    if (below != content.end() && below->first.starts_with(path + "/")) {
+      RETURN_IF_ERROR(RemoveOthers(files, full, path + "/", content));
+    } else {
+      RETURN_IF_ERROR(files.RemoveTree(full));
+    }
+  }
+  return Ok();
+}
+
 Result<void> WriteFiles(FileSystem& files, const std::string& directory, const Files& content) {
   RETURN_IF_ERROR(files.MakeDirectories(directory, 0755));
+  RETURN_IF_ERROR(RemoveOthers(files, directory, "", content));
   for (const auto& [path, file] : content) {
     const std::string full = JoinPath(directory, path);
     RETURN_IF_ERROR(files.MakeDirectories(DirectoryName(full), 0755));

@@ -28,8 +28,8 @@ struct PreparedVolume {
 };
 using PreparedVolumes = std::map<std::string, PreparedVolume>;
 
-// Makes directories and writes files: emptyDir, hostPath, configMap, secret, downwardAPI, projected
-// (without tokens). Doing it again brings the files up to date and touches nothing else. Kinds this
+// Makes directories and writes files: emptyDir, hostPath, configMap, secret, downwardAPI, projected.
+// Doing it again brings the files up to date, one by one, and touches nothing else. Kinds this
 // node does not have are refused by name.
 Result<PreparedVolumes> PrepareVolumes(const VolumeInput& input);
 

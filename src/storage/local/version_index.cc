@@ -34,19 +34,19 @@ std::size_t VersionIndex::HistoryCost(const Version& version) {
 }
 
 const Version* VersionIndex::Find(std::string_view key) const {
-  auto found = by_hash_.find(key);
-  if (found == by_hash_.end()) return nullptr;
+  auto found = keys_.find(key);
+  if (found == keys_.end()) return nullptr;
   const Version* version = (*found)->newest.get();
   return version->is_delete ? nullptr : version;
 }
 
 void VersionIndex::Apply(Row row) {
   CHECK(history_.empty() || history_.back()->row < row.id);
-  auto found = by_hash_.find(std::string_view(row.key));
-  if (found == by_hash_.end()) {
-    auto made = std::make_unique<KeyRecord>(row.key);
-    found = by_hash_.insert(made.get()).first;
-    keys_.insert(std::move(made));
+  auto found = keys_.find(std::string_view(row.key));
+  if (found == keys_.end()) {
+    found = keys_.insert(std::make_unique<KeyRecord>(row.key)).first;
+    (*found)->place = unordered_.size();
+    unordered_.push_back(found->get());
   }
   KeyRecord& record = **found;
   auto version = std::make_unique<Version>();
@@ -63,14 +63,34 @@ void VersionIndex::Apply(Row row) {
   record.newest = std::move(version);
 }
 
+void VersionIndex::PutInOrder() const {
+  for (KeyRecord* record : unordered_) {
+    record->place = KeyRecord::kInOrder;
+    ordered_.insert(record);
+  }
+  unordered_.clear();
+}
+
+void VersionIndex::Remove(KeyRecord& record) {
+  if (record.place == KeyRecord::kInOrder) {
+    ordered_.erase(&record);
+  } else {
+    unordered_[record.place] = unordered_.back();
+    unordered_[record.place]->place = record.place;
+    unordered_.pop_back();
+  }
+  keys_.erase(keys_.find(std::string_view(record.key)));
+}
+
 void VersionIndex::Range(const RangeOptions& options, Revision revision, RangeResult* result,
                          std::vector<Missing>* missing) const {
   result->revision = revision;
+  PutInOrder();
   const bool continued = !options.start_after.empty() && options.start_after >= options.prefix;
-  auto place = continued ? keys_.upper_bound(std::string_view(options.start_after))
-                         : keys_.lower_bound(std::string_view(options.prefix));
+  auto place = continued ? ordered_.upper_bound(std::string_view(options.start_after))
+                         : ordered_.lower_bound(std::string_view(options.prefix));
   std::vector<std::pair<std::size_t, RowId>> absent;
-  for (; place != keys_.end() && HasPrefix((*place)->key, options.prefix); ++place) {
+  for (; place != ordered_.end() && HasPrefix((*place)->key, options.prefix); ++place) {
     const Version* version = At(**place, revision);
     if (version == nullptr) continue;
     if (options.limit != 0 && result->entries.size() == options.limit) {
@@ -157,10 +177,7 @@ bool VersionIndex::Trim(Revision compacted, std::size_t max_versions,
     if (version->is_delete) {
       removed->push_back(version->row);
       KeyRecord* record = version->key;
-      if (record->newest.get() == version) {
-        by_hash_.erase(record);
-        keys_.erase(keys_.find(std::string_view(record->key)));
-      }
+      if (record->newest.get() == version) Remove(*record);
     }
   }
   return false;

@@ -34,8 +34,11 @@ struct KeyRecord {
   KeyRecord(const KeyRecord&) = delete;
   KeyRecord& operator=(const KeyRecord&) = delete;
 
+  static constexpr std::size_t kInOrder = static_cast<std::size_t>(-1);
+
   const std::string key;
   std::unique_ptr<Version> newest;
+  std::size_t place = kInOrder;  // among the keys that are not in order yet
 };
 
 // All keys, their newest values, and the retained history, in memory.
@@ -91,7 +94,7 @@ class VersionIndex {
  private:
   struct Less {
     using is_transparent = void;
-    static std::string_view Of(const std::unique_ptr<KeyRecord>& record) { return record->key; }
+    static std::string_view Of(const KeyRecord* record) { return record->key; }
     static std::string_view Of(std::string_view key) { return key; }
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
@@ -100,15 +103,17 @@ class VersionIndex {
   };
 
   // Finds by hash: keys share long prefixes, so that each step down the tree would be a comparison
-  // over a cache miss. Only new keys, ranges and removals go down the tree.
+  // over a cache miss. Only ranges, and removals of what a range has seen, go down the tree.
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
-    std::size_t operator()(const KeyRecord* record) const { return (*this)(record->key); }
+    std::size_t operator()(const std::unique_ptr<KeyRecord>& record) const {
+      return (*this)(record->key);
+    }
   };
   struct Equal {
     using is_transparent = void;
-    static std::string_view Of(const KeyRecord* record) { return record->key; }
+    static std::string_view Of(const std::unique_ptr<KeyRecord>& record) { return record->key; }
     static std::string_view Of(std::string_view key) { return key; }
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
@@ -120,8 +125,13 @@ class VersionIndex {
   std::deque<Version*>::const_iterator FirstAfter(Revision revision) const;
   void DropResident(Version& version);
 
-  absl::btree_set<std::unique_ptr<KeyRecord>, Less> keys_;
-  std::unordered_set<KeyRecord*, Hash, Equal> by_hash_;  // the same keys
+  void PutInOrder() const;
+  void Remove(KeyRecord& record);
+
+  std::unordered_set<std::unique_ptr<KeyRecord>, Hash, Equal> keys_;
+  // Ranges are rare: what is new is put in order when one asks.
+  mutable absl::btree_set<KeyRecord*, Less> ordered_;
+  mutable std::vector<KeyRecord*> unordered_;
   std::deque<Version*> history_;  // owned by the chains in keys_
   // How many versions at the front of history_ had the value they replaced evicted.
   std::size_t evicted_front_ = 0;

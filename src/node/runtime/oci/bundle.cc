@@ -56,13 +56,23 @@ std::optional<int> SignalNumber(std::string_view name) {
 }
 
 Result<void> BundleBuilder::Save(const SandboxRecord& record) {
-  return files_.WriteFileAtomically(paths_.Sandbox(record.id) + "/state.json", WriteRecord(record),
-                                    0600, /*sync=*/false);
+  return SaveRecord(paths_.Sandbox(record.id) + "/state.json", WriteRecord(record));
 }
 
 Result<void> BundleBuilder::Save(const ContainerRecord& record) {
-  return files_.WriteFileAtomically(paths_.Container(record.id) + "/state.json",
-                                    WriteRecord(record), 0600, /*sync=*/false);
+  return SaveRecord(paths_.Container(record.id) + "/state.json", WriteRecord(record));
+}
+
+// A record changes half a dozen times in a container's life. One that fits into a page is written
+// over in place, padded to the page: nobody who dies meanwhile leaves half a page behind, and
+// replacing a file would have the file system write the new one to disk at once.
+Result<void> BundleBuilder::SaveRecord(const std::string& path, std::string text) {
+  if (text.size() <= kRecordBytes) {
+    text.resize(kRecordBytes, ' ');
+    const auto info = files_.Stat(path);
+    if (info.ok() && info->size_bytes == kRecordBytes) return files_.OverwriteFile(path, 0, text, /*sync=*/false);
+  }
+  return files_.WriteFileAtomically(path, text, 0600, /*sync=*/false);
 }
 
 // Unmounts before it removes: removing through a mount would delete what belongs to others.
@@ -279,9 +289,23 @@ Result<void> BundleBuilder::ReleaseContainer(const ContainerRecord& record) {
   return files_.RemoveTree(paths_.runtime_state + "/" + record.id);
 }
 
+std::optional<int> BundleBuilder::ConmonPid(const std::string& id) const {
+  auto text = files_.ReadFile(paths_.Container(id) + "/conmon.pid");
+  const auto pid = text.ok() ? ParseInt64(Trim(*text)) : std::nullopt;
+  if (!pid || *pid <= 0) return std::nullopt;
+  return static_cast<int>(*pid);
+}
+
 Result<void> BundleBuilder::DestroyContainer(const ContainerRecord& record) {
-  // conmon and runc carry the id as an argument; no exit file or pid file may appear behind us.
-  for (int pid : FindSupervisors(record.id)) ::kill(pid, SIGKILL);
+  // conmon and runc carry the id as an argument; no exit file or pid file may appear behind us. Of a
+  // container that ran, runc is done and conmon known by its number; else every process is looked at.
+  const bool ran = record.started_at != WallTime{} && record.reason != kReasonStartError;
+  const std::optional<int> monitor = ran ? ConmonPid(record.id) : std::nullopt;
+  if (!ran || !monitor) {
+    for (int pid : FindSupervisors(record.id)) ::kill(pid, SIGKILL);
+  } else if (IsSupervisor(*monitor, record.id)) {
+    ::kill(*monitor, SIGKILL);
+  }
   RETURN_IF_ERROR(ReleaseContainer(record));
   auto removed = files_.Remove(paths_.ExitFile(record.id));
   if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;

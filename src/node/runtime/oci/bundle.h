@@ -88,6 +88,9 @@ class BundleBuilder {
   Result<void> WriteSandboxFiles(const SandboxRecord& record, const PodSandboxConfig& config);
   Result<void> RemoveDirectory(const std::string& directory);
   Result<void> SettleStart(ContainerRecord& record);
+  static constexpr std::size_t kRecordBytes = 4096;
+  Result<void> SaveRecord(const std::string& path, std::string text);
+  std::optional<int> ConmonPid(const std::string& id) const;
 
   FileSystem& files_;
   ImageStore& images_;

@@ -147,6 +147,15 @@ Result<std::uint64_t> ProcessStartTicks(int pid) {
   return static_cast<std::uint64_t>(*ticks);
 }
 
+bool IsSupervisor(int pid, const std::string& argument) {
+  auto arguments = RealFileSystem().ReadFile(StrCat("/proc/", pid, "/cmdline"));
+  if (!arguments.ok()) return false;
+  const auto parts = Split(*arguments, '\0');
+  const std::string_view program = BaseName(parts[0]);
+  if (program != "conmon" && program != "runc" && program != "crun") return false;
+  return std::find(parts.begin(), parts.end(), argument) != parts.end();
+}
+
 std::vector<int> FindSupervisors(const std::string& argument) {
   std::vector<int> found;
   auto names = RealFileSystem().ListDirectory("/proc");
@@ -154,14 +163,7 @@ std::vector<int> FindSupervisors(const std::string& argument) {
   for (const std::string& name : *names) {
     const auto pid = ParseInt64(name);
     if (!pid || *pid == ::getpid()) continue;
-    auto arguments = RealFileSystem().ReadFile("/proc/" + name + "/cmdline");
-    if (!arguments.ok()) continue;
-    const auto parts = Split(*arguments, '\0');
-    const std::string_view program = BaseName(parts[0]);
-    if (program != "conmon" && program != "runc" && program != "crun") continue;
-    if (std::find(parts.begin(), parts.end(), argument) != parts.end()) {
-      found.push_back(static_cast<int>(*pid));
-    }
+    if (IsSupervisor(static_cast<int>(*pid), argument)) found.push_back(static_cast<int>(*pid));
   }
   return found;
 }

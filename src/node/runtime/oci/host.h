@@ -38,6 +38,7 @@ class ProcessHandle {
 Result<std::uint64_t> ProcessStartTicks(int pid);
 // conmon, runc and crun processes that have `argument` among theirs: a container's supervisors.
 std::vector<int> FindSupervisors(const std::string& argument);
+bool IsSupervisor(int pid, const std::string& argument);
 
 Result<void> MountOverlay(const std::string& lower, const std::string& upper,
                           const std::string& work, const std::string& target);

@@ -1,0 +1,60 @@
+#include "client/discovery.h"
+
+#include <gtest/gtest.h>
+
+#include "api/json/reader.h"
+#include "api/scheme/scheme.h"
+
+namespace drakkar::client {
+namespace {
+
+constexpr std::string_view kGroups = R"({"kind":"APIGroupDiscoveryList","items":[
+  {"metadata":{"name":"resource.k8s.io"},"versions":[
+    {"version":"v1","freshness":"Current","resources":[
+      {"resource":"devicetaintrules","responseKind":{"kind":"DeviceTaintRule"},"scope":"Cluster",
+       "verbs":["list","watch","delete"]}]},
+    {"version":"v1beta2","freshness":"Current","resources":[
+      {"resource":"devicetaintrules","responseKind":{"kind":"DeviceTaintRule"},"scope":"Cluster",
+       "verbs":["list","watch","delete"]}]}]},
+  {"metadata":{"name":"batch"},"versions":[
+    {"version":"v1","freshness":"Current","resources":[
+      {"resource":"jobs","responseKind":{"kind":"Job"},"scope":"Namespaced","singularResource":"job",
+       "verbs":["list","watch","delete","deletecollection"]}]}]},
+  {"metadata":{"name":"metrics.example.com"},"versions":[
+    {"version":"v1beta1","freshness":"Stale","resources":[]}]}]})";
+
+TEST(DiscoveryTest, EachResourceComesOnceInTheVersionTheServerPrefers) {
+  KindCatalog catalog;
+  ServedKinds served;
+  ASSERT_TRUE(catalog.Read((*api::ParseJson(kGroups))->root(), served).ok());
+  ASSERT_EQ(served.kinds.size(), 2u);
+  EXPECT_EQ(served.kinds[0], api::FindKind("resource.k8s.io", "v1", "DeviceTaintRule"));
+  EXPECT_EQ(served.unreachable, "metrics.example.com/v1beta1");
+}
+
+TEST(DiscoveryTest, AKindOutsideTheSchemaIsDescribedOnceAndForAll) {
+  KindCatalog catalog;
+  ServedKinds served;
+  ASSERT_TRUE(catalog.Read((*api::ParseJson(kGroups))->root(), served).ok());
+  const api::KindSchema& job = *served.kinds[1];
+  EXPECT_EQ(job.group, "batch");
+  EXPECT_EQ(job.version, "v1");
+  EXPECT_EQ(job.kind, "Job");
+  EXPECT_EQ(job.plural, "jobs");
+  EXPECT_TRUE(job.namespaced);
+  ASSERT_EQ(job.verbs.size(), 4u);
+  EXPECT_EQ(job.verbs[3], "deletecollection");
+  ServedKinds again;
+  ASSERT_TRUE(catalog.Read((*api::ParseJson(kGroups))->root(), again).ok());
+  EXPECT_EQ(again.kinds[1], &job);
+}
+
+TEST(DiscoveryTest, AnAnswerThatIsNotAggregatedIsRefused) {
+  KindCatalog catalog;
+  ServedKinds served;
+  const auto list = *api::ParseJson(R"({"kind":"APIGroupList","groups":[]})");
+  EXPECT_FALSE(catalog.Read(list->root(), served).ok());
+}
+
+}  // namespace
+}  // namespace drakkar::client

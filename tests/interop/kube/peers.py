@@ -1,0 +1,128 @@
+"""Kubernetes' own programs on this machine: etcd, kube-apiserver, kube-scheduler, kubelet. Everything listens on
+127.0.0.1, lives in a directory of its own and is ended with the test."""
+import json
+import os
+import pathlib
+import shutil
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from cluster import ROOT, SKIP, free_port, wait_until  # noqa: E402
+from parts import Parts  # noqa: E402
+
+ADMIN_TOKEN = "admin-of-the-test"
+SCHEDULER_TOKEN = "scheduler-of-the-test"
+
+
+def find_program(name, binary_dir):
+    """The program that build.sh has built, or the end of the test as skipped."""
+    folder = os.environ.get("DRAKKAR_KUBE_BIN") or os.path.join(binary_dir, "interop/kube")
+    path = os.path.join(folder, name)
+    if not os.access(path, os.X_OK):
+        print(f"skipped: {name} is not built; tests/interop/kube/build.sh {binary_dir} does it")
+        raise SystemExit(SKIP)
+    return os.path.realpath(path)
+
+
+def find_etcd():
+    etcd = shutil.which("etcd")
+    if not etcd:
+        print("skipped: needs etcd (Debian package etcd-server)")
+        raise SystemExit(SKIP)
+    return etcd
+
+
+def write_kubeconfig(path, server, ca, user):
+    """`user`: its fields, as YAML."""
+    path.write_text(f"""apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{server}", certificate-authority: "{ca}"}}}}]
+users: [{{name: u, user: {{{user}}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+""")
+
+
+class KubePeers(Parts):
+    """Parts with a log for each, so that one component's complaints can be looked for."""
+
+    def start(self, name, *command, **options):
+        assert name not in self.processes, name
+        ours = options.pop("ours", True)
+        with open(self.work / f"{name}.log", "a") as log:
+            self.processes[name] = subprocess.Popen([self.drakkar, *command] if ours else command, cwd=ROOT,
+                                                    stdout=log, stderr=log, **options)
+        return self.processes[name]
+
+    def text(self, name):
+        return (self.work / f"{name}.log").read_text()
+
+    def __exit__(self, kind, *rest):
+        if kind is not None and kind is not SystemExit:
+            for log in sorted(self.work.glob("*.log")):
+                print(f"--- {log.name}\n{log.read_text()[-3000:]}")
+        super().__exit__(kind, *rest)
+
+
+class KubeServer(KubePeers):
+    """Drakkar's parts around a kube-apiserver with its etcd."""
+
+    def __init__(self, drakkar, apiserver, etcd):
+        super().__init__(drakkar)
+        self.apiserver, self.etcd = apiserver, etcd
+        self.pki = self.data / "pki"
+        self.scheduler_kubeconfig = self.data / "scheduler.kubeconfig"
+
+    def make_certificates(self):
+        self.pki.mkdir(parents=True)
+
+        def openssl(*arguments):
+            subprocess.run(["openssl", *arguments], cwd=self.pki, check=True, capture_output=True)
+        new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+        openssl("req", "-x509", *new_key, "-keyout", "ca.key", "-out", "ca.crt", "-days", "2", "-subj", "/CN=test-ca")
+        openssl("req", *new_key, "-keyout", "apiserver.key", "-out", "apiserver.csr", "-subj", "/CN=apiserver")
+        (self.pki / "ext").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc\n")
+        openssl("x509", "-req", "-in", "apiserver.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out",
+                "apiserver.crt", "-days", "2", "-extfile", "ext")
+        openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "sa.key")
+        openssl("ec", "-in", "sa.key", "-pubout", "-out", "sa.pub")
+        (self.pki / "tokens.csv").write_text(f'{ADMIN_TOKEN},admin,admin,"system:masters"\n'
+                                             f'{SCHEDULER_TOKEN},system:kube-scheduler,scheduler\n')
+
+    def start_kube(self, *flags):
+        """etcd and kube-apiserver, until it is ready."""
+        self.make_certificates()
+        etcd, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        self.start("etcd", self.etcd, f"--data-dir={self.work}/etcd", f"--listen-client-urls={etcd}",
+                   f"--advertise-client-urls={etcd}", f"--listen-peer-urls={peer}",
+                   f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
+                   "--unsafe-no-fsync", ours=False)
+        pki = self.pki
+        self.start("kube-apiserver", self.apiserver, f"--etcd-servers={etcd}", f"--secure-port={self.port}",
+                   "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+                   "--service-cluster-ip-range=10.0.0.0/24", f"--tls-cert-file={pki}/apiserver.crt",
+                   f"--tls-private-key-file={pki}/apiserver.key", f"--client-ca-file={pki}/ca.crt",
+                   f"--token-auth-file={pki}/tokens.csv", "--authorization-mode=Node,RBAC",
+                   "--service-account-issuer=https://kubernetes.default.svc",
+                   f"--service-account-signing-key-file={pki}/sa.key", f"--service-account-key-file={pki}/sa.pub",
+                   "--feature-gates=DRAOptionalNodeOperations=true", *flags, ours=False)
+        for path, token in ((self.kubeconfig, ADMIN_TOKEN), (self.scheduler_kubeconfig, SCHEDULER_TOKEN)):
+            write_kubeconfig(path, f"https://127.0.0.1:{self.port}", pki / "ca.crt", f'token: "{token}"')
+        wait_until("kube-apiserver is ready", lambda: self.run("get", "namespaces", "default", "-o", "name",
+                                                               check=False), 120)
+
+    def api(self, method, path, body=None, content_type="application/json"):
+        """A request as the administrator; the answer, which must be a good one."""
+        context = ssl.create_default_context(cafile=self.pki / "ca.crt")
+        request = urllib.request.Request(
+            f"https://127.0.0.1:{self.port}{path}", method=method, data=json.dumps(body).encode() if body else None,
+            headers={"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": content_type})
+        try:
+            with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()}") from error
