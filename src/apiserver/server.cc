@@ -306,7 +306,12 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
   }
   impl_->core.Start([this, done = std::move(done)](Result<void> loaded) {
     if (!loaded.ok()) return done(loaded);
+    // Made from the last to the first: namespaces before what is in them.
     std::vector<api::TreePtr> wanted = BootstrapPolicy();
+    for (api::TreePtr& each :
+         DelegatedAuthentication(impl_->options.pki.ca().certificate_pem)) {
+      wanted.push_back(std::move(each));
+    }
     for (std::string_view name : kNamespaces) wanted.push_back(NamespaceTree(name));
     for (const SystemPriority& each : kPriorities) wanted.push_back(PriorityTree(each));
     impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {

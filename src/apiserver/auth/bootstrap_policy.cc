@@ -366,6 +366,32 @@ std::vector<api::TreePtr> BootstrapPolicy() {
   return objects;
 }
 
+std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem) {
+  constexpr std::string_view kNamespace = "kube-system";
+  constexpr std::string_view kMap = "extension-apiserver-authentication";
+  constexpr std::string_view kReader = "extension-apiserver-authentication-reader";
+  Draft map({{"apiVersion", "v1"},
+             {"kind", "ConfigMap"},
+             {"metadata", Draft({{"name", kMap}, {"namespace", kNamespace}})},
+             {"data", Draft({{"client-ca-file", client_ca_pem}})}});
+  Draft role({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+              {"kind", "Role"},
+              {"metadata", MakeMetadata(kReader)},
+              {"rules", Draft::Array()}});
+  role["metadata"]["namespace"] = kNamespace;
+  role["rules"].Append(MakeRule({kRead, "core", "configmaps", kMap}));
+  Draft binding({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                 {"kind", "RoleBinding"},
+                 {"metadata", MakeMetadata("system::extension-apiserver-authentication-reader")},
+                 {"subjects", Draft::Array()}});
+  binding["metadata"]["namespace"] = kNamespace;
+  for (std::string_view user : {"system:kube-controller-manager", "system:kube-scheduler"}) {
+    binding["subjects"].Append(Draft({{"kind", "User"}, {"apiGroup", kGroup}, {"name", user}}));
+  }
+  binding["roleRef"] = Draft({{"apiGroup", kGroup}, {"kind", "Role"}, {"name", kReader}});
+  return {map.Freeze(), role.Freeze(), binding.Freeze()};
+}
+
 void EnsureBootstrapPolicy(Core& core, std::function<void(Result<void>)> done) {
   CreateNext(std::make_shared<Creation>(Creation{core, BootstrapPolicy(), 0, std::move(done)}));
 }

@@ -18,6 +18,11 @@ inline constexpr std::string_view kNodeDriversGroup = "drakkar:node-drivers";
 // roles come before the bindings that name them.
 std::vector<api::TreePtr> BootstrapPolicy();
 
+// What components that serve HTTPS themselves (a kube-scheduler, say) look up to know whom this
+// server lets in: the authority of client certificates in kube-system, and the right to read it.
+// Complete objects; they need the namespace.
+std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem);
+
 // The rules of system:node that need no look at what the node's pods name; an array of rules.
 api::TreePtr NodeRules();
 

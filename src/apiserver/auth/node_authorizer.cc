@@ -4,6 +4,7 @@
 
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/bootstrap_policy.h"
+#include "apiserver/auth/demanded_value.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -14,18 +15,6 @@ constexpr std::string_view kNoRelation = "no relationship found between node '";
 
 bool OneOf(std::string_view verb, std::initializer_list<std::string_view> verbs) {
   return std::ranges::find(verbs, verb) != verbs.end();
-}
-
-// The value that a field selector demands of `field` with "="; "" if it demands none.
-std::string_view DemandedValue(std::string_view selector, std::string_view field) {
-  for (std::string_view part : Split(selector, ',')) {
-    part = Trim(part);
-    if (!part.starts_with(field)) continue;
-    part.remove_prefix(field.size());
-    if (part.starts_with("==")) return part.substr(2);
-    if (part.starts_with("=")) return part.substr(1);
-  }
-  return {};
 }
 
 }  // namespace

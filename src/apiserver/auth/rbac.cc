@@ -5,6 +5,7 @@
 
 #include "api/meta/label_selector.h"
 #include "api/tree/draft.h"
+#include "apiserver/auth/demanded_value.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -175,9 +176,14 @@ bool RbacAuthorizer::ForEachGrant(const UserInfo& user, Visit visit) const {
                              [&](const std::string& group) { return look(groups_, group); });
 }
 
-std::optional<std::string> RbacAuthorizer::Check(const Attributes& attributes) {
-  if (IsMaster(attributes.user)) return std::nullopt;
+std::optional<std::string> RbacAuthorizer::Check(const Attributes& asked) {
+  if (IsMaster(asked.user)) return std::nullopt;
   Refresh();
+  Attributes attributes = asked;
+  // Whoever may read one object by its name may also list and watch just that one.
+  if (asked.name.empty() && (asked.verb == "list" || asked.verb == "watch")) {
+    attributes.name = DemandedValue(asked.field_selector, "metadata.name");
+  }
   const std::uint32_t bit = PolicyRule::BitOf(attributes.verb);
   // A namespace itself counts as being in it: whoever may read in it may read it.
   const std::string_view home = attributes.namespace_.empty() && attributes.group.empty() &&

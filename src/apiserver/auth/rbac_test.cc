@@ -1,5 +1,6 @@
 #include "apiserver/auth/rbac.h"
 
+#include "api/json/writer.h"
 #include "apiserver/auth/bootstrap_policy.h"
 #include "apiserver/auth/chain.h"
 #include "apiserver/testing/core_fixture.h"
@@ -58,6 +59,35 @@ TEST_F(RbacTest, OnlyMastersMayDoAnythingWithoutRules) {
   RbacAuthorizer detached;
   EXPECT_FALSE(detached.Check({AdminUser(), "get", "", "pods", "", "", "", ""}).has_value());
   EXPECT_TRUE(detached.Check({PlainUser("u"), "get", "", "pods", "", "", "", ""}).has_value());
+}
+
+TEST_F(RbacTest, ANamedObjectMayBeListedAndWatchedByItsName) {
+  CreateRole("Role", "one", R"([{"verbs":["get","list","watch"],"apiGroups":[""],
+    "resources":["configmaps"],"resourceNames":["mine"]}])");
+  Bind("RoleBinding", "b", "Role", "one", User("u"));
+  const UserInfo user = PlainUser("u");
+  const auto may = [&](std::string_view verb, std::string_view selector) {
+    return !rbac_.Check({user, verb, "", "configmaps", "", "default", "", selector});
+  };
+  EXPECT_TRUE(may("list", "metadata.name=mine"));
+  EXPECT_TRUE(may("watch", "metadata.namespace=default, metadata.name==mine"));
+  EXPECT_FALSE(may("list", ""));
+  EXPECT_FALSE(may("list", "metadata.name=other"));
+  EXPECT_FALSE(may("list", "metadata.name!=mine"));
+  EXPECT_FALSE(may("deletecollection", "metadata.name=mine"));
+}
+
+TEST_F(RbacTest, TheSchedulerMayLookUpWhomTheServerLetsIn) {
+  EnsurePolicy();
+  Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system"}})");
+  for (const api::TreePtr& each : DelegatedAuthentication("the authority")) {
+    Create(api::WriteJson(each->root()));
+  }
+  const UserInfo user = PlainUser("system:kube-scheduler");
+  constexpr std::string_view kMap = "extension-apiserver-authentication";
+  EXPECT_TRUE(May(user, "get", "", "configmaps", "kube-system", kMap));
+  EXPECT_FALSE(May(user, "get", "", "configmaps", "kube-system", "other"));
+  EXPECT_FALSE(May(user, "get", "", "configmaps", "default", kMap));
 }
 
 TEST_F(RbacTest, RolesCountInTheirNamespaceOnly) {
