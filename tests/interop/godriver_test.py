@@ -111,6 +111,7 @@ class Test:
         self.parts, self.binary, self.a = parts, binary, "a"  # the pod of the step
         parts.start_control_plane()
         parts.start_node()
+        wait_until("there is a place to register", lambda: pathlib.Path(parts.registry).is_dir())
         self.driver = self.new_driver()
         parts.apply(MANIFESTS)
         wait_until("devices are published", lambda: DRIVER in parts.run("get", "resourceslices", "-o", "json"))

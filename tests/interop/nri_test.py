@@ -47,7 +47,8 @@ def our_plugin(drakkar, examples):
                     env={k: v for k, v in os.environ.items() if k != "KUBECONFIG"})
         out, err = runtime.communicate(timeout=60)
         assert runtime.returncode == 0 and "done" in out, out + err
-        assert 'registered with the runtime" runtime="gonri 1.0"' in (plane.work / "log").read_text()
+        wait_until("the driver says that it is registered",
+                   lambda: 'registered with the runtime" runtime="gonri 1.0"' in (plane.work / "log").read_text())
 
 
 def their_plugin(drakkar):
