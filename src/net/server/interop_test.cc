@@ -148,7 +148,7 @@ class Curl : public ::testing::Test {
     HttpServerOptions options;
     options.tls = TestServerTls();
     net_ = std::make_unique<Loopback>(std::move(options));
-    net_->handler.function = Greet;
+    net_->RunSync([&] { net_->handler.function = Greet; });
     prefix_ = StrCat(::testing::TempDir(), "net_curl_", ::getpid());
     Write("ca", TestCertificates::Get().ca.certificate_pem);
     Write("crt", TestCertificates::Get().client.certificate_pem);
@@ -197,11 +197,12 @@ TEST_F(Curl, SendsBodiesUpToTheLimit) {
 }
 
 TEST_F(Curl, ReadsAStreamInBothVersions) {
-  net_->handler.function = [](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
+  const auto answer = [](ServerRequest, std::shared_ptr<ResponseWriter> writer) {
     writer->StartStream(200, {});
     for (int i = 0; i < 3; ++i) writer->Write(MakeSegment(StrCat("event ", i, "\n")));
     writer->Finish();
   };
+  net_->RunSync([&] { net_->handler.function = answer; });
   for (const char* version : {"--http2 ", "--http1.1 ", "--http1.0 "}) {
     const Output output = Shell(base_ + version + net_->Url("/watch"));
     EXPECT_EQ(output.text, "event 0\nevent 1\nevent 2\n") << version;
