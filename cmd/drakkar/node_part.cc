@@ -41,6 +41,8 @@ class NodeState {
         transport_(rpc::MakeGrpcTransport(loop)) {}
 
   ~NodeState() {
+    // What runs on them uses the images, the runtime and the agent's files.
+    workers_.Stop();
     server_.reset();
     node_server_.reset();
     agent_.reset();

@@ -106,6 +106,17 @@ TEST(UvLoop, WhatATaskPostsToItsOwnLoopDoesNotKeepTimersWaiting) {
   EXPECT_TRUE(fired);
 }
 
+TEST(WorkerPool, StopFinishesWhatIsQueuedAndRefusesMore) {
+  std::atomic<int> done{0};
+  WorkerPool pool(2, 100);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(pool.Run([&] { ++done; }));
+  pool.Stop();
+  EXPECT_EQ(done, 50);
+  EXPECT_FALSE(pool.Run([&] { ++done; }));
+  pool.Stop();
+  EXPECT_EQ(done, 50);
+}
+
 TEST(WorkerPool, RefusesBeyondItsBoundAndFinishesWhatItTook) {
   std::atomic<int> ran = 0;
   std::atomic<bool> release = false;

@@ -39,13 +39,16 @@ WorkerPool::WorkerPool(std::size_t threads, std::size_t max_queued)
   }
 }
 
-WorkerPool::~WorkerPool() {
+WorkerPool::~WorkerPool() { Stop(); }
+
+void WorkerPool::Stop() {
   {
     std::lock_guard lock(impl_->mutex);
     impl_->stopping = true;
   }
   impl_->changed.notify_all();
   for (std::thread& thread : impl_->threads) thread.join();
+  impl_->threads.clear();
 }
 
 bool WorkerPool::Run(Task task) {

@@ -12,10 +12,12 @@ namespace drakkar {
 class WorkerPool {
  public:
   WorkerPool(std::size_t threads, std::size_t max_queued);
-  // Finishes the queued tasks, then joins.
-  ~WorkerPool();
+  ~WorkerPool();  // as Stop
 
   [[nodiscard]] bool Run(Task task);
+  // Finishes the queued tasks and joins; from then on Run refuses. Whoever owns the pool and what its
+  // tasks use calls this before anything of that is destroyed.
+  void Stop();
 
  private:
   struct Impl;
