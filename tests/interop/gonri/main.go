@@ -109,7 +109,8 @@ func runRuntime(socket, podUID string) {
 	case <-time.After(20 * time.Second):
 		fatal(fmt.Errorf("no plugin came"))
 	}
-	time.Sleep(200 * time.Millisecond) // a plugin is listed right after it was synchronized
+	// A plugin is listed once it has answered, which a slow one (built with a sanitizer) takes a while to do.
+	time.Sleep(2 * time.Second)
 	err = runtime.RunPodSandbox(context.Background(), &adaptation.StateChangeEvent{
 		Pod: &api.PodSandbox{Id: "s1", Name: "pod", Namespace: "default", Uid: podUID, Ips: []string{"192.0.2.7"}}})
 	if err != nil {
