@@ -33,25 +33,25 @@ class Runner {
  private:
   void StartNext() {
     if (stopping_) return;
-    if (started_ == parts_.size()) {
+    if (begun_ == parts_.size()) {
       on_ready_();
       return;
     }
-    Part& part = *parts_[started_];
+    // Counted before it is up: a part that is stopped while it starts has threads and files, too.
+    Part& part = *parts_[begun_++];
     part.on_fatal = [this, &part](const Error& error) {
       console_.Error(StrCat(part.name(), ": ", error.message));
       exit_code_ = cli::kExitFailure;
       Stop();
     };
     part.Start([this, &part](Result<void> result) {
+      if (stopping_) return;
       if (!result.ok()) {
         console_.Error(StrCat(part.name(), ": ", result.error().message));
         exit_code_ = cli::kExitFailure;
-        ++started_;  // it may have begun something that Stop must end
         Stop();
         return;
       }
-      ++started_;
       StartNext();
     });
   }
@@ -63,20 +63,20 @@ class Runner {
   }
 
   void StopNext() {
-    if (started_ == 0) {
+    if (begun_ == 0) {
       loop_.Stop();
       return;
     }
-    --started_;
-    kLog.Debug("stopping", {{"part", parts_[started_]->name()}});
-    parts_[started_]->Stop([this] { StopNext(); });
+    --begun_;
+    kLog.Debug("stopping", {{"part", parts_[begun_]->name()}});
+    parts_[begun_]->Stop([this] { StopNext(); });
   }
 
   UvLoop& loop_;
   std::vector<std::unique_ptr<Part>> parts_;
   cli::Console& console_;
   std::function<void()> on_ready_;
-  std::size_t started_ = 0;
+  std::size_t begun_ = 0;  // of the parts, in order: those to be stopped
   bool stopping_ = false;
   int exit_code_ = cli::kExitOk;
 };
