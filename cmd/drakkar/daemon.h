@@ -15,7 +15,8 @@
 namespace drakkar::cmd {
 
 // One part of the system with its loop. Parts are started in order and stopped in reverse; both are
-// called on the main loop and answer there.
+// called on the main loop and answer there. Stop may come before Start has answered, which it then
+// need not do any more; a part is never destroyed without it once it was started.
 class Part {
  public:
   virtual ~Part() = default;
