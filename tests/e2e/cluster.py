@@ -35,6 +35,20 @@ def wait_until(what, condition, seconds=30):
     raise AssertionError(f"did not happen within {seconds} s: {what}")
 
 
+def scheduler_configuration(binding_timeout):
+    """For two schedulers of a test that take turns quickly."""
+    return f"""
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {{leaderElect: true, leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 500ms}}
+profiles:
+- schedulerName: default-scheduler
+  pluginConfig:
+  - name: DynamicResources
+    args: {{bindingTimeout: {binding_timeout}}}
+"""
+
+
 class Cluster:
     def __init__(self, drakkar, *flags):
         self.drakkar = os.path.realpath(drakkar)

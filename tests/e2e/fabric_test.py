@@ -15,20 +15,9 @@ import tempfile
 import urllib.error
 import urllib.request
 
-from cluster import ROOT, free_port, wait_until
+from cluster import ROOT, free_port, scheduler_configuration, wait_until
 
 DRAKKAR, FABRIC = (os.path.realpath(path) for path in sys.argv[1:3])
-
-SCHEDULER = """
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: true, leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 500ms}
-profiles:
-- schedulerName: default-scheduler
-  pluginConfig:
-  - name: DynamicResources
-    args: {bindingTimeout: 2s}
-"""
 
 
 class World:
@@ -36,7 +25,7 @@ class World:
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="drakkar-fabric-"))
         self.kubeconfig = self.work / "data/admin.kubeconfig"
         self.processes = {}
-        (self.work / "scheduler.yaml").write_text(SCHEDULER)
+        (self.work / "scheduler.yaml").write_text(scheduler_configuration("2s"))
 
     def start(self, name, *command):
         log = open(self.work / f"{name}.log", "a")

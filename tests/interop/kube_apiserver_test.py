@@ -9,18 +9,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "kube"))
 from peers import KubeServer, find_etcd, find_program  # noqa: E402
-from cluster import ROOT, free_port, wait_until  # noqa: E402
+from cluster import ROOT, free_port, scheduler_configuration, wait_until  # noqa: E402
 
-SCHEDULER = """
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: true, leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 500ms}
-profiles:
-- schedulerName: default-scheduler
-  pluginConfig:
-  - name: DynamicResources
-    args: {bindingTimeout: 3s}
-"""
 POD = {"terminationGracePeriodSeconds": 1, "automountServiceAccountToken": False}
 
 
@@ -50,7 +40,7 @@ def holder(kube, lease):
 
 def run_parts(kube):
     kube.start("controllers", "controllers", f"--kubeconfig={kube.kubeconfig}", "--secure-port=0")
-    (kube.work / "scheduler.yaml").write_text(SCHEDULER)
+    (kube.work / "scheduler.yaml").write_text(scheduler_configuration("3s"))
     for name in ("scheduler-a", "scheduler-b"):
         kube.start(name, "scheduler", f"--kubeconfig={kube.scheduler_kubeconfig}",
                    f"--config={kube.work}/scheduler.yaml", f"--secure-port={free_port()}")

@@ -71,12 +71,12 @@ std::string ClaimFiles::SpecPath(const std::string& claim_uid) const {
                   StrCat(options_.driver_name, "_", kClass, "_", claim_uid, ".json"));
 }
 
-Result<void> ClaimFiles::WriteIfDifferent(const std::string& path, std::string_view content,
-                                          std::uint32_t mode) {
+Result<void> ClaimFiles::WriteIfDifferent(const std::string& path, std::string_view content, std::uint32_t mode,
+                                          bool appears_whole) {
   auto now = options_.files.ReadFile(path);
   if (now.ok() && *now == content) return Ok();
   // Nobody looks at a new one before the claim is prepared, so it need not appear as a whole.
-  if (!now.ok() && now.error().code == ErrorCode::kNotFound) {
+  if (!appears_whole && !now.ok() && now.error().code == ErrorCode::kNotFound) {
     return options_.files.WriteFile(path, content, mode);
   }
   return options_.files.WriteFileAtomically(path, content, mode, /*sync=*/false);
@@ -183,10 +183,7 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
   spec.cdi_version = cdi::MinimumVersion(spec);
   RETURN_IF_ERROR(cdi::ValidateSpec(spec));
   RETURN_IF_ERROR(options_.files.MakeDirectories(options_.cdi_directory, 0755));
-  const std::string text = cdi::WriteSpecJson(spec);
-  if (auto now = options_.files.ReadFile(SpecPath(uid)); now.ok() && *now == text) return prepared;
-  // Whoever reads the directory sees a whole one or none.
-  RETURN_IF_ERROR(options_.files.WriteFileAtomically(SpecPath(uid), text, 0644, /*sync=*/false));
+  RETURN_IF_ERROR(WriteIfDifferent(SpecPath(uid), cdi::WriteSpecJson(spec), 0644, /*appears_whole=*/true));
   return prepared;
 }
 

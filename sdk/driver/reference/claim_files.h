@@ -51,8 +51,9 @@ class ClaimFiles {
  private:
   std::string ClaimDirectory(const std::string& claim_uid) const;
   std::string SpecPath(const std::string& claim_uid) const;
-  Result<void> WriteIfDifferent(const std::string& path, std::string_view content,
-                                std::uint32_t mode);
+  // `appears_whole`: someone may look at the path at any time, and must see all of it or nothing.
+  Result<void> WriteIfDifferent(const std::string& path, std::string_view content, std::uint32_t mode,
+                                bool appears_whole = false);
   Result<void> WriteDevice(const std::string& directory, const SimulatedDevice& device);
   Result<cdi::Device> DescribeRequest(const api::Object& claim, const std::string& request,
                                       const std::vector<const SimulatedDevice*>& devices);

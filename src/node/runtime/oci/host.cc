@@ -157,13 +157,18 @@ bool IsSupervisor(int pid, const std::string& argument) {
 }
 
 std::vector<int> FindSupervisors(const std::string& argument) {
+  // conmon leaves its work to a child and ends. A look that falls between the two sees neither, a second one
+  // sees the child.
+  constexpr int kLooks = 2;
   std::vector<int> found;
-  auto names = RealFileSystem().ListDirectory("/proc");
-  if (!names.ok()) return found;
-  for (const std::string& name : *names) {
-    const auto pid = ParseInt64(name);
-    if (!pid || *pid == ::getpid()) continue;
-    if (IsSupervisor(static_cast<int>(*pid), argument)) found.push_back(static_cast<int>(*pid));
+  for (int look = 0; look < kLooks && found.empty(); ++look) {
+    auto names = RealFileSystem().ListDirectory("/proc");
+    if (!names.ok()) return found;
+    for (const std::string& name : *names) {
+      const auto pid = ParseInt64(name);
+      if (!pid || *pid == ::getpid()) continue;
+      if (IsSupervisor(static_cast<int>(*pid), argument)) found.push_back(static_cast<int>(*pid));
+    }
   }
   return found;
 }

@@ -170,7 +170,6 @@ class OciRuntime final : public Runtime {
     return found == containers_.end() ? nullptr : found->second;
   }
   std::vector<std::shared_ptr<Container>> ContainersOf(const std::string& sandbox_id) const;
-  // 256 random bits in hexadecimal, the form every container tool uses.
   void Log(const std::string& text) const {
     if (options_.log) options_.log(text);
   }
