@@ -11,7 +11,15 @@ struct Object::FormNode {
   FormNode* next;
 };
 
-Object::Object(TreePtr tree) : tree_(std::move(tree)) {}
+Object::Object(TreePtr tree) : tree_(std::move(tree)) {
+  const Value metadata = root()["metadata"];
+  name_ = metadata["name"].str();
+  namespace__ = metadata["namespace"].str();
+  uid_ = metadata["uid"].str();
+  const auto version = ParseInt64(metadata["resourceVersion"].str());
+  resource_version_ = version && *version > 0 ? *version : 0;
+  is_being_deleted_ = metadata["deletionTimestamp"].has_value();
+}
 
 Object::~Object() {
   for (FormNode* node = forms_.load(std::memory_order_acquire); node != nullptr;) {
@@ -38,19 +46,6 @@ std::shared_ptr<const void> Object::Form(
 
 std::string_view Object::api_version() const { return root()["apiVersion"].str(); }
 std::string_view Object::kind() const { return root()["kind"].str(); }
-std::string_view Object::name() const { return root()["metadata"]["name"].str(); }
-std::string_view Object::namespace_() const { return root()["metadata"]["namespace"].str(); }
-std::string_view Object::uid() const { return root()["metadata"]["uid"].str(); }
-
-std::int64_t Object::resource_version() const {
-  const auto version = ParseInt64(root()["metadata"]["resourceVersion"].str());
-  return version && *version > 0 ? *version : 0;
-}
-
-bool Object::is_being_deleted() const {
-  return root()["metadata"]["deletionTimestamp"].has_value();
-}
-
 std::string Object::qualified_name() const {
   const std::string_view space = namespace_();
   return space.empty() ? std::string(name()) : StrCat(space, "/", name());

@@ -29,12 +29,12 @@ class Object {
 
   std::string_view api_version() const;
   std::string_view kind() const;
-  std::string_view name() const;
-  std::string_view namespace_() const;
-  std::string_view uid() const;
+  std::string_view name() const { return name_; }
+  std::string_view namespace_() const { return namespace__; }
+  std::string_view uid() const { return uid_; }
   // metadata.resourceVersion as a number, 0 if absent or not one of ours.
-  std::int64_t resource_version() const;
-  bool is_being_deleted() const;  // metadata.deletionTimestamp is set
+  std::int64_t resource_version() const { return resource_version_; }
+  bool is_being_deleted() const { return is_being_deleted_; }  // metadata.deletionTimestamp is set
   // "namespace/name", or "name" for cluster-scoped objects.
   std::string qualified_name() const;
 
@@ -52,6 +52,12 @@ class Object {
   struct FormNode;
 
   TreePtr tree_;
+  // What everybody asks for, of the tree's metadata.
+  std::string_view name_;
+  std::string_view namespace__;
+  std::string_view uid_;
+  std::int64_t resource_version_ = 0;
+  bool is_being_deleted_ = false;
   mutable std::once_flag encoded_;
   mutable std::shared_ptr<const std::string> json_;
   mutable std::atomic<FormNode*> forms_ = nullptr;  // a list that only grows
