@@ -176,6 +176,11 @@ def scenario_3_2(parts):
     assert parts.metric("kubelet_dra_node_unprepare_skips_total") == 1
 
 
+def slices_of(parts, driver):
+    items = json.loads(parts.api("GET", "/apis/resource.k8s.io/v1/resourceslices"))["items"]
+    return [each["metadata"]["name"] for each in items if each["spec"]["driver"] == driver]
+
+
 def scenario_3_3(parts):
     """Upgrade, downgrade, upgrade. The node of the release before does not know the field."""
     start_all(parts, BEFORE)
@@ -204,6 +209,8 @@ def scenario_3_3(parts):
     parts.stop_control_plane()
     parts.stop("node")
     start_all(parts, GATE_ON)
+    # What the no-op driver had offered goes when the node starts; a pod that gets it would wait for that driver.
+    wait_until("only our slice is left", lambda: slices_of(parts, GHOST) == [f"{GHOST}-slice"])
     parts.apply(pod_of("q", GHOST))
     parts.wait_phase("q", "Running", 30)
     assert skips(parts, "q") == [True]

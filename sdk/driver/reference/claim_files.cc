@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kContainerDirectory[] = "/var/run/drakkar/devices";
 constexpr char kClass[] = "claim";
-constexpr char kRecordName[] = "claim.json";
+constexpr std::string_view kRecordSuffix = ".json";
 constexpr std::size_t kMaxUidBytes = 128;
 
 // UIDs become names of files: no more than letters, digits and dashes.
@@ -62,8 +62,12 @@ std::string ParametersFor(api::Value claim, std::string_view driver, const std::
 
 }  // namespace
 
-std::string ClaimFiles::ClaimDirectory(const std::string& claim_uid) const {
-  return JoinPath(options_.directory, claim_uid);
+std::string ClaimFiles::RecordPath(const std::string& claim_uid) const {
+  return JoinPath(JoinPath(options_.directory, "claims"), StrCat(claim_uid, kRecordSuffix));
+}
+
+std::string ClaimFiles::DeviceDirectory(const std::string& device) const {
+  return JoinPath(JoinPath(options_.directory, "devices"), device);
 }
 
 std::string ClaimFiles::SpecPath(const std::string& claim_uid) const {
@@ -82,7 +86,8 @@ Result<void> ClaimFiles::WriteIfDifferent(const std::string& path, std::string_v
   return options_.files.WriteFileAtomically(path, content, mode, /*sync=*/false);
 }
 
-Result<void> ClaimFiles::WriteDevice(const std::string& directory, const SimulatedDevice& device) {
+Result<void> ClaimFiles::WriteDevice(const SimulatedDevice& device) {
+  const std::string directory = DeviceDirectory(device.device.name);
   RETURN_IF_ERROR(options_.files.MakeDirectories(directory, 0755));
   RETURN_IF_ERROR(
       WriteIfDifferent(JoinPath(directory, "name"), device.device.name + "\n", 0644));
@@ -112,10 +117,8 @@ Result<cdi::Device> ClaimFiles::DescribeRequest(
       env.push_back(
           StrCat("DRAKKAR_", metadata::EnvironmentName(name), "_", metadata::EnvironmentName(fact), "=", text));
     }
-    // One directory, since making one costs more than a file. Neither name has a '_'.
-    const std::string directory = JoinPath(ClaimDirectory(uid), StrCat(request, "_", name));
-    RETURN_IF_ERROR(WriteDevice(directory, *device));
-    result.container_edits.mounts.push_back({.host_path = directory,
+    RETURN_IF_ERROR(WriteDevice(*device));
+    result.container_edits.mounts.push_back({.host_path = DeviceDirectory(name),
                                              .container_path = JoinPath(kContainerDirectory, name),
                                              .options = {"ro", "bind"}});
   }
@@ -168,12 +171,12 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
   if (prepared.empty()) return FailedPrecondition("no device of the claim is of this driver");
 
   // The record first: whatever comes after it can be found and removed again.
-  RETURN_IF_ERROR(options_.files.MakeDirectories(ClaimDirectory(uid), 0755));
-  const api::Draft record = {{"namespace", api::Draft(claim.namespace_())},
-                             {"name", api::Draft(claim.name())},
-                             {"uid", api::Draft(uid)}};
-  RETURN_IF_ERROR(WriteIfDifferent(JoinPath(ClaimDirectory(uid), kRecordName),
-                                   api::WriteJson(record.Freeze()->root()) + "\n", 0600));
+  RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(RecordPath(uid)), 0755));
+  api::Draft record = {{"namespace", api::Draft(claim.namespace_())},
+                       {"name", api::Draft(claim.name())},
+                       {"uid", api::Draft(uid)}};
+  for (const PreparedDevice& device : prepared) record["devices"].Append(api::Draft(device.device_name));
+  RETURN_IF_ERROR(WriteIfDifferent(RecordPath(uid), api::WriteJson(record.Freeze()->root()) + "\n", 0600));
   cdi::Spec spec;
   spec.kind = StrCat(options_.driver_name, "/", kClass);
   for (const auto& [request, together] : by_request) {
@@ -190,32 +193,43 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
 Result<void> ClaimFiles::Unprepare(const std::string& claim_uid) {
   // A name that cannot be a UID was never prepared.
   if (!CheckUid(claim_uid).ok()) return Ok();
-  if (auto removed = options_.files.Remove(SpecPath(claim_uid));
-      !removed.ok() && removed.error().code != ErrorCode::kNotFound) {
-    return removed;
+  // The record last: what is left of a claim is found by it.
+  for (const std::string& path : {SpecPath(claim_uid), RecordPath(claim_uid)}) {
+    auto removed = options_.files.Remove(path);
+    if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;
   }
-  return options_.files.RemoveTree(ClaimDirectory(claim_uid));
+  return Ok();
+}
+
+Result<std::vector<ClaimFiles::Record>> ClaimFiles::ReadRecords() {
+  std::vector<Record> records;
+  auto names = options_.files.ListDirectory(DirectoryName(RecordPath("x")));
+  if (!names.ok()) {
+    if (names.error().code == ErrorCode::kNotFound) return records;
+    return std::move(names).error();
+  }
+  for (const std::string& name : *names) {
+    if (!name.ends_with(kRecordSuffix)) continue;
+    const std::string uid = name.substr(0, name.size() - kRecordSuffix.size());
+    if (!CheckUid(uid).ok()) continue;
+    Record& record = records.emplace_back();
+    record.claim.uid = uid;
+    auto text = options_.files.ReadFile(RecordPath(uid));
+    if (!text.ok()) continue;
+    auto tree = api::ParseJson(*text);
+    if (!tree.ok()) continue;
+    const api::Value root = (*tree)->root();
+    record.claim.namespace_name = root["namespace"].str();
+    record.claim.name = root["name"].str();
+    for (const api::Value device : root["devices"].elements()) record.devices.emplace_back(device.str());
+  }
+  return records;
 }
 
 Result<std::vector<rpc::ClaimReference>> ClaimFiles::Prepared() {
+  ASSIGN_OR_RETURN(const std::vector<Record> records, ReadRecords());
   std::map<std::string, rpc::ClaimReference> claims;
-  auto directories = options_.files.ListDirectory(options_.directory);
-  if (!directories.ok() && directories.error().code != ErrorCode::kNotFound) {
-    return std::move(directories).error();
-  }
-  if (directories.ok()) {
-    for (const std::string& uid : *directories) {
-      if (!CheckUid(uid).ok()) continue;
-      rpc::ClaimReference& claim = claims[uid];
-      claim.uid = uid;
-      auto text = options_.files.ReadFile(JoinPath(ClaimDirectory(uid), kRecordName));
-      if (!text.ok()) continue;
-      auto record = api::ParseJson(*text);
-      if (!record.ok()) continue;
-      claim.namespace_name = (*record)->root()["namespace"].str();
-      claim.name = (*record)->root()["name"].str();
-    }
-  }
+  for (const Record& record : records) claims[record.claim.uid] = record.claim;
   const std::string prefix = StrCat(options_.driver_name, "_", kClass, "_");
   if (auto specs = options_.files.ListDirectory(options_.cdi_directory); specs.ok()) {
     for (const std::string& name : *specs) {
@@ -227,6 +241,23 @@ Result<std::vector<rpc::ClaimReference>> ClaimFiles::Prepared() {
   std::vector<rpc::ClaimReference> list;
   for (auto& [uid, claim] : claims) list.push_back(std::move(claim));
   return list;
+}
+
+Result<void> ClaimFiles::RemoveOldDevices(const Devices& known) {
+  auto names = options_.files.ListDirectory(DirectoryName(DeviceDirectory("x")));
+  if (!names.ok()) return names.error().code == ErrorCode::kNotFound ? Ok() : Result<void>(std::move(names).error());
+  ASSIGN_OR_RETURN(const std::vector<Record> records, ReadRecords());
+  std::set<std::string> held;
+  for (const Record& record : records) {
+    if (record.devices.empty()) return Ok();  // its record cannot be read: it may hold any
+    held.insert(record.devices.begin(), record.devices.end());
+  }
+  for (const std::string& name : *names) {
+    if (!known.contains(name) && !held.contains(name)) {
+      RETURN_IF_ERROR(options_.files.RemoveTree(DeviceDirectory(name)));
+    }
+  }
+  return Ok();
 }
 
 }  // namespace drakkar::driver

@@ -16,9 +16,12 @@ namespace drakkar::driver {
 
 // What the reference driver keeps on disk for prepared claims, and hands to containers:
 //
-//   <directory>/<claim UID>/claim.json                   who it is for (0600)
-//   <directory>/<claim UID>/<request>_<device>/<name>    a file per attribute (0644)
+//   <directory>/claims/<claim UID>.json                  whose it is, and the devices (0600)
+//   <directory>/devices/<device>/<name>                  a file per attribute (0644)
 //   <CDI directory>/<driver>_claim_<claim UID>.json      one CDI device per request (0644)
+//
+// A device's directory is made when it is first prepared and stays: making and removing directories is what a
+// file system does slowest, and they are the same for every claim.
 //
 // A container sees its devices as /var/run/drakkar/devices/<device>/ and in its environment:
 // DRAKKAR_DEVICES and DRAKKAR_DEVICE_<REQUEST> (names, comma-separated), DRAKKAR_<DEVICE>_<NAME> (an
@@ -48,13 +51,22 @@ class ClaimFiles {
   // The claims that have files. One whose record cannot be read has only a UID.
   Result<std::vector<rpc::ClaimReference>> Prepared();
 
+  // Removes the directories of devices that are neither known nor held by a prepared claim.
+  Result<void> RemoveOldDevices(const Devices& known);
+
  private:
-  std::string ClaimDirectory(const std::string& claim_uid) const;
+  struct Record {
+    rpc::ClaimReference claim;
+    std::vector<std::string> devices;  // none: it cannot be read
+  };
+  Result<std::vector<Record>> ReadRecords();
+  std::string RecordPath(const std::string& claim_uid) const;
+  std::string DeviceDirectory(const std::string& device) const;
   std::string SpecPath(const std::string& claim_uid) const;
   // `appears_whole`: someone may look at the path at any time, and must see all of it or nothing.
   Result<void> WriteIfDifferent(const std::string& path, std::string_view content, std::uint32_t mode,
                                 bool appears_whole = false);
-  Result<void> WriteDevice(const std::string& directory, const SimulatedDevice& device);
+  Result<void> WriteDevice(const SimulatedDevice& device);
   Result<cdi::Device> DescribeRequest(const api::Object& claim, const std::string& request,
                                       const std::vector<const SimulatedDevice*>& devices);
 

@@ -39,7 +39,7 @@ ReferenceDriver::ReferenceDriver(Options options)
     : options_(WithDefaults(std::move(options))),
       claims_({.files = options_.files,
                .driver_name = options_.driver_name,
-               .directory = JoinPath(options_.plugin_directory, "claims"),
+               .directory = options_.plugin_directory,
                .cdi_directory = options_.cdi_directory}),
       devices_(ByName(options_.devices)) {}
 
@@ -144,6 +144,9 @@ Result<void> ReferenceDriver::Publish() {
 }
 
 void ReferenceDriver::RemoveLeftovers() {
+  if (auto removed = claims_.RemoveOldDevices(devices_); !removed.ok()) {
+    HandleError(removed.error().Prefixed("remove directories of former devices"), true);
+  }
   auto prepared = claims_.Prepared();
   if (!prepared.ok()) return HandleError(prepared.error().Prefixed("look for leftovers"), true);
   fetcher_ = std::make_unique<ClaimFetcher>(options_.client);

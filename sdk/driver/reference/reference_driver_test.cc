@@ -19,6 +19,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kRegistry[] = "/registry";
 constexpr char kSpecDirectory[] = "/cdi";
@@ -214,7 +215,7 @@ TEST_F(ReferenceDriverTest, GivesAClaimItsDevicesThroughCdi) {
   EXPECT_EQ(*files_.ReadFile(edits.mounts[0].host_path + "/model"), "Longship 8\n");
   EXPECT_EQ(*files_.ReadFile(edits.mounts[0].host_path + "/memory"), "16Gi\n");
   EXPECT_EQ(files_.Stat(SpecPath(claim))->mode, 0644u);
-  EXPECT_EQ(files_.Stat("/plugin/claims/" + claim.uid + "/claim.json")->mode, 0600u);
+  EXPECT_EQ(files_.Stat("/plugin/claims/" + claim.uid + ".json")->mode, 0600u);
   EXPECT_THAT(spec.devices[1].container_edits.env, Contains("DRAKKAR_DEVICES=sim-1"));
 }
 
@@ -239,7 +240,7 @@ TEST_F(ReferenceDriverTest, UnprepareLeavesNothingAndTakesUnknownClaims) {
   EXPECT_EQ(Prepare(claim).error, "");
   EXPECT_EQ(Unprepare(claim), "");
   EXPECT_FALSE(files_.Exists(SpecPath(claim)));
-  EXPECT_FALSE(files_.Exists("/plugin/claims/" + claim.uid));
+  EXPECT_THAT(*files_.ListDirectory("/plugin/claims"), IsEmpty());
   EXPECT_EQ(Unprepare(claim), "");
   EXPECT_EQ(Unprepare({"default", "never-seen", "b"}), "");
   EXPECT_EQ(Unprepare({"default", "../../etc", "b"}), "");
@@ -263,10 +264,22 @@ TEST_F(ReferenceDriverTest, LeftoversGoAtStartWhenTheClaimIsGone) {
   ASSERT_TRUE(files_.WriteFile("/cdi/other.io_claim_stray.json", "{}", 0644).ok());
   Restart();
   EXPECT_FALSE(files_.Exists(SpecPath(gone)));
-  EXPECT_FALSE(files_.Exists("/plugin/claims/" + gone.uid));
+  EXPECT_THAT(*files_.ListDirectory("/plugin/claims"), ElementsAre(stays.uid + ".json"));
   EXPECT_FALSE(files_.Exists("/cdi/sim.drakkar.io_claim_stray.json"));
   EXPECT_TRUE(files_.Exists(SpecPath(stays)));
   EXPECT_TRUE(files_.Exists("/cdi/other.io_claim_stray.json"));
+}
+
+TEST_F(ReferenceDriverTest, DirectoriesOfFormerDevicesGoAtStartUnlessAClaimHoldsThem) {
+  Start("count: 2\n");
+  const auto ended = AllocatedClaim("ended", {{"gpu", "sim-0"}});
+  const auto stays = AllocatedClaim("stays", {{"gpu", "sim-1"}});
+  EXPECT_EQ(Prepare(ended).error, "");
+  EXPECT_EQ(Prepare(stays).error, "");
+  EXPECT_EQ(Unprepare(ended), "");
+  EXPECT_THAT(*files_.ListDirectory("/plugin/devices"), ElementsAre("sim-0", "sim-1"));
+  Restart("count: 1\nnamePrefix: new-\n");
+  EXPECT_THAT(*files_.ListDirectory("/plugin/devices"), ElementsAre("sim-1"));
 }
 
 TEST_F(ReferenceDriverTest, RefusesDevicesItDoesNotHave) {
