@@ -85,7 +85,7 @@ def self_test(modules, third_party):
     bad = {
         "src/base/x.cc": '#include "api/tree/value.h"\n',
         "src/cel/x.cc": '#include "client/client.h"\n',
-        "src/node/x.cc": "#include <grpcpp/grpcpp.h>\n",
+        "src/node/x.cc": "#include <nghttp2/nghttp2.h>\n",
         "src/scheduler/x.cc": "auto t = std::chrono::system_clock::now();\n",
         "src/unheard/x.cc": "\n",
     }

@@ -44,7 +44,14 @@ class OutputQueue {
     bytes_ = 0;
     offset_ = 0;
   }
+  // Keeps only the rest of a segment that was handed out in part.
+  void DropUnstarted() {
+    if (offset_ == 0) return Clear();
+    segments_.resize(head_ + 1);
+    bytes_ = segments_[head_]->size() - offset_;
+  }
   std::size_t bytes() const { return bytes_; }
+  std::size_t segments() const { return segments_.size() - head_; }
   bool empty() const { return bytes_ == 0; }
 
  private:

@@ -125,7 +125,7 @@ class Session final : public ClientSession, private Nghttp2Session {
     events_.OnStreamEnd(stream.id, &error, error_code == NGHTTP2_REFUSED_STREAM);
   }
 
-  void OnGoaway() override { going_away_ = true; }
+  void OnGoaway(StreamId) override { going_away_ = true; }
 
   const SessionLimits limits_;
   Events& events_;

@@ -26,8 +26,9 @@ struct Nghttp2Session::Callbacks {
     return 0;
   }
 
-  static ssize_t OnRead(nghttp2_session*, std::int32_t, std::uint8_t*, std::size_t length,
-                        std::uint32_t* flags, nghttp2_data_source* source, void*) {
+  static ssize_t OnRead(nghttp2_session* session, std::int32_t id, std::uint8_t*,
+                        std::size_t length, std::uint32_t* flags, nghttp2_data_source* source,
+                        void*) {
     auto& stream = *static_cast<Stream*>(source->ptr);
     const std::size_t pending = stream.out.bytes();
     if (pending == 0 && !stream.out_final) {
@@ -36,8 +37,22 @@ struct Nghttp2Session::Callbacks {
     }
     const std::size_t part = std::min(length, pending);
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-    if (part == pending && stream.out_final) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (part == pending && stream.out_final) {
+      *flags |= NGHTTP2_DATA_FLAG_EOF;
+      if (stream.trailers) {
+        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        const FieldList fields(*stream.trailers);
+        nghttp2_submit_trailer(session, id, fields.data(), fields.size());
+      }
+    }
     return static_cast<ssize_t>(part);
+  }
+
+  static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
+    if (Stream* stream = Self(user).Find(frame->hd.stream_id)) Self(user).OnLocalEnd(*stream);
+    return 0;
   }
 
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user) {
@@ -61,7 +76,11 @@ struct Nghttp2Session::Callbacks {
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     Nghttp2Session& self = Self(user);
     if (frame->hd.type == NGHTTP2_GOAWAY) {
-      self.OnGoaway();
+      self.OnGoaway(frame->goaway.last_stream_id);
+      return 0;
+    }
+    if (frame->hd.type == NGHTTP2_SETTINGS) {
+      if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) self.OnSettings();
       return 0;
     }
     Stream* stream = self.Find(frame->hd.stream_id);
@@ -118,6 +137,7 @@ void Nghttp2Session::Init(Side side, const SessionLimits& limits,
     nghttp2_session_callbacks_set_on_begin_headers_callback(made, &Callbacks::OnBeginHeaders);
     nghttp2_session_callbacks_set_on_header_callback(made, &Callbacks::OnHeader);
     nghttp2_session_callbacks_set_on_frame_recv_callback(made, &Callbacks::OnFrame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(made, &Callbacks::OnFrameSent);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made, &Callbacks::OnData);
     nghttp2_session_callbacks_set_on_stream_close_callback(made, &Callbacks::OnStreamClose);
     return made;

@@ -4,6 +4,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,7 +17,8 @@
 namespace drakkar::net::http2 {
 
 // What the two sides share: the nghttp2 session, its callbacks turned into virtual calls, the stream
-// table and the outgoing bodies. Private to net/http2.
+// table and the outgoing bodies. For net/http2 and rpc/grpc. No session may be destroyed from within
+// one of its own virtual calls.
 class Nghttp2Session {
  public:
   struct Stream {
@@ -34,7 +36,8 @@ class Nghttp2Session {
     bool refused = false;         // the rest of the peer's body is dropped
     bool silent = false;          // client: cancelled, no events
     OutputQueue out;
-    bool out_final = false;       // nothing follows `out`
+    bool out_final = false;       // nothing follows `out` but the trailers
+    std::optional<Headers> trailers;
     bool deferred = false;        // nghttp2 waits to be told of more
     bool has_body = false;        // a data provider is attached
   };
@@ -53,8 +56,11 @@ class Nghttp2Session {
   virtual void OnBody(Stream& stream, std::string_view bytes) = 0;
   virtual void OnRemoteEnd(Stream& stream) = 0;
   virtual void OnClose(Stream& stream, std::uint32_t error_code) = 0;
-  virtual void OnGoaway() {}
+  // Streams above `last` were not and will not be processed.
+  virtual void OnGoaway(StreamId /*last*/) {}
   virtual void OnPeerReset(Stream&) {}
+  virtual void OnSettings() {}         // the peer's, not its acknowledgement of ours
+  virtual void OnLocalEnd(Stream&) {}  // our END_STREAM was handed out
 
   Result<void> ReceiveBytes(std::string_view bytes);
   void SendBytes(std::string& out, std::size_t limit);

@@ -39,13 +39,7 @@ class ContractTest : public ::testing::TestWithParam<TransportKind> {
   std::unique_ptr<TransportHarness> harness_;
 };
 
-// Debian's gRPC is not instrumented: the thread sanitizer sees none of its locks and reports every
-// hand-over as a race, so under it only the transport in memory runs.
-#ifdef __SANITIZE_THREAD__
-inline constexpr TransportKind kTestedTransports[] = {TransportKind::kMemory};
-#else
 inline constexpr TransportKind kTestedTransports[] = {TransportKind::kGrpc, TransportKind::kMemory};
-#endif
 
 inline std::string TransportKindName(const ::testing::TestParamInfo<TransportKind>& info) {
   return info.param == TransportKind::kGrpc ? "Grpc" : "Memory";

@@ -1,280 +1,473 @@
 #include "rpc/transport/grpc_channel.h"
 
-#include <grpc/grpc.h>
-#include <grpc/support/time.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/security/credentials.h>
-#include <grpcpp/support/channel_arguments.h>
-
 #include <algorithm>
-#include <atomic>
 #include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "rpc/transport/byte_buffer.h"
-#include "rpc/transport/connectivity.h"
-#include "rpc/transport/loop_port.h"
+#include "base/env/random.h"
+#include "base/text/text.h"
+#include "rpc/grpc/client_session.h"
+#include "rpc/transport/connection.h"
 #include "rpc/transport/status.h"
 
 namespace drakkar::rpc {
 namespace {
 
-int Milliseconds(Duration duration) {
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
-  return static_cast<int>(std::clamp<std::int64_t>(ms, 1, 1 << 30));
-}
+constexpr double kBackoffFactor = 1.6;
+constexpr double kBackoffJitter = 0.2;
+// From the attempt to connect to the server's first SETTINGS.
+constexpr Duration kConnectTimeout = std::chrono::seconds(20);
+// A lost connection is made again at once, but not by a peer that drops this many in a row within a
+// second of their start: then the initial back-off is kept.
+constexpr int kMaxQuickLosses = 3;
+constexpr Duration kQuickLoss = std::chrono::seconds(1);
+// Calls of one channel at the same time, those that wait included; beyond: ResourceExhausted.
+constexpr std::size_t kMaxCalls = 10'000;
+constexpr std::size_t kMaxSocketPathBytes = 107;
 
-std::shared_ptr<grpc::Channel> MakeChannel(const ChannelOptions& options) {
-  grpc::ChannelArguments arguments;
-  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, options.authority);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, Milliseconds(options.initial_backoff));
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, Milliseconds(options.max_backoff));
-  arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
-  arguments.SetInt(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, kMaxMessageBytes);
-  // Without this, two channels to one path share a connection and its back-off, so that a plugin
-  // that came back would wait for what its predecessor owed.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  return grpc::CreateCustomChannel("unix:" + options.socket_path,
-                                   grpc::InsecureChannelCredentials(), arguments);
-}
+class ClientConnection;
 
-Result<void> ToResult(const grpc::Status& status) {
-  if (status.ok()) return Ok();
-  return ErrorFromGrpcStatus(status.error_code(), status.error_message());
-}
-
-struct UnaryCall {
-  grpc::ClientContext context;
-  grpc::ByteBuffer request;
-  grpc::ByteBuffer response;
-  absl::AnyInvocable<void(Result<std::string>)> done;  // on the loop; null once run or cancelled
+struct ClientCall {
+  std::string method;
+  std::string request;  // empty once sent
+  std::optional<MonotonicTime> deadline;
+  TimerHandle timer;
+  absl::AnyInvocable<void(Result<std::string>)> done;  // unary
+  std::shared_ptr<StreamCallbacks> stream;             // streaming
+  std::optional<std::string> response;                 // unary
+  std::uint64_t waiting_id = 0;                        // while it has no connection
+  ClientConnection* connection = nullptr;              // while it is in flight
+  grpc::StreamId stream_id = 0;
+  bool over = false;  // no callback any more
 };
+using CallPointer = std::shared_ptr<ClientCall>;
 
-// A server stream over gRPC's generic bidirectional call. It keeps itself alive until OnDone.
-//
-// Between two messages nothing is outstanding in gRPC while the loop looks at the first one, so a
-// hold keeps the call from completing. Whoever has the turn (the outstanding read, or the task on
-// the loop) gives the hold back when there is no next read.
-class StreamReactor final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
-                            public std::enable_shared_from_this<StreamReactor> {
+// The channel, kept alive beyond its handle while one of its callbacks runs.
+class ChannelState final : public std::enable_shared_from_this<ChannelState> {
  public:
-  StreamReactor(std::shared_ptr<LoopPort> port, StreamCallbacks callbacks)
-      : port_(std::move(port)), callbacks_(std::make_shared<StreamCallbacks>(std::move(callbacks))) {}
+  ChannelState(std::shared_ptr<LoopContext> context, ChannelOptions options)
+      : context_(std::move(context)), options_(std::move(options)),
+        backoff_(options_.initial_backoff) {}
 
-  void Start(grpc::GenericStub& stub, const std::string& method, const std::string& request) {
-    self_ = shared_from_this();
-    request_ = internal::ToByteBuffer(request);
-    stub.PrepareBidiStreamingCall(&context_, method, grpc::StubOptions(), this);
-    AddHold();
-    StartWriteLast(&request_, grpc::WriteOptions());
-    StartRead(&message_);
-    StartCall();
+  void Open() {
+    if (IsKept()) Connect();
   }
+  void Close();
+  void Begin(const CallPointer& call);
+  // Without a callback, as when the caller gives up.
+  void Cancel(const CallPointer& call);
+  EventLoop& loop() { return context_->loop; }
 
-  // On the loop.
-  void Cancel() {
-    if (cancelled_.exchange(true)) return;
-    callbacks_.reset();
-    context_.TryCancel();
-  }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      RemoveHold();
-      return;
-    }
-    port_->Post([turn = Turn(shared_from_this()), message = internal::ToString(message_)]() mutable {
-      turn.Deliver(std::move(message));
-    });
-  }
-
-  void OnDone(const grpc::Status& status) override {
-    const std::shared_ptr<StreamReactor> self = std::move(self_);
-    port_->Post([self, result = ToResult(status)]() mutable {
-      if (self->cancelled_) return;
-      self->cancelled_ = true;
-      const std::shared_ptr<StreamCallbacks> callbacks = std::move(self->callbacks_);
-      if (callbacks->on_end) callbacks->on_end(std::move(result));
-    });
-  }
+  // By a connection.
+  void OnReady(ClientConnection& connection);
+  void OnGoingAway(ClientConnection& connection);
+  void OnLost(ClientConnection& connection);
+  void OnMessage(const CallPointer& call, std::string message);
+  void End(const CallPointer& call, Result<void> result);
 
  private:
-  // The right, and the duty, to start the next read or to give the hold back.
-  class Turn {
-   public:
-    explicit Turn(std::shared_ptr<StreamReactor> reactor) : reactor_(std::move(reactor)) {}
-    Turn(Turn&&) = default;
-    Turn& operator=(Turn&&) = delete;
-    ~Turn() {
-      if (reactor_ == nullptr) return;
-      if (delivered_ && !reactor_->cancelled_) {
-        reactor_->StartRead(&reactor_->message_);
+  // A channel whose owner hears of changes stays connected; another connects when it is called.
+  bool IsKept() const { return options_.on_connection_change != nullptr; }
+  void Connect();
+  void ConnectAfter(Duration delay);
+  void Reconnect();
+  void OnConnected(Result<std::unique_ptr<net::Socket>> socket);
+  void OnConnectFailed(const std::string& why);
+  void Submit(const CallPointer& call);
+  void Wait(const CallPointer& call);
+  void FailSoon(const CallPointer& call, const grpc::Status& status);
+  void Forget(const CallPointer& call);
+  void Report(bool connected);
+  Duration NextBackoff();
+
+  const std::shared_ptr<LoopContext> context_;
+  const ChannelOptions options_;
+  bool closed_ = false;
+  std::map<std::uint64_t, CallPointer> waiting_;  // in the order made
+  std::uint64_t next_waiting_id_ = 1;
+  std::size_t open_calls_ = 0;
+
+  // At most one of these three: waiting to connect, connecting, connected or about to be.
+  TimerHandle retry_timer_;
+  std::unique_ptr<net::Connector> connector_;
+  std::shared_ptr<ClientConnection> connection_;
+  TimerHandle connect_timer_;
+  bool ready_ = false;    // connection_ takes calls
+  bool failing_ = false;  // the latest attempt to connect failed, with last_error_
+  std::string last_error_;
+  Duration backoff_;
+  MonotonicTime attempt_start_{};
+  MonotonicTime ready_since_{};
+  int quick_losses_ = 0;
+  // Those whose server goes away, until their calls are over.
+  std::unordered_map<ClientConnection*, std::shared_ptr<ClientConnection>> draining_;
+};
+
+class ClientConnection final : public Connection {
+ public:
+  ClientConnection(const std::shared_ptr<LoopContext>& context, std::unique_ptr<net::Socket> socket,
+                   ChannelState& channel)
+      : Connection(context, std::move(socket)), channel_(&channel) {}
+
+  grpc::ClientSession& session() { return *session_; }
+
+  // The channel wants nothing of it any more.
+  void Drop() {
+    channel_ = nullptr;
+    Close();
+  }
+
+  std::map<grpc::StreamId, CallPointer> calls;
+
+ private:
+  Result<void> Receive(std::string_view bytes) override { return session_->Receive(bytes); }
+  void Send(std::string& out, std::size_t limit) override { session_->Send(out, limit); }
+  bool IsFinished() const override { return session_->IsFinished(); }
+
+  void Dispatch() override {
+    // Any callback may end the channel.
+    if (channel_ != nullptr && session_->IsReady() && !std::exchange(told_ready_, true)) {
+      channel_->OnReady(*this);
+    }
+    if (channel_ != nullptr && session_->IsGoingAway() && !std::exchange(told_going_away_, true)) {
+      channel_->OnGoingAway(*this);
+    }
+    for (grpc::ClientSession::Event& event : session_->TakeEvents()) {
+      if (channel_ == nullptr) return;
+      const auto found = calls.find(event.stream);
+      if (found == calls.end()) continue;  // cancelled by what ran before
+      const CallPointer call = found->second;
+      if (event.message) {
+        channel_->OnMessage(call, std::move(*event.message));
+      } else if (event.status.code == grpc::kOk) {
+        channel_->End(call, Ok());
       } else {
-        // Cancelled, or the loop stopped and dropped the task: nobody will read on.
-        reactor_->context_.TryCancel();
-        reactor_->RemoveHold();
+        channel_->End(call, ErrorFromGrpcStatus(event.status.code, event.status.message));
       }
     }
-    void Deliver(std::string message) {
-      delivered_ = true;
-      // The callback may destroy the stream; keep it alive until it returns.
-      const std::shared_ptr<StreamCallbacks> callbacks = reactor_->callbacks_;
-      if (reactor_->cancelled_ || callbacks == nullptr) return;
-      if (callbacks->on_message) callbacks->on_message(std::move(message));
-    }
+  }
 
-   private:
-    std::shared_ptr<StreamReactor> reactor_;
-    bool delivered_ = false;
-  };
+  void OnLost() override {
+    if (channel_ != nullptr) channel_->OnLost(*this);
+  }
 
-  const std::shared_ptr<LoopPort> port_;
-  grpc::ClientContext context_;
-  grpc::ByteBuffer request_;
-  grpc::ByteBuffer message_;
-  std::atomic<bool> cancelled_ = false;  // set on the loop
-  std::shared_ptr<StreamCallbacks> callbacks_;  // on the loop
-  std::shared_ptr<StreamReactor> self_;
+  ChannelState* channel_;  // null once dropped
+  const std::unique_ptr<grpc::ClientSession> session_ = grpc::NewClientSession();
+  bool told_ready_ = false;
+  bool told_going_away_ = false;
 };
+
+void ChannelState::Close() {
+  closed_ = true;
+  retry_timer_.reset();
+  connect_timer_.reset();
+  connector_.reset();
+  std::vector<CallPointer> calls;
+  for (const auto& [id, call] : std::exchange(waiting_, {})) calls.push_back(call);
+  if (connection_ != nullptr) draining_.emplace(connection_.get(), std::move(connection_));
+  connection_ = nullptr;
+  for (const auto& [key, connection] : std::exchange(draining_, {})) {
+    for (const auto& [stream, call] : std::exchange(connection->calls, {})) calls.push_back(call);
+    connection->Drop();
+  }
+  for (const CallPointer& call : calls) {
+    call->over = true;
+    call->connection = nullptr;
+    call->timer.reset();
+    call->done = nullptr;
+    call->stream = nullptr;
+  }
+}
+
+void ChannelState::Begin(const CallPointer& call) {
+  ++open_calls_;
+  if (open_calls_ > kMaxCalls) {
+    return FailSoon(call, {grpc::kResourceExhausted,
+                           StrCat("the channel has ", kMaxCalls, " calls under way")});
+  }
+  if (const std::optional<grpc::Status> refused = grpc::CheckMessageSize(call->request.size())) {
+    return FailSoon(call, *refused);
+  }
+  // gRPC's fail-fast: nobody waits for a server that was just found missing.
+  if (!ready_ && IsKept() && failing_) return FailSoon(call, {grpc::kUnavailable, last_error_});
+  if (call->deadline) {
+    call->timer = loop().RunAfter(*call->deadline - loop().clock().Monotonic(), [this, call] {
+      const std::shared_ptr<ChannelState> self = shared_from_this();
+      if (call->connection != nullptr) {
+        call->connection->session().Cancel(call->stream_id);
+        call->connection->ScheduleFlush();
+      }
+      End(call, ErrorFromGrpcStatus(grpc::kDeadlineExceeded, "Deadline Exceeded"));
+    });
+  }
+  if (ready_) return Submit(call);
+  Wait(call);
+  Connect();
+}
+
+void ChannelState::Wait(const CallPointer& call) {
+  call->waiting_id = next_waiting_id_++;
+  waiting_.emplace(call->waiting_id, call);
+}
+
+void ChannelState::Submit(const CallPointer& call) {
+  grpc::ClientSession::CallHead head{call->method, options_.authority, std::nullopt};
+  if (call->deadline) head.timeout = *call->deadline - loop().clock().Monotonic();
+  const Result<grpc::StreamId> stream = connection_->session().Start(head, call->request);
+  connection_->ScheduleFlush();
+  if (!stream.ok() && connection_->session().IsGoingAway()) return Wait(call);
+  if (!stream.ok()) {
+    return FailSoon(call, {GrpcCodeFromError(stream.error().code), stream.error().message});
+  }
+  call->request = std::string();
+  call->stream_id = *stream;
+  call->connection = connection_.get();
+  connection_->calls.emplace(*stream, call);
+}
+
+void ChannelState::FailSoon(const CallPointer& call, const grpc::Status& status) {
+  call->timer.reset();
+  loop().Post([weak = weak_from_this(), call,
+               error = ErrorFromGrpcStatus(status.code, status.message)]() mutable {
+    const std::shared_ptr<ChannelState> self = weak.lock();
+    if (self != nullptr && !self->closed_) self->End(call, std::move(error));
+  });
+}
+
+void ChannelState::Forget(const CallPointer& call) {
+  call->over = true;
+  --open_calls_;
+  call->timer.reset();
+  waiting_.erase(call->waiting_id);
+  if (call->connection != nullptr) call->connection->calls.erase(call->stream_id);
+  call->connection = nullptr;
+}
+
+void ChannelState::Cancel(const CallPointer& call) {
+  if (call->over) return;
+  if (call->connection != nullptr) {
+    call->connection->session().Cancel(call->stream_id);
+    call->connection->ScheduleFlush();
+  }
+  Forget(call);
+  call->done = nullptr;
+  // A message of it may be on its way through on_message just now.
+  const std::shared_ptr<StreamCallbacks> keep = std::move(call->stream);
+}
+
+void ChannelState::OnMessage(const CallPointer& call, std::string message) {
+  const std::shared_ptr<ChannelState> self = shared_from_this();
+  if (call->stream != nullptr) {
+    // A copy, because the callback may end the stream.
+    const std::shared_ptr<StreamCallbacks> stream = call->stream;
+    if (stream->on_message) stream->on_message(std::move(message));
+  } else if (call->response) {
+    call->connection->session().Cancel(call->stream_id);
+    call->connection->ScheduleFlush();
+    End(call, ErrorFromGrpcStatus(grpc::kInternal, "more than one response message"));
+  } else {
+    call->response = std::move(message);
+  }
+}
+
+void ChannelState::End(const CallPointer& call, Result<void> result) {
+  if (call->over) return;
+  const std::shared_ptr<ChannelState> self = shared_from_this();
+  const CallPointer held = call;
+  Forget(held);
+  if (held->stream != nullptr) {
+    const std::shared_ptr<StreamCallbacks> stream = std::move(held->stream);
+    if (stream->on_end) stream->on_end(std::move(result));
+    return;
+  }
+  auto done = std::move(held->done);
+  if (!result.ok()) return done(std::move(result).error());
+  if (!held->response) {
+    return done(ErrorFromGrpcStatus(grpc::kInternal, "no response message"));
+  }
+  done(std::move(*held->response));
+}
+
+void ChannelState::Connect() {
+  if (connector_ != nullptr || connection_ != nullptr) return;
+  retry_timer_.reset();
+  attempt_start_ = loop().clock().Monotonic();
+  connect_timer_ = loop().RunAfter(kConnectTimeout, [this] {
+    const std::shared_ptr<ChannelState> self = shared_from_this();
+    OnConnectFailed("the server does not answer");
+  });
+  if (options_.socket_path.empty() || options_.socket_path.size() > kMaxSocketPathBytes) {
+    connect_timer_ = loop().RunAfter(Duration(0), [this] {
+      const std::shared_ptr<ChannelState> self = shared_from_this();
+      OnConnectFailed("no path of a socket");
+    });
+    return;
+  }
+  connector_ = net::Connector::Start(
+      context_->loop, {.host = "", .port = 0, .unix_path = options_.socket_path},
+      [this](Result<std::unique_ptr<net::Socket>> socket) { OnConnected(std::move(socket)); });
+}
+
+void ChannelState::OnConnected(Result<std::unique_ptr<net::Socket>> socket) {
+  const std::shared_ptr<ChannelState> self = shared_from_this();
+  connector_.reset();
+  if (!socket.ok()) {
+    // It names the path as well.
+    const std::string& message = socket.error().message;
+    return OnConnectFailed(message.substr(message.rfind(": ") + 2));
+  }
+  connection_ = std::make_shared<ClientConnection>(context_, *std::move(socket), *this);
+  connection_->Start();
+}
+
+void ChannelState::OnConnectFailed(const std::string& why) {
+  connect_timer_.reset();
+  connector_.reset();
+  if (connection_ != nullptr) std::exchange(connection_, nullptr)->Drop();
+  failing_ = true;
+  last_error_ = StrCat("failed to connect to all addresses; last error: connect to unix:",
+                       options_.socket_path, ": ", why);
+  if (IsKept()) {
+    const Duration past = loop().clock().Monotonic() - attempt_start_;
+    ConnectAfter(NextBackoff() - past);
+  }
+  // Not those that a callback adds: they are for the next attempt.
+  const std::uint64_t first_later = next_waiting_id_;
+  while (!waiting_.empty() && waiting_.begin()->first < first_later) {
+    End(waiting_.begin()->second, ErrorFromGrpcStatus(grpc::kUnavailable, last_error_));
+  }
+}
+
+Duration ChannelState::NextBackoff() {
+  const double jitter = 1 + kBackoffJitter * (2 * RealRandom().Fraction() - 1);
+  const auto wait = std::chrono::duration_cast<Duration>(backoff_ * jitter);
+  backoff_ = std::min(options_.max_backoff,
+                      std::chrono::duration_cast<Duration>(backoff_ * kBackoffFactor));
+  return wait;
+}
+
+void ChannelState::ConnectAfter(Duration delay) {
+  retry_timer_ = loop().RunAfter(std::max(delay, Duration(0)), [this] { Connect(); });
+}
+
+void ChannelState::OnReady(ClientConnection& connection) {
+  if (&connection != connection_.get()) return;
+  const std::shared_ptr<ChannelState> self = shared_from_this();
+  connect_timer_.reset();
+  ready_ = true;
+  failing_ = false;
+  backoff_ = options_.initial_backoff;
+  ready_since_ = loop().clock().Monotonic();
+  for (const auto& [id, call] : std::exchange(waiting_, {})) Submit(call);
+  Report(true);
+}
+
+// The connection takes no more calls; the next call, or a kept channel at once, makes another.
+void ChannelState::OnGoingAway(ClientConnection& connection) {
+  if (&connection != connection_.get()) return;
+  const std::shared_ptr<ChannelState> self = shared_from_this();
+  if (!ready_) return OnConnectFailed("the server is going away");
+  ready_ = false;
+  draining_.emplace(&connection, std::move(connection_));
+  connection_ = nullptr;
+  Reconnect();
+  Report(false);
+}
+
+void ChannelState::OnLost(ClientConnection& connection) {
+  const std::shared_ptr<ChannelState> self = shared_from_this();
+  const bool was_current = &connection == connection_.get();
+  if (was_current) {
+    if (!ready_) return OnConnectFailed("the connection was closed before the server's SETTINGS");
+    ready_ = false;
+    draining_.emplace(&connection, std::move(connection_));
+    connection_ = nullptr;
+    Reconnect();
+  }
+  // Any of these callbacks may close the channel, which then looks after the rest.
+  while (!closed_ && !connection.calls.empty()) {
+    End(connection.calls.begin()->second, ErrorFromGrpcStatus(grpc::kUnavailable, "Socket closed"));
+  }
+  draining_.erase(&connection);
+  if (was_current) Report(false);
+}
+
+void ChannelState::Reconnect() {
+  const bool quick = loop().clock().Monotonic() - ready_since_ < kQuickLoss;
+  quick_losses_ = quick ? quick_losses_ + 1 : 0;
+  if (!IsKept() && waiting_.empty()) return;
+  if (quick_losses_ > kMaxQuickLosses) {
+    ConnectAfter(options_.initial_backoff);
+  } else {
+    Connect();
+  }
+}
+
+void ChannelState::Report(bool connected) {
+  if (closed_ || !IsKept()) return;
+  // A copy, because the callback may destroy the channel.
+  const std::function<void(bool)> run = options_.on_connection_change;
+  run(connected);
+}
 
 class ClientStreamHandle final : public ClientStream {
  public:
-  explicit ClientStreamHandle(std::shared_ptr<StreamReactor> reactor)
-      : reactor_(std::move(reactor)) {}
-  ~ClientStreamHandle() override { reactor_->Cancel(); }
+  ClientStreamHandle(const std::shared_ptr<ChannelState>& channel, CallPointer call)
+      : channel_(channel), call_(std::move(call)) {}
+  ~ClientStreamHandle() override {
+    if (const std::shared_ptr<ChannelState> channel = channel_.lock()) channel->Cancel(call_);
+  }
 
  private:
-  std::shared_ptr<StreamReactor> reactor_;
+  const std::weak_ptr<ChannelState> channel_;
+  const CallPointer call_;
 };
 
 class GrpcChannel final : public Channel {
  public:
-  GrpcChannel(EventLoop& loop, ChannelOptions options);
-  ~GrpcChannel() override;
+  GrpcChannel(std::shared_ptr<LoopContext> context, ChannelOptions options)
+      : state_(std::make_shared<ChannelState>(std::move(context), std::move(options))) {
+    state_->loop().AssertInLoop();
+    state_->Open();
+  }
+  ~GrpcChannel() override {
+    state_->loop().AssertInLoop();
+    state_->Close();
+  }
+
   void Call(const std::string& method, const std::string& request, Duration timeout,
-            absl::AnyInvocable<void(Result<std::string>)> done) override;
+            absl::AnyInvocable<void(Result<std::string>)> done) override {
+    state_->loop().AssertInLoop();
+    auto call = std::make_shared<ClientCall>();
+    call->method = method;
+    call->request = request;
+    call->deadline = state_->loop().clock().Monotonic() + timeout;
+    call->done = std::move(done);
+    state_->Begin(call);
+  }
+
   std::unique_ptr<ClientStream> Watch(const std::string& method, const std::string& request,
-                                      StreamCallbacks callbacks) override;
+                                      StreamCallbacks callbacks) override {
+    state_->loop().AssertInLoop();
+    auto call = std::make_shared<ClientCall>();
+    call->method = method;
+    call->request = request;
+    call->stream = std::make_shared<StreamCallbacks>(std::move(callbacks));
+    state_->Begin(call);
+    return std::make_unique<ClientStreamHandle>(state_, std::move(call));
+  }
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  const std::shared_ptr<ChannelState> state_;
 };
-
-struct GrpcChannel::Impl {
-  Impl(EventLoop& on_loop, ChannelOptions given)
-      : loop(on_loop),
-        port(std::make_shared<LoopPort>(on_loop)),
-        on_connection_change(std::make_shared<std::function<void(bool)>>(
-            std::move(given.on_connection_change))),
-        channel(MakeChannel(given)),
-        stub(channel) {}
-
-  EventLoop& loop;
-  std::shared_ptr<LoopPort> port;
-  // Emptied on destruction, so that reports already posted find nothing to call.
-  std::shared_ptr<std::function<void(bool)>> on_connection_change;
-  std::shared_ptr<grpc::Channel> channel;
-  grpc::GenericStub stub;
-  std::uint64_t next_call_id = 0;
-  std::map<std::uint64_t, std::shared_ptr<UnaryCall>> calls;
-  std::vector<std::weak_ptr<StreamReactor>> streams;
-};
-
-GrpcChannel::GrpcChannel(EventLoop& loop, ChannelOptions options)
-    : impl_(std::make_unique<Impl>(loop, std::move(options))) {
-  loop.AssertInLoop();
-  if (!*impl_->on_connection_change) return;
-  internal::KeepConnected(
-      impl_->channel, [port = impl_->port, callback = impl_->on_connection_change](bool connected) {
-        port->Post([callback, connected] {
-          // A copy, because the callback may destroy the channel.
-          const std::function<void(bool)> run = *callback;
-          if (run) run(connected);
-        });
-      });
-}
-
-GrpcChannel::~GrpcChannel() {
-  impl_->loop.AssertInLoop();
-  *impl_->on_connection_change = nullptr;
-  for (auto& [id, call] : impl_->calls) {
-    call->done = nullptr;
-    call->context.TryCancel();
-  }
-  for (const std::weak_ptr<StreamReactor>& weak : impl_->streams) {
-    if (const std::shared_ptr<StreamReactor> stream = weak.lock()) stream->Cancel();
-  }
-  impl_->port->Close();
-}
-
-void GrpcChannel::Call(const std::string& method, const std::string& request, Duration timeout,
-                       absl::AnyInvocable<void(Result<std::string>)> done) {
-  impl_->loop.AssertInLoop();
-  auto call = std::make_shared<UnaryCall>();
-  call->request = internal::ToByteBuffer(request);
-  call->done = std::move(done);
-  call->context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                          gpr_time_from_nanos(timeout.count(), GPR_TIMESPAN)));
-  const std::uint64_t id = impl_->next_call_id++;
-  impl_->calls.emplace(id, call);
-  auto finished = [port = impl_->port, call, impl = impl_.get(), id](const grpc::Status& status) {
-    Result<std::string> result = std::string();
-    if (status.ok()) {
-      result = internal::ToString(call->response);
-    } else {
-      result = ErrorFromGrpcStatus(status.error_code(), status.error_message());
-    }
-    port->Post([call, impl, id, result = std::move(result)]() mutable {
-      if (!call->done) return;  // the channel, and so `impl`, is gone
-      auto run = std::move(call->done);
-      call->done = nullptr;
-      impl->calls.erase(id);
-      run(std::move(result));
-    });
-  };
-  impl_->stub.UnaryCall(&call->context, method, grpc::StubOptions(), &call->request,
-                        &call->response, std::move(finished));
-}
-
-std::unique_ptr<ClientStream> GrpcChannel::Watch(const std::string& method, const std::string& request,
-                                             StreamCallbacks callbacks) {
-  impl_->loop.AssertInLoop();
-  std::erase_if(impl_->streams, [](const auto& weak) { return weak.expired(); });
-  auto reactor = std::make_shared<StreamReactor>(impl_->port, std::move(callbacks));
-  impl_->streams.push_back(reactor);
-  reactor->Start(impl_->stub, method, request);
-  return std::make_unique<ClientStreamHandle>(std::move(reactor));
-}
 
 }  // namespace
 
-void KeepGrpcUp() {
-  // A channel holds the queue from its first call on. This one has no credentials, so that its
-  // only call fails at once and it never connects; it is never destroyed.
-  struct Pin {
-    std::shared_ptr<grpc::Channel> channel = grpc::CreateChannel("unix:pin", nullptr);
-    grpc::GenericStub stub{channel};
-    UnaryCall call;
-  };
-  // Volatile, so that the pointer is really kept and leak checkers find it.
-  static Pin* volatile pin = [] {
-    auto* made = new Pin;
-    made->call.request = internal::ToByteBuffer(std::string());
-    made->stub.UnaryCall(&made->call.context, "/pin/pin", grpc::StubOptions(), &made->call.request,
-                         &made->call.response, [](const grpc::Status&) {});
-    return made;
-  }();
-  static_cast<void>(pin);
-}
-
-std::unique_ptr<Channel> MakeGrpcChannel(EventLoop& loop, ChannelOptions options) {
-  return std::make_unique<GrpcChannel>(loop, std::move(options));
+std::unique_ptr<Channel> MakeGrpcChannel(std::shared_ptr<LoopContext> context,
+                                         ChannelOptions options) {
+  return std::make_unique<GrpcChannel>(std::move(context), std::move(options));
 }
 
 }  // namespace drakkar::rpc

@@ -1,23 +1,14 @@
 #include "rpc/transport/grpc_server.h"
 
-#include <grpc/grpc.h>
-#include <grpc/support/time.h>
-#include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
-
-#include <deque>
+#include <algorithm>
 #include <map>
-#include <mutex>
-#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/env/file_system.h"
 #include "base/text/text.h"
-#include "rpc/transport/byte_buffer.h"
-#include "rpc/transport/loop_port.h"
+#include "rpc/grpc/server_session.h"
+#include "rpc/transport/connection.h"
 #include "rpc/transport/status.h"
 
 namespace drakkar::rpc {
@@ -26,235 +17,161 @@ namespace {
 // sun_path holds 108 bytes with the terminating zero.
 constexpr std::size_t kMaxSocketPathBytes = 107;
 constexpr std::uint32_t kSocketMode = 0600;
-// What all connections together may buffer.
-constexpr std::size_t kMaxServerMemoryBytes = 64u << 20;
-constexpr int kMaxConcurrentCalls = 1'024;
-// How long Stop lets peers take their last answers before connections are cut.
-constexpr std::int64_t kStopGraceMs = 100;
+// Of one server; beyond, a new one is closed at once.
+constexpr std::size_t kMaxConnections = 256;
 
 grpc::Status ToStatus(const Result<void>& result) {
-  if (result.ok()) return grpc::Status::OK;
-  return grpc::Status(static_cast<grpc::StatusCode>(GrpcCodeFromError(result.error().code)),
-                      result.error().message);
+  if (result.ok()) return {};
+  return {GrpcCodeFromError(result.error().code), result.error().message};
 }
 
-class CallReactor;
+class ServerConnection;
 
-// What gRPC's threads share with the loop while a server runs.
-struct Shared {
-  explicit Shared(EventLoop& loop) : port(loop) {}
-
-  LoopPort port;
-  std::map<std::string, RpcService*, std::less<>> handlers;  // constant while running
-  std::vector<std::string> served;                           // the keys of handlers
-  bool stopped = false;                                      // on the loop
-
-  std::mutex mutex;
-  bool stopping = false;                         // guarded by mutex
-  std::set<std::shared_ptr<CallReactor>> calls;  // guarded by mutex
-};
-
-// The loop's half of a call.
-struct LoopSide {
+// A call between the connection that it came by and the handle that a service has.
+struct CallState {
+  ServerConnection* connection = nullptr;  // null once finished or gone
+  grpc::StreamId stream = 0;
   bool cancelled = false;
   std::function<void()> on_cancelled;
+  TimerHandle deadline;
+
+  // Nothing is sent any more, and nobody told.
+  void Detach() {
+    connection = nullptr;
+    deadline.reset();
+    on_cancelled = nullptr;
+  }
 };
 
-// gRPC's half: reads the one request, then writes what the loop sends, one message at a time, and
-// finishes exactly once. No gRPC operation is started while the mutex is held.
-class CallReactor final : public grpc::ServerGenericBidiReactor,
-                          public std::enable_shared_from_this<CallReactor> {
+// What the connections of a running server use of it.
+struct Running {
+  std::map<std::string, RpcService*, std::less<>> handlers;
+  std::vector<std::string> served;  // the keys of handlers
+  std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;
+  std::unique_ptr<net::Listener> listener;
+};
+
+class ServerConnection final : public Connection {
  public:
-  CallReactor(std::shared_ptr<Shared> shared, std::string method)
-      : shared_(std::move(shared)), method_(std::move(method)) {}
-
-  void Start() {
-    {
-      std::lock_guard lock(shared_->mutex);
-      shared_->calls.insert(shared_from_this());
-      stopping_at_start_ = shared_->stopping;
-    }
-    if (stopping_at_start_) {
-      FinishSoon(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is stopping"));
-    } else if (!shared_->handlers.contains(method_)) {
-      FinishSoon(grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
-                              UnknownMethodText(shared_->served, method_)));
-    } else {
-      StartRead(&request_);
-    }
+  ServerConnection(const std::shared_ptr<LoopContext>& context, std::unique_ptr<net::Socket> socket,
+                   Running& server)
+      : Connection(context, std::move(socket)),
+        loop_(context->loop),
+        server_(&server),
+        session_(grpc::NewServerSession([this](std::string_view method) { return Refuse(method); })) {
   }
 
-  void Send(const std::string& message) {
-    bool overflow = false;
-    {
-      std::lock_guard lock(mutex_);
-      if (finish_requested_) return;
-      overflow = outgoing_.size() >= kMaxPendingMessages;
-      if (!overflow) outgoing_.push_back(internal::ToByteBuffer(message));
+  // The server stops: no service hears of its calls any more.
+  void Stop() {
+    server_ = nullptr;
+    for (const auto& [stream, call] : std::exchange(calls_, {})) {
+      call->Detach();
+      call->cancelled = true;
     }
-    if (overflow) {
-      Abort(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                         StrCat("the peer is ", kMaxPendingMessages, " messages behind")));
-      return;
-    }
-    Pump();
+    session_->Shutdown({grpc::kUnavailable, "the server is stopping"});
+    CloseGently();
   }
 
-  // Finishes after the messages sent so far.
-  void FinishSoon(grpc::Status status) {
-    {
-      std::lock_guard lock(mutex_);
-      if (finish_requested_) return;
-      finish_requested_ = true;
-      status_ = std::move(status);
-    }
-    Pump();
+  void SendMessage(grpc::StreamId stream, const std::string& message) {
+    session_->SendMessage(stream, message);
+    ScheduleFlush();
   }
 
-  // Finishes without the messages not yet written.
-  void Abort(grpc::Status status) {
-    {
-      std::lock_guard lock(mutex_);
-      if (finished_) return;
-      finish_requested_ = true;
-      status_ = std::move(status);
-      if (outgoing_.size() > (writing_ ? 1u : 0u)) {
-        outgoing_.resize(writing_ ? 1 : 0);
-      }
-    }
-    Pump();
+  void Finish(CallState& call, const grpc::Status& status) {
+    session_->Finish(call.stream, status);
+    ScheduleFlush();
+    calls_.erase(call.stream);
+    call.Detach();
   }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      FinishSoon(grpc::Status(grpc::StatusCode::INTERNAL, "the call has no request message"));
-      return;
-    }
-    shared_->port.Post(
-        [self = shared_from_this(), request = internal::ToString(request_)]() mutable {
-          self->Dispatch(std::move(request));
-        });
-  }
-
-  void OnWriteDone(bool ok) override {
-    {
-      std::lock_guard lock(mutex_);
-      writing_ = false;
-      outgoing_.pop_front();
-      if (!ok) {
-        outgoing_.clear();
-        if (!finish_requested_) status_ = grpc::Status::CANCELLED;
-        finish_requested_ = true;
-      }
-    }
-    Pump();
-  }
-
-  void OnCancel() override {
-    Abort(grpc::Status::CANCELLED);
-    shared_->port.Post([shared = shared_, side = side_] {
-      if (shared->stopped || side->cancelled) return;
-      side->cancelled = true;
-      const std::function<void()> run = std::move(side->on_cancelled);
-      if (run) run();
-    });
-  }
-
-  void OnDone() override {
-    const std::shared_ptr<CallReactor> self = shared_from_this();
-    std::lock_guard lock(shared_->mutex);
-    shared_->calls.erase(self);
-  }
-
-  const std::shared_ptr<LoopSide>& side() const { return side_; }
-  bool IsCancelled() const { return shared_->stopped || side_->cancelled; }  // on the loop
 
  private:
-  void Dispatch(std::string request);
+  Result<void> Receive(std::string_view bytes) override { return session_->Receive(bytes); }
+  void Send(std::string& out, std::size_t limit) override { session_->Send(out, limit); }
+  bool IsFinished() const override { return session_->IsFinished(); }
 
-  // Starts the next write, or the finish when nothing is left to write.
-  void Pump() {
-    const grpc::ByteBuffer* next = nullptr;
-    bool finish = false;
-    grpc::Status status;
-    {
-      std::lock_guard lock(mutex_);
-      if (writing_ || finished_) return;
-      if (!outgoing_.empty()) {
-        writing_ = true;
-        next = &outgoing_.front();  // stays in place until OnWriteDone
-      } else if (finish_requested_) {
-        finished_ = true;
-        finish = true;
-        status = status_;
+  void Dispatch() override {
+    for (grpc::ServerSession::Event& event : session_->TakeEvents()) {
+      if (server_ == nullptr) return;  // stopped by what ran before
+      if (event.cancelled) {
+        const auto found = calls_.find(event.stream);
+        if (found != calls_.end()) Cancel(found->second);
+      } else {
+        Begin(event);
       }
     }
-    if (next != nullptr) StartWrite(next);
-    if (finish) Finish(std::move(status));
   }
 
-  const std::shared_ptr<Shared> shared_;
-  const std::string method_;
-  const std::shared_ptr<LoopSide> side_ = std::make_shared<LoopSide>();
-  grpc::ByteBuffer request_;
-  bool stopping_at_start_ = false;
+  void OnLost() override {
+    if (server_ == nullptr) return;
+    // Each may stop the server, and then the rest is not told.
+    while (!calls_.empty()) Cancel(calls_.begin()->second);
+    if (server_ != nullptr) server_->connections.erase(this);
+  }
 
-  std::mutex mutex_;
-  std::deque<grpc::ByteBuffer> outgoing_;  // guarded by mutex_, as all below
-  bool writing_ = false;
-  bool finish_requested_ = false;
-  bool finished_ = false;
-  grpc::Status status_;
+  std::optional<std::string> Refuse(std::string_view method) const {
+    if (server_ == nullptr) return "the server is stopping";
+    if (server_->handlers.contains(method)) return std::nullopt;
+    return UnknownMethodText(server_->served, method);
+  }
+
+  void Begin(grpc::ServerSession::Event& event);
+
+  void Cancel(const std::shared_ptr<CallState>& held) {
+    const std::shared_ptr<CallState> call = held;
+    calls_.erase(call->stream);
+    call->cancelled = true;
+    const std::function<void()> run = std::move(call->on_cancelled);
+    call->Detach();
+    if (run) run();
+  }
+
+  UvLoop& loop_;
+  Running* server_;  // null once stopped
+  std::unordered_map<grpc::StreamId, std::shared_ptr<CallState>> calls_;  // those not finished
+  const std::unique_ptr<grpc::ServerSession> session_;
 };
 
 class ServerCallHandle final : public ServerCall {
  public:
-  explicit ServerCallHandle(std::shared_ptr<CallReactor> reactor) : reactor_(std::move(reactor)) {}
+  explicit ServerCallHandle(std::shared_ptr<CallState> call) : call_(std::move(call)) {}
   ~ServerCallHandle() override {
-    reactor_->side()->on_cancelled = nullptr;
-    if (!finished_) {
-      reactor_->FinishSoon(
-          grpc::Status(grpc::StatusCode::INTERNAL, "the server dropped the call"));
-    }
+    call_->on_cancelled = nullptr;
+    ServerCallHandle::Finish(Internal("the server dropped the call"));
   }
-  void Send(const std::string& message) override { reactor_->Send(message); }
+  void Send(const std::string& message) override {
+    if (call_->connection != nullptr) call_->connection->SendMessage(call_->stream, message);
+  }
   void Finish(Result<void> result) override {
-    finished_ = true;
-    reactor_->side()->on_cancelled = nullptr;
-    reactor_->FinishSoon(ToStatus(result));
+    if (call_->connection != nullptr) call_->connection->Finish(*call_, ToStatus(result));
   }
-  bool IsCancelled() const override { return reactor_->IsCancelled(); }
+  bool IsCancelled() const override { return call_->cancelled; }
   void OnCancelled(std::function<void()> callback) override {
-    reactor_->side()->on_cancelled = std::move(callback);
+    if (call_->connection != nullptr) call_->on_cancelled = std::move(callback);
   }
 
  private:
-  const std::shared_ptr<CallReactor> reactor_;
-  bool finished_ = false;
+  const std::shared_ptr<CallState> call_;
 };
 
-void CallReactor::Dispatch(std::string request) {
-  if (shared_->stopped || side_->cancelled) return;
-  shared_->handlers.at(method_)->Handle(method_, std::move(request),
-                                        std::make_unique<ServerCallHandle>(shared_from_this()));
+void ServerConnection::Begin(grpc::ServerSession::Event& event) {
+  auto call = std::make_shared<CallState>();
+  call->connection = this;
+  call->stream = event.stream;
+  if (event.timeout) {
+    call->deadline = loop_.RunAfter(*event.timeout, [this, weak = std::weak_ptr(call)] {
+      const std::shared_ptr<CallState> late = weak.lock();
+      const std::shared_ptr<Connection> self = shared_from_this();
+      session_->Abort(late->stream, {grpc::kDeadlineExceeded, "Deadline Exceeded"});
+      ScheduleFlush();
+      Cancel(late);
+    });
+  }
+  calls_.emplace(event.stream, call);
+  RpcService& service = *server_->handlers.find(event.method)->second;
+  service.Handle(event.method, std::move(event.request), std::make_unique<ServerCallHandle>(call));
 }
 
-class GenericService final : public grpc::CallbackGenericService {
- public:
-  explicit GenericService(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
-
-  grpc::ServerGenericBidiReactor* CreateReactor(
-      grpc::GenericCallbackServerContext* context) override {
-    auto reactor = std::make_shared<CallReactor>(shared_, context->method());
-    reactor->Start();
-    return reactor.get();  // alive in shared_->calls until OnDone
-  }
-
- private:
-  const std::shared_ptr<Shared> shared_;
-};
-
-// Why listening on `path` cannot work, before gRPC hides the reason. Removes a stale socket.
+// Why listening on `path` cannot work. Removes a stale socket.
 Result<void> PrepareSocketPath(const std::string& path) {
   if (path.empty()) return InvalidArgument("the socket path is empty");
   if (path.size() > kMaxSocketPathBytes) {
@@ -279,62 +196,44 @@ Result<void> PrepareSocketPath(const std::string& path) {
 
 class GrpcServer final : public Server {
  public:
-  GrpcServer(EventLoop& loop, std::string socket_path,
+  GrpcServer(std::shared_ptr<LoopContext> context, std::string socket_path,
              std::vector<std::unique_ptr<RpcService>> services)
-      : loop_(loop), socket_path_(std::move(socket_path)), services_(std::move(services)) {}
+      : context_(std::move(context)),
+        socket_path_(std::move(socket_path)),
+        services_(std::move(services)) {}
   ~GrpcServer() override { GrpcServer::Stop(); }
 
   Result<void> Start() override;
   void Stop() override;
 
  private:
-  struct Running;
+  void Accept(std::unique_ptr<net::Socket> socket);
 
-  EventLoop& loop_;
+  const std::shared_ptr<LoopContext> context_;
   const std::string socket_path_;
   const std::vector<std::unique_ptr<RpcService>> services_;
   std::unique_ptr<Running> running_;
 };
 
-struct GrpcServer::Running {
-  std::shared_ptr<Shared> shared;
-  std::unique_ptr<GenericService> service;
-  std::unique_ptr<grpc::Server> server;  // destroyed first
-};
-
 Result<void> GrpcServer::Start() {
-  loop_.AssertInLoop();
+  context_->loop.AssertInLoop();
   if (running_ != nullptr) return Ok();
   const std::string what = StrCat("listen on ", socket_path_);
   if (Result<void> ready = PrepareSocketPath(socket_path_); !ready.ok()) {
     return std::move(ready).error().Prefixed(what);
   }
   auto running = std::make_unique<Running>();
-  running->shared = std::make_shared<Shared>(loop_);
   for (const std::unique_ptr<RpcService>& service : services_) {
     for (std::string& path : service->MethodPaths()) {
-      running->shared->served.push_back(path);
-      running->shared->handlers.emplace(std::move(path), service.get());
+      running->served.push_back(path);
+      running->handlers.emplace(std::move(path), service.get());
     }
   }
-  running->service = std::make_unique<GenericService>(running->shared);
-
-  grpc::ServerBuilder builder;
-  int listening = 0;  // 1 for a bound unix socket
-  builder.AddListeningPort("unix:" + socket_path_, grpc::InsecureServerCredentials(), &listening);
-  builder.RegisterCallbackGenericService(running->service.get());
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentCalls);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  grpc::ResourceQuota quota("drakkar");
-  quota.Resize(kMaxServerMemoryBytes);
-  builder.SetResourceQuota(quota);
-  running->server = builder.BuildAndStart();
-  if (running->server == nullptr || listening == 0) {
-    return Unavailable("the socket cannot be bound; see the log for the system's reason")
-        .Prefixed(what);
-  }
+  Result<std::unique_ptr<net::Listener>> listener = net::Listener::Create(
+      context_->loop, {.address = {.host = "", .port = 0, .unix_path = socket_path_}},
+      [this](std::unique_ptr<net::Socket> socket) { Accept(std::move(socket)); });
+  if (!listener.ok()) return listener.error();
+  running->listener = *std::move(listener);
   running_ = std::move(running);
   if (Result<void> mode = RealFileSystem().SetMode(socket_path_, kSocketMode); !mode.ok()) {
     Stop();
@@ -343,34 +242,29 @@ Result<void> GrpcServer::Start() {
   return Ok();
 }
 
+void GrpcServer::Accept(std::unique_ptr<net::Socket> socket) {
+  if (running_->connections.size() >= kMaxConnections) return;
+  auto connection = std::make_shared<ServerConnection>(context_, std::move(socket), *running_);
+  running_->connections.emplace(connection.get(), connection);
+  connection->Start();
+}
+
 void GrpcServer::Stop() {
-  loop_.AssertInLoop();
-  if (running_ == nullptr) return;
+  context_->loop.AssertInLoop();
+  // A service may ask again while it is told.
   const std::unique_ptr<Running> running = std::move(running_);
-  Shared& shared = *running->shared;
-  shared.stopped = true;
-  shared.port.Close();
-  std::set<std::shared_ptr<CallReactor>> calls;
-  {
-    std::lock_guard lock(shared.mutex);
-    shared.stopping = true;
-    calls = shared.calls;
-  }
-  for (const std::shared_ptr<CallReactor>& call : calls) {
-    call->side()->on_cancelled = nullptr;
-    call->Abort(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is stopping"));
-  }
-  calls.clear();
-  // Returns once every call has been finished above or cut here, and the socket file is gone.
-  running->server->Shutdown(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                         gpr_time_from_millis(kStopGraceMs, GPR_TIMESPAN)));
+  if (running == nullptr) return;
+  running->listener.reset();
+  for (const auto& [key, connection] : std::exchange(running->connections, {})) connection->Stop();
 }
 
 }  // namespace
 
-std::unique_ptr<Server> MakeGrpcServer(EventLoop& loop, std::string socket_path,
+std::unique_ptr<Server> MakeGrpcServer(std::shared_ptr<LoopContext> context,
+                                       std::string socket_path,
                                        std::vector<std::unique_ptr<RpcService>> services) {
-  return std::make_unique<GrpcServer>(loop, std::move(socket_path), std::move(services));
+  return std::make_unique<GrpcServer>(std::move(context), std::move(socket_path),
+                                      std::move(services));
 }
 
 }  // namespace drakkar::rpc

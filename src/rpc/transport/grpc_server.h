@@ -8,8 +8,11 @@
 
 namespace drakkar::rpc {
 
+struct LoopContext;
+
 // Private to rpc/transport.
-std::unique_ptr<Server> MakeGrpcServer(EventLoop& loop, std::string socket_path,
+std::unique_ptr<Server> MakeGrpcServer(std::shared_ptr<LoopContext> context,
+                                       std::string socket_path,
                                        std::vector<std::unique_ptr<RpcService>> services);
 
 }  // namespace drakkar::rpc

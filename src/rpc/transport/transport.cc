@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text/text.h"
+#include "rpc/transport/connection.h"
 #include "rpc/transport/grpc_channel.h"
 #include "rpc/transport/grpc_server.h"
 
@@ -12,24 +13,27 @@ namespace {
 
 class GrpcTransport final : public Transport {
  public:
-  explicit GrpcTransport(EventLoop& loop) : loop_(loop) {}
+  explicit GrpcTransport(UvLoop& loop) : context_(std::make_shared<LoopContext>(loop)) {}
+  ~GrpcTransport() override {
+    // Channels and servers may outlive the transport, connections of stopped servers may not.
+    context_->may_linger = false;
+    while (!context_->lingering.empty()) context_->lingering.begin()->second.connection->Close();
+  }
   std::unique_ptr<Channel> OpenChannel(ChannelOptions options) override {
-    KeepGrpcUp();
-    return MakeGrpcChannel(loop_, std::move(options));
+    return MakeGrpcChannel(context_, std::move(options));
   }
   std::unique_ptr<Server> CreateServer(
       std::string socket_path, std::vector<std::unique_ptr<RpcService>> services) override {
-    KeepGrpcUp();
-    return MakeGrpcServer(loop_, std::move(socket_path), std::move(services));
+    return MakeGrpcServer(context_, std::move(socket_path), std::move(services));
   }
 
  private:
-  EventLoop& loop_;
+  const std::shared_ptr<LoopContext> context_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> MakeGrpcTransport(EventLoop& loop) {
+std::unique_ptr<Transport> MakeGrpcTransport(UvLoop& loop) {
   return std::make_unique<GrpcTransport>(loop);
 }
 

@@ -12,6 +12,10 @@
 #include "base/exec/event_loop.h"
 #include "base/result/result.h"
 
+namespace drakkar {
+class UvLoop;
+}
+
 namespace drakkar::rpc {
 
 // Calls between processes as bytes: methods are paths ("/package.Service/Method"), messages are
@@ -113,8 +117,9 @@ class Transport {
       std::string socket_path, std::vector<std::unique_ptr<RpcService>> services) = 0;
 };
 
-// gRPC over unix sockets. Cheap to make: threads start with the first channel or server.
-std::unique_ptr<Transport> MakeGrpcTransport(EventLoop& loop);
+// gRPC over unix sockets: HTTP/2 of our own on the loop, without a thread. To be destroyed on the loop,
+// as everything made with it.
+std::unique_ptr<Transport> MakeGrpcTransport(UvLoop& loop);
 
 // What a server answers for a path nobody serves, by service if that is unknown, else by method.
 std::string UnknownMethodText(const std::vector<std::string>& served, std::string_view path);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/env/file_system.h"
+#include "base/exec/uv_loop.h"
+#include "net/socket/socket.h"
 #include "rpc/testing/contract_test.h"
 #include "rpc/transport/status.h"
 
@@ -13,11 +15,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // "/t.T/Echo" answers its request, "/t.T/Count" streams as many messages as it is asked for,
-// "/t.T/Keep" keeps its call for the test.
+// "/t.T/Keep" keeps its call for the test, "/t.T/Huge" answers more than is allowed, "/t.T/Stop" stops
+// the server before it answers.
 class EchoService final : public RpcService {
  public:
   std::vector<std::string> MethodPaths() const override {
-    return {"/t.T/Echo", "/t.T/Count", "/t.T/Keep"};
+    return {"/t.T/Echo", "/t.T/Count", "/t.T/Keep", "/t.T/Huge", "/t.T/Stop"};
   }
   void Handle(std::string_view method, std::string request,
               std::unique_ptr<ServerCall> call) override {
@@ -25,6 +28,8 @@ class EchoService final : public RpcService {
       kept.push_back(std::move(call));
       return;
     }
+    if (method == "/t.T/Huge") request.assign(kMaxMessageBytes + 1, 'x');
+    if (method == "/t.T/Stop") stop();
     if (method == "/t.T/Count") {
       for (int i = 0; i < std::stoi(request); ++i) call->Send(std::to_string(i));
     } else {
@@ -34,6 +39,7 @@ class EchoService final : public RpcService {
   }
 
   std::vector<std::unique_ptr<ServerCall>> kept;
+  std::function<void()> stop;
 };
 
 class TransportTest : public ContractTest {
@@ -162,9 +168,130 @@ TEST_P(TransportTest, NobodyIsToldOfACancellationAfterTheServerStopped) {
   Do([&] { EXPECT_FALSE(told); });
 }
 
-INSTANTIATE_CONTRACT_TEST(TransportTest);
+TEST_P(TransportTest, ACallerWhoseTimeIsUpIsToldAndSoIsTheServer) {
+  Start();
+  Do([&] { channel_->Call("/t.T/Echo", "", seconds(10), [](auto) {}); });  // connects
+  std::optional<Result<std::string>> result;
+  Do([&] {
+    channel_->Call("/t.T/Keep", "", milliseconds(50), [&](auto given) { result = std::move(given); });
+  });
+  ASSERT_TRUE(WaitUntil([&] { return service_->kept.size() == 1; }));
+  bool told = false;
+  Do([&] { service_->kept[0]->OnCancelled([&] { told = true; }); });
+  ASSERT_TRUE(WaitUntil([&] { return result.has_value() && told; }));
+  EXPECT_EQ(result->error().message,
+            "rpc error: code = DeadlineExceeded desc = context deadline exceeded");
+  Do([&] { service_->kept.clear(); });
+}
 
-#ifndef __SANITIZE_THREAD__  // see contract_test.h
+TEST_P(TransportTest, AServerThatStopsAnswersWhatIsInFlight) {
+  Start();
+  std::optional<Result<std::string>> result;
+  std::optional<Result<void>> end;
+  Do([&] {
+    channel_->Call("/t.T/Keep", "", seconds(10), [&](auto given) { result = std::move(given); });
+    StreamCallbacks callbacks;
+    callbacks.on_end = [&](Result<void> given) { end = std::move(given); };
+    stream_ = channel_->Watch("/t.T/Keep", "", std::move(callbacks));
+  });
+  ASSERT_TRUE(WaitUntil([&] { return service_->kept.size() == 2; }));
+  Do([&] { server_->Stop(); });
+  ASSERT_TRUE(WaitUntil([&] { return result.has_value() && end.has_value(); }));
+  EXPECT_EQ(result->error().message, "rpc error: code = Unavailable desc = the server is stopping");
+  EXPECT_EQ(end->error().message, result->error().message);
+  Do([&] { service_->kept.clear(); });
+}
+
+TEST_P(TransportTest, AnyCallbackMayDestroyTheChannel) {
+  Start();
+  const auto gone = [this] { return WaitUntil([this] { return channel_ == nullptr; }); };
+  const auto open = [this](std::function<void(bool)> on_change = nullptr) {
+    channel_ = transport().OpenChannel({.socket_path = path_, .on_connection_change = on_change});
+  };
+  Do([&] {
+    channel_->Call("/t.T/Echo", "", seconds(10), [&](auto) { channel_.reset(); });
+    channel_->Call("/t.T/Echo", "", seconds(10), [&](auto) { FAIL(); });
+  });
+  EXPECT_TRUE(gone());
+  for (const bool at_end : {false, true}) {
+    Do([&] {
+      open();
+      StreamCallbacks callbacks;
+      callbacks.on_message = [&, at_end](auto) {
+        ASSERT_NE(channel_, nullptr);
+        if (!at_end) channel_.reset();
+      };
+      callbacks.on_end = [&](auto) { channel_.reset(); };
+      stream_ = channel_->Watch("/t.T/Count", "10", std::move(callbacks));
+    });
+    EXPECT_TRUE(gone());
+    Do([&] { stream_.reset(); });
+  }
+  Do([&] { open([&](bool) { channel_.reset(); }); });
+  EXPECT_TRUE(gone());
+  // The loss of the connection, and the failure to make one.
+  bool connected = false;
+  Do([&] {
+    open([&](bool now) {
+      connected = now;
+      if (!now) channel_.reset();
+    });
+  });
+  ASSERT_TRUE(WaitUntil([&] { return connected; }));
+  Do([&] { channel_->Call("/t.T/Keep", "", seconds(10), [](auto) {}); });
+  ASSERT_TRUE(WaitUntil([&] { return service_->kept.size() == 1; }));
+  Do([&] { server_->Stop(); });
+  EXPECT_TRUE(gone());
+  Do([&] {
+    service_->kept.clear();
+    open();
+    for (int i = 0; i < 3; ++i) {
+      channel_->Call("/t.T/Echo", "", seconds(10), [&](auto) {
+        ASSERT_NE(channel_, nullptr);
+        channel_.reset();
+      });
+    }
+  });
+  EXPECT_TRUE(gone());
+}
+
+TEST_P(TransportTest, AStreamMayBeDestroyedByItsOwnMessage) {
+  Start();
+  int messages = 0;
+  Do([&] {
+    StreamCallbacks callbacks;
+    callbacks.on_message = [&](auto) {
+      ++messages;
+      stream_.reset();
+    };
+    callbacks.on_end = [](auto) { FAIL(); };
+    stream_ = channel_->Watch("/t.T/Count", "10", std::move(callbacks));
+  });
+  ASSERT_TRUE(WaitUntil([&] { return messages > 0; }));
+  EXPECT_TRUE(Call("/t.T/Echo", "").ok());
+  Do([&] { EXPECT_EQ(messages, 1); });
+}
+
+TEST_P(TransportTest, AKeptChannelTellsOfEachChangeAndComesBack) {
+  std::vector<bool> changes;
+  Do([&] {
+    channel_ = transport().OpenChannel(
+        {.socket_path = path_, .initial_backoff = milliseconds(5), .max_backoff = milliseconds(20),
+         .on_connection_change = [&](bool connected) { changes.push_back(connected); }});
+  });
+  EXPECT_EQ(Call("/t.T/Echo", "").error().code, ErrorCode::kUnavailable);
+  Start();
+  ASSERT_TRUE(WaitUntil([&] { return changes == std::vector<bool>{true}; }));
+  EXPECT_TRUE(Call("/t.T/Echo", "").ok());
+  Do([&] { server_->Stop(); });
+  ASSERT_TRUE(WaitUntil([&] { return changes.size() == 2; }));
+  Start();
+  ASSERT_TRUE(WaitUntil([&] { return changes.size() == 3; }));
+  EXPECT_EQ(changes, (std::vector<bool>{true, false, true}));
+  EXPECT_TRUE(Call("/t.T/Echo", "").ok());
+}
+
+INSTANTIATE_CONTRACT_TEST(TransportTest);
 
 class GrpcSocketTest : public ::testing::Test {
  protected:
@@ -180,8 +307,27 @@ class GrpcSocketTest : public ::testing::Test {
     harness_->Do([this] { server_.reset(); });
   }
 
+  // A server of EchoService and a channel to it.
+  std::unique_ptr<Channel> StartEcho() {
+    path_ = harness_->SocketPath("s.sock");
+    std::unique_ptr<Channel> channel;
+    harness_->Do([&] {
+      auto service = std::make_unique<EchoService>();
+      echo_ = service.get();
+      echo_->stop = [this] { server_->Stop(); };
+      std::vector<std::unique_ptr<RpcService>> services;
+      services.push_back(std::move(service));
+      server_ = harness_->transport().CreateServer(path_, std::move(services));
+      ASSERT_TRUE(server_->Start().ok());
+      channel = harness_->transport().OpenChannel({.socket_path = path_});
+    });
+    return channel;
+  }
+
   std::unique_ptr<TransportHarness> harness_ = MakeGrpcHarness();
   std::unique_ptr<Server> server_;
+  std::string path_;
+  EchoService* echo_ = nullptr;
 };
 
 TEST_F(GrpcSocketTest, TheSocketIsPrivateAndGoneAfterStop) {
@@ -227,18 +373,11 @@ TEST_F(GrpcSocketTest, SaysWhyItCannotListen) {
 }
 
 TEST_F(GrpcSocketTest, AReaderThatFallsTooFarBehindIsCutOff) {
-  const std::string path = harness_->SocketPath("s.sock");
-  auto service = std::make_unique<EchoService>();
-  EchoService* echo = service.get();
-  std::unique_ptr<Channel> channel;
+  auto channel = StartEcho();
+  EchoService* const echo = echo_;
   std::unique_ptr<ClientStream> stream;
   std::optional<Result<void>> end;
   harness_->Do([&] {
-    std::vector<std::unique_ptr<RpcService>> services;
-    services.push_back(std::move(service));
-    server_ = harness_->transport().CreateServer(path, std::move(services));
-    ASSERT_TRUE(server_->Start().ok());
-    channel = harness_->transport().OpenChannel({.socket_path = path});
     StreamCallbacks callbacks;
     callbacks.on_message = [](auto) {};
     callbacks.on_end = [&](Result<void> result) { end = std::move(result); };
@@ -260,6 +399,153 @@ TEST_F(GrpcSocketTest, AReaderThatFallsTooFarBehindIsCutOff) {
   });
 }
 
+TEST_F(GrpcSocketTest, MessagesBeyondTheBoundAreRefusedOnBothSides) {
+  auto channel = StartEcho();
+  const auto call = [&](const std::string& method, const std::string& request) {
+    std::optional<Result<std::string>> result;
+    harness_->Do([&] {
+      channel->Call(method, request, seconds(10), [&](auto given) { result = std::move(given); });
+    });
+    EXPECT_TRUE(harness_->WaitUntil([&] { return result.has_value(); }));
+    return std::move(*result);
+  };
+  EXPECT_EQ(call("/t.T/Echo", std::string(kMaxMessageBytes, 'x'))->size(),
+            static_cast<std::size_t>(kMaxMessageBytes));
+  EXPECT_EQ(call("/t.T/Echo", std::string(kMaxMessageBytes + 1, 'x')).error().message,
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max "
+            "(16777217 vs. 16777216)");
+  EXPECT_EQ(call("/t.T/Huge", "").error().code, ErrorCode::kResourceExhausted);
+  EXPECT_TRUE(call("/t.T/Echo", "still there").ok());
+  harness_->Do([&] { channel.reset(); });
+}
+
+TEST_F(GrpcSocketTest, AServerMayBeStoppedByItsOwnService) {
+  auto channel = StartEcho();
+  std::vector<Result<std::string>> results;
+  harness_->Do([&] {
+    for (const char* method : {"/t.T/Stop", "/t.T/Echo"}) {
+      channel->Call(method, "", seconds(10), [&](auto given) { results.push_back(std::move(given)); });
+    }
+  });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return results.size() == 2; }));
+  for (const auto& result : results) EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
+  harness_->Do([&] { channel.reset(); });
+}
+
+TEST_F(GrpcSocketTest, APeerThatIsBehindStillGetsItsAnswerFromAServerThatStops) {
+  auto channel = StartEcho();
+  std::optional<Result<std::string>> result;
+  harness_->Do([&] {
+    channel->Call("/t.T/Keep", "", seconds(10), [&](auto given) { result = std::move(given); });
+  });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return echo_->kept.size() == 1; }));
+  harness_->Do([&] {
+    // More than the kernel takes at once, on a loop that does not read meanwhile.
+    echo_->kept[0]->Send(std::string(3'000'000, 'x'));
+    echo_->kept[0]->Finish(Ok());
+    server_->Stop();
+  });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return result.has_value(); }));
+  EXPECT_TRUE(result->ok()) << result->error().message;
+  harness_->Do([&] { channel.reset(); });
+}
+
+// A peer whose words are given, or that never says any.
+class OddPeer final : public net::Socket::Handler {
+ public:
+  OddPeer(UvLoop& loop, const std::string& path, std::string says) : says_(std::move(says)) {
+    listener_ = net::Listener::Create(loop, {.address = {.host = "", .port = 0, .unix_path = path}},
+                                      [this](std::unique_ptr<net::Socket> socket) {
+                                        ++accepted;
+                                        sockets_.push_back(std::move(socket));
+                                        sockets_.back()->Start(*this);
+                                        std::string words = says_;
+                                        sockets_.back()->Write(words);
+                                      }).value();
+  }
+  void OnSocketData(std::string_view) override {}
+  void OnSocketClosed(const Error*) override {}
+  void OnSocketDrained() override {}
+
+  int accepted = 0;
+
+ private:
+  std::string says_;
+  std::unique_ptr<net::Listener> listener_;
+  std::vector<std::unique_ptr<net::Socket>> sockets_;
+};
+
+TEST_F(GrpcSocketTest, APeerThatSpeaksSomethingElseIsUnavailableAndOneThatIsSilentIsLate) {
+  const std::string path = harness_->SocketPath("odd.sock");
+  for (const std::string says : {"HTTP/1.1 400 Bad Request\r\n\r\n", ""}) {
+    std::unique_ptr<OddPeer> peer;
+    std::unique_ptr<Channel> channel;
+    std::optional<Result<std::string>> result;
+    harness_->Do([&] {
+      peer = std::make_unique<OddPeer>(static_cast<UvLoop&>(harness_->loop()), path, says);
+      channel = harness_->transport().OpenChannel({.socket_path = path});
+      channel->Call("/t.T/Echo", "", says.empty() ? Duration(milliseconds(30)) : seconds(10),
+                    [&](auto given) { result = std::move(given); });
+    });
+    ASSERT_TRUE(harness_->WaitUntil([&] { return result.has_value(); }));
+    EXPECT_EQ(result->error().code,
+              says.empty() ? ErrorCode::kDeadlineExceeded : ErrorCode::kUnavailable);
+    harness_->Do([&] {
+      channel.reset();
+      peer.reset();
+    });
+  }
+}
+
+TEST_F(GrpcSocketTest, APeerThatDropsEveryConnectionIsNotTriedWithoutAPause) {
+  // Its SETTINGS, and a GOAWAY right after them.
+  const std::string path = harness_->SocketPath("odd.sock");
+  const std::string says("\0\0\0\4\0\0\0\0\0" "\0\0\x08\7\0\0\0\0\0\0\0\0\0\0\0\0\0", 26);
+  std::unique_ptr<OddPeer> peer;
+  std::unique_ptr<Channel> channel;
+  int lost = 0;
+  harness_->Do([&] {
+    peer = std::make_unique<OddPeer>(static_cast<UvLoop&>(harness_->loop()), path, says);
+    channel = harness_->transport().OpenChannel(
+        {.socket_path = path, .initial_backoff = seconds(60),
+         .on_connection_change = [&](bool connected) { lost += connected ? 0 : 1; }});
+  });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return lost == 4; }));
+  for (int i = 0; i < 50; ++i) harness_->Do([] {});
+  harness_->Do([&] {
+    EXPECT_EQ(peer->accepted, 4);
+    channel.reset();
+    peer.reset();
+  });
+}
+
+TEST_F(GrpcSocketTest, ConnectionsAreBounded) {
+  auto first = StartEcho();
+  std::vector<std::unique_ptr<Channel>> channels;
+  std::vector<int> state;  // changes seen, per channel
+  harness_->Do([&] {
+    state.resize(300);
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      channels.push_back(harness_->transport().OpenChannel(
+          {.socket_path = path_, .initial_backoff = seconds(60),
+           .on_connection_change = [&state, i](bool connected) { state[i] = connected ? 1 : 0; }}));
+    }
+  });
+  const auto connected = [&] { return std::count(state.begin(), state.end(), 1); };
+  ASSERT_TRUE(harness_->WaitUntil([&] { return connected() == 256; }));
+  std::optional<Result<std::string>> result;
+  harness_->Do([&] {
+    channels.front()->Call("/t.T/Echo", "x", seconds(10), [&](auto given) { result = std::move(given); });
+  });
+  ASSERT_TRUE(harness_->WaitUntil([&] { return result.has_value(); }));
+  EXPECT_TRUE(result->ok());
+  harness_->Do([&] {
+    EXPECT_EQ(connected(), 256);
+    channels.clear();
+    first.reset();
+  });
+}
+
 TEST_F(GrpcSocketTest, ATransportMayGoWhileALoopStillHasItsTasks) {
   const std::string path = harness_->SocketPath("s.sock");
   ASSERT_TRUE(Start(path).ok());
@@ -271,8 +557,6 @@ TEST_F(GrpcSocketTest, ATransportMayGoWhileALoopStillHasItsTasks) {
     });
   }
 }
-
-#endif  // __SANITIZE_THREAD__
 
 }  // namespace
 }  // namespace drakkar::rpc

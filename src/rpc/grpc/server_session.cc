@@ -1,0 +1,279 @@
+#include "rpc/grpc/server_session.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "base/text/text.h"
+#include "net/http2/nghttp2_session.h"
+#include "rpc/transport/transport.h"
+
+namespace drakkar::rpc::grpc {
+namespace {
+
+constexpr std::int32_t kStreamWindow = 1 << 20;
+constexpr std::int32_t kConnectionWindow = 16 << 20;
+constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
+// What a peer may go on sending to a call that has its request or its answer, before a reset.
+constexpr std::size_t kMaxDiscardedBytes = 1 << 20;
+// Calls given up before any answer, beyond those answered (CVE-2023-44487); then the connection ends.
+constexpr std::size_t kMaxEarlyResets = 1'000;
+
+struct Call {
+  bool is_post = false;
+  std::string method;
+  std::string content_type;
+  std::string timeout_text;
+  std::optional<Duration> timeout;
+  MessageReader reader;
+  std::size_t received = 0;    // counted in the session's bytes of incomplete requests
+  std::size_t discarded = 0;
+  bool started = false;        // its event was given out
+  bool finished = false;       // its status is decided
+};
+
+class Session final : public ServerSession, private net::http2::Nghttp2Session {
+ public:
+  explicit Session(RefuseMethod refuse_method) : refuse_method_(std::move(refuse_method)) {
+    net::SessionLimits limits;
+    limits.max_header_bytes = kMaxHeaderBytes;
+    Init(Side::kServer, limits,
+         {{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kMaxConcurrentCalls},
+          {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow}},
+         kConnectionWindow);
+  }
+
+  Result<void> Receive(std::string_view bytes) override { return ReceiveBytes(bytes); }
+
+  void Send(std::string& out, std::size_t limit) override { SendBytes(out, limit); }
+
+  std::vector<Event> TakeEvents() override { return std::exchange(events_, {}); }
+
+  bool IsFinished() const override {
+    if (broken_ || (shut_down_ && streams_.empty())) return !nghttp2_session_want_write(session_);
+    return !nghttp2_session_want_read(session_) && !nghttp2_session_want_write(session_);
+  }
+
+  void SendMessage(StreamId id, std::string_view message) override {
+    Stream* stream = nullptr;
+    Call* call = FindOpen(id, &stream);
+    if (call == nullptr) return;
+    if (const std::optional<Status> refused = CheckMessageSize(message.size())) {
+      return Abort(id, *refused);
+    }
+    if (stream->out.segments() >= kMaxPendingMessages) {
+      return Abort(id, {kResourceExhausted,
+                        StrCat("the peer is ", kMaxPendingMessages, " messages behind")});
+    }
+    if (UnsentBytes() + message.size() > kMaxBufferedBytes) {
+      return Abort(id, {kResourceExhausted,
+                        StrCat("the peer is ", kMaxBufferedBytes, " bytes behind")});
+    }
+    stream->out.Push(FrameMessage(message));
+    if (stream->responded) {
+      Resume(*stream);
+    } else {
+      Respond(*stream, net::Headers(), /*has_body=*/true);
+    }
+  }
+
+  void Finish(StreamId id, const Status& status) override {
+    Stream* stream = nullptr;
+    Call* call = FindOpen(id, &stream);
+    if (call == nullptr) return;
+    End(*stream, *call, status);
+  }
+
+  void Abort(StreamId id, const Status& status) override {
+    Stream* stream = nullptr;
+    Call* call = FindOpen(id, &stream);
+    if (call == nullptr) return;
+    stream->out.DropUnstarted();
+    End(*stream, *call, status);
+  }
+
+  void Shutdown(const Status& status) override {
+    if (shut_down_) return;
+    shut_down_ = true;
+    std::vector<StreamId> open;
+    for (const auto& [id, call] : calls_) open.push_back(id);
+    std::sort(open.begin(), open.end());
+    for (const StreamId id : open) Abort(id, status);
+    nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                          nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
+                          nullptr, 0);
+  }
+
+  std::size_t open_calls() const override { return calls_.size(); }
+
+ private:
+  Call* FindCall(StreamId id) {
+    const auto found = calls_.find(id);
+    return found == calls_.end() ? nullptr : &found->second;
+  }
+
+  Call* FindOpen(StreamId id, Stream** stream) {
+    *stream = Find(id);
+    Call* call = FindCall(id);
+    return *stream == nullptr || call == nullptr || call->finished ? nullptr : call;
+  }
+
+  // Only messages of calls that stream are ever many, so that a sum is cheap enough.
+  std::size_t UnsentBytes() const {
+    std::size_t bytes = 0;
+    for (const auto& [id, stream] : streams_) bytes += stream->out.bytes();
+    return bytes;
+  }
+
+  void OnHeader(Stream& stream, std::string_view name, std::string_view value,
+                bool trailer) override {
+    stream.header_bytes += name.size() + value.size() + 32;
+    if (trailer || stream.header_bytes > kMaxHeaderBytes) return;
+    Call& call = calls_[stream.id];
+    if (name == ":method") {
+      call.is_post = value == "POST";
+    } else if (name == ":path") {
+      call.method = value;
+    } else if (name == "content-type") {
+      call.content_type = value;
+    } else if (name == "grpc-timeout") {
+      call.timeout_text = value;
+    }
+  }
+
+  void OnHeadersDone(Stream& stream, bool) override {
+    stream.head_done = true;
+    Call& call = calls_[stream.id];
+    if (stream.header_bytes > kMaxHeaderBytes) {
+      return End(stream, call, {kResourceExhausted, StrCat("the head of the call is larger than ",
+                                                           kMaxHeaderBytes, " bytes")});
+    }
+    if (!call.is_post) return Refuse(stream, call, "405");
+    if (!IsGrpcContentType(call.content_type)) return Refuse(stream, call, "415");
+    if (!call.timeout_text.empty()) {
+      call.timeout = ParseTimeout(call.timeout_text);
+      if (!call.timeout) {
+        return End(stream, call, {kInternal, StrCat("malformed grpc-timeout: ",
+                                                    Quote(call.timeout_text))});
+      }
+    }
+    if (shut_down_) return End(stream, call, {kUnavailable, "the server is stopping"});
+    if (std::optional<std::string> unknown = refuse_method_(call.method)) {
+      End(stream, call, {kUnimplemented, std::move(*unknown)});
+    }
+  }
+
+  void OnBody(Stream& stream, std::string_view bytes) override {
+    Call* call = FindCall(stream.id);
+    if (call == nullptr) return;
+    if (call->started || call->finished) {
+      call->discarded += bytes.size();
+      if (call->discarded > kMaxDiscardedBytes) ResetStream(stream.id, NGHTTP2_NO_ERROR);
+      return;
+    }
+    if (receiving_ + bytes.size() > kMaxBufferedBytes) {
+      return End(stream, *call, {kResourceExhausted,
+                                 StrCat("the requests of the connection that are not complete have ",
+                                        "more than ", kMaxBufferedBytes, " bytes")});
+    }
+    receiving_ += bytes.size();
+    call->received += bytes.size();
+    std::vector<std::string> messages;
+    const std::optional<Status> refused = call->reader.Read(bytes, messages);
+    if (!messages.empty()) {
+      call->started = true;
+      DoneReceiving(*call);
+      events_.push_back({stream.id, false, call->method, std::move(messages.front()), call->timeout});
+    } else if (refused) {
+      End(stream, *call, *refused);
+    }
+  }
+
+  void OnRemoteEnd(Stream& stream) override {
+    Call* call = FindCall(stream.id);
+    if (call == nullptr || call->started || call->finished) return;
+    End(stream, *call, {kInternal, "the call has no request message"});
+  }
+
+  void OnClose(Stream& stream, std::uint32_t) override {
+    Call* call = FindCall(stream.id);
+    if (call == nullptr) return;
+    if (call->finished) ++answered_;
+    if (call->started && !call->finished) events_.push_back({stream.id, true, {}, {}, {}});
+    DoneReceiving(*call);
+    calls_.erase(stream.id);
+  }
+
+  void OnPeerReset(Stream& stream) override {
+    if (stream.responded || broken_) return;
+    if (++early_resets_ > kMaxEarlyResets + answered_) {
+      broken_ = true;
+      broken_why_ = "too many calls were given up before their answer";
+      nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+    }
+  }
+
+  // RFC 9113 section 8.1: the peer need not send the rest of a request that has its answer.
+  void OnLocalEnd(Stream& stream) override {
+    if (!stream.remote_done) ResetStream(stream.id, NGHTTP2_NO_ERROR);
+  }
+
+  void DoneReceiving(Call& call) {
+    receiving_ -= std::exchange(call.received, 0);
+    call.reader = MessageReader();
+  }
+
+  void End(Stream& stream, Call& call, const Status& status) {
+    call.finished = true;
+    DoneReceiving(call);
+    net::Headers fields{{"grpc-status", std::to_string(status.code)}};
+    if (!status.message.empty()) fields.Add("grpc-message", EncodeText(status.message));
+    if (!stream.responded) return Respond(stream, fields, /*has_body=*/false);
+    stream.trailers = std::move(fields);
+    stream.out_final = true;
+    Resume(stream);
+  }
+
+  // No gRPC: an HTTP answer that says no more than its status.
+  void Refuse(Stream& stream, Call& call, std::string_view http_status) {
+    call.finished = true;
+    stream.responded = true;
+    const net::Headers none;
+    net::http2::FieldList fields(none);
+    fields.AddPseudo(":status", http_status);
+    Submit(stream, fields, /*has_body=*/false);
+  }
+
+  void Respond(Stream& stream, const net::Headers& trailers, bool has_body) {
+    stream.responded = true;
+    net::http2::FieldList fields(trailers);
+    fields.AddPseudo(":status", "200");
+    fields.Add("content-type", "application/grpc");
+    fields.Add("grpc-accept-encoding", "identity");
+    Submit(stream, fields, has_body);
+  }
+
+  void Submit(Stream& stream, const net::http2::FieldList& fields, bool has_body) {
+    stream.has_body = has_body;
+    nghttp2_data_provider provider = Provider(stream);
+    const int code = nghttp2_submit_response(session_, stream.id, fields.data(), fields.size(),
+                                             has_body ? &provider : nullptr);
+    if (code != 0) ResetStream(stream.id, NGHTTP2_INTERNAL_ERROR);
+  }
+
+  const RefuseMethod refuse_method_;
+  std::unordered_map<StreamId, Call> calls_;
+  std::vector<Event> events_;
+  std::size_t receiving_ = 0;  // bytes of requests that are not complete
+  std::size_t answered_ = 0;
+  std::size_t early_resets_ = 0;
+  bool shut_down_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ServerSession> NewServerSession(ServerSession::RefuseMethod refuse_method) {
+  return std::make_unique<Session>(std::move(refuse_method));
+}
+
+}  // namespace drakkar::rpc::grpc
