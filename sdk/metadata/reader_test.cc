@@ -275,7 +275,7 @@ TEST_F(MetadataReaderTest, PrintsForShells) {
             "DRA_C_GPU_0_HARDWARE_ADDRESS='aa:bb'\n");
   EXPECT_EQ(*RunQuery({.claim = "c",
                        .output = "jsonpath={.requests[0].devices[0].attributes.model.string}"},
-                      reader_),
+                      reader_, pending_),
             "it's\n");
   EXPECT_EQ(*RunQuery({.output = "jsonpath={.items[*].metadata.name}"}, reader_, pending_), "c\n");
   EXPECT_EQ(*RunQuery({.file = kFile}, reader_, pending_), Text(metadata));

@@ -15,6 +15,7 @@ constexpr Duration kLongestTurn = std::chrono::seconds(5);
 struct ClaimLeftovers::Check {
   Turn turn;
   TimerHandle limit;
+  bool over = false;
 };
 
 ClaimLeftovers::Verdict ClaimLeftovers::Judge(const Result<std::vector<api::ObjectPtr>>& objects) {
@@ -66,13 +67,15 @@ void ClaimLeftovers::AskInTurn(std::uint64_t id) {
     check->turn = *std::move(turn);
     check->limit = options_.loop.RunAfter(kLongestTurn, [this, id, weak = std::weak_ptr(check)] {
       const auto late = weak.lock();
-      if (late == nullptr || late->turn == nullptr) return;
+      if (late == nullptr || late->over) return;
+      late->over = true;
       late->turn.reset();
       AskLater(id);
     });
     fetcher_.Fetch({entry->second.claim},
                    [this, id, check](Result<std::vector<api::ObjectPtr>> objects) {
-                     if (check->turn == nullptr) return;  // too late
+                     if (check->over) return;  // too late
+                     check->over = true;
                      check->limit.reset();
                      Decide(id, Judge(objects));
                      check->turn.reset();
