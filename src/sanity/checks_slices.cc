@@ -128,6 +128,13 @@ void CheckSlices(DriverUnderTest& driver) {
   driver.Check("slices.owned", "slices of a node are its own and are owned by it",
                [&] { return CheckOwners(slices); });
   driver.Check("slices.limits", "no slice is beyond the limits of the API", [&] { return CheckLimits(slices); });
+  for (const auto& [name, pool] : Pools(slices)) {
+    for (const api::ObjectPtr& slice : pool.slices) {
+      for (const Value device : (*slice)["spec"]["devices"].elements()) {
+        driver.published.push_back({name, std::string(device["name"].str())});
+      }
+    }
+  }
   const auto held = driver.HeldDevices();
   if (!held.ok()) {
     driver.no_device = "claims cannot be listed, so nobody knows which devices are free: " + held.error().message;

@@ -30,7 +30,8 @@ class DriverUnderTest {
   std::optional<rpc::PluginInfo> info;  // nothing: the socket serves no registration
   std::string driver_name;
   std::string node_name;
-  std::vector<PublishedDevice> devices;  // that no claim holds
+  std::vector<PublishedDevice> published;
+  std::vector<PublishedDevice> devices;  // of those, what can be prepared and no claim holds
   std::string no_device = "there is no device to claim";  // why `devices` is empty
 
   // --- checks

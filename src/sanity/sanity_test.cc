@@ -210,7 +210,8 @@ TEST_F(ClusterUnderTest, DevicesThatClaimsHoldAreLeftAlone) {
 
 TEST_F(ClusterUnderTest, WithoutAFreeDeviceNothingIsPrepared) {
   Start();
-  for (const driver::SimulatedDevice& device : driver::ParseDeviceConfig("")->devices) Hold(device.device.name);
+  const auto config = driver::ParseDeviceConfig("");
+  for (const driver::SimulatedDevice& device : config->devices) Hold(device.device.name);
   const Report report = RunSanity(MakeOptions("/registry/sim.drakkar.io-reg.sock"));
   EXPECT_THAT(Failures(report), IsEmpty());
   const CheckResult* one = Find(report, "prepare.one");
