@@ -81,6 +81,8 @@ TEST(ClaimStatus, RefusesWhatTheServerWouldRefuse) {
               HasSubstr("10240 bytes"));
   EXPECT_THAT(ErrorOf({{.pool_name = "p", .device_name = "a", .data = *api::ParseJson("[1]")}}),
               HasSubstr("must be an object"));
+  EXPECT_THAT(ErrorOf({{.pool_name = "p", .device_name = "a", .network = DeviceNetworkData{"eth1", {"192.0.2.5"}, ""}}}),
+              HasSubstr("the IP address \"192.0.2.5\" must be a valid address in CIDR form"));
 }
 
 // Remembers the patch; claims come from the fixture.

@@ -74,6 +74,8 @@ TEST(MetadataValidation, BoundsNetworkData) {
   EXPECT_THAT(ProblemWith({std::string(257, 'e'), {}, ""}), HasSubstr("256 bytes"));
   EXPECT_THAT(ProblemWith({"", {}, std::string(129, 'a')}), HasSubstr("128 bytes"));
   EXPECT_THAT(ProblemWith({"", {"10.0.0.5"}, ""}), HasSubstr("CIDR"));
+  EXPECT_THAT(ProblemWith({"", {"nonsense/24"}, ""}), HasSubstr("must be a valid address in CIDR form"));
+  EXPECT_THAT(ProblemWith({"", {"10.0.0.05/24"}, ""}), HasSubstr("canonical form"));
   EXPECT_THAT(ProblemWith({"", {"10.0.0.5/24", "10.0.0.5/24"}, ""}), HasSubstr("comes twice"));
   std::vector<std::string> many;
   for (int i = 0; i < 17; ++i) many.push_back("10.0.0." + std::to_string(i) + "/24");
