@@ -21,7 +21,8 @@ constexpr char kUsage[] =
     "      --wait SECONDS    wait that long for metadata that is not there yet\n"
     "      --root DIR        look below DIR, such as the root of another container\n"
     "\n"
-    "Exit status: 0 printed, 1 failed, 2 bad arguments, 3 no metadata yet.\n"
+    "Exit status: 0 printed, 1 failed, 2 bad arguments, 3 no metadata yet. What is there is printed\n"
+    "also when some is not: standard error names it, and with --wait the exit status is 3.\n"
     "\n"
     "  eval \"$(drakkar-metadata my-claim gpu -o env --wait 10)\"\n"
     "  drakkar-metadata my-claim gpu -o jsonpath='{.requests[0].devices[0].attributes.model.string}'\n";
@@ -85,11 +86,15 @@ int main(int argc, char** argv) {
   drakkar::metadata::Reader::Options options;
   options.root = root;
   drakkar::metadata::Reader reader(options);
-  const auto text = RunQuery(query, reader);
+  std::vector<std::string> pending;
+  const auto text = RunQuery(query, reader, pending);
   if (text.ok()) {
     const bool written = std::fwrite(text->data(), 1, text->size(), stdout) == text->size() &&
                          std::fflush(stdout) == 0;
-    return written ? 0 : 1;
+    std::string note;
+    const int status = PartialExit(query, pending, note);
+    std::fputs(note.c_str(), stderr);
+    return written ? status : 1;
   }
   Complain(text.error().message);
   switch (text.error().code) {

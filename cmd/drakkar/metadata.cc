@@ -18,10 +18,14 @@ int RunMetadata(const cli::Arguments& arguments, cli::Console& console) {
   metadata::Reader::Options options;
   options.root = arguments.Text("root");
   metadata::Reader reader(options);
-  const Result<std::string> text = RunQuery(query, reader);
+  std::vector<std::string> pending;
+  const Result<std::string> text = RunQuery(query, reader, pending);
   if (text.ok()) {
+    std::string note;
+    const int status = PartialExit(query, pending, note);
     console.Out(*text);
-    return cli::kExitOk;
+    console.Err(note);
+    return status;
   }
   console.Error(text.error().message);
   const ErrorCode code = text.error().code;
@@ -37,7 +41,8 @@ void AddMetadataCommand(cli::App& app) {
            .summary = "Print what this container is told about its devices",
            .help = "Reads device metadata (KEP-5304) inside a container, whatever version it has. CLAIM is "
                    "the name of the resource claim or its name in the pod; without it everything is "
-                   "printed. Exit status 3: there is no metadata yet.",
+                   "printed. Exit status 3: there is no metadata yet. What is there is printed also when some "
+                   "is not: standard error names it, and with --wait the exit status is 3.",
            .examples = "  drakkar metadata my-claim gpu -o env --wait 10s\n"
                        "  drakkar metadata my-claim gpu -o jsonpath='{.requests[0].devices[0].name}'\n",
            .flags = {{.name = "output", .short_name = 'o', .help = "json, env or jsonpath=TEMPLATE.", .default_value = "json", .placeholder = "FORMAT"},

@@ -122,6 +122,7 @@ class SanityRun {
   Result<sanity::Report> Run() {
     kubeconfig_ = arguments_.Text("kubeconfig");
     node_name_ = arguments_.Text("node-name");
+    if (node_name_.empty() && !arguments_.positionals().empty()) node_name_ = "sanity";
     std::vector<std::string> cdi = arguments_.List("cdi-dir");
     socket_ = arguments_.Text("driver-socket");
     const std::vector<std::string>& command = arguments_.positionals();
@@ -153,6 +154,7 @@ class SanityRun {
                             .wait_until = [this](const std::function<bool()>& condition,
                                                  Duration limit) { return RunUntil(loop_, condition, limit); },
                             .driver_socket = socket_,
+                            .driver_name = arguments_.Text("driver-name"),
                             .node_name = node_name_,
                             .namespace_name = arguments_.Text("namespace"),
                             .cdi_directories = cdi,
@@ -344,7 +346,8 @@ void AddSanityCommand(cli::App& app) {
                        "--kubeconfig=admin.conf --node-name=n1 --cdi-dir=/var/run/cdi\n",
            .flags = {{.name = "driver-socket", .help = "The driver's registration socket, or its DRA service socket.", .placeholder = "FILE"},
                      {.name = "kubeconfig", .help = "The API server that the driver uses; default: one of our own.", .placeholder = "FILE"},
-                     {.name = "node-name", .help = "The node the driver publishes for.", .default_value = "sanity", .placeholder = "NAME"},
+                     {.name = "node-name", .help = "The node the driver publishes for; default: sanity for a driver that is started, else the only node it has published for.", .placeholder = "NAME"},
+                     {.name = "driver-name", .help = "The driver's name, for a DRA service socket, which does not tell it.", .placeholder = "NAME"},
                      {.name = "namespace", .short_name = 'n', .help = "Where claims are made.", .default_value = "default", .placeholder = "NAME"},
                      {.name = "cdi-dir", .type = cli::FlagType::kRepeated, .help = "Where the driver's CDI specs are; may come more than once.", .placeholder = "DIR"},
                      {.name = "restart-command", .help = "A shell command that restarts the driver.", .placeholder = "COMMAND"},

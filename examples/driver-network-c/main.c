@@ -10,20 +10,7 @@
 
 #include <drakkar_driver.h>
 
-enum { kInterfaces = 4, kTextBytes = 256, kPairs = 64 };
-
-/* Which pod waits for which claim. */
-static struct pair {
-  char pod_uid[64], claim_uid[64];
-} pairs[kPairs];
-static size_t next_pair;
-
-static int waits_for(const char* pod_uid, const char* claim_uid) {
-  for (size_t i = 0; i < kPairs; ++i) {
-    if (strcmp(pairs[i].pod_uid, pod_uid) == 0 && strcmp(pairs[i].claim_uid, claim_uid) == 0) return 1;
-  }
-  return 0;
-}
+enum { kInterfaces = 4, kTextBytes = 256 };
 
 /* Several claims of a pod come in one call; one that fails leaves the others alone. */
 static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t count, drakkar_error* error) {
@@ -39,23 +26,13 @@ static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t coun
       items[i].failed = 1;
       snprintf(items[i].error.message, sizeof(items[i].error.message), "no device of the claim is of this driver");
     }
-    for (size_t pod = 0; pod < drakkar_claim_pod_count(claim); ++pod) {
-      if (waits_for(drakkar_claim_pod_uid(claim, pod), drakkar_claim_uid(claim))) continue;
-      struct pair* pair = &pairs[next_pair++ % kPairs];
-      snprintf(pair->pod_uid, sizeof(pair->pod_uid), "%s", drakkar_claim_pod_uid(claim, pod));
-      snprintf(pair->claim_uid, sizeof(pair->claim_uid), "%s", drakkar_claim_uid(claim));
-    }
   }
   return 0;
 }
 
 static int unprepare_all(void* user_data, drakkar_unprepare_item* items, size_t count, drakkar_error* error) {
-  (void)user_data, (void)error;
-  for (size_t i = 0; i < count; ++i) {
-    for (size_t p = 0; p < kPairs; ++p) {
-      if (strcmp(pairs[p].claim_uid, items[i].claim_uid) == 0) memset(&pairs[p], 0, sizeof(pairs[p]));
-    }
-  }
+  /* The library knows what was prepared for which pod, also after a restart: nothing is kept here. */
+  (void)user_data, (void)items, (void)count, (void)error;
   return 0;
 }
 
@@ -63,9 +40,17 @@ static int unprepare_all(void* user_data, drakkar_unprepare_item* items, size_t 
 struct search {
   drakkar_driver* driver;
   const char* pod_uid;
+  int only_missing; /* leave alone what containers were told already */
   drakkar_error* error;
   int failed;
 };
+
+static int is_for(const drakkar_prepared_request* request, const char* pod_uid) {
+  for (size_t i = 0; i < request->pod_count; ++i) {
+    if (strcmp(request->pod_uids[i], pod_uid) == 0) return 1;
+  }
+  return 0;
+}
 
 /* Where a real driver moves the interface into the pod's network namespace and asks for an address. */
 static void configure(const char* device, char* name, char* address, char* hardware) {
@@ -76,37 +61,48 @@ static void configure(const char* device, char* name, char* address, char* hardw
 }
 
 /* Tells containers and the claim's status about the devices of one request. */
-static void tell(void* user_data, const char* claim_namespace, const char* claim_name, const char* claim_uid,
-                 const char* request, const drakkar_allocated_device* devices, size_t device_count) {
+static void tell(void* user_data, const drakkar_prepared_request* request) {
   struct search* search = user_data;
-  if (search->failed || !waits_for(search->pod_uid, claim_uid)) return;
+  if (search->failed || !is_for(request, search->pod_uid)) return;
+  if (search->only_missing && request->has_metadata) return;
   drakkar_prepare_result* told = drakkar_prepare_result_new();
   drakkar_claim_status* status = drakkar_claim_status_new();
-  for (size_t i = 0; i < device_count; ++i) {
+  for (size_t i = 0; i < request->device_count; ++i) {
     char name[kTextBytes], address[kTextBytes], hardware[kTextBytes];
     const char* addresses[] = {address};
-    configure(devices[i].device, name, address, hardware);
-    drakkar_prepare_result_add_device(told, &devices[i], NULL, 0);
+    configure(request->devices[i].device, name, address, hardware);
+    drakkar_prepare_result_add_device(told, &request->devices[i], NULL, 0);
     drakkar_prepare_result_set_network(told, name, addresses, 1, hardware);
-    drakkar_claim_status_add_device(status, devices[i].pool, devices[i].device, devices[i].share_id);
+    drakkar_claim_status_add_device(status, request->devices[i].pool, request->devices[i].device, request->devices[i].share_id);
     drakkar_claim_status_add_condition(status, "Ready", "True", "NetworkReady", "the interface is configured");
     drakkar_claim_status_set_network(status, name, addresses, 1, hardware);
     drakkar_claim_status_set_data(status, "{\"mtu\": 9000}", NULL);
   }
-  search->failed = drakkar_driver_update_metadata(search->driver, claim_namespace, claim_name, claim_uid, request,
-                                                  told, search->error);
+  search->failed = drakkar_driver_update_metadata(search->driver, request->claim_namespace, request->claim_name,
+                                                  request->claim_uid, request->request, told, search->error);
   if (!search->failed) {
-    drakkar_driver_apply_claim_status(search->driver, claim_namespace, claim_name, claim_uid, status, NULL, NULL, NULL);
+    drakkar_driver_apply_claim_status(search->driver, request->claim_namespace, request->claim_name,
+                                      request->claim_uid, status, NULL, NULL, NULL);
   }
   drakkar_claim_status_free(status);
   drakkar_prepare_result_free(told);
 }
 
-static int run_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod, drakkar_error* error) {
-  struct search search = {driver, drakkar_pod_uid(pod), error, 0};
-  (void)user_data;
+static int tell_pod(drakkar_driver* driver, const drakkar_pod* pod, int only_missing, drakkar_error* error) {
+  struct search search = {driver, drakkar_pod_uid(pod), only_missing, error, 0};
   if (drakkar_driver_prepared_requests(driver, tell, &search, error) != 0) return -1;
   return search.failed;
+}
+
+static int run_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod, drakkar_error* error) {
+  (void)user_data;
+  return tell_pod(driver, pod, 0, error);
+}
+
+/* A pod that ran before this process was there: it may have waited in vain. */
+static int running_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod, drakkar_error* error) {
+  (void)user_data;
+  return tell_pod(driver, pod, 1, error);
 }
 
 static void handle_error(void* user_data, const char* message, int recoverable) {
@@ -125,7 +121,8 @@ int main(int argc, char** argv) {
                                     .prepare_all = prepare_all,
                                     .unprepare_all = unprepare_all,
                                     .handle_error = handle_error,
-                                    .run_pod_sandbox = run_pod_sandbox};
+                                    .run_pod_sandbox = run_pod_sandbox,
+                                    .running_pod_sandbox = running_pod_sandbox};
   const int refused = drakkar_driver_parse_flags(&options, &argc, argv, &error);
   if (refused || argc != 1) {
     fprintf(stderr, "%s\n%s", refused ? error.message : "unknown argument", drakkar_driver_flags_help());

@@ -7,16 +7,18 @@
 #include "cdi/names.h"
 #include "rpc/server/service_set.h"
 #include "sdk/driver/health/health_hub.h"
-#include "sdk/driver/metadata/metadata_leftovers.h"
 #include "sdk/driver/metadata/metadata_store.h"
+#include "sdk/driver/prepare/claim_leftovers.h"
 #include "sdk/driver/prepare/node_service.h"
 #include "sdk/driver/registration/registrar.h"
 #include "sdk/driver/registration/socket_names.h"
+#include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::driver {
 namespace {
 
+constexpr Logger kLog("driver");
 constexpr std::size_t kMaxDriverNameBytes = 63;
 
 Result<void> CheckOptions(const DriverOptions& options) {
@@ -131,7 +133,15 @@ Result<void> Driver::Open() {
         .on_error = [this](const Error& error) { Report(error, true); },
         .metadata = *metadata_,
         .write_metadata = options_.device_metadata,
-        .on_prepare = [this](const std::string& uid) { leftovers_->Keep(uid); }});
+        .on_prepare = [this](const api::Object& claim) {
+          leftovers_->Keep(claim.namespace_(), claim.name(), claim.uid());
+        }});
+    leftovers_ = std::make_unique<ClaimLeftovers>(ClaimLeftovers::Options{
+        .loop = options_.loop,
+        .random = options_.random,
+        .client = options_.client,
+        .take_turn = [this](auto task) { node_service_->TakeTurn(std::move(task)); }});
+    CleanMetadata();
     plugin_services.dra = node_service_.get();
     plugin_services.dra_versions.clear();
     if (options_.dra_v1) plugin_services.dra_versions.push_back(rpc::DraVersion::kV1);
@@ -171,16 +181,49 @@ Result<void> Driver::Open() {
 }
 
 Result<void> Driver::OpenMetadata() {
-  ASSIGN_OR_RETURN(metadata_, MetadataStore::Create({.files = options_.files,
-                                                     .driver_name = options_.driver_name,
-                                                     .directory = options_.plugin_directory,
-                                                     .cdi_directory = options_.cdi_directory,
-                                                     .versions = options_.metadata_versions,
-                                                     .dialect = options_.metadata_dialect}));
-  const auto on_error = [this](const Error& error) { options_.plugin.HandleError(error, true); };
-  leftovers_ = std::make_unique<MetadataLeftovers>(options_.client, *metadata_, on_error);
-  leftovers_->Start();
+  // Calls of instances that hand over take turns by serialize.lock. Files of metadata are also changed
+  // outside of calls, so they have a lock of their own, which is never held for long.
+  const bool lock = !options_.rolling_update_uid.empty();
+  ASSIGN_OR_RETURN(metadata_,
+                   MetadataStore::Create({.files = options_.files,
+                                          .driver_name = options_.driver_name,
+                                          .directory = options_.plugin_directory,
+                                          .cdi_directory = options_.cdi_directory,
+                                          .lock_file = lock ? JoinPath(options_.plugin_directory,
+                                                                       "metadata.lock")
+                                                            : std::string(),
+                                          .versions = options_.metadata_versions,
+                                          .dialect = options_.metadata_dialect}));
   return Ok();
+}
+
+// What an earlier run left of device metadata: updates that a crash cut off are completed, files of
+// claims that do not need them any more are removed.
+void Driver::CleanMetadata() {
+  if (auto replayed = metadata_->Replay(); !replayed.ok()) {
+    Report(replayed.error().Prefixed("complete an update of device metadata"), true);
+  }
+  if (auto removed = metadata_->RemoveStraySpecs(); !removed.ok()) {
+    Report(removed.error().Prefixed("remove CDI specs of device metadata"), true);
+  }
+  const auto claims = metadata_->Claims();
+  if (!claims.ok()) {
+    return Report(claims.error().Prefixed("look for old device metadata"), true);
+  }
+  leftovers_->Look(*claims, [this](const rpc::ClaimReference& claim, const std::string& why) {
+    const std::string name = StrCat(claim.namespace_name, "/", claim.name);
+    kLog.Info("removing device metadata of a claim",
+              {{"claim", name}, {"uid", claim.uid}, {"reason", why}});
+    if (auto removed = metadata_->Remove(claim); !removed.ok()) {
+      Report(removed.error().Prefixed("remove device metadata of claim " + name), true);
+    }
+  });
+}
+
+void Driver::RemoveLeftovers(const std::vector<rpc::ClaimReference>& claims,
+                             const RemoveLeftover& remove) {
+  options_.loop.AssertInLoop();
+  if (leftovers_ != nullptr) leftovers_->Look(claims, remove);
 }
 
 Result<void> Driver::UpdateRequestMetadata(const RequestReference& request,
@@ -251,7 +294,10 @@ Result<void> Driver::ReportHealth(rpc::HealthReport report) {
 }
 
 void Driver::ForgetHealth(const std::string& pool_name, const std::string& device_name) {
-  if (health_ != nullptr) health_->Forget(pool_name, device_name);
+  if (health_ == nullptr || stopped_) return;
+  const bool was_unhealthy = health_->Forget(pool_name, device_name);
+  if (!was_unhealthy || options_.unhealthy_taint.key.empty() || slices_ == nullptr) return;
+  if (auto published = PublishWithTaints(); !published.ok()) Report(published.error(), true);
 }
 
 void Driver::ApplyClaimStatus(rpc::ClaimReference claim, std::vector<AllocatedDeviceStatus> devices,
@@ -318,8 +364,8 @@ void Driver::Stop() {
   registrar_server_.reset();
   slices_.reset();
   claim_status_.reset();
-  node_service_.reset();
   leftovers_.reset();
+  node_service_.reset();
 }
 
 }  // namespace drakkar::driver

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,8 +28,8 @@ class Metrics;
 
 namespace drakkar::driver {
 
+class ClaimLeftovers;
 class HealthHub;
-class MetadataLeftovers;
 class MetadataStore;
 class NodeService;
 class Registrar;
@@ -107,6 +108,7 @@ class Driver final : public MetadataUpdater {
 
   // News about devices; others keep their state. It is repeated to the node before it expires.
   Result<void> ReportHealth(rpc::HealthReport report);
+  // Nothing is known of the device any more: nothing is repeated, and its taint goes.
   void ForgetHealth(const std::string& pool_name, const std::string& device_name);
 
   // Tells about devices this driver was allocated in the claim's status (data, conditions, network
@@ -118,6 +120,13 @@ class Driver final : public MetadataUpdater {
                                      const std::vector<PreparedDevice>& devices) override;
   // The requests that have metadata files, of this or an earlier run of the driver.
   Result<std::vector<PreparedRequest>> PreparedRequests();
+
+  // For a driver that keeps something of its own for prepared claims, at its start: `remove` is called
+  // for each of `claims` that is gone, was replaced or deallocated, or is not reserved any more, in a
+  // turn of its own between the node's calls. Never for one that is prepared meanwhile; where the
+  // server cannot be reached it is asked again later. Only with the DRA service.
+  using RemoveLeftover = std::function<void(const rpc::ClaimReference& claim, const std::string& why)>;
+  void RemoveLeftovers(const std::vector<rpc::ClaimReference>& claims, const RemoveLeftover& remove);
 
   // What the node said last; nothing if it has not called yet.
   std::optional<rpc::RegistrationStatus> registration_status() const;
@@ -138,6 +147,7 @@ class Driver final : public MetadataUpdater {
   explicit Driver(DriverOptions options);
   Result<void> Open();
   Result<void> OpenMetadata();
+  void CleanMetadata();
   std::vector<std::string> AdvertisedServices() const;
   void Report(const Error& error, bool recoverable);
   Result<void> PublishWithTaints();
@@ -147,8 +157,8 @@ class Driver final : public MetadataUpdater {
   std::string registrar_path_;
   std::string plugin_path_;
   std::unique_ptr<MetadataStore> metadata_;
-  std::unique_ptr<MetadataLeftovers> leftovers_;
   std::unique_ptr<NodeService> node_service_;
+  std::unique_ptr<ClaimLeftovers> leftovers_;
   std::unique_ptr<HealthHub> health_;
   std::unique_ptr<Registrar> registrar_;
   // Destroyed before what they serve.

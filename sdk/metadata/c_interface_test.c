@@ -75,6 +75,9 @@ int main(int argc, char** argv) {
   expect(drakkar_metadata_get_device(metadata, 0, 1, &device) == DRAKKAR_METADATA_INVALID, "no second device");
   drakkar_metadata_free(metadata);
   expect(drakkar_metadata_read("../x", NULL, 0, &metadata, NULL) == DRAKKAR_METADATA_INVALID, "names are no paths");
+  expect(drakkar_metadata_read_available("no-such-claim", NULL, 0, &metadata, NULL) == DRAKKAR_METADATA_NOT_YET,
+         "nothing at all is not yet");
+  expect(drakkar_metadata_pending_count(NULL) == 0 && drakkar_metadata_get_pending(NULL, 0) == NULL, "nothing pending");
   remove(argv[1]);
   if (failures == 0) puts("ok");
   return failures != 0;

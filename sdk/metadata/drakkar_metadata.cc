@@ -82,6 +82,7 @@ drakkar_metadata_status Fail(const drakkar::Error& error, char** out) {
 
 struct drakkar_metadata {
   std::vector<Claim> claims;
+  std::vector<std::string> pending;
 
   const Device* Find(size_t claim, size_t device) const {
     if (claim >= claims.size() || device >= claims[claim].devices.size()) return nullptr;
@@ -159,6 +160,33 @@ drakkar_metadata_status drakkar_metadata_read_all(int64_t timeout_ms, drakkar_me
     return Fail(drakkar::InvalidArgument("a place for the result is needed"), error);
   }
   return Give(metadata::Reader().ReadAll(Milliseconds(timeout_ms)), out, error);
+}
+
+drakkar_metadata_status drakkar_metadata_read_available(const char* claim, const char* request,
+                                                        int64_t timeout_ms, drakkar_metadata** out,
+                                                        char** error) {
+  if (!Begin(out, error)) {
+    return Fail(drakkar::InvalidArgument("a place for the result is needed"), error);
+  }
+  std::vector<std::string> pending;
+  const drakkar::Duration timeout = Milliseconds(timeout_ms);
+  const drakkar_metadata_status status =
+      claim == nullptr
+          ? Give(metadata::Reader().ReadAll(timeout, &pending), out, error)
+          : Give(metadata::Reader().ReadRequest(claim, request == nullptr ? "" : request, timeout,
+                                                &pending),
+                 out, error);
+  if (status == DRAKKAR_METADATA_OK) (*out)->pending = std::move(pending);
+  return status;
+}
+
+size_t drakkar_metadata_pending_count(const drakkar_metadata* metadata) {
+  return metadata == nullptr ? 0 : metadata->pending.size();
+}
+
+const char* drakkar_metadata_get_pending(const drakkar_metadata* metadata, size_t index) {
+  if (metadata == nullptr || index >= metadata->pending.size()) return nullptr;
+  return metadata->pending[index].c_str();
 }
 
 void drakkar_metadata_free(drakkar_metadata* metadata) {

@@ -86,6 +86,14 @@ drakkar_metadata_status drakkar_metadata_read(const char* claim, const char* req
 /* All that this container has. */
 drakkar_metadata_status drakkar_metadata_read_all(int64_t timeout_ms, drakkar_metadata** metadata,
                                                   char** error);
+/* What is there of it, after the time to wait: DRAKKAR_METADATA_OK as soon as one file is; the files that
+ * are not there yet are pending. `claim` NULL: of all that this container has. */
+drakkar_metadata_status drakkar_metadata_read_available(const char* claim, const char* request,
+                                                        int64_t timeout_ms,
+                                                        drakkar_metadata** metadata, char** error);
+size_t drakkar_metadata_pending_count(const drakkar_metadata* metadata);
+/* The path of one of them; NULL: no such. */
+const char* drakkar_metadata_get_pending(const drakkar_metadata* metadata, size_t index);
 void drakkar_metadata_free(drakkar_metadata* metadata);
 void drakkar_metadata_free_text(char* text);
 

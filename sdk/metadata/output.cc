@@ -79,7 +79,12 @@ std::string ToEnvironment(const DeviceMetadata& metadata) {
   return out;
 }
 
-Result<std::string> RunQuery(const Query& query, Reader& reader) {
+int PartialExit(const Query& query, const std::vector<std::string>& pending, std::string& note) {
+  for (const std::string& path : pending) note += StrCat(path, ": no metadata yet\n");
+  return !pending.empty() && query.wait > Reader::kNoWait ? 3 : 0;
+}
+
+Result<std::string> RunQuery(const Query& query, Reader& reader, std::vector<std::string>& pending) {
   const bool jsonpath = query.output.starts_with(kJsonPath);
   if (!jsonpath && query.output != "json" && query.output != "env") {
     return InvalidArgument(
@@ -96,10 +101,10 @@ Result<std::string> RunQuery(const Query& query, Reader& reader) {
     all.push_back(std::move(one));
   } else if (!query.claim.empty()) {
     ASSIGN_OR_RETURN(DeviceMetadata one,
-                     reader.ReadRequest(query.claim, query.request, query.wait));
+                     reader.ReadRequest(query.claim, query.request, query.wait, &pending));
     all.push_back(std::move(one));
   } else {
-    ASSIGN_OR_RETURN(all, reader.ReadAll(query.wait));
+    ASSIGN_OR_RETURN(all, reader.ReadAll(query.wait, &pending));
   }
   if (query.output == "env") {
     std::string out;

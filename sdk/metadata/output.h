@@ -32,7 +32,13 @@ struct Query {
 //   with the claim's name in the pod if it has one; letters in upper case, all else than letters and
 //   digits as _.
 // jsonpath=...: as in kubectl, applied to the JSON.
-Result<std::string> RunQuery(const Query& query, Reader& reader);
+//
+// What is not there yet is left out and listed in `pending`, as Reader does; an error if nothing is
+// there.
+Result<std::string> RunQuery(const Query& query, Reader& reader, std::vector<std::string>& pending);
+// The exit status of a query that had something to print: 3 if it was to wait for all and did not get
+// it, else 0. `note` is for standard error, and empty if nothing is missing.
+int PartialExit(const Query& query, const std::vector<std::string>& pending, std::string& note);
 
 std::string ToEnvironment(const DeviceMetadata& metadata);
 

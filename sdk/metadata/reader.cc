@@ -26,12 +26,26 @@ Error NotYet(const std::string& path) {
   return NotFound(StrCat(path, ": no metadata yet"));
 }
 
+bool IsNotYet(const Error& error) {
+  return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kDeadlineExceeded;
+}
+
 Result<void> CheckName(std::string_view what, std::string_view name) {
   if (name == "." || name == ".." || name.find('/') != std::string_view::npos ||
       name.find('\0') != std::string_view::npos) {
     return InvalidArgument(StrCat(what, " ", Quote(name), " cannot be the name of one"));
   }
   return Ok();
+}
+
+// `whole`, or what is there of it, with the paths of what is not.
+template <typename T, typename Read>
+Result<T> OrPart(Result<T> whole, std::vector<std::string>& pending, const Read& read) {
+  if (whole.ok() || !IsNotYet(whole.error())) return whole;
+  Result<T> part = read(&pending);
+  if (part.ok()) return part;
+  pending.clear();
+  return IsNotYet(part.error()) ? whole : part;
 }
 
 // The claim's own name, or the one in the pod where the file says nothing else.
@@ -135,12 +149,20 @@ Result<DeviceMetadata> Reader::ReadOnce(const std::string& path) {
   return outcome;
 }
 
-Result<DeviceMetadata> Reader::ReadPlaces(const std::vector<Place>& places) {
+Result<DeviceMetadata> Reader::ReadPlaces(const std::vector<Place>& places,
+                                          std::vector<std::string>* pending) {
   std::vector<DeviceMetadata> files;
   for (const Place& place : places) {
-    ASSIGN_OR_RETURN(DeviceMetadata file, ReadOnce(place.path));
-    files.push_back(std::move(file));
+    auto file = ReadOnce(place.path);
+    if (file.ok()) {
+      files.push_back(*std::move(file));
+    } else if (pending != nullptr && IsNotYet(file.error())) {
+      pending->push_back(place.path);
+    } else {
+      return std::move(file).error();
+    }
   }
+  if (files.empty()) return NotYet(places.front().path);
   return MergeMetadata(files);
 }
 
@@ -193,33 +215,46 @@ Result<DeviceMetadata> Reader::ReadFile(const std::string& path, Duration timeou
 }
 
 Result<DeviceMetadata> Reader::ReadRequest(const std::string& claim, const std::string& request,
-                                           Duration timeout) {
+                                           Duration timeout, std::vector<std::string>* pending) {
+  if (pending != nullptr) pending->clear();
   if (claim.empty()) return InvalidArgument("the name of the claim must be set");
   RETURN_IF_ERROR(CheckName("claim", claim));
   RETURN_IF_ERROR(CheckName("request", BaseRequest(request)));
-  return WaitFor<DeviceMetadata>(timeout, [&]() -> Result<DeviceMetadata> {
+  const auto read = [&](std::vector<std::string>* missing) -> Result<DeviceMetadata> {
     ASSIGN_OR_RETURN(const std::vector<Place> places, FindRequest(claim, request));
-    return ReadPlaces(places);
-  }, [&] { return WatchedPaths(); });
+    return ReadPlaces(places, missing);
+  };
+  auto whole = WaitFor<DeviceMetadata>(
+      timeout, [&] { return read(nullptr); }, [&] { return WatchedPaths(); });
+  return pending == nullptr ? whole : OrPart(std::move(whole), *pending, read);
 }
 
-Result<std::vector<DeviceMetadata>> Reader::ReadAllOnce(bool need_some) {
+Result<std::vector<DeviceMetadata>> Reader::ReadAllOnce(bool need_some,
+                                                        std::vector<std::string>* pending) {
   const std::string kubernetes = root_ + std::string(kKubernetesContainerDirectory);
   std::map<std::string, std::vector<DeviceMetadata>> claims;
   // A file is mounted at two paths: by driver and request it is one.
   std::set<std::string> seen;
+  std::set<std::string> missing;  // an empty file does not tell its claim
   for (const std::string& directory :
        {root_ + std::string(kContainerDirectory), JoinPath(kubernetes, kClaimsDirectory),
         JoinPath(kubernetes, kTemplatesDirectory)}) {
     for (const Place& place : FindPlaces(directory, "", "")) {
-      ASSIGN_OR_RETURN(DeviceMetadata file, ReadOnce(place.path));
-      const std::string claim = ClaimKey(file);
-      if (!seen.insert(StrCat(claim, "/", place.request, "/", BaseName(place.path))).second) {
+      const std::string file_key = StrCat("/", place.request, "/", BaseName(place.path));
+      auto file = ReadOnce(place.path);
+      if (!file.ok()) {
+        if (pending == nullptr || !IsNotYet(file.error())) return std::move(file).error();
+        const bool ours = directory == root_ + std::string(kContainerDirectory);
+        if (ours || !missing.contains(file_key)) pending->push_back(place.path);
+        if (ours) missing.insert(file_key);
         continue;
       }
-      claims[claim].push_back(std::move(file));
+      const std::string claim = ClaimKey(*file);
+      if (!seen.insert(claim + file_key).second) continue;
+      claims[claim].push_back(*std::move(file));
     }
   }
+  if (claims.empty() && pending != nullptr && !pending->empty()) return NotYet(pending->front());
   if (claims.empty() && need_some) {
     return NotFound(StrCat("no metadata files found in ", root_, kContainerDirectory, " or ",
                            kubernetes));
@@ -229,9 +264,16 @@ Result<std::vector<DeviceMetadata>> Reader::ReadAllOnce(bool need_some) {
   return all;
 }
 
-Result<std::vector<DeviceMetadata>> Reader::ReadAll(Duration timeout) {
-  return WaitFor<std::vector<DeviceMetadata>>(
-      timeout, [&] { return ReadAllOnce(timeout > kNoWait); }, [&] { return WatchedPaths(); });
+Result<std::vector<DeviceMetadata>> Reader::ReadAll(Duration timeout,
+                                                    std::vector<std::string>* pending) {
+  if (pending != nullptr) pending->clear();
+  const bool need_some = timeout > kNoWait;
+  auto whole = WaitFor<std::vector<DeviceMetadata>>(
+      timeout, [&] { return ReadAllOnce(need_some, nullptr); }, [&] { return WatchedPaths(); });
+  if (pending == nullptr) return whole;
+  return OrPart(std::move(whole), *pending, [&](std::vector<std::string>* missing) {
+    return ReadAllOnce(need_some, missing);
+  });
 }
 
 }  // namespace drakkar::metadata

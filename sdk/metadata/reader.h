@@ -24,6 +24,11 @@ namespace drakkar::metadata {
 // kNotFound, or waited for: with a timeout, readings return as soon as everything is there (told by
 // inotify where it works), and kDeadlineExceeded when the time is up. A file that a driver is just writing is read again. Anything
 // else, such as a file of an unknown version or one that is broken, is an error that names the file.
+//
+// A reading of several files is of all of them. Who can do with a part gives a list for what is still
+// missing: then what is there is returned, after the time to wait if there is one, and the paths of
+// the others are in the list. Nothing at all is an error as before.
+//
 // Not thread-safe; nothing is kept between calls.
 class Reader {
  public:
@@ -47,11 +52,13 @@ class Reader {
   // name in the pod if it was made from a template. An empty request means all of the claim's that
   // this container may see.
   Result<DeviceMetadata> ReadRequest(const std::string& claim, const std::string& request,
-                                     Duration timeout = kNoWait);
+                                     Duration timeout = kNoWait,
+                                     std::vector<std::string>* pending = nullptr);
 
   // Everything this container has, one entry per claim, sorted by name. None: an empty list, unless
   // waiting was asked for: then there has to be something.
-  Result<std::vector<DeviceMetadata>> ReadAll(Duration timeout = kNoWait);
+  Result<std::vector<DeviceMetadata>> ReadAll(Duration timeout = kNoWait,
+                                              std::vector<std::string>* pending = nullptr);
 
  private:
   struct Place {
@@ -61,12 +68,15 @@ class Reader {
   };
 
   Result<DeviceMetadata> ReadOnce(const std::string& path);
-  Result<DeviceMetadata> ReadPlaces(const std::vector<Place>& places);
+  // With `pending`: what is not there yet is noted there, and an error only if nothing is there.
+  Result<DeviceMetadata> ReadPlaces(const std::vector<Place>& places,
+                                    std::vector<std::string>* pending);
   // The files below a directory of claims; `claim` and `request` empty: any.
   std::vector<Place> FindPlaces(const std::string& directory, const std::string& claim,
                                 const std::string& request);
   Result<std::vector<Place>> FindRequest(const std::string& claim, const std::string& request);
-  Result<std::vector<DeviceMetadata>> ReadAllOnce(bool need_some);
+  Result<std::vector<DeviceMetadata>> ReadAllOnce(bool need_some,
+                                                  std::vector<std::string>* pending);
 
   // What to watch for metadata of any claim: the directories there are, and the files in them.
   std::vector<std::string> WatchedPaths();

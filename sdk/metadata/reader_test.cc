@@ -78,6 +78,7 @@ class MetadataReaderTest : public ::testing::Test {
   }
 
   MemoryFileSystem files_;
+  std::vector<std::string> pending_;
   FakeTime time_;
   Reader reader_;
 };
@@ -188,6 +189,46 @@ TEST_F(MetadataReaderTest, GivesUpAtTheDeadline) {
             ErrorCode::kDeadlineExceeded);
 }
 
+// Of two requests, one has deferred metadata.
+TEST_F(MetadataReaderTest, WhatIsThereIsGivenWithWhatIsStillMissing) {
+  const std::string missing = "/var/run/dra-device-attributes/c/nic/d.example.com-metadata.json";
+  const std::string also = "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/nic/d.example.com-metadata.json";
+  Put(kFile, Text(Metadata()));
+  Put(missing, "");
+  Put(also, "");
+  EXPECT_EQ(reader_.ReadRequest("c", "").error().code, ErrorCode::kNotFound) << "all of it or nothing";
+  EXPECT_EQ(reader_.ReadAll().error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(reader_.ReadAll(kWait).error().code, ErrorCode::kDeadlineExceeded);
+
+  const auto part = reader_.ReadRequest("c", "", Reader::kNoWait, &pending_);
+  ASSERT_TRUE(part.ok()) << part.error().message;
+  EXPECT_EQ(*part, Metadata());
+  EXPECT_THAT(pending_, ElementsAre(missing));
+  const MonotonicTime before = time_.Monotonic();
+  const auto all = reader_.ReadAll(kWait, &pending_);
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  EXPECT_THAT(*all, ElementsAre(Metadata()));
+  EXPECT_THAT(pending_, ElementsAre(missing)) << "mounted twice, named once";
+  EXPECT_GE(time_.Monotonic() - before, kWait) << "the rest is waited for";
+
+  std::string note;
+  EXPECT_EQ(*RunQuery({.claim = "c"}, reader_, pending_), Text(Metadata()));
+  EXPECT_EQ(PartialExit({.claim = "c"}, pending_, note), 0);
+  EXPECT_EQ(note, missing + ": no metadata yet\n");
+  EXPECT_EQ(PartialExit({.claim = "c", .wait = kWait}, pending_, note), 3);
+
+  Put(kFile, "");
+  EXPECT_EQ(reader_.ReadAll(Reader::kNoWait, &pending_).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(reader_.ReadRequest("c", "", kWait, &pending_).error().code, ErrorCode::kDeadlineExceeded);
+  Put(kFile, "{broken");
+  EXPECT_EQ(reader_.ReadAll(Reader::kNoWait, &pending_).error().code, ErrorCode::kInvalidArgument);
+  Put(kFile, Text(Metadata()));
+  Put(missing, Text(Metadata("d.example.com", "nic")));
+  Put(also, Text(Metadata("d.example.com", "nic")));
+  EXPECT_TRUE(reader_.ReadAll(Reader::kNoWait, &pending_).ok());
+  EXPECT_TRUE(pending_.empty());
+}
+
 TEST_F(MetadataReaderTest, ATornReadIsRetried) {
   const std::string whole = Text(Metadata());
   for (const std::string& torn : {whole.substr(0, 40), std::string()}) {
@@ -220,7 +261,7 @@ TEST_F(MetadataReaderTest, PrintsForShells) {
   metadata.requests[0].devices[0].network_data = NetworkDeviceData{"eth0", {"10.0.0.5/24", "fd00::1/64"}, "aa:bb"};
   metadata.requests[0].devices[0].attributes["ints"] = std::vector<std::int64_t>{1, 2};
   Put(kFile, Text(metadata));
-  EXPECT_EQ(*RunQuery({.claim = "c", .request = "gpu", .output = "env"}, reader_),
+  EXPECT_EQ(*RunQuery({.claim = "c", .request = "gpu", .output = "env"}, reader_, pending_),
             "DRA_C_GENERATION='1'\n"
             "DRA_C_GPU_COUNT='1'\n"
             "DRA_C_GPU_0_DEVICE='gpu-0'\n"
@@ -234,11 +275,11 @@ TEST_F(MetadataReaderTest, PrintsForShells) {
             "DRA_C_GPU_0_HARDWARE_ADDRESS='aa:bb'\n");
   EXPECT_EQ(*RunQuery({.claim = "c",
                        .output = "jsonpath={.requests[0].devices[0].attributes.model.string}"},
-                      reader_),
+                      reader_, pending_),
             "it's\n");
-  EXPECT_EQ(*RunQuery({.output = "jsonpath={.items[*].metadata.name}"}, reader_), "c\n");
-  EXPECT_EQ(*RunQuery({.file = kFile}, reader_), Text(metadata));
-  EXPECT_THAT(RunQuery({.output = "yaml"}, reader_).error().message,
+  EXPECT_EQ(*RunQuery({.output = "jsonpath={.items[*].metadata.name}"}, reader_, pending_), "c\n");
+  EXPECT_EQ(*RunQuery({.file = kFile}, reader_, pending_), Text(metadata));
+  EXPECT_THAT(RunQuery({.output = "yaml"}, reader_, pending_).error().message,
               HasSubstr("must be json, env or jsonpath=TEMPLATE"));
 }
 

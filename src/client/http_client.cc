@@ -9,6 +9,7 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "client/bearer_token.h"
 #include "client/discovery.h"
 #include "net/http/status.h"
 #include "net/http/url.h"
@@ -23,6 +24,13 @@ constexpr int kMaxBusyAnswers = 10;
 constexpr std::int64_t kLongestBusySeconds = 30;
 // One event of a watch; larger objects than the server accepts cannot come.
 constexpr std::size_t kMaxEventBytes = 16u << 20;
+
+const std::string kBearer = "Bearer ";
+
+std::string TokenOf(const net::ClientRequest& request) {
+  const std::string_view header = request.headers.Get("authorization");
+  return std::string(header.substr(std::min(header.size(), kBearer.size())));
+}
 
 // "?a=b&c=d" of the parameters that are set.
 class QueryBuilder {
@@ -128,7 +136,8 @@ std::optional<EventType> FindEventType(std::string_view text) {
 
 class HttpWatch final : public WatchHandle, private net::StreamSink {
  public:
-  explicit HttpWatch(WatchCallbacks callbacks) : callbacks_(std::move(callbacks)) {}
+  HttpWatch(WatchCallbacks callbacks, std::function<void()> on_unauthorized)
+      : callbacks_(std::move(callbacks)), on_unauthorized_(std::move(on_unauthorized)) {}
 
   void Start(net::HttpClient& http, net::ClientRequest request) {
     handle_ = http.Stream(std::move(request), *this);
@@ -175,6 +184,7 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
 
   void OnEnd(Result<void> result) override {
     if (status_ >= 400) {
+      if (status_ == 401) on_unauthorized_();
       Result<api::TreePtr> tree = api::ParseJson(buffer_);
       return Close(FailureOf(status_, tree.ok() ? *tree : nullptr, buffer_));
     }
@@ -195,6 +205,7 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
   }
 
   WatchCallbacks callbacks_;
+  const std::function<void()> on_unauthorized_;
   int status_ = 0;
   bool closed_ = false;
   std::string buffer_;
@@ -203,10 +214,11 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
 
 class HttpApiClient final : public Client {
  public:
-  HttpApiClient(UvLoop& loop, const ClusterAccess& access, std::string user_agent)
+  HttpApiClient(UvLoop& loop, const ClusterAccess& access, std::string user_agent,
+                FileSystem& files)
       : loop_(loop),
         server_(access.server),
-        token_(access.token),
+        token_(access.token, access.token_file, files, loop.clock()),
         user_agent_(std::move(user_agent)),
         http_(loop, HttpOptionsFor(access)) {}
 
@@ -260,7 +272,9 @@ class HttpApiClient final : public Client {
         .Add("fieldSelector", options.field_selector)
         .Add("resourceVersion", std::to_string(options.resource_version));
     if (options.bookmarks) query.Add("allowWatchBookmarks", "true");
-    auto watch = std::make_unique<HttpWatch>(std::move(callbacks));
+    // Who watches tries again, with the token of then.
+    auto watch = std::make_unique<HttpWatch>(
+        std::move(callbacks), [this, used = token_.Get()] { token_.Replace(used); });
     watch->Start(http_, MakeRequest(net::Method::kGet, PathOf(ref) + query.text(), "", ""));
     return watch;
   }
@@ -283,9 +297,7 @@ class HttpApiClient final : public Client {
     net::ClientRequest request = MakeRequest(net::Method::kGet, path, "", "");
     request.headers.Set("Accept", std::string(kDiscoveryType));
     request.timeout = kCallTimeout;
-    http_.Do(std::move(request), [this, path, into, done = std::move(done)](
-                                     Result<net::Response> response) {
-      const Reply reply = ToReply(std::move(response));
+    Send(std::move(request), kMaxBusyAnswers, [this, path, into, done = std::move(done)](Reply reply) {
       Result<void> read = reply.ok() ? catalog_.Read(reply.object->root(), *into)
                                      : Result<void>(*reply.error);
       done(read.ok() ? Ok() : Result<void>(read.error().Prefixed(StrCat("discovery of ", path))));
@@ -338,13 +350,15 @@ class HttpApiClient final : public Client {
   }
 
   net::ClientRequest MakeRequest(net::Method method, const std::string& path,
-                                 std::string_view content_type, std::string body) const {
+                                 std::string_view content_type, std::string body) {
     net::ClientRequest request;
     request.method = method;
     request.url = server_ + path;
     request.headers.Add("Accept", "application/json");
     request.headers.Add("User-Agent", user_agent_);
-    if (!token_.empty()) request.headers.Add("Authorization", "Bearer " + token_);
+    if (const std::string& token = token_.Get(); !token.empty()) {
+      request.headers.Add("Authorization", kBearer + token);
+    }
     if (!content_type.empty()) request.headers.Add("Content-Type", std::string(content_type));
     request.body = std::move(body);
     return request;
@@ -357,10 +371,18 @@ class HttpApiClient final : public Client {
     Send(std::move(request), kMaxBusyAnswers, std::move(done));
   }
 
-  void Send(net::ClientRequest request, int busy_answers_left, ReplyCallback done) {
+  void Send(net::ClientRequest request, int busy_answers_left, ReplyCallback done,
+            bool token_replaced = false) {
     net::ClientRequest again = request;
+    // What the server did not even look at may be sent once more, if there is a newer token.
     http_.Do(std::move(request), [this, again = std::move(again), busy_answers_left,
+                                  token_replaced,
                                   done = std::move(done)](Result<net::Response> response) mutable {
+      if (!token_replaced && response.ok() && response->status == 401 &&
+          token_.Replace(TokenOf(again))) {
+        again.headers.Set("Authorization", kBearer + token_.Get());
+        return Send(std::move(again), busy_answers_left, std::move(done), /*token_replaced=*/true);
+      }
       const std::optional<Duration> pause = BusyPause(response);
       if (!pause || busy_answers_left == 0) return done(ToReply(std::move(response)));
       const std::uint64_t id = ++last_pause_;
@@ -377,7 +399,7 @@ class HttpApiClient final : public Client {
 
   UvLoop& loop_;
   const std::string server_;
-  const std::string token_;
+  BearerToken token_;
   const std::string user_agent_;
   KindCatalog catalog_;
   std::uint64_t last_pause_ = 0;
@@ -412,8 +434,8 @@ net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access) {
 }
 
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
-                                       std::string user_agent) {
-  return std::make_unique<HttpApiClient>(loop, access, std::move(user_agent));
+                                       std::string user_agent, FileSystem& files) {
+  return std::make_unique<HttpApiClient>(loop, access, std::move(user_agent), files);
 }
 
 }  // namespace drakkar::client

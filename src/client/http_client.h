@@ -10,9 +10,11 @@
 namespace drakkar::client {
 
 // A client over HTTP, of our API server or of a kube-apiserver. All calls and watches share its
-// connections. Lives on `loop`.
+// connections. A token that comes from a file (in `files`) is read again before it expires, see
+// BearerToken. Lives on `loop`.
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
-                                       std::string user_agent);
+                                       std::string user_agent,
+                                       FileSystem& files = RealFileSystem());
 
 // "/api/v1/namespaces/default/pods/a/status"
 std::string PathOf(const ResourceRef& ref);

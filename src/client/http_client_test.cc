@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/scheme/scheme.h"
+#include "base/testing/memory_file_system.h"
 #include "net/testing/loopback.h"
 
 namespace drakkar::client {
@@ -19,6 +20,13 @@ class HttpClientTest : public ::testing::Test {
       requests_.push_back(request.path);
       net::Headers headers;
       headers.Add("Content-Type", "application/json");
+      if (!expected_token_.empty() &&
+          request.headers.Get("authorization") != "Bearer " + expected_token_) {
+        writer->Send(401, headers,
+                     std::string(R"({"kind":"Status","status":"Failure","reason":"Unauthorized",
+                       "code":401,"message":"Unauthorized"})"));
+        return;
+      }
       if (busy_ > 0) {
         --busy_;
         if (says_when_) headers.Add("Retry-After", when_);
@@ -47,8 +55,21 @@ class HttpClientTest : public ::testing::Test {
     return Await(std::move(future));
   }
 
+  // With the token of a file.
+  void UseTokenFile(const std::string& token) {
+    ASSERT_TRUE(files_.WriteFile("/token", token, 0600).ok());
+    server_.RunSync([&] {
+      client_ = MakeHttpClient(
+          server_.loop(),
+          ClusterAccess{.server = server_.Url(""), .token = token, .token_file = "/token"}, "test",
+          files_);
+    });
+  }
+
+  MemoryFileSystem files_;
   // Used on the loop only, while a request is under way.
   int busy_ = 0;
+  std::string expected_token_;  // empty: nobody has to prove anything
   bool says_when_ = true;
   std::string when_ = "0";
   std::vector<std::string> requests_;
@@ -76,6 +97,41 @@ TEST_F(HttpClientTest, ARefusalThatDoesNotSayWhenIsFinal) {
   says_when_ = false;
   EXPECT_FALSE(Get().ok());
   EXPECT_EQ(requests_.size(), 1u);
+}
+
+// The token of a service account is replaced in its file before it expires.
+TEST_F(HttpClientTest, ARefusedTokenIsReadAgainAndTheRequestSentOnceMore) {
+  UseTokenFile("old");
+  server_.RunSync([&] { expected_token_ = "new"; });
+  EXPECT_EQ(Get().http_status, 401) << "the file has no newer one";
+  EXPECT_EQ(requests_.size(), 1u);
+  server_.RunSync([&] { ASSERT_TRUE(files_.WriteFile("/token", "new\n", 0600).ok()); });
+  EXPECT_TRUE(Get().ok());
+  EXPECT_TRUE(Get().ok());
+  EXPECT_EQ(requests_.size(), 4u);
+}
+
+TEST_F(HttpClientTest, AWatchThatIsRefusedLeavesANewTokenForTheNext) {
+  UseTokenFile("old");
+  server_.RunSync([&] {
+    static_cast<void>(files_.ReadFile("/token"));
+    expected_token_ = "new";
+  });
+  EXPECT_EQ(Get().http_status, 401);  // has read the file a moment ago
+  server_.RunSync([&] { ASSERT_TRUE(files_.WriteFile("/token", "new", 0600).ok()); });
+  std::promise<Error> promise;
+  auto closed = promise.get_future();
+  std::unique_ptr<WatchHandle> watch;
+  server_.RunSync([&] {
+    watch = client_->Watch({api::FindKind("", "v1", "Pod"), "", "", ""}, {},
+                           {.on_events = [](std::vector<WatchEvent>) {},
+                            .on_closed = [&](Error error) { promise.set_value(std::move(error)); }});
+  });
+  EXPECT_EQ(Await(std::move(closed)).code, ErrorCode::kUnauthenticated);
+  server_.RunSync([&] { watch.reset(); });
+  const std::size_t before = requests_.size();
+  EXPECT_TRUE(Get().ok());
+  EXPECT_EQ(requests_.size(), before + 1);
 }
 
 TEST_F(HttpClientTest, AClientDestroyedWhileItWaitsAsksNoMore) {

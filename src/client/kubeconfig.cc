@@ -16,6 +16,11 @@ Value FindNamed(Value list, std::string_view name, std::string_view body) {
   return Value();
 }
 
+// Files are named as seen from the kubeconfig.
+std::string PathFrom(const std::string& base, std::string_view path) {
+  return path.front() == '/' ? std::string(path) : JoinPath(base, path);
+}
+
 // The bytes of "<field>-data" (base64) or of the file that "<field>" names.
 Result<std::string> ReadData(FileSystem& files, Value object, std::string_view field,
                              const std::string& base) {
@@ -27,7 +32,7 @@ Result<std::string> ReadData(FileSystem& files, Value object, std::string_view f
   }
   const std::string_view path = object[field].str();
   if (path.empty()) return std::string();
-  return files.ReadFile(path.front() == '/' ? std::string(path) : JoinPath(base, path));
+  return files.ReadFile(PathFrom(base, path));
 }
 
 }  // namespace
@@ -67,10 +72,15 @@ Result<ClusterAccess> LoadKubeconfig(FileSystem& files, const std::string& path,
                    ReadData(files, user, "client-certificate", base));
   ASSIGN_OR_RETURN(access.client_key_pem, ReadData(files, user, "client-key", base));
   access.token = user["token"].str();
-  const std::string_view token_file = user["tokenFile"].str();
-  if (access.token.empty() && !token_file.empty()) {
-    ASSIGN_OR_RETURN(access.token, files.ReadFile(std::string(token_file)));
-    access.token = Trim(access.token);
+  if (const std::string_view path_of_token = user["tokenFile"].str(); !path_of_token.empty()) {
+    access.token_file = PathFrom(base, path_of_token);
+    // As in Kubernetes the file counts more than a token beside it, but need not be there then.
+    const Result<std::string> token = files.ReadFile(access.token_file);
+    if (token.ok()) {
+      access.token = Trim(*token);
+    } else if (access.token.empty()) {
+      return token.error().Prefixed("kubeconfig: tokenFile");
+    }
   }
   return access;
 }

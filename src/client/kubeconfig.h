@@ -15,6 +15,8 @@ struct ClusterAccess {
   std::string client_certificate_pem;
   std::string client_key_pem;
   std::string token;
+  // Not empty: the token is that of this file, now and later. See BearerToken.
+  std::string token_file;
   std::string server_name;            // checked instead of the host in `server`
   bool insecure_skip_verify = false;
   std::string namespace_;             // "default" if the context names none

@@ -9,7 +9,7 @@ namespace {
 
 std::string CheckReport(const DriverUnderTest& driver, const rpc::HealthReport& report) {
   std::set<std::pair<std::string, std::string>> published, seen;
-  for (const PublishedDevice& device : driver.devices) published.emplace(device.pool, device.device);
+  for (const PublishedDevice& device : driver.published) published.emplace(device.pool, device.device);
   for (const rpc::DeviceHealth& device : report) {
     const std::string name = StrCat(device.pool_name, "/", device.device_name);
     if (device.pool_name.empty() || device.device_name.empty()) return "a device has no pool or no name";

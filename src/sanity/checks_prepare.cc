@@ -47,6 +47,20 @@ std::string CheckCdi(DriverUnderTest& driver, const std::vector<rpc::PreparedDev
   return why;
 }
 
+constexpr char kCdiGone[] = "afterwards the CDI ids that were made for it are gone";
+
+// Ids of devices may stay for the next claim; one that has the claim's UID was made for it.
+std::string CheckCdiIsGone(DriverUnderTest& driver, const std::vector<rpc::PreparedDevice>& devices,
+                           const std::string& claim_uid) {
+  cdi::Cache cache(driver.options().files, {.directories = driver.options().cdi_directories});
+  for (const rpc::PreparedDevice& device : devices) {
+    for (const std::string& id : device.cdi_device_ids) {
+      if (id.find(claim_uid) != std::string::npos && cache.Resolve({id}).ok()) return id + " is still there";
+    }
+  }
+  return "";
+}
+
 std::string ExpectRefusal(DriverUnderTest& driver, const rpc::ClaimReference& claim) {
   const auto devices = driver.PrepareOne(claim, driver.versions().front());
   if (devices.ok()) return "it was prepared";
@@ -97,7 +111,7 @@ void CheckPrepare(DriverUnderTest& driver) {
     return;
   }
   if (driver.devices.empty()) {
-    return driver.Skip("prepare.one", "a claim is prepared", "there is no device to claim");
+    return driver.Skip("prepare.one", "a claim is prepared", driver.no_device);
   }
   const PublishedDevice wanted = driver.devices.front();
   const rpc::DraVersion version = driver.versions().front();
@@ -154,6 +168,11 @@ void CheckPrepare(DriverUnderTest& driver) {
   driver.DeleteClaim(*claim);
   driver.Check("unprepare.gone", "a claim that is gone from the API server is unprepared",
                [&] { return driver.UnprepareOne(*claim, version); });
+  if (driver.options().cdi_directories.empty()) {
+    driver.Skip("unprepare.cdi", kCdiGone, "no CDI directory was given");
+  } else {
+    driver.Check("unprepare.cdi", kCdiGone, [&] { return CheckCdiIsGone(driver, first, claim->uid); });
+  }
   driver.Check("unprepare.repeat", "unprepared again, it succeeds", [&] { return driver.UnprepareOne(*claim, version); });
   driver.Check("unprepare.unknown", "a claim that was never prepared is unprepared", [&] {
     return driver.UnprepareOne({driver.options().namespace_name, "never-prepared", "drakkar-sanity-nobody"}, version);

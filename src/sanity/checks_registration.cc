@@ -40,6 +40,7 @@ void CheckRegistration(DriverUnderTest& driver) {
   if (!info.ok() && info.error().code == ErrorCode::kUnimplemented) {
     driver.Skip("registration.info", "the driver says what it is",
                 "the socket serves no registration: taken for the DRA service itself");
+    driver.report().driver = driver.driver_name;
     return;
   }
   driver.Check("registration.info", "the driver says what it is", [&] {
@@ -47,6 +48,9 @@ void CheckRegistration(DriverUnderTest& driver) {
     driver.info = *info;
     driver.driver_name = info->name;
     driver.report().driver = info->name;
+    if (const std::string& expected = driver.options().driver_name; !expected.empty() && expected != info->name) {
+      return StrCat("it calls itself ", Quote(info->name), ", not ", Quote(expected));
+    }
     return CheckInfo(*info);
   });
   if (!info.ok()) return;

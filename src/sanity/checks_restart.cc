@@ -8,7 +8,7 @@ void CheckRestart(DriverUnderTest& driver) {
   if (!driver.options().restart_driver) {
     return driver.Skip("restart.prepared", kTitle, "there is no command to restart the driver");
   }
-  if (driver.devices.empty()) return driver.Skip("restart.prepared", kTitle, "there is no device to claim");
+  if (driver.devices.empty()) return driver.Skip("restart.prepared", kTitle, driver.no_device);
   const rpc::DraVersion version = driver.versions().front();
   auto claim = driver.MakeClaim(driver.devices.front());
   driver.Check("restart.prepared", kTitle, [&] {

@@ -53,6 +53,7 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
   if (socket.ok()) beside.driver_socket = *socket;
   DriverUnderTest fresh(beside);
   fresh.driver_name = driver.driver_name;
+  fresh.node_name = driver.node_name;
   bool runs = false;
   driver.Check("rolling.beside", kBeside, [&] {
     if (!before.ok()) return before.error().message;

@@ -30,11 +30,10 @@ std::map<std::string, PoolView> Pools(const std::vector<api::ObjectPtr>& slices)
   return pools;
 }
 
-std::string CheckOwners(const std::vector<api::ObjectPtr>& slices, const std::string& node) {
+std::string CheckOwners(const std::vector<api::ObjectPtr>& slices) {
   for (const api::ObjectPtr& slice : slices) {
     const std::string_view of = (*slice)["spec"]["nodeName"].str();
     if (of.empty()) continue;
-    if (!node.empty() && of != node) return StrCat("slice ", slice->name(), " is for node ", of, ", not ", node);
     bool owned = false;
     for (const Value owner : (*slice)["metadata"]["ownerReferences"].elements()) {
       owned = owned || (owner["kind"].str() == "Node" && owner["name"].str() == of && owner["controller"].boolean());
@@ -42,6 +41,19 @@ std::string CheckOwners(const std::vector<api::ObjectPtr>& slices, const std::st
     if (!owned) return StrCat("slice ", slice->name(), " is not owned by node ", of, ": it would outlive it");
   }
   return "";
+}
+
+// Of one device; items of lists count one by one.
+constexpr std::size_t kMaxAttributeValues = 48;
+
+std::size_t AttributeValues(Value device) {
+  std::size_t values = 0;
+  for (const auto& [key, name, attribute] : device["attributes"].members()) {
+    std::size_t items = 0;
+    for (const std::string_view list : {"ints", "bools", "strings", "versions"}) items += attribute[list].size();
+    values += items == 0 ? 1 : items;
+  }
+  return values;
 }
 
 std::string CheckLimits(const std::vector<api::ObjectPtr>& slices) {
@@ -53,6 +65,10 @@ std::string CheckLimits(const std::vector<api::ObjectPtr>& slices) {
       const std::size_t facts = device["attributes"].size() + device["capacity"].size();
       if (facts > 32) {
         return StrCat("device ", device["name"].str(), " has ", facts, " attributes and capacities, 32 are allowed");
+      }
+      if (const std::size_t values = AttributeValues(device); values > kMaxAttributeValues) {
+        return StrCat("device ", device["name"].str(), " has ", values, " values of attributes, ", kMaxAttributeValues,
+                      " are allowed");
       }
     }
     const std::size_t limit = complex ? 64 : 128;
@@ -89,33 +105,61 @@ std::string DescribeIncompletePools(const std::vector<api::ObjectPtr>& slices) {
 void CheckSlices(DriverUnderTest& driver) {
   std::vector<api::ObjectPtr> slices;
   driver.Check("slices.published", "its devices are published on the API server", [&] {
-    if (driver.driver_name.empty()) return std::string("the driver's name is not known");
-    std::string problem = "no ResourceSlice of driver " + driver.driver_name;
+    if (driver.driver_name.empty()) {
+      return std::string("the driver's name is not known, as the socket serves no registration: "
+                         "give it with --driver-name");
+    }
     // Until the pools are complete or the time is up; the list itself waits too.
     for (int attempt = 0; attempt < 50; ++attempt) {
+      if (auto found = driver.FindNode(); !found.ok()) return found.error().message;
       auto listed = driver.ListSlices();
       if (!listed.ok()) return listed.error().message;
       slices = *std::move(listed);
       if (!slices.empty() && DescribeIncompletePools(slices).empty()) return std::string();
       driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
     }
-    return slices.empty() ? problem : std::string();
+    if (!slices.empty()) return std::string();
+    return StrCat("no ResourceSlice of driver ", driver.driver_name,
+                  driver.node_name.empty() ? "" : " for node " + driver.node_name);
   });
   if (slices.empty()) return;
   driver.Check("slices.complete", "every pool is complete and names each device once",
                [&] { return DescribeIncompletePools(slices); });
   driver.Check("slices.owned", "slices of a node are its own and are owned by it",
-               [&] { return CheckOwners(slices, driver.options().node_name); });
+               [&] { return CheckOwners(slices); });
   driver.Check("slices.limits", "no slice is beyond the limits of the API", [&] { return CheckLimits(slices); });
+  for (const auto& [name, pool] : Pools(slices)) {
+    for (const api::ObjectPtr& slice : pool.slices) {
+      for (const Value device : (*slice)["spec"]["devices"].elements()) {
+        driver.published.push_back({name, std::string(device["name"].str())});
+      }
+    }
+  }
+  const auto held = driver.HeldDevices();
+  if (!held.ok()) {
+    driver.no_device = "claims cannot be listed, so nobody knows which devices are free: " + held.error().message;
+    return;
+  }
+  std::vector<std::string> in_use;
   for (const auto& [name, pool] : Pools(slices)) {
     for (const api::ObjectPtr& slice : pool.slices) {
       // What is not called on a node cannot be prepared there.
       if (!(*slice)["spec"]["skipNodeOperations"].empty()) continue;
       for (const Value device : (*slice)["spec"]["devices"].elements()) {
-        driver.devices.push_back({name, std::string(device["name"].str())});
+        const std::string device_name(device["name"].str());
+        if (held->contains({name, device_name})) {
+          in_use.push_back(StrCat(name, "/", device_name));
+        } else {
+          driver.devices.push_back({name, device_name});
+        }
       }
     }
   }
+  if (in_use.empty()) return;
+  const std::string why = StrCat("claims hold ", in_use.size(), " of ", in_use.size() + driver.devices.size(),
+                                 " devices, which are left alone: ", Join(in_use, ", "));
+  if (driver.devices.empty()) driver.no_device = why;
+  driver.Skip("slices.in-use", "all devices are tried", why);
 }
 
 }  // namespace drakkar::sanity

@@ -30,12 +30,53 @@ Result<T> WaitFor(const Options& options, const std::function<void(std::function
 }  // namespace
 
 DriverUnderTest::DriverUnderTest(const Options& options)
-    : options_(options),
+    : driver_name(options.driver_name),
+      node_name(options.node_name),
+      options_(options),
       registration_(rpc::MakeRegistrationClient(options.transport)),
       run_id_(options.random.NameSuffix(5)) {}
 
 DriverUnderTest::~DriverUnderTest() {
   for (const rpc::ClaimReference& claim : std::exchange(claims_, {})) DeleteClaim(claim);
+  if (pod_uid_.empty()) return;
+  static_cast<void>(Await([&](client::ReplyCallback done) {
+    options_.client.Delete(PodRef(), {.grace_period_seconds = 0, .precondition_uid = pod_uid_},
+                           std::move(done));
+  }));
+}
+
+client::ResourceRef DriverUnderTest::PodRef() const {
+  return {.kind = api::FindKind("", "v1", "Pod"),
+          .namespace_ = options_.namespace_name,
+          .name = "drakkar-sanity-" + run_id_};
+}
+
+Result<std::string> DriverUnderTest::PodUid() {
+  if (!pod_uid_.empty()) return pod_uid_;
+  const client::ResourceRef ref = PodRef();
+  Draft pod = {{"apiVersion", "v1"},
+               {"kind", "Pod"},
+               {"metadata", {{"name", Draft(ref.name)}, {"namespace", Draft(ref.namespace_)}}}};
+  Draft& spec = pod["spec"];
+  Draft gate = Draft::Object();
+  gate["name"] = "drakkar.io/sanity";
+  spec["schedulingGates"].Append(std::move(gate));
+  spec["automountServiceAccountToken"] = false;
+  spec["securityContext"]["runAsNonRoot"] = true;
+  spec["securityContext"]["seccompProfile"]["type"] = "RuntimeDefault";
+  // Never run, but a careful cluster looks at it.
+  Draft container = {{"name", "never-runs"}, {"image", "drakkar-sanity"}};
+  container["securityContext"]["allowPrivilegeEscalation"] = false;
+  container["securityContext"]["capabilities"]["drop"].Append(Draft("ALL"));
+  spec["containers"].Append(std::move(container));
+  client::ResourceRef collection = ref;
+  collection.name.clear();
+  const client::Reply reply = Await([&](client::ReplyCallback done) {
+    options_.client.Create(collection, pod.Freeze(), {}, std::move(done));
+  });
+  if (!reply.ok()) return reply.error->Prefixed("create the pod that claims are reserved for");
+  pod_uid_ = reply.object->uid();
+  return pod_uid_;
 }
 
 void DriverUnderTest::Check(const std::string& id, const std::string& title,
@@ -214,15 +255,53 @@ client::Reply DriverUnderTest::Await(const std::function<void(client::ReplyCallb
   return std::move(**reply);
 }
 
-Result<std::vector<api::ObjectPtr>> DriverUnderTest::ListSlices() {
-  return WaitFor<std::vector<api::ObjectPtr>>(options_, [this](auto done) {
-    options_.client.List({.kind = Kind("ResourceSlice")},
-                         {.field_selector = "spec.driver=" + driver_name},
+Result<std::vector<api::ObjectPtr>> DriverUnderTest::ListAll(std::string_view kind,
+                                                             const std::string& selector) {
+  return WaitFor<std::vector<api::ObjectPtr>>(options_, [&](auto done) {
+    options_.client.List({.kind = Kind(kind)}, {.field_selector = selector},
                          [done](client::ListReply reply) {
                            if (!reply.ok()) return done(*reply.error);
                            done(std::move(reply.items));
                          });
   });
+}
+
+Result<std::vector<api::ObjectPtr>> DriverUnderTest::ListSlices() {
+  ASSIGN_OR_RETURN(std::vector<api::ObjectPtr> slices,
+                   ListAll("ResourceSlice", "spec.driver=" + driver_name));
+  std::erase_if(slices, [this](const api::ObjectPtr& slice) {
+    const std::string_view of = (*slice)["spec"]["nodeName"].str();
+    return !of.empty() && of != node_name;
+  });
+  return slices;
+}
+
+Result<void> DriverUnderTest::FindNode() {
+  if (!node_name.empty()) return Ok();
+  ASSIGN_OR_RETURN(const std::vector<api::ObjectPtr> slices,
+                   ListAll("ResourceSlice", "spec.driver=" + driver_name));
+  std::set<std::string> nodes;
+  for (const api::ObjectPtr& slice : slices) {
+    if (const std::string_view of = (*slice)["spec"]["nodeName"].str(); !of.empty()) nodes.emplace(of);
+  }
+  if (nodes.size() > 1) {
+    return FailedPrecondition(StrCat("driver ", driver_name, " has slices of several nodes (", Join(nodes, ", "),
+                                     "): say with --node-name on which one this is"));
+  }
+  if (!nodes.empty()) node_name = *nodes.begin();
+  return Ok();
+}
+
+Result<std::set<std::pair<std::string, std::string>>> DriverUnderTest::HeldDevices() {
+  ASSIGN_OR_RETURN(const std::vector<api::ObjectPtr> claims, ListAll("ResourceClaim", ""));
+  std::set<std::pair<std::string, std::string>> held;
+  for (const api::ObjectPtr& claim : claims) {
+    for (const api::Value result : (*claim)["status"]["allocation"]["devices"]["results"].elements()) {
+      if (result["driver"].str() != driver_name || result["adminAccess"].boolean()) continue;
+      held.emplace(result["pool"].str(), result["device"].str());
+    }
+  }
+  return held;
 }
 
 Result<rpc::ClaimReference> DriverUnderTest::MakeUnallocatedClaim() {
@@ -255,15 +334,16 @@ Result<rpc::ClaimReference> DriverUnderTest::MakeClaim(const PublishedDevice& de
                                            {"driver", Draft(driver_name)},
                                            {"pool", Draft(device.pool)},
                                            {"device", Draft(device.device)}});
-  if (!options_.node_name.empty()) {
+  if (!node_name.empty()) {
     Draft field = {{"key", "metadata.name"}, {"operator", "In"}};
-    field["values"].Append(Draft(options_.node_name));
+    field["values"].Append(Draft(node_name));
     Draft term = Draft::Object();
     term["matchFields"].Append(std::move(field));
     allocation["nodeSelector"]["nodeSelectorTerms"].Append(std::move(term));
   }
+  ASSIGN_OR_RETURN(const std::string pod_uid, PodUid());
   object["status"]["reservedFor"].Append(
-      {{"resource", "pods"}, {"name", "drakkar-sanity"}, {"uid", Draft("sanity-" + run_id_)}});
+      {{"resource", "pods"}, {"name", Draft(PodRef().name)}, {"uid", Draft(pod_uid)}});
   client::ResourceRef status = ref;
   status.subresource = "status";
   const client::Reply written = Await([&](client::ReplyCallback done) {

@@ -3,7 +3,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/meta/object.h"
@@ -27,7 +29,10 @@ class DriverUnderTest {
   // --- what is known, filled in as checks find it out
   std::optional<rpc::PluginInfo> info;  // nothing: the socket serves no registration
   std::string driver_name;
-  std::vector<PublishedDevice> devices;
+  std::string node_name;
+  std::vector<PublishedDevice> published;
+  std::vector<PublishedDevice> devices;  // of those, what can be prepared and no claim holds
+  std::string no_device = "there is no device to claim";  // why `devices` is empty
 
   // --- checks
   // An empty text is a pass.
@@ -67,7 +72,12 @@ class DriverUnderTest {
   Result<rpc::HealthReport> FirstHealthReport(rpc::HealthService service);
 
   // --- the API server
+  // Those of the driver that are for its node, or for more than one.
   Result<std::vector<api::ObjectPtr>> ListSlices();
+  // Finds out which node that is, unless it is known.
+  Result<void> FindNode();
+  // What claims of all namespaces hold of this driver.
+  Result<std::set<std::pair<std::string, std::string>>> HeldDevices();
   // A claim for the device, allocated and reserved as the scheduler does it.
   Result<rpc::ClaimReference> MakeClaim(const PublishedDevice& device);
   Result<rpc::ClaimReference> MakeUnallocatedClaim();
@@ -78,6 +88,11 @@ class DriverUnderTest {
   }
 
  private:
+  Result<std::vector<api::ObjectPtr>> ListAll(std::string_view kind, const std::string& selector);
+  // The pod that claims are reserved for: one that exists and waits for ever, else a cluster's claim
+  // controller would take claims back at once.
+  Result<std::string> PodUid();
+  client::ResourceRef PodRef() const;
   client::Reply Await(const std::function<void(client::ReplyCallback)>& call);
   rpc::DraPluginClient& ClientFor(rpc::DraVersion version);
 
@@ -87,6 +102,7 @@ class DriverUnderTest {
   std::map<rpc::DraVersion, std::unique_ptr<rpc::DraPluginClient>> clients_;
   std::vector<rpc::ClaimReference> claims_;  // to delete at the end
   std::string run_id_;
+  std::string pod_uid_;  // empty: not made yet
   int next_claim_ = 0;
 };
 

@@ -26,6 +26,8 @@ struct Options {
 
   // The registration socket; or the DRA service socket of a driver that is registered otherwise.
   std::string driver_socket;
+  // Empty: what the registration says, and the only node that the driver has published for.
+  std::string driver_name;
   std::string node_name;
   std::string namespace_name = "default";
   std::vector<std::string> cdi_directories;  // empty: CDI ids are not resolved
@@ -42,8 +44,9 @@ struct Options {
 };
 
 // Checks what Kubernetes expects of a DRA driver. Makes claims of its own, named drakkar-sanity-*, for
-// devices the driver published, as a scheduler would, and deletes them at the end. Meant for a driver
-// whose devices nobody uses meanwhile.
+// devices the driver published, as a scheduler would, and deletes them at the end; so does it with
+// the pod that they are reserved for, which is never scheduled. Devices that other claims hold are
+// left alone. In a cluster that is used, a scheduler may take a device at the same moment.
 Report RunSanity(const Options& options);
 
 }  // namespace drakkar::sanity

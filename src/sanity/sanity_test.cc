@@ -147,6 +147,127 @@ TEST_F(RollingUnderTest, AFirstInstanceThatDoesNotEndIsFoundOut) {
   EXPECT_THAT(Failures(RunSanity(*options_)), Contains("rolling.handover: it does not listen"));
 }
 
+// In a cluster that is used: other nodes, devices in use, a controller that takes back what no pod needs.
+class ClusterUnderTest : public ReferenceUnderTest {
+ protected:
+  void PutSliceOfAnotherNode() {
+    api_.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"other"},
+      "spec":{"driver":"sim.drakkar.io","nodeName":"n2","pool":{"name":"n2","generation":1,"resourceSliceCount":2},
+      "devices":[{"name":"far-0"}]}})");
+  }
+  void Hold(const std::string& device) {
+    api_.Create(StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"of-)", device,
+                       R"(","namespace":"default"},"spec":{"devices":{"requests":[{"name":"r","exactly":)",
+                       R"({"deviceClassName":"sim"}}]}}})"));
+    api::Draft draft(api_.Get("ResourceClaim", "default/of-" + device)->tree());
+    draft["status"]["allocation"]["devices"]["results"].Append(
+        {{"request", "r"}, {"driver", "sim.drakkar.io"}, {"pool", "n1"}, {"device", api::Draft(device)}});
+    const auto reply = api_.Update("ResourceClaim", "default/of-" + device, "status", draft.Freeze());
+    ASSERT_TRUE(reply.ok()) << reply.error->message;
+  }
+  const CheckResult* Find(const Report& report, std::string_view id) {
+    for (const CheckResult& check : report.checks) {
+      if (check.id == id) return &check;
+    }
+    return nullptr;
+  }
+};
+
+TEST_F(ClusterUnderTest, OnlySlicesOfTheNodeCount) {
+  Start();
+  PutSliceOfAnotherNode();
+  Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
+  EXPECT_THAT(Failures(RunSanity(options)), IsEmpty());
+  options.node_name.clear();
+  EXPECT_THAT(Failures(RunSanity(options)),
+              Contains("slices.published: driver sim.drakkar.io has slices of several nodes (n1, n2): say with "
+                       "--node-name on which one this is"));
+  options.node_name = "n3";
+  EXPECT_THAT(Failures(RunSanity(options)),
+              Contains("slices.published: no ResourceSlice of driver sim.drakkar.io for node n3"));
+}
+
+TEST_F(ClusterUnderTest, TheOnlyNodeNeedNotBeNamed) {
+  Start();
+  Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
+  options.node_name.clear();
+  const Report report = RunSanity(options);
+  EXPECT_THAT(Failures(report), IsEmpty());
+  ASSERT_NE(Find(report, "prepare.one"), nullptr);
+}
+
+TEST_F(ClusterUnderTest, DevicesThatClaimsHoldAreLeftAlone) {
+  Start();
+  Hold("sim-0");
+  const Report report = RunSanity(MakeOptions("/registry/sim.drakkar.io-reg.sock"));
+  EXPECT_THAT(Failures(report), IsEmpty());
+  const CheckResult* in_use = Find(report, "slices.in-use");
+  ASSERT_NE(in_use, nullptr);
+  EXPECT_EQ(in_use->outcome, Outcome::kSkipped);
+  EXPECT_THAT(in_use->why, HasSubstr("which are left alone: n1/sim-0"));
+  EXPECT_FALSE(files_.Exists("/plugin/devices/sim-0")) << "it was prepared for somebody else";
+}
+
+TEST_F(ClusterUnderTest, WithoutAFreeDeviceNothingIsPrepared) {
+  Start();
+  const auto config = driver::ParseDeviceConfig("");
+  for (const driver::SimulatedDevice& device : config->devices) Hold(device.device.name);
+  const Report report = RunSanity(MakeOptions("/registry/sim.drakkar.io-reg.sock"));
+  EXPECT_THAT(Failures(report), IsEmpty());
+  const CheckResult* one = Find(report, "prepare.one");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->outcome, Outcome::kSkipped);
+  EXPECT_THAT(one->why, HasSubstr("claims hold"));
+}
+
+TEST_F(ClusterUnderTest, ClaimsAreReservedForAPodThatExistsAndNeverRuns) {
+  Start();
+  bool looked = false;
+  Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
+  options.on_result = [&](const CheckResult& result) {
+    if (result.id != "prepare.one") return;
+    looked = true;
+    std::vector<api::ObjectPtr> claims;
+    std::vector<api::ObjectPtr> pods;
+    api_.client().List({.kind = testing::KindNamed("ResourceClaim")}, {},
+                       [&](client::ListReply reply) { claims = std::move(reply.items); });
+    api_.client().List({.kind = testing::KindNamed("Pod")}, {},
+                       [&](client::ListReply reply) { pods = std::move(reply.items); });
+    loop_.RunUntilIdle();
+    ASSERT_EQ(claims.size(), 1u);
+    ASSERT_EQ(pods.size(), 1u);
+    EXPECT_EQ((*claims[0])["status"]["reservedFor"].at(0)["uid"].str(), pods[0]->uid());
+    EXPECT_EQ((*pods[0])["spec"]["schedulingGates"].size(), 1u);
+  };
+  EXPECT_THAT(Failures(RunSanity(options)), IsEmpty());
+  EXPECT_TRUE(looked);
+  std::vector<api::ObjectPtr> pods;
+  api_.client().List({.kind = testing::KindNamed("Pod")}, {},
+                     [&](client::ListReply reply) { pods = std::move(reply.items); });
+  loop_.RunUntilIdle();
+  EXPECT_THAT(pods, IsEmpty());
+}
+
+TEST_F(ClusterUnderTest, TheServiceSocketDoesNotTellTheDriversName) {
+  Start();
+  Options options = MakeOptions("/plugin/dra.sock");
+  EXPECT_THAT(Failures(RunSanity(options)), Contains(HasSubstr("give it with --driver-name")));
+  options.driver_name = "sim.drakkar.io";
+  const Report report = RunSanity(options);
+  EXPECT_THAT(Failures(report), IsEmpty());
+  EXPECT_EQ(report.driver, "sim.drakkar.io");
+  ASSERT_NE(Find(report, "prepare.one"), nullptr);
+  EXPECT_EQ(Find(report, "prepare.one")->outcome, Outcome::kPassed);
+}
+
+TEST_F(ClusterUnderTest, ADriverOfAnotherNameIsNotTheOneThatWasMeant) {
+  Start();
+  Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
+  options.driver_name = "gpu.example.com";
+  EXPECT_THAT(Failures(RunSanity(options)),
+              Contains("registration.info: it calls itself \"sim.drakkar.io\", not \"gpu.example.com\""));
+}
+
 // A driver that does nothing right.
 class BrokenUnderTest : public SanityTest {
  protected:
@@ -185,6 +306,22 @@ TEST_F(BrokenUnderTest, WhatItDoesWrongIsNamed) {
   EXPECT_THAT(failures, Contains("prepare.unallocated: it was prepared"));
   EXPECT_THAT(failures, Contains("unprepare.unknown: never heard of it"));
   EXPECT_THAT(failures, Contains("health.v1.DRAResourceHealth: n1/ghost is not published"));
+}
+
+TEST_F(BrokenUnderTest, CdiIdsThatStayAfterUnprepareAreNamed) {
+  Publish(1);
+  plugin_.prepare_claim = [&](const rpc::ClaimReference& claim) {
+    const std::string spec = StrCat(R"({"cdiVersion":"0.5.0","kind":"v.com/c","devices":[{"name":"x)", claim.uid,
+                                    R"(","containerEdits":{"env":["A=b"]}}]})");
+    EXPECT_TRUE(files_.MakeDirectories("/cdi", 0755).ok());
+    EXPECT_TRUE(files_.WriteFile(StrCat("/cdi/", claim.uid, ".json"), spec, 0644).ok());
+    return rpc::PrepareResult{.devices = {{.request_names = {"sanity"},
+                                           .pool_name = "n1",
+                                           .device_name = "a",
+                                           .cdi_device_ids = {"v.com/c=x" + claim.uid}}}};
+  };
+  EXPECT_THAT(Failures(RunSanity(MakeOptions("/broken.sock"))),
+              Contains(::testing::AllOf(HasSubstr("unprepare.cdi: v.com/c=x"), HasSubstr("is still there"))));
 }
 
 TEST_F(BrokenUnderTest, ADriverThatDoesNotAnswerFailsInsteadOfHangingUs) {

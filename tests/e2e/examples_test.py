@@ -90,6 +90,58 @@ def network(cluster, binary, driver_name, claim, pod):
     return driver, status
 
 
+def pod_with_two_claims(name, driver_name):
+    """A pod with two claims that shows, until it is ended, what it is told about both."""
+    claims = [{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+               "metadata": {"name": f"{name}-{i}", "namespace": "default"},
+               "spec": {"devices": {"requests": [{"name": "nic", "exactly": {"deviceClassName": driver_name}}]}}}
+              for i in range(2)]
+    path = f"/var/run/dra-device-attributes/{name}-%d/nic/{driver_name}-metadata.json"
+    wait = "; ".join(f"while [ ! -s {path % i} ]; do sleep 0.1; done; cat {path % i}; echo" for i in range(2))
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+           "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
+                    "containers": [{"name": "c", "image": "localhost/busybox:latest", "command": ["sh", "-c", wait],
+                                    "resources": {"claims": [{"name": f"c{i}"} for i in range(2)]}}],
+                    "resourceClaims": [{"name": f"c{i}", "resourceClaimName": f"{name}-{i}"} for i in range(2)]}}
+    return "\n---\n".join(json.dumps(each) for each in [*claims, pod])
+
+
+def told_of_both(cluster, name):
+    wait_until("the pod ends", lambda: phase(cluster, name) in ("Succeeded", "Failed"))
+    told, text = [], cluster.run("logs", name).strip()
+    while text:
+        document, end = json.JSONDecoder().raw_decode(text)
+        told.append(document)
+        text = text[end:].strip()
+    assert [t["metadata"]["name"] for t in told] == [f"{name}-0", f"{name}-1"], told
+    for each in told:
+        assert each["metadata"]["generation"] == 1, told
+        assert each["requests"][0]["devices"][0]["networkData"]["ips"][0].startswith("192.0.2.1"), told
+    cluster.run("delete", "pod", name)
+    wait_until("the pod is gone", lambda: cluster.get("pod", name) is None)
+
+
+def network_of_several_claims(cluster, binary, driver_name, driver):
+    """Both claims of a pod are told of; and so is a pod whose RunPodSandbox no driver heard."""
+    manifest = cluster.work / "two.yaml"
+    manifest.write_text(pod_with_two_claims(f"two-{driver_name[:3]}", driver_name))
+    cluster.run("apply", "-f", str(manifest))
+    told_of_both(cluster, f"two-{driver_name[:3]}")
+    driver.stop()
+    flags = ("--node-name=n1", "--enable-device-metadata", f"--cdi-dir={cluster.data / 'cdi'}",
+             f"--registry-dir={cluster.data / 'kubelet/plugins_registry'}")
+    deaf = Driver(cluster, binary, *flags, f"--nri-socket={cluster.work / 'nowhere.sock'}")
+    name = f"late-{driver_name[:3]}"
+    manifest.write_text(pod_with_two_claims(name, driver_name))
+    cluster.run("apply", "-f", str(manifest))
+    wait_until("the pod runs", lambda: phase(cluster, name) == "Running")
+    assert cluster.run("logs", name) == "", "nobody has told it anything"
+    deaf.stop()
+    driver = Driver(cluster, binary, *flags, f"--nri-socket={cluster.data / 'nri/nri.sock'}")
+    told_of_both(cluster, name)
+    return driver
+
+
 def network_in_c(cluster, binary):
     driver, status = network(cluster, binary, "cnet.example.com", "downlink", "cnetworked")
     assert status["data"] == {"mtu": 9000}, status
@@ -104,7 +156,7 @@ def network_in_c(cluster, binary):
     assert not taints()["net-0"], taints()
     driver.process.send_signal(signal.SIGUSR1)
     wait_until("the taint goes with its cause", lambda: not taints()["net-3"])
-    driver.stop()
+    network_of_several_claims(cluster, binary, "cnet.example.com", driver).stop()
 
 
 def main():
@@ -114,7 +166,9 @@ def main():
         cluster.start()
         minimal(cluster, binaries / "driver-minimal")
         without_a_node(cluster, binaries / "no-node-driver")
-        network(cluster, binaries / "driver-network", "net.example.com", "uplink", "networked")[0].stop()
+        binary = binaries / "driver-network"
+        driver = network(cluster, binary, "net.example.com", "uplink", "networked")[0]
+        network_of_several_claims(cluster, binary, "net.example.com", driver).stop()
         network_in_c(cluster, binaries / "driver-network-c")
     print("ok: driver-minimal, no-node-driver, driver-network, driver-network-c")
 

@@ -13,7 +13,7 @@ from cluster import ROOT, free_port, skip_without_containers
 
 FILES = ("c", "cpp", "cmake", "yaml")
 # What each guide's commands print.
-EXPECTED = {"write-a-driver": ("reading by lamp-1", "0 failed"), "write-a-driver-in-c": ("rolling.handover", "0 failed")}
+EXPECTED = {"write-a-driver": ("reading by lamp-1", "7 watts", "0 failed"), "write-a-driver-in-c": ("rolling.handover", "0 failed")}
 
 
 def main():
@@ -32,8 +32,6 @@ def main():
         else:
             script += f"echo '== {name}'\n{body}"
     try:
-        if guide == "write-a-driver":
-            subprocess.run([ROOT / "tools/make_busybox_rootfs.sh", work / "busybox.tar.gz"], check=True, cwd=ROOT)
         result = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True,
                                 check=False, timeout=280)
         assert result.returncode == 0, f"{result.stdout[-3000:]}\n{result.stderr[-3000:]}"

@@ -66,7 +66,7 @@ spec: {devices: {requests: [{name: nic, exactly: {deviceClassName: late}}]}}
 SEE = "find %s %s -name '*.json' 2>/dev/null | sort; " % (KEP, KUBERNETES)
 
 
-def pod(name, claims, containers, init=()):
+def pod(name, claims, containers, init=(), grace=1):
     """Containers are (name, requests as claim/request or claim, script[, sidecar])."""
     def container(entry):
         uses = []
@@ -78,7 +78,7 @@ def pod(name, claims, containers, init=()):
                 **({"restartPolicy": "Always"} if len(entry) > 3 else {})}
     return json.dumps({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-        "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
+        "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": grace,
                  "resourceClaims": [{"name": n, k: v} for n, k, v in claims],
                  "initContainers": [container(c) for c in init],
                  "containers": [container(c) for c in containers]}})
@@ -252,6 +252,30 @@ def check_deferred(cluster):
     wait_until("it is gone", lambda: cluster.get("pod", "waits") is None)
 
 
+def check_until_the_end(cluster):
+    """A container reads while it is told to end; a sidecar reads when the main container has ended."""
+    read = "drakkar-metadata dev gpu -o jsonpath='{.metadata.generation}'"
+    cluster.apply(pod("ends", [("dev", "resourceClaimTemplateName", "one")],
+                      [("c", ["dev"], f"trap 'echo asked to end; {read}; exit 0' TERM; echo ready; while true; do sleep 0.1; done")],
+                      grace=20))
+    wait_until("it runs", lambda: cluster.logs("ends", "c") == "ready\n", 60)
+    # The log goes with the pod: somebody follows it to the end.
+    follower = subprocess.Popen([cluster.drakkar, "logs", "-f", "ends", "-c", "c"], env=cluster.environment, cwd=ROOT,
+                                stdout=subprocess.PIPE, text=True)
+    cluster.run("delete", "pod", "ends")
+    followed, _ = follower.communicate(timeout=30)
+    assert followed == "ready\nasked to end\n1\n", followed
+    wait_until("it is gone", lambda: cluster.get("pod", "ends") is None)
+
+    cluster.apply(pod("outlived", [("dev", "resourceClaimTemplateName", "one")], [("c", ["dev"], "echo ended")],
+                      init=[("side", ["dev"], f"trap 'echo asked to end; {read}; exit 0' TERM; echo ready; "
+                                              "while true; do sleep 0.1; done", "sidecar")], grace=20))
+    wait_until("the main container has ended", lambda: cluster.phase("outlived") == "Succeeded", 60)
+    assert cluster.logs("outlived", "side") == "ready\nasked to end\n1\n", cluster.logs("outlived", "side")
+    cluster.run("delete", "pod", "outlived")
+    wait_until("it is gone", lambda: cluster.get("pod", "outlived") is None)
+
+
 def check_several_drivers(cluster):
     """One request with devices of two drivers: a file of each."""
     cluster.run("delete", "pod", "many")
@@ -330,6 +354,7 @@ def main():
         check_containers_see_their_requests(cluster)
         check_updates_and_restarts(cluster)
         check_templates_and_subrequests(cluster)
+        check_until_the_end(cluster)
         check_deferred(cluster)
         check_several_drivers(cluster)
         check_empty_metadata(cluster)

@@ -1,10 +1,66 @@
 #!/usr/bin/env python3
 """`drakkar sanity` runs an API server and a driver of its own: it passes on our drivers, in C++ and C, also
-when the driver is killed in between, and fails on what is no driver."""
+when the driver is killed in between, and fails on what is no driver. It also passes on the driver of a cluster
+that is used."""
 import json
 import pathlib
 import subprocess
 import sys
+
+from cluster import SKIP, Cluster, skip_without_containers, wait_until
+
+SLICE_OF_N2 = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "of-n2"},
+               "spec": {"driver": "sim.drakkar.io", "nodeName": "n2",
+                        "pool": {"name": "n2", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "far-0"}]}}
+HOLDER = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: held, namespace: default}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: sim}}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: sim}
+spec: {selectors: [{cel: {expression: 'device.driver == "sim.drakkar.io"'}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: holder, namespace: default}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: c, image: "localhost/busybox:latest", command: [sleep, "1000"], resources: {claims: [{name: d}]}}
+  resourceClaims: [{name: d, resourceClaimName: held}]
+"""
+
+
+def in_a_cluster(drakkar):
+    """Against the driver of a running cluster, with another node's slice and a device that a pod uses."""
+    with Cluster(drakkar) as cluster:
+        cluster.start()
+        cluster.run("apply", "-f", "-", stdin=HOLDER)
+        wait_until("the pod runs", lambda: (cluster.get("pod", "holder") or {}).get("status", {}).get("phase") == "Running")
+        cluster.run("apply", "-f", "-", stdin=json.dumps(SLICE_OF_N2))
+        held = cluster.get("resourceclaim", "held")["status"]["allocation"]["devices"]["results"][0]["device"]
+        plugins = cluster.data / "kubelet"
+        flags = ["-o", "json", f"--kubeconfig={cluster.data / 'admin.kubeconfig'}", f"--cdi-dir={cluster.data / 'cdi'}"]
+        registration = f"--driver-socket={plugins / 'plugins_registry/sim.drakkar.io-reg.sock'}"
+
+        ambiguous = sanity(drakkar, *flags, registration)
+        assert ambiguous.returncode == 1 and "slices of several nodes (n1, n2)" in ambiguous.stdout, ambiguous
+        for socket in (registration, f"--driver-socket={plugins / 'plugins/sim.drakkar.io/dra.sock'}"):
+            result = sanity(drakkar, *flags, "--node-name=n1", "--driver-name=sim.drakkar.io", socket)
+            assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
+            checks = {check["id"]: check for check in json.loads(result.stdout)["checks"]}
+            assert checks["prepare.one"]["result"] == "pass", checks["prepare.one"]
+            assert f"left alone: n1/{held}" in checks["slices.in-use"]["why"], checks["slices.in-use"]
+        nameless = sanity(drakkar, *flags, "--node-name=n1", socket)
+        assert "give it with --driver-name" in nameless.stdout, nameless.stdout
+
+        assert cluster.get("pod", "holder")["status"]["phase"] == "Running"
+        left = [claim["metadata"]["name"] for claim in cluster.list("resourceclaims")]
+        assert left == ["held"], left
+        assert [pod["metadata"]["name"] for pod in cluster.list("pods")] == ["holder"]
 
 
 def sanity(drakkar, *arguments):
@@ -43,6 +99,13 @@ def main():
     assert ended.returncode == 1 and "ended before it registered" in ended.stderr, ended.stderr
     usage = sanity(drakkar, "--driver-socket=/nowhere.sock")
     assert usage.returncode == 1 and "--kubeconfig is needed" in usage.stderr, usage.stderr
+    try:
+        skip_without_containers()
+    except SystemExit as end:
+        if end.code != SKIP:
+            raise
+    else:
+        in_a_cluster(drakkar)
     print("ok: sanity on", ", ".join(drivers))
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """NRI in both directions with containerd's own code: its plugin stub under our node, our plugin under its
 runtime adaptation."""
+import json
 import os
 import pathlib
 import subprocess
 import sys
 
-from control_plane import NODE, ControlPlane, build_go, wait_until
+from control_plane import CLAIM, NODE, ControlPlane, build_go, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from cluster import Cluster, skip_without_containers  # noqa: E402
@@ -35,20 +36,32 @@ spec:
 
 def our_plugin(drakkar, examples):
     with ControlPlane(drakkar) as plane:
-        binary = plane.work / "gonri"
+        binary, kubelet = plane.work / "gonri", plane.work / "gokubelet"
         build_go("gonri", binary)
+        build_go("gokubelet", kubelet)
         assert plane.run("apply", "-f", "-", stdin=NODE), plane.error
         socket = plane.work / "nri.sock"
-        runtime = subprocess.Popen([binary, "runtime", socket, "some-uid"], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
         plane.spawn([examples / "driver-network", f"--kubeconfig={plane.kubeconfig}", "--node-name=n1",
                      "--enable-device-metadata", f"--nri-socket={socket}", f"--cdi-dir={plane.work / 'cdi'}",
                      f"--registry-dir={plane.work / 'plugins_registry'}"],
                     env={k: v for k, v in os.environ.items() if k != "KUBECONFIG"})
+        wait_until("devices are published", lambda: plane.run("get", "resourceslices", "-o", "name").strip())
+        assert plane.run("apply", "-f", "-", stdin=CLAIM % {"driver": "net.example.com"}), plane.error
+        claim = wait_until("the claim is reserved", lambda: (
+            lambda c: c if c.get("status", {}).get("reservedFor") else None)(plane.get("resourceclaim", "claim")))
+        subprocess.run([kubelet, f"-registrar={plane.work / 'plugins_registry/net.example.com-reg.sock'}", "-prepare-only",
+                        f"-claim=default/claim/{claim['metadata']['uid']}"], check=True, timeout=60)
+        metadata = plane.work / "plugins/net.example.com/dra-device-metadata/default_claim/dev/metadata.json"
+        assert metadata.read_text() == "", "deferred"
+        runtime = subprocess.Popen([binary, "runtime", socket, claim["status"]["reservedFor"][0]["uid"]],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         out, err = runtime.communicate(timeout=60)
         assert runtime.returncode == 0 and "done" in out, out + err
         wait_until("the driver says that it is registered",
                    lambda: 'registered with the runtime" runtime="gonri 1.0"' in (plane.work / "log").read_text())
+        told = json.loads(metadata.read_text())
+        assert told["metadata"]["generation"] == 1, told
+        assert told["requests"][0]["devices"][0]["networkData"]["ips"][0].startswith("192.0.2.1"), told
 
 
 def their_plugin(drakkar):

@@ -1,6 +1,10 @@
 #include "sdk/driver/c/drakkar_driver.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -105,11 +109,29 @@ class CallbackPlugin final : public driver::Plugin {
   const std::string driver_name_;
 };
 
+// The sizes that the options had in headers so far, each the offset of what came next.
+constexpr std::array<std::size_t, 2> kOptionSizes = {
+    offsetof(drakkar_driver_options, running_pod_sandbox), sizeof(drakkar_driver_options)};
+
+// The options as this library knows them, whatever the header they were compiled with.
+Result<drakkar_driver_options> ReadOptions(const drakkar_driver_options* given) {
+  if (given == nullptr) return InvalidArgument("options must be set");
+  if (given->size > kOptionSizes.back()) {
+    return InvalidArgument(StrCat("options.size is ", given->size, ", this library knows no more than ",
+                                  kOptionSizes.back(),
+                                  " bytes: the program was compiled for a newer one"));
+  }
+  if (std::ranges::find(kOptionSizes, given->size) == kOptionSizes.end()) {
+    return InvalidArgument("options.size must be sizeof(drakkar_driver_options)");
+  }
+  drakkar_driver_options options = {};
+  std::memcpy(&options, given, given->size);
+  options.size = sizeof(options);
+  return options;
+}
+
 // Empty if they can work.
 std::string CheckOptions(const drakkar_driver_options* options) {
-  if (options == nullptr || options->size != sizeof(drakkar_driver_options)) {
-    return "options.size must be sizeof(drakkar_driver_options)";
-  }
   const bool prepares = options->prepare != nullptr || options->prepare_all != nullptr;
   const bool unprepares = options->unprepare != nullptr || options->unprepare_all != nullptr;
   if (options->driver_name == nullptr) return "driver_name must be set";
@@ -192,8 +214,21 @@ struct drakkar_driver {
     callbacks.on_run_pod_sandbox = deliver(options.run_pod_sandbox);
     callbacks.on_stop_pod_sandbox = deliver(options.stop_pod_sandbox);
     callbacks.on_remove_pod_sandbox = deliver(options.remove_pod_sandbox);
+    if (const PodCallback running = options.running_pod_sandbox; running != nullptr) {
+      callbacks.on_pods = [this, user_data = options.user_data,
+                           running](const std::vector<rpc::NriPodSandbox>& pods) {
+        for (const rpc::NriPodSandbox& pod : pods) {
+          const drakkar_pod lent{pod};
+          drakkar_error error = {};
+          if (running(user_data, this, &lent, &error) == 0) continue;
+          plugin.HandleError(FailedPrecondition(StrCat("pod ", pod.namespace_name, "/", pod.name, ": ",
+                                                       ErrorText(error))),
+                             true);
+        }
+      };
+    }
     if (!callbacks.on_run_pod_sandbox && !callbacks.on_stop_pod_sandbox &&
-        !callbacks.on_remove_pod_sandbox) {
+        !callbacks.on_remove_pod_sandbox && !callbacks.on_pods) {
       return;
     }
     hook = std::make_unique<driver::NriHook>(driver::NriHook::Options{.loop = thread.loop(),
@@ -234,11 +269,13 @@ extern "C" {
 drakkar_driver* drakkar_driver_start(const drakkar_driver_options* options, drakkar_error* error) {
   drakkar_driver* started = nullptr;
   Guarded(error, [&] {
-    if (const std::string wrong = CheckOptions(options); !wrong.empty()) return Fail(error, wrong);
-    auto driver = std::make_unique<drakkar_driver>(*options);
+    const Result<drakkar_driver_options> known = ReadOptions(options);
+    if (!known.ok()) return Fail(error, known.error().message);
+    if (const std::string wrong = CheckOptions(&*known); !wrong.empty()) return Fail(error, wrong);
+    auto driver = std::make_unique<drakkar_driver>(*known);
     Result<void> opened;
     driver->thread.RunSync([&] {
-      opened = driver->Open(*options);
+      opened = driver->Open(*known);
       if (!opened.ok()) driver->Close();
     });
     if (!opened.ok()) return Fail(error, opened.error().message);
@@ -358,8 +395,18 @@ int drakkar_driver_prepared_requests(drakkar_driver* driver, drakkar_request_cal
                            .device = device.device_name.c_str(),
                            .share_id = device.share_id ? device.share_id->c_str() : nullptr});
       }
-      each(user_data, known.request.claim_namespace.c_str(), known.request.claim_name.c_str(),
-           known.request.claim_uid.c_str(), known.request.request.c_str(), devices.data(), devices.size());
+      std::vector<const char*> pods;
+      for (const std::string& uid : known.pod_uids) pods.push_back(uid.c_str());
+      const drakkar_prepared_request lent = {.claim_namespace = known.request.claim_namespace.c_str(),
+                                             .claim_name = known.request.claim_name.c_str(),
+                                             .claim_uid = known.request.claim_uid.c_str(),
+                                             .request = known.request.request.c_str(),
+                                             .devices = devices.data(),
+                                             .device_count = devices.size(),
+                                             .pod_uids = pods.data(),
+                                             .pod_count = pods.size(),
+                                             .has_metadata = known.has_metadata ? 1 : 0};
+      each(user_data, &lent);
     }
     return 0;
   });

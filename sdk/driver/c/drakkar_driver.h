@@ -119,7 +119,9 @@ const char* drakkar_pod_linux_namespace(const drakkar_pod* pod, const char* type
 /* ---- the driver ---- */
 
 typedef struct drakkar_driver_options {
-  size_t size; /* sizeof(drakkar_driver_options): lets the struct grow */
+  /* sizeof(drakkar_driver_options): lets the struct grow at its end. A program that was compiled with an
+   * older header has a smaller one; what it does not know of is as if it were 0. */
+  size_t size;
   const char* driver_name;
   const char* node_name;
   const char* kubeconfig;    /* NULL: the service account of the pod */
@@ -167,6 +169,10 @@ typedef struct drakkar_driver_options {
                           drakkar_error* error);
   int (*remove_pod_sandbox)(void* user_data, drakkar_driver* driver, const drakkar_pod* pod,
                             drakkar_error* error);
+  /* A pod that was there already when the driver registered with the runtime, each time it does: its
+   * run_pod_sandbox may have gone unheard. Failures reach handle_error. */
+  int (*running_pod_sandbox)(void* user_data, drakkar_driver* driver, const drakkar_pod* pod,
+                             drakkar_error* error);
 } drakkar_driver_options;
 
 /* The flags every driver has, --enable-device-metadata among them: takes those it knows out of the
@@ -281,12 +287,22 @@ int drakkar_driver_update_metadata(drakkar_driver* driver, const char* claim_nam
                                    const char* claim_name, const char* claim_uid, const char* request,
                                    const drakkar_prepare_result* devices, drakkar_error* error);
 
-/* Calls `each` for every request that can be updated, of this or an earlier run of the driver, with its
- * devices. Everything is lent. */
-typedef void (*drakkar_request_callback)(void* user_data, const char* claim_namespace,
-                                         const char* claim_name, const char* claim_uid,
-                                         const char* request, const drakkar_allocated_device* devices,
-                                         size_t device_count);
+/* A request that was prepared and can be updated. Everything is lent; further members may come at the
+ * end. */
+typedef struct drakkar_prepared_request {
+  const char* claim_namespace;
+  const char* claim_name;
+  const char* claim_uid;
+  const char* request;
+  const drakkar_allocated_device* devices;
+  size_t device_count;
+  const char* const* pod_uids; /* of the pods that the claim was reserved for when it was prepared */
+  size_t pod_count;
+  int has_metadata; /* 0: containers find an empty file, metadata was deferred and has not come yet */
+} drakkar_prepared_request;
+
+/* Calls `each` for every such request, of this or an earlier run of the driver. */
+typedef void (*drakkar_request_callback)(void* user_data, const drakkar_prepared_request* request);
 int drakkar_driver_prepared_requests(drakkar_driver* driver, drakkar_request_callback each,
                                      void* user_data, drakkar_error* error);
 

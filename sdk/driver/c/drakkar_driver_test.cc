@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 
 #include "sdk/driver/host/driver_flags.h"
@@ -21,7 +22,7 @@ int Unprepare(void*, const char*, const char*, const char*, drakkar_error*) {
 TEST(CInterface, RefusesOptionsThatCannotWorkWithASentence) {
   drakkar_error error = {};
   EXPECT_EQ(drakkar_driver_start(nullptr, &error), nullptr);
-  EXPECT_THAT(error.message, HasSubstr("options.size"));
+  EXPECT_THAT(error.message, HasSubstr("options must be set"));
   drakkar_driver_options options = {};
   options.size = sizeof(options);
   EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
@@ -44,6 +45,29 @@ TEST(CInterface, RefusesOptionsThatCannotWorkWithASentence) {
   // Nobody has to look at the error.
   EXPECT_EQ(drakkar_driver_start(&options, nullptr), nullptr);
   drakkar_driver_stop(nullptr);
+}
+
+TEST(CInterface, OptionsOfAnOlderHeaderAreTakenThoseOfANewerOneAreNot) {
+  drakkar_error error = {};
+  struct {
+    drakkar_driver_options options = {};
+    char behind[64] = {};
+  } newer;
+  drakkar_driver_options& options = newer.options;
+  options.driver_name = "c.example.com";
+  // What an older program has there is not the library's: it must not be looked at.
+  options.running_pod_sandbox = reinterpret_cast<decltype(options.running_pod_sandbox)>(1);
+  options.size = offsetof(drakkar_driver_options, running_pod_sandbox);
+  EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
+  EXPECT_THAT(error.message, HasSubstr("prepare and unprepare must be set"));
+  options.size = sizeof(newer);
+  EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
+  EXPECT_THAT(error.message, HasSubstr("compiled for a newer one"));
+  for (const std::size_t never : {std::size_t{0}, sizeof(options) - 1, sizeof(void*)}) {
+    options.size = never;
+    EXPECT_EQ(drakkar_driver_start(&options, &error), nullptr);
+    EXPECT_THAT(error.message, HasSubstr("options.size must be"));
+  }
 }
 
 TEST(CInterface, DevicesAreNamedBeforeTheyAreDescribed) {

@@ -54,13 +54,15 @@ Result<bool> HealthHub::Report(rpc::HealthReport report) {
   return unhealthy_changed;
 }
 
-void HealthHub::Forget(const std::string& pool_name, const std::string& device_name) {
+bool HealthHub::Forget(const std::string& pool_name, const std::string& device_name) {
+  const bool was_unhealthy = IsUnhealthy(pool_name, device_name);
   const auto found = devices_.find({pool_name, device_name});
   if (found != devices_.end()) {
     repeats_.erase({found->second.repeat_at, found->first});
     devices_.erase(found);
   }
   changed_.erase({pool_name, device_name});
+  return was_unhealthy;
 }
 
 bool HealthHub::IsUnhealthy(const std::string& pool_name, const std::string& device_name) const {

@@ -35,8 +35,8 @@ class HealthHub final : public rpc::HealthSource {
   // Devices not named keep their state. A time of 0 means now. True if a device became unhealthy or
   // ceased to be.
   Result<bool> Report(rpc::HealthReport report);
-  // Stops repeating a device that is gone.
-  void Forget(const std::string& pool_name, const std::string& device_name);
+  // Stops repeating a device that is gone. True if it was unhealthy.
+  bool Forget(const std::string& pool_name, const std::string& device_name);
   bool IsUnhealthy(const std::string& pool_name, const std::string& device_name) const;
   void Watch(std::unique_ptr<rpc::HealthSink> sink) override;
   // Lets go of all watchers, once their server has stopped.

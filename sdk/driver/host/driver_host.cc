@@ -44,7 +44,9 @@ Result<client::ClusterAccess> LoadInClusterAccess(
   access.server = name.find(':') == std::string::npos ? StrCat("https://", name, ":", port)
                                                       : StrCat("https://[", name, "]:", port);
   ASSIGN_OR_RETURN(access.ca_pem, files.ReadFile(JoinPath(directory, "ca.crt")));
-  ASSIGN_OR_RETURN(const std::string token, files.ReadFile(JoinPath(directory, "token")));
+  // The node replaces it before it expires.
+  access.token_file = JoinPath(directory, "token");
+  ASSIGN_OR_RETURN(const std::string token, files.ReadFile(access.token_file));
   access.token = std::string(Trim(token));
   access.namespace_ = "default";
   if (auto own = files.ReadFile(JoinPath(directory, "namespace")); own.ok()) {

@@ -17,6 +17,11 @@ std::string WriteClaimRecord(const ClaimRecord& record) {
                {"name", Draft(record.name)},
                {"uid", Draft(record.uid)}};
   if (record.pod_claim_name.has_value()) out["podClaimName"] = *record.pod_claim_name;
+  if (!record.pods.empty()) {
+    Draft pods = Draft::Array();
+    for (const std::string& uid : record.pods) pods.Append(Draft(uid));
+    out["pods"] = std::move(pods);
+  }
   out["requests"] = Draft::Object();
   for (const auto& [name, request] : record.requests) {
     Draft devices = Draft::Array();
@@ -46,6 +51,7 @@ Result<ClaimRecord> ReadClaimRecord(std::string_view text) {
   if (const Value name = root["podClaimName"]; name.is_string()) {
     record.pod_claim_name = std::string(name.str());
   }
+  for (const Value uid : root["pods"].elements()) record.pods.emplace_back(uid.str());
   for (const auto& [key, name, request] : root["requests"].members()) {
     ClaimRecord::Request& entry = record.requests[std::string(name)];
     entry.reference = request["reference"].str();

@@ -31,6 +31,7 @@ struct ClaimRecord {
   std::string name;
   std::string uid;
   std::optional<std::string> pod_claim_name;
+  std::vector<std::string> pods;  // UIDs of those it is reserved for; older records have none
   std::map<std::string, Request> requests;  // by base name
 
   bool operator==(const ClaimRecord&) const = default;

@@ -11,6 +11,7 @@
 #include "sdk/driver/driver.h"
 #include "sdk/driver/testing/claim_client.h"
 #include "sdk/driver/testing/driver_fixture.h"
+#include "telemetry/metrics/metrics.h"
 
 namespace drakkar::driver {
 namespace {
@@ -235,6 +236,107 @@ TEST_F(MetadataDriverTest, LeftoversAreRemovedAtStartWhenTheirClaimNoLongerNeeds
     client_.reachable = false;
   })) << "unknown";
   EXPECT_THAT(plugin_.errors, IsEmpty());
+}
+
+// Asked before, answered after the claim was prepared by an instance that hands over, of which this
+// one knows nothing.
+TEST_F(MetadataDriverTest, AnAnswerThatIsOutOfDateRemovesNothing) {
+  Start();
+  Prepare();
+  client_.Put("a", "uid-a", false);
+  client_.slow = true;
+  Start();
+  client_.Put("a", "uid-a", true);
+  client_.Release();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(Generation(), 1);
+}
+
+TEST_F(MetadataDriverTest, LeftoversAreAskedForInATurnOfTheirOwn) {
+  Start();
+  Prepare();
+  client_.Put("a", "uid-a", false);
+  client_.slow = true;
+  Start();
+  client_.Release();
+  client_.slow = true;
+  loop_.RunUntilIdle();  // the first answer is there, the second one is awaited
+  client_.Put("a", "uid-a", true);
+  std::string unprepared = "no answer";
+  node_->Unprepare({{"ns", "uid-b", "b"}}, kTimeout,
+                   [&](auto results) { unprepared = results->at("uid-b").error; });
+  loop_.RunUntilIdle();
+  EXPECT_EQ(unprepared, "no answer");
+  loop_.Advance(std::chrono::seconds(5));
+  EXPECT_EQ(unprepared, "") << "calls wait for the server, but not for long";
+  client_.Release();
+  loop_.Advance(std::chrono::seconds(2));
+  EXPECT_EQ(Generation(), 1);
+}
+
+TEST_F(MetadataDriverTest, LeftoversThatNobodyKnewOfAreLookedAtAgainWithoutARestart) {
+  Start();
+  Prepare();
+  client_.Remove("a");
+  client_.reachable = false;
+  Start();
+  loop_.Advance(std::chrono::minutes(20));
+  EXPECT_EQ(Generation(), 1);
+  EXPECT_LT(client_.versions_asked.size(), 20u) << "with back-off";
+  client_.reachable = true;
+  loop_.Advance(std::chrono::minutes(7));
+  EXPECT_EQ(Generation(), -1);
+  EXPECT_THAT(*files_.ListDirectory("/cdi"), IsEmpty());
+}
+
+TEST_F(MetadataDriverTest, LeftoversWithoutAReadableUidGoWithTheirSpecs) {
+  const std::string record = "/kubelet/plugins/d.example.com/dra-device-metadata-claims/ns_a/claim.json";
+  const auto restart_with = [&](auto change) {
+    client_.Put("a", "uid-a");
+    Start();
+    Prepare();
+    driver_.reset();
+    EXPECT_TRUE(files_.WriteFile(record, "{", 0600).ok());
+    EXPECT_TRUE(files_.WriteFile(kFile, "{", 0644).ok());
+    change();
+    Start();
+    const bool kept = files_.Exists(kFile);
+    EXPECT_EQ(files_.ListDirectory("/cdi")->empty(), !kept);
+    return kept;
+  };
+  EXPECT_FALSE(restart_with([&] { client_.Remove("a"); })) << "gone";
+  EXPECT_FALSE(restart_with([&] { client_.Put("a", "uid-a", false); })) << "not reserved";
+  EXPECT_TRUE(restart_with([] {})) << "in use";
+}
+
+TEST_F(MetadataDriverTest, FailuresWithLeftoversAreReportedAndCounted) {
+  Start();
+  Prepare();
+  driver_.reset();
+  Metrics metrics;
+  DriverOptions options = Options();
+  options.metrics = &metrics;
+  ASSERT_TRUE(files_.WriteFile("/kubelet/plugins/d.example.com/dra-device-metadata-claims/ns_a/gpu.update",
+                               "", 0600).ok());
+  ASSERT_TRUE(files_.RemoveTree("/kubelet/plugins/d.example.com/dra-device-metadata").ok());
+  ASSERT_TRUE(files_.WriteFile("/kubelet/plugins/d.example.com/dra-device-metadata", "", 0600).ok());
+  StartDriver(std::move(options));
+  EXPECT_THAT(plugin_.errors, ::testing::Not(IsEmpty()));
+  EXPECT_THAT(metrics.Text(), HasSubstr("dra_driver_background_errors_total{recoverable=\"true\"}"));
+}
+
+TEST_F(MetadataDriverTest, PreparedRequestsSayWhichPodsWaitForThemAlsoAfterARestart) {
+  plugin_.metadata.reset();
+  Start();
+  Prepare();
+  Start();
+  auto requests = driver_->PreparedRequests();
+  ASSERT_TRUE(requests.ok());
+  ASSERT_EQ(requests->size(), 1u);
+  EXPECT_THAT(requests->front().pod_uids, ElementsAre("p"));
+  EXPECT_FALSE(requests->front().has_metadata);
+  ASSERT_TRUE(Update("x").ok());
+  EXPECT_TRUE(driver_->PreparedRequests()->front().has_metadata);
 }
 
 TEST_F(MetadataDriverTest, ADriverNameThatIsNoCdiVendorIsRefusedAtStart) {

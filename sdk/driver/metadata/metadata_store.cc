@@ -98,6 +98,33 @@ std::string NotPrepared(const RequestReference& request) {
 
 }  // namespace
 
+class MetadataStore::Guard {
+ public:
+  explicit Guard(MetadataStore& store) : store_(&store) { ++store.lock_depth_; }
+  Guard(Guard&& other) noexcept : store_(std::exchange(other.store_, nullptr)) {}
+  Guard& operator=(Guard&&) = delete;
+  ~Guard() {
+    if (store_ == nullptr || --store_->lock_depth_ > 0) return;
+    if (store_->lock_ != nullptr) store_->lock_->Unlock();
+  }
+
+ private:
+  MetadataStore* store_;
+};
+
+MetadataStore::MetadataStore(Options options) : options_(std::move(options)) {
+  if (!options_.lock_file.empty()) lock_ = std::make_unique<FileLock>(options_.lock_file);
+}
+
+Result<MetadataStore::Guard> MetadataStore::Lock() {
+  if (lock_ != nullptr && lock_depth_ == 0) {
+    if (auto locked = lock_->LockWithin(options_.lock_limit); !locked.ok()) {
+      return std::move(locked).error().Prefixed("lock out other instances");
+    }
+  }
+  return Guard(*this);
+}
+
 Result<std::unique_ptr<MetadataStore>> MetadataStore::Create(Options options) {
   std::vector<std::string> known;
   for (const std::string& version : options.versions) {
@@ -237,6 +264,9 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
                              ", is not a DNS label");
     }
   }
+  for (const api::Value consumer : claim["status"]["reservedFor"].elements()) {
+    if (consumer["resource"].str() == "pods") record.pods.emplace_back(consumer["uid"].str());
+  }
   ASSIGN_OR_RETURN(WantedRequests wanted, FindRequests(claim, devices));
   // The metadata is complete and in order before the first file is touched.
   for (auto& [name, request] : wanted) {
@@ -245,6 +275,7 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
   }
   if (wanted.empty()) return Ok();
 
+  ASSIGN_OR_RETURN(const Guard guard, Lock());
   ASSIGN_OR_RETURN(std::optional<ClaimRecord> before,
                    FindRecord(record.namespace_name, record.name));
   if (before.has_value() && before->uid != record.uid) {
@@ -374,6 +405,7 @@ Result<void> MetadataStore::Update(const RequestReference& request,
       CheckClaimNames(request.claim_namespace, request.claim_name, request.claim_uid));
   const std::string name = BaseRequest(request.request);
   RETURN_IF_ERROR(CheckRequestName(name));
+  ASSIGN_OR_RETURN(const Guard guard, Lock());
   ASSIGN_OR_RETURN(const std::optional<ClaimRecord> record,
                    FindRecord(request.claim_namespace, request.claim_name));
   if (!record.has_value()) return FailedPrecondition(NotPrepared(request));
@@ -430,7 +462,7 @@ Result<void> MetadataStore::WriteInPlace(const ClaimRecord& record, const std::s
   RETURN_IF_ERROR(options_.files.Rename(fresh, update));
   RETURN_IF_ERROR(options_.files.WriteFile(path, text, 0644));
   RETURN_IF_ERROR(options_.files.SyncFile(path));
-  return options_.files.Remove(update);
+  return IgnoreAbsent(options_.files.Remove(update));
 }
 
 Result<void> MetadataStore::ReplayRequest(const ClaimRecord& record, const std::string& request) {
@@ -459,6 +491,7 @@ Result<std::vector<std::string>> MetadataStore::ListClaims(std::string_view dire
 }
 
 Result<std::vector<PreparedRequest>> MetadataStore::Requests() {
+  ASSIGN_OR_RETURN(const Guard guard, Lock());
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListClaims(kRecordsDirectory));
   std::vector<PreparedRequest> requests;
   for (const std::string& name : names) {
@@ -469,6 +502,9 @@ Result<std::vector<PreparedRequest>> MetadataStore::Requests() {
     for (const auto& [base, entry] : record->requests) {
       PreparedRequest& request = requests.emplace_back();
       request.request = {record->namespace_name, record->name, record->uid, entry.reference};
+      request.pod_uids = record->pods;
+      const auto file = options_.files.Stat(MetadataPath(*record, base));
+      request.has_metadata = file.ok() && file->size_bytes > 0;
       for (const ClaimRecord::Device& known : entry.devices) {
         PreparedDevice& device = request.devices.emplace_back();
         device.request_names = {entry.reference};
@@ -482,6 +518,7 @@ Result<std::vector<PreparedRequest>> MetadataStore::Requests() {
 }
 
 Result<void> MetadataStore::Replay() {
+  ASSIGN_OR_RETURN(const Guard guard, Lock());
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListClaims(kRecordsDirectory));
   Result<void> outcome = Ok();
   for (const std::string& name : names) {
@@ -505,12 +542,15 @@ Result<void> MetadataStore::Replay() {
 Result<void> MetadataStore::Remove(const rpc::ClaimReference& claim) {
   // A claim with a name that cannot be one was never prepared.
   if (!CheckClaimNames(claim.namespace_name, claim.name, claim.uid).ok()) return Ok();
+  ASSIGN_OR_RETURN(const Guard guard, Lock());
   ASSIGN_OR_RETURN(const std::optional<ClaimRecord> record,
                    FindRecord(claim.namespace_name, claim.name));
   // The record goes last: until then a failure can be made good by the next call or start.
   if (!claim.uid.empty()) RETURN_IF_ERROR(RemoveSpecs(claim.uid));
   if (record.has_value() && !claim.uid.empty() && record->uid != claim.uid) return Ok();
   RETURN_IF_ERROR(options_.files.RemoveTree(ClaimDirectory(claim.namespace_name, claim.name)));
+  // Nobody knows its name, but it mounts what is gone now.
+  if (claim.uid.empty()) RETURN_IF_ERROR(RemoveStraySpecs());
   return options_.files.RemoveTree(RecordDirectory(claim.namespace_name, claim.name));
 }
 
@@ -566,6 +606,7 @@ Result<std::vector<rpc::ClaimReference>> MetadataStore::Claims() {
 }
 
 Result<void> MetadataStore::RemoveStraySpecs() {
+  ASSIGN_OR_RETURN(const Guard guard, Lock());
   auto names = options_.files.ListDirectory(options_.cdi_directory);
   if (!names.ok()) {
     if (IsAbsent(names.error())) return Ok();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "api/meta/object.h"
 #include "api/metadata/device_metadata.h"
+#include "base/env/file_lock.h"
 #include "base/env/file_system.h"
 #include "base/result/result.h"
 #include "rpc/dra/dra.h"
@@ -32,7 +34,7 @@ namespace drakkar::driver {
 // that a crash tore is completed from it (Replay, or the next call for the request).
 //
 // Not a word of it is kept in memory: instances of a driver that hand over to each other see the
-// same. Not thread-safe; calls block for the time of a few small files.
+// same, and change it one at a time. Not thread-safe; calls block for the time of a few small files.
 class MetadataStore {
  public:
   struct Options {
@@ -40,6 +42,10 @@ class MetadataStore {
     std::string driver_name;
     std::string directory;  // the driver's own
     std::string cdi_directory;
+    // Not empty: other processes that serve the same driver change the same files, and each change
+    // is made under this lock. On a real file system.
+    std::string lock_file;
+    std::chrono::milliseconds lock_limit = std::chrono::seconds(5);  // then a call fails
     // Versions of the format to write, newest first. Unknown ones are passed over.
     std::vector<std::string> versions = {std::string(metadata::kV1alpha1)};
     metadata::Dialect dialect = metadata::Dialect::kKep;
@@ -57,7 +63,7 @@ class MetadataStore {
   Result<void> Update(const RequestReference& request, const std::vector<PreparedDevice>& devices);
 
   // Removes all of the claim; a claim that is not there is fine. What belongs to a claim of the same
-  // name with another UID stays.
+  // name with another UID stays. Without a UID: whatever claim has the name.
   Result<void> Remove(const rpc::ClaimReference& claim);
 
   // What was prepared and can be updated.
@@ -86,7 +92,10 @@ class MetadataStore {
   // The names of the folders of claims in `directory`; nothing if it is not there.
   Result<std::vector<std::string>> ListClaims(std::string_view directory);
 
-  explicit MetadataStore(Options options) : options_(std::move(options)) {}
+  explicit MetadataStore(Options options);
+  // Keeps other instances out until it is destroyed; may be nested.
+  class Guard;
+  Result<Guard> Lock();
 
   std::string ClaimDirectory(std::string_view namespace_name, std::string_view name) const;
   std::string RecordDirectory(std::string_view namespace_name, std::string_view name) const;
@@ -119,6 +128,8 @@ class MetadataStore {
   Result<void> RemoveSpecs(std::string_view claim_uid);
 
   const Options options_;
+  std::unique_ptr<FileLock> lock_;
+  int lock_depth_ = 0;
 };
 
 }  // namespace drakkar::driver

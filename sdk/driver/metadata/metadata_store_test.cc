@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "api/json/reader.h"
 #include "api/metadata/document.h"
@@ -548,6 +549,48 @@ TEST_F(MetadataStoreTest, FilesOfAnotherLibraryAreTakenOver) {
   EXPECT_EQ(Read().generation, 2) << "the same metadata is not news";
   ASSERT_TRUE(UpdateOne("c").ok());
   EXPECT_EQ(Read().generation, 3);
+}
+
+TEST_F(MetadataStoreTest, InstancesThatHandOverChangeFilesOneAtATime) {
+  const std::string lock_file = StrCat(::testing::TempDir(), "drakkar-metadata-", getpid(), ".lock");
+  auto store = MetadataStore::Create({.files = files_,
+                                      .driver_name = kDriver,
+                                      .directory = kHome,
+                                      .cdi_directory = "/cdi",
+                                      .lock_file = lock_file,
+                                      .lock_limit = std::chrono::milliseconds(2)});
+  store_ = *std::move(store);
+  ASSERT_TRUE(PrepareOne("first").ok());
+  FileLock other(lock_file);
+  ASSERT_TRUE(*other.TryLock());
+  ASSERT_TRUE(files_.WriteFile(kUpdateFile, "of another instance", 0600).ok());
+  for (const Result<void>& result : {UpdateOne("second"), PrepareOne("third"), store_->Replay(),
+                                     store_->Remove({"ns", "u1", "c"}), store_->RemoveStraySpecs()}) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
+    EXPECT_THAT(result.error().message, HasSubstr("lock out other instances"));
+  }
+  EXPECT_EQ(Text(kUpdateFile), "of another instance");
+  EXPECT_EQ(Model(), "first");
+  ASSERT_TRUE(files_.Remove(kUpdateFile).ok());
+  other.Unlock();
+  ASSERT_TRUE(UpdateOne("second").ok());
+  EXPECT_EQ(Model(), "second");
+  ASSERT_TRUE(PrepareOne("third", "u2").ok()) << "one change within another";
+  EXPECT_TRUE(*other.TryLock());
+  ASSERT_TRUE(RealFileSystem().Remove(lock_file).ok());
+}
+
+TEST_F(MetadataStoreTest, RecordsWithoutPodsAreStillRead) {
+  ASSERT_TRUE(PrepareOne("x").ok());
+  auto requests = store_->Requests();
+  ASSERT_TRUE(requests.ok());
+  EXPECT_THAT(requests->front().pod_uids, IsEmpty());
+  EXPECT_TRUE(requests->front().has_metadata);
+  ClaimRecord record{.namespace_name = "ns", .name = "c", .uid = "u1", .pods = {"p1", "p2"}};
+  EXPECT_EQ(*ReadClaimRecord(WriteClaimRecord(record)), record);
+  EXPECT_THAT(ReadClaimRecord(R"({"namespace":"ns","name":"c","uid":"u1","requests":{}})")->pods,
+              IsEmpty());
 }
 
 TEST_F(MetadataStoreTest, RefusesToWriteNothingButUnknownVersions) {

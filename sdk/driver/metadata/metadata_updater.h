@@ -20,6 +20,10 @@ struct RequestReference {
 struct PreparedRequest {
   RequestReference request;
   std::vector<PreparedDevice> devices;  // pool, device and share; no metadata
+  // The pods that the claim was reserved for when it was prepared.
+  std::vector<std::string> pod_uids;
+  // False: containers find an empty file, metadata was deferred and has not come yet.
+  bool has_metadata = false;
 };
 
 // For drivers that learn what their devices are only after prepare, such as network drivers from an

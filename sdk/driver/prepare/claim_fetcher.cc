@@ -19,6 +19,7 @@ struct ClaimFetcher::Batch {
   std::vector<rpc::ClaimReference> claims;
   std::vector<std::optional<Result<api::ObjectPtr>>> answers;
   std::size_t open = 0;
+  EmptyUid empty_uid = EmptyUid::kMatchesNone;
   EachDone done;
 
   Result<api::ObjectPtr> Check(std::size_t index, client::Reply& reply) const {
@@ -28,7 +29,8 @@ struct ClaimFetcher::Batch {
     if (!(*reply.object)["status"]["allocation"].has_value()) {
       return FailedPrecondition(name + " not allocated");
     }
-    if (reply.object->uid() != claim.uid) return FailedPrecondition(name + " got replaced");
+    const bool any = claim.uid.empty() && empty_uid == EmptyUid::kMatchesAny;
+    if (!any && reply.object->uid() != claim.uid) return FailedPrecondition(name + " got replaced");
     return std::move(reply.object);
   }
 
@@ -55,6 +57,7 @@ void ClaimFetcher::FetchEach(std::vector<rpc::ClaimReference> claims, EachDone d
   batch->claims = std::move(claims);
   batch->answers.resize(batch->claims.size());
   batch->open = batch->claims.size();
+  batch->empty_uid = empty_uid_;
   batch->done = std::move(done);
   if (batch->open == 0) return batch->Finish();
   for (std::size_t i = 0; i < batch->claims.size(); ++i) FetchOne(batch, i, 0);

@@ -15,7 +15,10 @@ namespace drakkar::driver {
 // callback once destroyed.
 class ClaimFetcher {
  public:
-  explicit ClaimFetcher(client::Client& client) : client_(client) {}
+  // What a claim without a UID asks for: one that cannot be, or whatever claim has the name.
+  enum class EmptyUid { kMatchesNone, kMatchesAny };
+  explicit ClaimFetcher(client::Client& client, EmptyUid empty_uid = EmptyUid::kMatchesNone)
+      : client_(client), empty_uid_(empty_uid) {}
   ~ClaimFetcher() { *alive_ = false; }
   ClaimFetcher(const ClaimFetcher&) = delete;
   ClaimFetcher& operator=(const ClaimFetcher&) = delete;
@@ -33,6 +36,7 @@ class ClaimFetcher {
   void FetchOne(const std::shared_ptr<Batch>& batch, std::size_t index, std::size_t version);
 
   client::Client& client_;
+  const EmptyUid empty_uid_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

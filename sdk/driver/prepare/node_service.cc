@@ -79,7 +79,6 @@ rpc::PrepareResults NodeService::Complete(const std::vector<api::ObjectPtr>& cla
     for (const PreparedDevice& device : devices) {
       if (answer.error.empty()) answer.error = CheckDevice(device);
     }
-    if (options_.on_prepare) options_.on_prepare(std::string(claim->uid()));
     if (answer.error.empty() && options_.write_metadata) {
       if (auto written = options_.metadata.Prepare(*claim, devices); !written.ok()) {
         answer.error = written.error().Prefixed("write device metadata").message;
@@ -180,6 +179,9 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
     Enqueue([this, answer, request_id, begun, fetched, failed = std::move(failed),
              claims = std::move(found)](Result<Turn> turn) mutable {
       if (!turn.ok()) return (*answer)(std::move(turn).error());
+      if (options_.on_prepare) {
+        for (const api::ObjectPtr& claim : claims) options_.on_prepare(*claim);
+      }
       options_.plugin.PrepareResourceClaims(
           claims, [this, alive = alive_, answer = std::move(answer), failed = std::move(failed), claims,
                    request_id, begun, fetched, turn = *std::move(turn)](Result<PrepareResults> results) mutable {
@@ -227,6 +229,12 @@ void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims
           turn.reset();
         });
   });
+}
+
+void NodeService::TakeTurn(std::function<void(Result<Turn> turn)> task) {
+  options_.loop.AssertInLoop();
+  ++open_calls_;
+  Enqueue(std::move(task));
 }
 
 void NodeService::Enqueue(Call call) {

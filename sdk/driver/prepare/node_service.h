@@ -41,7 +41,7 @@ class NodeService final : public rpc::DraPluginService {
     // Off: nothing is written, but what was written before is still removed.
     bool write_metadata = false;
     // A claim is about to be prepared. May be empty.
-    std::function<void(const std::string& claim_uid)> on_prepare;
+    std::function<void(const api::Object& claim)> on_prepare;
   };
   explicit NodeService(Options options);
   ~NodeService() override;
@@ -51,9 +51,12 @@ class NodeService final : public rpc::DraPluginService {
   void NodeUnprepareResources(std::vector<rpc::ClaimReference> claims,
                               rpc::UnprepareDone done) override;
 
- private:
   // Kept by whoever still works on a call; its end lets the next call start.
   using Turn = std::shared_ptr<void>;
+  // Runs `task` like a call of the node: alone, if calls are serialised, also among instances.
+  void TakeTurn(std::function<void(Result<Turn> turn)> task);
+
+ private:
   using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
 
   bool Admit();

@@ -84,7 +84,6 @@ Result<void> ReferenceDriver::Start() {
 
 void ReferenceDriver::Stop() {
   driver_.reset();
-  fetcher_.reset();
 }
 
 Result<void> ReferenceDriver::SetDevices(DeviceConfig devices) {
@@ -149,34 +148,24 @@ void ReferenceDriver::RemoveLeftovers() {
   }
   auto prepared = claims_.Prepared();
   if (!prepared.ok()) return HandleError(prepared.error().Prefixed("look for leftovers"), true);
-  fetcher_ = std::make_unique<ClaimFetcher>(options_.client);
-  for (const rpc::ClaimReference& claim : *prepared) {
-    const auto remove = [this, claim](const std::string& why) {
-      kLog.Info("removing what is left of a claim",
-                {{"claim", StrCat(claim.namespace_name, "/", claim.name)},
-                 {"uid", claim.uid},
-                 {"reason", why}});
-      if (auto removed = claims_.Unprepare(claim.uid); !removed.ok()) {
-        HandleError(removed.error().Prefixed("remove leftovers of claim " + claim.uid), true);
-      }
-    };
-    if (claim.name.empty()) {
-      remove("it has no record");
-      continue;
+  const auto remove = [this](const rpc::ClaimReference& claim, const std::string& why) {
+    kLog.Info("removing what is left of a claim",
+              {{"claim", StrCat(claim.namespace_name, "/", claim.name)},
+               {"uid", claim.uid},
+               {"reason", why}});
+    if (auto removed = claims_.Unprepare(claim.uid); !removed.ok()) {
+      HandleError(removed.error().Prefixed("remove leftovers of claim " + claim.uid), true);
     }
-    fetcher_->Fetch({claim}, [remove](Result<std::vector<api::ObjectPtr>> objects) {
-      if (objects.ok()) {
-        const bool reserved = !(*objects->front())["status"]["reservedFor"].empty();
-        if (!reserved) remove("it is not reserved");
-        return;
-      }
-      // Gone, replaced or deallocated. Anything else says nothing about the claim.
-      const ErrorCode code = objects.error().code;
-      if (code == ErrorCode::kNotFound || code == ErrorCode::kFailedPrecondition) {
-        remove(objects.error().message);
-      }
-    });
+  };
+  std::vector<rpc::ClaimReference> known;
+  for (const rpc::ClaimReference& claim : *prepared) {
+    if (claim.name.empty()) {
+      remove(claim, "it has no record");
+    } else {
+      known.push_back(claim);
+    }
   }
+  driver_->RemoveLeftovers(known, remove);
 }
 
 Result<std::vector<PreparedDevice>> ReferenceDriver::PrepareResourceClaim(

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "sdk/driver/driver.h"
-#include "sdk/driver/prepare/claim_fetcher.h"
 #include "sdk/driver/reference/claim_files.h"
 #include "sdk/driver/reference/device_config.h"
 
@@ -72,7 +71,6 @@ class ReferenceDriver final : private SynchronousPlugin {
   Options options_;
   ClaimFiles claims_;
   ClaimFiles::Devices devices_;  // by name
-  std::unique_ptr<ClaimFetcher> fetcher_;
   std::unique_ptr<Driver> driver_;
 };
 

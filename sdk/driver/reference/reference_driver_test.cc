@@ -11,6 +11,7 @@
 #include "cdi/spec_reader.h"
 #include "rpc/dra/dra_client.h"
 #include "rpc/testing/memory_transport.h"
+#include "sdk/driver/testing/claim_client.h"
 #include "tests/support/api_server.h"
 
 namespace drakkar::driver {
@@ -268,6 +269,62 @@ TEST_F(ReferenceDriverTest, LeftoversGoAtStartWhenTheClaimIsGone) {
   EXPECT_FALSE(files_.Exists("/cdi/sim.drakkar.io_claim_stray.json"));
   EXPECT_TRUE(files_.Exists(SpecPath(stays)));
   EXPECT_TRUE(files_.Exists("/cdi/other.io_claim_stray.json"));
+}
+
+// The server's answer to what the driver asked at its start arrives when the claim is in use again.
+TEST(ReferenceDriverLeftovers, AnAnswerThatIsLateRemovesNothing) {
+  SeededLoop loop;
+  MemoryFileSystem files;
+  rpc::MemoryTransport transport(loop);
+  ClaimClient client(loop);
+  const auto put = [&](bool reserved) {
+    client.PutJson(StrCat(R"({"metadata":{"name":"a","namespace":"ns","uid":"u1"},"status":{)",
+                          reserved ? R"("reservedFor":[{"resource":"pods","name":"p","uid":"p"}],)" : "",
+                          R"("allocation":{"devices":{"results":[{"request":"gpu","driver":)",
+                          R"("sim.drakkar.io","pool":"node-1","device":"sim-0"}]}}}})"));
+  };
+  const auto start = [&] {
+    auto driver = std::make_unique<ReferenceDriver>(
+        ReferenceDriver::Options{.loop = loop,
+                                 .random = loop.random(),
+                                 .files = files,
+                                 .client = client,
+                                 .transport = transport,
+                                 .node_name = "node-1",
+                                 .registry_directory = kRegistry,
+                                 .plugin_directory = "/plugin",
+                                 .cdi_directory = kSpecDirectory,
+                                 .devices = *ParseDeviceConfig("")});
+    EXPECT_TRUE(driver->Start().ok());
+    loop.RunUntilIdle();
+    return driver;
+  };
+  const auto prepare = [&] {
+    auto node = rpc::DialDraPlugin(transport, {.endpoint = "/plugin/dra.sock"});
+    std::string error = "no answer";
+    node->Prepare({{"ns", "u1", "a"}}, std::chrono::seconds(45),
+                  [&](auto results) { error = results->at("u1").error; });
+    loop.RunUntilIdle();
+    return error;
+  };
+  const std::string spec = StrCat(kSpecDirectory, "/sim.drakkar.io_claim_u1.json");
+  put(true);
+  auto driver = start();
+  EXPECT_EQ(prepare(), "");
+  driver.reset();
+  put(false);
+  client.slow = true;
+  driver = start();
+  client.slow = false;
+  put(true);
+  EXPECT_EQ(prepare(), "");
+  client.Release();
+  loop.RunUntilIdle();
+  EXPECT_TRUE(files.Exists(spec));
+  driver.reset();
+  put(false);
+  driver = start();
+  EXPECT_FALSE(files.Exists(spec));
 }
 
 TEST_F(ReferenceDriverTest, DirectoriesOfFormerDevicesGoAtStartUnlessAClaimHoldsThem) {

@@ -4,7 +4,10 @@
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
+#include "rpc/testing/memory_transport.h"
+#include "sdk/driver/driver.h"
 #include "sdk/driver/slices/slice_controller.h"
 #include "tests/support/api_server.h"
 
@@ -87,6 +90,47 @@ TEST_F(PublishTest, WithoutANodeAPoolIsForThoseOfASelectorOrForAll) {
   slices = Slices();
   ASSERT_EQ(slices.size(), 1u);
   EXPECT_TRUE((*slices[0])["spec"]["allNodes"].boolean());
+}
+
+class NoPlugin final : public SynchronousPlugin {
+  Result<std::vector<PreparedDevice>> PrepareResourceClaim(const api::Object&) override {
+    return std::vector<PreparedDevice>();
+  }
+  Result<void> UnprepareResourceClaim(const rpc::ClaimReference&) override { return Ok(); }
+};
+
+TEST_F(PublishTest, ADeviceWhoseHealthIsForgottenLosesItsTaint) {
+  api_.Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}})");
+  MemoryFileSystem files;
+  rpc::MemoryTransport transport(loop_);
+  NoPlugin plugin;
+  auto driver = Driver::Start({.loop = loop_,
+                               .random = loop_.random(),
+                               .files = files,
+                               .client = api_.client(),
+                               .transport = transport,
+                               .plugin = plugin,
+                               .driver_name = "d.example.com",
+                               .node_name = "n",
+                               .health_service = true,
+                               .unhealthy_taint = {.key = "d.example.com/unhealthy"}});
+  ASSERT_TRUE(driver.ok()) << driver.error().message;
+  DriverResources resources;
+  resources.pools["pool"] = OneDevice({.name = "gpu-0"});
+  ASSERT_TRUE((*driver)->PublishResources(resources).ok());
+  const auto taints = [&] {
+    loop_.Advance(std::chrono::seconds(2));
+    return (*Slices().at(0))["spec"]["devices"].at(0)["taints"].size();
+  };
+  EXPECT_EQ(taints(), 0u);
+  ASSERT_TRUE((*driver)
+                  ->ReportHealth({{.pool_name = "pool",
+                                   .device_name = "gpu-0",
+                                   .health = rpc::DeviceHealthState::kUnhealthy}})
+                  .ok());
+  EXPECT_EQ(taints(), 1u);
+  (*driver)->ForgetHealth("pool", "gpu-0");
+  EXPECT_EQ(taints(), 0u);
 }
 
 class GatePublishTest : public PublishTest {

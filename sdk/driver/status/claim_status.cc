@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/json/writer.h"
+#include "api/meta/interface_address.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -62,6 +63,11 @@ Result<void> Check(const AllocatedDeviceStatus& device) {
   }
   if (device.network && device.network->ips.size() > kMaxDeviceIps) {
     return InvalidArgument(StrCat("more than ", kMaxDeviceIps, " addresses"));
+  }
+  for (const std::string& ip : device.network ? device.network->ips : std::vector<std::string>()) {
+    if (const std::string problem = api::InterfaceAddressProblem(ip); !problem.empty()) {
+      return InvalidArgument(StrCat("the IP address ", Quote(ip), " ", problem));
+    }
   }
   return Ok();
 }

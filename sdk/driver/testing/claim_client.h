@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,8 +15,8 @@
 
 namespace drakkar::driver {
 
-// An API server that has claims and nothing else, for tests of drivers: Get answers from the loop, or
-// fails while it cannot be reached; nothing else is answered.
+// An API server that has claims and nothing else, for tests of drivers: Get answers from the loop (or
+// when the test lets it), or fails while it cannot be reached; nothing else is answered.
 class ClaimClient : public client::SilentClient {
  public:
   explicit ClaimClient(EventLoop& loop) : loop_(loop) {}
@@ -31,6 +32,12 @@ class ClaimClient : public client::SilentClient {
   }
 
   bool reachable = true;
+  // Answers are kept back until Release, and say what was true when they were asked for.
+  bool slow = false;
+  void Release() {
+    slow = false;
+    for (auto& answer : std::exchange(kept_back_, {})) loop_.Post(std::move(answer));
+  }
   std::string served_version = "v1";
   std::vector<std::string> versions_asked;
 
@@ -45,7 +52,9 @@ class ClaimClient : public client::SilentClient {
     } else {
       reply.object = found->second;
     }
-    loop_.Post([reply = std::move(reply), done = std::move(done)] { done(reply); });
+    auto answer = [reply = std::move(reply), done = std::move(done)] { done(reply); };
+    if (slow) return kept_back_.push_back(std::move(answer));
+    loop_.Post(std::move(answer));
   }
 
  private:
@@ -54,6 +63,7 @@ class ClaimClient : public client::SilentClient {
   }
 
   EventLoop& loop_;
+  std::vector<std::function<void()>> kept_back_;
   std::map<std::string, api::ObjectPtr> claims_;
 };
 

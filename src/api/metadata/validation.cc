@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "api/meta/interface_address.h"
 #include "api/meta/names.h"
 #include "api/meta/semver.h"
 #include "base/text/text.h"
@@ -280,9 +281,8 @@ Result<void> ValidateDevice(const Device& device) {
   std::set<std::string_view> seen;
   for (const std::string& ip : network.ips) {
     if (!seen.insert(ip).second) return BadDevice(device, "the IP address " + ip + " comes twice");
-    if (ip.find('/') == std::string::npos) {
-      return BadDevice(device, StrCat("the IP address ", Quote(ip),
-                                      " must be in CIDR form, such as 192.0.2.5/24"));
+    if (const std::string problem = api::InterfaceAddressProblem(ip); !problem.empty()) {
+      return BadDevice(device, StrCat("the IP address ", Quote(ip), " ", problem));
     }
   }
   if (network.hardware_address.size() > kMaxHardwareAddressBytes) {

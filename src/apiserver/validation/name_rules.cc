@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/interface_address.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -287,6 +288,11 @@ void DeclareFullyQualifiedName(Findings& out, const FieldPath& path, std::string
   if (name.find('/') == std::string_view::npos) {
     out.AddDeclared(FieldError::Invalid(path, name, std::string(kNeedsDomain)), kFullName, beta);
   }
+}
+
+void CheckInterfaceAddress(Findings& out, const FieldPath& path, std::string_view address) {
+  const std::string problem = api::InterfaceAddressProblem(address);
+  if (!problem.empty()) out.Add(FieldError::Invalid(path, address, problem));
 }
 
 void DeclareLabelKey(Findings& out, const FieldPath& path, std::string_view name, bool beta) {

@@ -1,11 +1,13 @@
 #include "base/env/file_lock.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "base/result/check.h"
+#include "base/text/text.h"
 
 namespace drakkar {
 namespace {
@@ -35,6 +37,17 @@ Result<bool> FileLock::TryLock() {
   }
   if (errno == EAGAIN || errno == EACCES) return false;
   return ErrnoError(errno, path_);
+}
+
+Result<void> FileLock::LockWithin(std::chrono::milliseconds limit) {
+  for (std::int64_t waited = 0;; ++waited) {
+    ASSIGN_OR_RETURN(const bool taken, TryLock());
+    if (taken) return Ok();
+    if (waited >= limit.count()) {
+      return Unavailable(StrCat(path_, " was held by another process for ", limit.count(), " ms"));
+    }
+    static_cast<void>(poll(nullptr, 0, 1));
+  }
 }
 
 void FileLock::Unlock() {

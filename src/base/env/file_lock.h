@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "base/result/result.h"
@@ -18,6 +19,9 @@ class FileLock {
 
   // Never waits: false if someone else has it, another FileLock of this process included.
   Result<bool> TryLock();
+  // Waits for others, for locks that are held for the time of a few small files: kUnavailable if it
+  // is not to be had within `limit`.
+  Result<void> LockWithin(std::chrono::milliseconds limit);
   void Unlock();
 
  private:

@@ -27,6 +27,16 @@ TEST(FileLock, IsHeldByOneAtATime) {
   unlink(path.c_str());
 }
 
+TEST(FileLock, CanBeWaitedForButNotForever) {
+  const std::string path = LockPath();
+  FileLock a(path), b(path);
+  EXPECT_TRUE(a.LockWithin(std::chrono::milliseconds(0)).ok());
+  EXPECT_EQ(b.LockWithin(std::chrono::milliseconds(3)).error().code, ErrorCode::kUnavailable);
+  a.Unlock();
+  EXPECT_TRUE(b.LockWithin(std::chrono::milliseconds(3)).ok());
+  unlink(path.c_str());
+}
+
 TEST(FileLock, IsGivenUpWhenItsOwnerGoes) {
   const std::string path = LockPath();
   FileLock b(path);

@@ -45,6 +45,7 @@ func main() {
 	registrar := flag.String("registrar", "", "the registration socket")
 	driver := flag.String("driver", "", "the driver's name")
 	claimFlag := flag.String("claim", "", "namespace/name/uid of a claim that is allocated")
+	prepareOnly := flag.Bool("prepare-only", false, "prepare the claim and leave it so")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -54,6 +55,16 @@ func main() {
 	if err != nil {
 		fmt.Printf("FAIL GetInfo: %v\n", err)
 		os.Exit(1)
+	}
+	if *prepareOnly {
+		parts := strings.Split(*claimFlag, "/")
+		answer, err := drav1.NewDRAPluginClient(dial(info.Endpoint)).NodePrepareResources(ctx,
+			&drav1.NodePrepareResourcesRequest{Claims: []*drav1.Claim{{Namespace: parts[0], Name: parts[1], Uid: parts[2]}}})
+		if err != nil || answer.Claims[parts[2]] == nil || answer.Claims[parts[2]].Error != "" {
+			fmt.Printf("FAIL prepare: %v %v\n", err, answer)
+			os.Exit(1)
+		}
+		return
 	}
 	check(info.Type == registration.DRAPlugin, "the type is DRAPlugin", info.Type)
 	check(info.Name == *driver, "the name is the driver's", info.Name)

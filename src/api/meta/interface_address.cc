@@ -1,15 +1,17 @@
+#include "api/meta/interface_address.h"
+
 #include <arpa/inet.h>
 
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "apiserver/validation/name_rules.h"
 #include "base/text/text.h"
 
-// Addresses of network devices. Go's old reader is lenient (leading zeros in IPv4, IPv4 inside
+// Go's old reader is lenient (leading zeros in IPv4, IPv4 inside
 // IPv6); what is stored must be the one form it prints.
-namespace drakkar::apiserver {
+namespace drakkar::api {
 namespace {
 
 std::optional<int> DecimalUpTo(std::string_view text, int limit) {
@@ -98,7 +100,7 @@ std::optional<V6> CanonicalV6(std::string_view text) {
 
 }  // namespace
 
-void CheckInterfaceAddress(Findings& out, const api::FieldPath& path, std::string_view address) {
+std::string InterfaceAddressProblem(std::string_view address) {
   const std::size_t slash = address.find('/');
   std::string canonical;
   if (slash != std::string_view::npos) {
@@ -116,13 +118,9 @@ void CheckInterfaceAddress(Findings& out, const api::FieldPath& path, std::strin
     }
   }
   if (canonical.empty()) {
-    out.Add(api::FieldError::Invalid(
-        path, address,
-        "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"));
-  } else if (canonical != address) {
-    out.Add(api::FieldError::Invalid(path, address,
-                                     StrCat("must be in canonical form (", Quote(canonical), ")")));
+    return "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
   }
+  return canonical == address ? "" : StrCat("must be in canonical form (", Quote(canonical), ")");
 }
 
-}  // namespace drakkar::apiserver
+}  // namespace drakkar::api
