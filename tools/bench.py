@@ -50,10 +50,10 @@ def compile_release(*targets):
 
 
 def build(*targets):
-    """Release binaries, optimised by a profile of their own: built, run for a minute, built again. The profile stays
-    for later builds; code that changed since is optimised without. DRAKKAR_PROFILE=none does without it."""
+    """Release binaries. With DRAKKAR_PROFILE=train they are optimised by a profile of their own: built, run for a
+    minute, built again. The profile stays for later builds; code that changed since is optimised without."""
     mark = BUILD / "profile.trained"
-    if os.environ.get("DRAKKAR_PROFILE") != "none" and not mark.exists() and DRAKKAR_TARGETS & set(targets):
+    if os.environ.get("DRAKKAR_PROFILE") == "train" and not mark.exists() and DRAKKAR_TARGETS & set(targets):
         print("bench: building to be profiled, for once", file=sys.stderr)
         configure("generate")
         compile_release(*sorted(DRAKKAR_TARGETS))

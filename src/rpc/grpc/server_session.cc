@@ -16,6 +16,8 @@ constexpr std::int32_t kConnectionWindow = 16 << 20;
 constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
 // What a peer may go on sending to a call that has its request or its answer, before a reset.
 constexpr std::size_t kMaxDiscardedBytes = 1 << 20;
+// Of a status text; peers take no more of all trailers than twice this, and the rest is cut off.
+constexpr std::size_t kMaxTextBytes = 4 * 1024;
 // Calls given up before any answer, beyond those answered (CVE-2023-44487); then the connection ends.
 constexpr std::size_t kMaxEarlyResets = 1'000;
 
@@ -31,6 +33,13 @@ struct Call {
   bool started = false;        // its event was given out
   bool finished = false;       // its status is decided
 };
+
+std::string_view Shorten(std::string_view text) {
+  if (text.size() <= kMaxTextBytes) return text;
+  std::size_t end = kMaxTextBytes;
+  while (end > kMaxTextBytes - 4 && (text[end] & 0xc0) == 0x80) --end;  // not within a character
+  return text.substr(0, end);
+}
 
 class Session final : public ServerSession, private net::http2::Nghttp2Session {
  public:
@@ -227,7 +236,7 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     call.finished = true;
     DoneReceiving(call);
     net::Headers fields{{"grpc-status", std::to_string(status.code)}};
-    if (!status.message.empty()) fields.Add("grpc-message", EncodeText(status.message));
+    if (!status.message.empty()) fields.Add("grpc-message", EncodeText(Shorten(status.message)));
     if (!stream.responded) return Respond(stream, fields, /*has_body=*/false);
     stream.trailers = std::move(fields);
     stream.out_final = true;

@@ -430,6 +430,20 @@ TEST_F(GrpcSession, ACrowdOfEarlyResetsEndsTheConnection) {
   EXPECT_EQ(id, 1 + 2 * 1'001);
 }
 
+TEST_F(GrpcSession, ATextThatIsTooLongForTrailersIsCutBetweenCharacters) {
+  Start();
+  Run();
+  server->Finish(calls[0].stream, {kInternal, "x" + [] {
+                                     std::string text;
+                                     for (int i = 0; i < 5'000; ++i) text += "\xc3\xa4";
+                                     return text;
+                                   }()});
+  Run();
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].second.message.size(), 4'095u);
+  EXPECT_TRUE(IsValidUtf8(ends[0].second.message));
+}
+
 TEST_F(GrpcSession, PingsAreAnswered) {
   Answer(Hello());
   EXPECT_EQ(FramesOf(Answer(Frame(kPing, 0, 0, "12345678"))).types, std::vector<char>{kPing});

@@ -27,6 +27,9 @@ constexpr Duration kQuickLoss = std::chrono::seconds(1);
 constexpr std::size_t kMaxCalls = 10'000;
 constexpr std::size_t kMaxSocketPathBytes = 107;
 
+// More is the same as none.
+constexpr Duration kMaxTimeout = std::chrono::years(1);
+
 class ClientConnection;
 
 struct ClientCall {
@@ -443,7 +446,7 @@ class GrpcChannel final : public Channel {
     auto call = std::make_shared<ClientCall>();
     call->method = method;
     call->request = request;
-    call->deadline = state_->loop().clock().Monotonic() + timeout;
+    call->deadline = state_->loop().clock().Monotonic() + std::min(timeout, kMaxTimeout);
     call->done = std::move(done);
     state_->Begin(call);
   }

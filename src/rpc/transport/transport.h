@@ -98,10 +98,10 @@ class RpcService {
 // A server on one unix socket.
 //
 // Start removes a stale socket file, listens, and sets the mode to 0600; a failure names the path
-// and the reason. Stop answers what is in flight with Unavailable, removes the socket file, and
-// waits at most a moment for the peers to take the answers; no handler runs afterwards. Both are
-// idempotent; after Stop, Start works again. Destroying it stops it. Unknown methods are answered
-// Unimplemented. Lives on the loop, and so do the services.
+// and the reason. Stop answers what is in flight with Unavailable and removes the socket file; a peer
+// that is behind may take its answers for a moment longer, while the transport lives; no handler runs
+// afterwards. Both are idempotent; after Stop, Start works again. Destroying it stops it. Unknown
+// methods are answered Unimplemented. Lives on the loop, and so do the services.
 class Server {
  public:
   virtual ~Server() = default;
