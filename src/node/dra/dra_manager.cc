@@ -54,6 +54,7 @@ struct DraManager::UnprepareOperation {
   MonotonicTime started;
   std::vector<std::string> keys;  // of the claims that go
   std::vector<std::pair<std::string, std::string>> skipped;  // claim key, driver
+  std::vector<std::string> given_up;  // drivers that are gone for good
   std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;
   std::size_t next_batch = 0;
 };
@@ -352,13 +353,15 @@ void DraManager::CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& op
     return FinishUnprepare(*operation, Ok());
   }
   const auto& [driver, claims] = operation->batches[operation->next_batch++];
-  auto plugin = options_.plugins.GetPlugin(driver);
-  if (!plugin.ok()) {
-    if (!forgotten_drivers_.contains(driver)) return FinishUnprepare(*operation, plugin.error());
+  // One that was killed may have left its sockets behind, and then it is registered still.
+  if (forgotten_drivers_.contains(driver) && !options_.plugins.IsUsable(driver)) {
     kLog.Warning("unpreparing without the driver, which was declared gone",
                  {{"driver", driver}, {"claims", claims.size()}});
+    operation->given_up.push_back(driver);
     return CallNextUnprepare(operation);
   }
+  auto plugin = options_.plugins.GetPlugin(driver);
+  if (!plugin.ok()) return FinishUnprepare(*operation, plugin.error());
   const MonotonicTime started = options_.loop.clock().Monotonic();
   (*plugin)->client->Unprepare(
       claims, kCallTimeout,
@@ -399,6 +402,9 @@ void DraManager::FinishUnprepare(UnprepareOperation& operation, Result<void> res
     // A claim that is still in the file after a crash is unprepared once more: no harm.
     options_.checkpoint.StoreEventually();
     metrics_.ClaimsInUse(cache_);
+    for (const std::string& driver : operation.given_up) {
+      if (options_.on_given_up) options_.on_given_up(driver, operation.pod_uid);
+    }
   }
   metrics_.Operation("UnprepareResources", !result.ok(),
                      options_.loop.clock().Monotonic() - operation.started);
@@ -426,16 +432,6 @@ void DraManager::ReconcileNow() {
                    {{"podUID", uid}, {"err", result.error().message}});
     });
   }
-}
-
-std::set<std::string> DraManager::PodsOfDriver(const std::string& driver) const {
-  std::set<std::string> pods;
-  for (const auto& [key, info] : cache_.claims()) {
-    auto state = info.drivers.find(driver);
-    if (state == info.drivers.end() || Skips(state->second.skip_node_operations, kSkipUnprepare)) continue;
-    pods.insert(info.pod_uids.begin(), info.pod_uids.end());
-  }
-  return pods;
 }
 
 void DraManager::ObserveCall(const PluginInstance& plugin, const char* method, const Error* error,

@@ -234,6 +234,7 @@ TEST(DraManager, ACallThatTakesLongerThanItMayIsGivenUpAndMadeAgain) {
 TEST(DraManager, ARepeatedPrepareReplacesTheDevicesAndDoesNotDoubleThem) {
   GpuNode node;
   node.CreatePodWithClaim();
+  node.Advance(seconds(1));
   node.KillAgent();
   node.StartAgent();
   node.CreatePod("q", kUsesClaim, {"c"});
@@ -421,6 +422,104 @@ TEST(DraManager, ADriverForgottenWhileTheAgentWasDownIsForgotten) {
   node.StartAgent();
   node.Advance(seconds(3));
   EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, AForgottenDriverThatWasKilledAndLeftItsSocketNoLongerHoldsUpDeletion) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.Kill();
+  ASSERT_TRUE(node.agent->plugins().GetPlugin("gpu.example.com").ok()) << "still registered";
+  node.DeletePod("p");
+  node.Advance(seconds(120));
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  Forget(node, "gpu.example.com");
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_EQ(node.Events("DriverForgotten").size(), 2u) << "about the node and about the pod";
+}
+
+TEST(DraManager, ADriverForgottenWhileItIsConnectedIsCalledUntilItIsNot) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  Forget(node, "gpu.example.com");
+  EXPECT_THAT(node.Events("DriverForgotten").at(0), HasSubstr("called all the same"));
+  node.driver.plugin.unprepare_error = Internal("stuck");
+  node.DeletePod("p");
+  node.Advance(seconds(120));
+  EXPECT_FALSE(node.driver.plugin.unprepare_calls.empty());
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  node.driver.Kill();
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, APodDeletedLaterHasTheEventOfItsForgottenDriverAndARestartDoesNotRepeatTheNodes) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.Stop();
+  Forget(node, "gpu.example.com");
+  ASSERT_EQ(node.Events("DriverForgotten").size(), 1u) << "about the node: the pod is not concerned yet";
+  node.KillAgent();
+  node.StartAgent();
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Events("DriverForgotten").size(), 1u);
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_THAT(node.Events("DriverForgotten"),
+              ElementsAre(HasSubstr("claims are unprepared without it"), HasSubstr("claims were unprepared without it")));
+}
+
+std::string ForgottenOnTheNode(NodeHarness& node) {
+  return std::string((*node.api.Get("Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"].str("(none)"));
+}
+
+TEST(DraManager, ADriverThatComesBackBeforeTheNodeIsKnownIsTakenOffTheList) {
+  GpuNode node;
+  node.driver.Stop();
+  Forget(node, "gpu.example.com");
+  node.KillAgent();
+  node.api_fault = [](const std::string& what) -> std::optional<Error> {
+    if (what == "list nodes") return Unavailable("not now");
+    return std::nullopt;
+  };
+  node.StartAgent();
+  node.driver.Start();
+  node.Advance(seconds(5));
+  EXPECT_EQ(ForgottenOnTheNode(node), "gpu.example.com");
+  node.api_fault = nullptr;
+  node.Advance(seconds(60));
+  EXPECT_EQ(ForgottenOnTheNode(node), "(none)");
+}
+
+TEST(DraManager, TakingDriversOffTheListIsTriedAgainAndUndoesNobodysWrite) {
+  GpuNode node;
+  FakeDriver nic(node, "nic.example.com", "nic.sock");
+  node.driver.Stop();
+  Forget(node, "gpu.example.com,nic.example.com");
+  int failures = 3;
+  node.api_fault = [&](const std::string& what) -> std::optional<Error> {
+    if (what == "patch nodes" && failures-- > 0) return Unavailable("not now");
+    return std::nullopt;
+  };
+  node.driver.Start();
+  nic.Start();
+  node.Advance(seconds(2));
+  EXPECT_EQ(ForgottenOnTheNode(node), "gpu.example.com,nic.example.com");
+  // Somebody adds a driver right before the next attempt is carried out.
+  bool added = false;
+  node.api_fault = [&](const std::string& what) -> std::optional<Error> {
+    if (what == "patch nodes" && !added) {
+      added = true;
+      api::Draft changed(node.api.Get("Node", "node-1")->tree());
+      changed["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"] =
+          "fpga.example.com,gpu.example.com,nic.example.com";
+      EXPECT_TRUE(node.api.Update("Node", "node-1", "", changed.Freeze()).ok());
+    }
+    return std::nullopt;
+  };
+  node.Advance(seconds(60));
+  EXPECT_TRUE(added);
+  EXPECT_EQ(ForgottenOnTheNode(node), "fpga.example.com");
 }
 
 }  // namespace
