@@ -72,7 +72,11 @@ Result<void> DraManager::Load() {
     // A release before KEP-5945 does not know this key and loses it with the next write.
     for (CheckpointClaim& claim : **state) {
       if (!claim.driver_state) continue;
-      for (auto& [name, driver] : *claim.driver_state) driver.skip_node_operations.clear();
+      for (auto& [name, driver] : *claim.driver_state) {
+        // That driver was not asked and gave nothing, so nothing of it is lost.
+        if (!driver.skip_node_operations.empty() && !driver.devices) driver.devices.emplace();
+        driver.skip_node_operations.clear();
+      }
     }
   }
   cache_.Load(*state);
@@ -275,7 +279,9 @@ Result<void> DraManager::TakePrepareAnswer(PrepareOperation&, const std::string&
                              " in namespace ", claim.namespace_name));
     }
     // Replaced, not added to: a repeated call must not double the devices.
-    info->drivers[driver].devices = std::move(result.devices);
+    ClaimDriver& state = info->drivers[driver];
+    state.devices = std::move(result.devices);
+    state.answered = true;
   }
   if (results.size() < asked.size()) {
     return Internal(StrCat("NodePrepareResources skipped ", asked.size() - results.size(),
@@ -300,7 +306,8 @@ void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result)
         if (Skips(state.skip_node_operations, kSkipPrepare)) metrics_.PrepareSkipped(driver);
       }
     }
-    // The intent is on disk; a lost result is made again, since preparing is idempotent.
+    // The intent is on disk; a result that is lost with the process is asked for again by the worker
+    // that adopts the pod, since preparing is idempotent.
     options_.checkpoint.StoreEventually();
     metrics_.ClaimsInUse(cache_);
   }
@@ -475,6 +482,21 @@ bool DraManager::IsPrepared(Value pod) const {
   for (const PodClaim& claim : *claims) {
     const ClaimInfo* info = cache_.Find(ClaimCache::Key(home, claim.claim_name));
     if (info == nullptr || !info->prepared || !info->pod_uids.contains(uid)) return false;
+  }
+  return true;
+}
+
+bool DraManager::KnowsDevices(Value pod) const {
+  auto claims = ListPodClaims(pod);
+  if (!claims.ok()) return false;
+  const std::string home(pod["metadata"]["namespace"].str());
+  const std::string uid(pod["metadata"]["uid"].str());
+  for (const PodClaim& claim : *claims) {
+    const ClaimInfo* info = cache_.Find(ClaimCache::Key(home, claim.claim_name));
+    if (info == nullptr || !info->pod_uids.contains(uid)) return false;
+    for (const auto& [driver, state] : info->drivers) {
+      if (!state.answered && !Skips(state.skip_node_operations, kSkipPrepare)) return false;
+    }
   }
   return true;
 }

@@ -62,8 +62,11 @@ class DraManager {
   // The CDI ids for exactly the requests the container names, in its order.
   Result<std::vector<std::string>> CdiDevices(api::Value pod, api::Value container) const;
 
-  // Whether every claim of the pod was prepared since this process started.
+  // Whether every claim of the pod was prepared since this process started: what a new sandbox needs.
   bool IsPrepared(api::Value pod) const;
+  // Whether it is known which devices every claim of the pod has, from this process or from the one
+  // before: what a container in a sandbox that is there already needs.
+  bool KnowsDevices(api::Value pod) const;
   bool HoldsClaims(const std::string& pod_uid) const;
   // A cached claim of the pod that skips node operations although the gate is off: admission
   // rejects such a pod after a restart.

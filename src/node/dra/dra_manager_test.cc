@@ -522,5 +522,83 @@ TEST(DraManager, TakingDriversOffTheListIsTriedAgainAndUndoesNobodysWrite) {
   EXPECT_EQ(ForgottenOnTheNode(node), "fpga.example.com");
 }
 
+// The agent dies before the checkpoint has followed: only the intent is on disk.
+TEST(DraManager, ARunningPodWhoseDevicesWereLostWithTheAgentIsPreparedOnceMore) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.KillAgent();
+  node.StartAgent();
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c"));
+  EXPECT_EQ(node.agent->dra().cache().claims().at("default/c").drivers.at("gpu.example.com").devices.size(), 1u);
+  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["name"].str(), "claim:c");
+  EXPECT_EQ(node.Containers("p", "a").size(), 1u) << "it runs on";
+  node.KillAgent();
+  node.StartAgent();
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.history.size(), 2u) << "what is known is not asked for again";
+  EXPECT_TRUE(node.Events("FailedPrepareDynamicResources").empty());
+}
+
+TEST(DraManager, ARunningPodWhoseDevicesWereLostRunsOnUntilItsDriverComes) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.KillAgent();
+  node.driver.Stop();
+  node.StartAgent();
+  node.Advance(seconds(200));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("DRA driver gpu.example.com is not registered"));
+  node.driver.Start();
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c")) << "not after a minute";
+  node.Advance(seconds(200));
+  EXPECT_EQ(node.history.size(), 2u);
+  ASSERT_EQ(node.Containers("p", "a").size(), 1u);
+  EXPECT_EQ(node.Containers("p", "a")[0]->status.state, ContainerState::kRunning);
+}
+
+TEST(DraManager, APodThatIsDeletedWhileItsDevicesAreAskedForAgainWaitsForTheAnswer) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.KillAgent();
+  node.driver.plugin.hold_calls = true;
+  node.StartAgent();
+  node.Advance(seconds(2));
+  ASSERT_EQ(node.driver.plugin.held_calls(), 1u);
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_TRUE(node.driver.plugin.unprepare_calls.empty());
+  EXPECT_EQ(node.Containers("p", "a").at(0)->status.state, ContainerState::kExited) << "that does not wait";
+  node.driver.plugin.hold_calls = false;
+  node.driver.plugin.ReleaseCalls();
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c", "unprepare c"));
+}
+
+TEST(DraManager, AfterARestartAContainerIsStartedAgainWithoutDriverClaimAndGate) {
+  GpuNode node;
+  node.RunFor(seconds(100), 1);
+  node.CreateClaim("c", {"gpu.example.com/dev-0", "ghost.example.com/dev-0!"});
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])", {"c"});
+  node.Advance(seconds(1));
+  node.KillAgent();
+  node.driver.Stop();
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false).With(Gate::kNodeDeclaredFeatures, false);
+  node.api_fault = [](const std::string& what) -> std::optional<Error> {
+    if (what == "get resourceclaims") return Unavailable("no claims today");
+    return std::nullopt;
+  };
+  node.StartAgent();
+  node.Advance(seconds(150));
+  EXPECT_TRUE(node.Events("FailedPrepareDynamicResources").empty());
+  const auto containers = node.Containers("p", "a");
+  ASSERT_EQ(containers.size(), 2u);
+  EXPECT_EQ(containers[1]->status.state, ContainerState::kRunning);
+  EXPECT_NE(EnvironmentOf(*containers[1], "DEVICE_OF_c"), "(none)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+}
+
 }  // namespace
 }  // namespace drakkar::node
