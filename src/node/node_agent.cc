@@ -288,6 +288,10 @@ void NodeAgent::Drop() {
   parts_.reset();
 }
 
+void NodeAgent::UpdateGauges() const {
+  if (parts_ != nullptr) parts_->health.CountDevices();
+}
+
 const PodManager& NodeAgent::pods() const { return *parts_->pods; }
 const DraManager& NodeAgent::dra() const { return parts_->dra; }
 const PluginStore& NodeAgent::plugins() const { return parts_->store; }
