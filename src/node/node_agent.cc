@@ -72,7 +72,7 @@ struct NodeAgent::Parts {
                 [this](const std::string& uid) {
                   if (pods) pods->HealthChanged(uid);
                 }),
-        resources(dra.cache(), [this] { return ActivePods(); }),
+        resources(options.loop.clock(), dra.cache(), [this] { return ActivePods(); }),
         events({.loop = options.loop,
                 .client = options.client,
                 .component = "kubelet",

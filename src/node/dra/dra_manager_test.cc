@@ -600,5 +600,74 @@ TEST(DraManager, AfterARestartAContainerIsStartedAgainWithoutDriverClaimAndGate)
   EXPECT_THAT(node.history, ElementsAre("prepare c"));
 }
 
+struct Questions {
+  explicit Questions(NodeHarness& on)
+      : node(on), client(rpc::MakePodResourcesClient(on.transport, "/var/lib/kubelet/pod-resources/kubelet.sock")) {}
+  rpc::PodResources Get(const std::string& name) {
+    std::optional<Result<rpc::PodResources>> found;
+    client->Get({.name = name, .namespace_name = "default"}, seconds(1), [&](auto result) { found = std::move(result); });
+    node.Run();
+    EXPECT_TRUE(found && found->ok());
+    return found && found->ok() ? **found : rpc::PodResources();
+  }
+  NodeHarness& node;
+  std::unique_ptr<rpc::PodResourcesClient> client;
+};
+
+TEST(DraManager, PodResourcesAreThoseOfTheRequestsEachContainerNames) {
+  GpuNode node;
+  node.driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
+    rpc::PrepareResult result;
+    for (const char* request : {"r", "other/small"}) {
+      result.devices.push_back({.request_names = {request}, .pool_name = "pool", .device_name = "shared",
+                                .share_id = std::string("share-") + request[0]});
+    }
+    return result;
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", R"("initContainers":[
+      {"name":"once","image":"busybox:1","command":["true"],"resources":{"claims":[{"name":"c"}]}},
+      {"name":"sidecar","image":"busybox:1","restartPolicy":"Always","resources":{"claims":[{"name":"c","request":"other"}]}}],
+      "containers":[{"name":"all","image":"busybox:1","resources":{"claims":[{"name":"c"}]}},
+                    {"name":"one","image":"busybox:1","resources":{"claims":[{"name":"c","request":"r"}]}},
+                    {"name":"none","image":"busybox:1"}])", {"c"});
+  std::vector<std::string> seen;
+  for (const auto& container : Questions(node).Get("p").containers) {
+    std::string line = container.name;
+    for (const auto& resource : container.dynamic_resources) {
+      for (const auto& device : resource.claim_resources) line += " " + device.device_name + "/" + device.share_id.value_or("");
+    }
+    seen.push_back(line);
+  }
+  EXPECT_THAT(seen, ElementsAre("sidecar shared/share-o", "all shared/share-o shared/share-r", "one shared/share-r", "none"));
+}
+
+TEST(DraManager, PodResourcesAnswersAHundredQuestionsASecondAndTenAtOnce) {
+  GpuNode node;
+  Questions questions(node);
+  int answered = 0;
+  std::vector<Error> refused;
+  auto ask = [&](int count) {
+    answered = 0;
+    for (int i = 0; i < count; ++i) {
+      auto take = [&](const auto& result) { result.ok() ? void(++answered) : refused.push_back(result.error()); };
+      if (i % 2 == 0) questions.client->List(seconds(1), take);
+      if (i % 2 == 1) questions.client->GetAllocatable(seconds(1), take);
+    }
+    node.Run();
+  };
+  ask(15);
+  EXPECT_EQ(answered, 10);
+  ASSERT_EQ(refused.size(), 5u);
+  EXPECT_EQ(refused[0].code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(refused[0].message, HasSubstr("rejected by rate limit"));
+  node.Advance(std::chrono::milliseconds(50));
+  ask(15);
+  EXPECT_EQ(answered, 5);
+  node.Advance(seconds(10));
+  ask(15);
+  EXPECT_EQ(answered, 10);
+}
+
 }  // namespace
 }  // namespace drakkar::node
