@@ -600,6 +600,98 @@ TEST(DraManager, AfterARestartAContainerIsStartedAgainWithoutDriverClaimAndGate)
   EXPECT_THAT(node.history, ElementsAre("prepare c"));
 }
 
+TEST(DraManager, TheSlicesOfADriverThatIsRegisteredWithoutAConnectionGoAfterThirtySeconds) {
+  GpuNode node;
+  auto slice = [&] { return node.api.Get("ResourceSlice", "s"); };
+  auto create = [&] {
+    node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
+      "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
+      "devices":[{"name":"dev-0"}]}})");
+  };
+  create();
+  node.driver.Kill();
+  ASSERT_TRUE(node.agent->plugins().GetPlugin("gpu.example.com").ok()) << "its socket is there";
+  node.Advance(seconds(29));
+  EXPECT_NE(slice(), nullptr);
+  node.Advance(seconds(2));
+  EXPECT_EQ(slice(), nullptr);
+  // One that answers the registration, but whose service never listens.
+  node.driver.plugin.info.endpoint = "/var/lib/kubelet/plugins/gpu.example.com/dra.sock";
+  node.driver.Start();
+  ASSERT_TRUE(node.driver.plugin.notifications.back().plugin_registered);
+  create();
+  node.Advance(seconds(29));
+  EXPECT_NE(slice(), nullptr);
+  node.Advance(seconds(2));
+  EXPECT_EQ(slice(), nullptr);
+}
+
+TEST(DraManager, AClaimThatIsBeingUnpreparedTakesNoFurtherPod) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.plugin.hold_calls = true;
+  node.DeletePod("p");
+  node.Advance(std::chrono::milliseconds(10));
+  ASSERT_EQ(node.driver.plugin.held_calls(), 1u);
+  node.CreatePod("q", kUsesClaim, {"c"});
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("prepare dynamic resources: ResourceClaim c is being unprepared"));
+  node.driver.plugin.hold_calls = false;
+  node.driver.plugin.ReleaseCalls();
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_EQ(node.Phase("q"), "Running");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c", "prepare c"));
+}
+
+TEST(DraManager, AnAnswerAboutAnotherClaimOrWithoutOneIsRefused) {
+  GpuNode node;
+  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) { results["stranger"] = {}; };
+  node.CreatePodWithClaim();
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("NodePrepareResources returned result for unknown claim UID stranger"));
+  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) { results.clear(); };
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources"),
+              ::testing::Contains(HasSubstr("NodePrepareResources skipped 1 ResourceClaims")));
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  node.driver.plugin.change_prepare_answer = nullptr;
+  node.Advance(seconds(5));
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) { results["stranger"] = {}; };
+  node.DeletePod("p");
+  node.Advance(std::chrono::milliseconds(10));
+  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources").at(0),
+              HasSubstr("NodeUnprepareResources returned result for unknown claim UID stranger"));
+  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) { results.clear(); };
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources"),
+              ::testing::Contains(HasSubstr("NodeUnprepareResources skipped 1 ResourceClaims")));
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  node.driver.plugin.change_unprepare_answer = nullptr;
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, AClaimThatIsReservedAndNotAllocatedIsNotTouched) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.client->instead = [](const api::ObjectPtr& object) -> api::ObjectPtr {
+    if (object->kind() != "ResourceClaim") return object;
+    api::Draft changed(object->tree());
+    changed["status"]["allocation"] = api::Draft();
+    return std::make_shared<const api::Object>(changed.Freeze());
+  };
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("prepare dynamic resources: ResourceClaim c: not allocated"));
+  EXPECT_TRUE(node.history.empty());
+  EXPECT_TRUE(node.agent->dra().cache().claims().empty());
+  node.client->instead = nullptr;
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
 struct Questions {
   explicit Questions(NodeHarness& on)
       : node(on), client(rpc::MakePodResourcesClient(on.transport, "/var/lib/kubelet/pod-resources/kubelet.sock")) {}
