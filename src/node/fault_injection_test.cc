@@ -107,6 +107,27 @@ TEST(FaultInjection, RecoversFromEachFailingDriverCall) {
   }
 }
 
+// It was carried out, and nobody heard of it.
+TEST(FaultInjection, RecoversFromEachDriverCallWhoseAnswerIsLost) {
+  for (int call = 0;; ++call) {
+    SCOPED_TRACE(call);
+    NodeHarness node;
+    node.api.Create(kSettings);
+    int calls = 0;
+    node.transport.SetAnswerFault([&](const std::string&, std::string_view) -> std::optional<Error> {
+      if (calls++ == call) return Unavailable("rpc error: code = Unavailable desc = lost");
+      return std::nullopt;
+    });
+    LiveThrough(node);
+    if (HasFailure()) break;
+    if (calls <= call) {
+      EXPECT_GE(call, 6) << "registering twice, preparing and unpreparing";
+      break;
+    }
+    ASSERT_LT(call, 100) << "the run has more calls than the test tries";
+  }
+}
+
 // Before it reaches the server, and with its answer lost.
 TEST(FaultInjection, RecoversFromEachFailingApiCall) {
   for (const char* how : {"refused", "lost"}) {

@@ -45,7 +45,11 @@ struct NodeAgent::Parts {
                .on_usable =
                    [this](const std::string& driver, bool usable) {
                      wiper.SetUsable(driver, usable);
-                     if (usable) DriverUsable(driver);
+                     if (usable) {
+                       DriverUsable(driver);
+                     } else if (dra.IsForgotten(driver)) {
+                       RetryWaiting();  // nobody waits for this one any longer
+                     }
                    }}),
         checkpoint(options.loop, options.files, options.blocking, options.root_directory),
         dra({.loop = options.loop,
@@ -53,7 +57,9 @@ struct NodeAgent::Parts {
              .plugins = store,
              .checkpoint = checkpoint,
              .gates = options.gates,
-             .metrics = options.metrics}),
+             .metrics = options.metrics,
+             .on_given_up =
+                 [this](const std::string& driver, const std::string& uid) { GivenUp(driver, uid); }}),
         health({.loop = options.loop,
                 .files = options.files,
                 .work = options.blocking,
@@ -66,7 +72,7 @@ struct NodeAgent::Parts {
                 [this](const std::string& uid) {
                   if (pods) pods->HealthChanged(uid);
                 }),
-        resources(dra.cache(), [this] { return ActivePods(); }),
+        resources(options.loop.clock(), dra.cache(), [this] { return ActivePods(); }),
         events({.loop = options.loop,
                 .client = options.client,
                 .component = "kubelet",
@@ -115,36 +121,40 @@ struct NodeAgent::Parts {
               .agent_port = options.port,
               .not_ready_reason = [this] { return not_ready; }}),
         forgotten(options.loop, options.random, options.client, options.node_name,
-                  [this](const std::set<std::string>& drivers, const api::ObjectPtr& object) {
-                    Forget(drivers, object);
-                  }) {}
+                  [this](const ForgottenDrivers::Change& change) { Forget(change); }) {}
 
   // What waits for a driver is tried at once.
   void DriverUsable(const std::string& driver) {
     forgotten.Remove(driver);
     health.DriverUsable(driver);
+    RetryWaiting();
+  }
+
+  void RetryWaiting() {
     if (pods) pods->DriverUsable();
     dra.ReconcileNow();
   }
 
-  void Forget(const std::set<std::string>& drivers, const api::ObjectPtr& object) {
-    dra.SetForgottenDrivers(drivers);
-    for (const std::string& driver : drivers) {
-      if (store.GetPlugin(driver).ok()) {
-        kLog.Warning("a driver that is registered was declared gone, it is called all the same",
-                     {{"driver", driver}});
-        continue;
-      }
+  void Forget(const ForgottenDrivers::Change& change) {
+    dra.SetForgottenDrivers(change.drivers);
+    for (const std::string& driver : change.untold) {
+      const bool connected = store.IsUsable(driver);
       const std::string message =
-          StrCat("DRA driver ", driver, " was declared gone: claims are unprepared without it");
-      events.Warning(object, "DriverForgotten", message);
-      for (const std::string& uid : dra.PodsOfDriver(driver)) {
-        const api::ObjectPtr pod = FindPod(uid);
-        if (pod != nullptr && pod->is_being_deleted()) events.Warning(pod, "DriverForgotten", message);
-      }
+          StrCat("DRA driver ", driver, " was declared gone: ",
+                 connected ? "it is connected and called all the same, claims are unprepared without "
+                             "it once it is not"
+                           : "claims are unprepared without it");
+      kLog.Warning(message);
+      events.Warning(change.node, "DriverForgotten", message);
     }
-    if (pods) pods->DriverUsable();
-    dra.ReconcileNow();
+    RetryWaiting();
+  }
+
+  void GivenUp(const std::string& driver, const std::string& uid) {
+    const api::ObjectPtr pod = FindPod(uid);
+    if (pod == nullptr) return;
+    events.Warning(pod, "DriverForgotten",
+                   StrCat("DRA driver ", driver, " was declared gone: claims were unprepared without it"));
   }
 
   api::ObjectPtr FindPod(const std::string& uid) const {
@@ -259,7 +269,9 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.pods->Start([&ready] { ready.dra.ReconcileNow(); });
     ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime);
     ready.rotation->Start();
-    ready.dra.StartReconcile([&ready] { return ready.pods->ActivePods(); });
+    ready.dra.StartReconcile([&ready] {
+      return ready.pods != nullptr ? ready.pods->ActivePods() : std::nullopt;
+    });
     kLog.Info("node agent started", {{"node", options_.node_name}});
     done(Ok());
   });
@@ -274,6 +286,10 @@ void NodeAgent::Drop() {
   if (parts_ == nullptr) return;
   parts_->pods.reset();
   parts_.reset();
+}
+
+void NodeAgent::UpdateGauges() const {
+  if (parts_ != nullptr) parts_->health.CountDevices();
 }
 
 const PodManager& NodeAgent::pods() const { return *parts_->pods; }

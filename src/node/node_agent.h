@@ -73,6 +73,9 @@ class NodeAgent {
   void Start(std::function<void(Result<void>)> done);
   void Stop();
 
+  // Brings metrics up to date that are counted only when somebody reads them.
+  void UpdateGauges() const;
+
   // For the HTTP port, metrics and tests; valid between Start and Stop.
   const PodManager& pods() const;
   const DraManager& dra() const;

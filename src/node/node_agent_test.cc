@@ -210,6 +210,7 @@ TEST(NodeAgent, AdoptsARunningPodAfterARestart) {
   driver.Start();
   node.CreatePodWithClaim();
   ASSERT_EQ(node.Phase("p"), "Running");
+  node.Advance(seconds(1));
   node.KillAgent();
   node.Advance(seconds(10));
   node.StartAgent();

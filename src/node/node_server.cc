@@ -110,6 +110,7 @@ void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::Respons
     return writer->Send(401, PlainText(), std::string("Unauthorized\n"));
   }
   if (request.path == "/metrics") {
+    options_.agent.UpdateGauges();
     return writer->Send(200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},
                         options_.metrics != nullptr ? options_.metrics->Text() : std::string());
   }

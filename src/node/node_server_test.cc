@@ -108,6 +108,15 @@ TEST_F(NodeServerTest, ServesLogsPodsMetricsAndHealth) {
   EXPECT_EQ(Get("/nothing")->code, 404);
 }
 
+TEST_F(NodeServerTest, MetricsCountDevicesByTheirHealthNow) {
+  FakeDriver driver(node_, "gpu.example.com", "gpu.sock");
+  driver.Start();
+  driver.plugin.PushHealth({{.pool_name = "pool", .device_name = "d", .health = rpc::DeviceHealthState::kHealthy}});
+  node_.Run();
+  EXPECT_NE(Get("/metrics")->text.find("drakkar_node_devices{driver_name=\"gpu.example.com\",health=\"Healthy\"} 1\n"),
+            std::string::npos);
+}
+
 TEST_F(NodeServerTest, TellsStrangersNothing) {
   EXPECT_EQ(Get("/containerLogs/default/p/a", "", false)->code, 401);
   EXPECT_EQ(Get("/pods", "", false)->code, 401);

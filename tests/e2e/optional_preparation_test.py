@@ -4,6 +4,7 @@
 usage: optional_preparation_test.py DRAKKAR [SCENARIO ...]
 """
 import json
+import subprocess
 import sys
 import time
 
@@ -94,10 +95,16 @@ def scenario_1_2(parts):
         parts.delete_pod(pod, AT_ONCE)
 
 
+def health_row(parts, pod):
+    rows = parts.get("pod", pod)["status"]["containerStatuses"][0].get("allocatedResourcesStatus")
+    resource = rows[0]["resources"][0] if rows else {}
+    return resource.get("health"), resource.get("message", "")
+
+
 def scenario_2_1(parts):
-    """A standard driver is called for both operations. And: declared gone, it holds up nobody."""
+    """A standard driver is called for both operations and its health is seen. Declared gone, it holds up nobody."""
     start_all(parts, GATE_ON)
-    parts.start_driver()
+    driver = parts.start_driver("driver", "sim.drakkar.io", "--control", stdin=subprocess.PIPE)
     wait_registered(parts, "sim.drakkar.io")
     parts.apply(slice_of(GHOST, None))  # only for its class
     parts.apply(slice_of("sim.drakkar.io", None).split("---")[1])
@@ -112,6 +119,14 @@ def scenario_2_1(parts):
     assert len(held) == 1 and held[0][0] == "n1" and held[0][4] == "Healthy", devices
     assert devices.split()[:8] == ["NODE", "DRIVER", "POOL", "DEVICE", "HEALTH", "SINCE", "CLAIM", "POD"], devices
     wait_until("health in describe", lambda: "Healthy" in parts.run("describe", "pod", "p"))
+    container = parts.get("pod", "p")["status"]["containerStatuses"][0]["containerID"]
+    for state, message in (("Unhealthy", "too hot"), ("Healthy", "")):
+        driver.stdin.write(f"health {held[0][3]} {state} {message}".strip().encode() + b"\n")
+        driver.stdin.flush()
+        wait_until(f"{state} in the status", lambda s=state, m=message: health_row(parts, "p") == (s, m))
+    assert "too hot" in parts.events("DeviceUnhealthy", "p")[0], parts.run("get", "events")
+    status = parts.get("pod", "p")["status"]
+    assert status["phase"] == "Running" and status["containerStatuses"][0]["containerID"] == container, status
     parts.delete_pod("p", AT_ONCE)
     assert parts.metric(calls % "Unprepare") == 1
     parts.apply(pod_of("q", "sim.drakkar.io"))

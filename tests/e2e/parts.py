@@ -73,10 +73,10 @@ class Parts:
                    f"--port={self.node_port}", f"--client-ca-file={pki}/ca.crt", f"--tls-cert-file={pki}/apiserver.crt",
                    f"--tls-private-key-file={pki}/apiserver.key", *flags)
 
-    def start_driver(self, name="driver", driver_name="sim.drakkar.io", *flags):
-        self.start(name, "driver", f"--kubeconfig={self.kubeconfig}", "--node-name=n1", f"--driver-name={driver_name}",
-                   f"--registry-dir={self.registry}", f"--plugin-dir={self.node_data}/kubelet/plugins/{driver_name}",
-                   f"--cdi-dir={self.cdi}", *flags)
+    def start_driver(self, name="driver", driver_name="sim.drakkar.io", *flags, **options):
+        return self.start(name, "driver", f"--kubeconfig={self.kubeconfig}", "--node-name=n1", f"--driver-name={driver_name}",
+                          f"--registry-dir={self.registry}", f"--plugin-dir={self.node_data}/kubelet/plugins/{driver_name}",
+                          f"--cdi-dir={self.cdi}", *flags, **options)
 
     # The API.
 

@@ -174,7 +174,7 @@ std::string SimNode::Checkpoint() const {
   if (!text.ok()) return std::string();
   // What a start of the agent would go on from.
   if (side.ok()) {
-    if (const auto newer = node::FindSlot(*side, *text)) return newer->checkpoint;
+    if (const auto newer = node::ReadSlots(*side, *text).newest) return newer->checkpoint;
   }
   return *text;
 }

@@ -9,6 +9,14 @@ namespace {
 
 constexpr Logger kLog("node.checkpoint");
 constexpr Duration kRetryAfter = std::chrono::seconds(1);
+constexpr std::string_view kEmptySlot("\0", 1);  // what follows does not count
+
+Error WithWayOut(const Error& error, const std::string& path) {
+  return error.Prefixed(StrCat("cannot use ", path,
+                               ", which says which devices are prepared (to start without it: delete the "
+                               "pods with claims on this node, with `drakkar up --node=false` if nothing "
+                               "else serves the API, then move the file away)"));
+}
 
 }  // namespace
 
@@ -27,7 +35,7 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
   RETURN_IF_ERROR(files_.MakeDirectories(directory_, 0755));
   auto content = files_.ReadFile(path_);
   if (!content.ok()) {
-    if (content.error().code != ErrorCode::kNotFound) return content.error();
+    if (content.error().code != ErrorCode::kNotFound) return WithWayOut(content.error(), path_);
     // Whoever moved it away wants to begin anew: nothing of it may come back.
     if (auto removed = files_.Remove(slots_path_);
         !removed.ok() && removed.error().code != ErrorCode::kNotFound) {
@@ -39,17 +47,12 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
   written_id_ = ContentId(*content);
   auto state = DecodeCheckpoint(*content);
   if (!state.ok()) {
-    return state.error()
-        .Prefixed(StrCat("failed to get checkpoint ", kClaimCheckpointName))
-        .Prefixed(StrCat("cannot use ", path_,
-                         ", which says which devices are prepared (to start without it: delete the "
-                         "pods with claims on this node, with `drakkar up --node=false` if nothing "
-                         "else serves the API, then move the file away)"));
+    return WithWayOut(state.error().Prefixed(StrCat("failed to get checkpoint ", kClaimCheckpointName)), path_);
   }
   ASSIGN_OR_RETURN(const std::string newer, LoadSlots(*content));
   if (newer.empty()) return state;
   auto stored = DecodeCheckpoint(newer);
-  if (!stored.ok()) return stored.error().Prefixed(StrCat("cannot use ", slots_path_));
+  if (!stored.ok()) return WithWayOut(stored.error(), slots_path_);
   StoreEventually();
   return stored;
 }
@@ -58,10 +61,21 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
 Result<std::string> CheckpointFile::LoadSlots(const std::string& checkpoint) {
   std::string newer;
   auto slots = files_.ReadFile(slots_path_);
-  if (!slots.ok() && slots.error().code != ErrorCode::kNotFound) return slots.error();
+  if (!slots.ok() && slots.error().code != ErrorCode::kNotFound) return WithWayOut(slots.error(), slots_path_);
   if (slots.ok()) {
-    if (auto slot = FindSlot(*slots, checkpoint)) newer = std::move(slot->checkpoint);
-    sequence_ = LastSequence(*slots);
+    SlotsReading reading = ReadSlots(*slots, checkpoint);
+    if (!reading.damage.empty()) {
+      return WithWayOut(Error{ErrorCode::kDataLoss, StrCat("checkpoint is corrupted: ", reading.damage)}, slots_path_);
+    }
+    for (const std::size_t slot : reading.torn) {
+      kLog.Warning("the intent to prepare that was being written when the node stopped is passed over, "
+                   "no driver was called for it",
+                   {{"path", slots_path_}, {"slot", slot}});
+      // Two of them would be taken for damage.
+      RETURN_IF_ERROR(files_.OverwriteFile(slots_path_, slot * kCheckpointSlotBytes, kEmptySlot, /*sync=*/true));
+    }
+    if (reading.newest) newer = std::move(reading.newest->checkpoint);
+    sequence_ = reading.last_sequence;
     has_slots_ = slots->size() == kCheckpointSlots * kCheckpointSlotBytes;
   }
   if (has_slots_ || !newer.empty()) return newer;
@@ -166,7 +180,7 @@ void CheckpointFile::ClearSlots() {
   work_.Run(
       [&files = files_, path = slots_path_]() -> Result<void> {
         for (std::size_t i = 0; i < kCheckpointSlots; ++i) {
-          RETURN_IF_ERROR(files.OverwriteFile(path, i * kCheckpointSlotBytes, std::string_view("\0", 1), false));
+          RETURN_IF_ERROR(files.OverwriteFile(path, i * kCheckpointSlotBytes, kEmptySlot, false));
         }
         return Ok();
       },

@@ -9,33 +9,35 @@ namespace drakkar::node {
 namespace {
 
 constexpr std::string_view kMagic = "drakkar-intents-1";
+constexpr std::size_t kMaxHeadBytes = 256;
+
+struct DecodedSlot {
+  bool has_head = false;
+  std::optional<CheckpointSlot> whole;  // with the right checksum
+};
 
 // "<magic> <crc of the rest> <sequence> <base>,<base> <bytes>\n<checkpoint>"
-std::optional<CheckpointSlot> DecodeSlot(std::string_view bytes) {
-  const std::size_t end = bytes.substr(0, 256).find('\n');
-  if (end == std::string_view::npos) return std::nullopt;
+DecodedSlot DecodeSlot(std::string_view bytes) {
+  DecodedSlot decoded;
+  const std::size_t end = bytes.substr(0, kMaxHeadBytes).find('\n');
+  if (end == std::string_view::npos) return decoded;
   const auto words = Split(bytes.substr(0, end), ' ');
-  if (words.size() != 5 || words[0] != kMagic) return std::nullopt;
+  if (words.size() != 5 || words[0] != kMagic) return decoded;
   const auto crc = ParseInt64(words[1]);
   const auto sequence = ParseInt64(words[2]);
   const auto size = ParseInt64(words[4]);
-  if (!crc || !sequence || !size || *sequence < 0 || *size < 0) return std::nullopt;
-  if (static_cast<std::uint64_t>(*size) > bytes.size() - end - 1) return std::nullopt;
+  if (!crc || !sequence || !size || *sequence < 0 || *size < 0) return decoded;
+  if (static_cast<std::uint64_t>(*size) > bytes.size() - end - 1) return decoded;
+  decoded.has_head = true;
   const std::string_view checkpoint = bytes.substr(end + 1, static_cast<std::size_t>(*size));
   const std::size_t covered = kMagic.size() + 1 + words[1].size() + 1;
-  if (Crc32(bytes.substr(covered, end + 1 + checkpoint.size() - covered)) != *crc) return std::nullopt;
+  if (Crc32(bytes.substr(covered, end + 1 + checkpoint.size() - covered)) != *crc) return decoded;
   CheckpointSlot slot;
   slot.sequence = static_cast<std::uint64_t>(*sequence);
   for (std::string_view base : Split(words[3], ',')) slot.bases.emplace_back(base);
   slot.checkpoint = std::string(checkpoint);
-  return slot;
-}
-
-template <typename Visit>
-void EachSlot(std::string_view file, Visit visit) {
-  for (std::size_t i = 0; i < kCheckpointSlots && (i + 1) * kCheckpointSlotBytes <= file.size(); ++i) {
-    if (auto slot = DecodeSlot(file.substr(i * kCheckpointSlotBytes, kCheckpointSlotBytes))) visit(*slot);
-  }
+  decoded.whole = std::move(slot);
+  return decoded;
 }
 
 }  // namespace
@@ -52,20 +54,33 @@ std::optional<std::string> EncodeSlot(const CheckpointSlot& slot) {
   return bytes;
 }
 
-std::optional<CheckpointSlot> FindSlot(std::string_view file, std::string_view checkpoint) {
+SlotsReading ReadSlots(std::string_view file, std::string_view checkpoint) {
+  SlotsReading reading;
+  if (file.size() != kCheckpointSlots * kCheckpointSlotBytes) {
+    // It is made in one piece, so nobody has been writing it.
+    if (file.find_first_not_of('\0') != std::string_view::npos) {
+      reading.damage = StrCat("it has ", file.size(), " bytes instead of ", kCheckpointSlots * kCheckpointSlotBytes);
+    }
+    return reading;
+  }
   const std::string id = ContentId(checkpoint);
-  std::optional<CheckpointSlot> newest;
-  EachSlot(file, [&](CheckpointSlot& slot) {
-    if (std::find(slot.bases.begin(), slot.bases.end(), id) == slot.bases.end()) return;
-    if (!newest || slot.sequence > newest->sequence) newest = std::move(slot);
-  });
-  return newest;
-}
-
-std::uint64_t LastSequence(std::string_view file) {
-  std::uint64_t last = 0;
-  EachSlot(file, [&](const CheckpointSlot& slot) { last = std::max(last, slot.sequence); });
-  return last;
+  for (std::size_t i = 0; i < kCheckpointSlots; ++i) {
+    const std::string_view bytes = file.substr(i * kCheckpointSlotBytes, kCheckpointSlotBytes);
+    if (bytes.front() == '\0') continue;  // never written, or done with
+    DecodedSlot slot = DecodeSlot(bytes);
+    if (!slot.has_head) {
+      reading.damage = StrCat("slot ", i, " is not one");
+    } else if (!slot.whole) {
+      reading.torn.push_back(i);
+    } else {
+      reading.last_sequence = std::max(reading.last_sequence, slot.whole->sequence);
+      const std::vector<std::string>& bases = slot.whole->bases;
+      if (std::find(bases.begin(), bases.end(), id) == bases.end()) continue;
+      if (!reading.newest || slot.whole->sequence > reading.newest->sequence) reading.newest = std::move(slot.whole);
+    }
+  }
+  if (reading.torn.size() > 1) reading.damage = "more than one slot has a wrong checksum";
+  return reading;
 }
 
 }  // namespace drakkar::node

@@ -30,11 +30,18 @@ std::string ContentId(std::string_view checkpoint);
 // Nothing when it does not fit into a slot.
 std::optional<std::string> EncodeSlot(const CheckpointSlot& slot);
 
-// The newest whole slot of the side file that builds on `checkpoint`. Slots that are empty, torn or
-// anything else are passed over.
-std::optional<CheckpointSlot> FindSlot(std::string_view file, std::string_view checkpoint);
-
-// Of the newest whole slot, whatever it builds on; 0 without one.
-std::uint64_t LastSequence(std::string_view file);
+// What a side file says beside the checkpoint with this content.
+//
+// A slot whose head can be read and whose checksum is wrong was being written when the power went:
+// nobody was told that it is durable, so it is passed over. More than one of them, or bytes that are
+// no slot at all, no interrupted write leaves behind, since the slots are written one at a time and
+// a head is within one sector: that is damage, and something that was durable may be lost.
+struct SlotsReading {
+  std::optional<CheckpointSlot> newest;  // of the whole ones that build on the checkpoint
+  std::uint64_t last_sequence = 0;       // of all whole ones; 0 without one
+  std::vector<std::size_t> torn;         // slots that were passed over
+  std::string damage;                    // what is wrong, in words; empty if nothing is
+};
+SlotsReading ReadSlots(std::string_view file, std::string_view checkpoint);
 
 }  // namespace drakkar::node

@@ -221,11 +221,66 @@ TEST(CheckpointFile, ATornSlotLeavesTheOneBeforeIt) {
   const std::string whole = *node.files.ReadFile(kSlots);
   const std::size_t b = whole.find("\\\"b");
   ASSERT_NE(b, std::string::npos);
-  for (std::size_t at : {b, b / kCheckpointSlotBytes * kCheckpointSlotBytes, b - 100}) {
-    std::string torn = whole;
-    torn[at] ^= 1;
-    ASSERT_TRUE(node.files.WriteFile(kSlots, torn, 0600).ok());
-    EXPECT_EQ(node.Uid(node.Load()), "a");
+  std::string torn = whole;
+  torn[b] ^= 1;
+  ASSERT_TRUE(node.files.WriteFile(kSlots, torn, 0600).ok());
+  EXPECT_EQ(node.Uid(node.Load()), "a");
+}
+
+// The slot before it is empty, since the checkpoint had followed.
+TEST(CheckpointFile, APowerLossInTheMiddleOfEachWriteNeverKeepsTheAgentFromStarting) {
+  Stored node;
+  node.Load();
+  node.uid = "settled";
+  node.file->StoreEventually();
+  node.loop.Advance(CheckpointFile::kSettleAfter);
+  for (int crash = 0; crash < 4; ++crash) {
+    SCOPED_TRACE(crash);
+    ASSERT_TRUE(node.Store("torn"));
+    std::string bytes = *node.files.ReadFile(kSlots);
+    const std::size_t at = bytes.find("\\\"torn");
+    ASSERT_NE(at, std::string::npos);
+    bytes[at + 3] ^= 1;
+    ASSERT_TRUE(node.files.WriteFile(kSlots, bytes, 0600).ok());
+    EXPECT_EQ(node.Uid(node.Load()), "settled");
+  }
+}
+
+TEST(CheckpointFile, ADamagedSideFileIsRefusedWithTheWayOut) {
+  Stored node;
+  node.Load();
+  ASSERT_TRUE(node.Store("first"));
+  ASSERT_TRUE(node.Store("second"));
+  const std::string whole = *node.files.ReadFile(kSlots);
+  std::string both = whole, head = whole;
+  both[whole.find("first")] ^= 1;
+  both[whole.find("second")] ^= 1;
+  head[kCheckpointSlotBytes] ^= 1;
+  for (const std::string& damaged : {both, head, whole.substr(0, kCheckpointSlotBytes), std::string("what?")}) {
+    ASSERT_TRUE(node.files.WriteFile(kSlots, damaged, 0600).ok());
+    CheckpointFile file(node.loop, node.files, *node.work, "/root");
+    const auto state = file.LoadOrCreate();
+    ASSERT_FALSE(state.ok());
+    EXPECT_EQ(state.error().code, ErrorCode::kDataLoss);
+    EXPECT_NE(state.error().message.find("cannot use /root/dra_manager_state.intents"), std::string::npos)
+        << state.error().message;
+    EXPECT_NE(state.error().message.find("move the file away"), std::string::npos);
+    EXPECT_EQ(*node.files.ReadFile(kSlots), damaged) << "left as it is";
+  }
+  ASSERT_TRUE(node.files.Remove(kSlots).ok());
+  EXPECT_EQ(node.Uid(node.Load()), "(none)") << "the checkpoint had not followed";
+}
+
+TEST(CheckpointFile, AReadThatFailsSaysTheWayOutToo) {
+  for (std::size_t call = 0; call < 3; ++call) {
+    Stored node;
+    node.Load();
+    CheckpointFile file(node.loop, node.files, *node.work, "/root");
+    node.files.FailCall(call);
+    const auto state = file.LoadOrCreate();
+    ASSERT_FALSE(state.ok()) << call;
+    if (call == 0) continue;  // making the directory
+    EXPECT_NE(state.error().message.find("move the file away"), std::string::npos) << state.error().message;
   }
 }
 

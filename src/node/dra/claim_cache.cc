@@ -16,6 +16,7 @@ void ClaimCache::Load(const CheckpointState& state) {
         ClaimDriver& loaded = info.drivers[name];
         loaded.skip_node_operations = driver.skip_node_operations;
         if (!driver.devices) continue;
+        loaded.answered = true;
         for (const CheckpointDevice& device : *driver.devices) {
           rpc::PreparedDevice prepared;
           prepared.pool_name = device.pool_name;
@@ -44,7 +45,7 @@ CheckpointState ClaimCache::Save() const {
     for (const auto& [name, driver] : info.drivers) {
       CheckpointDriver& saved = (*claim.driver_state)[name];
       saved.skip_node_operations = driver.skip_node_operations;
-      if (driver.devices.empty()) continue;
+      if (!driver.answered) continue;
       saved.devices.emplace();
       for (const rpc::PreparedDevice& device : driver.devices) {
         saved.devices->push_back({.pool_name = device.pool_name,

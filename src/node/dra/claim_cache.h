@@ -12,6 +12,7 @@ namespace drakkar::node {
 
 struct ClaimDriver {
   std::vector<rpc::PreparedDevice> devices;
+  bool answered = false;  // it said which, now or in an earlier process; there may be none
   std::vector<std::string> skip_node_operations;  // aggregated
 };
 

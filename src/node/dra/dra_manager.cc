@@ -54,6 +54,7 @@ struct DraManager::UnprepareOperation {
   MonotonicTime started;
   std::vector<std::string> keys;  // of the claims that go
   std::vector<std::pair<std::string, std::string>> skipped;  // claim key, driver
+  std::vector<std::string> given_up;  // drivers that are gone for good
   std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;
   std::size_t next_batch = 0;
 };
@@ -71,7 +72,11 @@ Result<void> DraManager::Load() {
     // A release before KEP-5945 does not know this key and loses it with the next write.
     for (CheckpointClaim& claim : **state) {
       if (!claim.driver_state) continue;
-      for (auto& [name, driver] : *claim.driver_state) driver.skip_node_operations.clear();
+      for (auto& [name, driver] : *claim.driver_state) {
+        // That driver was not asked and gave nothing, so nothing of it is lost.
+        if (!driver.skip_node_operations.empty() && !driver.devices) driver.devices.emplace();
+        driver.skip_node_operations.clear();
+      }
     }
   }
   cache_.Load(*state);
@@ -274,7 +279,9 @@ Result<void> DraManager::TakePrepareAnswer(PrepareOperation&, const std::string&
                              " in namespace ", claim.namespace_name));
     }
     // Replaced, not added to: a repeated call must not double the devices.
-    info->drivers[driver].devices = std::move(result.devices);
+    ClaimDriver& state = info->drivers[driver];
+    state.devices = std::move(result.devices);
+    state.answered = true;
   }
   if (results.size() < asked.size()) {
     return Internal(StrCat("NodePrepareResources skipped ", asked.size() - results.size(),
@@ -299,7 +306,8 @@ void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result)
         if (Skips(state.skip_node_operations, kSkipPrepare)) metrics_.PrepareSkipped(driver);
       }
     }
-    // The intent is on disk; a lost result is made again, since preparing is idempotent.
+    // The intent is on disk; a result that is lost with the process is asked for again by the worker
+    // that adopts the pod, since preparing is idempotent.
     options_.checkpoint.StoreEventually();
     metrics_.ClaimsInUse(cache_);
   }
@@ -352,13 +360,15 @@ void DraManager::CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& op
     return FinishUnprepare(*operation, Ok());
   }
   const auto& [driver, claims] = operation->batches[operation->next_batch++];
-  auto plugin = options_.plugins.GetPlugin(driver);
-  if (!plugin.ok()) {
-    if (!forgotten_drivers_.contains(driver)) return FinishUnprepare(*operation, plugin.error());
+  // One that was killed may have left its sockets behind, and then it is registered still.
+  if (forgotten_drivers_.contains(driver) && !options_.plugins.IsUsable(driver)) {
     kLog.Warning("unpreparing without the driver, which was declared gone",
                  {{"driver", driver}, {"claims", claims.size()}});
+    operation->given_up.push_back(driver);
     return CallNextUnprepare(operation);
   }
+  auto plugin = options_.plugins.GetPlugin(driver);
+  if (!plugin.ok()) return FinishUnprepare(*operation, plugin.error());
   const MonotonicTime started = options_.loop.clock().Monotonic();
   (*plugin)->client->Unprepare(
       claims, kCallTimeout,
@@ -399,6 +409,9 @@ void DraManager::FinishUnprepare(UnprepareOperation& operation, Result<void> res
     // A claim that is still in the file after a crash is unprepared once more: no harm.
     options_.checkpoint.StoreEventually();
     metrics_.ClaimsInUse(cache_);
+    for (const std::string& driver : operation.given_up) {
+      if (options_.on_given_up) options_.on_given_up(driver, operation.pod_uid);
+    }
   }
   metrics_.Operation("UnprepareResources", !result.ok(),
                      options_.loop.clock().Monotonic() - operation.started);
@@ -426,16 +439,6 @@ void DraManager::ReconcileNow() {
                    {{"podUID", uid}, {"err", result.error().message}});
     });
   }
-}
-
-std::set<std::string> DraManager::PodsOfDriver(const std::string& driver) const {
-  std::set<std::string> pods;
-  for (const auto& [key, info] : cache_.claims()) {
-    auto state = info.drivers.find(driver);
-    if (state == info.drivers.end() || Skips(state->second.skip_node_operations, kSkipUnprepare)) continue;
-    pods.insert(info.pod_uids.begin(), info.pod_uids.end());
-  }
-  return pods;
 }
 
 void DraManager::ObserveCall(const PluginInstance& plugin, const char* method, const Error* error,
@@ -479,6 +482,21 @@ bool DraManager::IsPrepared(Value pod) const {
   for (const PodClaim& claim : *claims) {
     const ClaimInfo* info = cache_.Find(ClaimCache::Key(home, claim.claim_name));
     if (info == nullptr || !info->prepared || !info->pod_uids.contains(uid)) return false;
+  }
+  return true;
+}
+
+bool DraManager::KnowsDevices(Value pod) const {
+  auto claims = ListPodClaims(pod);
+  if (!claims.ok()) return false;
+  const std::string home(pod["metadata"]["namespace"].str());
+  const std::string uid(pod["metadata"]["uid"].str());
+  for (const PodClaim& claim : *claims) {
+    const ClaimInfo* info = cache_.Find(ClaimCache::Key(home, claim.claim_name));
+    if (info == nullptr || !info->pod_uids.contains(uid)) return false;
+    for (const auto& [driver, state] : info->drivers) {
+      if (!state.answered && !Skips(state.skip_node_operations, kSkipPrepare)) return false;
+    }
   }
   return true;
 }

@@ -39,6 +39,8 @@ class DraManager {
     CheckpointFile& checkpoint;
     const FeatureGates& gates;
     Metrics* metrics = nullptr;
+    // A claim of the pod was unprepared without this driver, which was declared gone. May be empty.
+    std::function<void(const std::string& driver, const std::string& pod_uid)> on_given_up;
   };
   static constexpr Duration kCallTimeout = std::chrono::seconds(45);
   static constexpr Duration kReconcileEvery = std::chrono::seconds(60);
@@ -60,8 +62,11 @@ class DraManager {
   // The CDI ids for exactly the requests the container names, in its order.
   Result<std::vector<std::string>> CdiDevices(api::Value pod, api::Value container) const;
 
-  // Whether every claim of the pod was prepared since this process started.
+  // Whether every claim of the pod was prepared since this process started: what a new sandbox needs.
   bool IsPrepared(api::Value pod) const;
+  // Whether it is known which devices every claim of the pod has, from this process or from the one
+  // before: what a container in a sandbox that is there already needs.
+  bool KnowsDevices(api::Value pod) const;
   bool HoldsClaims(const std::string& pod_uid) const;
   // A cached claim of the pod that skips node operations although the gate is off: admission
   // rejects such a pod after a restart.
@@ -75,10 +80,9 @@ class DraManager {
   // come or was given up.
   void ReconcileNow();
 
-  // Drivers that are gone for good: claims are unprepared without them while they are not registered.
+  // Drivers that are gone for good: claims are unprepared without them while they are not connected.
   void SetForgottenDrivers(std::set<std::string> drivers) { forgotten_drivers_ = std::move(drivers); }
-  // Pods with claims that have to be unprepared by this driver.
-  std::set<std::string> PodsOfDriver(const std::string& driver) const;
+  bool IsForgotten(const std::string& driver) const { return forgotten_drivers_.contains(driver); }
 
   const ClaimCache& cache() const { return cache_; }
 

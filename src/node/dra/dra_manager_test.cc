@@ -234,6 +234,7 @@ TEST(DraManager, ACallThatTakesLongerThanItMayIsGivenUpAndMadeAgain) {
 TEST(DraManager, ARepeatedPrepareReplacesTheDevicesAndDoesNotDoubleThem) {
   GpuNode node;
   node.CreatePodWithClaim();
+  node.Advance(seconds(1));
   node.KillAgent();
   node.StartAgent();
   node.CreatePod("q", kUsesClaim, {"c"});
@@ -421,6 +422,343 @@ TEST(DraManager, ADriverForgottenWhileTheAgentWasDownIsForgotten) {
   node.StartAgent();
   node.Advance(seconds(3));
   EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, AForgottenDriverThatWasKilledAndLeftItsSocketNoLongerHoldsUpDeletion) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.Kill();
+  ASSERT_TRUE(node.agent->plugins().GetPlugin("gpu.example.com").ok()) << "still registered";
+  node.DeletePod("p");
+  node.Advance(seconds(120));
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  Forget(node, "gpu.example.com");
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_EQ(node.Events("DriverForgotten").size(), 2u) << "about the node and about the pod";
+}
+
+TEST(DraManager, ADriverForgottenWhileItIsConnectedIsCalledUntilItIsNot) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  Forget(node, "gpu.example.com");
+  EXPECT_THAT(node.Events("DriverForgotten").at(0), HasSubstr("called all the same"));
+  node.driver.plugin.unprepare_error = Internal("stuck");
+  node.DeletePod("p");
+  node.Advance(seconds(120));
+  EXPECT_FALSE(node.driver.plugin.unprepare_calls.empty());
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  node.driver.Kill();
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, APodDeletedLaterHasTheEventOfItsForgottenDriverAndARestartDoesNotRepeatTheNodes) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.Stop();
+  Forget(node, "gpu.example.com");
+  ASSERT_EQ(node.Events("DriverForgotten").size(), 1u) << "about the node: the pod is not concerned yet";
+  node.KillAgent();
+  node.StartAgent();
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Events("DriverForgotten").size(), 1u);
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_THAT(node.Events("DriverForgotten"),
+              ElementsAre(HasSubstr("claims are unprepared without it"), HasSubstr("claims were unprepared without it")));
+}
+
+std::string ForgottenOnTheNode(NodeHarness& node) {
+  return std::string((*node.api.Get("Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"].str("(none)"));
+}
+
+TEST(DraManager, ADriverThatComesBackBeforeTheNodeIsKnownIsTakenOffTheList) {
+  GpuNode node;
+  node.driver.Stop();
+  Forget(node, "gpu.example.com");
+  node.KillAgent();
+  node.api_fault = [](const std::string& what) -> std::optional<Error> {
+    if (what == "list nodes") return Unavailable("not now");
+    return std::nullopt;
+  };
+  node.StartAgent();
+  node.driver.Start();
+  node.Advance(seconds(5));
+  EXPECT_EQ(ForgottenOnTheNode(node), "gpu.example.com");
+  node.api_fault = nullptr;
+  node.Advance(seconds(60));
+  EXPECT_EQ(ForgottenOnTheNode(node), "(none)");
+}
+
+TEST(DraManager, TakingDriversOffTheListIsTriedAgainAndUndoesNobodysWrite) {
+  GpuNode node;
+  FakeDriver nic(node, "nic.example.com", "nic.sock");
+  node.driver.Stop();
+  Forget(node, "gpu.example.com,nic.example.com");
+  int failures = 3;
+  node.api_fault = [&](const std::string& what) -> std::optional<Error> {
+    if (what == "patch nodes" && failures-- > 0) return Unavailable("not now");
+    return std::nullopt;
+  };
+  node.driver.Start();
+  nic.Start();
+  node.Advance(seconds(2));
+  EXPECT_EQ(ForgottenOnTheNode(node), "gpu.example.com,nic.example.com");
+  // Somebody adds a driver right before the next attempt is carried out.
+  bool added = false;
+  node.api_fault = [&](const std::string& what) -> std::optional<Error> {
+    if (what == "patch nodes" && !added) {
+      added = true;
+      api::Draft changed(node.api.Get("Node", "node-1")->tree());
+      changed["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"] =
+          "fpga.example.com,gpu.example.com,nic.example.com";
+      EXPECT_TRUE(node.api.Update("Node", "node-1", "", changed.Freeze()).ok());
+    }
+    return std::nullopt;
+  };
+  node.Advance(seconds(60));
+  EXPECT_TRUE(added);
+  EXPECT_EQ(ForgottenOnTheNode(node), "fpga.example.com");
+}
+
+// The agent dies before the checkpoint has followed: only the intent is on disk.
+TEST(DraManager, ARunningPodWhoseDevicesWereLostWithTheAgentIsPreparedOnceMore) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.KillAgent();
+  node.StartAgent();
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c"));
+  EXPECT_EQ(node.agent->dra().cache().claims().at("default/c").drivers.at("gpu.example.com").devices.size(), 1u);
+  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["name"].str(), "claim:c");
+  EXPECT_EQ(node.Containers("p", "a").size(), 1u) << "it runs on";
+  node.KillAgent();
+  node.StartAgent();
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.history.size(), 2u) << "what is known is not asked for again";
+  EXPECT_TRUE(node.Events("FailedPrepareDynamicResources").empty());
+}
+
+TEST(DraManager, ARunningPodWhoseDevicesWereLostRunsOnUntilItsDriverComes) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.KillAgent();
+  node.driver.Stop();
+  node.StartAgent();
+  node.Advance(seconds(200));
+  EXPECT_EQ(node.Phase("p"), "Running");
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("DRA driver gpu.example.com is not registered"));
+  node.driver.Start();
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c")) << "not after a minute";
+  node.Advance(seconds(200));
+  EXPECT_EQ(node.history.size(), 2u);
+  ASSERT_EQ(node.Containers("p", "a").size(), 1u);
+  EXPECT_EQ(node.Containers("p", "a")[0]->status.state, ContainerState::kRunning);
+}
+
+TEST(DraManager, APodThatIsDeletedWhileItsDevicesAreAskedForAgainWaitsForTheAnswer) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.KillAgent();
+  node.driver.plugin.hold_calls = true;
+  node.StartAgent();
+  node.Advance(seconds(2));
+  ASSERT_EQ(node.driver.plugin.held_calls(), 1u);
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_TRUE(node.driver.plugin.unprepare_calls.empty());
+  EXPECT_EQ(node.Containers("p", "a").at(0)->status.state, ContainerState::kExited) << "that does not wait";
+  node.driver.plugin.hold_calls = false;
+  node.driver.plugin.ReleaseCalls();
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c", "unprepare c"));
+}
+
+TEST(DraManager, AfterARestartAContainerIsStartedAgainWithoutDriverClaimAndGate) {
+  GpuNode node;
+  node.RunFor(seconds(100), 1);
+  node.CreateClaim("c", {"gpu.example.com/dev-0", "ghost.example.com/dev-0!"});
+  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])", {"c"});
+  node.Advance(seconds(1));
+  node.KillAgent();
+  node.driver.Stop();
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false).With(Gate::kNodeDeclaredFeatures, false);
+  node.api_fault = [](const std::string& what) -> std::optional<Error> {
+    if (what == "get resourceclaims") return Unavailable("no claims today");
+    return std::nullopt;
+  };
+  node.StartAgent();
+  node.Advance(seconds(150));
+  EXPECT_TRUE(node.Events("FailedPrepareDynamicResources").empty());
+  const auto containers = node.Containers("p", "a");
+  ASSERT_EQ(containers.size(), 2u);
+  EXPECT_EQ(containers[1]->status.state, ContainerState::kRunning);
+  EXPECT_NE(EnvironmentOf(*containers[1], "DEVICE_OF_c"), "(none)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+}
+
+TEST(DraManager, TheSlicesOfADriverThatIsRegisteredWithoutAConnectionGoAfterThirtySeconds) {
+  GpuNode node;
+  auto slice = [&] { return node.api.Get("ResourceSlice", "s"); };
+  auto create = [&] {
+    node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
+      "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
+      "devices":[{"name":"dev-0"}]}})");
+  };
+  create();
+  node.driver.Kill();
+  ASSERT_TRUE(node.agent->plugins().GetPlugin("gpu.example.com").ok()) << "its socket is there";
+  node.Advance(seconds(29));
+  EXPECT_NE(slice(), nullptr);
+  node.Advance(seconds(2));
+  EXPECT_EQ(slice(), nullptr);
+  // One that answers the registration, but whose service never listens.
+  node.driver.plugin.info.endpoint = "/var/lib/kubelet/plugins/gpu.example.com/dra.sock";
+  node.driver.Start();
+  ASSERT_TRUE(node.driver.plugin.notifications.back().plugin_registered);
+  create();
+  node.Advance(seconds(29));
+  EXPECT_NE(slice(), nullptr);
+  node.Advance(seconds(2));
+  EXPECT_EQ(slice(), nullptr);
+}
+
+TEST(DraManager, AClaimThatIsBeingUnpreparedTakesNoFurtherPod) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  node.driver.plugin.hold_calls = true;
+  node.DeletePod("p");
+  node.Advance(std::chrono::milliseconds(10));
+  ASSERT_EQ(node.driver.plugin.held_calls(), 1u);
+  node.CreatePod("q", kUsesClaim, {"c"});
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("prepare dynamic resources: ResourceClaim c is being unprepared"));
+  node.driver.plugin.hold_calls = false;
+  node.driver.plugin.ReleaseCalls();
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_EQ(node.Phase("q"), "Running");
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "unprepare c", "prepare c"));
+}
+
+TEST(DraManager, AnAnswerAboutAnotherClaimOrWithoutOneIsRefused) {
+  GpuNode node;
+  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) { results["stranger"] = {}; };
+  node.CreatePodWithClaim();
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("NodePrepareResources returned result for unknown claim UID stranger"));
+  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) { results.clear(); };
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources"),
+              ::testing::Contains(HasSubstr("NodePrepareResources skipped 1 ResourceClaims")));
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  node.driver.plugin.change_prepare_answer = nullptr;
+  node.Advance(seconds(5));
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) { results["stranger"] = {}; };
+  node.DeletePod("p");
+  node.Advance(std::chrono::milliseconds(10));
+  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources").at(0),
+              HasSubstr("NodeUnprepareResources returned result for unknown claim UID stranger"));
+  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) { results.clear(); };
+  node.Advance(seconds(2));
+  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources"),
+              ::testing::Contains(HasSubstr("NodeUnprepareResources skipped 1 ResourceClaims")));
+  EXPECT_NE(node.Phase("p"), "(gone)");
+  node.driver.plugin.change_unprepare_answer = nullptr;
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, AClaimThatIsReservedAndNotAllocatedIsNotTouched) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.client->instead = [](const api::ObjectPtr& object) -> api::ObjectPtr {
+    if (object->kind() != "ResourceClaim") return object;
+    api::Draft changed(object->tree());
+    changed["status"]["allocation"] = api::Draft();
+    return std::make_shared<const api::Object>(changed.Freeze());
+  };
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("prepare dynamic resources: ResourceClaim c: not allocated"));
+  EXPECT_TRUE(node.history.empty());
+  EXPECT_TRUE(node.agent->dra().cache().claims().empty());
+  node.client->instead = nullptr;
+  node.Advance(seconds(3));
+  EXPECT_EQ(node.Phase("p"), "Running");
+}
+
+struct Questions {
+  explicit Questions(NodeHarness& on)
+      : node(on), client(rpc::MakePodResourcesClient(on.transport, "/var/lib/kubelet/pod-resources/kubelet.sock")) {}
+  rpc::PodResources Get(const std::string& name) {
+    std::optional<Result<rpc::PodResources>> found;
+    client->Get({.name = name, .namespace_name = "default"}, seconds(1), [&](auto result) { found = std::move(result); });
+    node.Run();
+    EXPECT_TRUE(found && found->ok());
+    return found && found->ok() ? **found : rpc::PodResources();
+  }
+  NodeHarness& node;
+  std::unique_ptr<rpc::PodResourcesClient> client;
+};
+
+TEST(DraManager, PodResourcesAreThoseOfTheRequestsEachContainerNames) {
+  GpuNode node;
+  node.driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
+    rpc::PrepareResult result;
+    for (const char* request : {"r", "other/small"}) {
+      result.devices.push_back({.request_names = {request}, .pool_name = "pool", .device_name = "shared",
+                                .share_id = std::string("share-") + request[0]});
+    }
+    return result;
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreatePod("p", R"("initContainers":[
+      {"name":"once","image":"busybox:1","command":["true"],"resources":{"claims":[{"name":"c"}]}},
+      {"name":"sidecar","image":"busybox:1","restartPolicy":"Always","resources":{"claims":[{"name":"c","request":"other"}]}}],
+      "containers":[{"name":"all","image":"busybox:1","resources":{"claims":[{"name":"c"}]}},
+                    {"name":"one","image":"busybox:1","resources":{"claims":[{"name":"c","request":"r"}]}},
+                    {"name":"none","image":"busybox:1"}])", {"c"});
+  std::vector<std::string> seen;
+  for (const auto& container : Questions(node).Get("p").containers) {
+    std::string line = container.name;
+    for (const auto& resource : container.dynamic_resources) {
+      for (const auto& device : resource.claim_resources) line += " " + device.device_name + "/" + device.share_id.value_or("");
+    }
+    seen.push_back(line);
+  }
+  EXPECT_THAT(seen, ElementsAre("sidecar shared/share-o", "all shared/share-o shared/share-r", "one shared/share-r", "none"));
+}
+
+TEST(DraManager, PodResourcesAnswersAHundredQuestionsASecondAndTenAtOnce) {
+  GpuNode node;
+  Questions questions(node);
+  int answered = 0;
+  std::vector<Error> refused;
+  auto ask = [&](int count) {
+    answered = 0;
+    for (int i = 0; i < count; ++i) {
+      auto take = [&](const auto& result) { result.ok() ? void(++answered) : refused.push_back(result.error()); };
+      if (i % 2 == 0) questions.client->List(seconds(1), take);
+      if (i % 2 == 1) questions.client->GetAllocatable(seconds(1), take);
+    }
+    node.Run();
+  };
+  ask(15);
+  EXPECT_EQ(answered, 10);
+  ASSERT_EQ(refused.size(), 5u);
+  EXPECT_EQ(refused[0].code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(refused[0].message, HasSubstr("rejected by rate limit"));
+  node.Advance(std::chrono::milliseconds(50));
+  ask(15);
+  EXPECT_EQ(answered, 5);
+  node.Advance(seconds(10));
+  ask(15);
+  EXPECT_EQ(answered, 10);
 }
 
 }  // namespace

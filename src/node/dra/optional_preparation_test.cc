@@ -274,6 +274,38 @@ TEST(OptionalPreparation, WithTheGatesOffUnprepareOfARunningPodStillSkips) {
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
+TEST(OptionalPreparation, WithTheGateOffAClaimThatCannotBeReadIsAskedForUntilThereIsAnAnswer) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.Advance(seconds(1));
+  node.KillAgent();
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false);
+  int failures = 4;
+  node.api_fault = [&](const std::string& what) -> std::optional<Error> {
+    if (what == "get resourceclaims" && failures-- > 0) return Unavailable("not now");
+    return std::nullopt;
+  };
+  node.StartAgent();
+  node.Advance(seconds(5));
+  EXPECT_EQ(node.Phase("p"), "Running") << "nothing is decided without an answer";
+  EXPECT_EQ(node.Containers("p", "a").at(0)->status.state, ContainerState::kRunning);
+  node.Advance(seconds(60));
+  EXPECT_LT(failures, 0);
+  EXPECT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
+}
+
+TEST(OptionalPreparation, AClaimThatIsNotThereAsksForNothing) {
+  NodeHarness node;
+  node.StartAgent();
+  node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+                         kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"nowhere"}]}})"));
+  node.Run();
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("fetch ResourceClaim nowhere"));
+}
+
 TEST(OptionalPreparation, ANodeOfTheReleaseBeforeDoesNotKnowTheFieldAndWaitsForADriver) {
   NodeHarness node;
   node.StartAgent();
@@ -303,6 +335,7 @@ TEST(OptionalPreparation, ACheckpointOfTheReleaseBeforeLacksTheFieldAndSkipsNoth
   FakeDriver driver(node, "gpu.example.com", "gpu.sock");
   driver.Start();
   node.CreatePodWithClaim();
+  node.Advance(seconds(1));
   node.KillAgent();
   node.gates = NodeHarness::DefaultGates();
   node.StartAgent();

@@ -1,5 +1,7 @@
 #include "node/dra/pod_resources.h"
 
+#include <algorithm>
+
 #include "base/text/text.h"
 #include "node/dra/pod_claims.h"
 
@@ -17,6 +19,16 @@ bool Serves(const rpc::PreparedDevice& device, const std::string& request) {
 }
 
 }  // namespace
+
+Result<void> PodResourcesView::TakeToken() {
+  const MonotonicTime now = clock_.Monotonic();
+  const double seconds = std::chrono::duration<double>(now - refilled_).count();
+  refilled_ = now;
+  tokens_ = std::min<double>(kBurst, tokens_ + seconds * kQuestionsPerSecond);
+  if (tokens_ < 1) return Error{ErrorCode::kResourceExhausted, "rejected by rate limit"};
+  tokens_ -= 1;
+  return Ok();
+}
 
 rpc::PodResources PodResourcesView::Describe(Value pod) const {
   const std::string home(pod["metadata"]["namespace"].str());
@@ -55,12 +67,19 @@ rpc::PodResources PodResourcesView::Describe(Value pod) const {
 }
 
 Result<std::vector<rpc::PodResources>> PodResourcesView::ListPodResources() {
+  RETURN_IF_ERROR(TakeToken());
   std::vector<rpc::PodResources> list;
   for (const api::ObjectPtr& pod : pods_()) list.push_back(Describe(pod->root()));
   return list;
 }
 
+Result<rpc::AllocatableResources> PodResourcesView::GetAllocatableResources() {
+  RETURN_IF_ERROR(TakeToken());
+  return rpc::AllocatableResources{};
+}
+
 Result<rpc::PodResources> PodResourcesView::GetPodResources(const rpc::PodReference& wanted) {
+  RETURN_IF_ERROR(TakeToken());
   for (const api::ObjectPtr& pod : pods_()) {
     if (pod->name() == wanted.name && pod->namespace_() == wanted.namespace_name) {
       return Describe(pod->root());

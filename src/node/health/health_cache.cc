@@ -37,7 +37,7 @@ std::string TruncateMessage(std::string_view message, std::size_t limit) {
 }
 
 HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_t instance,
-                                         const rpc::HealthReport& report, WallTime now) {
+                                         const rpc::HealthReport& report, HealthTime now) {
   Outcome outcome;
   auto& devices = drivers_[driver];
   for (const rpc::DeviceHealth& device : report) {
@@ -51,44 +51,69 @@ HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_
     Entry& entry = is_new ? devices[key] : found->second;
     const Duration timeout = device.health_check_timeout_seconds > 0
                                  ? Duration(std::chrono::seconds(std::min<std::int64_t>(
-                                       device.health_check_timeout_seconds, 86'400)))
+                                       device.health_check_timeout_seconds, kLongestTimeout / std::chrono::seconds(1))))
                                  : kDefaultTimeout;
     std::string message = TruncateMessage(device.message, kMaxMessageBytes);
-    const bool stale = !is_new && now - entry.last_updated > entry.timeout;
-    if (is_new || stale || entry.health != device.health || entry.message != message) {
+    const DeviceHealthView before = is_new ? DeviceHealthView{} : View(entry, now);
+    if (is_new || now.tick - entry.heard > entry.timeout || entry.health != device.health ||
+        entry.message != message) {
       outcome.changed.push_back({driver, device.pool_name, device.device_name});
     }
-    const WallTime since = is_new || stale || entry.health != device.health ? now : entry.since;
-    if (!outcome.expiry || now + timeout < *outcome.expiry) outcome.expiry = now + timeout;
-    entry = {device.health, std::move(message), now, since, timeout, instance, device.pool_name, device.device_name};
+    WallTime since = !is_new && before.health == device.health ? *before.since : now.wall;
+    if (is_new && !lost_.empty()) {
+      const auto lost = lost_.find({driver, device.pool_name, device.device_name});
+      if (lost != lost_.end()) {
+        if (device.health == rpc::DeviceHealthState::kUnknown) since = lost->second;
+        lost_.erase(lost);
+      }
+    }
+    if (!outcome.expiry || now.tick + timeout < *outcome.expiry) outcome.expiry = now.tick + timeout;
+    entry = {.health = device.health,
+             .message = std::move(message),
+             .last_updated = now.wall,
+             .heard = now.tick,
+             .since = since,
+             .timeout = timeout,
+             .instance = instance,
+             .pool = device.pool_name,
+             .device = device.device_name};
   }
   return outcome;
 }
 
-std::vector<DeviceKey> HealthCache::ClearInstance(const std::string& driver, std::uint64_t instance) {
+void HealthCache::Remember(const std::string& driver, const Entry& entry, WallTime since) {
+  if (lost_.size() >= kMaxRemembered) lost_.erase(lost_.begin());
+  lost_[{driver, entry.pool, entry.device}] = since;
+}
+
+std::vector<DeviceKey> HealthCache::ClearInstance(const std::string& driver, std::uint64_t instance,
+                                                  HealthTime now) {
   std::vector<DeviceKey> changed;
   auto found = drivers_.find(driver);
   if (found == drivers_.end()) return changed;
   std::erase_if(found->second, [&](const auto& item) {
-    if (item.second.instance != instance) return false;
-    if (item.second.health != rpc::DeviceHealthState::kUnknown) {
-      changed.push_back({driver, item.second.pool, item.second.device});
-    }
+    const Entry& entry = item.second;
+    if (entry.instance != instance) return false;
+    const DeviceHealthView view = View(entry, now);
+    const bool was_known = entry.health != rpc::DeviceHealthState::kUnknown;
+    if (was_known) changed.push_back({driver, entry.pool, entry.device});
+    Remember(driver, entry, view.health == rpc::DeviceHealthState::kUnknown ? *view.since : now.wall);
     return true;
   });
   if (found->second.empty()) drivers_.erase(found);
   return changed;
 }
 
-std::vector<DeviceKey> HealthCache::Expire(WallTime now) {
+std::vector<DeviceKey> HealthCache::Expire(HealthTime now) {
   std::vector<DeviceKey> changed;
   for (auto& [driver, devices] : drivers_) {
     std::erase_if(devices, [&](const auto& item) {
       const Entry& entry = item.second;
-      if (now - entry.last_updated <= entry.timeout) return false;
+      if (now.tick - entry.heard <= entry.timeout) return false;
       if (entry.health != rpc::DeviceHealthState::kUnknown) {
         changed.push_back({driver, entry.pool, entry.device});
       }
+      Remember(driver, entry, *View(entry, now).since);
       return true;
     });
   }
@@ -96,33 +121,36 @@ std::vector<DeviceKey> HealthCache::Expire(WallTime now) {
   return changed;
 }
 
-std::optional<WallTime> HealthCache::NextExpiry() const {
-  std::optional<WallTime> next;
+std::optional<MonotonicTime> HealthCache::NextExpiry() const {
+  std::optional<MonotonicTime> next;
   for (const auto& [driver, devices] : drivers_) {
     for (const auto& [key, entry] : devices) {
-      const WallTime at = entry.last_updated + entry.timeout;
+      const MonotonicTime at = entry.heard + entry.timeout;
       if (!next || at < *next) next = at;
     }
   }
   return next;
 }
 
-DeviceHealthView HealthCache::Get(const DeviceKey& key, WallTime now) const {
-  auto driver = drivers_.find(key.driver);
-  if (driver == drivers_.end()) return {};
-  auto found = driver->second.find(EntryKey(key.pool, key.device));
-  if (found == driver->second.end()) return {};
-  const Entry& entry = found->second;
-  return View(entry, now);
+DeviceHealthView HealthCache::Get(const DeviceKey& key, HealthTime now) const {
+  if (auto driver = drivers_.find(key.driver); driver != drivers_.end()) {
+    auto found = driver->second.find(EntryKey(key.pool, key.device));
+    if (found != driver->second.end()) return View(found->second, now);
+  }
+  DeviceHealthView unknown;
+  if (auto lost = lost_.find(key); lost != lost_.end()) unknown.since = lost->second;
+  return unknown;
 }
 
-DeviceHealthView HealthCache::View(const Entry& entry, WallTime now) {
-  const WallTime expired = entry.last_updated + entry.timeout;
-  if (now > expired) return {rpc::DeviceHealthState::kUnknown, "", expired};
-  return {entry.health, entry.message, entry.since};
+DeviceHealthView HealthCache::View(const Entry& entry, HealthTime now) {
+  const Duration over = now.tick - entry.heard - entry.timeout;
+  if (over <= Duration::zero()) return {entry.health, entry.message, entry.since};
+  // It may have been reported as Unknown before.
+  if (entry.health == rpc::DeviceHealthState::kUnknown) return {entry.health, "", entry.since};
+  return {rpc::DeviceHealthState::kUnknown, "", now.wall - over};
 }
 
-std::vector<std::pair<DeviceKey, DeviceHealthView>> HealthCache::List(WallTime now) const {
+std::vector<std::pair<DeviceKey, DeviceHealthView>> HealthCache::List(HealthTime now) const {
   std::vector<std::pair<DeviceKey, DeviceHealthView>> list;
   for (const auto& [driver, devices] : drivers_) {
     for (const auto& [key, entry] : devices) {
@@ -178,7 +206,7 @@ std::string HealthCache::Encode() const {
   return std::move(encoding.text);
 }
 
-Result<void> HealthCache::Decode(std::string_view text) {
+Result<void> HealthCache::Decode(std::string_view text, HealthTime now) {
   ASSIGN_OR_RETURN(const api::TreePtr tree,
                    api::ParseJson(text, {.max_depth = 16, .max_size_bytes = std::size_t{256} << 20}));
   if (!tree->root().is_object()) return InvalidArgument("not an object");
@@ -194,9 +222,15 @@ Result<void> HealthCache::Decode(std::string_view text) {
       entry.message = TruncateMessage(device.value["Message"].str(), kMaxMessageBytes);
       ASSIGN_OR_RETURN(entry.last_updated, api::ParseTime(device.value["LastUpdated"].str()));
       auto since = api::ParseTime(device.value["Since"].str());
-      entry.since = since.ok() ? *since : entry.last_updated;
       const std::int64_t timeout = device.value["HealthCheckTimeout"].integer();
-      if (timeout > 0) entry.timeout = Duration(timeout);
+      if (timeout > 0) entry.timeout = std::min(Duration(timeout), kLongestTimeout);
+      // The clock may have been set back since, or the file be from another machine.
+      entry.last_updated = std::min(entry.last_updated, now.wall);
+      entry.since = std::min(since.ok() ? *since : entry.last_updated, now.wall);
+      // No older than makes it stale, so that no date is too far away to be told in ticks.
+      const Duration oldest = entry.timeout + std::chrono::milliseconds(1);
+      const bool recent = entry.last_updated > now.wall - oldest;
+      entry.heard = now.tick - (recent ? now.wall - entry.last_updated : oldest);
       devices[EntryKey(entry.pool, entry.device)] = std::move(entry);
     }
   }

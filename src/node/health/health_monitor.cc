@@ -33,7 +33,7 @@ void HealthMonitor::Load() {
     }
     return;
   }
-  if (auto read = cache_.Decode(*content); !read.ok()) {
+  if (auto read = cache_.Decode(*content, Now()); !read.ok()) {
     kLog.Error("the health cache is corrupt, starting empty", {{"path", path}, {"err", read.error().message}});
   }
   ArmExpiry(cache_.NextExpiry());
@@ -51,7 +51,7 @@ void HealthMonitor::Remove(const PluginInstancePtr& plugin) {
     if (stream->second.plugin != plugin) continue;
     const std::uint64_t id = stream->first;
     streams_.erase(stream);
-    Publish(cache_.ClearInstance(plugin->driver, id));
+    Publish(cache_.ClearInstance(plugin->driver, id, Now()));
     return;
   }
 }
@@ -82,7 +82,7 @@ void HealthMonitor::OnReport(std::uint64_t id, const rpc::HealthReport& report) 
   if (found == streams_.end()) return;
   found->second.backoff = kFirstRetry;
   const std::string& driver = found->second.plugin->driver;
-  HealthCache::Outcome outcome = cache_.Update(driver, id, report, options_.loop.clock().Now());
+  HealthCache::Outcome outcome = cache_.Update(driver, id, report, Now());
   if (outcome.ignored > 0) {
     kLog.Error("a driver reports more devices than are kept",
                {{"driver", driver}, {"ignored", outcome.ignored}});
@@ -96,7 +96,7 @@ void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
   auto found = streams_.find(id);
   if (found == streams_.end()) return;
   Stream& stream = found->second;
-  Publish(cache_.ClearInstance(stream.plugin->driver, id));
+  Publish(cache_.ClearInstance(stream.plugin->driver, id, Now()));
   if (!result.ok() && result.error().code == ErrorCode::kUnimplemented) {
     if (++stream.service >= stream.plugin->health_services.size()) {
       stream.service = 0;  // the stream stays closed until the plugin registers again
@@ -111,14 +111,14 @@ void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
 
 // A refresh only moves expiries away, so a timer that is armed for earlier stays: it finds out.
 // That way a report costs as much as it has devices, however many there are.
-void HealthMonitor::ArmExpiry(std::optional<WallTime> at) {
+void HealthMonitor::ArmExpiry(std::optional<MonotonicTime> at) {
   if (!at || (expiry_ && expiry_at_ <= *at)) return;
   expiry_at_ = *at;
-  const Duration left = std::max<Duration>(*at - options_.loop.clock().Now(), Duration::zero());
+  const Duration left = std::max<Duration>(*at - options_.loop.clock().Monotonic(), Duration::zero());
   // A moment later: an entry is stale only after its timeout, not at it.
   expiry_ = options_.loop.RunAfter(left + std::chrono::milliseconds(1), [this] {
     expiry_.reset();
-    const auto expired = cache_.Expire(options_.loop.clock().Now());
+    const auto expired = cache_.Expire(Now());
     ArmExpiry(cache_.NextExpiry());
     Publish(expired);
   });
@@ -132,39 +132,48 @@ void HealthMonitor::Publish(const std::vector<DeviceKey>& changed) {
   if (publishing_) return;
   publishing_ = true;
   options_.loop.Post([this, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.lock()) return;
-    publishing_ = false;
-    std::map<DeviceKey, std::set<std::string>> holders;
-    for (const auto& [key, info] : options_.claims.claims()) {
-      for (const auto& [driver, state] : info.drivers) {
-        for (const rpc::PreparedDevice& device : state.devices) {
-          const DeviceKey each{driver, device.pool_name, device.device_name};
-          if (pending_.contains(each)) holders[each].insert(info.pod_uids.begin(), info.pod_uids.end());
-        }
-      }
-    }
-    std::vector<Change> changes;
-    const WallTime now = options_.loop.clock().Now();
-    for (const DeviceKey& key : pending_) {
-      const DeviceHealthView view = cache_.Get(key, now);
-      if (options_.metrics != nullptr) {
-        options_.metrics->GetCounter("drakkar_node_device_health_changes_total",
-                                     "Changes of device health seen by the node",
-                                     {{"driver_name", key.driver},
-                                      {"health", std::string(rpc::DeviceHealthStateName(view.health))}}).Add();
-      }
-      changes.push_back({key, view, holders[key]});
-    }
-    pending_.clear();
-    options_.on_changed(changes);
+    if (alive.lock()) TellChanges();
   });
+}
+
+void HealthMonitor::TellChanges() {
+  publishing_ = false;
+  std::map<DeviceKey, std::set<std::string>> holders;
+  for (const auto& [key, info] : options_.claims.claims()) {
+    for (const auto& [driver, state] : info.drivers) {
+      for (const rpc::PreparedDevice& device : state.devices) {
+        const DeviceKey each{driver, device.pool_name, device.device_name};
+        if (pending_.contains(each)) holders[each].insert(info.pod_uids.begin(), info.pod_uids.end());
+      }
+    }
+  }
+  std::vector<Change> changes;
+  for (const DeviceKey& key : pending_) {
+    const DeviceHealthView view = View(key);
+    if (options_.metrics != nullptr) {
+      options_.metrics->GetCounter("drakkar_node_device_health_changes_total",
+                                   "Changes of device health seen by the node",
+                                   {{"driver_name", key.driver},
+                                    {"health", std::string(rpc::DeviceHealthStateName(view.health))}}).Add();
+    }
+    if (!holders.contains(key)) cache_.Forget(key);
+    changes.push_back({key, view, holders[key]});
+  }
+  pending_.clear();
+  options_.on_changed(changes);
+}
+
+DeviceHealthView HealthMonitor::View(const DeviceKey& key) const {
+  DeviceHealthView view = cache_.Get(key, Now());
+  if (!options_.gates.Enabled(Gate::kResourceHealthStatusMessage)) view.message.clear();
+  return view;
 }
 
 void HealthMonitor::WriteSoon() {
   if (write_) return;
   write_ = options_.loop.RunAfter(kWriteEvery, [this] {
     write_.reset();
-    if (encoding_) return WriteSoon();  // what came meanwhile goes into the next one
+    if (encoding_ || writing_) return WriteSoon();  // what came meanwhile goes into the next one
     encoding_.emplace();
     WritePiece();
   });
@@ -178,27 +187,67 @@ void HealthMonitor::WritePiece() {
     });
     return;
   }
+  writing_ = true;
   options_.work.Run(
       [&files = options_.files, path = JoinPath(options_.directory, kFileName),
        text = std::move(encoding_->text)] {
         return files.WriteFileAtomically(path, text, 0600, /*sync=*/false);
       },
-      [](Result<void> result) {
+      [this, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
+        if (alive.lock()) writing_ = false;
         if (!result.ok()) kLog.Error("cannot write the health cache", {{"err", result.error().message}});
       });
   encoding_.reset();
 }
 
-Draft HealthMonitor::ListDevices() const {
-  const WallTime now = options_.loop.clock().Now();
+// Of all that are reported or held.
+std::map<DeviceKey, DeviceHealthView> HealthMonitor::Views() const {
   std::map<DeviceKey, DeviceHealthView> views;
-  for (auto& [key, view] : cache_.List(now)) views[key] = std::move(view);
+  for (auto& [key, view] : cache_.List(Now())) views[key] = std::move(view);
+  for (const auto& [key, info] : options_.claims.claims()) {
+    for (const auto& [driver, state] : info.drivers) {
+      for (const rpc::PreparedDevice& device : state.devices) {
+        const auto [entry, added] = views.try_emplace(DeviceKey{driver, device.pool_name, device.device_name});
+        if (added) entry->second = cache_.Get(entry->first, Now());
+      }
+    }
+  }
+  return views;
+}
+
+void HealthMonitor::CountDevices() const {
+  if (options_.metrics == nullptr || !options_.gates.Enabled(Gate::kResourceHealthStatus)) return;
+  constexpr rpc::DeviceHealthState kStates[] = {rpc::DeviceHealthState::kHealthy,
+                                                rpc::DeviceHealthState::kUnhealthy,
+                                                rpc::DeviceHealthState::kUnknown};
+  std::map<std::string, std::map<rpc::DeviceHealthState, int>> counts;
+  for (const auto& [key, view] : Views()) ++counts[key.driver][view.health];
+  auto labels = [](const std::string& driver, rpc::DeviceHealthState state) {
+    return MetricLabels{{"driver_name", driver}, {"health", std::string(rpc::DeviceHealthStateName(state))}};
+  };
+  constexpr char kName[] = "drakkar_node_devices";
+  for (const std::string& driver : counted_) {
+    if (counts.contains(driver)) continue;
+    for (const auto state : kStates) options_.metrics->RemoveGauge(kName, labels(driver, state));
+  }
+  counted_.clear();
+  for (auto& [driver, count] : counts) {
+    counted_.insert(driver);
+    for (const auto state : kStates) {
+      options_.metrics->GetGauge(kName, "Devices that a driver reports or a pod holds, by their health now",
+                                 labels(driver, state)).Set(count[state]);
+    }
+  }
+}
+
+Draft HealthMonitor::ListDevices() const {
+  const bool with_message = options_.gates.Enabled(Gate::kResourceHealthStatusMessage);
+  const std::map<DeviceKey, DeviceHealthView> views = Views();
   std::map<DeviceKey, std::vector<const ClaimInfo*>> holders;
   for (const auto& [key, info] : options_.claims.claims()) {
     for (const auto& [driver, state] : info.drivers) {
       for (const rpc::PreparedDevice& device : state.devices) {
         const DeviceKey each{driver, device.pool_name, device.device_name};
-        views.try_emplace(each);
         std::vector<const ClaimInfo*>& list = holders[each];
         if (list.empty() || list.back() != &info) list.push_back(&info);
       }
@@ -210,7 +259,7 @@ Draft HealthMonitor::ListDevices() const {
                   {"pool", Draft(key.pool)},
                   {"device", Draft(key.device)},
                   {"health", Draft(rpc::DeviceHealthStateName(view.health))}};
-    if (!view.message.empty()) item["message"] = view.message;
+    if (with_message && !view.message.empty()) item["message"] = view.message;
     if (view.since) item["since"] = api::FormatTime(*view.since);
     for (const ClaimInfo* info : holders[key]) {
       Draft claim = {{"namespace", Draft(info->namespace_name)}, {"name", Draft(info->name)}};
@@ -224,8 +273,6 @@ Draft HealthMonitor::ListDevices() const {
 
 Draft HealthMonitor::ResourceStatus(Value pod, Value container) const {
   if (!options_.gates.Enabled(Gate::kResourceHealthStatus)) return Draft();
-  const bool with_message = options_.gates.Enabled(Gate::kResourceHealthStatusMessage);
-  const WallTime now = options_.loop.clock().Now();
   const std::string home(pod["metadata"]["namespace"].str());
   std::map<std::string, std::map<std::string, DeviceHealthView>> rows;
   for (const ContainerClaim& use : ListContainerClaims(pod, container)) {
@@ -244,7 +291,7 @@ Draft HealthMonitor::ResourceStatus(Value pod, Value container) const {
         const std::string id = !device.cdi_device_ids.empty()
                                    ? device.cdi_device_ids.front()
                                    : StrCat(driver, "/", device.pool_name, "/", device.device_name);
-        rows[row][id] = cache_.Get({driver, device.pool_name, device.device_name}, now);
+        rows[row][id] = View({driver, device.pool_name, device.device_name});
       }
     }
   }
@@ -257,7 +304,7 @@ Draft HealthMonitor::ResourceStatus(Value pod, Value container) const {
       Draft resource = Draft::Object();
       resource["resourceID"] = id;
       resource["health"] = rpc::DeviceHealthStateName(view.health);
-      if (with_message && !view.message.empty()) resource["message"] = view.message;
+      if (!view.message.empty()) resource["message"] = view.message;
       entry["resources"].Append(std::move(resource));
     }
     list.Append(std::move(entry));

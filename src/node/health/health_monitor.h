@@ -26,7 +26,8 @@ namespace drakkar::node {
 // One stream per instance; a service the plugin lacks leads to the next one it may have, none left
 // ends it until the plugin registers again. A stream that ends is opened again after 1 s, doubling
 // to 30 s. Changes, clears and expiries (a timer) reach `on_changed` in the next turn of the loop,
-// all devices of a burst together. The cache file is written at most once a second.
+// all devices of a burst together. The cache file is written at most once a second, and never while
+// the write before is under way. With ResourceHealthStatusMessage off nobody sees messages.
 // Loop-bound. With ResourceHealthStatus off it does nothing and leaves the file alone.
 class HealthMonitor {
  public:
@@ -66,6 +67,8 @@ class HealthMonitor {
   // Every device somebody spoke of or a pod holds: {driver, pool, device, health, message, since,
   // claims: [{namespace, name, podUIDs}]}, sorted. For the node's port.
   api::Draft ListDevices() const;
+  // Sets the gauges that count these devices by driver and health. For whoever is about to read them.
+  void CountDevices() const;
 
  private:
   struct Stream {
@@ -79,7 +82,11 @@ class HealthMonitor {
   void OnReport(std::uint64_t id, const rpc::HealthReport& report);
   void OnEnd(std::uint64_t id, Result<void> result);
   void Publish(const std::vector<DeviceKey>& changed);
-  void ArmExpiry(std::optional<WallTime> at);
+  void TellChanges();
+  HealthTime Now() const { return HealthNow(options_.loop.clock()); }
+  DeviceHealthView View(const DeviceKey& key) const;
+  std::map<DeviceKey, DeviceHealthView> Views() const;
+  void ArmExpiry(std::optional<MonotonicTime> at);
   void WriteSoon();
   void WritePiece();
 
@@ -88,11 +95,13 @@ class HealthMonitor {
   std::map<std::uint64_t, Stream> streams_;
   std::uint64_t next_id_ = 1;
   TimerHandle expiry_;
-  WallTime expiry_at_{};
+  MonotonicTime expiry_at_{};
   TimerHandle write_;
   std::optional<HealthCache::Encoding> encoding_;  // while a write is being put together
+  bool writing_ = false;                           // while it is on its way to the disk
   bool publishing_ = false;
   std::set<DeviceKey> pending_;
+  mutable std::set<std::string> counted_;  // drivers that have gauges
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

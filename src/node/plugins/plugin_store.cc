@@ -98,7 +98,8 @@ Result<void> PluginStore::Register(const rpc::PluginInfo& info, const std::strin
                return;  // deregistered, kept alive by a call
              }
              callbacks_.on_usable(driver, IsUsable(driver));
-           }});
+           },
+       .max_backoff = kMaxReconnectBackoff});
   kLog.Info("driver registered", {{"driver", info.name},
                                   {"endpoint", endpoint},
                                   {"service", rpc::DraServiceName(instance->version)}});

@@ -37,6 +37,9 @@ class PluginStore {
     std::function<void(const std::string& driver, bool usable)> on_usable;
   };
   static constexpr std::size_t kMaxInstances = 1'024;
+  // A service may come back behind a registration that stayed (two processes), so nothing but the
+  // next attempt to connect finds it. An attempt costs next to nothing on a unix socket.
+  static constexpr Duration kMaxReconnectBackoff = std::chrono::seconds(1);
 
   PluginStore(rpc::Transport& transport, Callbacks callbacks);
   ~PluginStore();

@@ -172,6 +172,28 @@ TEST_F(PluginsTest, RegistersAgainWhenTheSocketIsMadeAnew) {
   EXPECT_TRUE(store_.IsUsable("a.example.com"));
 }
 
+TEST_F(PluginsTest, AServiceThatComesBackBehindItsRegistrationIsConnectedWithinASecond) {
+  StartRegistrar();
+  rpc::FakeDraPlugin plugin("a.example.com");
+  plugin.info.endpoint = "/service.sock";
+  rpc::ServiceSet registration, service;
+  registration.registration = &plugin;
+  service.dra = &plugin;
+  auto registrar = rpc::CreateServer(transport_, "/registry/a-reg.sock", registration);
+  auto server = rpc::CreateServer(transport_, "/service.sock", service);
+  ASSERT_TRUE(server->Start().ok());
+  ASSERT_TRUE(registrar->Start().ok());
+  loop_.Advance(milliseconds(1));
+  ASSERT_TRUE(store_.IsUsable("a.example.com"));
+  server->Stop();
+  loop_.Advance(seconds(600));
+  EXPECT_FALSE(store_.IsUsable("a.example.com"));
+  ASSERT_TRUE(server->Start().ok());
+  loop_.Advance(milliseconds(1010));
+  EXPECT_TRUE(store_.IsUsable("a.example.com"));
+  EXPECT_EQ(plugin.notifications.size(), 1u) << "without another registration";
+}
+
 TEST_F(PluginsTest, AWatchThatFailsIsSetUpAgain) {
   watcher_.FailNextWatch(Unavailable("no inotify"));
   StartRegistrar();

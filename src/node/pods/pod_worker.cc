@@ -49,6 +49,10 @@ void PodWorker::ObjectGone() {
 
 void PodWorker::DriverUsable() {
   driver_came_ = true;
+  const bool lost = recover_at_ > Tick();
+  recover_at_ = MonotonicTime{};
+  recover_delay_ = kFirstRetry;
+  if (lost) Sync();
   if (!waits_for_driver_) return;
   retry_at_ = MonotonicTime{};
   retry_delay_ = kFirstRetry;
@@ -102,9 +106,10 @@ void PodWorker::Step() {
   SyncProbes();
   if (stopping_) {
     StepStop();
-  } else if (StopSupersededContainers() && StepResize()) {
-    StepRun(plan);
+    return;
   }
+  RecoverDevices();
+  if (StopSupersededContainers() && StepResize()) StepRun(plan);
 }
 
 PodFacts PodWorker::LookAtRuntime() const {
@@ -186,24 +191,43 @@ void PodWorker::SyncProbes() {
 bool PodWorker::AdmissionWantsClaims() const {
   if (stopping_ || admitted_ || claims_fetched_ || IsDeleted() || IsOverInApi()) return false;
   if (context_.features == nullptr || !context_.features->AsksClaims()) return false;
+  if (context_.dra.FindDisallowedSkip(uid_)) return false;  // they cannot change the answer
   const auto claims = ListPodClaims(root());
   return claims.ok() && !claims->empty();
 }
 
-// What claims ask of the node is in their allocation. A claim that cannot be read asks for nothing:
-// preparing it fails and says why.
+// What claims ask of the node is in their allocation. One that is not there asks for nothing:
+// preparing it fails and says why. Any other answer leaves it open, and then it is asked again.
 void PodWorker::FetchAdmissionClaims() {
+  if (fetch_claims_at_ > Tick()) return ArmTimer(fetch_claims_at_);
   Begin();
   const auto claims = ListPodClaims(root());
   const auto* kind = api::FindResource("resource.k8s.io", "v1", "resourceclaims");
-  auto missing = std::make_shared<std::size_t>(claims->size());
+  struct Answers {
+    std::size_t missing;
+    std::vector<api::ObjectPtr> claims;
+    std::optional<Error> failure;
+  };
+  auto answers = std::make_shared<Answers>(Answers{.missing = claims->size()});
   for (const PodClaim& claim : *claims) {
     context_.client.Get({kind, std::string(pod_->namespace_()), claim.claim_name, ""},
-                        [this, missing, alive = Alive()](client::Reply reply) {
+                        [this, answers, name = claim.claim_name, alive = Alive()](client::Reply reply) {
                           if (!alive.lock()) return;
-                          if (reply.ok()) admission_claims_.push_back(reply.object);
-                          if (--*missing > 0) return;
-                          claims_fetched_ = true;
+                          if (reply.ok()) {
+                            answers->claims.push_back(reply.object);
+                          } else if (reply.error->code != ErrorCode::kNotFound) {
+                            answers->failure = reply.error->Prefixed(StrCat("fetch ResourceClaim ", name));
+                          }
+                          if (--answers->missing > 0) return;
+                          if (answers->failure) {
+                            kLog.Warning("cannot tell what a pod asks of this node",
+                                         {{"podUID", uid_}, {"err", answers->failure->message}});
+                            fetch_claims_at_ = Tick() + fetch_claims_delay_;
+                            fetch_claims_delay_ = std::min(fetch_claims_delay_ * 2, kLongestRetry);
+                          } else {
+                            admission_claims_ = std::move(answers->claims);
+                            claims_fetched_ = true;
+                          }
                           End();
                         });
   }

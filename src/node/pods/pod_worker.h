@@ -97,7 +97,7 @@ class PodWorker {
   void ObjectGone();
   // Something happened in the runtime, or the device health of the pod changed.
   void Sync();
-  // A driver has come: what waits for one is tried at once.
+  // A driver has come, or is waited for no longer: what waits for one is tried at once.
   void DriverUsable();
 
   const std::string& uid() const { return uid_; }
@@ -135,6 +135,7 @@ class PodWorker {
   void SetUpVolumes();
   void OnSources(Result<PodSources> sources);
   void PrepareClaims();
+  void RecoverDevices();
   void RunSandbox();
   MonotonicTime StartTime(const ContainerFacts& container);
   void StartContainer(const ContainerFacts& container);
@@ -196,6 +197,8 @@ class PodWorker {
   bool gone_ = false;
   bool admitted_ = false;
   bool claims_fetched_ = false;
+  MonotonicTime fetch_claims_at_{};
+  Duration fetch_claims_delay_ = kFirstRetry;
   std::vector<api::ObjectPtr> admission_claims_;  // until admitted
   std::optional<PodVerdict> verdict_;
 
@@ -212,6 +215,10 @@ class PodWorker {
   bool initialized_ = false;
   bool waits_for_driver_ = false;
   bool driver_came_ = false;  // while a call that needs one was under way
+  bool devices_known_ = false;
+  bool recovering_ = false;  // a call to prepare is under way, beside everything else
+  MonotonicTime recover_at_{};
+  Duration recover_delay_ = kFirstRetry;
   MonotonicTime retry_at_{};
   Duration retry_delay_ = kFirstRetry;
   std::map<std::string, CrashBackoff> crash_;

@@ -22,7 +22,10 @@ void PodWorker::StepRun(const PodPlan& plan) {
   if (plan.start.empty() || !post_starting_.empty()) return;
   if (retry_at_ > Tick()) return ArmTimer(retry_at_);
   if (!volumes_) return SetUpVolumes();
-  if (!context_.dra.IsPrepared(root())) return PrepareClaims();
+  // Preparing comes before each new sandbox. A container that is started again in the one there is
+  // needs neither the claim nor its driver.
+  const bool has_devices = facts_.ready_sandbox() != nullptr && context_.dra.KnowsDevices(root());
+  if (!has_devices && !context_.dra.IsPrepared(root())) return PrepareClaims();
   if (facts_.ready_sandbox() == nullptr) return RunSandbox();
   if (facts_.restart_begins) {
     // The container that asked for it sets the pace: one that does so again and again is held back,
@@ -98,6 +101,7 @@ void PodWorker::RefreshVolumes() {
 }
 
 void PodWorker::PrepareClaims() {
+  if (recovering_) return;
   Begin();
   driver_came_ = false;
   context_.dra.Prepare(pod_, [this, alive = Alive()](Result<void> result) {
@@ -112,6 +116,35 @@ void PodWorker::PrepareClaims() {
       retry_delay_ = kFirstRetry;
     }
     End();
+  });
+}
+
+// An agent that died right after a pod was started may have left the intent to prepare alone on
+// disk. What the drivers answered is asked for again, beside everything else: the pod runs on
+// whatever comes of it, and waits for nobody.
+void PodWorker::RecoverDevices() {
+  if (devices_known_ || recovering_ || !facts_.any_running()) return;
+  if (context_.dra.KnowsDevices(root())) {
+    devices_known_ = true;
+    return;
+  }
+  if (recover_at_ > Tick()) return ArmTimer(recover_at_);
+  recovering_ = true;
+  driver_came_ = false;
+  context_.dra.Prepare(pod_, [this, alive = Alive()](Result<void> result) {
+    if (!alive.lock()) return;
+    recovering_ = false;
+    if (!result.ok()) {
+      // At the first try after a start the drivers may not have registered yet.
+      if (recover_delay_ > kFirstRetry) {
+        context_.events.Warning(pod_, "FailedPrepareDynamicResources",
+                                StrCat("Failed to prepare dynamic resources again: ", result.error().message));
+      }
+      if (driver_came_) recover_delay_ = kFirstRetry;
+      recover_at_ = Tick() + recover_delay_;
+      recover_delay_ = std::min(recover_delay_ * 2, kLongestRetry);
+    }
+    Sync();
   });
 }
 

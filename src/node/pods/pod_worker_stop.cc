@@ -122,6 +122,7 @@ bool PodWorker::StopSandboxes() {
 }
 
 void PodWorker::Unprepare() {
+  if (recovering_) return;  // its end brings us here again
   Begin();
   driver_came_ = false;
   context_.dra.Unprepare(uid_, [this, alive = Alive()](Result<void> result) {

@@ -1,5 +1,7 @@
 #include "node/status/forgotten_drivers.h"
 
+#include <algorithm>
+
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
@@ -10,22 +12,30 @@ namespace {
 
 constexpr Logger kLog("node.dra");
 
-std::set<std::string> ReadList(api::Value node) {
+std::set<std::string> ReadList(api::Value node, const char* annotation) {
   std::set<std::string> drivers;
-  for (std::string_view each :
-       Split(node["metadata"]["annotations"][kForgottenDriversAnnotation].str(), ',')) {
+  for (std::string_view each : Split(node["metadata"]["annotations"][annotation].str(), ',')) {
     const std::string_view name = Trim(each);
     if (!name.empty() && drivers.size() < ForgottenDrivers::kMaxDrivers) drivers.emplace(name);
   }
   return drivers;
 }
 
+// `"annotation":"a,b"`, or null for an empty list: that takes the annotation off.
+std::string PatchMember(const char* annotation, const std::set<std::string>& drivers) {
+  std::string member = StrCat("\"", annotation, "\":");
+  if (drivers.empty()) return member + "null";
+  api::AppendJsonString(member, Join(std::vector<std::string>(drivers.begin(), drivers.end()), ","));
+  return member;
+}
+
 }  // namespace
 
-ForgottenDrivers::ForgottenDrivers(
-    EventLoop& loop, Random& random, client::Client& client, std::string node_name,
-    std::function<void(const std::set<std::string>&, const api::ObjectPtr&)> on_change)
-    : client_(client),
+ForgottenDrivers::ForgottenDrivers(EventLoop& loop, Random& random, client::Client& client,
+                                   std::string node_name,
+                                   std::function<void(const Change&)> on_change)
+    : loop_(loop),
+      client_(client),
       node_name_(std::move(node_name)),
       on_change_(std::move(on_change)),
       informer_(loop, random, client,
@@ -33,36 +43,81 @@ ForgottenDrivers::ForgottenDrivers(
                  .field_selector = StrCat("metadata.name=", node_name_)}) {
   informer_.AddHandlers(
       {.on_add = [this](const api::ObjectPtr& node) { Look(node); },
-       .on_update = [this](const api::ObjectPtr&, const api::ObjectPtr& node) { Look(node); }});
+       .on_update = [this](const api::ObjectPtr&, const api::ObjectPtr& node) { Look(node); },
+       .on_delete = [this](const api::ObjectPtr&) { node_ = nullptr; }});
 }
 
 ForgottenDrivers::~ForgottenDrivers() = default;
 
 void ForgottenDrivers::Look(const api::ObjectPtr& node) {
-  std::set<std::string> drivers = ReadList(node->root());
-  if (drivers == drivers_) return;
-  drivers_ = drivers;
-  on_change_(drivers, node);
+  // What we wrote is known before the watch brings it.
+  if (node_ != nullptr && node->resource_version() < node_->resource_version()) return;
+  node_ = node;
+  Tell();
+  Write();
 }
 
 void ForgottenDrivers::Remove(const std::string& driver) {
-  if (!drivers_.contains(driver)) return;
-  std::set<std::string> left = drivers_;
-  left.erase(driver);
-  const std::vector<std::string> names(left.begin(), left.end());
-  std::string value = "null";
-  if (!names.empty()) {
-    value.clear();
-    api::AppendJsonString(value, Join(names, ","));
+  // Before the first look it may be on the list.
+  if (node_ != nullptr && !drivers_.contains(driver)) return;
+  returned_.insert(driver);
+  if (node_ == nullptr) return;
+  Tell();
+  Write();
+}
+
+void ForgottenDrivers::Tell() {
+  const std::set<std::string> listed = ReadList(node_->root(), kForgottenDriversAnnotation);
+  const std::set<std::string> told_before = ReadList(node_->root(), kToldForgottenAnnotation);
+  std::erase_if(returned_, [&](const std::string& driver) { return !listed.contains(driver); });
+  std::erase_if(told_, [&](const std::string& driver) { return !listed.contains(driver); });
+  Change change{.node = node_};
+  for (const std::string& driver : listed) {
+    if (returned_.contains(driver)) continue;
+    change.drivers.insert(driver);
+    if (told_.insert(driver).second && !told_before.contains(driver)) change.untold.insert(driver);
   }
-  client_.Patch({api::FindResource("", "v1", "nodes"), "", node_name_, ""},
-                client::PatchType::kMerge,
-                StrCat(R"({"metadata":{"annotations":{")", kForgottenDriversAnnotation, "\":", value, "}}}"),
-                {.field_manager = "drakkar-node"}, [driver](client::Reply reply) {
-                  if (reply.ok()) return;
-                  kLog.Warning("cannot take a driver that is back off the forgotten ones",
-                               {{"driver", driver}, {"err", reply.error->message}});
+  if (change.drivers == drivers_) return;
+  drivers_ = change.drivers;
+  on_change_(change);
+}
+
+void ForgottenDrivers::Write() {
+  if (writing_ || retry_ != nullptr || node_ == nullptr) return;
+  std::vector<std::string> members;
+  if (!returned_.empty()) members.push_back(PatchMember(kForgottenDriversAnnotation, drivers_));
+  if (ReadList(node_->root(), kToldForgottenAnnotation) != drivers_) {
+    members.push_back(PatchMember(kToldForgottenAnnotation, drivers_));
+  }
+  if (members.empty()) return;
+  writing_ = true;
+  // With the version it is made for: whoever writes the list at the same time must not be undone.
+  client_.Patch({api::FindResource("", "v1", "nodes"), "", node_name_, ""}, client::PatchType::kMerge,
+                StrCat(R"({"metadata":{"resourceVersion":")", node_->resource_version(),
+                       R"(","annotations":{)", Join(members, ","), "}}}"),
+                {.field_manager = "drakkar-node"},
+                [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+                  if (!alive.lock()) return;
+                  writing_ = false;
+                  if (reply.ok()) {
+                    delay_ = kFirstRetry;
+                    return Look(reply.object);
+                  }
+                  if (reply.error->code != ErrorCode::kConflict) {
+                    kLog.Warning("cannot write which drivers are gone",
+                                 {{"node", node_name_}, {"err", reply.error->message}});
+                  }
+                  RetryLater();
                 });
+}
+
+void ForgottenDrivers::RetryLater() {
+  retry_ = loop_.RunAfter(delay_, [this] {
+    const TimerHandle running = std::move(retry_);
+    // The watch has brought what was in the way, or will and then this is done again.
+    Write();
+  });
+  delay_ = std::min(delay_ * 2, kLongestRetry);
 }
 
 }  // namespace drakkar::node

@@ -66,7 +66,13 @@ void FaultyClient::Guard(const char* verb, const client::ResourceRef& ref, clien
 }
 
 void FaultyClient::Get(client::ResourceRef ref, client::ReplyCallback done) {
-  Guard("get", ref, std::move(done), [&](auto then) { real_->Get(ref, std::move(then)); });
+  Guard("get", ref, std::move(done), [&](auto then) {
+    if (!instead) return real_->Get(ref, std::move(then));
+    real_->Get(ref, [then = std::move(then), change = instead](client::Reply reply) {
+      if (reply.ok()) reply.object = change(reply.object);
+      then(std::move(reply));
+    });
+  });
 }
 
 void FaultyClient::List(client::ResourceRef ref, client::ListOptions options,

@@ -20,6 +20,8 @@ class FaultyClient final : public client::Client {
   // Asked before each call with "get pods", "update pods/status" ...; an error is the answer then.
   // "lost ..." in its message: the call reaches the server and only the answer is lost.
   std::function<std::optional<Error>(const std::string& what)> fault;
+  // What Get gives instead of an object of the server: what our own would refuse to store.
+  std::function<api::ObjectPtr(const api::ObjectPtr&)> instead;
   // Every call fails, every watch ends.
   void SetDown(bool down);
 

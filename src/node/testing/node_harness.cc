@@ -49,6 +49,11 @@ void FakeDriver::Stop() {
   harness_.Run();
 }
 
+void FakeDriver::Kill() {
+  harness_.transport.Kill(socket_);
+  Stop();
+}
+
 FeatureGates NodeHarness::DefaultGates() {
   return FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
 }

@@ -23,6 +23,7 @@ class FakeDriver {
   ~FakeDriver();
   void Start();
   void Stop();
+  void Kill();  // its sockets stay
   rpc::FakeDraPlugin plugin;
 
  private:

@@ -44,6 +44,7 @@ void FakeDraPlugin::NodePrepareResources(std::vector<ClaimReference> claims, Pre
     if (prepare_error.has_value()) return done(*prepare_error);
     PrepareResults results;
     for (const ClaimReference& claim : claims) results[claim.uid] = prepare_claim(claim);
+    if (change_prepare_answer) change_prepare_answer(results);
     done(std::move(results));
   });
 }
@@ -55,6 +56,7 @@ void FakeDraPlugin::NodeUnprepareResources(std::vector<ClaimReference> claims,
     if (unprepare_error.has_value()) return done(*unprepare_error);
     UnprepareResults results;
     for (const ClaimReference& claim : claims) results[claim.uid] = unprepare_claim(claim);
+    if (change_unprepare_answer) change_unprepare_answer(results);
     done(std::move(results));
   });
 }

@@ -31,6 +31,9 @@ class FakeDraPlugin final : public RegistrationHandler,
   // Calls. Each claim is answered by the hooks; the default is one device named after the claim.
   std::function<PrepareResult(const ClaimReference&)> prepare_claim;
   std::function<UnprepareResult(const ClaimReference&)> unprepare_claim;
+  // May change the whole answer, to one that does not fit the question.
+  std::function<void(PrepareResults&)> change_prepare_answer;
+  std::function<void(UnprepareResults&)> change_unprepare_answer;
   std::optional<Error> prepare_error;    // fails the whole call
   std::optional<Error> unprepare_error;
   bool hold_calls = false;  // keep calls unanswered until ReleaseCalls

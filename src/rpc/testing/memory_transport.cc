@@ -22,6 +22,7 @@ struct MemoryCall {
   std::uint64_t id = 0;
   MemoryChannel* channel = nullptr;
   MemoryServer* server = nullptr;
+  std::string path;
   std::string method;
 
   bool client_open = true;
@@ -48,6 +49,7 @@ struct MemoryTransport::Hub {
   std::uint64_t next_call_id = 0;
   std::function<void(const std::string&, bool)> on_socket_change;
   CallFault fault;
+  CallFault answer_fault;
 
   void SocketChanged(const std::string& path, bool present) {
     if (on_socket_change) on_socket_change(path, present);
@@ -140,6 +142,9 @@ class MemoryServerCall final : public ServerCall {
     call_->on_cancelled = nullptr;
     if (!call_->server_open) return;
     call_->server_open = false;
+    if (result.ok() && hub_->answer_fault) {
+      if (auto error = hub_->answer_fault(call_->path, call_->method)) result = std::move(*error);
+    }
     if (!result.ok()) {
       result = ErrorFromGrpcStatus(GrpcCodeFromError(result.error().code), result.error().message);
     }
@@ -269,6 +274,7 @@ class MemoryChannel final : public Channel {
     auto call = std::make_shared<MemoryCall>();
     call->id = hub_->next_call_id++;
     call->channel = this;
+    call->path = options_.socket_path;
     call->method = method;
     hub_->calls.emplace(call->id, call);
     return call;
@@ -415,8 +421,20 @@ void MemoryTransport::BreakConnections(const std::string& path) {
   if (found != hub_->listening.end()) LoseAll(*hub_, found->second);
 }
 
+void MemoryTransport::Kill(const std::string& path) {
+  const auto found = hub_->listening.find(path);
+  if (found == hub_->listening.end()) return;
+  const MemoryServer* server = found->second;
+  hub_->listening.erase(found);
+  LoseAll(*hub_, server);
+}
+
 void MemoryTransport::SetCallFault(CallFault fault) {
   hub_->fault = std::move(fault);
+}
+
+void MemoryTransport::SetAnswerFault(CallFault fault) {
+  hub_->answer_fault = std::move(fault);
 }
 
 }  // namespace drakkar::rpc

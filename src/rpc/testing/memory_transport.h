@@ -36,10 +36,14 @@ class MemoryTransport final : public Transport {
 
   // Loses every connection to `path`; what is in flight fails. Kept channels reconnect.
   void BreakConnections(const std::string& path);
+  // As if its process were killed: nobody listens any more, and the socket file stays.
+  void Kill(const std::string& path);
   // Asked before a call reaches the server; an error is what the caller gets instead.
   using CallFault =
       std::function<std::optional<Error>(const std::string& path, std::string_view method)>;
   void SetCallFault(CallFault fault);
+  // The same after the server has carried it out: its answer is lost.
+  void SetAnswerFault(CallFault fault);
 
   struct Hub;  // for the channels and servers of this transport
 
