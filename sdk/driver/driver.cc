@@ -289,15 +289,26 @@ Result<void> Driver::ReportHealth(rpc::HealthReport report) {
     return FailedPrecondition("the health service of this driver is not running");
   }
   ASSIGN_OR_RETURN(const bool unhealthy_changed, health_->Report(std::move(report)));
-  if (!unhealthy_changed || options_.unhealthy_taint.key.empty() || slices_ == nullptr) return Ok();
-  return PublishWithTaints();
+  if (unhealthy_changed) PublishTaintsSoon();
+  return Ok();
+}
+
+// The nodes hear first: what is reported leaves at the end of this turn of the loop, and making slices of thousands of
+// devices takes milliseconds.
+void Driver::PublishTaintsSoon() {
+  if (taints_are_due_ || options_.unhealthy_taint.key.empty() || slices_ == nullptr) return;
+  taints_are_due_ = true;
+  options_.loop.Post([this, alive = std::weak_ptr<int>(alive_)] {
+    if (alive.expired()) return;
+    taints_are_due_ = false;
+    if (stopped_) return;
+    if (auto published = PublishWithTaints(); !published.ok()) Report(published.error(), true);
+  });
 }
 
 void Driver::ForgetHealth(const std::string& pool_name, const std::string& device_name) {
   if (health_ == nullptr || stopped_) return;
-  const bool was_unhealthy = health_->Forget(pool_name, device_name);
-  if (!was_unhealthy || options_.unhealthy_taint.key.empty() || slices_ == nullptr) return;
-  if (auto published = PublishWithTaints(); !published.ok()) Report(published.error(), true);
+  if (health_->Forget(pool_name, device_name)) PublishTaintsSoon();
 }
 
 void Driver::ApplyClaimStatus(rpc::ClaimReference claim, std::vector<AllocatedDeviceStatus> devices,

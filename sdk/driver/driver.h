@@ -151,6 +151,7 @@ class Driver final : public MetadataUpdater {
   std::vector<std::string> AdvertisedServices() const;
   void Report(const Error& error, bool recoverable);
   Result<void> PublishWithTaints();
+  void PublishTaintsSoon();
   Result<void> SendResources(const DriverResources& resources);
 
   DriverOptions options_;
@@ -167,6 +168,8 @@ class Driver final : public MetadataUpdater {
   std::unique_ptr<SliceController> slices_;
   std::unique_ptr<ClaimStatusWriter> claim_status_;
   DriverResources published_;  // as the driver asked for it; only with unhealthy_taint
+  bool taints_are_due_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   bool stopped_ = false;
 };
 
