@@ -14,7 +14,7 @@ namespace drakkar::rpc {
 // Private to rpc/transport.
 
 // How long a connection of a stopped server lets its peer take the last answers.
-constexpr Duration kStopGrace = std::chrono::milliseconds(100);
+constexpr Duration kStopGrace = std::chrono::seconds(1);
 
 class Connection;
 
