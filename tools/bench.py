@@ -27,42 +27,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/release"
 DRAKKAR = BUILD / "cmd/drakkar/drakkar"
 LOAD = BUILD / "bench/load/drakkar-load"
-DRAKKAR_TARGETS = {"drakkar", "drakkar-load"}
-
-
-# What the optimiser learns from: the workloads of the table, short.
-TRAINING = (("api.create", "--count=4000"), ("api.get", "--count=10000"), ("api.list500", "--count=200"),
-            ("api.watch1000", "--watchers=100", "--count=100"), ("sched.burst500",),
-            ("sched.empty500", "--milliseconds=3000"), ("sched.full500", "--milliseconds=3000"),
-            ("sched.selector500", "--milliseconds=1500"), ("sched.match500", "--milliseconds=1500"),
-            ("binding.p99_1000", "--pods=200", "--flips=100"))
-
-
-def configure(profile):
-    subprocess.run(["cmake", "--preset", "release", f"-DDRAKKAR_PROFILE={profile}"], cwd=ROOT, check=True,
-                   stdout=subprocess.DEVNULL)
-
-
-def compile_release(*targets):
-    environment = dict(os.environ, DRAKKAR_PRESET="release")
-    subprocess.run(["./dev", "build", *targets], cwd=ROOT, env=environment, check=True,
-                   stdout=sys.stderr)
 
 
 def build(*targets):
-    """Release binaries. With DRAKKAR_PROFILE=train they are optimised by a profile of their own: built, run for a
-    minute, built again. The profile stays for later builds; code that changed since is optimised without."""
-    mark = BUILD / "profile.trained"
-    if os.environ.get("DRAKKAR_PROFILE") == "train" and not mark.exists() and DRAKKAR_TARGETS & set(targets):
-        print("bench: building to be profiled, for once", file=sys.stderr)
-        configure("generate")
-        compile_release(*sorted(DRAKKAR_TARGETS))
-        for scenario, *settings in TRAINING:
-            print(f"bench: training with {scenario}", file=sys.stderr)
-            load(scenario, *settings, runs=1)
-        configure("use")
-        mark.write_text("")
-    compile_release(*targets)
+    environment = dict(os.environ, DRAKKAR_PRESET="release")
+    subprocess.run(["./dev", "build", *targets], cwd=ROOT, env=environment, check=True,
+                   stdout=sys.stderr)
 
 
 def free_port():

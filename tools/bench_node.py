@@ -152,7 +152,6 @@ def bench_prepare(drakkar, runs=200):
                 times += start_pods(parts, watcher, [f"bench-{i}"])
                 parts.api("DELETE", f"{PODS}/bench-{i}")
                 watcher.until_gone(f"bench-{i}")
-                time.sleep(0.1)  # the last container's control group, mounts and monitor are still being taken down
             text = parts.node_get("metrics")
             watcher.close()
             name = "drakkar_node_dra_operations_duration_seconds"

@@ -12,7 +12,7 @@ constexpr std::size_t kDevicesPerNode = 10;
 constexpr std::size_t kSetupDepth = 8;  // calls under way per connection while preparing
 // Pods of a steady state that are not bound yet: enough for several commits, so that the disk's
 // sync sets the latency and not the rate.
-constexpr std::size_t kInFlight = 200;
+constexpr std::size_t kInFlight = 50;
 
 struct Workload {
   std::string id;

@@ -109,31 +109,17 @@ void HealthHub::Send(const rpc::HealthReport& report) {
   }
 }
 
-bool HealthHub::TakeToken() {
-  const MonotonicTime now = loop_.clock().Monotonic();
-  const double seconds = std::chrono::duration<double>(now - tokens_at_).count();
-  tokens_ = std::min(kHealthBurst, tokens_ + seconds * kHealthMessagesPerSecond);
-  tokens_at_ = now;
-  if (tokens_ < 1) return false;
-  tokens_ -= 1;
-  return true;
-}
-
 void HealthHub::SendChanges() {
   if (changed_.empty() || later_ != nullptr) return;
   if (sinks_.empty()) return changed_.clear();  // a new watcher gets everything
-  if (!TakeToken()) {
-    const double wait = (1 - tokens_) / kHealthMessagesPerSecond;
-    later_ = loop_.RunAfter(
-        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(wait)) +
-            std::chrono::milliseconds(1),
-        [this] {
-          later_.reset();
-          SendChanges();
-        });
+  const MonotonicTime now = loop_.clock().Monotonic();
+  if (!messages_.Take(now)) {
+    later_ = loop_.RunAfter(messages_.Wait() + std::chrono::milliseconds(1), [this] {
+      later_.reset();
+      SendChanges();
+    });
     return;
   }
-  const MonotonicTime now = loop_.clock().Monotonic();
   rpc::HealthReport report;
   for (const Name& name : changed_) {
     Entry& entry = devices_.at(name);

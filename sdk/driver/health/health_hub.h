@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/token_bucket.h"
 #include "base/result/result.h"
 #include "rpc/health/health.h"
 
@@ -55,7 +56,6 @@ class HealthHub final : public rpc::HealthSource {
   void Send(const rpc::HealthReport& report);
   void SendChanges();
   void SendDue();
-  bool TakeToken();
   void ArmRepeat();
 
   EventLoop& loop_;
@@ -63,8 +63,7 @@ class HealthHub final : public rpc::HealthSource {
   std::set<std::pair<MonotonicTime, Name>> repeats_;  // each device with its repeat_at
   std::set<Name> changed_;  // not told yet
   std::map<rpc::HealthSink*, std::unique_ptr<rpc::HealthSink>> sinks_;
-  double tokens_ = kHealthBurst;
-  MonotonicTime tokens_at_{};
+  TokenBucket messages_{kHealthMessagesPerSecond, kHealthBurst};
   TimerHandle repeat_;
   TimerHandle later_;  // for changes that wait
 };

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <iterator>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,10 +29,7 @@ class IndexedMap {
   // The entry, made with V() if it was not there.
   V& operator[](std::string_view key) {
     if (V* found = Find(key)) return *found;
-    // Names made one after the other are often neighbours: try behind the last one first.
-    const auto hint = last_made_ ? std::next(*last_made_) : ordered_.end();
-    const auto made = ordered_.try_emplace(hint, std::string(key));
-    last_made_ = made;
+    const auto made = ordered_.try_emplace(std::string(key)).first;
     index_.emplace(made->first, made);
     return made->second;
   }
@@ -45,7 +40,6 @@ class IndexedMap {
     if (found == index_.end()) return false;
     const auto entry = found->second;
     index_.erase(found);  // first: its key lies in the entry
-    if (last_made_ == entry) last_made_.reset();
     ordered_.erase(entry);
     return true;
   }
@@ -53,7 +47,6 @@ class IndexedMap {
  private:
   Ordered ordered_;
   std::unordered_map<std::string_view, typename Ordered::iterator> index_;
-  std::optional<typename Ordered::iterator> last_made_;
 };
 
 }  // namespace drakkar

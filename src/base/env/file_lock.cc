@@ -1,11 +1,11 @@
 #include "base/env/file_lock.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "base/env/pause.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
 
@@ -46,7 +46,7 @@ Result<void> FileLock::LockWithin(std::chrono::milliseconds limit) {
     if (waited >= limit.count()) {
       return Unavailable(StrCat(path_, " was held by another process for ", limit.count(), " ms"));
     }
-    static_cast<void>(poll(nullptr, 0, 1));
+    RealPause().For(std::chrono::milliseconds(1));
   }
 }
 

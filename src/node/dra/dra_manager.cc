@@ -1,5 +1,7 @@
 #include "node/dra/dra_manager.h"
 
+#include <algorithm>
+
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
@@ -474,31 +476,27 @@ Result<std::vector<std::string>> DraManager::CdiDevices(Value pod, Value contain
   return ids;
 }
 
-bool DraManager::IsPrepared(Value pod) const {
+bool DraManager::HoldsAll(Value pod, const std::function<bool(const ClaimInfo&)>& is_fit) const {
   auto claims = ListPodClaims(pod);
   if (!claims.ok()) return false;
   const std::string home(pod["metadata"]["namespace"].str());
   const std::string uid(pod["metadata"]["uid"].str());
-  for (const PodClaim& claim : *claims) {
+  return std::ranges::all_of(*claims, [&](const PodClaim& claim) {
     const ClaimInfo* info = cache_.Find(ClaimCache::Key(home, claim.claim_name));
-    if (info == nullptr || !info->prepared || !info->pod_uids.contains(uid)) return false;
-  }
-  return true;
+    return info != nullptr && info->pod_uids.contains(uid) && is_fit(*info);
+  });
+}
+
+bool DraManager::IsPrepared(Value pod) const {
+  return HoldsAll(pod, [](const ClaimInfo& info) { return info.prepared; });
 }
 
 bool DraManager::KnowsDevices(Value pod) const {
-  auto claims = ListPodClaims(pod);
-  if (!claims.ok()) return false;
-  const std::string home(pod["metadata"]["namespace"].str());
-  const std::string uid(pod["metadata"]["uid"].str());
-  for (const PodClaim& claim : *claims) {
-    const ClaimInfo* info = cache_.Find(ClaimCache::Key(home, claim.claim_name));
-    if (info == nullptr || !info->pod_uids.contains(uid)) return false;
-    for (const auto& [driver, state] : info->drivers) {
-      if (!state.answered && !Skips(state.skip_node_operations, kSkipPrepare)) return false;
-    }
-  }
-  return true;
+  return HoldsAll(pod, [](const ClaimInfo& info) {
+    return std::ranges::all_of(info.drivers, [](const auto& driver) {
+      return driver.second.answered || Skips(driver.second.skip_node_operations, kSkipPrepare);
+    });
+  });
 }
 
 bool DraManager::HoldsClaims(const std::string& pod_uid) const {

@@ -87,6 +87,8 @@ class DraManager {
   const ClaimCache& cache() const { return cache_; }
 
  private:
+  // Whether the pod is on every claim it names, and each is fit.
+  bool HoldsAll(api::Value pod, const std::function<bool(const ClaimInfo&)>& is_fit) const;
   struct PrepareOperation;
   struct UnprepareOperation;
 

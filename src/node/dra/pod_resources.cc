@@ -1,7 +1,5 @@
 #include "node/dra/pod_resources.h"
 
-#include <algorithm>
-
 #include "base/text/text.h"
 #include "node/dra/pod_claims.h"
 
@@ -20,14 +18,9 @@ bool Serves(const rpc::PreparedDevice& device, const std::string& request) {
 
 }  // namespace
 
-Result<void> PodResourcesView::TakeToken() {
-  const MonotonicTime now = clock_.Monotonic();
-  const double seconds = std::chrono::duration<double>(now - refilled_).count();
-  refilled_ = now;
-  tokens_ = std::min<double>(kBurst, tokens_ + seconds * kQuestionsPerSecond);
-  if (tokens_ < 1) return Error{ErrorCode::kResourceExhausted, "rejected by rate limit"};
-  tokens_ -= 1;
-  return Ok();
+Result<void> PodResourcesView::Admit() {
+  if (questions_.Take(clock_.Monotonic())) return Ok();
+  return Error{ErrorCode::kResourceExhausted, "rejected by rate limit"};
 }
 
 rpc::PodResources PodResourcesView::Describe(Value pod) const {
@@ -67,19 +60,19 @@ rpc::PodResources PodResourcesView::Describe(Value pod) const {
 }
 
 Result<std::vector<rpc::PodResources>> PodResourcesView::ListPodResources() {
-  RETURN_IF_ERROR(TakeToken());
+  RETURN_IF_ERROR(Admit());
   std::vector<rpc::PodResources> list;
   for (const api::ObjectPtr& pod : pods_()) list.push_back(Describe(pod->root()));
   return list;
 }
 
 Result<rpc::AllocatableResources> PodResourcesView::GetAllocatableResources() {
-  RETURN_IF_ERROR(TakeToken());
+  RETURN_IF_ERROR(Admit());
   return rpc::AllocatableResources{};
 }
 
 Result<rpc::PodResources> PodResourcesView::GetPodResources(const rpc::PodReference& wanted) {
-  RETURN_IF_ERROR(TakeToken());
+  RETURN_IF_ERROR(Admit());
   for (const api::ObjectPtr& pod : pods_()) {
     if (pod->name() == wanted.name && pod->namespace_() == wanted.namespace_name) {
       return Describe(pod->root());

@@ -5,6 +5,7 @@
 
 #include "api/meta/object.h"
 #include "base/env/clock.h"
+#include "base/exec/token_bucket.h"
 #include "node/dra/claim_cache.h"
 #include "rpc/podresources/podresources.h"
 
@@ -21,7 +22,7 @@ class PodResourcesView final : public rpc::PodResourcesProvider {
   // `pods` gives the pods that are active on this node.
   PodResourcesView(const Clock& clock, const ClaimCache& claims,
                    std::function<std::vector<api::ObjectPtr>()> pods)
-      : clock_(clock), claims_(claims), pods_(std::move(pods)), refilled_(clock.Monotonic()) {}
+      : clock_(clock), claims_(claims), pods_(std::move(pods)) {}
 
   Result<std::vector<rpc::PodResources>> ListPodResources() override;
   // Device plugins are not served here, so there is nothing of theirs to tell.
@@ -29,14 +30,13 @@ class PodResourcesView final : public rpc::PodResourcesProvider {
   Result<rpc::PodResources> GetPodResources(const rpc::PodReference& pod) override;
 
  private:
-  Result<void> TakeToken();
+  Result<void> Admit();
   rpc::PodResources Describe(api::Value pod) const;
 
   const Clock& clock_;
   const ClaimCache& claims_;
   std::function<std::vector<api::ObjectPtr>()> pods_;
-  double tokens_ = kBurst;
-  MonotonicTime refilled_;
+  TokenBucket questions_{kQuestionsPerSecond, kBurst};
 };
 
 }  // namespace drakkar::node
