@@ -15,6 +15,7 @@
 #include "apiserver/auth/service_account_tokens.h"
 #include "apiserver/http/frontend.h"
 #include "apiserver/http/store_metrics.h"
+#include "apiserver/rest/event_expiry.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/server/server_group.h"
@@ -89,6 +90,10 @@ struct ApiServer::Impl {
                                [this](const api::KindSchema& kind, std::string_view operation,
                                       Duration took) {
                                  store_metrics.Observe(kind, operation, took);
+                               },
+                           .on_store_failed =
+                               [](const Error& why) {
+                                 kLog.Error("the store failed", {{"error", why.message}});
                                }}) {
     rbac.Attach(core);
     answerers.Add(reviews);
@@ -132,7 +137,12 @@ struct ApiServer::Impl {
     auto started = [this] { return std::string(is_started ? "" : "not finished"); };
     return {{"ping", fine},
             {"log", fine},
-            {"etcd", started},
+            {"etcd",
+             [this] {
+               if (!is_started) return std::string("not finished");
+               const std::optional<Error> failure = options.store->failure();
+               return failure ? failure->message : std::string();
+             }},
             {"informer-sync",
              [this] {
                const bool ready = !is_ready || is_ready();
@@ -286,6 +296,7 @@ struct ApiServer::Impl {
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
   Core core;
+  EventExpiry event_expiry{core, options.event_ttl, Internal()};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;
   std::list<Door> doors;
   std::unique_ptr<net::ServerGroup> server;
@@ -317,8 +328,10 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
     impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {
       if (!made.ok()) return done(made.error().Prefixed("set up the cluster"));
       // Clients may rely on what was just made, so it must not be lost.
-      impl_->core.WhenDurable(impl_->core.revision(), [this, done] {
+      impl_->core.WhenDurable(impl_->core.revision(), [this, done](std::optional<Failure> failure) {
+        if (failure) return done(api::ErrorFromStatus(*failure).Prefixed("set up the cluster"));
         impl_->is_started = true;
+        impl_->event_expiry.Start();
         Result<void> listening = impl_->Listen();
         if (listening.ok()) {
           kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});

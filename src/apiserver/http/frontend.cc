@@ -10,6 +10,7 @@
 #include "apiserver/http/table.h"
 #include "apiserver/http/watch_stream.h"
 #include "apiserver/rest/decode.h"
+#include "base/env/random.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/compress/gzip.h"
@@ -21,6 +22,8 @@ namespace {
 // Smaller answers are sent faster as they are; the bound is Kubernetes' own.
 constexpr std::size_t kMinCompressedBytes = 128 << 10;
 constexpr std::int64_t kMaxTimeoutSeconds = 86'400;
+// Kubernetes' own: a watch lasts between this and twice as long where the client does not say.
+constexpr std::chrono::minutes kMinWatchLifetime{30};
 
 // Warning headers as RFC 7234 has them; what would break the header is made harmless.
 void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings) {
@@ -34,11 +37,11 @@ void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings
   }
 }
 
-bool IsTrue(std::string_view parameter) {
-  return parameter == "true" || parameter == "1";
-}
-
 }  // namespace
+
+Duration Frontend::RandomWatchLifetime() {
+  return std::chrono::duration_cast<Duration>(kMinWatchLifetime * (1 + RealRandom().Fraction()));
+}
 
 Frontend::Frontend(Options options)
     : options_(std::move(options)),
@@ -78,7 +81,7 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   }
   exchange->accepts_gzip = AcceptsGzip(request.headers.Get("accept-encoding"));
   exchange->include_object = query.Get("includeObject");
-  exchange->negotiated.pretty = IsTrue(query.Get("pretty"));
+  exchange->negotiated.pretty = IsTrueParameter(query.Find("pretty"));
   exchange->identify =
       Authenticator::NeedsToken(request) || AsksToImpersonate(request.headers);
   if (!exchange->identify) {
@@ -118,9 +121,16 @@ void Frontend::ReadResource(Exchange& exchange) {
   }
   exchange.verb = *verb;
   exchange.verb_name = VerbName(*verb);
-  if (info.kind->namespaced && info.namespace_.empty() && !info.name.empty()) {
-    exchange.refusal = api::StatusNoSuchPath();
-    return;
+  if (info.kind->namespaced && info.namespace_.empty()) {
+    if (!info.name.empty()) {
+      exchange.refusal = api::StatusNoSuchPath();
+      return;
+    }
+    // Over all namespaces one may look, not write.
+    if (*verb != Verb::kList && *verb != Verb::kWatch) {
+      exchange.refusal = MethodNotAllowedFailure(*info.kind, exchange.verb_name);
+      return;
+    }
   }
   Request& asked = exchange.asked;
   asked.verb = *verb;
@@ -154,8 +164,10 @@ std::optional<Failure> Frontend::ReadWatch(Exchange& exchange, Request asked) {
   exchange.watch = std::make_unique<WatchStreamOptions>();
   WatchStreamOptions& watch = *exchange.watch;
   watch.request = std::move(asked);
-  watch.bookmarks = IsTrue(query.Get("allowWatchBookmarks"));
-  watch.send_initial_events = IsTrue(query.Get("sendInitialEvents"));
+  watch.bookmarks = IsTrueParameter(query.Find("allowWatchBookmarks"));
+  if (const std::string* wanted = query.Find("sendInitialEvents")) {
+    watch.send_initial_events = IsTrueParameter(wanted);
+  }
   if (const std::string* timeout = query.Find("timeoutSeconds")) {
     const std::optional<std::int64_t> seconds = ParseInt64(*timeout);
     if (!seconds || *seconds < 0) {
@@ -164,6 +176,7 @@ std::optional<Failure> Frontend::ReadWatch(Exchange& exchange, Request asked) {
     }
     if (*seconds > 0) watch.timeout = std::chrono::seconds(std::min(*seconds, kMaxTimeoutSeconds));
   }
+  if (!watch.timeout) watch.timeout = options_.watch_lifetime();
   watch.negotiated = exchange.negotiated;
   watch.skip_operations_as_list = options_.skip_operations_as_list;
   watch.include_object =

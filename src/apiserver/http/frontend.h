@@ -55,8 +55,12 @@ class Frontend final : public net::RequestHandler {
     WorkerPool* workers = nullptr;
     // The loop of the connections; null: the core's.
     EventLoop* loop = nullptr;
+    // How long a watch lasts whose client does not say, so that clients spread over servers and no
+    // watch outlives rights for ever. On the HTTP loop.
+    std::function<Duration()> watch_lifetime = RandomWatchLifetime;
   };
   explicit Frontend(Options options);
+  static Duration RandomWatchLifetime();
   ~Frontend() override;
 
   // On the HTTP loop.

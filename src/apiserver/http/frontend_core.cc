@@ -43,8 +43,13 @@ void Frontend::FinishOnCore(ExchangePtr exchange, Response response) {
   }
   if (options_.core.IsDurable(revision)) return SendBack(std::move(exchange));
   options_.core.WhenDurable(revision,
-                            [this, open = crossing_.open(), exchange = std::move(exchange)]() mutable {
-                              if (*open) SendBack(std::move(exchange));
+                            [this, open = crossing_.open(), exchange = std::move(exchange)](
+                                std::optional<Failure> failure) mutable {
+                              if (!*open) return;
+                              if (failure) {
+                                exchange->response = Response::Failed(std::move(*failure));
+                              }
+                              SendBack(std::move(exchange));
                             });
 }
 
@@ -73,7 +78,9 @@ std::optional<Failure> Frontend::LookAtPath(Exchange& exchange) {
   if (IsHealthPath(path)) {
     const net::Query& query = *request.query();
     std::vector<std::string_view> excluded;
-    if (const std::string* exclude = query.Find("exclude")) excluded.push_back(*exclude);
+    for (const auto& [name, value] : query) {
+      if (name == "exclude") excluded.push_back(value);
+    }
     exchange.health = AnswerHealth(path, query.Find("verbose") != nullptr, excluded,
                                    options_.health_checks);
   } else if (path == "/metrics") {
