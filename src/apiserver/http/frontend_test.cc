@@ -151,7 +151,7 @@ TEST_F(FrontendTest, WhatComesTwiceIsToldRefusedOrLeftAlone) {
   EXPECT_NE(warned.body.find(R"("a":"2")"), std::string::npos) << "the last one counts";
   EXPECT_EQ(patch("?fieldValidation=Ignore", kMerge, twice).headers.Get("warning"), "");
 
-  const std::string yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\ndata:\n  a: one\n  a: two\n";
+  const std::string yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: doubled}\ndata:\n  a: one\n  a: two\n";
   const auto post = [&](const std::string& query) {
     return Do(net::Method::kPost, maps + query, yaml, {{"Content-Type", "application/yaml"}});
   };
