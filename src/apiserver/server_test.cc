@@ -256,6 +256,50 @@ TEST_F(ApiServerTest, AFullDiskIsAnsweredLoggedAndSeenInTheHealth) {
   EXPECT_EQ(log.find("the store failed", told + 1), std::string::npos) << log;
 }
 
+TEST_F(ApiServerTest, ABodyThatIsTooLargeIsRefusedWithAStatus) {
+  const net::Response refused =
+      Do(Admin(0), Ask(net::Method::kPost, kMaps, std::string((3 << 20) + 1, ' ')));
+  EXPECT_EQ(refused.status, 413);
+  EXPECT_NE(refused.body.find("\"message\":\"Request entity too large: limit is 3145728\",\"reason\":"
+                              "\"RequestEntityTooLarge\""),
+            std::string::npos)
+      << refused.body;
+}
+
+TEST_F(ApiServerTest, SaysWhereItIsInAServiceAndItsEndpoints) {
+  const std::string port = StrCat("\"port\":", server_->port());
+  for (const char* kind : {"services", "endpoints"}) {
+    const net::Response found =
+        Do(Admin(0), Ask(net::Method::kGet, StrCat("/api/v1/namespaces/default/", kind, "/kubernetes")));
+    EXPECT_EQ(found.status, 200);
+    EXPECT_NE(found.body.find(port), std::string::npos) << found.body;
+    EXPECT_NE(found.body.find("\"127.0.0.1\""), std::string::npos) << found.body;
+  }
+}
+
+TEST_F(ApiServerTest, MetricsTellOfAnswersRightsAndTheProcess) {
+  auto bob = NewClient("bob", "users");
+  EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, StrCat(kMaps, "?watch=1"))).status, 403);
+  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1&resourceVersion=99999"))).status, 504);
+  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1&timeoutSeconds=1"))).status, 200);
+  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, kMaps)).status, 200);
+  const std::string text = Do(Admin(0), Ask(net::Method::kGet, "/metrics")).body;
+  for (const char* code : {"403", "504", "200"}) {
+    EXPECT_NE(text.find(StrCat("resource=\"configmaps\",scope=\"namespace\",subresource=\"\",verb="
+                               "\"WATCH\",version=\"v1\",code=\"", code, "\"} 1")),
+              std::string::npos)
+        << code;
+  }
+  for (const char* name :
+       {"apiserver_response_sizes_count{", "authentication_attempts{result=\"success\"}",
+        "authorization_attempts_total{result=\"allowed\"}",
+        "authorization_attempts_total{result=\"no-opinion\"}", "process_cpu_seconds_total ",
+        "process_resident_memory_bytes ", "process_open_fds ", "process_start_time_seconds ",
+        "kubernetes_build_info{"}) {
+    EXPECT_NE(text.find(name), std::string::npos) << name;
+  }
+}
+
 TEST_F(ApiServerTest, StopsWhileWatchesAreOpenAndRequestsAreUnderWay) {
   Lines sink(/*ordered=*/false);
   auto watch = Admin(0).Stream(Ask(net::Method::kGet, "/api/v1/namespaces?watch=1"), sink);

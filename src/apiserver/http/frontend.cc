@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/impersonation.h"
 #include "apiserver/conversion/skip_operations_form.h"
+#include "apiserver/http/counted_writer.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/encode.h"
 #include "apiserver/http/exchange.h"
@@ -65,8 +66,12 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   exchange->mutating =
       request.method != net::Method::kGet && request.method != net::Method::kHead;
   request_metrics_.Began(exchange->mutating);
-  if (AnswerFromCache(*exchange)) return;
+  if (AnswerFromCache(*exchange)) return request_metrics_.CountLogin(/*known=*/true);
   exchange->info = ParseRequestPath(request.path);
+  if (request.body.size() > kMaxBodyBytes) {
+    return Fail(*exchange,
+                api::StatusRequestEntityTooLarge(StrCat("limit is ", kMaxBodyBytes)));
+  }
   if (!request.query().ok()) {
     return Fail(*exchange, api::StatusBadRequest(request.query().error().message));
   }
@@ -86,6 +91,7 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
       Authenticator::NeedsToken(request) || AsksToImpersonate(request.headers);
   if (!exchange->identify) {
     std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
+    request_metrics_.CountLogin(user.has_value());
     if (!user) return Fail(*exchange, api::StatusUnauthorized("Unauthorized"));
     exchange->user = std::move(*user);
   }
@@ -208,17 +214,25 @@ void Frontend::Return(Exchange& exchange) {
     return Fail(exchange, *exchange.response.failure, exchange.response.continue_token);
   }
   if (exchange.watch != nullptr) {
-    Finished(exchange, 200);
-    return ServeWatch(loop_, feed_, watch_events_, std::move(*exchange.watch),
-                      std::move(exchange.writer));
+    return ServeWatch(loop_, feed_, watch_events_, std::move(*exchange.watch), Counted(exchange));
   }
   if (exchange.proxy != nullptr) {
-    Finished(exchange, 200);
     return exchange.proxy->Serve(exchange.info, std::move(exchange.target),
-                                 std::move(exchange.request), std::move(exchange.writer));
+                                 std::move(exchange.request), Counted(exchange));
   }
   if (!exchange.info.is_resource) return AnswerPath(exchange);
   Answer(exchange);
+}
+
+std::shared_ptr<net::ResponseWriter> Frontend::Counted(Exchange& exchange) {
+  return CountAnswer(
+      std::move(exchange.writer),
+      [this, open = crossing_.open(), info = exchange.info, verb = exchange.verb_name,
+       mutating = exchange.mutating, begun = exchange.begun](int code) {
+        if (!*open) return;
+        request_metrics_.Ended(mutating);
+        request_metrics_.Count(info, verb, /*dry_run=*/false, code, loop_.clock().Monotonic() - begun);
+      });
 }
 
 void Frontend::AnswerPath(Exchange& exchange) {
@@ -288,7 +302,12 @@ void Frontend::Answer(Exchange& exchange) {
     encoded = EncodeObject(exchange.negotiated, response.object);
   }
   headers.Set("Content-Type", encoded.content_type);
-  Finished(exchange, response.http_status);
+  std::optional<std::size_t> size;  // of reads
+  if (!exchange.mutating) {
+    size = 0;
+    for (const net::Segment& segment : encoded.body) *size += segment->size();
+  }
+  Finished(exchange, response.http_status, size);
   Send(exchange, response.http_status, std::move(headers), std::move(encoded.body));
 }
 
@@ -313,10 +332,10 @@ void Frontend::Send(Exchange& exchange, int status, net::Headers headers, net::B
   exchange.writer->Send(status, std::move(headers), net::Gzip(body));
 }
 
-void Frontend::Finished(const Exchange& exchange, int code) {
+void Frontend::Finished(const Exchange& exchange, int code, std::optional<std::size_t> bytes) {
   request_metrics_.Ended(exchange.mutating);
   request_metrics_.Count(exchange.info, exchange.verb_name, exchange.dry_run, code,
-                         loop_.clock().Monotonic() - exchange.begun);
+                         loop_.clock().Monotonic() - exchange.begun, bytes);
 }
 
 void Frontend::Fail(Exchange& exchange, const Failure& failure, const std::string& continue_token) {

@@ -59,6 +59,7 @@ void Frontend::SendBack(ExchangePtr exchange) {
 
 std::optional<Failure> Frontend::Identify(Exchange& exchange) {
   std::optional<UserInfo> user = options_.authenticator.Authenticate(exchange.request);
+  request_metrics_.CountLogin(user.has_value());
   if (!user) return api::StatusUnauthorized("Unauthorized");
   exchange.user = std::move(*user);
   return Impersonate(options_.core, exchange.request.headers, exchange.user);
