@@ -65,6 +65,21 @@ class Variants(Test):
         self.check_calls("v1beta1", ["v1alpha1"])
         self.back_to_default()
 
+    def update_of_an_old_one(self):
+        """Two instances that speak different versions; each is spoken to in its own."""
+        self.driver.stop()
+        old = self.new_driver("old", "11111111-1111-1111-1111-111111111111", "--dra=v1beta1", "--health=v1alpha1")
+        self.start_pod(self.a)
+        old.expect("prepared")
+        self.driver = self.new_driver("new", "22222222-2222-2222-2222-222222222222")
+        wait_until("both are watched", lambda: self.driver.count("watch"))
+        self.end_pod(self.a)
+        self.driver.expect("unprepared")
+        old.stop()
+        assert set(old.calls()) == REGISTRATION | {watch("v1alpha1"), min(service("v1beta1"))}, old.lines
+        assert set(self.driver.calls()) == REGISTRATION | {watch("v1"), max(service("v1"))}, self.driver.lines
+        self.back_to_default()
+
     def refused(self):
         self.use("v1", ["v1", "v1alpha1"], "--health=unsupported")
         tried = [call for call in self.driver.calls() if "Health" in call]
@@ -110,8 +125,8 @@ class Variants(Test):
         self.end_pod(pod)
 
     def split(self):
-        def start(what):
-            return self.new_driver(what, "", f"--serve={what}")
+        def start(what, *flags):
+            return self.new_driver(what, "", f"--serve={what}", *flags)
         self.healthy = True
         self.driver.stop()
         registrar, self.driver = start("registrar"), start("dra")
@@ -127,8 +142,18 @@ class Variants(Test):
         self.is_missed("b")
         self.driver = start("dra")
         self.is_back("b")
+        # What it advertises may be more than this one has, and this one more than that before.
+        for served in ("v1alpha1", "v1", "none", "v1,v1alpha1"):
+            self.driver.stop()
+            wait_until("unknown", lambda: self.health("held") == [("Unknown", "")])
+            self.driver = start("dra", f"--health={served}")
+            if served == "none":
+                self.start_pod("without")
+                assert self.health("held") == self.health("without") == [("Unknown", "")]
+                self.end_pod("without")
+            else:
+                wait_until("known again", lambda: self.health("held") == [("Healthy", "")])
         assert registrar.calls() == registrations, registrar.lines
-        # The registration goes and comes back before the service.
         registrar.stop()
         self.is_missed("c")
         assert any("not registered" in each for each in self.parts.events("FailedPrepareDynamicResources", "c"))
@@ -174,6 +199,7 @@ def main():
             ("nothing old", lambda: test.version("v1", ["v1"], "--dra=v1", "--health=v1")),
             ("no health", lambda: test.version("v1", [], "--health=none")),
             ("health is refused", test.refused),
+            ("rolling update of an old one", test.update_of_an_old_one),
             ("other socket names", test.other_names),
             ("the service's socket in the registry", test.in_the_registry),
             ("split", test.split),
