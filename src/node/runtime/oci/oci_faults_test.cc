@@ -289,7 +289,7 @@ TEST_F(OciFaultsTest, AContainerWhoseRecordIsDamagedIsEnded) {
   const auto id = Create(*sandbox, "");
   ASSERT_TRUE(id.ok());
   Start(*id);
-  ASSERT_EQ(Running(mark_).size(), 1u);
+  ASSERT_TRUE(harness_->WaitUntil([&] { return Running(mark_).size() == 1; }));
   harness_->KillAgent();
   ASSERT_TRUE(RealFileSystem().WriteFile(root_ + "/runtime/containers/" + *id + "/state.json", "torn", 0600).ok());
   ASSERT_TRUE(harness_->TryToStartAgent().ok());
