@@ -11,17 +11,18 @@ void FaultyFileSystem::FailCall(std::size_t calls_from_now) {
   failed_.clear();
 }
 
-void FaultyFileSystem::FailNext(std::string_view what, std::string_view part) {
+void FaultyFileSystem::FailNext(std::string_view what, std::string_view part, int times) {
   std::lock_guard lock(mutex_);
   fail_what_ = what;
   fail_part_ = part;
+  fail_times_ = times;
   failed_.clear();
 }
 
 void FaultyFileSystem::Stop() {
   std::lock_guard lock(mutex_);
   fail_at_ = SIZE_MAX;
-  fail_what_.clear();
+  fail_times_ = 0;
 }
 
 std::size_t FaultyFileSystem::calls() const {
@@ -37,10 +38,10 @@ std::string FaultyFileSystem::failed() const {
 Result<void> FaultyFileSystem::Enter(std::string_view what, const std::string& path) {
   std::lock_guard lock(mutex_);
   const bool is_its_turn = calls_++ == fail_at_;
-  const bool is_waited_for = what == fail_what_ && path.find(fail_part_) != std::string::npos;
+  const bool is_waited_for = fail_times_ > 0 && what == fail_what_ && path.find(fail_part_) != std::string::npos;
   if (!is_its_turn && !is_waited_for) return Ok();
   if (is_its_turn) fail_at_ = SIZE_MAX;
-  if (is_waited_for) fail_what_.clear();
+  if (is_waited_for) --fail_times_;
   failed_ = std::string(what) + " " + path;
   return ErrnoError(EIO, failed_);
 }

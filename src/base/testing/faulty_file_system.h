@@ -11,7 +11,7 @@
 
 namespace drakkar {
 
-// Another file system, of which a chosen call fails once with EIO and without an effect. For code
+// Another file system, of which chosen calls fail with EIO and without an effect. For code
 // that needs real files (links, mounts, other programs); MemoryFileSystem does the same in memory.
 // The parts of WriteFileAtomically count singly. Any thread may call.
 class FaultyFileSystem final : public FileSystem {
@@ -20,8 +20,8 @@ class FaultyFileSystem final : public FileSystem {
 
   // The n-th call from now (0 = the next).
   void FailCall(std::size_t calls_from_now);
-  // The next such call ("read", "write", "stat", ...) for a path that contains `part`.
-  void FailNext(std::string_view what, std::string_view part);
+  // The next such calls ("read", "write", "stat", ...) for paths that contain `part`.
+  void FailNext(std::string_view what, std::string_view part, int times = 1);
   // Nothing fails any more.
   void Stop();
   std::size_t calls() const;
@@ -53,8 +53,9 @@ class FaultyFileSystem final : public FileSystem {
   mutable std::mutex mutex_;
   std::size_t calls_ = 0;
   std::size_t fail_at_ = SIZE_MAX;
-  std::string fail_what_;  // empty: none is waited for
+  std::string fail_what_;
   std::string fail_part_;
+  int fail_times_ = 0;  // of these
   std::string failed_;
 };
 

@@ -92,7 +92,7 @@ class ImageStoreTest : public ::testing::Test {
   }
   std::string Rooted(const std::string& image, const std::string& path) {
     auto stored = store_->Find(image);
-    EXPECT_TRUE(stored.ok());
+    if (!stored.ok()) return stored.error().message;
     auto text = files_.ReadFile(stored->rootfs + "/" + path);
     return text.ok() ? *text : "(none)";
   }
@@ -294,9 +294,12 @@ TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
     import(tar, "tar");
     import(layout, "layout");
     import(packed, "packed");
-    EXPECT_EQ(twice("list", [&] { return store.List(); })->size(), 3u);
+    const auto listed = twice("list", [&] { return store.List(); });
+    ASSERT_TRUE(listed.ok());
+    EXPECT_EQ(listed->size(), 3u);
     for (const std::string name : {"tar", "layout", "packed"}) {
       const auto stored = twice("find", [&] { return store.Find(name); });
+      ASSERT_TRUE(stored.ok());
       EXPECT_EQ(*files_.ReadFile(stored->rootfs + "/v"), name);
       const std::string id = stored->image.id;
       twice("use", [&] { return store.AddUse(id, "container1"); });

@@ -126,7 +126,10 @@ class OciHarness final : public RuntimeHarness {
     thread_->RunSync([this] { runtime_.reset(); });
     workers_.reset();
     thread_.reset();
-    // Whatever a failed test left.
+    // Whatever a failed test left. Without its processes a container's conmon ends by itself.
+    if (auto groups = Cgroups::Detect(RealFileSystem()); groups.ok()) {
+      for (const std::string& uid : uids_) static_cast<void>(groups->Remove("/drakkar/pod" + uid).ok());
+    }
     static_cast<void>(UnmountAll(directory_).ok());
     static_cast<void>(RealFileSystem().RemoveTree(directory_).ok());
   }
