@@ -13,7 +13,8 @@
 namespace drakkar::testing {
 
 // Loses the requests that the test picks: they never arrive, and the caller hears that the connection
-// was closed. Keeps others back until the test lets them go. Everything else goes to the client beneath; watches always do.
+// was closed. Keeps others back until the test lets them go, and hides what watches say. Everything
+// else goes to the client beneath.
 class FaultyClient final : public client::Client {
  public:
   // `verb` as in RBAC; `body` is null for what has none.
@@ -25,6 +26,7 @@ class FaultyClient final : public client::Client {
   Picks loses;  // null: nothing
   Picks holds;  // of updates; null: nothing
   Picks lacks;  // of lists: what the server does not know; null: nothing
+  std::function<bool(const client::WatchEvent& event)> hides;  // in watches; null: nothing
   // Sends what was kept back, in order.
   void LetGo() {
     for (auto& send : std::exchange(held_, {})) send();
@@ -83,6 +85,11 @@ class FaultyClient final : public client::Client {
   }
   std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref, client::WatchOptions options,
                                              client::WatchCallbacks callbacks) override {
+    callbacks.on_events = [this, on_events = std::move(callbacks.on_events)](
+                              std::vector<client::WatchEvent> events) {
+      if (hides) std::erase_if(events, hides);
+      if (!events.empty()) on_events(std::move(events));
+    };
     return beneath_.Watch(std::move(ref), std::move(options), std::move(callbacks));
   }
   void Discover(std::function<void(Result<client::ServedKinds>)> done) override {
