@@ -36,6 +36,16 @@ void AllocatedState::RemoveExclusive(const DeviceId& id) {
   DropIfUnused(id);
 }
 
+void AllocatedState::Bar(const DeviceId& id) {
+  ++Use(id).bars;
+}
+
+void AllocatedState::Unbar(const DeviceId& id) {
+  DeviceUse& use = Use(id);
+  if (use.bars > 0) --use.bars;
+  DropIfUnused(id);
+}
+
 void AllocatedState::AddShare(const DeviceId& id, std::string_view share_id) {
   Use(id).shares.emplace(share_id);
 }
@@ -97,7 +107,7 @@ void AllocatedState::DropIfUnused(const DeviceId& id) {
   if (use.shares.empty()) {
     std::erase_if(use.consumed, [](const auto& entry) { return entry.second.IsZero(); });
   }
-  if (use.IsUsed()) return;
+  if (use.IsUsed() || use.bars > 0) return;
   pool->second.devices.erase(device);
   if (pool->second.devices.empty()) pools_.erase(pool);
 }

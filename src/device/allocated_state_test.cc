@@ -43,6 +43,19 @@ TEST(AllocatedState, AdminAccessHoldsNothing) {
   EXPECT_TRUE(state.TakeChanges().empty());
 }
 
+TEST(AllocatedState, ABarHoldsNothing) {
+  AllocatedState state;
+  state.Bar(kDevice);
+  EXPECT_EQ(state.TakeChanges().size(), 1u);
+  ASSERT_NE(state.FindDevice(kDevice), nullptr);
+  EXPECT_FALSE(state.FindDevice(kDevice)->IsUsed());
+  state.AddExclusive(kDevice);
+  state.Unbar(kDevice);
+  EXPECT_TRUE(state.FindDevice(kDevice)->IsUsed());
+  state.RemoveExclusive(kDevice);
+  EXPECT_TRUE(state.pools().empty());
+}
+
 TEST(AllocatedState, TellsWhichPoolsChanged) {
   AllocatedState state;
   state.AddExclusive(kDevice);

@@ -24,7 +24,8 @@ struct CachedClaim {
   api::ObjectPtr latest;     // that, or the newer answer to a write of ours
   std::shared_ptr<const device::Claim> spec;    // null if it cannot be read
   AllocationPtr allocation;  // of `latest`; null if there is none
-  std::string problem;       // why spec or allocation cannot be read
+  std::string spec_problem;  // why spec cannot be read
+  std::string problem;       // that, or why the allocation cannot be read
   // Decided on but not in the API yet, and for which pod.
   AllocationPtr pending;
   std::string pending_pod;

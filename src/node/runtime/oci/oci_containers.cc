@@ -205,10 +205,11 @@ void OciRuntime::OnStarted(const std::shared_ptr<Container>& container, RuntimeC
   record.started_at = loop_.clock().Now();
   // A record that could not be replaced still says "starting", which adoption settles as well.
   if (auto saved = builder_->Save(record); !saved.ok()) Log(saved.error().message);
-  WatchConmon(container);
+  const Conmon conmon = WatchConmon(container);
   done(Ok());
-  if (HandleExit(container)) return;
-  if (container->conmon_watch == nullptr) return OnConmonGone(container);
+  if (auto ended = HandleExit(container); ended.ok() && *ended) return;
+  if (conmon == Conmon::kGone) return OnConmonGone(container);
+  if (conmon == Conmon::kUnknown) LookAgainForConmon(container);
   if (container->stop_after_start) BeginStop(container, *container->stop_after_start);
 }
 
