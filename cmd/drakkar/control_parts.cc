@@ -1,5 +1,6 @@
-// Controllers and scheduler, each on a loop of its own, active while they lead.
+// Controllers and scheduler, active while they lead.
 #include "api/json/writer.h"
+#include "base/exec/processors.h"
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "cmd/drakkar/control_plane.h"
@@ -11,21 +12,30 @@
 namespace drakkar::cmd {
 namespace {
 
-// A part whose state `T` lives on its own loop thread: made there, stopped there, destroyed there.
+// More threads than processors only add switches, cold caches and smaller batches: with two
+// processors (the API server's loop on one, scheduler, HTTP and the store's writer on the other) a
+// pod costs a tenth less when the controllers, whose steps are short, are on the API server's loop.
+constexpr std::size_t kProcessorsForEachLoop = 3;
+
+enum class Thread { kOwn, kMain };
+
+// A part whose state `T` lives on one loop, of its own thread or the process's main one: made
+// there, stopped there, destroyed there.
 template <typename T>
 class LoopPart final : public Part {
  public:
   using Fatal = std::function<void(Error)>;
   using Make = std::function<Result<std::unique_ptr<T>>(UvLoop& loop, Fatal on_fatal)>;
-  LoopPart(std::string name, UvLoop& main_loop, Make make)
-      : name_(std::move(name)), main_loop_(main_loop), make_(std::move(make)) {}
+  LoopPart(std::string name, UvLoop& main_loop, Thread thread, Make make)
+      : name_(std::move(name)), main_loop_(main_loop), where_(thread), make_(std::move(make)) {}
 
   std::string_view name() const override { return name_; }
 
   void Start(std::function<void(Result<void>)> done) override {
-    thread_ = std::make_unique<LoopThread>(name_);
-    thread_->loop().Post([this, done = std::move(done)]() mutable {
-      Result<std::unique_ptr<T>> made = make_(thread_->loop(), [this](Error error) {
+    if (where_ == Thread::kOwn) thread_ = std::make_unique<LoopThread>(name_);
+    loop_ = thread_ == nullptr ? &main_loop_ : &thread_->loop();
+    loop_->Post([this, done = std::move(done)]() mutable {
+      Result<std::unique_ptr<T>> made = make_(*loop_, [this](Error error) {
         main_loop_.Post([this, error = std::move(error)] { on_fatal(error); });
       });
       Result<void> result = Ok();
@@ -39,11 +49,16 @@ class LoopPart final : public Part {
   }
 
   void Stop(std::function<void()> done) override {
-    if (thread_ == nullptr) return done();
-    thread_->loop().Post([this, done = std::move(done)]() mutable {
+    if (loop_ == nullptr) return done();
+    loop_->Post([this, done = std::move(done)]() mutable {
       auto finish = [this, done = std::move(done)] {
         main_loop_.Post([this, done] {
-          thread_->RunSync([this] { state_.reset(); });
+          if (thread_ != nullptr) {
+            thread_->RunSync([this] { state_.reset(); });
+          } else {
+            state_.reset();
+          }
+          loop_ = nullptr;
           thread_.reset();
           done();
         });
@@ -59,8 +74,10 @@ class LoopPart final : public Part {
  private:
   const std::string name_;
   UvLoop& main_loop_;
+  const Thread where_;
   Make make_;
-  std::unique_ptr<LoopThread> thread_;
+  std::unique_ptr<LoopThread> thread_;  // null on the main loop
+  UvLoop* loop_ = nullptr;              // null unless started
   std::unique_ptr<T> state_;
 };
 
@@ -184,6 +201,7 @@ std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clien
   using Controllers = Component<ControllersWork>;
   return std::make_unique<LoopPart<Controllers>>(
       "controllers", main_loop,
+      ProcessorCount() < kProcessorsForEachLoop ? Thread::kMain : Thread::kOwn,
       [clients = std::move(clients), component = std::move(component)](
           UvLoop& loop, std::function<void(Error)> on_fatal) {
         return Controllers::Open(
@@ -206,7 +224,7 @@ std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients
                                         StatusPortOptions status) {
   using SchedulerPart = Component<SchedulerWork>;
   return std::make_unique<LoopPart<SchedulerPart>>(
-      "scheduler", main_loop,
+      "scheduler", main_loop, Thread::kOwn,
       [clients = std::move(clients), gates = std::move(gates),
        configuration = std::move(configuration), status = std::move(status)](
           UvLoop& loop, std::function<void(Error)> on_fatal) {

@@ -37,6 +37,17 @@ bool IsFor(api::Value status, api::Value result) {
          status["shareID"].str() == result["shareID"].str();
 }
 
+// Differs for different allocations of a claim.
+std::string DescribeAllocation(const api::Object& claim) {
+  const api::Value allocation = claim.root()["status"]["allocation"];
+  std::string text = StrCat(allocation["allocationTimestamp"].str(), " ", NodeOf(allocation));
+  for (api::Value result : allocation["devices"]["results"].elements()) {
+    text += StrCat(" ", result["driver"].str(), "/", result["pool"].str(), "/",
+                   result["device"].str(), "/", result["shareID"].str());
+  }
+  return text;
+}
+
 }  // namespace
 
 FabricController::FabricController(Options options)
@@ -54,7 +65,7 @@ FabricController::FabricController(Options options)
   claims_.AddHandlers(
       {.on_add = [this](const api::ObjectPtr& claim) { OnClaim(claim); },
        .on_update = [this](const api::ObjectPtr&, const api::ObjectPtr& claim) { OnClaim(claim); },
-       .on_delete = [this](const api::ObjectPtr& claim) { since_.erase(std::string(claim->uid())); }});
+       .on_delete = [this](const api::ObjectPtr& claim) { attaching_.erase(std::string(claim->uid())); }});
 }
 
 void FabricController::Start() {
@@ -95,13 +106,16 @@ std::vector<FabricController::Pending> FabricController::FindPending(
 void FabricController::OnClaim(const api::ObjectPtr& claim) {
   const std::string uid(claim->uid());
   if (FindPending(*claim).empty()) {
-    since_.erase(uid);
+    attaching_.erase(uid);
     return;
   }
-  // The fabric takes its time.
-  if (since_.try_emplace(uid, options_.loop.clock().Monotonic()).second) {
-    work_.AddAfter(claim->qualified_name(), options_.attach_delay);
-  }
+  // The fabric takes its time, with each allocation anew. One that ended may never have been seen: a
+  // watch that was interrupted shows only what came after it.
+  const auto [at, is_new] = attaching_.try_emplace(uid);
+  std::string allocation = DescribeAllocation(*claim);
+  if (!is_new && at->second.allocation == allocation) return;
+  at->second = {std::move(allocation), options_.loop.clock().Monotonic()};
+  work_.AddAfter(claim->qualified_name(), options_.attach_delay);
 }
 
 void FabricController::AttachFor(const std::string& key, client::WorkQueue::Done done) {
@@ -112,10 +126,10 @@ void FabricController::AttachFor(const std::string& key, client::WorkQueue::Done
     return BehaviourOf(each.device) == Behaviour::kHangs;
   });
   if (pending.empty()) return done(Ok());
-  const auto began = since_.find(std::string(claim->uid()));
+  const auto began = attaching_.find(std::string(claim->uid()));
   const MonotonicTime now = options_.loop.clock().Monotonic();
-  if (began != since_.end() && began->second + options_.attach_delay > now) {
-    work_.AddAfter(key, began->second + options_.attach_delay - now);
+  if (began != attaching_.end() && began->second.since + options_.attach_delay > now) {
+    work_.AddAfter(key, began->second.since + options_.attach_delay - now);
     return done(Ok());
   }
   bool newly_broken = false;
@@ -159,7 +173,7 @@ void FabricController::WriteConditions(const api::ObjectPtr& claim,
                   done = std::move(done)](client::Reply reply) {
                    if (!*alive) return;
                    if (reply.ok()) {
-                     since_.erase(uid);
+                     attaching_.erase(uid);
                      return done(Ok());
                    }
                    if (reply.error->code == ErrorCode::kNotFound) return done(Ok());

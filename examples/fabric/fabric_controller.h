@@ -78,8 +78,12 @@ class FabricController {
   client::ScopedClient client_;
   client::Informer claims_;
   client::WorkQueue work_;  // claim keys, and the empty key for the slice
-  // When the attaching of a claim's devices began; by claim uid and allocation.
-  std::map<std::string, MonotonicTime> since_;
+  // When the attaching of a claim's devices began, and which allocation that was; by claim uid.
+  struct Attaching {
+    std::string allocation;
+    MonotonicTime since;
+  };
+  std::map<std::string, Attaching> attaching_;
   std::set<std::string> broken_;  // devices to be tainted
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

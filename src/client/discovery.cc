@@ -62,6 +62,7 @@ Result<void> KindCatalog::Read(api::Value list, ServedKinds& into) {
     std::set<std::string, std::less<>> seen;  // plurals, in a version the server likes better
     for (api::Value version : group["versions"].elements()) {
       const std::string_view number = version["version"].str();
+      if (number.empty()) continue;
       if (version["freshness"].str() == "Stale") {
         if (!into.unreachable.empty()) into.unreachable += ", ";
         into.unreachable += StrCat(name, "/", number);
@@ -69,7 +70,9 @@ Result<void> KindCatalog::Read(api::Value list, ServedKinds& into) {
       for (api::Value resource : version["resources"].elements()) {
         // A resource without a kind of its own has only subresources.
         if (resource["responseKind"]["kind"].str().empty()) continue;
-        if (!seen.emplace(resource["resource"].str()).second) continue;
+        // Nobody could ask for one without a name.
+        const std::string_view plural = resource["resource"].str();
+        if (plural.empty() || !seen.emplace(plural).second) continue;
         if (into.kinds.size() >= kMaxKinds || foreign_.size() >= kMaxKinds) {
           return Error{ErrorCode::kResourceExhausted,
                        StrCat("the server serves more than ", kMaxKinds, " kinds")};

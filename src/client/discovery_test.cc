@@ -49,6 +49,18 @@ TEST(DiscoveryTest, AKindOutsideTheSchemaIsDescribedOnceAndForAll) {
   EXPECT_EQ(again.kinds[1], &job);
 }
 
+TEST(DiscoveryTest, WhatHasNoNameOrVersionIsLeftOut) {
+  KindCatalog catalog;
+  ServedKinds served;
+  const auto list = *api::ParseJson(
+      R"({"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"g"},"versions":[)"
+      R"({"version":"v1","resources":[{"responseKind":{"kind":"A"}},{"resource":"bs","responseKind":{"kind":"B"}}]},)"
+      R"({"resources":[{"resource":"cs","responseKind":{"kind":"C"}}]}]}]})");
+  ASSERT_TRUE(catalog.Read(list->root(), served).ok());
+  ASSERT_EQ(served.kinds.size(), 1u);
+  EXPECT_EQ(served.kinds[0]->plural, "bs");
+}
+
 TEST(DiscoveryTest, AnAnswerThatIsNotAggregatedIsRefused) {
   KindCatalog catalog;
   ServedKinds served;

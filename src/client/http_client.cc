@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "client/bearer_token.h"
 #include "client/discovery.h"
+#include "client/watch_reader.h"
 #include "net/http/status.h"
 #include "net/http/url.h"
 
@@ -22,8 +23,6 @@ constexpr Duration kCallTimeout = std::chrono::seconds(60);
 // A server that is too busy says when to come again. So often we do, and no later than that.
 constexpr int kMaxBusyAnswers = 10;
 constexpr std::int64_t kLongestBusySeconds = 30;
-// One event of a watch; larger objects than the server accepts cannot come.
-constexpr std::size_t kMaxEventBytes = 16u << 20;
 
 const std::string kBearer = "Bearer ";
 
@@ -126,14 +125,6 @@ ListReply ToListReply(Reply reply) {
   return list;
 }
 
-std::optional<EventType> FindEventType(std::string_view text) {
-  if (text == "ADDED") return EventType::kAdded;
-  if (text == "MODIFIED") return EventType::kModified;
-  if (text == "DELETED") return EventType::kDeleted;
-  if (text == "BOOKMARK") return EventType::kBookmark;
-  return std::nullopt;
-}
-
 class HttpWatch final : public WatchHandle, private net::StreamSink {
  public:
   HttpWatch(WatchCallbacks callbacks, std::function<void()> on_unauthorized)
@@ -147,53 +138,27 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
   void OnResponse(int status, const net::Headers&) override { status_ = status; }
 
   void OnData(std::string_view bytes) override {
-    buffer_ += bytes;
-    if (status_ >= 400) return;  // a Status, complete at the end
+    if (closed_) return;
+    if (status_ >= 400) {  // a Status, complete at the end
+      refusal_ += bytes.substr(0, WatchReader::kMaxEventBytes - refusal_.size());
+      return;
+    }
     std::vector<WatchEvent> events;
-    std::size_t begin = 0;
-    while (true) {
-      const std::size_t end = buffer_.find('\n', begin);
-      if (end == std::string::npos) break;
-      const std::string_view line(buffer_.data() + begin, end - begin);
-      begin = end + 1;
-      if (Trim(line).empty()) continue;
-      if (std::optional<Error> error = ReadEvent(line, events)) {
-        Deliver(std::move(events));
-        return Close(std::move(*error));
-      }
-    }
-    buffer_.erase(0, begin);
-    if (buffer_.size() > kMaxEventBytes) {
-      return Close(Error{ErrorCode::kResourceExhausted, "an event of the watch is too large"});
-    }
-    Deliver(std::move(events));
-  }
-
-  std::optional<Error> ReadEvent(std::string_view line, std::vector<WatchEvent>& events) {
-    Result<api::TreePtr> tree = api::ParseJson(line);
-    if (!tree.ok()) return tree.error().Prefixed("an event of the watch");
-    const api::Value root = (*tree)->root();
-    if (root["type"].str() == "ERROR") {
-      return api::ErrorFromStatus(api::Status::FromTree(root["object"]));
-    }
-    const std::optional<EventType> type = FindEventType(root["type"].str());
-    if (!type) return InvalidArgument(StrCat("an event of the watch has the type ", root["type"].str()));
-    events.push_back({*type, std::make_shared<const api::Object>(api::CopyTree(root["object"]))});
-    return std::nullopt;
+    std::optional<Error> error = reader_.Read(bytes, events);
+    // The callback may destroy this watch.
+    const std::weak_ptr<int> alive = alive_;
+    if (!events.empty()) callbacks_.on_events(std::move(events));
+    if (error && !alive.expired()) Close(std::move(*error));
   }
 
   void OnEnd(Result<void> result) override {
     if (status_ >= 400) {
       if (status_ == 401) on_unauthorized_();
-      Result<api::TreePtr> tree = api::ParseJson(buffer_);
-      return Close(FailureOf(status_, tree.ok() ? *tree : nullptr, buffer_));
+      Result<api::TreePtr> tree = api::ParseJson(refusal_);
+      return Close(FailureOf(status_, tree.ok() ? *tree : nullptr, refusal_));
     }
     Close(result.ok() ? Error{ErrorCode::kUnavailable, "the server ended the watch"}
                       : result.error());
-  }
-
-  void Deliver(std::vector<WatchEvent> events) {
-    if (!events.empty() && !closed_) callbacks_.on_events(std::move(events));
   }
 
   void Close(Error error) {
@@ -208,8 +173,10 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
   const std::function<void()> on_unauthorized_;
   int status_ = 0;
   bool closed_ = false;
-  std::string buffer_;
+  WatchReader reader_;
+  std::string refusal_;
   std::unique_ptr<net::RequestHandle> handle_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
 class HttpApiClient final : public Client {

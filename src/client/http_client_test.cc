@@ -35,7 +35,7 @@ class HttpClientTest : public ::testing::Test {
                        "code":429,"message":"too many requests"})"));
         return;
       }
-      writer->Send(200, headers, std::string(R"({"kind":"Pod","metadata":{"name":"a"}})"));
+      writer->Send(200, headers, body_);
     };
     server_.RunSync([&] {
       client_ = MakeHttpClient(server_.loop(), ClusterAccess{.server = server_.Url("")}, "test");
@@ -70,6 +70,7 @@ class HttpClientTest : public ::testing::Test {
   // Used on the loop only, while a request is under way.
   int busy_ = 0;
   std::string expected_token_;  // empty: nobody has to prove anything
+  std::string body_ = R"({"kind":"Pod","metadata":{"name":"a"}})";
   bool says_when_ = true;
   std::string when_ = "0";
   std::vector<std::string> requests_;
@@ -132,6 +133,29 @@ TEST_F(HttpClientTest, AWatchThatIsRefusedLeavesANewTokenForTheNext) {
   const std::size_t before = requests_.size();
   EXPECT_TRUE(Get().ok());
   EXPECT_EQ(requests_.size(), before + 1);
+}
+
+TEST_F(HttpClientTest, AWatchMayBeGivenUpWhileItsEventsAreDelivered) {
+  // An event, and behind it what ends the watch, in one piece.
+  server_.RunSync([&] {
+    body_ = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\nno event\n";
+  });
+  std::promise<std::size_t> promise;
+  auto events = promise.get_future();
+  std::unique_ptr<WatchHandle> watch;
+  bool closed = false;
+  server_.RunSync([&] {
+    watch = client_->Watch({api::FindKind("", "v1", "Pod"), "", "", ""}, {},
+                           {.on_events =
+                                [&](std::vector<WatchEvent> got) {
+                                  watch.reset();
+                                  promise.set_value(got.size());
+                                },
+                            .on_closed = [&](Error) { closed = true; }});
+  });
+  EXPECT_EQ(Await(std::move(events)), 1u);
+  EXPECT_TRUE(Get().http_status == 200);
+  server_.RunSync([&] { EXPECT_FALSE(closed); });
 }
 
 TEST_F(HttpClientTest, AClientDestroyedWhileItWaitsAsksNoMore) {

@@ -58,11 +58,21 @@ void Informer::List() {
 
 void Informer::OnListed(std::uint64_t generation, ListReply reply) {
   if (generation != generation_) return;
+  if (!reply.ok() && options_.may_be_missing && reply.error->code == ErrorCode::kNotFound) {
+    TakeOver({});
+    retry_ = loop_.RunAfter(kMissingPause, [this] { List(); });
+    return;
+  }
   if (!reply.ok()) {
     kLog.Warning("list failed, trying again", {{"error", reply.error->message}});
     RetryLater(&Informer::List);
     return;
   }
+  TakeOver(std::move(reply));
+  StartWatch();
+}
+
+void Informer::TakeOver(ListReply reply) {
   failures_ = 0;
   resource_version_ = reply.resource_version;
   IndexedMap<api::ObjectPtr>::Ordered gone = objects_.ordered();
@@ -77,7 +87,6 @@ void Informer::OnListed(std::uint64_t generation, ListReply reply) {
     synced_callbacks_.clear();
     for (auto& callback : callbacks) callback();
   }
-  StartWatch();
 }
 
 void Informer::StartWatch() {

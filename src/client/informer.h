@@ -32,7 +32,11 @@ class Informer {
     ResourceRef collection;
     std::string label_selector;
     std::string field_selector;
+    // A server that does not know the kind has no objects of it: that counts as a list, and it is
+    // asked again every kMissingPause.
+    bool may_be_missing = false;
   };
+  static constexpr Duration kMissingPause = std::chrono::minutes(1);
   Informer(EventLoop& loop, Random& random, Client& client, Options options);
   ~Informer();
   Informer(const Informer&) = delete;
@@ -57,6 +61,7 @@ class Informer {
  private:
   void List();
   void OnListed(std::uint64_t generation, ListReply reply);
+  void TakeOver(ListReply reply);
   void StartWatch();
   void OnEvents(std::vector<WatchEvent> events);
   void OnClosed(Error error);

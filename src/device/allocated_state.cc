@@ -27,12 +27,22 @@ void AllocatedState::Remove(const AllocationResult& allocation) {
 }
 
 void AllocatedState::AddExclusive(const DeviceId& id) {
-  ++Use(id).exclusive;
+  if (++Use(id).exclusive == 2) ++contested_;
 }
 
 void AllocatedState::RemoveExclusive(const DeviceId& id) {
   DeviceUse& use = Use(id);
-  if (use.exclusive > 0) --use.exclusive;
+  if (use.exclusive > 0 && --use.exclusive == 1) --contested_;
+  DropIfUnused(id);
+}
+
+void AllocatedState::Bar(const DeviceId& id) {
+  ++Use(id).bars;
+}
+
+void AllocatedState::Unbar(const DeviceId& id) {
+  DeviceUse& use = Use(id);
+  if (use.bars > 0) --use.bars;
   DropIfUnused(id);
 }
 
@@ -97,7 +107,7 @@ void AllocatedState::DropIfUnused(const DeviceId& id) {
   if (use.shares.empty()) {
     std::erase_if(use.consumed, [](const auto& entry) { return entry.second.IsZero(); });
   }
-  if (use.IsUsed()) return;
+  if (use.IsUsed() || use.bars > 0) return;
   pool->second.devices.erase(device);
   if (pool->second.devices.empty()) pools_.erase(pool);
 }

@@ -18,19 +18,21 @@ struct DeviceUse {
   std::set<std::string> shares;  // share ids
   // Consumed by all shares together. An entry stays until the last share is gone.
   std::map<std::string, api::Quantity, std::less<>> consumed;
+  // Kept from everybody for now, without being held: counters have what it would take.
+  int bars = 0;
 
   bool IsShared() const { return !shares.empty() || !consumed.empty(); }
   bool IsUsed() const { return exclusive > 0 || IsShared(); }
 };
 
 struct PoolUse {
-  std::map<std::string, DeviceUse, std::less<>> devices;  // by name; only used ones
+  std::map<std::string, DeviceUse, std::less<>> devices;  // by name; only used or barred ones
 };
 
 // Which devices claims hold, kept up to date one claim at a time. Results with admin access hold
 // nothing. Devices need not exist in any slice (any more).
 //
-// Lives on the owner's loop. Bounds: as many entries as there are allocated devices.
+// Lives on the owner's loop. Bounds: as many entries as there are allocated and barred devices.
 class AllocatedState {
  public:
   // Every Add must be balanced by a Remove with the same results.
@@ -39,6 +41,9 @@ class AllocatedState {
 
   void AddExclusive(const DeviceId& id);
   void RemoveExclusive(const DeviceId& id);
+  // Every Bar must be balanced by an Unbar.
+  void Bar(const DeviceId& id);
+  void Unbar(const DeviceId& id);
   void AddShare(const DeviceId& id, std::string_view share_id);
   void RemoveShare(const DeviceId& id, std::string_view share_id);
   void AddConsumed(const DeviceId& id, const std::vector<ConsumedCapacity>& consumed);
@@ -48,6 +53,8 @@ class AllocatedState {
   const PoolUse* FindPool(const PoolId& id) const;
   const DeviceUse* FindDevice(const DeviceId& id) const;
   const std::map<PoolId, PoolUse>& pools() const { return pools_; }
+  // How many devices are held exclusively more than once: two did not know of each other.
+  std::size_t contested() const { return contested_; }
 
   // Pools with changes since the last call, sorted. One reader only.
   std::vector<PoolId> TakeChanges();
@@ -58,6 +65,7 @@ class AllocatedState {
 
   std::map<PoolId, PoolUse> pools_;
   std::set<PoolId> changes_;
+  std::size_t contested_ = 0;
 };
 
 }  // namespace drakkar::device

@@ -42,6 +42,7 @@ struct NodeAgent::Parts {
         store(options.transport,
               {.on_added = [this](const PluginInstancePtr& plugin) { health.Add(plugin); },
                .on_removed = [this](const PluginInstancePtr& plugin) { health.Remove(plugin); },
+               .on_connected = [this](const PluginInstancePtr& plugin) { health.Connected(plugin); },
                .on_usable =
                    [this](const std::string& driver, bool usable) {
                      wiper.SetUsable(driver, usable);

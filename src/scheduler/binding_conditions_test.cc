@@ -126,7 +126,10 @@ TEST_F(BindingConditions, TheTimeoutCountsFromTheAllocationAndClearsIt) {
   StartWaiting(cluster);
   cluster.loop().Advance(minutes(9));
   EXPECT_THAT(cluster.DevicesOf("c"), ::testing::SizeIs(1));
-  cluster.loop().Advance(seconds(61));
+  cluster.loop().Advance(seconds(60) + std::chrono::milliseconds(500));
+  EXPECT_THAT(cluster.DevicesOf("c"), IsEmpty());
+  EXPECT_THAT(cluster.ReservedFor("c"), IsEmpty());
+  EXPECT_EQ(cluster.scheduler().counts().backoff, 1u) << "back in the queue";
   EXPECT_THAT(cluster.metrics().Text(),
               HasSubstr("scheduler_dra_bindingconditions_allocations_total{status=\"timeout\"} 1"));
   EXPECT_THAT(cluster.Events("p", "FailedScheduling"),

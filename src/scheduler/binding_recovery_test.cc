@@ -366,9 +366,12 @@ TEST_F(BindingRecovery, ADeviceThatDisappearsFromItsSliceIsLeftForAnother) {
     slice["spec"]["devices"] = api::Draft::Array({std::move(left)});
   });
   EXPECT_THAT(cluster.DevicesOf("c"), ElementsAre("d.example.com/n1/dev-0")) << "still allocated";
-  cluster.SetDeviceCondition("c", kFailed, "True");
-  cluster.Settle();
-  EXPECT_THAT(cluster.DevicesOf("c"), ElementsAre("d.example.com/n1/dev-1"));
+  for (int i = 0; i < 3; ++i) {
+    cluster.SetDeviceCondition("c", kFailed, "True");
+    cluster.loop().Advance(seconds(30));
+    EXPECT_THAT(cluster.DevicesOf("c"), ElementsAre("d.example.com/n1/dev-1"))
+        << "however often that one fails";
+  }
 }
 
 TEST_F(BindingRecovery, AfterATimeoutTheNextAttemptMaySucceed) {

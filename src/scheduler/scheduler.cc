@@ -57,11 +57,17 @@ class Scheduler::Impl {
   // Informers.
   std::unique_ptr<client::Informer> MakeInformer(std::string_view group, std::string_view version,
                                                  std::string_view kind,
-                                                 client::InformerHandlers handlers);
+                                                 client::InformerHandlers handlers,
+                                                 bool may_be_missing = false);
   void OnInformerSynced();
   void OnNode(const ObjectPtr& before, const ObjectPtr& after);
   void OnPod(const ObjectPtr& before, const ObjectPtr& after);
   void OnPodGone(const ObjectPtr& pod);
+  void OnNodeGone(const ObjectPtr& node);
+  // Room became free that this pod had, or that was kept for it.
+  void OnRoomFreed(const ObjectPtr& pod) {
+    queue_->OnEvent({EventKind::kBoundPodRemove, pod, nullptr, {}});
+  }
   void OnClaimChanged(const std::string& claim_key, const ObjectPtr& before,
                       const ObjectPtr& after);
 
@@ -120,7 +126,7 @@ class Scheduler::Impl {
   struct Binding {
     CyclePtr cycle;
     int attempts = 0;
-    MonotonicTime first_queued{};
+    MonotonicTime first_attempt{};
     bool pod_gone = false;
     bool is_being_written = false;  // the pod may be bound at any moment
     std::string nominated_node;  // shown as such while the pod waits
@@ -173,6 +179,7 @@ Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
                  owner.bindings_[pod.uid].nominated_node = node;
                  owner.pod_status_.Write(pod.pod, {.nominated_node = node});
                },
+           .on_wait_began = [&owner] { owner.Wake(); },
            .is_bound = [&owner](std::string_view uid) { return owner.IsBound(uid); }},
           owner.options_.declared_features != nullptr ? *owner.options_.declared_features
                                                       : features::DefaultFramework(),
@@ -227,8 +234,13 @@ Scheduler::Impl::Profile& Scheduler::Impl::ProfileOf(const PodInfo& pod) const {
 }
 
 Scheduler::Counts Scheduler::Impl::counts() const {
+  std::size_t with_failed_devices = 0;
+  for (const auto& profile : profiles_) {
+    with_failed_devices += profile->plugins.dynamic_resources->pods_with_failed_devices();
+  }
   return {queue_->active_count(), queue_->backoff_count(), queue_->unschedulable_count(),
-          queue_->gated_count(),  bindings_.size(),        waiting_pods()};
+          queue_->gated_count(),  bindings_.size(),        waiting_pods(),
+          with_failed_devices};
 }
 
 // ---- What happens in the cluster.
@@ -236,10 +248,12 @@ Scheduler::Counts Scheduler::Impl::counts() const {
 std::unique_ptr<client::Informer> Scheduler::Impl::MakeInformer(std::string_view group,
                                                                 std::string_view version,
                                                                 std::string_view kind,
-                                                                client::InformerHandlers handlers) {
+                                                                client::InformerHandlers handlers,
+                                                                bool may_be_missing) {
   auto informer = std::make_unique<client::Informer>(
       options_.loop, options_.random, client_,
-      client::Informer::Options{.collection = {api::FindKind(group, version, kind), "", "", ""}});
+      client::Informer::Options{.collection = {api::FindKind(group, version, kind), "", "", ""},
+                                .may_be_missing = may_be_missing});
   informer->AddHandlers(std::move(handlers));
   informer->OnSynced([this] { OnInformerSynced(); });
   ++unsynced_;
@@ -248,6 +262,7 @@ std::unique_ptr<client::Informer> Scheduler::Impl::MakeInformer(std::string_view
 
 void Scheduler::Impl::Start() {
   options_.loop.AssertInLoop();
+  kLog.Info("there is no preemption: no pod is evicted to make room for one of higher priority", {});
   informers_.push_back(MakeInformer(
       "", "v1", "Node",
       {.on_add = [this](const ObjectPtr& node) { OnNode(nullptr, node); },
@@ -258,7 +273,8 @@ void Scheduler::Impl::Start() {
   };
   const auto add_devices = [&](std::string_view version, std::string_view kind, EventKind event,
                                void (DeviceState::*set)(const ObjectPtr&),
-                               void (DeviceState::*remove)(const ObjectPtr&)) {
+                               void (DeviceState::*remove)(const ObjectPtr&),
+                               bool may_be_missing = false) {
     informers_.push_back(MakeInformer(
         "resource.k8s.io", version, kind,
         {.on_add =
@@ -275,7 +291,8 @@ void Scheduler::Impl::Start() {
              [this, remove, event, changed](const ObjectPtr& object) {
                (devices_.*remove)(object);
                changed(event);
-             }}));
+             }},
+        may_be_missing));
   };
   add_devices("v1", "ResourceSlice", EventKind::kSliceChange, &DeviceState::SetSlice,
               &DeviceState::RemoveSlice);
@@ -285,7 +302,7 @@ void Scheduler::Impl::Start() {
     for (const std::string_view version : {"v1", "v1beta2", "v1alpha3"}) {
       if (api::FindKind("resource.k8s.io", version, "DeviceTaintRule") == nullptr) continue;
       add_devices(version, "DeviceTaintRule", EventKind::kSliceChange, &DeviceState::SetTaintRule,
-                  &DeviceState::RemoveTaintRule);
+                  &DeviceState::RemoveTaintRule, /*may_be_missing=*/true);
       break;
     }
   }
@@ -315,10 +332,7 @@ void Scheduler::Impl::OnInformerSynced() {
 
 void Scheduler::Impl::OnNode(const ObjectPtr& before, const ObjectPtr& after) {
   if (after == nullptr) {
-    const NodeIndex index = nodes_.Find(before->name());
-    placements_.RemoveNode(before->name());
-    devices_.RemoveNode(index, before->name());
-    ShowCacheSize();
+    OnNodeGone(before);
     return;
   }
   devices_.SetNode(placements_.SetNode(after), after);
@@ -348,25 +362,44 @@ void Scheduler::Impl::OnNode(const ObjectPtr& before, const ObjectPtr& after) {
   }
 }
 
+void Scheduler::Impl::OnNodeGone(const ObjectPtr& node) {
+  const std::string name(node->name());
+  const NodeIndex index = nodes_.Find(name);
+  placements_.RemoveNode(name);
+  devices_.RemoveNode(index, name);
+  ShowCacheSize();
+  // Who waits for devices there waits in vain. First found, then told: an end changes the bindings.
+  std::vector<CyclePtr> concerned;
+  for (const auto& [uid, binding] : bindings_) {
+    if (binding.cycle->node_name == name) concerned.push_back(binding.cycle);
+  }
+  for (const CyclePtr& cycle : concerned) ProfileOf(*cycle->pod).framework.OnNodeGone(*cycle);
+}
+
 void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
   // Most changes of a bound pod are its node's reports.
   if (before != nullptr && !before->root()[key::kSpec][key::kNodeName].str().empty() &&
       before->root()[key::kStatus][key::kPhase].str() ==
           after->root()[key::kStatus][key::kPhase].str() &&
-      api::Equal(before->root()[key::kSpec], after->root()[key::kSpec])) {
+      api::Equal(before->root()[key::kSpec], after->root()[key::kSpec]) &&
+      HaveSameResources(before->root()[key::kStatus], after->root()[key::kStatus])) {
     return;
   }
   PodInfoPtr pod = MakePodInfo(after);
   const std::string& uid = pod->uid;
   if (!pod->node_name.empty()) {
-    placements_.Denominate(uid);
+    const std::string nominated = placements_.NominatedNode(uid);
+    const bool was_nominated = placements_.Denominate(uid);
     queue_->Remove(uid);
     ForgetPod(uid);
+    if (was_nominated && nominated != pod->node_name) OnRoomFreed(after);
     if (!pod->HasEnded()) {
-      placements_.Confirm(std::move(pod));
+      if (placements_.Confirm(std::move(pod))) {
+        queue_->OnEvent({EventKind::kBoundPodShrink, before, after, {}});
+      }
     } else if (placements_.FindNodeOf(uid) != nullptr) {
       placements_.Remove(uid);
-      queue_->OnEvent({EventKind::kBoundPodRemove, after, nullptr, {}});
+      OnRoomFreed(after);
     }
     ShowCacheSize();
     return;
@@ -377,15 +410,24 @@ void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
     OnPodGone(after);
     return;
   }
-  if (!pod->nominated_node.empty() && !placements_.IsAssumed(uid)) {
-    placements_.Nominate(pod, pod->nominated_node);
+  bool freed = false;
+  if (!pod->nominated_node.empty()) {
+    if (!placements_.IsAssumed(uid)) freed = placements_.Nominate(pod, pod->nominated_node);
+  } else if (before != nullptr &&
+             !before->root()[key::kStatus][key::kNominatedNodeName].str().empty()) {
+    // Taken back. One that was never shown is ours, and on its way into the API.
+    freed = placements_.Denominate(uid);
+    if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
+      binding->second.nominated_node.clear();
+    }
   }
   queue_->Update(std::move(pod));
+  if (freed) OnRoomFreed(after);
 }
 
 void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
   const std::string uid(pod->uid());
-  placements_.Denominate(uid);
+  const bool was_nominated = placements_.Denominate(uid);
   queue_->Remove(uid);
   ForgetPod(uid);
   if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
@@ -396,10 +438,12 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
     ProfileOf(*cycle->pod).framework.Cancel(*cycle);
     return;
   }
-  if (placements_.FindNodeOf(uid) == nullptr) return;
-  placements_.Remove(uid);
-  ShowCacheSize();
-  queue_->OnEvent({EventKind::kBoundPodRemove, pod, nullptr, {}});
+  const bool was_placed = placements_.FindNodeOf(uid) != nullptr;
+  if (was_placed) {
+    placements_.Remove(uid);
+    ShowCacheSize();
+  }
+  if (was_placed || was_nominated) OnRoomFreed(pod);
 }
 
 void Scheduler::Impl::OnClaimChanged(const std::string& claim_key, const ObjectPtr& before,
@@ -488,9 +532,11 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
     Fail(pod, status);
     return;
   }
-  placements_.Denominate(pod.uid);
-  bindings_[pod.uid] = {cycle, queued.attempts, queued.first_queued_at, false, false, {}};
+  const bool left_its_room = placements_.Denominate(pod.uid) && nominated != cycle->node_name;
+  bindings_[pod.uid] = {cycle, queued.attempts, queued.first_attempt_at.value_or(cycle->started),
+                        false, false, {}};
   queue_->OnBindingBegins(pod.uid);
+  if (left_its_room) OnRoomFreed(pod.pod);
   BindingCycle(cycle);
 }
 
@@ -500,6 +546,10 @@ void Scheduler::Impl::BindingCycle(const CyclePtr& cycle) {
     if (stopped_) return;
     if (!status.ok()) {
       OnBindingFailed(cycle, std::move(status));
+      return;
+    }
+    if (nodes_.Find(cycle->node_name) == kNoNode) {
+      OnBindingFailed(cycle, Status::Error(StrCat("node ", cycle->node_name, " is gone")));
       return;
     }
     bindings_.find(cycle->pod->uid)->second.is_being_written = true;
@@ -518,7 +568,7 @@ void Scheduler::Impl::OnBound(const CyclePtr& cycle) {
   Profile& profile = ProfileOf(pod);
   const auto binding = bindings_.find(pod.uid);
   profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kScheduled, Now() - cycle->started);
-  profile.metrics.ObserveScheduled(binding->second.attempts, Now() - binding->second.first_queued);
+  profile.metrics.ObserveScheduled(binding->second.attempts, Now() - binding->second.first_attempt);
   const bool pod_gone = binding->second.pod_gone;
   bindings_.erase(binding);
   queue_->Done(pod.uid);
@@ -526,7 +576,7 @@ void Scheduler::Impl::OnBound(const CyclePtr& cycle) {
   if (pod_gone) {
     // Bound and deleted before we heard of the former.
     placements_.Remove(pod.uid);
-    queue_->OnEvent({EventKind::kBoundPodRemove, pod.pod, nullptr, {}});
+    OnRoomFreed(pod.pod);
   }
   profile.events.Record(pod.pod, client::EventKind::kNormal, "Scheduled",
                  StrCat("Successfully assigned ", pod.key, " to ", cycle->node_name), "Binding");
@@ -552,7 +602,9 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
                           current->root()[key::kSpec][key::kNodeName].str().empty();
   if (is_unbound) {
     // The node it was meant for is tried first, and its room kept, until it is placed.
-    if (!nominated.empty()) placements_.Nominate(cycle->pod, nominated);
+    if (!nominated.empty() && nodes_.Find(nominated) != kNoNode) {
+      placements_.Nominate(cycle->pod, nominated);
+    }
     if (cycle->retry_at_once) {
       Tell(pod, "SchedulerError", status.Message());
       queue_->ReturnReady(pod.uid);
@@ -562,8 +614,7 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
   } else {
     queue_->Done(pod.uid);
   }
-  // The room it had taken is free again.
-  queue_->OnEvent({EventKind::kBoundPodRemove, pod.pod, nullptr, {}});
+  OnRoomFreed(pod.pod);
   Wake();
 }
 

@@ -53,6 +53,7 @@ class Rig {
                               .binding_timeout = std::chrono::minutes(10),
                               .notify = [](const ClusterEvent&) {},
                               .nominate = [](const PodInfo&, const std::string&) {},
+                              .on_wait_began = [] {},
                               .is_bound = [](std::string_view) { return false; }},
                              features::DefaultFramework())),
         framework_(loop_, nodes_, plugins_.all, &scheduler_metrics_) {

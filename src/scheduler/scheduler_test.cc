@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "scheduler/framework/metrics.h"
 #include "scheduler/testing/cluster.h"
+#include "tests/support/faulty_client.h"
 
 namespace drakkar::scheduler {
 namespace {
@@ -137,6 +140,34 @@ TEST(Scheduler, KeepsGatedPodsBackUntilTheLastGateIsGone) {
   EXPECT_EQ(cluster.NodeOf("gated"), "n1");
 }
 
+TEST(Scheduler, MeasuresThePodsWayFromItsFirstAttempt) {
+  TestCluster cluster;
+  cluster.CreateNode("n1");
+  cluster.StartScheduler();
+  cluster.CreatePod("gated", R"(,"schedulingGates":[{"name":"x/y"}])");
+  cluster.loop().Advance(std::chrono::hours(1));
+  cluster.Update("Pod", "gated", "",
+                 [](api::Draft& pod) { pod["spec"].Remove("schedulingGates"); });
+  cluster.Settle();
+  ASSERT_EQ(cluster.NodeOf("gated"), "n1");
+  EXPECT_THAT(cluster.metrics().Text(),
+              HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_bucket{attempts=\"1\","
+                        "le=\"0.01\"} 1"));
+}
+
+TEST(SchedulerMetrics, LabelsFifteenAttemptsAndMoreAsOneAndHasTheBucketsOfKubernetes) {
+  Metrics metrics;
+  SchedulerMetrics scheduler(metrics, "p");
+  for (const int attempts : {14, 15, 40}) scheduler.ObserveScheduled(attempts, Duration::zero());
+  scheduler.ObserveAttempt(SchedulerMetrics::Result::kScheduled, Duration::zero());
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"14\"} 1"));
+  EXPECT_THAT(text, HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"15+\"} 2"));
+  EXPECT_THAT(text, HasSubstr("scheduler_scheduling_attempt_duration_seconds_bucket{profile=\"p\","
+                              "result=\"scheduled\",le=\"0.001\"} 1"));
+  EXPECT_THAT(text, HasSubstr("le=\"16.384\""));
+}
+
 TEST(Scheduler, NamesAFieldItDoesNotSupportInsteadOfIgnoringIt) {
   TestCluster cluster;
   cluster.CreateNode("n1");
@@ -148,6 +179,53 @@ TEST(Scheduler, NamesAFieldItDoesNotSupportInsteadOfIgnoringIt) {
   EXPECT_THAT(cluster.Events("spread", "FailedScheduling"),
               ElementsAre("0/1 nodes are available: spec.topologySpreadConstraints[0] is not "
                           "supported by this scheduler."));
+}
+
+TEST(Scheduler, SaysThatAnExtendedResourceOfADeviceClassIsNotSupported) {
+  TestCluster cluster;
+  cluster.CreateNode("n1");
+  cluster.Create("DeviceClass",
+                 R"({"metadata":{"name":"gpu"},"spec":{"extendedResourceName":"example.com/gpu"}})");
+  cluster.StartScheduler();
+  for (const char* resource :
+       {"example.com/gpu", "deviceclass.resource.kubernetes.io/gpu", "example.com/other"}) {
+    const std::string name = std::string("p") + std::to_string(std::string_view(resource).size());
+    cluster.Create("Pod", std::string(R"({"metadata":{"name":")") + name +
+                              R"("},"spec":{"containers":[{"name":"c","image":"i","resources":{
+                              "requests":{")" + resource + R"(":"1"},"limits":{")" + resource +
+                              R"(":"1"}}}]}})");
+    cluster.Settle();
+    EXPECT_EQ(cluster.ConditionMessage(name),
+              std::string("0/1 nodes are available: 1 Insufficient ") + resource +
+                  (resource == std::string_view("example.com/other")
+                       ? "."
+                       : " (extendedResourceName of a DeviceClass is not supported by this scheduler)."));
+  }
+}
+
+TEST(Scheduler, IsReadyOnAServerWithoutDeviceTaintRulesAndTakesThemWhenTheyCome) {
+  TestCluster cluster(FeatureGates().With(Gate::kDRADeviceTaintRules, true));
+  testing::FaultyClient client(cluster.loop(), cluster.client());
+  client.lacks = [](std::string_view, const client::ResourceRef& ref, const api::TreePtr&) {
+    return ref.kind->kind == "DeviceTaintRule";
+  };
+  cluster.scheduler_client = &client;
+  cluster.CreateNode("n1");
+  cluster.CreateSlice("n1", 1);
+  cluster.CreateClass();
+  cluster.StartScheduler();
+  cluster.CreatePod("a");
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("a"), "n1");
+  cluster.Create("DeviceTaintRule", R"({"metadata":{"name":"r"},"spec":{"deviceSelector":{
+      "driver":"d.example.com"},"taint":{"key":"k","effect":"NoSchedule"}}})");
+  client.lacks = nullptr;
+  cluster.loop().Advance(std::chrono::seconds(61));
+  cluster.CreateClaim("c");
+  cluster.CreatePodWithClaims("b", {"c"});
+  cluster.Settle();
+  EXPECT_EQ(cluster.NodeOf("b"), "");
+  cluster.KillScheduler();
 }
 
 TEST(Scheduler, DoesNotGiveAHostPortTwice) {

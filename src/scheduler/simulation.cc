@@ -37,6 +37,7 @@ Result<SimulationAnswer> Simulate(const Simulation& simulation, SimulationOption
        .binding_timeout = std::chrono::minutes(10),
        .notify = [](const ClusterEvent&) {},
        .nominate = [](const PodInfo&, const std::string&) {},
+       .on_wait_began = [] {},
        .is_bound = [](std::string_view) { return false; }},
       options.declared_features != nullptr ? *options.declared_features
                                            : features::DefaultFramework());

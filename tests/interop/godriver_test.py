@@ -47,11 +47,12 @@ spec:
 """
 
 
-def build():
+def build(name="godriver"):
+    """A name per test: they may run at the same time."""
     if not shutil.which("go"):
         print("skipped: needs Go")
         raise SystemExit(77)
-    binary = ROOT / "build/interop/godriver"
+    binary = ROOT / "build/interop" / name
     binary.parent.mkdir(parents=True, exist_ok=True)
     built = subprocess.run(["go", "build", "-o", str(binary), "."], cwd=ROOT / "tests/interop/godriver",
                            capture_output=True, text=True, check=False)
@@ -66,12 +67,12 @@ def build():
 class GoDriver:
     """One instance; what it says is kept, line by line."""
 
-    def __init__(self, parts, binary, name, pod_uid=""):
+    def __init__(self, parts, binary, name, pod_uid="", *extra):
         self.parts, self.name = parts, name
         kubelet = parts.node_data / "kubelet"
         flags = [f"--kubeconfig={parts.kubeconfig}", "--node-name=n1", f"--driver-name={DRIVER}",
                  f"--registry-dir={parts.registry}", f"--plugin-dir={kubelet}/plugins/{DRIVER}",
-                 f"--cdi-dir={parts.cdi}", f"--pod-uid={pod_uid}"]
+                 f"--cdi-dir={parts.cdi}", f"--pod-uid={pod_uid}", *extra]
         self.process = parts.start(name, binary, *flags, ours=False, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True)
         self.lines, self.waiting = [], queue.Queue()
@@ -102,6 +103,10 @@ class GoDriver:
     def count(self, start):
         return sum(1 for line in self.lines if line.split(" ")[0] == start)
 
+    def calls(self):
+        """The methods it was called by, in order."""
+        return [line.split()[1] for line in self.lines if line.startswith("rpc ")]
+
     def stop(self, how=signal.SIGTERM):
         self.parts.stop(self.name, how)
 
@@ -116,8 +121,8 @@ class Test:
         parts.apply(MANIFESTS)
         wait_until("devices are published", lambda: DRIVER in parts.run("get", "resourceslices", "-o", "json"))
 
-    def new_driver(self, name="godriver", pod_uid=""):
-        return GoDriver(self.parts, self.binary, name, pod_uid)
+    def new_driver(self, name="godriver", pod_uid="", *extra):
+        return GoDriver(self.parts, self.binary, name, pod_uid, *extra)
 
     def health(self, pod):
         status = self.parts.get("pod", pod)["status"]["containerStatuses"][0]
@@ -145,6 +150,12 @@ class Test:
     def prepare_and_unprepare(self):
         self.start_pod(self.a)
         wait_until("the device is in the container", lambda: "devices=dev-" in self.parts.run("logs", self.a))
+        self.health_changes()
+        self.end_pod(self.a)
+        assert self.driver.count("unprepared") == 1, self.driver.lines
+        self.nothing_left()
+
+    def health_changes(self):
         wait_until("healthy", lambda: self.health(self.a) == [("Healthy", "")])
         held = [line.split()[3] for line in self.parts.run("get", "devices").splitlines() if f"default/{self.a}" in line]
         assert len(held) == 1, held
@@ -153,9 +164,6 @@ class Test:
         wait_until("an event", lambda: self.parts.events("DeviceUnhealthy", self.a))
         self.driver.tell(f"health {held[0]} Healthy")
         wait_until("healthy again", lambda: self.health(self.a) == [("Healthy", "")])
-        self.end_pod(self.a)
-        assert self.driver.count("unprepared") == 1, self.driver.lines
-        self.nothing_left()
 
     def failures_are_retried(self):
         self.driver.tell("fail prepare")
@@ -262,6 +270,14 @@ class Test:
             self.nothing_left()
 
 
+def run_steps(test, steps):
+    for name, step in steps:
+        begun = time.monotonic()
+        test.a = "a-" + name.split()[-1].lower() + str(len(name))
+        step()
+        print(f"ok: {name} ({time.monotonic() - begun:.1f} s)", flush=True)
+
+
 def main():
     skip_without_containers()
     binary = build()
@@ -276,11 +292,7 @@ def main():
                  ("SIGKILL of the driver in a call", lambda: test.ended_in_a_call("driver", signal.SIGKILL)),
                  ("SIGKILL of the node in a call", lambda: test.ended_in_a_call("node", signal.SIGKILL)),
                  ("SIGKILL of either side between calls", lambda: test.restarts(signal.SIGKILL))]
-        for name, step in steps:
-            begun = time.monotonic()
-            test.a = "a-" + name.split()[-1].lower() + str(len(name))
-            step()
-            print(f"ok: {name} ({time.monotonic() - begun:.1f} s)", flush=True)
+        run_steps(test, steps)
 
 
 if __name__ == "__main__":

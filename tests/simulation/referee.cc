@@ -12,6 +12,33 @@ namespace {
 
 constexpr std::string_view kNodeUser = "system:node:";
 constexpr std::string_view kPods = "/registry/core/pods/";
+constexpr std::string_view kClaims = "/registry/resource.k8s.io/resourceclaims/";
+
+api::TreePtr ParseStored(const storage::Bytes& value) {
+  auto tree = api::ParseJson(*value);
+  CHECK(tree.ok());
+  return *tree;
+}
+
+bool IsBound(api::Value pod) {
+  return !pod["spec"]["nodeName"].str().empty();
+}
+
+// Whether the claim's status has the condition True for the device of this result.
+bool IsTrue(api::Value claim, api::Value result, std::string_view type) {
+  for (api::Value device : claim["status"]["devices"].elements()) {
+    if (device["driver"].str() != result["driver"].str() ||
+        device["pool"].str() != result["pool"].str() ||
+        device["device"].str() != result["device"].str() ||
+        device["shareID"].str() != result["shareID"].str()) {
+      continue;
+    }
+    for (api::Value condition : device["conditions"].elements()) {
+      if (condition["type"].str() == type) return condition["status"].str() == "True";
+    }
+  }
+  return false;
+}
 
 // Why a node must not have written this; empty if it may.
 std::string NodeTrespass(const std::string& node, const client::ResourceRef& ref,
@@ -63,17 +90,53 @@ void Referee::OnStored(const std::vector<storage::WatchEvent>& events, storage::
     }
     if (end == std::string::npos) continue;
     stored_[event.key.substr(0, end + 1)].push_back(event.revision);
-    if (event.previous_value == nullptr && event.value != nullptr && event.key.starts_with(kPods)) {
-      const auto pod = api::ParseJson(*event.value);
-      CHECK(pod.ok());
-      pods_.emplace((*pod)->root()["metadata"]["uid"].str());
+    if (event.key.starts_with(kClaims)) {
+      const std::string name = event.key.substr(kClaims.size());
+      if (event.value == nullptr) {
+        claims_.erase(name);
+      } else {
+        claims_[name] = event.value;
+      }
+    }
+    if (event.value == nullptr || !event.key.starts_with(kPods)) continue;
+    const api::TreePtr pod = ParseStored(event.value);
+    if (event.previous_value == nullptr) pods_.emplace(pod->root()["metadata"]["uid"].str());
+    if (IsBound(pod->root()) && (event.previous_value == nullptr ||
+                                 !IsBound(ParseStored(event.previous_value)->root()))) {
+      OnBound(pod->root());
     }
   }
   up_to_ = std::max(up_to_, up_to);
 }
 
+void Referee::OnBound(api::Value pod) {
+  for (api::Value use : pod["spec"]["resourceClaims"].elements()) {
+    std::string name(use["resourceClaimName"].str());
+    for (api::Value made : pod["status"]["resourceClaimStatuses"].elements()) {
+      if (made["name"].str() == use["name"].str()) name = made["resourceClaimName"].str();
+    }
+    const auto found = claims_.find(StrCat(pod["metadata"]["namespace"].str(), "/", name));
+    if (found == claims_.end()) continue;
+    const api::TreePtr claim = ParseStored(found->second);
+    for (api::Value result :
+         claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
+      const auto complain = [&](std::string_view condition, std::string_view how) {
+        violations.push_back(StrCat(pod["metadata"]["name"].str(), " is bound while ", condition, " of ",
+                                    result["device"].str(), " in ", name, how));
+      };
+      for (api::Value type : result["bindingConditions"].elements()) {
+        if (!IsTrue(claim->root(), result, type.str())) complain(type.str(), " is not True");
+      }
+      for (api::Value type : result["bindingFailureConditions"].elements()) {
+        if (IsTrue(claim->root(), result, type.str())) complain(type.str(), " is True");
+      }
+    }
+  }
+}
+
 void Referee::Forget(storage::Revision up_to) {
   watched_.clear();
+  claims_.clear();
   known_from_ = up_to_ = std::max(up_to_, up_to);
 }
 

@@ -14,7 +14,8 @@ namespace drakkar::simulation {
 
 // Sees every durable change in the store and every write and watch of the clients, and says in a
 // sentence what must never happen among them (design, section 7): a watch event missed, doubled or out
-// of order, a resource version that goes back, a write of what belongs to somebody else.
+// of order, a resource version that goes back, a write of what belongs to somebody else, a pod that is
+// bound before its devices are ready.
 class Referee {
  public:
   // The store has these changes, whole revisions in order, up to that one.
@@ -48,12 +49,15 @@ class Referee {
     std::int64_t up_to;
   };
   static std::string PrefixOf(const api::KindSchema& kind);
+  // The pod's node was set: its devices must have had their binding conditions then (KEP-5007).
+  void OnBound(api::Value pod);
 
   storage::Revision up_to_ = 0;
   storage::Revision known_from_ = 0;                        // older changes are not known
   std::map<std::string, std::vector<std::int64_t>> stored_;  // by prefix: the revisions that changed it
   std::vector<Watched> watched_;                             // not judged yet
   std::set<std::string, std::less<>> pods_;                  // uids
+  std::map<std::string, storage::Bytes> claims_;             // by "namespace/name": as stored last
 };
 
 }  // namespace drakkar::simulation

@@ -127,5 +127,37 @@ TEST_F(RefereeTest, ASchedulerThatWritesSlicesIsFound) {
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("resourceslices")));
 }
 
+TEST_F(RefereeTest, APodBoundBeforeItsDevicesAreReadyIsFound) {
+  storage::Revision revision = 10;
+  const auto store = [&](std::string key, std::string before, std::string after) {
+    storage::WatchEvent event;
+    event.key = "/registry/" + key;
+    event.revision = ++revision;
+    event.value = std::make_shared<const std::string>(std::move(after));
+    if (!before.empty()) event.previous_value = std::make_shared<const std::string>(std::move(before));
+    referee_.OnStored({event}, revision);
+  };
+  const auto claim = [](std::string conditions) {
+    return StrCat(R"({"status":{"allocation":{"devices":{"results":[{"driver":"d","pool":"p","device":"x",)",
+                  R"("bindingConditions":["ready"],"bindingFailureConditions":["bad"]}]}},"devices":[)",
+                  R"({"driver":"d","pool":"p","device":"x","conditions":[)", conditions, "]}]}}");
+  };
+  const auto bind = [&](std::string name) {
+    const std::string head = StrCat(R"({"metadata":{"namespace":"default","name":")", name,
+                                    R"("},"spec":{"resourceClaims":[{"name":"u","resourceClaimName":"c"}])");
+    store("core/pods/default/" + name, head + "}}", head + R"(,"nodeName":"n0"}})");
+  };
+  const std::string ready = R"({"type":"ready","status":"True"})";
+  store("resource.k8s.io/resourceclaims/default/c", "", claim(ready));
+  bind("in-time");
+  EXPECT_THAT(referee_.violations, IsEmpty());
+  store("resource.k8s.io/resourceclaims/default/c", "", claim(R"({"type":"ready","status":"False"})"));
+  bind("early");
+  store("resource.k8s.io/resourceclaims/default/c", "", claim(ready + R"(,{"type":"bad","status":"True"})"));
+  bind("broken");
+  EXPECT_THAT(referee_.violations, ElementsAre("early is bound while ready of x in c is not True",
+                                               "broken is bound while bad of x in c is True"));
+}
+
 }  // namespace
 }  // namespace drakkar::simulation

@@ -181,6 +181,7 @@ void SimClient::Answer(std::uint64_t id, client::Reply reply) {
   client::ReplyCallback done = std::move(found->second);
   calls_.erase(found);
   delays_.erase(id);
+  if (faults_.pretend_attached && reply.object != nullptr) reply.object = Shown(reply.object);
   done(std::move(reply));
 }
 
@@ -323,9 +324,25 @@ void SimClient::DeleteCollection(client::ResourceRef ref, client::ListOptions li
 }
 
 api::ObjectPtr SimClient::Shown(api::ObjectPtr object) const {
-  if (!faults_.hide_allocations || object->kind() != "ResourceClaim") return object;
+  if (!faults_.hide_allocations && !faults_.pretend_attached) return object;
+  if (object->kind() != "ResourceClaim") return object;
   api::Draft draft(object->tree());
-  draft["status"].Remove("allocation");
+  if (faults_.hide_allocations) {
+    draft["status"].Remove("allocation");
+  } else {
+    api::Draft devices = api::Draft::Array();
+    for (api::Value result :
+         object->root()["status"]["allocation"]["devices"]["results"].elements()) {
+      if (result["bindingConditions"].empty()) continue;
+      api::Draft device{{"driver", result["driver"].str()}, {"pool", result["pool"].str()},
+                        {"device", result["device"].str()}};
+      for (api::Value type : result["bindingConditions"].elements()) {
+        device["conditions"].Append({{"type", type.str()}, {"status", "True"}});
+      }
+      devices.Append(std::move(device));
+    }
+    draft["status"]["devices"] = std::move(devices);
+  }
   return std::make_shared<const api::Object>(draft.Freeze());
 }
 

@@ -63,6 +63,8 @@ struct Faults {
   bool on = true;
   // The planted bug: this client's lists and watches show claims without their allocation.
   bool hide_allocations = false;
+  // Another one: this client sees every device attached as soon as it is allocated.
+  bool pretend_attached = false;
 };
 
 // A component's connection to the server, with trouble drawn from the seed: requests and answers that

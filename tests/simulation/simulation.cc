@@ -151,6 +151,7 @@ void Simulation::SetUp() {
   faults_.on = true;
   scheduler_faults_.on = true;
   scheduler_faults_.hide_allocations = options_.plant_double_allocation;
+  scheduler_faults_.pretend_attached = options_.plant_no_wait;
 }
 
 void Simulation::StartScheduler() {

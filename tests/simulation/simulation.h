@@ -28,6 +28,8 @@ class Simulation {
     std::uint64_t seed = 1;
     // A scheduler that forgets what is allocated when it restarts: the checks must find it.
     bool plant_double_allocation = false;
+    // A scheduler that does not wait for binding conditions: the same.
+    bool plant_no_wait = false;
   };
   explicit Simulation(Options options);
   ~Simulation();

@@ -73,6 +73,18 @@ TEST(Simulation, APlantedDoubleAllocationIsCaught) {
   EXPECT_GT(caught, 0);
 }
 
+TEST(Simulation, APlantedSchedulerThatDoesNotWaitIsCaught) {
+  int caught = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    for (const std::string& violation : RunOnce({.seed = seed, .plant_no_wait = true})) {
+      if (violation.find(" is bound while ") == violation.npos) continue;
+      ++caught;
+      break;
+    }
+  }
+  EXPECT_GT(caught, 0);
+}
+
 TEST(Simulation, PodsAreReallyBound) {
   std::size_t bound = 0, metadata = 0, driverless = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {

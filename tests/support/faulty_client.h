@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/exec/event_loop.h"
 #include "client/client.h"
@@ -12,7 +13,8 @@
 namespace drakkar::testing {
 
 // Loses the requests that the test picks: they never arrive, and the caller hears that the connection
-// was closed. Everything else goes to the client beneath; watches always do.
+// was closed. Keeps others back until the test lets them go, and hides what watches say. Everything
+// else goes to the client beneath.
 class FaultyClient final : public client::Client {
  public:
   // `verb` as in RBAC; `body` is null for what has none.
@@ -22,6 +24,13 @@ class FaultyClient final : public client::Client {
   FaultyClient(EventLoop& loop, client::Client& beneath) : loop_(loop), beneath_(beneath) {}
 
   Picks loses;  // null: nothing
+  Picks holds;  // of updates; null: nothing
+  Picks lacks;  // of lists: what the server does not know; null: nothing
+  std::function<bool(const client::WatchEvent& event)> hides;  // in watches; null: nothing
+  // Sends what was kept back, in order.
+  void LetGo() {
+    for (auto& send : std::exchange(held_, {})) send();
+  }
   // What the server says it serves; null: what the client beneath says.
   std::function<Result<client::ServedKinds>()> serves;
 
@@ -31,10 +40,11 @@ class FaultyClient final : public client::Client {
   }
   void List(client::ResourceRef ref, client::ListOptions options,
             std::function<void(client::ListReply)> done) override {
-    if (loses && loses("list", ref, nullptr)) {
-      loop_.Post([done = std::move(done)] {
+    const bool is_lost = loses && loses("list", ref, nullptr);
+    if (is_lost || (lacks && lacks("list", ref, nullptr))) {
+      loop_.Post([is_lost, done = std::move(done)] {
         client::ListReply reply;
-        reply.error = Unavailable("connection closed");
+        reply.error = is_lost ? Unavailable("connection closed") : NotFound("no such resource");
         done(std::move(reply));
       });
       return;
@@ -49,6 +59,13 @@ class FaultyClient final : public client::Client {
   void Update(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
               client::ReplyCallback done) override {
     if (Loses("update", ref, body, done)) return;
+    if (holds && holds("update", ref, body)) {
+      held_.push_back([this, ref = std::move(ref), body = std::move(body),
+                       options = std::move(options), done = std::move(done)] {
+        beneath_.Update(ref, body, options, done);
+      });
+      return;
+    }
     beneath_.Update(std::move(ref), std::move(body), std::move(options), std::move(done));
   }
   void Patch(client::ResourceRef ref, client::PatchType type, std::string body,
@@ -68,6 +85,11 @@ class FaultyClient final : public client::Client {
   }
   std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref, client::WatchOptions options,
                                              client::WatchCallbacks callbacks) override {
+    callbacks.on_events = [this, on_events = std::move(callbacks.on_events)](
+                              std::vector<client::WatchEvent> events) {
+      if (hides) std::erase_if(events, hides);
+      if (!events.empty()) on_events(std::move(events));
+    };
     return beneath_.Watch(std::move(ref), std::move(options), std::move(callbacks));
   }
   void Discover(std::function<void(Result<client::ServedKinds>)> done) override {
@@ -89,6 +111,7 @@ class FaultyClient final : public client::Client {
 
   EventLoop& loop_;
   client::Client& beneath_;
+  std::vector<std::function<void()>> held_;
 };
 
 }  // namespace drakkar::testing

@@ -7,7 +7,8 @@
 #               TESTS reader_test.cc     # one test binary, NAME_test
 #               TEST_DEPS testing        # what only the tests need
 #               BENCHES reader_bench.cc  # one benchmark binary, NAME_bench (Google Benchmark)
-#               FUZZ reader_fuzz.cc)     # one libFuzzer binary per file, only with DRAKKAR_FUZZ
+#               FUZZ reader_fuzz.cc      # one fuzz target per file, NAME_reader_fuzz; see dra_fuzz
+#               FUZZ_DEPS testing)       # what only they need
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -17,6 +18,9 @@ if(DRAKKAR_FUZZ)
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)  # clang wants the same threading flags for all users
 endif()
 add_custom_target(all_benches)
+if(DRAKKAR_FUZZ)
+  add_custom_target(all_fuzz)
+endif()
 
 # Precompiled headers of others: half the time of a small translation unit is reading them. The compiler takes them
 # only where all flags are the same, so every target is built for threads; -Winvalid-pch makes a mismatch an error.
@@ -33,7 +37,7 @@ target_precompile_headers(drakkar_test_pch PRIVATE ${DRAKKAR_PCH_HEADERS} <gtest
 target_link_libraries(drakkar_test_pch PRIVATE GTest::gtest GTest::gmock)
 
 function(dra_library)
-  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;BENCHES;FUZZ" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;BENCHES;FUZZ;FUZZ_DEPS" ${ARGN})
   if(ARG_SRCS)
     add_library(${ARG_NAME} STATIC ${ARG_SRCS})
     target_link_libraries(${ARG_NAME} PUBLIC ${ARG_DEPS})
@@ -50,13 +54,28 @@ function(dra_library)
     target_link_libraries(${ARG_NAME}_bench PRIVATE ${ARG_NAME} ${ARG_TEST_DEPS} benchmark_main benchmark)
     add_dependencies(all_benches ${ARG_NAME}_bench)
   endif()
-  if(ARG_FUZZ AND DRAKKAR_FUZZ)
-    foreach(source ${ARG_FUZZ})
-      get_filename_component(stem ${source} NAME_WE)
-      add_executable(${ARG_NAME}_${stem} ${source})
-      target_link_libraries(${ARG_NAME}_${stem} PRIVATE ${ARG_NAME} ${ARG_TEST_DEPS})
-      target_link_options(${ARG_NAME}_${stem} PRIVATE -fsanitize=fuzzer)
-    endforeach()
+  foreach(source ${ARG_FUZZ})
+    get_filename_component(stem ${source} NAME_WE)
+    dra_fuzz(NAME ${ARG_NAME}_${stem} SRCS ${source} DEPS ${ARG_NAME} ${ARG_FUZZ_DEPS})
+  endforeach()
+endfunction()
+
+# A fuzz target with its seeds in tests/corpus/NAME. With DRAKKAR_FUZZ it is a libFuzzer binary, for
+# `./dev soak fuzz`. Otherwise it is a part of tests/fuzz/fuzz_replay, under a name of its own, and the test
+# fuzz_replay_NAME runs its seeds and a few thousand mutations of them.
+function(dra_fuzz)
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  if(DRAKKAR_FUZZ)
+    add_executable(${ARG_NAME} ${ARG_SRCS})
+    target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS})
+    target_link_options(${ARG_NAME} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(all_fuzz ${ARG_NAME})
+  else()
+    add_library(${ARG_NAME} OBJECT ${ARG_SRCS})
+    target_link_libraries(${ARG_NAME} PUBLIC ${ARG_DEPS})
+    target_compile_definitions(${ARG_NAME} PRIVATE LLVMFuzzerTestOneInput=${ARG_NAME})
+    target_precompile_headers(${ARG_NAME} REUSE_FROM drakkar_pch)
+    set_property(GLOBAL APPEND PROPERTY DRAKKAR_FUZZ_TARGETS ${ARG_NAME})
   endif()
 endfunction()
 

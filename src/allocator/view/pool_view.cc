@@ -307,11 +307,11 @@ void RefreshUse(PoolView& view, const device::PoolUse* use, Interner& pool_state
       const auto found = use->devices.find(view.devices[i].device->name);
       if (found == use->devices.end()) continue;
       const device::DeviceUse& held = found->second;
-      view.in_use[i] = held.exclusive > 0;
+      view.in_use[i] = held.exclusive > 0 || held.bars > 0;
       if (held.IsShared()) view.shared_use[i] = &held;
       if (held.IsUsed()) consume(view.counter_needs[i]);
       key.Small(static_cast<std::uint32_t>(i));
-      key.Flag(held.exclusive > 0);
+      key.Small((held.exclusive > 0 ? 1u : 0u) + (held.bars > 0 ? 2u : 0u));
       key.Small(static_cast<std::uint32_t>(held.consumed.size()));
       key.Flag(held.IsShared());
       for (const auto& [name, amount] : held.consumed) {

@@ -74,7 +74,7 @@ struct PoolView {
   std::vector<Elsewhere> elsewhere;          // consumers in slices for other nodes
 
   // How it is used; set by RefreshUse.
-  std::vector<std::uint8_t> in_use;                      // exclusively, parallel to `devices`
+  std::vector<std::uint8_t> in_use;                      // exclusively, or barred; parallel to `devices`
   std::vector<const device::DeviceUse*> shared_use;      // null unless shared
   std::vector<api::Quantity> available;                  // per counter, may be negative
   bool overcommitted = false;                            // some counter is negative

@@ -170,12 +170,12 @@ class Parser {
   }
 
   Failure Path(Steps& steps, bool& from_root, int depth) {
-    if (Take("$")) {
+    bool any = Take("$");  // something of this path has been read: it never is nothing
+    if (any) {
       from_root = true;
     } else {
-      Take("@");
+      any = Take("@");
     }
-    bool any = at_ > 0 && (text_[at_ - 1] == '$' || text_[at_ - 1] == '@');
     while (true) {
       if (Take("..")) {
         Step step;

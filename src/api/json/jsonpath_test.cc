@@ -99,6 +99,13 @@ TEST_F(JsonPathTest, MistakesAreToldWithTheirPlace) {
   EXPECT_TRUE(Print(deep).starts_with("ERROR"));
 }
 
+TEST_F(JsonPathTest, APathIsNeverNothing) {
+  // What stands before it may end with the sign that can begin one.
+  for (const char* text : {"{.f.$\\.h", "{$\\}", "{@\\}", "{.a@x}"}) {
+    EXPECT_FALSE(JsonPath::Parse(text).ok()) << text;
+  }
+}
+
 TEST_F(JsonPathTest, PathsMayLeaveBracesOut) {
   for (std::string_view text : {"kind", ".kind", "{.kind}", "$.kind"}) {
     Result<JsonPath> path = JsonPath::ParsePath(text);

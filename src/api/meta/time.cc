@@ -126,6 +126,17 @@ void AppendPadded(std::string& out, std::int64_t value, int width) {
   out.append(digits, static_cast<std::size_t>(width));
 }
 
+// Four digits and more if needed, as Go writes it: an offset can lead out of the years 0 to 9999.
+void AppendYear(std::string& out, int year) {
+  if (year < 0) out += '-';
+  const int value = year < 0 ? -year : year;
+  if (value > 9999) {
+    out += std::to_string(value);
+  } else {
+    AppendPadded(out, value, 4);
+  }
+}
+
 std::string Format(Moment moment, bool micro) {
   using std::chrono::days;
   const std::int64_t day = moment.seconds >= 0 ? moment.seconds / 86400
@@ -134,7 +145,7 @@ std::string Format(Moment moment, bool micro) {
   const std::chrono::year_month_day date{std::chrono::sys_days(days(static_cast<int>(day)))};
   std::string out;
   out.reserve(32);
-  AppendPadded(out, static_cast<int>(date.year()), 4);
+  AppendYear(out, static_cast<int>(date.year()));
   out += '-';
   AppendPadded(out, static_cast<unsigned>(date.month()), 2);
   out += '-';

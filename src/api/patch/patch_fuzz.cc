@@ -10,7 +10,7 @@
 #include "base/result/check.h"
 
 // Two documents, separated by a zero byte: each patch either applies or is refused, and a merge
-// patch that is made of two documents leads from one to the other.
+// patch that is made of two documents leads from one to the other. The first says its kind; if not, it is a pod.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -21,10 +21,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!original.ok() || !patch.ok()) return 0;
   const Value from = (*original)->root();
   const Value to = (*patch)->root();
-  const StructSchema& pod = *FindKindByApiVersion("v1", "Pod")->schema;
+  const KindSchema* kind = FindKindByApiVersion(from["apiVersion"].str(), from["kind"].str());
+  const StructSchema& schema = kind != nullptr ? *kind->schema : *FindKindByApiVersion("v1", "Pod")->schema;
   (void)ApplyJsonPatch(from, to, {.max_operations = 100, .max_copied_bytes = 10'000});
-  (void)ApplyStrategicPatch(from, to, pod);
-  (void)CreateStrategicPatch(from, to, pod);
+  (void)ApplyStrategicPatch(from, to, schema);
+  (void)CreateStrategicPatch(from, to, schema);
   const TreePtr nothing = *ParseJson("{}");
   const auto a = ApplyMergePatch(nothing->root(), from);
   const auto b = ApplyMergePatch(nothing->root(), to);

@@ -77,17 +77,19 @@ bool ValidPort(std::string_view port) {
 std::string_view Url::Hostname() const {
   std::string_view name = host;
   if (name.starts_with('[')) {
-    const std::size_t end = name.find(']');
+    const std::size_t end = name.rfind(']');
     return end == std::string_view::npos ? name : name.substr(1, end - 1);
   }
   return name.substr(0, name.rfind(':'));
 }
 
 std::string_view Url::Port() const {
+  // Behind the last colon, as for Go: "a:b:80" is a host of one.
   const std::string_view name = host;
-  const std::size_t bracket = name.find(']');
-  const std::size_t colon = name.find(':', bracket == std::string_view::npos ? 0 : bracket);
-  return colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);
+  const std::size_t bracket = name.rfind(']');
+  const std::size_t colon = name.rfind(':');
+  if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) return {};
+  return name.substr(colon + 1);
 }
 
 std::vector<std::pair<std::string, std::string>> Url::QueryValues() const {

@@ -100,10 +100,14 @@ std::optional<ReleaseVersion> ParseReleaseVersion(std::string_view text) {
   if (!text.empty() && text[0] == 'v') text.remove_prefix(1);
   std::vector<std::string_view> parts = Split(text, '.');
   if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
-  std::optional<std::int64_t> major = ParseInt64(parts[0]);
-  std::optional<std::int64_t> minor = ParseInt64(parts[1]);
-  if (!major || !minor || *major < 0 || *minor < 0 || *minor > 10'000) return std::nullopt;
-  return ReleaseVersion{static_cast<int>(*major), static_cast<int>(*minor)};
+  int numbers[3] = {};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool is_digits = parts[i].find_first_not_of("0123456789") == parts[i].npos;
+    const std::optional<std::int64_t> number = ParseInt64(parts[i]);
+    if (!is_digits || !number || *number > 10'000) return std::nullopt;
+    numbers[i] = static_cast<int>(*number);
+  }
+  return ReleaseVersion{numbers[0], numbers[1]};
 }
 
 FeatureGates::FeatureGates() : FeatureGates(kOurVersion) {}

@@ -65,6 +65,9 @@ TEST(ReleaseVersion, ParsesTheUsualForms) {
   EXPECT_EQ(ParseReleaseVersion("v1.36.2"), (ReleaseVersion{1, 36}));
   EXPECT_FALSE(ParseReleaseVersion("1").has_value());
   EXPECT_FALSE(ParseReleaseVersion("1.x").has_value());
+  EXPECT_FALSE(ParseReleaseVersion("1.36.x").has_value());
+  EXPECT_FALSE(ParseReleaseVersion("1.36.-2").has_value());
+  EXPECT_FALSE(ParseReleaseVersion("4294967297.36").has_value());
 }
 
 }  // namespace

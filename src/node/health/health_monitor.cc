@@ -56,6 +56,14 @@ void HealthMonitor::Remove(const PluginInstancePtr& plugin) {
   }
 }
 
+void HealthMonitor::Connected(const PluginInstancePtr& plugin) {
+  for (auto& [id, stream] : streams_) {
+    if (stream.plugin != plugin || stream.service < plugin->health_services.size()) continue;
+    stream.service = 0;
+    stream.retry = options_.loop.RunAfter(Duration::zero(), [this, id = id] { Open(id); });
+  }
+}
+
 void HealthMonitor::DriverUsable(const std::string& driver) {
   for (auto& [id, stream] : streams_) {
     if (stream.plugin->driver != driver || !stream.retry) continue;
@@ -98,13 +106,12 @@ void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
   Stream& stream = found->second;
   Publish(cache_.ClearInstance(stream.plugin->driver, id, Now()));
   if (!result.ok() && result.error().code == ErrorCode::kUnimplemented) {
-    if (++stream.service >= stream.plugin->health_services.size()) {
-      stream.service = 0;  // the stream stays closed until the plugin registers again
-      return;
-    }
+    // After the last one it stays closed until the plugin registers or is connected again.
+    if (++stream.service >= stream.plugin->health_services.size()) return;
     stream.retry = options_.loop.RunAfter(Duration::zero(), [this, id] { Open(id); });
     return;
   }
+  stream.service = 0;  // what serves it next may be newer
   stream.retry = options_.loop.RunAfter(stream.backoff, [this, id] { Open(id); });
   stream.backoff = std::min(stream.backoff * 2, kLongestRetry);
 }

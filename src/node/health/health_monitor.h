@@ -24,11 +24,11 @@ namespace drakkar::node {
 // Follows the health stream of each plugin instance and tells which pods are concerned.
 //
 // One stream per instance; a service the plugin lacks leads to the next one it may have, none left
-// ends it until the plugin registers again. A stream that ends is opened again after 1 s, doubling
-// to 30 s. Changes, clears and expiries (a timer) reach `on_changed` in the next turn of the loop,
-// all devices of a burst together. The cache file is written at most once a second, and never while
-// the write before is under way. With ResourceHealthStatusMessage off nobody sees messages.
-// Loop-bound. With ResourceHealthStatus off it does nothing and leaves the file alone.
+// ends it until the plugin registers or is connected again. A stream that ends is opened again after
+// 1 s, doubling to 30 s, from the newest service on. Changes, clears and expiries (a timer) reach
+// `on_changed` in the next turn of the loop, all devices of a burst together. The cache file is
+// written at most once a second, and never while the write before is under way. With
+// ResourceHealthStatusMessage off nobody sees messages. Loop-bound. With ResourceHealthStatus off it does nothing and leaves the file alone.
 class HealthMonitor {
  public:
   struct Change {
@@ -58,6 +58,8 @@ class HealthMonitor {
   void Load();
   void Add(const PluginInstancePtr& plugin);
   void Remove(const PluginInstancePtr& plugin);
+  // Another process may serve it now: health that was not served before is asked for once more.
+  void Connected(const PluginInstancePtr& plugin);
   // The driver is connected: streams that wait to be opened again are opened now.
   void DriverUsable(const std::string& driver);
 
@@ -73,7 +75,7 @@ class HealthMonitor {
  private:
   struct Stream {
     PluginInstancePtr plugin;
-    std::size_t service = 0;
+    std::size_t service = 0;  // of those to try; all of them were, if it is their number
     Duration backoff = kFirstRetry;
     std::unique_ptr<rpc::HealthStream> stream;
     TimerHandle retry;

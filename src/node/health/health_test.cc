@@ -335,6 +335,41 @@ TEST(DeviceHealth, APluginThatAdvertisesNoHealthServiceIsStillAsked) {
             "Healthy");
 }
 
+TEST(DeviceHealth, WhatServesADriverNextIsAskedFromTheNewestServiceOn) {
+  using rpc::HealthService;
+  NodeHarness node;
+  FakeDriver driver(node, "gpu.example.com", "unused.sock");
+  rpc::FakeDraPlugin& plugin = driver.plugin;
+  plugin.info.supported_versions = {"v1.DRAPlugin", "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"};
+  plugin.info.endpoint = "/service.sock";
+  plugin.PushHealth(Report("device-c", DeviceHealthState::kHealthy));
+  rpc::ServiceSet registration, service;
+  registration.registration = &plugin;
+  service.dra = &plugin;
+  service.health = &plugin;
+  std::unique_ptr<rpc::Server> server;
+  auto health_with = [&](std::vector<HealthService> served) {
+    if (server) server->Stop();
+    service.health_services = std::move(served);
+    server = rpc::CreateServer(node.transport, "/service.sock", service);
+    EXPECT_TRUE(server->Start().ok());
+    node.Advance(seconds(2));
+    const auto status = (*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"];
+    return std::string(status.at(0)["resources"].at(0)["health"].str());
+  };
+  node.StartAgent();
+  auto registrar =
+      rpc::CreateServer(node.transport, StrCat(HollowHost::kRegistry, "/gpu-reg.sock"), registration);
+  ASSERT_TRUE(registrar->Start().ok());
+  node.CreatePodWithClaim();
+  EXPECT_EQ(health_with({HealthService::kV1alpha1}), "Healthy");
+  EXPECT_EQ(health_with({HealthService::kV1}), "Healthy");
+  EXPECT_EQ(health_with({}), "Unknown");
+  EXPECT_EQ(health_with({HealthService::kV1}), "Healthy");
+  EXPECT_EQ(plugin.health_watchers(), 3u) << "one stream to each that had the service";
+  EXPECT_EQ(plugin.notifications.size(), 1u) << "all behind one registration";
+}
+
 TEST(DeviceHealth, IsKeptOverARestartOfTheAgentUntilItsTimeout) {
   HealthNode node;
   node.Push(DeviceHealthState::kUnhealthy, "hot");

@@ -97,6 +97,7 @@ Result<void> PluginStore::Register(const rpc::PluginInfo& info, const std::strin
              if (std::find(found->second.begin(), found->second.end(), self) == found->second.end()) {
                return;  // deregistered, kept alive by a call
              }
+             if (connected && callbacks_.on_connected) callbacks_.on_connected(self);
              callbacks_.on_usable(driver, IsUsable(driver));
            },
        .max_backoff = kMaxReconnectBackoff});

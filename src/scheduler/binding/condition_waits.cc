@@ -82,6 +82,21 @@ void ConditionWaits::Cancel(const std::string& pod_uid) {
   if (waits_.contains(pod_uid)) Finish(pod_uid, {End::kCancelled, "the pod is gone", {}});
 }
 
+void ConditionWaits::EndForNode(const std::string& pod_uid, std::string_view node_name) {
+  const auto found = waits_.find(pod_uid);
+  if (found == waits_.end()) return;
+  Outcome outcome{End::kNodeGone,
+                  StrCat("node ", node_name, " is gone, for which devices were waited"), {}};
+  for (const Claim& wanted : found->second.claims) {
+    const CachedClaim* claim = claims_.Find(wanted.key);
+    if (claim == nullptr || claim->latest->uid() != wanted.uid) continue;
+    if (EvaluateBinding(*claim).kind == BindingState::Kind::kWaiting) {
+      outcome.spoiled.push_back(wanted.key);
+    }
+  }
+  Finish(pod_uid, std::move(outcome));
+}
+
 void ConditionWaits::Finish(const std::string& pod_uid_in, Outcome outcome) {
   const std::string pod_uid = pod_uid_in;
   auto node = waits_.extract(pod_uid);

@@ -28,12 +28,14 @@ class ConditionWaits {
     kFailed,     // a failure condition is True
     kTimeout,    // the deadline of a claim passed with a condition not True
     kGone,       // a claim was deleted, deallocated or replaced
+    kNodeGone,   // the node that the devices were to be attached to is gone
     kCancelled,
   };
   struct Outcome {
     End end;
     std::string message;  // names claim, device and condition
-    // Keys of the claims that failed or are past their deadline.
+    // Keys of the claims that failed, are past their deadline or are still waited for on a node that
+    // is gone.
     std::vector<std::string> spoiled = {};
   };
   using Callback = std::function<void(Outcome)>;
@@ -46,6 +48,8 @@ class ConditionWaits {
   void OnClaimChanged(const std::string& claim_key);
   // Ends the pod's wait, if there is one, with kCancelled.
   void Cancel(const std::string& pod_uid);
+  // Ends the pod's wait, if there is one, with kNodeGone.
+  void EndForNode(const std::string& pod_uid, std::string_view node_name);
 
   std::size_t size() const { return waits_.size(); }
 

@@ -1,9 +1,12 @@
 #include "scheduler/binding/pod_status_writer.h"
 
+#include <algorithm>
+
 #include "api/keys.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "scheduler/binding/claim_writer.h"
 
 namespace drakkar::scheduler {
 
@@ -93,6 +96,7 @@ void PodStatusWriter::OnWritten(const std::string& uid, client::Reply reply) {
   if (reply.ok()) {
     job.pod = reply.object;
     job.tries = 0;
+    job.failures = 0;
     if (job.again) {
       Send(uid);
     } else {
@@ -100,16 +104,24 @@ void PodStatusWriter::OnWritten(const std::string& uid, client::Reply reply) {
     }
     return;
   }
-  if (reply.error->code != ErrorCode::kConflict || ++job.tries >= kMaxTries) {
+  if (reply.error->code != ErrorCode::kConflict) {
+    OnError(uid, *reply.error);
+  } else if (++job.tries >= kMaxTries) {
     jobs_.erase(found);
-    return;
+  } else {
+    ReadAgain(uid);
   }
+}
+
+void PodStatusWriter::ReadAgain(const std::string& uid) {
+  const Job& job = jobs_.find(uid)->second;
   client_.Get({api::FindKind("", "v1", "Pod"), std::string(job.pod->namespace_()),
                std::string(job.pod->name()), ""},
               [this, uid](client::Reply fresh) {
+                if (!fresh.ok()) return OnError(uid, *fresh.error);
                 const auto again = jobs_.find(uid);
                 // Bound or replaced meanwhile: there is nothing left to say.
-                if (!fresh.ok() || fresh.object->uid() != uid ||
+                if (fresh.object->uid() != uid ||
                     !fresh.object->root()[key::kSpec][key::kNodeName].str().empty()) {
                   jobs_.erase(again);
                   return;
@@ -117,6 +129,23 @@ void PodStatusWriter::OnWritten(const std::string& uid, client::Reply reply) {
                 again->second.pod = fresh.object;
                 Send(uid);
               });
+}
+
+void PodStatusWriter::OnError(const std::string& uid, const Error& error) {
+  const auto found = jobs_.find(uid);
+  Job& job = found->second;
+  const bool may_pass = MayHaveHappened(error) || error.code == ErrorCode::kResourceExhausted;
+  if (!may_pass || ++job.failures > kMaxFailures) {
+    jobs_.erase(found);
+    return;
+  }
+  const Duration pause = std::min(kFirstPause * (1 << std::min(job.failures - 1, 10)), kLongestPause);
+  job.pause = loop_.RunAfter(pause, [this, loop = &loop_, alive = alive_, uid] {
+    // The timer is being run: it must not be destroyed with the job from within itself.
+    loop->Post([this, alive, uid] {
+      if (*alive) ReadAgain(uid);
+    });
+  });
 }
 
 }  // namespace drakkar::scheduler

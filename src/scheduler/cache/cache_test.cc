@@ -62,6 +62,44 @@ TEST(PodRequests, CountContainersInitContainersSidecarsOverheadAndPodLevel) {
   }
 }
 
+TEST(PodRequests, OfABoundPodAreTheLargerOfWantedAndGiven) {
+  struct Case {
+    const char* what;
+    const char* status;
+    std::int64_t milli_cpu;
+  };
+  // Asks for 2 and 1 (a sidecar).
+  const api::ObjectPtr spec = Parse(
+      R"({"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}],"initContainers":[
+          {"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}}]})");
+  const Case cases[] = {
+      {"nothing is known", R"({})", 3000},
+      {"shrinking", R"({"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"4"},
+          "resources":{"requests":{"cpu":"4"}}}]})", 5000},
+      {"granted but not in effect", R"({"containerStatuses":[{"name":"c","allocatedResources":
+          {"cpu":"2"},"resources":{"requests":{"cpu":"4"}}}]})", 5000},
+      {"growing", R"({"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},
+          "resources":{"requests":{"cpu":"1"}}}]})", 3000},
+      {"growing in vain", R"({"conditions":[{"type":"PodResizePending","status":"True",
+          "reason":"Infeasible"}],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},
+          "resources":{"requests":{"cpu":"1"}}}]})", 2000},
+      {"growing later", R"({"conditions":[{"type":"PodResizePending","status":"True",
+          "reason":"Deferred"}],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},
+          "resources":{"requests":{"cpu":"1"}}}]})", 3000},
+      {"a sidecar", R"({"initContainerStatuses":[{"name":"s","allocatedResources":{"cpu":"3"},
+          "resources":{"requests":{"cpu":"3"}}}]})", 5000},
+      {"another container", R"({"containerStatuses":[{"name":"x","allocatedResources":{"cpu":"4"},
+          "resources":{"requests":{"cpu":"4"}}}]})", 3000},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(PodRequests(spec->root(), Parse(c.status)->root()).milli_cpu, c.milli_cpu) << c.what;
+    EXPECT_TRUE(HaveSameResources(Parse(c.status)->root(), Parse(c.status)->root())) << c.what;
+  }
+  EXPECT_FALSE(HaveSameResources(Parse(cases[1].status)->root(), Parse(cases[2].status)->root()));
+  EXPECT_FALSE(HaveSameResources(Parse(cases[4].status)->root(), Parse(cases[5].status)->root()));
+  EXPECT_FALSE(HaveSameResources(Parse(cases[6].status)->root(), Parse("{}")->root()));
+}
+
 PodInfoPtr Pod(std::string uid, std::string node, int milli_cpu) {
   return MakePodInfo(Parse(StrCat(
       R"({"metadata":{"namespace":"d","name":")", uid, R"(","uid":")", uid,
@@ -182,6 +220,25 @@ TEST(ClaimCache, APendingAllocationHoldsItsDevicesUntilTheApiDoes) {
   EXPECT_FALSE(IsHeld(allocated, "dev"));
   ASSERT_TRUE(cache.SetPending("d/c", Allocation("dev"), "pod"));
   EXPECT_TRUE(cache.ClearPending("d/c", "pod"));
+  EXPECT_FALSE(IsHeld(allocated, "dev"));
+}
+
+TEST(ClaimCache, AnAllocationThatCannotBeReadHoldsItsDevicesAndIsForgottenWithThem) {
+  const auto claim = [](int version, std::string status) {
+    return Parse(StrCat(R"({"metadata":{"namespace":"d","name":"c","uid":"u","resourceVersion":")",
+                        version, R"("},"spec":{"devices":{"requests":[{"name":"r","exactly":)",
+                        R"({"deviceClassName":"x","allocationMode":"ExactCount","count":1}}]}},)",
+                        R"("status":{)", status, "}}"));
+  };
+  device::AllocatedState allocated;
+  ClaimCache cache(allocated);
+  cache.Observe(claim(1, R"("allocation":{"devices":{"results":[{"request":"r","driver":"d","pool":"p",
+      "device":"dev","shareID":"s","consumedCapacity":{"units":"a lot"}}]}})"));
+  EXPECT_NE(cache.Find("d/c")->problem, "");
+  EXPECT_TRUE(IsHeld(allocated, "dev"));
+  EXPECT_EQ(allocated.FindDevice({"d", "p", "dev"})->exclusive, 1) << "all of it, for all we know";
+  cache.Observe(claim(2, ""));
+  EXPECT_EQ(cache.Find("d/c")->problem, "") << "usable again";
   EXPECT_FALSE(IsHeld(allocated, "dev"));
 }
 

@@ -8,6 +8,24 @@ namespace drakkar::scheduler {
 
 namespace key = api::key;
 
+namespace {
+
+// Of an allocation that cannot be read in full: nobody may take its devices for free. Of a share we
+// do not know how much it takes, so it takes all.
+device::AllocationResult HeldDevices(api::Value allocation) {
+  device::AllocationResult held;
+  for (api::Value each : allocation[key::kDevices]["results"].elements()) {
+    device::DeviceResult result;
+    result.id = {std::string(each[key::kDriver].str()), std::string(each[key::kPool].str()),
+                 std::string(each[key::kDevice].str())};
+    result.admin_access = each["adminAccess"].boolean();
+    held.results.push_back(std::move(result));
+  }
+  return held;
+}
+
+}  // namespace
+
 bool HoldSameDevices(const device::AllocationResult& a, const device::AllocationResult& b) {
   if (a.results.size() != b.results.size()) return false;
   for (std::size_t i = 0; i < a.results.size(); ++i) {
@@ -74,12 +92,12 @@ Result<void> ClaimCache::Assume(const api::ObjectPtr& object) {
 void ClaimCache::SetLatest(CachedClaim& claim, const api::ObjectPtr& object) {
   const bool same_claim = claim.latest != nullptr && claim.latest->uid() == object->uid();
   if (!same_claim) {
-    claim.problem.clear();
+    claim.spec_problem.clear();
     claim.spec = nullptr;
     if (auto spec = device::ClaimFromApi(object->root()); spec.ok()) {
       claim.spec = std::make_shared<const device::Claim>(std::move(*spec));
     } else {
-      claim.problem = spec.error().message;
+      claim.spec_problem = spec.error().message;
     }
     claim.pending = nullptr;
     claim.pending_pod.clear();
@@ -91,14 +109,15 @@ void ClaimCache::SetLatest(CachedClaim& claim, const api::ObjectPtr& object) {
   claim.latest = object;
   if (same_allocation) return;
   claim.wait_began.reset();
+  claim.problem = claim.spec_problem;
   claim.allocation = nullptr;
+  claim.allocation_version = object->resource_version();
   if (allocation.has_value()) {
     if (auto read = device::AllocationFromApi(allocation); read.ok()) {
       claim.allocation = std::make_shared<const device::AllocationResult>(std::move(*read));
     } else {
       claim.problem = read.error().message;
-      // Unreadable, but allocated: nobody may take it for free.
-      claim.allocation = std::make_shared<const device::AllocationResult>();
+      claim.allocation = std::make_shared<const device::AllocationResult>(HeldDevices(allocation));
     }
   }
   Recount(claim);
@@ -111,6 +130,30 @@ void ClaimCache::Recount(CachedClaim& claim) {
   if (claim.counted != nullptr) allocated_.Remove(*claim.counted);
   claim.counted = now;
   if (claim.counted != nullptr) allocated_.Add(*claim.counted);
+}
+
+std::string ClaimCache::FindContender(const CachedClaim& claim) const {
+  std::string first;
+  if (allocated_.contested() == 0 || claim.allocation == nullptr) return first;
+  const auto holds = [](const device::DeviceResult& result) {
+    return !result.admin_access && result.share_id.empty();
+  };
+  for (const device::DeviceResult& result : claim.allocation->results) {
+    if (!holds(result)) continue;
+    const device::DeviceUse* use = allocated_.FindDevice(result.id);
+    if (use == nullptr || use->exclusive < 2) continue;
+    for (const auto& [other_key, other] : claims_) {
+      if (&other == &claim || other.allocation == nullptr ||
+          other.allocation_version > claim.allocation_version) {
+        continue;
+      }
+      for (const device::DeviceResult& theirs : other.allocation->results) {
+        if (!holds(theirs) || theirs.id != result.id) continue;
+        if (first.empty() || other_key < first) first = other_key;
+      }
+    }
+  }
+  return first;
 }
 
 bool ClaimCache::SetPending(const std::string& claim_key, AllocationPtr allocation,

@@ -1,5 +1,7 @@
 #include "scheduler/cache/device_state.h"
 
+#include <algorithm>
+
 #include "base/text/text.h"
 #include "device/from_api.h"
 #include "features/gates/feature_gates.h"
@@ -109,6 +111,14 @@ void DeviceState::SetNode(NodeIndex index, const api::ObjectPtr& object) {
 void DeviceState::RemoveNode(NodeIndex index, std::string_view name) {
   allocator_.RemoveNode(name);
   nodes_[index] = {};
+}
+
+bool DeviceState::StandForResource(std::string_view resource) const {
+  constexpr std::string_view kImplicit = "deviceclass.resource.kubernetes.io/";
+  if (resource.starts_with(kImplicit)) return HasClass(resource.substr(kImplicit.size()));
+  return std::any_of(classes_.begin(), classes_.end(), [&](const auto& entry) {
+    return entry.second->extended_resource_name == resource;
+  });
 }
 
 Result<std::shared_ptr<const device::DeviceClass>> DeviceState::FindClass(

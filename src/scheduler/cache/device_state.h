@@ -39,6 +39,8 @@ class DeviceState {
   void RemoveNode(NodeIndex index, std::string_view name);
 
   bool HasClass(std::string_view name) const { return classes_.contains(name); }
+  // Whether devices of some class stand for an extended resource of pods.
+  bool StandForResource(std::string_view resource) const;
   Result<std::shared_ptr<const device::DeviceClass>> FindClass(std::string_view name) const;
   // Valid for nodes that are known here.
   allocator::NodeNumber NumberOf(NodeIndex index) const { return numbers_[index]; }

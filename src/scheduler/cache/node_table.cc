@@ -127,7 +127,10 @@ void NodeTable::RemoveNode(std::string_view name) {
   declared_versions_[at] = ++declared_version_;
   objects_[at] = nullptr;
   names_[at].clear();
-  nominated_.erase(at);
+  if (const auto left = nominated_.find(at); left != nominated_.end()) {
+    for (const PodInfoPtr& pod : left->second) nominated_uids_.erase(pod->uid);
+    nominated_.erase(left);
+  }
   unused_.push_back(at);
 }
 
@@ -167,7 +170,18 @@ void NodeTable::RemovePod(NodeIndex node, const PodInfo& pod) {
 }
 
 void NodeTable::AddNominated(NodeIndex node, PodInfoPtr pod) {
+  nominated_uids_.insert(pod->uid);
   nominated_[node].push_back(std::move(pod));
+}
+
+bool NodeTable::KeepsRoomFrom(const PodInfo& nominated, const PodInfo& pod) const {
+  if (nominated.uid == pod.uid) return false;
+  if (nominated.priority != pod.priority) return nominated.priority > pod.priority;
+  if (!nominated_uids_.contains(pod.uid)) return true;
+  // As text: RFC 3339 in UTC.
+  const std::string_view created = nominated.pod->root()[key::kMetadata]["creationTimestamp"].str();
+  const std::string_view own = pod.pod->root()[key::kMetadata]["creationTimestamp"].str();
+  return created != own ? created < own : nominated.uid < pod.uid;
 }
 
 void NodeTable::RemoveNominated(NodeIndex node, const std::string& uid) {
@@ -175,6 +189,7 @@ void NodeTable::RemoveNominated(NodeIndex node, const std::string& uid) {
   if (found == nominated_.end()) return;
   std::erase_if(found->second, [&](const PodInfoPtr& pod) { return pod->uid == uid; });
   if (found->second.empty()) nominated_.erase(found);
+  nominated_uids_.erase(uid);
 }
 
 const std::vector<PodInfoPtr>* NodeTable::FindNominated(NodeIndex node) const {

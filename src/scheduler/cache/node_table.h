@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "api/meta/object.h"
@@ -33,6 +34,10 @@ class NodeTable {
   void RemoveNominated(NodeIndex node, const std::string& uid);
   const std::vector<PodInfoPtr>* FindNominated(NodeIndex node) const;
   bool has_nominated() const { return !nominated_.empty(); }
+  // Whether `pod` must leave the room that `nominated`, one of those, wants. Of two that are nominated
+  // and equally important only the older one has it kept, wherever the other is expected: they would
+  // keep each other out for good.
+  bool KeepsRoomFrom(const PodInfo& nominated, const PodInfo& pod) const;
 
   std::size_t size() const { return objects_.size(); }  // of columns, gaps included
   std::size_t node_count() const { return index_.size(); }
@@ -101,6 +106,7 @@ class NodeTable {
   std::uint64_t declared_version_ = 0;
   std::vector<std::uint64_t> declared_versions_;
   std::map<NodeIndex, std::vector<PodInfoPtr>> nominated_;
+  std::unordered_set<std::string> nominated_uids_;  // of all of them; looked up only
 };
 
 }  // namespace drakkar::scheduler

@@ -3,6 +3,16 @@
 #include <utility>
 
 namespace drakkar::scheduler {
+namespace {
+
+// Of one resource at least, or a port.
+bool TakesLess(const PodInfo& now, const PodInfo& before) {
+  ResourceAmounts most = now.requests;
+  most.RaiseTo(before.requests);
+  return most != now.requests || now.host_ports.size() < before.host_ports.size();
+}
+
+}  // namespace
 
 NodeIndex Placements::SetNode(const api::ObjectPtr& node) {
   const bool is_new = table_.Find(node->name()) == kNoNode;
@@ -65,7 +75,7 @@ void Placements::Forget(const std::string& uid) {
   if (IsAssumed(uid)) Remove(uid);
 }
 
-void Placements::Confirm(PodInfoPtr pod) {
+bool Placements::Confirm(PodInfoPtr pod) {
   std::string node_name = pod->node_name;
   const auto found = pods_.find(pod->uid);
   if (found != pods_.end() && found->second.node_name == node_name &&
@@ -75,9 +85,13 @@ void Placements::Confirm(PodInfoPtr pod) {
     // The usual case, a status change or our own binding coming back: nothing is counted anew. The
     // first PodInfo stays, because it is what was counted.
     assumed_count_ -= std::exchange(found->second.assumed, false) ? 1 : 0;
-    return;
+    return false;
   }
+  // Also where it was assumed on another node than it is on now.
+  const bool freed = found != pods_.end() && (found->second.node_name != node_name ||
+                                              TakesLess(*pod, *found->second.pod));
   Put({std::move(pod), std::move(node_name), false});
+  return freed;
 }
 
 void Placements::Remove(const std::string& uid) {
@@ -98,22 +112,26 @@ const std::string* Placements::FindNodeOf(const std::string& uid) const {
   return found == pods_.end() ? nullptr : &found->second.node_name;
 }
 
-void Placements::Nominate(PodInfoPtr pod, std::string node_name) {
+bool Placements::Nominate(PodInfoPtr pod, std::string node_name) {
+  const auto before = nominated_.find(pod->uid);
+  const bool moved = before != nominated_.end() && before->second.node_name != node_name;
   Denominate(pod->uid);
   if (const NodeIndex node = table_.Find(node_name); node != kNoNode) {
     table_.AddNominated(node, pod);
   }
   const std::string uid = pod->uid;
   nominated_[uid] = {std::move(pod), std::move(node_name), false};
+  return moved;
 }
 
-void Placements::Denominate(const std::string& uid) {
+bool Placements::Denominate(const std::string& uid) {
   const auto found = nominated_.find(uid);
-  if (found == nominated_.end()) return;
+  if (found == nominated_.end()) return false;
   if (const NodeIndex node = table_.Find(found->second.node_name); node != kNoNode) {
     table_.RemoveNominated(node, uid);
   }
   nominated_.erase(found);
+  return true;
 }
 
 std::string Placements::NominatedNode(const std::string& uid) const {

@@ -26,16 +26,18 @@ class Placements {
   void Assume(PodInfoPtr pod, std::string_view node_name);
   // Nothing happens to a pod that the API has confirmed meanwhile.
   void Forget(const std::string& uid);
-  // A pod the API shows as bound (`node_name` is set).
-  void Confirm(PodInfoPtr pod);
+  // A pod the API shows as bound (`node_name` is set). True if it takes less than before.
+  bool Confirm(PodInfoPtr pod);
   void Remove(const std::string& uid);
 
   bool IsAssumed(const std::string& uid) const;
   // Null if the pod is nowhere.
   const std::string* FindNodeOf(const std::string& uid) const;
 
-  void Nominate(PodInfoPtr pod, std::string node_name);
-  void Denominate(const std::string& uid);
+  // True if the pod was nominated for another node.
+  bool Nominate(PodInfoPtr pod, std::string node_name);
+  // True if it was nominated.
+  bool Denominate(const std::string& uid);
   // Empty if there is none.
   std::string NominatedNode(const std::string& uid) const;
 

@@ -68,8 +68,9 @@ PodInfoPtr MakePodInfo(api::ObjectPtr pod) {
   info->priority = spec[key::kPriority].integer();
   info->node_name = std::string(spec[key::kNodeName].str());
   info->nominated_node = std::string(pod->root()[key::kStatus][key::kNominatedNodeName].str());
-  info->requests = PodRequests(spec);
-  info->scoring_requests = PodRequestsForScoring(spec);
+  const Value status = info->node_name.empty() ? Value() : pod->root()[key::kStatus];
+  info->requests = PodRequests(spec, status);
+  info->scoring_requests = PodRequestsForScoring(spec, status);
   const bool host_network = spec[key::kHostNetwork].boolean();
   ReadHostPorts(spec[key::kContainers], false, host_network, info->host_ports);
   ReadHostPorts(spec[key::kInitContainers], true, host_network, info->host_ports);

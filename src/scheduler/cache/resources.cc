@@ -21,9 +21,37 @@ auto LowerBound(Others& others, std::string_view name) {
                           [](const auto& entry, std::string_view n) { return entry.first < n; });
 }
 
-ResourceAmounts ContainerRequests(Value container, bool for_scoring) {
+constexpr std::string_view kStatusLists[] = {"containerStatuses", "initContainerStatuses"};
+
+Value FindStatus(Value statuses, std::string_view container) {
+  for (Value status : statuses.elements()) {
+    if (status[key::kName].str() == container) return status;
+  }
+  return Value();
+}
+
+bool IsResizeInfeasible(Value pod_status) {
+  for (Value condition : pod_status[key::kConditions].elements()) {
+    if (condition[key::kType].str() != "PodResizePending") continue;
+    return condition[key::kStatus].str() == "True" &&
+           condition[key::kReason].str() == "Infeasible";
+  }
+  return false;
+}
+
+// `statuses` is the list of the pod's status that has the container's; absent if it is not bound.
+ResourceAmounts ContainerRequests(Value container, Value statuses, bool infeasible,
+                                  bool for_scoring) {
   const Value requests = container[key::kResources][key::kRequests];
   ResourceAmounts amounts = ReadResourceList(requests);
+  if (!statuses.empty()) {
+    const Value status = FindStatus(statuses, container[key::kName].str());
+    if (status[key::kResources].has_value()) {
+      if (infeasible) amounts = {};
+      amounts.RaiseTo(ReadResourceList(status[key::kResources][key::kRequests]));
+      amounts.RaiseTo(ReadResourceList(status["allocatedResources"]));
+    }
+  }
   if (for_scoring) {
     if (!requests["cpu"].exists()) amounts.milli_cpu = kAssumedMilliCpu;
     if (!requests["memory"].exists()) amounts.memory = kAssumedMemory;
@@ -40,16 +68,21 @@ bool IsPodLevelResource(std::string_view name) {
   return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
 }
 
-ResourceAmounts Requests(Value spec, bool for_scoring) {
+ResourceAmounts Requests(Value spec, Value status, bool for_scoring) {
+  const Value statuses = status[kStatusLists[0]];
+  const Value init_statuses = status[kStatusLists[1]];
+  const bool infeasible = !statuses.empty() && IsResizeInfeasible(status);
   ResourceAmounts running;
   for (Value container : spec[key::kContainers].elements()) {
-    running.Add(ContainerRequests(container, for_scoring));
+    running.Add(ContainerRequests(container, statuses, infeasible, for_scoring));
   }
   ResourceAmounts sidecars;
   ResourceAmounts peak;  // of the init phase
   for (Value container : spec[key::kInitContainers].elements()) {
-    ResourceAmounts own = ContainerRequests(container, for_scoring);
-    if (IsSidecar(container)) {
+    const bool is_sidecar = IsSidecar(container);
+    ResourceAmounts own = ContainerRequests(container, is_sidecar ? init_statuses : Value(),
+                                            infeasible, for_scoring);
+    if (is_sidecar) {
       running.Add(own);
       sidecars.Add(own);
       peak.RaiseTo(sidecars);
@@ -140,12 +173,29 @@ ResourceAmounts ReadResourceList(Value list) {
   return amounts;
 }
 
-ResourceAmounts PodRequests(Value pod_spec) {
-  return Requests(pod_spec, false);
+ResourceAmounts PodRequests(Value pod_spec, Value pod_status) {
+  return Requests(pod_spec, pod_status, false);
 }
 
-ResourceAmounts PodRequestsForScoring(Value pod_spec) {
-  ResourceAmounts amounts = Requests(pod_spec, true);
+bool HaveSameResources(Value a, Value b) {
+  for (const std::string_view list : kStatusLists) {
+    const Value of_a = a[list];
+    const Value of_b = b[list];
+    const std::size_t count = std::max(of_a.size(), of_b.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const Value one = i < of_a.size() ? of_a.at(i) : Value();
+      const Value other = i < of_b.size() ? of_b.at(i) : Value();
+      if (!api::Equal(one["allocatedResources"], other["allocatedResources"]) ||
+          !api::Equal(one[key::kResources], other[key::kResources])) {
+        return false;
+      }
+    }
+  }
+  return IsResizeInfeasible(a) == IsResizeInfeasible(b);
+}
+
+ResourceAmounts PodRequestsForScoring(Value pod_spec, Value pod_status) {
+  ResourceAmounts amounts = Requests(pod_spec, pod_status, true);
   amounts.ephemeral_storage = 0;
   amounts.others.clear();
   return amounts;

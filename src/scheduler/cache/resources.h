@@ -37,9 +37,15 @@ std::int64_t ReadAmount(std::string_view name, api::Value quantity);
 // What a pod occupies on its node: the larger of its containers with sidecars and of the most
 // demanding moment of its init phase, replaced by pod-level requests where there are any, plus
 // overhead.
-ResourceAmounts PodRequests(api::Value pod_spec);
+//
+// `pod_status` is that of a bound pod, else absent: while a container is being resized it has the
+// larger of what it asks for, what its node has granted and what is in effect; only the latter two
+// if the node has said that the resize will never be possible.
+ResourceAmounts PodRequests(api::Value pod_spec, api::Value pod_status = {});
 // The same, with a little assumed for containers that name no cpu or memory, so that scoring does
 // not pile them onto one node. Only cpu and memory are set.
-ResourceAmounts PodRequestsForScoring(api::Value pod_spec);
+ResourceAmounts PodRequestsForScoring(api::Value pod_spec, api::Value pod_status = {});
+// Whether two versions of a status say the same as far as the above reads them.
+bool HaveSameResources(api::Value pod_status, api::Value other_pod_status);
 
 }  // namespace drakkar::scheduler

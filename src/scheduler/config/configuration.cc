@@ -1,6 +1,7 @@
 #include "scheduler/config/configuration.h"
 
 #include <algorithm>
+#include <set>
 
 #include "api/codec/yaml_reader.h"
 #include "api/meta/time.h"
@@ -195,7 +196,13 @@ Result<ProfileConfig> ReadProfile(Value value, const std::string& path, const Fe
     }
   }
   std::size_t index = 0;
+  std::set<std::string_view> configured;
   for (Value entry : fields.Get("pluginConfig").elements()) {
+    const std::string_view plugin = entry["name"].str();
+    if (!plugin.empty() && !configured.insert(plugin).second) {
+      fields.Refuse(StrCat("pluginConfig[", index, "].name"),
+                    StrCat(Quote(plugin), " has arguments already"));
+    }
     fields.Take(ReadArguments(entry, StrCat(fields.PathOf("pluginConfig"), "[", index++, "]"),
                               gates, profile, remarks));
   }

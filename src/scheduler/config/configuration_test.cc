@@ -160,6 +160,17 @@ TEST(SchedulerConfiguration, PluginsAreChosenPerPointAndForAll) {
               HasSubstr(R"("reserve":{"enabled":[]})"));
 }
 
+TEST(SchedulerConfiguration, APluginHasItsArgumentsOnce) {
+  EXPECT_THAT(ErrorOf(R"(
+profiles:
+- pluginConfig:
+  - {name: DynamicResources, args: {bindingTimeout: 60s}}
+  - {name: NodeResourcesFit, args: {ignoredResources: [example.com/x]}}
+  - {name: DynamicResources, args: {bindingTimeout: 70s}}
+)"),
+              HasSubstr("\"DynamicResources\" has arguments already"));
+}
+
 TEST(SchedulerConfiguration, NothingIsIgnoredInSilence) {
   const Configuration configuration = Parse(R"(
 parallelism: 8

@@ -14,7 +14,8 @@ enum class EventKind : std::uint8_t {
   kNodeLabel,
   kNodeTaint,              // taints or unschedulable
   kNodeDeclaredFeatures,
-  kBoundPodRemove,         // gone or ended
+  kBoundPodRemove,         // gone or ended; also one that gives up what was kept for it
+  kBoundPodShrink,         // it asks for less than before
   kTargetPodChange,        // the waiting pod itself: spec, labels or its generated claims
   kClaimAdd,
   kClaimUpdate,

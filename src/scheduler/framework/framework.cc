@@ -258,6 +258,12 @@ void Framework::Cancel(Cycle& cycle) {
   }
 }
 
+void Framework::OnNodeGone(Cycle& cycle) {
+  for (Plugin* plugin : pre_bind_) {
+    if (IsAsked(*plugin, cycle)) plugin->OnNodeGone(cycle);
+  }
+}
+
 void Framework::Bind(CyclePtr cycle, StatusCallback done) {
   CHECK(!bind_.empty());
   bind_.front()->Bind(std::move(cycle), MeasuredCallback("Bind", std::move(done)));

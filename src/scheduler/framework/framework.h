@@ -42,6 +42,7 @@ class Framework {
   void PreBind(CyclePtr cycle, StatusCallback done);
   void Bind(CyclePtr cycle, StatusCallback done);
   void Cancel(Cycle& cycle);
+  void OnNodeGone(Cycle& cycle);
 
   // How many nodes that fit are enough to choose from.
   static std::size_t NodesToScore(std::size_t node_count, int percentage = 0);

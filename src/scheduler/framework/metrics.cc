@@ -12,8 +12,8 @@ double Seconds(Duration duration) {
 }
 
 constexpr std::string_view kResults[] = {"scheduled", "unschedulable", "error"};
-// Kubernetes labels attempts beyond 15 as one.
-constexpr int kMostAttemptsLabelled = 16;
+// Kubernetes labels 15 attempts and more as one.
+constexpr int kMostAttemptsLabelled = 15;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ SchedulerMetrics::SchedulerMetrics(Metrics& metrics, std::string profile)
     attempt_seconds_.push_back(&metrics.GetHistogram(
         "scheduler_scheduling_attempt_duration_seconds",
         "Scheduling attempt latency in seconds (scheduling algorithm + binding)", labels,
-        ExponentialBounds(0.0001, 2, 18)));
+        ExponentialBounds(0.001, 2, 15)));
   }
   for (int attempts = 1; attempts <= kMostAttemptsLabelled; ++attempts) {
     sli_seconds_.push_back(&metrics.GetHistogram(

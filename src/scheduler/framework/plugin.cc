@@ -12,6 +12,7 @@ std::string_view EventName(EventKind kind) {
     case EventKind::kNodeTaint: return "NodeTaintChange";
     case EventKind::kNodeDeclaredFeatures: return "NodeDeclaredFeatureChange";
     case EventKind::kBoundPodRemove: return "AssignedPodDelete";
+    case EventKind::kBoundPodShrink: return "AssignedPodUpdate";
     case EventKind::kTargetPodChange: return "PodUpdate";
     case EventKind::kClaimAdd: return "ResourceClaimAdd";
     case EventKind::kClaimUpdate: return "ResourceClaimUpdate";
@@ -38,6 +39,7 @@ Status Plugin::Reserve(Cycle&) { return Status::Success(); }
 void Plugin::Unreserve(Cycle&) {}
 void Plugin::PreBind(CyclePtr, StatusCallback) { CHECK(false); }
 void Plugin::Cancel(Cycle&) {}
+void Plugin::OnNodeGone(Cycle&) {}
 void Plugin::Bind(CyclePtr, StatusCallback) { CHECK(false); }
 
 }  // namespace drakkar::scheduler

@@ -107,6 +107,8 @@ class Plugin {
   virtual void Bind(CyclePtr cycle, StatusCallback done);
   // The pod is gone: a PreBind that waits for something should give up.
   virtual void Cancel(Cycle& cycle);
+  // The same for the node that the pod is meant for.
+  virtual void OnNodeGone(Cycle& cycle);
 
   // Its place among the others at a point; what no file can name comes first.
   int PlaceAt(Point point) const {

@@ -88,6 +88,13 @@ TEST(UnsupportedFields, AreNamedByTheirPath) {
        "spec.topologySpreadConstraints[1]"},
       {R"({"volumes":[{"emptyDir":{}},{"persistentVolumeClaim":{"claimName":"x"}}]})",
        "spec.volumes[1].persistentVolumeClaim"},
+      {R"({"volumes":[{"gcePersistentDisk":{"pdName":"x"}}]})", "spec.volumes[0].gcePersistentDisk"},
+      {R"({"volumes":[{"awsElasticBlockStore":{"volumeID":"x"}}]})",
+       "spec.volumes[0].awsElasticBlockStore"},
+      {R"({"volumes":[{"iscsi":{"lun":0}}]})", "spec.volumes[0].iscsi"},
+      {R"({"volumes":[{"rbd":{"image":"x"}}]})", "spec.volumes[0].rbd"},
+      {R"({"tolerations":[{"operator":"Exists"},{"key":"k","value":"v"},{"key":"k","operator":"Gt",
+          "value":"5"}]})", "spec.tolerations[2].operator Gt"},
   };
   for (const auto& [spec, field] : cases) {
     const PodInfoPtr pod =

@@ -90,7 +90,11 @@ PluginList MakePlugins(DynamicResources::Options options,
   add(std::make_unique<NodeResourcesFit>(
       nodes, NodeResourcesFit::Options{.scoring = profile.fit,
                                        .ignored_resources = profile.ignored_resources,
-                                       .ignored_groups = profile.ignored_groups}));
+                                       .ignored_groups = profile.ignored_groups,
+                                       .comes_from_devices =
+                                           [&devices = options.devices](std::string_view resource) {
+                                             return devices.StandForResource(resource);
+                                           }}));
   if (options.gates.Enabled(Gate::kNodeDeclaredFeatures)) {
     add(std::make_unique<NodeDeclaredFeatures>(NodeDeclaredFeatures::Options{
         .nodes = nodes,

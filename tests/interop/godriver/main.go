@@ -7,6 +7,9 @@
 //	fail prepare|unprepare   they fail until "work"
 //	work
 //	health DEVICE STATE [MESSAGE]
+//
+// The flags --dra, --health, --serve, --plugin-socket and --registrar-socket make the drivers that are older,
+// have no health, or are spread over two processes. With --serve=common it does without kubeletplugin (common.go).
 package main
 
 import (
@@ -18,11 +21,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -40,6 +45,8 @@ type driver struct {
 	failing map[string]bool
 	health  map[string]kubeletplugin.DeviceHealth
 	flips   chan struct{}
+
+	unsupported bool // health is advertised, then refused
 }
 
 func (d *driver) enter(what string, uid types.UID) error {
@@ -129,6 +136,9 @@ func (d *driver) report() kubeletplugin.DeviceHealthReport {
 
 func (d *driver) WatchHealthStatus(ctx context.Context, reports chan<- kubeletplugin.DeviceHealthReport) error {
 	fmt.Println("watch")
+	if d.unsupported {
+		return kubeletplugin.ErrHealthNotSupported
+	}
 	for {
 		select {
 		case reports <- d.report():
@@ -171,6 +181,16 @@ func (d *driver) command(words []string) {
 	fmt.Println("ok", strings.Join(words, " "))
 }
 
+func tellCall(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	fmt.Println("rpc", info.FullMethod)
+	return handler(ctx, request)
+}
+
+func tellStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	fmt.Println("rpc", info.FullMethod)
+	return handler(server, stream)
+}
+
 func run() error {
 	kubeconfig := flag.String("kubeconfig", "", "")
 	nodeName := flag.String("node-name", "", "")
@@ -180,6 +200,11 @@ func run() error {
 	cdi := flag.String("cdi-dir", "", "")
 	podUID := flag.String("pod-uid", "", "")
 	count := flag.Int("count", 4, "")
+	dra := flag.String("dra", "v1,v1beta1", "versions")
+	health := flag.String("health", "v1,v1alpha1", "versions, none or unsupported")
+	serve := flag.String("serve", "both", "both, dra, registrar or common")
+	pluginSocket := flag.String("plugin-socket", "", "")
+	registrarSocket := flag.String("registrar-socket", "", "")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -197,7 +222,8 @@ func run() error {
 		}
 	}
 	d := &driver{name: *name, pool: *nodeName, cdi: *cdi, held: map[string]bool{}, failing: map[string]bool{},
-		health: map[string]kubeletplugin.DeviceHealth{}, flips: make(chan struct{}, 1)}
+		health: map[string]kubeletplugin.DeviceHealth{}, flips: make(chan struct{}, 1),
+		unsupported: *health == "unsupported"}
 	d.changed = sync.NewCond(&d.mutex)
 	var devices []resourceapi.Device
 	for i := range *count {
@@ -205,22 +231,40 @@ func run() error {
 		devices = append(devices, resourceapi.Device{Name: device})
 		d.health[device] = kubeletplugin.DeviceHealth{PoolName: *nodeName, DeviceName: device, Health: kubeletplugin.HealthStatusHealthy}
 	}
-	options := []kubeletplugin.Option{
-		kubeletplugin.DriverName(*name), kubeletplugin.NodeName(*nodeName), kubeletplugin.KubeClient(client),
-		kubeletplugin.RegistrarDirectoryPath(*registry), kubeletplugin.PluginDataDirectoryPath(*plugin),
-	}
-	if *podUID != "" {
-		options = append(options, kubeletplugin.RollingUpdate(types.UID(*podUID)))
-	}
-	helper, err := kubeletplugin.Start(ctx, d, options...)
-	if err != nil {
-		return err
-	}
-	defer helper.Stop()
-	if err := helper.PublishResources(ctx, resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{
-		*nodeName: {Slices: []resourceslice.Slice{{Devices: devices}}},
-	}}); err != nil {
-		return err
+	if *serve == "common" {
+		stopServer, err := serveOneSocket(d, client, filepath.Join(*registry, *name+".sock"))
+		if err != nil {
+			return err
+		}
+		defer stopServer()
+	} else {
+		has := func(list, version string) bool { return slices.Contains(strings.Split(list, ","), version) }
+		options := []kubeletplugin.Option{
+			kubeletplugin.DriverName(*name), kubeletplugin.NodeName(*nodeName), kubeletplugin.KubeClient(client),
+			kubeletplugin.RegistrarDirectoryPath(*registry), kubeletplugin.PluginDataDirectoryPath(*plugin),
+			kubeletplugin.RegistrarSocketFilename(*registrarSocket), kubeletplugin.PluginSocket(*pluginSocket),
+			kubeletplugin.NodeV1(has(*dra, "v1")), kubeletplugin.NodeV1beta1(has(*dra, "v1beta1")),
+			kubeletplugin.HealthService(*health != "none"),
+			kubeletplugin.HealthV1(d.unsupported || has(*health, "v1")),
+			kubeletplugin.HealthV1alpha1(d.unsupported || has(*health, "v1alpha1")),
+			kubeletplugin.DRAService(*serve != "registrar"), kubeletplugin.RegistrationService(*serve != "dra"),
+			kubeletplugin.GRPCInterceptor(tellCall), kubeletplugin.GRPCStreamInterceptor(tellStream),
+		}
+		if *podUID != "" {
+			options = append(options, kubeletplugin.RollingUpdate(types.UID(*podUID)))
+		}
+		helper, err := kubeletplugin.Start(ctx, d, options...)
+		if err != nil {
+			return err
+		}
+		defer helper.Stop()
+		if *serve != "registrar" {
+			if err := helper.PublishResources(ctx, resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{
+				*nodeName: {Slices: []resourceslice.Slice{{Devices: devices}}},
+			}}); err != nil {
+				return err
+			}
+		}
 	}
 	go func() {
 		lines := bufio.NewScanner(os.Stdin)

@@ -35,6 +35,12 @@ Result<bool> IsLayoutArchive(const std::string& path) {
   }
 }
 
+Error NotPresent(std::string_view name_or_id) {
+  return NotFound(StrCat("image ", Quote(name_or_id),
+                         " is not present on this node; import it with: drakkar image import FILE --name ",
+                         name_or_id));
+}
+
 std::string WriteImageFile(const std::string& id, const ImageConfig& config, std::uint64_t size) {
   JsonWriter json;
   json.BeginObject();
@@ -109,9 +115,14 @@ Result<void> ImageStore::Open() {
   // Another process imports right now: what it makes is not a leftover.
   auto lock = Lock::Take(directory_, /*wait=*/false);
   if (!lock.ok()) return lock.error().code == ErrorCode::kUnavailable ? Ok() : lock.error();
+  return RemoveLeftovers();
+}
+
+Result<void> ImageStore::RemoveLeftovers() {
   ASSIGN_OR_RETURN(const auto names, files_.ListDirectory(directory_));
   for (const std::string& name : names) {
-    if (name.starts_with("tmp-")) RETURN_IF_ERROR(files_.RemoveTree(JoinPath(directory_, name)));
+    const bool is_leftover = name.starts_with("tmp-") || name.starts_with(".names.json.");
+    if (is_leftover) RETURN_IF_ERROR(files_.RemoveTree(JoinPath(directory_, name)));
   }
   return Ok();
 }
@@ -163,7 +174,9 @@ Result<std::string> ImageStore::FindId(std::string_view name_or_id,
     // "name@digest": the image of that digest, whatever it is called here.
     if (const std::size_t at = normal->find('@'); at != std::string::npos) {
       const std::string id = normal->substr(at + 1);
-      if (files_.Exists(JoinPath(ImageDirectory(id), "image.json"))) return id;
+      auto there = files_.Stat(JoinPath(ImageDirectory(id), "image.json"));
+      if (there.ok()) return id;
+      if (there.error().code != ErrorCode::kNotFound) return std::move(there).error();
     }
   }
   std::string_view digits = name_or_id;
@@ -171,24 +184,28 @@ Result<std::string> ImageStore::FindId(std::string_view name_or_id,
   if (digits.size() >= kMinShortId && digits.size() <= 64 &&
       digits.find_first_not_of("0123456789abcdef") == std::string_view::npos) {
     ASSIGN_OR_RETURN(const auto entries, files_.ListDirectory(directory_));
-    std::vector<std::string> found;
+    std::set<std::string> found;
     for (const std::string& entry : entries) {
-      if (entry.starts_with(StrCat("sha256-", digits))) found.push_back(entry.substr(7));
+      if (entry.starts_with(StrCat("sha256-", digits))) found.insert(entry.substr(7));
+    }
+    // Also one that is gone but for its names, so that a removal can be repeated.
+    for (const auto& [name, id] : names) {
+      if (id.starts_with(StrCat(kDigestPrefix, digits))) found.insert(id.substr(kDigestPrefix.size()));
     }
     if (found.size() > 1) {
       return InvalidArgument(StrCat("image id ", Quote(name_or_id), " fits more than one image"));
     }
-    if (found.size() == 1) return StrCat(kDigestPrefix, found[0]);
+    if (found.size() == 1) return StrCat(kDigestPrefix, *found.begin());
   }
-  return NotFound(StrCat("image ", Quote(name_or_id),
-                         " is not present on this node; import it with: drakkar image import FILE --name ",
-                         name_or_id));
+  return NotPresent(name_or_id);
 }
 
 Result<StoredImage> ImageStore::Find(std::string_view name_or_id) const {
   ASSIGN_OR_RETURN(const auto names, ReadNames());
   ASSIGN_OR_RETURN(const std::string id, FindId(name_or_id, names));
-  return Load(id, names);
+  auto stored = Load(id, names);
+  if (!stored.ok() && stored.error().code == ErrorCode::kNotFound) return NotPresent(name_or_id);
+  return stored;
 }
 
 Result<std::vector<Image>> ImageStore::List() const {
@@ -198,13 +215,21 @@ Result<std::vector<Image>> ImageStore::List() const {
   for (const std::string& entry : entries) {
     if (!entry.starts_with("sha256-")) continue;
     auto stored = Load(StrCat(kDigestPrefix, entry.substr(7)), names);
-    if (stored.ok()) images.push_back(std::move(stored->image));
+    if (stored.ok()) {
+      images.push_back(std::move(stored->image));
+      continue;
+    }
+    // One that is damaged or just being removed is no image; one that cannot be read just now is.
+    const ErrorCode code = stored.error().code;
+    if (code == ErrorCode::kNotFound || code == ErrorCode::kInvalidArgument || code == ErrorCode::kDataLoss) continue;
+    return std::move(stored).error();
   }
   return images;
 }
 
 Result<void> ImageStore::Remove(std::string_view name_or_id) {
   ASSIGN_OR_RETURN(const Lock lock, Lock::Take(directory_, /*wait=*/true));
+  static_cast<void>(RemoveLeftovers().ok());  // next time, then
   ASSIGN_OR_RETURN(auto names, ReadNames());
   ASSIGN_OR_RETURN(const std::string id, FindId(name_or_id, names));
   const auto normal = NormalizeImageName(name_or_id);
@@ -218,17 +243,23 @@ Result<void> ImageStore::Remove(std::string_view name_or_id) {
   const std::string directory = ImageDirectory(id);
   if (is_last) {
     auto uses = files_.ListDirectory(JoinPath(directory, "uses"));
+    if (!uses.ok() && uses.error().code != ErrorCode::kNotFound) return std::move(uses).error();
     if (uses.ok() && !uses->empty()) {
       return FailedPrecondition(StrCat("image ", Quote(name_or_id), " is used by ", uses->size(),
                                        uses->size() == 1 ? " container" : " containers"));
     }
   }
-  RETURN_IF_ERROR(WriteNames(remaining));
-  if (!is_last) return Ok();
-  // Out of sight first: a half-removed tree must not look like an image.
+  if (!is_last) return WriteNames(remaining);
+  // Out of sight first: a half-removed tree must not look like an image. The names go last: while they
+  // are there, a removal that failed can be repeated.
   const std::string doomed = JoinPath(directory_, "tmp-" + random_.NameSuffix(12));
-  RETURN_IF_ERROR(files_.Rename(directory, doomed));
-  return files_.RemoveTree(doomed);
+  auto renamed = files_.Rename(directory, doomed);
+  if (renamed.ok()) {
+    RETURN_IF_ERROR(files_.RemoveTree(doomed));
+  } else if (renamed.error().code != ErrorCode::kNotFound) {
+    return renamed;
+  }
+  return WriteNames(remaining);
 }
 
 Result<void> ImageStore::AddUse(const std::string& image_id, const std::string& user) {
@@ -236,6 +267,14 @@ Result<void> ImageStore::AddUse(const std::string& image_id, const std::string& 
 }
 
 Result<void> ImageStore::DropUse(const std::string& image_id, const std::string& user) {
+  if (image_id.empty()) {
+    ASSIGN_OR_RETURN(const auto entries, files_.ListDirectory(directory_));
+    for (const std::string& entry : entries) {
+      if (!entry.starts_with("sha256-")) continue;
+      RETURN_IF_ERROR(DropUse(StrCat(kDigestPrefix, entry.substr(7)), user));
+    }
+    return Ok();
+  }
   if (!IsSha256Digest(image_id)) return Ok();
   auto removed = files_.Remove(JoinPath(JoinPath(ImageDirectory(image_id), "uses"), user));
   if (!removed.ok() && removed.error().code == ErrorCode::kNotFound) return Ok();
@@ -252,10 +291,11 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
   ASSIGN_OR_RETURN(const FileInfo info, files_.Stat(path));
   RETURN_IF_ERROR(files_.MakeDirectories(directory_, 0700));
   ASSIGN_OR_RETURN(const Lock lock, Lock::Take(directory_, /*wait=*/true));
+  static_cast<void>(RemoveLeftovers().ok());  // next time, then
   const std::string work = JoinPath(directory_, "tmp-" + random_.NameSuffix(12));
-  RETURN_IF_ERROR(files_.MakeDirectories(JoinPath(work, "rootfs"), 0755));
-  RETURN_IF_ERROR(files_.MakeDirectories(JoinPath(work, "uses"), 0700));
   auto imported = [&]() -> Result<Image> {
+    RETURN_IF_ERROR(files_.MakeDirectories(JoinPath(work, "rootfs"), 0755));
+    RETURN_IF_ERROR(files_.MakeDirectories(JoinPath(work, "uses"), 0700));
     if (info.type == FileType::kDirectory) {
       if (!files_.Exists(JoinPath(path, "oci-layout"))) {
         return InvalidArgument(path + " is a directory without an oci-layout file: give an OCI image"

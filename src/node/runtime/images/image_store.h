@@ -64,16 +64,19 @@ class ImageStore {
   Result<StoredImage> Find(std::string_view name_or_id) const;
   Result<std::vector<Image>> List() const;
   // A name is taken off; the image goes with its last name, unless a container uses it. An id
-  // removes all names. kFailedPrecondition while a container uses it.
+  // removes all names. kFailedPrecondition while a container uses it. After an error it can be repeated.
   Result<void> Remove(std::string_view name_or_id);
 
   // Keeps an image from being removed while `user` (a container id) is built on it.
   Result<void> AddUse(const std::string& image_id, const std::string& user);
+  // Of every image if `image_id` is empty: for a user whose record is lost.
   Result<void> DropUse(const std::string& image_id, const std::string& user);
 
  private:
   class Lock;
 
+  // What interrupted or failed imports and removals left. With the lock held: nobody else's is under way.
+  Result<void> RemoveLeftovers();
   Result<std::map<std::string, std::string>> ReadNames() const;
   Result<void> WriteNames(const std::map<std::string, std::string>& names);
   Result<StoredImage> Load(const std::string& id,

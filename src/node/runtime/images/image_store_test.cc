@@ -5,6 +5,7 @@
 
 #include "base/env/file_system.h"
 #include "base/hash/sha256.h"
+#include "base/testing/faulty_file_system.h"
 #include "base/text/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -72,6 +73,18 @@ class ImageStoreTest : public ::testing::Test {
                R"(","annotations":{"org.opencontainers.image.ref.name":"localhost/from-index:2"}}]})"));
     return directory_ + "/layout";
   }
+  // The same layout as one file.
+  std::string PackedLayout(const std::string& layout) {
+    TarWriter tar;
+    for (const char* name : {"oci-layout", "index.json"}) {
+      tar.File(name, *files_.ReadFile(layout + "/" + name));
+    }
+    const auto blobs = files_.ListDirectory(layout + "/blobs/sha256");
+    for (const std::string& blob : *blobs) {
+      tar.File("blobs/sha256/" + blob, *files_.ReadFile(layout + "/blobs/sha256/" + blob));
+    }
+    return Put("layout.tar.gz", Gzip(tar.Finish()));
+  }
   Result<Image> Import(const std::string& path, const std::string& name) {
     ImportOptions options;
     options.name = name;
@@ -79,7 +92,7 @@ class ImageStoreTest : public ::testing::Test {
   }
   std::string Rooted(const std::string& image, const std::string& path) {
     auto stored = store_->Find(image);
-    EXPECT_TRUE(stored.ok());
+    if (!stored.ok()) return stored.error().message;
     auto text = files_.ReadFile(stored->rootfs + "/" + path);
     return text.ok() ? *text : "(none)";
   }
@@ -148,15 +161,7 @@ TEST_F(ImageStoreTest, AppliesLayersWithWhiteoutsAndOpaqueDirectories) {
 
 TEST_F(ImageStoreTest, ImportsALayoutPackedAsTar) {
   const std::string layout = Layout({TarWriter().File("x", "1").Finish()});
-  TarWriter tar;
-  for (const char* name : {"oci-layout", "index.json"}) {
-    tar.File(name, *files_.ReadFile(layout + "/" + name));
-  }
-  const auto blobs = files_.ListDirectory(layout + "/blobs/sha256");
-  for (const std::string& blob : *blobs) {
-    tar.File("blobs/sha256/" + blob, *files_.ReadFile(layout + "/blobs/sha256/" + blob));
-  }
-  auto image = Import(Put("layout.tar.gz", Gzip(tar.Finish())), "packed");
+  auto image = Import(PackedLayout(layout), "packed");
   ASSERT_TRUE(image.ok()) << image.error().message;
   EXPECT_EQ(Rooted("packed", "x"), "1");
 }
@@ -213,6 +218,111 @@ TEST_F(ImageStoreTest, OpeningRemovesWhatAnInterruptedImportLeft) {
   Put("images/tmp-abc/rootfs/x", "1");
   ASSERT_TRUE(store_->Open().ok());
   EXPECT_FALSE(files_.Exists(directory_ + "/images/tmp-abc"));
+}
+
+TEST_F(ImageStoreTest, AnImageIsNotRemovedWhenItsUsersCannotBeRead) {
+  FaultyFileSystem faulty(files_);
+  ImageStore store(faulty, RealRandom(), directory_ + "/images");
+  auto image = Import(Put("1.tar", TarWriter().File("v", "1").Finish()), "a");
+  ASSERT_TRUE(image.ok());
+  ASSERT_TRUE(store.AddUse(image->id, "container1").ok());
+  faulty.FailNext("list", "/uses");
+  EXPECT_FALSE(store.Remove("a").ok());
+  EXPECT_EQ(Rooted("a", "v"), "1");
+}
+
+TEST_F(ImageStoreTest, ARemovalThatFailedCanBeRepeatedByNameAndById) {
+  FaultyFileSystem faulty(files_);
+  ImageStore store(faulty, RealRandom(), directory_ + "/images");
+  for (const char* what : {"rename", "remove tree", "write"}) {
+    for (const bool by_id : {false, true}) {
+      SCOPED_TRACE(StrCat(what, by_id ? " by id" : " by name"));
+      auto image = Import(Put("1.tar", TarWriter().File("v", "1").Finish()), "a");
+      ASSERT_TRUE(image.ok());
+      const std::string name = by_id ? image->id : "a";
+      faulty.FailNext(what, directory_ + "/images/");
+      EXPECT_FALSE(store.Remove(name).ok());
+      EXPECT_NE(faulty.failed(), "");
+      if (auto found = store.Find("a"); !found.ok()) {
+        EXPECT_THAT(found.error().message, HasSubstr("is not present on this node"));
+      }
+      auto removed = store.Remove(name);
+      EXPECT_TRUE(removed.ok()) << removed.error().message;
+      EXPECT_THAT(*files_.ListDirectory(directory_ + "/images"), ElementsAre("lock", "names.json"));
+    }
+  }
+}
+
+TEST_F(ImageStoreTest, DropsAUseOfWhateverImageItWas) {
+  auto image = Import(Put("1.tar", TarWriter().File("v", "1").Finish()), "a");
+  ASSERT_TRUE(image.ok());
+  ASSERT_TRUE(Import(Put("2.tar", TarWriter().File("v", "2").Finish()), "b").ok());
+  ASSERT_TRUE(store_->AddUse(image->id, "container1").ok());
+  ASSERT_TRUE(store_->DropUse("", "container1").ok());
+  EXPECT_TRUE(store_->Remove("a").ok());
+}
+
+// What goes through FileSystem; unpacking a layer is one call of it all the same.
+TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
+  const std::string tar = Put("a.tar", TarWriter().File("v", "tar").Finish());
+  const std::string first = Layout({TarWriter().File("v", "packed").Finish()}, R"({"config":{"User":"1"}})");
+  const std::string packed = PackedLayout(first);
+  ASSERT_TRUE(files_.RemoveTree(first).ok());
+  const std::string layout = Layout({TarWriter().File("v", "layout").Finish()});
+  const std::string directory = directory_ + "/faulty";
+  std::size_t call = 0;
+  for (;; ++call) {
+    SCOPED_TRACE(call);
+    FaultyFileSystem faulty(files_);
+    ImageStore store(faulty, RealRandom(), directory);
+    faulty.FailCall(call);
+    // One call fails, so the second try has to work.
+    auto twice = [&](const char* what, auto step) {
+      auto done = step();
+      if (!done.ok()) {
+        EXPECT_NE(faulty.failed(), "") << what << ": " << done.error().message;
+        done = step();
+      }
+      EXPECT_TRUE(done.ok()) << what << " after " << faulty.failed() << ": " << done.error().message;
+      if constexpr (!std::is_same_v<decltype(done), Result<void>>) return done;
+    };
+    auto import = [&](const std::string& path, const char* name) {
+      static_cast<void>(
+          twice("import", [&] { return store.Import(path, ImportOptions{.name = name, .progress = {}}); }));
+    };
+    twice("open", [&] { return store.Open(); });
+    import(tar, "tar");
+    import(layout, "layout");
+    import(packed, "packed");
+    EXPECT_EQ(files_.ListDirectory(directory)->size(), 5u) << "more than three images after " << faulty.failed();
+    const auto listed = twice("list", [&] { return store.List(); });
+    ASSERT_TRUE(listed.ok());
+    EXPECT_EQ(listed->size(), 3u);
+    for (const std::string name : {"tar", "layout", "packed"}) {
+      const auto stored = twice("find", [&] { return store.Find(name); });
+      ASSERT_TRUE(stored.ok());
+      EXPECT_EQ(*files_.ReadFile(stored->rootfs + "/v"), name);
+      const std::string id = stored->image.id;
+      twice("use", [&] { return store.AddUse(id, "container1"); });
+      auto refused = store.Remove(name);
+      if (!refused.ok() && refused.error().code != ErrorCode::kFailedPrecondition) refused = store.Remove(name);
+      ASSERT_FALSE(refused.ok()) << "removed an image in use after " << faulty.failed();
+      EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition) << refused.error().message;
+      twice("drop", [&] { return store.DropUse(id, "container1"); });
+      twice("remove", [&]() -> Result<void> {
+        const bool is_repeated = !faulty.failed().empty();
+        auto removed = store.Remove(name);
+        // Its very last step had failed: the name is gone.
+        if (is_repeated && !removed.ok() && removed.error().code == ErrorCode::kNotFound) return Ok();
+        return removed;
+      });
+    }
+    EXPECT_THAT(*files_.ListDirectory(directory), ElementsAre("lock", "names.json")) << "after " << faulty.failed();
+    ASSERT_TRUE(files_.RemoveTree(directory).ok());
+    if (HasFailure() || faulty.failed().empty()) break;
+    ASSERT_LT(call, 1'000u);
+  }
+  EXPECT_GT(call, 100u) << "too few calls for what is done";
 }
 
 TEST_F(ImageStoreTest, SaysWhatIsWrongWithTheInput) {

@@ -6,6 +6,7 @@
 
 #include "base/text/text.h"
 #include "node/runtime/images/unpack.h"
+#include "node/runtime/json.h"
 #include "node/runtime/oci/host.h"
 #include "node/runtime/oci/user_lookup.h"
 
@@ -25,6 +26,24 @@ void SetVariable(std::vector<std::string>& environment, const std::string& entry
     }
   }
   environment.push_back(entry);
+}
+
+// No such file, or something that is no file of ours.
+bool IsAbsent(const Error& error) {
+  return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kInvalidArgument;
+}
+
+Error NotNow(const std::string& what, const Error& error) {
+  return Unavailable(what + ": " + error.message);
+}
+
+// Empty if the image has none. What cannot be read just now would change who the container is.
+Result<std::string> ReadAccounts(const std::string& rootfs, const std::string& path) {
+  auto text = ReadFileInRoot(rootfs, path, kMaxPasswdBytes);
+  if (text.ok()) return text;
+  const ErrorCode code = text.error().code;
+  if (code == ErrorCode::kNotFound || code == ErrorCode::kFailedPrecondition) return std::string();
+  return text;
 }
 
 Mount BindFile(const std::string& host_path, const std::string& container_path) {
@@ -84,10 +103,10 @@ Result<void> BundleBuilder::RemoveDirectory(const std::string& directory) {
 Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
                                                   const PodSandboxConfig& config) {
   const std::string directory = paths_.Sandbox(record.id);
-  RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
   record.phase = Phase::kCreating;
-  RETURN_IF_ERROR(Save(record));
   auto built = [&]() -> Result<void> {
+    RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
+    RETURN_IF_ERROR(Save(record));
     RETURN_IF_ERROR(files_.MakeDirectories(directory + "/ns", 0700));
     NamespacePins pins;
     if (!record.hostname.empty()) {
@@ -109,8 +128,10 @@ Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
     return Save(record);
   }();
   if (built.ok()) return record;
+  // Nothing of ours runs in the group, but an earlier sandbox of the pod may have it: only if empty.
+  if (!record.cgroup_parent.empty()) cgroups_.RemoveIfEmpty(record.cgroup_parent);
   // The record says "creating": if this fails too, the next start cleans up.
-  static_cast<void>(DestroySandbox(record).ok());
+  static_cast<void>(RemoveDirectory(directory).ok());
   return std::move(built).error();
 }
 
@@ -122,8 +143,10 @@ Result<void> BundleBuilder::WriteSandboxFiles(const SandboxRecord& record,
     for (const std::string& server : config.dns->servers) resolv += "nameserver " + server + "\n";
     if (!config.dns->searches.empty()) resolv += "search " + Join(config.dns->searches, " ") + "\n";
     if (!config.dns->options.empty()) resolv += "options " + Join(config.dns->options, " ") + "\n";
-  } else if (auto host = files_.ReadFile("/etc/resolv.conf"); host.ok()) {
-    resolv = *std::move(host);
+  } else {
+    auto host = files_.ReadFile("/etc/resolv.conf");
+    if (!host.ok() && host.error().code != ErrorCode::kNotFound) return std::move(host).error();
+    if (host.ok()) resolv = *std::move(host);
   }
   RETURN_IF_ERROR(files_.WriteFile(directory + "/resolv.conf", resolv, 0644));
   if (record.hostname.empty()) return Ok();
@@ -134,10 +157,14 @@ Result<void> BundleBuilder::WriteSandboxFiles(const SandboxRecord& record,
                           0644);
 }
 
-bool BundleBuilder::IsSandboxIntact(const SandboxRecord& record) const {
+Result<bool> BundleBuilder::IsSandboxIntact(const SandboxRecord& record) const {
   const std::string directory = paths_.Sandbox(record.id);
-  if (!record.hostname.empty() && !IsPinnedNamespace(directory + "/ns/uts")) return false;
-  return record.host_ipc || IsPinnedNamespace(directory + "/ns/ipc");
+  if (!record.hostname.empty()) {
+    ASSIGN_OR_RETURN(const bool has_uts, IsPinnedNamespace(directory + "/ns/uts"));
+    if (!has_uts) return false;
+  }
+  if (record.host_ipc) return true;
+  return IsPinnedNamespace(directory + "/ns/ipc");
 }
 
 Result<void> BundleBuilder::ReleaseSandbox(const std::string& id) {
@@ -178,10 +205,9 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
                                                              : config.working_directory;
 
   const std::string wanted = config.security.user.empty() ? image.config.user : config.security.user;
-  auto passwd = ReadFileInRoot(input.rootfs, "etc/passwd", kMaxPasswdBytes);
-  auto group = ReadFileInRoot(input.rootfs, "etc/group", kMaxPasswdBytes);
-  ASSIGN_OR_RETURN(const ContainerUser user, LookUpUser(wanted, passwd.ok() ? *passwd : "",
-                                                        group.ok() ? *group : ""));
+  ASSIGN_OR_RETURN(const std::string passwd, ReadAccounts(input.rootfs, "etc/passwd"));
+  ASSIGN_OR_RETURN(const std::string group, ReadAccounts(input.rootfs, "etc/group"));
+  ASSIGN_OR_RETURN(const ContainerUser user, LookUpUser(wanted, passwd, group));
   input.uid = user.uid;
   input.gid = config.security.group ? static_cast<std::uint32_t>(*config.security.group) : user.gid;
   input.additional_gids = user.additional_gids;
@@ -255,10 +281,10 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
   }
   record.image_id = image.image.id;
   record.phase = Phase::kCreating;
-  RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
-  RETURN_IF_ERROR(Save(record));
   std::vector<std::string> warnings;
   auto built = [&]() -> Result<void> {
+    RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
+    RETURN_IF_ERROR(Save(record));
     RETURN_IF_ERROR(images_.AddUse(record.image_id, record.id));
     RETURN_IF_ERROR(MakeRootfs(directory, image.rootfs, warnings));
     ASSIGN_OR_RETURN(const OciSpecInput input, SpecInput(record, sandbox, config, image));
@@ -302,7 +328,8 @@ Result<void> BundleBuilder::DestroyContainer(const ContainerRecord& record) {
   const bool ran = record.started_at != WallTime{} && record.reason != kReasonStartError;
   const std::optional<int> monitor = ran ? ConmonPid(record.id) : std::nullopt;
   if (!ran || !monitor) {
-    for (int pid : FindSupervisors(record.id)) ::kill(pid, SIGKILL);
+    ASSIGN_OR_RETURN(const std::vector<int> supervisors, FindSupervisors(record.id));
+    for (int pid : supervisors) ::kill(pid, SIGKILL);
   } else if (IsSupervisor(*monitor, record.id)) {
     ::kill(*monitor, SIGKILL);
   }
@@ -331,16 +358,21 @@ Result<void> BundleBuilder::ReadExit(ContainerRecord& record) const {
 Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
   const std::string directory = paths_.Container(record.id);
   auto text = files_.ReadFile(directory + "/pid");
+  if (!text.ok() && text.error().code != ErrorCode::kNotFound) return std::move(text).error();
   const auto pid = text.ok() ? ParseInt64(Trim(*text)) : std::nullopt;
-  const bool has_exited = files_.Exists(paths_.ExitFile(record.id));
-  const std::vector<int> supervisors = FindSupervisors(record.id);
+  // In this order: conmon writes the exit file before it ends, so one of the two is seen.
+  ASSIGN_OR_RETURN(const std::vector<int> supervisors, FindSupervisors(record.id));
+  auto exit = files_.Stat(paths_.ExitFile(record.id));
+  if (!exit.ok() && exit.error().code != ErrorCode::kNotFound) return std::move(exit).error();
+  const bool has_exited = exit.ok();
   // Without its monitor a container that was only being started is not worth keeping.
   if (pid && !has_exited && !supervisors.empty()) {
     const auto number = static_cast<int>(*pid);
     auto init = ProcessHandle::Open(number);
     auto ticks = ProcessStartTicks(number);
     // A process that is not in the container's group has only inherited the number.
-    if (init.ok() && ticks.ok() && cgroups_.Contains(record.cgroup_path, number)) {
+    ASSIGN_OR_RETURN(const bool is_ours, cgroups_.Contains(record.cgroup_path, number));
+    if (init.ok() && ticks.ok() && is_ours) {
       auto released = ReleaseExecFifo(paths_.ExecFifo(record.id), *init);
       if (released.ok() || released.error().code == ErrorCode::kNotFound) {
         record.pid = number;
@@ -368,38 +400,64 @@ Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
   return Save(record);
 }
 
-Result<BundleBuilder::Found> BundleBuilder::Scan() {
-  for (const std::string& directory :
-       {paths_.Sandboxes(), paths_.Containers(), paths_.Exits(), paths_.runtime_state}) {
-    RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
+Result<ContainerRecord> BundleBuilder::RecordFromBundle(const std::string& id) const {
+  ContainerRecord record;
+  record.id = id;
+  auto text = files_.ReadFile(paths_.Container(id) + "/config.json");
+  if (!text.ok()) {
+    if (IsAbsent(text.error())) return record;
+    return std::move(text).error();
   }
-  Found found;
-  ASSIGN_OR_RETURN(const auto container_names, files_.ListDirectory(paths_.Containers()));
-  for (const std::string& name : container_names) {
+  const auto spec = ParseJson(*text);
+  const JsonValue* host = spec.ok() ? spec->Find("linux") : nullptr;
+  const std::string group = host != nullptr ? host->String("cgroupsPath") : "";
+  // Everything in it will be killed: only what is surely the container's own.
+  if (BaseName(group) == id) record.cgroup_path = group;
+  return record;
+}
+
+Result<void> BundleBuilder::ScanContainers(Found& found, bool is_last_try) {
+  ASSIGN_OR_RETURN(const auto names, files_.ListDirectory(paths_.Containers()));
+  for (const std::string& name : names) {
     auto text = files_.ReadFile(paths_.Container(name) + "/state.json");
+    if (!text.ok() && !IsAbsent(text.error())) return NotNow("read the record of container " + name, text.error());
     auto record = text.ok() ? ParseContainerRecord(*text) : Result<ContainerRecord>(text.error());
     const bool usable = record.ok() && record->id == name && record->phase != Phase::kCreating &&
                         record->phase != Phase::kRemoving;
     if (usable) {
       if (record->phase == Phase::kStarting) {
         auto settled = SettleStart(*record);
-        if (!settled.ok()) return std::move(settled).error().Prefixed("adopt container " + name);
+        if (!settled.ok()) return NotNow("adopt container " + name, settled.error());
         found.notes.push_back("container " + name + " was being started: " +
                               (record->phase == Phase::kRunning ? "it runs" : "undone"));
       }
       found.containers.push_back(*std::move(record));
       continue;
     }
-    ContainerRecord rest;
-    if (record.ok()) rest = *std::move(record);
-    rest.id = name;
-    auto removed = DestroyContainer(rest);
-    found.notes.push_back("container " + name + " was half-made or half-removed: " +
-                          (removed.ok() ? "removed" : removed.error().message));
+    if (!record.ok() || record->id != name) {
+      record = RecordFromBundle(name);
+      if (!record.ok()) return NotNow("read the bundle of container " + name, record.error());
+    }
+    RETURN_IF_ERROR(RemoveRest(*record, "was half-made or half-removed", found, is_last_try));
   }
-  ASSIGN_OR_RETURN(const auto sandbox_names, files_.ListDirectory(paths_.Sandboxes()));
-  for (const std::string& name : sandbox_names) {
+  return Ok();
+}
+
+Result<void> BundleBuilder::RemoveRest(const ContainerRecord& record, const std::string& why, Found& found,
+                                       bool is_last_try) {
+  auto removed = DestroyContainer(record);
+  if (!removed.ok() && !is_last_try) return NotNow("remove the rest of container " + record.id, removed.error());
+  found.notes.push_back("container " + record.id + " " + why + ": " +
+                        (removed.ok() ? "removed" : removed.error().message));
+  return Ok();
+}
+
+Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
+  ASSIGN_OR_RETURN(const auto names, files_.ListDirectory(paths_.Sandboxes()));
+  std::vector<SandboxRecord> rests;
+  for (const std::string& name : names) {
     auto text = files_.ReadFile(paths_.Sandbox(name) + "/state.json");
+    if (!text.ok() && !IsAbsent(text.error())) return NotNow("read the record of sandbox " + name, text.error());
     auto record = text.ok() ? ParseSandboxRecord(*text) : Result<SandboxRecord>(text.error());
     const bool usable = record.ok() && record->id == name && record->phase != Phase::kCreating &&
                         record->phase != Phase::kRemoving;
@@ -407,18 +465,59 @@ Result<BundleBuilder::Found> BundleBuilder::Scan() {
       SandboxRecord rest;
       if (record.ok()) rest = *std::move(record);
       rest.id = name;
-      auto removed = DestroySandbox(rest);
-      found.notes.push_back("sandbox " + name + " was half-made or half-removed: " +
-                            (removed.ok() ? "removed" : removed.error().message));
+      rests.push_back(std::move(rest));
       continue;
     }
-    if (record->phase == Phase::kRunning && !IsSandboxIntact(*record)) {
+    const auto intact = IsSandboxIntact(*record);
+    if (!intact.ok()) return NotNow("look at sandbox " + name, intact.error());
+    if (record->phase == Phase::kRunning && !*intact) {
       record->phase = Phase::kExited;
+      if (auto saved = Save(*record); !saved.ok()) return NotNow("mark sandbox " + name, saved.error());
       found.notes.push_back("sandbox " + name + " did not survive a restart of the machine");
-      RETURN_IF_ERROR(Save(*record));
     }
     found.sandboxes.push_back(*std::move(record));
   }
+  // A container whose sandbox is lost belongs to no pod that anybody could find: it would run for ever.
+  std::vector<ContainerRecord> kept;
+  for (ContainerRecord& container : found.containers) {
+    const bool has_sandbox =
+        std::any_of(found.sandboxes.begin(), found.sandboxes.end(),
+                    [&](const SandboxRecord& sandbox) { return sandbox.id == container.sandbox_id; });
+    if (has_sandbox) {
+      kept.push_back(std::move(container));
+      continue;
+    }
+    for (SandboxRecord& rest : rests) {
+      const bool is_lost = rest.id == container.sandbox_id && rest.cgroup_parent.empty();
+      if (is_lost && BaseName(container.cgroup_path) == container.id) {
+        rest.cgroup_parent = DirectoryName(container.cgroup_path);
+      }
+    }
+    RETURN_IF_ERROR(RemoveRest(container, "has lost its sandbox", found, is_last_try));
+  }
+  found.containers = std::move(kept);
+  for (SandboxRecord& rest : rests) {
+    // The group of a pod whose later sandbox is there is that one's, with all that runs in it.
+    const bool is_shared =
+        std::any_of(found.sandboxes.begin(), found.sandboxes.end(),
+                    [&](const SandboxRecord& other) { return other.cgroup_parent == rest.cgroup_parent; });
+    if (is_shared) rest.cgroup_parent.clear();
+    auto removed = DestroySandbox(rest);
+    if (!removed.ok() && !is_last_try) return NotNow("remove the rest of sandbox " + rest.id, removed.error());
+    found.notes.push_back("sandbox " + rest.id + " was half-made or half-removed: " +
+                          (removed.ok() ? "removed" : removed.error().message));
+  }
+  return Ok();
+}
+
+Result<BundleBuilder::Found> BundleBuilder::Scan(bool is_last_try) {
+  for (const std::string& directory :
+       {paths_.Sandboxes(), paths_.Containers(), paths_.Exits(), paths_.runtime_state}) {
+    RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
+  }
+  Found found;
+  RETURN_IF_ERROR(ScanContainers(found, is_last_try));
+  RETURN_IF_ERROR(ScanSandboxes(found, is_last_try));
   auto by_age = [](const auto& a, const auto& b) {
     return std::tie(a.created_at, a.id) < std::tie(b.created_at, b.id);
   };

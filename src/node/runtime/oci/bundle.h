@@ -52,7 +52,7 @@ class BundleBuilder {
   // Once no sandbox is left: the control group above them.
   void ReleaseRoot() { cgroups_.RemoveIfEmpty(kCgroupRoot); }
   // False when its namespaces did not survive (a reboot).
-  bool IsSandboxIntact(const SandboxRecord& record) const;
+  Result<bool> IsSandboxIntact(const SandboxRecord& record) const;
 
   struct Built {
     ContainerRecord record;
@@ -74,8 +74,10 @@ class BundleBuilder {
     std::vector<std::string> notes;  // what was cleaned up, for the log
   };
   // Reads what is there, removes what is half-made and settles what was being started: such a
-  // container runs, or is as it was before the start.
-  Result<Found> Scan();
+  // container runs, or is as it was before the start. What cannot be read is an error, never taken for
+  // half-made: it may run. kUnavailable: try again, something could not be read or removed just now;
+  // on the last try what cannot be removed is only noted.
+  Result<Found> Scan(bool is_last_try = false);
 
   // How a container ended according to conmon's exit file; kNotFound while it has not.
   Result<void> ReadExit(ContainerRecord& record) const;
@@ -88,6 +90,11 @@ class BundleBuilder {
   Result<void> WriteSandboxFiles(const SandboxRecord& record, const PodSandboxConfig& config);
   Result<void> RemoveDirectory(const std::string& directory);
   Result<void> SettleStart(ContainerRecord& record);
+  Result<void> ScanContainers(Found& found, bool is_last_try);
+  Result<void> ScanSandboxes(Found& found, bool is_last_try);
+  Result<void> RemoveRest(const ContainerRecord& record, const std::string& why, Found& found, bool is_last_try);
+  // Of a container whose record is lost: where its bundle says that its processes are.
+  Result<ContainerRecord> RecordFromBundle(const std::string& id) const;
   static constexpr std::size_t kRecordBytes = 4096;
   Result<void> SaveRecord(const std::string& path, std::string text);
   std::optional<int> ConmonPid(const std::string& id) const;

@@ -139,7 +139,10 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
 Result<void> Cgroups::Update(const std::string& path, const CgroupResources& resources) {
   auto set = [&](std::string_view controller, std::string_view file, const std::string& value) -> Result<void> {
     const std::string root = RootOf(controller);
-    if (root.empty() || !files_->Exists(root + path)) return Ok();  // nothing is limited by it here
+    if (root.empty()) return Ok();  // nothing is limited by it here
+    auto group = files_->Stat(root + path);
+    if (!group.ok() && group.error().code == ErrorCode::kNotFound) return Ok();
+    if (!group.ok()) return std::move(group).error();
     auto written = files_->WriteFile(JoinPath(root + path, file), value, 0644);
     if (!written.ok()) return std::move(written).error().Prefixed(StrCat("set ", file));
     return Ok();
@@ -160,37 +163,47 @@ Result<void> Cgroups::Update(const std::string& path, const CgroupResources& res
   return set("memory", "memory.limit_in_bytes", std::to_string(has_memory ? resources.memory_limit_bytes : -1));
 }
 
-void Cgroups::Collect(const std::string& directory, std::vector<int>& pids) const {
+Result<void> Cgroups::Collect(const std::string& directory, std::vector<int>& pids) const {
+  auto unless_gone = [](Error error) -> Result<void> {
+    return error.code == ErrorCode::kNotFound ? Ok() : Result<void>(std::move(error));
+  };
   auto text = files_->ReadFile(JoinPath(directory, "cgroup.procs"));
-  if (!text.ok()) return;
+  if (!text.ok()) return unless_gone(std::move(text).error());
   for (std::string_view line : Split(*text, '\n')) {
     const auto pid = ParseInt64(line);
     if (pid && *pid > 0) pids.push_back(static_cast<int>(*pid));
   }
   auto names = files_->ListDirectory(directory);
-  if (!names.ok()) return;
+  if (!names.ok()) return unless_gone(std::move(names).error());
+  Result<void> collected;
   for (const std::string& name : *names) {
     const std::string child = JoinPath(directory, name);
     auto info = files_->LinkStat(child);
-    if (info.ok() && info->type == FileType::kDirectory) Collect(child, pids);
+    auto below = info.ok() ? Ok() : unless_gone(std::move(info).error());
+    if (info.ok() && info->type == FileType::kDirectory) below = Collect(child, pids);
+    if (!below.ok() && collected.ok()) collected = std::move(below);
   }
+  return collected;
 }
 
-std::vector<int> Cgroups::Processes(const std::string& path) const {
-  std::vector<int> pids;
+Result<void> Cgroups::Processes(const std::string& path, std::vector<int>& pids) const {
   // One tree is enough: a process is in the same group of each. pids exists wherever runc works.
   const std::string root = RootOf("pids");
-  Collect((root.empty() ? roots_.front() : root) + path, pids);
-  return pids;
+  return Collect((root.empty() ? roots_.front() : root) + path, pids);
 }
 
-bool Cgroups::Contains(const std::string& path, int pid) const {
-  const auto pids = Processes(path);
-  return std::find(pids.begin(), pids.end(), pid) != pids.end();
+Result<bool> Cgroups::Contains(const std::string& path, int pid) const {
+  std::vector<int> pids;
+  auto all = Processes(path, pids);
+  if (std::find(pids.begin(), pids.end(), pid) != pids.end()) return true;
+  RETURN_IF_ERROR(std::move(all));
+  return false;
 }
 
 std::size_t Cgroups::Kill(const std::string& path) {
-  const auto pids = Processes(path);
+  std::vector<int> pids;
+  // Whoever is missed keeps the group busy, and it is tried again.
+  static_cast<void>(Processes(path, pids).ok());
   for (int pid : pids) ::kill(pid, SIGKILL);
   return pids.size();
 }

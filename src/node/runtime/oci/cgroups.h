@@ -32,7 +32,7 @@ class Cgroups {
   void RemoveIfEmpty(const std::string& path);
   // How often the kernel killed for lack of memory in it.
   std::int64_t OomKills(const std::string& path) const;
-  bool Contains(const std::string& path, int pid) const;
+  Result<bool> Contains(const std::string& path, int pid) const;
   // SIGKILL to every process in it and below. Returns how many there were.
   std::size_t Kill(const std::string& path);
 
@@ -43,8 +43,9 @@ class Cgroups {
   };
 
   Result<void> RemoveTree(const std::string& directory);
-  void Collect(const std::string& directory, std::vector<int>& pids) const;
-  std::vector<int> Processes(const std::string& path) const;
+  // Collects what it can; an error if that may not be all.
+  Result<void> Collect(const std::string& directory, std::vector<int>& pids) const;
+  Result<void> Processes(const std::string& path, std::vector<int>& pids) const;
   std::string RootOf(std::string_view controller) const;
 
   FileSystem* files_ = nullptr;

@@ -15,8 +15,10 @@ namespace {
 constexpr std::size_t kMaxReportBytes = 64u << 10;
 constexpr int kSyncDescriptor = 3;
 
-std::string FindProgram(FileSystem& files, const std::string& name) {
-  if (name.find('/') != std::string::npos) return files.Exists(name) ? name : "";
+// Empty: it is nowhere. An error: it may be where we could not look just now. Taking another program
+// then would leave the containers of this one to a stranger.
+Result<std::string> FindProgram(FileSystem& files, const std::string& name) {
+  if (name.find('/') != std::string::npos) return files.Exists(name) ? name : std::string();
   const char* variable = ::getenv("PATH");
   // The usual places last: a service manager may start us with a short PATH.
   const std::string path =
@@ -26,8 +28,13 @@ std::string FindProgram(FileSystem& files, const std::string& name) {
     std::string candidate = JoinPath(directory, name);
     auto info = files.Stat(candidate);
     if (info.ok() && info->type == FileType::kRegular && (info->mode & 0111) != 0) return candidate;
+    if (info.ok()) continue;
+    const ErrorCode code = info.error().code;
+    const bool is_not_there = code == ErrorCode::kNotFound || code == ErrorCode::kForbidden ||
+                              code == ErrorCode::kInvalidArgument;
+    if (!is_not_there) return std::move(info).error();
   }
-  return "";
+  return std::string();
 }
 
 }  // namespace
@@ -35,20 +42,22 @@ std::string FindProgram(FileSystem& files, const std::string& name) {
 Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_runtime,
                                  bool unified_cgroups) {
   OciPrograms programs;
-  programs.conmon = FindProgram(files, "conmon");
+  ASSIGN_OR_RETURN(programs.conmon, FindProgram(files, "conmon"));
   if (programs.conmon.empty()) {
     return FailedPrecondition("conmon is not installed: run apt-get install conmon");
   }
   if (!wanted_runtime.empty()) {
-    programs.runtime = FindProgram(files, wanted_runtime);
+    ASSIGN_OR_RETURN(programs.runtime, FindProgram(files, wanted_runtime));
     if (programs.runtime.empty()) {
       return FailedPrecondition("the container runtime " + wanted_runtime +
                                 " is not installed: run apt-get install runc");
     }
   } else {
-    programs.runtime = FindProgram(files, "runc");
+    ASSIGN_OR_RETURN(programs.runtime, FindProgram(files, "runc"));
     // crun refuses hosts with cgroup v1 or a mixture.
-    if (programs.runtime.empty() && unified_cgroups) programs.runtime = FindProgram(files, "crun");
+    if (programs.runtime.empty() && unified_cgroups) {
+      ASSIGN_OR_RETURN(programs.runtime, FindProgram(files, "crun"));
+    }
     if (programs.runtime.empty()) {
       return FailedPrecondition("runc is not installed: run apt-get install runc");
     }

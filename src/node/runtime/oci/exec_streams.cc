@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/text/text.h"
@@ -34,14 +35,14 @@ void SetTerminalSize(const Descriptor& terminal, std::uint16_t columns, std::uin
   ::ioctl(terminal.get(), TIOCSWINSZ, &size);
 }
 
-Result<int> ReadPid(FileSystem& files, const std::string& path) {
+}  // namespace
+
+Result<int> ReadPidFile(FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
   const auto pid = ParseInt64(Trim(text));
   if (!pid || *pid <= 1) return NotFound("no pid in " + path);
   return static_cast<int>(*pid);
 }
-
-}  // namespace
 
 class ExecCommand::Front final : public ProcessStreams {
  public:
@@ -200,7 +201,8 @@ void ExecCommand::OnExit(const ProcessExit& exit) {
   exit_ = exit;
   process_.reset();
   kill_timer_.reset();
-  HasStarted();
+  // The last look at the pid file decides whose output and exit code it was: not by one that failed.
+  if (!HasStarted()) HasStarted();
   ReleaseHeld();
   ArmDrainTimer();
   FinishIfDone();
@@ -263,7 +265,7 @@ void ExecCommand::Orphan() {
 
 void ExecCommand::Kill() {
   if (exit_) return Finish();
-  auto pid = ReadPid(options_.files, options_.base + ".pid");
+  auto pid = ReadPidFile(options_.files, options_.base + ".pid");
   auto handle = pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
   if (handle.ok()) static_cast<void>(handle->Signal(SIGKILL).ok());
   // It may not have been started yet: killing the runtime could leave it running.
@@ -273,24 +275,39 @@ void ExecCommand::Kill() {
   });
 }
 
-void EndLeftoverCommands(FileSystem& files, const std::string& container_directory,
-                         const std::string& container_id) {
-  auto entries = files.ListDirectory(container_directory);
-  if (!entries.ok()) return;
-  for (const std::string& name : *entries) {
+Result<void> EndLeftoverCommands(FileSystem& files, const std::string& container_directory,
+                                 const std::string& container_id) {
+  ASSIGN_OR_RETURN(const auto entries, files.ListDirectory(container_directory));
+  Result<void> ended;
+  for (const std::string& name : entries) {
     if (!name.starts_with("exec-")) continue;
     const std::string path = JoinPath(container_directory, name);
+    if (name.ends_with(".json")) {
+      // The runtime outlives the agent, and may be about to say which process its command is.
+      const std::string pid_file = path.substr(0, path.size() - 5) + ".pid";
+      const bool is_known = std::binary_search(entries.begin(), entries.end(), BaseName(pid_file));
+      if (!is_known) {
+        ASSIGN_OR_RETURN(const std::vector<int> starting, FindSupervisors(pid_file));
+        if (!starting.empty()) {
+          ended = Unavailable("a command is being started");
+          continue;
+        }
+      }
+    }
     if (name.ends_with(".pid")) {
-      auto pid = ReadPid(files, path);
+      auto pid = ReadPidFile(files, path);
+      if (!pid.ok() && pid.error().code != ErrorCode::kNotFound) return std::move(pid).error();
       auto handle = pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
       // Held open, the number is still the same process when its group is read.
       auto group = pid.ok() ? files.ReadFile(StrCat("/proc/", *pid, "/cgroup")) : NotFound("gone");
+      if (handle.ok() && !group.ok() && !handle->HasEnded()) return std::move(group).error();
       if (handle.ok() && group.ok() && group->find(container_id) != std::string::npos) {
         static_cast<void>(handle->Signal(SIGKILL).ok());
       }
     }
     static_cast<void>(files.Remove(path).ok());
   }
+  return ended;
 }
 
 namespace {

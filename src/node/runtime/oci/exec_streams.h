@@ -72,9 +72,13 @@ class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
   std::optional<ProcessExit> exit_;
 };
 
-// Kills commands that an agent which is gone left running in a container, and removes their files.
-void EndLeftoverCommands(FileSystem& files, const std::string& container_directory,
-                         const std::string& container_id);
+// Kills commands that an agent which is gone left running in a container, and removes their files. An
+// error: one may still run, and its files are there.
+Result<void> EndLeftoverCommands(FileSystem& files, const std::string& container_directory,
+                                 const std::string& container_id);
+
+// The number in a pid file; kNotFound also if there is none in it (yet).
+Result<int> ReadPidFile(FileSystem& files, const std::string& path);
 
 // The streams of a container under its conmon, in `directory`.
 Result<std::unique_ptr<ProcessStreams>> AttachToConmon(UvLoop& loop, const std::string& directory,

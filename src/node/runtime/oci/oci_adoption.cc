@@ -8,6 +8,8 @@ namespace drakkar::node {
 namespace {
 
 constexpr int kUnknownExitCode = 255;
+constexpr Duration kReadAgainAfter = std::chrono::milliseconds(50);
+constexpr int kMaxExitReads = 40;
 
 }  // namespace
 
@@ -15,24 +17,24 @@ void OciRuntime::Adopt(const std::shared_ptr<Container>& container) {
   ContainerRecord& record = container->record;
   if (record.phase == Phase::kExited && !record.released) return Release(container);
   if (record.phase != Phase::kRunning) return;
-  if (HandleExit(container)) return;
-  WatchConmon(container);
+  // Whether it has ended and could not be read is seen once its conmon is gone.
+  if (auto ended = HandleExit(container); ended.ok() && *ended) return;
+  const Conmon conmon = WatchConmon(container);
   auto init = ProcessHandle::Open(record.pid, record.pid_start_ticks);
   if (init.ok()) container->init = std::make_shared<ProcessHandle>(*std::move(init));
-  if (container->conmon_watch != nullptr) return;  // it tells the rest
-  OnConmonGone(container);
+  if (conmon == Conmon::kGone) return OnConmonGone(container);
+  if (conmon == Conmon::kUnknown) LookAgainForConmon(container);
 }
 
-void OciRuntime::WatchConmon(const std::shared_ptr<Container>& container) {
+OciRuntime::Conmon OciRuntime::WatchConmon(const std::shared_ptr<Container>& container) {
   const std::string& id = container->record.id;
-  auto text = files_.ReadFile(builder_->paths().Container(id) + "/conmon.pid");
-  const auto pid = text.ok() ? ParseInt64(Trim(*text)) : std::nullopt;
-  if (!pid) return;
-  auto handle = ProcessHandle::Open(static_cast<int>(*pid));
-  if (!handle.ok()) return;
+  auto pid = ReadPidFile(files_, builder_->paths().Container(id) + "/conmon.pid");
+  auto handle = pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(pid.error());
+  if (!handle.ok()) return handle.error().code == ErrorCode::kNotFound ? Conmon::kGone : Conmon::kUnknown;
   // The number may be another process's by now. It is ours if it carries the container's id.
   auto arguments = files_.ReadFile(StrCat("/proc/", *pid, "/cmdline"));
-  if (!arguments.ok() || arguments->find(id) == std::string::npos) return;
+  if (!arguments.ok()) return handle->HasEnded() ? Conmon::kGone : Conmon::kUnknown;
+  if (arguments->find(id) == std::string::npos) return Conmon::kGone;
   container->conmon = *std::move(handle);
   container->conmon_watch =
       WatchReadable(loop_, container->conmon.descriptor(), [this, weak = std::weak_ptr(container)] {
@@ -41,19 +43,41 @@ void OciRuntime::WatchConmon(const std::shared_ptr<Container>& container) {
         alive->conmon_watch.reset();
         OnConmonGone(alive);
       });
+  return container->conmon_watch != nullptr ? Conmon::kWatched : Conmon::kUnknown;
+}
+
+// It must not cost a container its life that a file could not be read.
+void OciRuntime::LookAgainForConmon(const std::shared_ptr<Container>& container) {
+  container->conmon_timer = loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
+    auto alive = weak.lock();
+    if (!alive || alive->record.phase != Phase::kRunning) return;
+    const Conmon conmon = WatchConmon(alive);
+    if (conmon == Conmon::kGone) return OnConmonGone(alive);
+    if (conmon == Conmon::kUnknown) LookAgainForConmon(alive);
+  });
 }
 
 void OciRuntime::OnExitsEvent(const FileEvent& event) {
   if (event.change == FileChange::kCreated) {
-    if (auto container = Find(event.name)) HandleExit(container);
+    // If it cannot be read now: conmon ends right after it wrote the file, and then it is read again.
+    if (auto container = Find(event.name)) static_cast<void>(HandleExit(container).ok());
   } else if (event.change == FileChange::kEventsLost) {
     const auto all = containers_;
-    for (const auto& [id, container] : all) HandleExit(container);
+    for (const auto& [id, container] : all) static_cast<void>(HandleExit(container).ok());
   }
 }
 
 void OciRuntime::OnConmonGone(const std::shared_ptr<Container>& container) {
-  if (container->record.phase != Phase::kRunning || HandleExit(container)) return;
+  if (container->record.phase != Phase::kRunning) return;
+  auto ended = HandleExit(container);
+  if (ended.ok() && *ended) return;
+  if (!ended.ok() && ++container->exit_reads < kMaxExitReads) {
+    container->conmon_timer = loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
+      if (auto alive = weak.lock()) OnConmonGone(alive);
+    });
+    return;
+  }
+  if (!ended.ok()) Log("container " + container->record.id + ": " + ended.error().message);
   if (container->init && container->init->ok() && !container->init->HasEnded()) {
     Log("container " + container->record.id + ": its conmon is gone, so it is killed");
     static_cast<void>(container->init->Signal(SIGKILL).ok());
@@ -82,10 +106,13 @@ void OciRuntime::Lost(const std::shared_ptr<Container>& container, int exit_code
   Ended(container);
 }
 
-bool OciRuntime::HandleExit(const std::shared_ptr<Container>& container) {
+Result<bool> OciRuntime::HandleExit(const std::shared_ptr<Container>& container) {
   if (container->record.phase != Phase::kRunning) return container->record.phase == Phase::kExited;
   ContainerRecord updated = container->record;
-  if (!builder_->ReadExit(updated).ok()) return false;
+  if (auto read = builder_->ReadExit(updated); !read.ok()) {
+    if (read.error().code == ErrorCode::kNotFound) return false;
+    return std::move(read).error();
+  }
   container->record = std::move(updated);
   Ended(container);
   return true;
@@ -94,6 +121,7 @@ bool OciRuntime::HandleExit(const std::shared_ptr<Container>& container) {
 void OciRuntime::Ended(const std::shared_ptr<Container>& container) {
   container->kill_timer.reset();
   container->conmon_watch.reset();
+  container->conmon_timer.reset();
   container->init_watch.reset();
   if (auto saved = builder_->Save(container->record); !saved.ok()) Log(saved.error().message);
   // Poststop hooks belong to the container's life: whoever unprepares devices must wait for them.

@@ -205,10 +205,11 @@ void OciRuntime::OnStarted(const std::shared_ptr<Container>& container, RuntimeC
   record.started_at = loop_.clock().Now();
   // A record that could not be replaced still says "starting", which adoption settles as well.
   if (auto saved = builder_->Save(record); !saved.ok()) Log(saved.error().message);
-  WatchConmon(container);
+  const Conmon conmon = WatchConmon(container);
   done(Ok());
-  if (HandleExit(container)) return;
-  if (container->conmon_watch == nullptr) return OnConmonGone(container);
+  if (auto ended = HandleExit(container); ended.ok() && *ended) return;
+  if (conmon == Conmon::kGone) return OnConmonGone(container);
+  if (conmon == Conmon::kUnknown) LookAgainForConmon(container);
   if (container->stop_after_start) BeginStop(container, *container->stop_after_start);
 }
 
@@ -264,7 +265,12 @@ void OciRuntime::Released(const std::shared_ptr<Container>& container, Result<vo
 }
 
 void OciRuntime::BeginStop(const std::shared_ptr<Container>& container, Duration grace) {
-  if (!container->init) return OnConmonGone(container);
+  if (!container->init) {
+    // It has ended, or could not be looked at when it was adopted.
+    auto init = ProcessHandle::Open(container->record.pid, container->record.pid_start_ticks);
+    if (!init.ok()) return OnConmonGone(container);
+    container->init = std::make_shared<ProcessHandle>(*std::move(init));
+  }
   const MonotonicTime kill_at = loop_.clock().Monotonic() + std::max(grace, Duration::zero());
   if (grace <= Duration::zero()) {
     container->kill_timer.reset();

@@ -6,6 +6,13 @@
 #include "node/runtime/oci/oci_spec.h"
 
 namespace drakkar::node {
+namespace {
+
+constexpr Duration kKillEvery = std::chrono::milliseconds(20);
+// A runtime that has not said by then which process its command is hangs, and is killed itself.
+constexpr int kMaxKillTries = 250;
+
+}  // namespace
 
 void OciRuntime::ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
                           RuntimeCallback<ExecResult> done) {
@@ -95,19 +102,26 @@ Result<void> OciRuntime::StartExec(const std::string& id, const std::vector<std:
       auto alive = weak.lock();
       if (!alive) return;
       alive->timed_out = true;
-      // The command, not runc: killing runc alone would leave the command running.
-      auto text = files_.ReadFile(base + ".pid");
-      const auto pid = text.ok() ? ParseInt64(Trim(*text)) : std::nullopt;
-      auto handle = pid ? ProcessHandle::Open(static_cast<int>(*pid)) : NotFound("no pid");
-      if (handle.ok()) {
-        static_cast<void>(handle->Signal(SIGKILL).ok());
-      } else {
-        static_cast<void>(alive->process->Signal(SIGKILL).ok());
-      }
+      KillExec(alive, base, kMaxKillTries);
     });
   }
   execs_[number] = std::move(exec);
   return Ok();
+}
+
+// The command, not runc: killing runc alone would leave the command running.
+void OciRuntime::KillExec(const std::shared_ptr<CommandRun>& exec, const std::string& base, int tries) {
+  auto pid = ReadPidFile(files_, base + ".pid");
+  auto handle = pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
+  if (handle.ok()) {
+    static_cast<void>(handle->Signal(SIGKILL).ok());
+  } else if (tries == 0) {
+    static_cast<void>(exec->process->Signal(SIGKILL).ok());
+  } else {
+    exec->timer = loop_.RunAfter(kKillEvery, [this, weak = std::weak_ptr(exec), base, tries] {
+      if (auto alive = weak.lock()) KillExec(alive, base, tries - 1);
+    });
+  }
 }
 
 void OciRuntime::FinishExec(std::uint64_t number, const std::string& base, ProcessExit exit) {

@@ -35,6 +35,7 @@ OciRuntime::~OciRuntime() {
     container->kill_timer.reset();
     container->init_watch.reset();
     container->conmon_watch.reset();
+    container->conmon_timer.reset();
     container->exit_waiters.clear();
     container->remove_waiters.clear();
   }
@@ -48,12 +49,18 @@ void OciRuntime::Open(RuntimeCallback<void> done) {
   if (!prepared.ok()) return Answer(std::move(done), std::move(prepared));
   auto found_before = std::make_shared<BundleBuilder::Found>();
   // Undoing what a dead agent left half done may have to wait for killed processes to be gone.
+  auto tries_left = std::make_shared<int>(kReleaseAttempts);
   Retrying(
-      [builder = builder_, &images = images_, &files = files_, found_before]() -> Result<void> {
+      [builder = builder_, &images = images_, &files = files_, found_before, tries_left]() -> Result<void> {
+        const bool is_last_try = --*tries_left == 0;
         RETURN_IF_ERROR(images.Open());
-        ASSIGN_OR_RETURN(*found_before, builder->Scan());
+        ASSIGN_OR_RETURN(*found_before, builder->Scan(is_last_try));
         for (const ContainerRecord& record : found_before->containers) {
-          EndLeftoverCommands(files, builder->paths().Container(record.id), record.id);
+          auto ended = EndLeftoverCommands(files, builder->paths().Container(record.id), record.id);
+          if (ended.ok()) continue;
+          const std::string why = "end the commands left in container " + record.id + ": " + ended.error().message;
+          if (!is_last_try) return Unavailable(why);
+          found_before->notes.push_back(why);
         }
         return Ok();
       },

@@ -70,6 +70,8 @@ class OciRuntime final : public Runtime {
     std::unique_ptr<DescriptorWatch> init_watch;
     ProcessHandle conmon;
     std::unique_ptr<DescriptorWatch> conmon_watch;
+    TimerHandle conmon_timer;     // what could not be read is read again
+    int exit_reads = 0;           // of its exit file that failed after conmon's end
     std::unique_ptr<ConmonLaunch> launch;
     TimerHandle launch_timer;
     std::optional<Duration> stop_after_start;  // asked to stop while starting
@@ -104,14 +106,16 @@ class OciRuntime final : public Runtime {
                    RuntimeCallback<void> done);
 
   // Watching.
-  void WatchConmon(const std::shared_ptr<Container>& container);
+  enum class Conmon { kWatched, kGone, kUnknown };
+  Conmon WatchConmon(const std::shared_ptr<Container>& container);
+  void LookAgainForConmon(const std::shared_ptr<Container>& container);
   void OnExitsEvent(const FileEvent& event);
   // Without its conmon a container has nobody who reads its output or learns its exit code.
   void OnConmonGone(const std::shared_ptr<Container>& container);
   void Lost(const std::shared_ptr<Container>& container, int exit_code, std::string_view reason,
             std::string message);
-  // True if the container has ended by now.
-  bool HandleExit(const std::shared_ptr<Container>& container);
+  // True if the container has ended by now; an error if that could not be read.
+  Result<bool> HandleExit(const std::shared_ptr<Container>& container);
   void Ended(const std::shared_ptr<Container>& container);
   void Notify(const std::shared_ptr<Container>& container);
   // Gives back what a container that ended still holds, then answers who waited for its end.
@@ -134,6 +138,7 @@ class OciRuntime final : public Runtime {
                                    bool terminal);
   Result<void> StartExec(const std::string& id, const std::vector<std::string>& command,
                          Duration timeout, RuntimeCallback<ExecResult>& done);
+  void KillExec(const std::shared_ptr<CommandRun>& exec, const std::string& base, int tries);
   void FinishExec(std::uint64_t number, const std::string& base, ProcessExit exit);
 
   // Tools.

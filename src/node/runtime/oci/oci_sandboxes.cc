@@ -72,8 +72,10 @@ void OciRuntime::StopPodSandbox(const std::string& id, RuntimeCallback<void> don
         if (!stopped.ok()) return done(std::move(stopped));
         if (sandbox->record.phase != Phase::kRunning) return done(Ok());
         sandbox->record.phase = Phase::kExited;
-        auto saved = builder_->Save(sandbox->record);
-        if (!saved.ok()) return done(std::move(saved));
+        if (auto saved = builder_->Save(sandbox->record); !saved.ok()) {
+          sandbox->record.phase = Phase::kRunning;  // so that the next call does it
+          return done(std::move(saved));
+        }
         Blocking<bool>(
             [builder = builder_, sandbox_id = sandbox->record.id]() -> Result<bool> {
               RETURN_IF_ERROR(builder->ReleaseSandbox(sandbox_id));

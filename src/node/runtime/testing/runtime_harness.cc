@@ -93,6 +93,10 @@ class HollowHarness final : public RuntimeHarness {
     CHECK(opened);
     WaitUntil([] { return false; });
   }
+  Result<void> TryToStartAgent() override {
+    StartAgent();
+    return Ok();
+  }
   bool WaitForUnseenExit(const std::string&) override { return true; }
   std::vector<ContainerStatus>& exits() override { return exits_; }
   std::vector<std::string> Leftovers() override {
@@ -112,16 +116,20 @@ class HollowHarness final : public RuntimeHarness {
 
 class OciHarness final : public RuntimeHarness {
  public:
-  explicit OciHarness(std::string directory)
+  OciHarness(std::string directory, FileSystem& files)
       : directory_(std::move(directory)),
-        images_(RealFileSystem(), RealRandom(), directory_ + "/images"),
+        files_(files),
+        images_(files, RealRandom(), directory_ + "/images"),
         thread_(std::make_unique<LoopThread>("runtime-test")),
         workers_(std::make_unique<WorkerPool>(2, 1000)) {}
   ~OciHarness() override {
     thread_->RunSync([this] { runtime_.reset(); });
     workers_.reset();
     thread_.reset();
-    // Whatever a failed test left.
+    // Whatever a failed test left. Without its processes a container's conmon ends by itself.
+    if (auto groups = Cgroups::Detect(RealFileSystem()); groups.ok()) {
+      for (const std::string& uid : uids_) static_cast<void>(groups->Remove("/drakkar/pod" + uid).ok());
+    }
     static_cast<void>(UnmountAll(directory_).ok());
     static_cast<void>(RealFileSystem().RemoveTree(directory_).ok());
   }
@@ -179,7 +187,8 @@ class OciHarness final : public RuntimeHarness {
     // The loop polls itself, so the test needs no knowledge of what will happen next.
     auto state = std::make_shared<Waiting>();
     state->until = std::move(until);
-    thread_->RunSync([&] { Poll(state, 0); });
+    state->deadline = thread_->loop().clock().Monotonic() + std::chrono::seconds(30);
+    thread_->RunSync([&] { Poll(state); });
     std::unique_lock lock(state->mutex);
     state->changed.wait(lock, [&] { return state->finished; });
     return state->held;
@@ -192,6 +201,7 @@ class OciHarness final : public RuntimeHarness {
     if (!opened.ok()) std::fprintf(stderr, "open: %s\n", opened.error().message.c_str());
     CHECK(opened.ok());
   }
+  Result<void> TryToStartAgent() override { return OpenAgent(); }
   bool WaitForUnseenExit(const std::string& id) override {
     const std::string path = directory_ + "/runtime/exits/" + id;
     return WaitUntil([path] { return RealFileSystem().Exists(path); });
@@ -205,6 +215,12 @@ class OciHarness final : public RuntimeHarness {
       auto names = files.ListDirectory(directory_ + "/runtime/" + name);
       if (!names.ok()) continue;
       for (const std::string& entry : *names) left.push_back(StrCat(name, "/", entry));
+    }
+    const auto images = files.ListDirectory(directory_ + "/images");
+    for (const std::string& image : *images) {
+      auto users = files.ListDirectory(StrCat(directory_, "/images/", image, "/uses"));
+      if (!users.ok()) continue;
+      for (const std::string& user : *users) left.push_back(StrCat("image of ", user));
     }
     auto mounts = files.ReadFile("/proc/self/mountinfo");
     for (std::string_view line : Split(*mounts, '\n')) {
@@ -236,14 +252,13 @@ class OciHarness final : public RuntimeHarness {
     bool finished = false;
     bool held = false;
     TimerHandle timer;
+    MonotonicTime deadline{};
   };
-  static constexpr int kPolls = 6000;  // of 5 ms each: half a minute
 
-  void Poll(const std::shared_ptr<Waiting>& state, int count) {
+  void Poll(const std::shared_ptr<Waiting>& state) {
     const bool held = state->until();
-    if (!held && count < kPolls) {
-      state->timer = thread_->loop().RunAfter(std::chrono::milliseconds(5),
-                                              [this, state, count] { Poll(state, count + 1); });
+    if (!held && thread_->loop().clock().Monotonic() < state->deadline) {
+      state->timer = thread_->loop().RunAfter(std::chrono::milliseconds(5), [this, state] { Poll(state); });
       return;
     }
     state->timer.reset();
@@ -260,7 +275,7 @@ class OciHarness final : public RuntimeHarness {
       OciRuntimeOptions options;
       options.root = directory_ + "/runtime";
       options.log = [](const std::string& text) { std::fprintf(stderr, "runtime: %s\n", text.c_str()); };
-      runtime_ = MakeOciRuntime(thread_->loop(), *workers_, RealFileSystem(), RealRandom(), images_,
+      runtime_ = MakeOciRuntime(thread_->loop(), *workers_, files_, RealRandom(), images_,
                                 std::move(options));
       runtime_->OnExit([this](const ContainerStatus& status) { exits_.push_back(status); });
       runtime_->Open([answer](Result<void> result) { answer->emplace(std::move(result)); });
@@ -270,6 +285,7 @@ class OciHarness final : public RuntimeHarness {
   }
 
   std::string directory_;
+  FileSystem& files_;
   ImageStore images_;
   std::unique_ptr<LoopThread> thread_;
   std::unique_ptr<WorkerPool> workers_;
@@ -285,6 +301,10 @@ std::unique_ptr<RuntimeHarness> MakeHollowHarness() {
 }
 
 std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why) {
+  return MakeOciHarness(why, RealFileSystem());
+}
+
+std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why, FileSystem& files) {
   if (::geteuid() != 0) {
     why = "containers need root";
     return nullptr;
@@ -304,7 +324,7 @@ std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why) {
   }
   char pattern[] = "/tmp/drakkar-runtime-XXXXXX";
   CHECK(::mkdtemp(pattern) != nullptr);
-  auto harness = std::make_unique<OciHarness>(pattern);
+  auto harness = std::make_unique<OciHarness>(pattern, files);
   auto prepared = harness->Prepare();
   if (!prepared.ok()) std::fprintf(stderr, "prepare: %s\n", prepared.error().message.c_str());
   CHECK(prepared.ok());

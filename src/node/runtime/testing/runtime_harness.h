@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/env/file_system.h"
 #include "node/runtime/runtime.h"
 
 namespace drakkar::node {
@@ -30,6 +31,7 @@ class RuntimeHarness {
   // The agent dies without a word and a new one opens the same state.
   virtual void KillAgent() = 0;
   virtual void StartAgent() = 0;
+  virtual Result<void> TryToStartAgent() = 0;  // as above, for one that may fail
   // True once a container ended although no agent looks.
   virtual bool WaitForUnseenExit(const std::string& container_id) = 0;
   virtual std::vector<ContainerStatus>& exits() = 0;
@@ -41,6 +43,8 @@ class RuntimeHarness {
 std::unique_ptr<RuntimeHarness> MakeHollowHarness();
 // Null with the reason in `why` where containers cannot run.
 std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why);
+// Everything the runtime and its images do with files goes through `files`, which must outlive it.
+std::unique_ptr<RuntimeHarness> MakeOciHarness(std::string& why, FileSystem& files);
 
 template <typename T>
 Result<T> Await(RuntimeHarness& harness, std::function<void(Runtime&, RuntimeCallback<T>)> call) {

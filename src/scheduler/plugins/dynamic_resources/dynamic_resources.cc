@@ -261,7 +261,10 @@ Status DynamicResources::FilterUnallocated(Cycle& cycle, PodDevices& state, Node
     options_.devices.allocator().Filter(state.problem, budget, verdicts_);
     // All had their turn: the next round begins, in which again each has one. Always taking the
     // first would mean that one that never works keeps the pod from the others for good.
-    if (AnyFits(nodes)) avoided_[cycle.pod->uid].in_this_round.clear();
+    if (AnyFits(nodes)) {
+      Avoided& avoided = avoided_[cycle.pod->uid];
+      avoided.round_began = avoided.next;
+    }
   }
   kinds_.clear();
   for (const Verdict& verdict : verdicts_.distinct) kinds_.push_back(verdict.kind);

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +29,10 @@ struct SchedulerMetrics;
 // is on its way, writes allocation and reservation, and waits for binding conditions (KEP-5007).
 class DynamicResources final : public Plugin {
  public:
-  // A pod remembers this many devices whose binding failed for it.
-  static constexpr std::size_t kMaxAvoidedDevices = 16;
+  // A pod remembers this many devices whose binding failed for it; of more, those of the last
+  // failures. Up to it every device has its turn before one is tried again: room for a node that
+  // sees 32 full slices.
+  static constexpr std::size_t kMaxAvoidedDevices = 4'096;
 
   struct Options {
     EventLoop& loop;
@@ -49,6 +50,8 @@ class DynamicResources final : public Plugin {
     std::function<void(const ClusterEvent&)> notify;
     // The pod is expected on the node and waits: shown as status.nominatedNodeName.
     std::function<void(const PodInfo& pod, const std::string& node_name)> nominate;
+    // A pod has nothing to write any more and waits: others may.
+    std::function<void()> on_wait_began;
     // Whether the pod runs, or may for all we know.
     std::function<bool(std::string_view pod_uid)> is_bound;
   };
@@ -74,12 +77,14 @@ class DynamicResources final : public Plugin {
   void Unreserve(Cycle& cycle) override;
   void PreBind(CyclePtr cycle, StatusCallback done) override;
   void Cancel(Cycle& cycle) override;
+  void OnNodeGone(Cycle& cycle) override;
 
   // To be called for every change of a claim's latest version.
   void OnClaimChanged(const std::string& claim_key) { waits_.OnClaimChanged(claim_key); }
   // The pod is bound or gone: forgets what was remembered about it.
   void ForgetPod(const std::string& pod_uid) { avoided_.erase(pod_uid); }
   std::size_t waiting_pods() const { return waits_.size(); }
+  std::size_t pods_with_failed_devices() const { return avoided_.size(); }
 
  private:
   struct PodDevices;  // a pod's claims during one cycle
@@ -94,11 +99,13 @@ class DynamicResources final : public Plugin {
   bool AnyFits(const NodeSet& nodes) const;
   allocator::SearchBudget MakeBudget() const;
 
-  // While it lives, the devices that failed for the pod count as taken.
+  // While it lives, nobody gets the devices that failed for the pod in this round.
   class Avoiding;
 
   void WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback done);
   void StartWait(CyclePtr cycle, StatusCallback done);
+  // All is written and ready: the pod may be bound, unless another scheduler had a device before.
+  void Conclude(CyclePtr cycle, StatusCallback done);
   void OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outcome, StatusCallback done);
   // After a wait that failed: clears the claims it spoiled, then decides when to try again.
   struct Failure;
@@ -108,6 +115,8 @@ class DynamicResources final : public Plugin {
   // True if the device had not failed for the pod before, in no round.
   bool Avoid(const std::string& pod_uid, const device::DeviceId& device);
   bool NeedsConditions(const PodDevices& state) const;
+  // Whether a claim of the pod is.
+  bool IsGone(const PodDevices& state) const;
   // Since when the conditions of the claim are waited for, in time that passes.
   MonotonicTime WaitBegan(const CachedClaim& claim) const;
   MonotonicTime DeadlineOf(const CachedClaim& claim) const {
@@ -118,9 +127,11 @@ class DynamicResources final : public Plugin {
   const Options options_;
   ClaimWriter writer_;
   ConditionWaits waits_;
+  // The devices that failed for a pod, with the number of the last failure of each.
   struct Avoided {
-    std::set<device::DeviceId> in_this_round;
-    std::set<device::DeviceId> ever;
+    std::map<device::DeviceId, std::uint64_t> failures;
+    std::uint64_t next = 0;
+    std::uint64_t round_began = 0;  // failures from this one on are avoided
   };
   std::map<std::string, Avoided> avoided_;  // by pod uid
   // Of the cycle under way; kept to save their memory.

@@ -26,29 +26,33 @@ struct DynamicResources::PodDevices final : PluginState {
   MonotonicTime wait_started{};
   bool needs_conditions = false;  // some device has them
   bool timed_out = false;
+  bool cancelled = false;  // the pod is gone
+  bool claim_gone = false;
 };
 
-// While it lives, the devices that failed for the pod count as taken.
+// While it lives, nobody gets the devices that failed for the pod in this round.
 class DynamicResources::Avoiding {
  public:
   Avoiding(DynamicResources& plugin, const std::string& pod_uid)
       : allocated_(plugin.options_.devices.allocated()) {
     const auto found = plugin.avoided_.find(pod_uid);
-    if (found == plugin.avoided_.end() || found->second.in_this_round.empty()) return;
-    devices_ = &found->second.in_this_round;
-    for (const device::DeviceId& id : *devices_) allocated_.AddExclusive(id);
+    if (found == plugin.avoided_.end()) return;
+    for (const auto& [id, failure] : found->second.failures) {
+      if (failure < found->second.round_began) continue;
+      allocated_.Bar(id);
+      devices_.push_back(&id);
+    }
   }
   ~Avoiding() {
-    if (devices_ == nullptr) return;
-    for (const device::DeviceId& id : *devices_) allocated_.RemoveExclusive(id);
+    for (const device::DeviceId* id : devices_) allocated_.Unbar(*id);
   }
   Avoiding(const Avoiding&) = delete;
   Avoiding& operator=(const Avoiding&) = delete;
-  bool any() const { return devices_ != nullptr; }
+  bool any() const { return !devices_.empty(); }
 
  private:
   device::AllocatedState& allocated_;
-  const std::set<device::DeviceId>* devices_ = nullptr;
+  std::vector<const device::DeviceId*> devices_;
 };
 
 inline DynamicResources::PodDevices& DynamicResources::StateOf(Cycle& cycle) const {

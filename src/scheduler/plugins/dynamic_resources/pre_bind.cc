@@ -28,7 +28,7 @@ struct DynamicResources::Failure {
   CyclePtr cycle;
   ConditionWaits::Outcome outcome;
   StatusCallback done;
-  bool new_device = false;  // one failed that had not failed for this pod before
+  bool worth_a_retry = false;  // a device failed that had not before, or it was not the device
 };
 
 bool DynamicResources::NeedsConditions(const PodDevices& state) const {
@@ -55,10 +55,13 @@ void DynamicResources::PreBind(CyclePtr cycle, StatusCallback done) {
   state.needs_conditions = NeedsConditions(state);
   StatusCallback measured = [this, cycle, done = std::move(done)](Status status) {
     const PodDevices& finished = StateOf(*cycle);
+    // That somebody deleted pod or claim says nothing about devices.
+    const bool is_void = !status.ok() && (finished.cancelled || finished.claim_gone);
     const std::string_view result = status.ok()          ? "success"
+                                    : is_void            ? "cancelled"
                                     : finished.timed_out ? "timeout"
                                                          : "failure";
-    if (finished.needs_conditions) options_.metrics.CountBindingConditions(result);
+    if (finished.needs_conditions && !is_void) options_.metrics.CountBindingConditions(result);
     options_.metrics.ObserveDraPreBind(
         result, finished.needs_conditions,
         options_.loop.clock().Monotonic() - finished.pre_bind_started);
@@ -69,6 +72,10 @@ void DynamicResources::PreBind(CyclePtr cycle, StatusCallback done) {
 
 void DynamicResources::WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback done) {
   PodDevices& state = StateOf(*cycle);
+  if (state.cancelled) {
+    done(Status::Error("the pod is gone"));
+    return;
+  }
   if (at == state.items.size()) {
     for (const PodDevices::Item& item : state.items) {
       if (item.to_allocate) options_.claims.ClearPending(item.key, cycle->pod->uid);
@@ -86,11 +93,20 @@ void DynamicResources::WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback
                                      {std::string(cycle->pod->name()), cycle->pod->uid}),
               [this, at, cycle, done = std::move(done)](std::string error) mutable {
                 if (!error.empty()) {
+                  PodDevices& failed = StateOf(*cycle);
+                  failed.claim_gone = IsGone(failed);
                   done(Status::Error(std::move(error)));
                   return;
                 }
                 WriteClaim(at + 1, std::move(cycle), std::move(done));
               });
+}
+
+bool DynamicResources::IsGone(const PodDevices& state) const {
+  return std::any_of(state.items.begin(), state.items.end(), [&](const PodDevices::Item& item) {
+    const CachedClaim* claim = options_.claims.Find(item.key);
+    return claim == nullptr || claim->latest->uid() != item.uid;
+  });
 }
 
 MonotonicTime DynamicResources::WaitBegan(const CachedClaim& claim) const {
@@ -110,7 +126,7 @@ bool DynamicResources::IsPastDeadline(const CachedClaim& claim) const {
 void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
   PodDevices& state = StateOf(*cycle);
   if (!options_.gates.BindingConditions()) {
-    done(Status::Success());
+    Conclude(std::move(cycle), std::move(done));
     return;
   }
   std::vector<ConditionWaits::Claim> claims;
@@ -118,6 +134,7 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
   for (const PodDevices::Item& item : state.items) {
     const CachedClaim* claim = options_.claims.Find(item.key);
     if (claim == nullptr || claim->latest->uid() != item.uid) {
+      state.claim_gone = true;
       done(Status::Error(StrCat("claim ", item.key, " got deleted in the meantime")));
       return;
     }
@@ -132,7 +149,7 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
     claims.push_back({item.key, item.uid, deadline});
   }
   if (claims.empty()) {
-    done(Status::Success());
+    Conclude(std::move(cycle), std::move(done));
     return;
   }
   state.wait_started = options_.loop.clock().Monotonic();
@@ -148,6 +165,29 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
               [this, cycle, done = std::move(done)](ConditionWaits::Outcome outcome) mutable {
                 OnWaitEnded(std::move(cycle), std::move(outcome), std::move(done));
               });
+  options_.on_wait_began();
+}
+
+void DynamicResources::Conclude(CyclePtr cycle, StatusCallback done) {
+  for (const PodDevices::Item& item : StateOf(*cycle).items) {
+    if (options_.devices.allocated().contested() == 0) break;
+    const CachedClaim* claim = options_.claims.Find(item.key);
+    if (claim == nullptr) continue;
+    const std::string contender = options_.claims.FindContender(*claim);
+    if (contender.empty()) continue;
+    std::string why = StrCat("a device of claim ", item.key, " is already allocated to claim ",
+                             contender, ", by another scheduler");
+    writer_.Run(item.key, item.uid, PlanDeallocate(cycle->pod->uid),
+                [this, cycle, claim_key = item.key, why = std::move(why),
+                 done = std::move(done)](std::string) {
+                  // Others may have the claim reserved: then nothing has changed.
+                  const CachedClaim* released = options_.claims.Find(claim_key);
+                  cycle->retry_at_once = released != nullptr && released->allocation == nullptr;
+                  done(Status::Error(why));
+                });
+    return;
+  }
+  done(Status::Success());
 }
 
 void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outcome,
@@ -155,6 +195,7 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
   using End = ConditionWaits::End;
   PodDevices& state = StateOf(*cycle);
   state.timed_out = outcome.end == End::kTimeout;
+  state.claim_gone = outcome.end == End::kGone && IsGone(state);
   const std::string_view result = outcome.end == End::kReady     ? "success"
                                   : outcome.end == End::kFailed  ? "failure"
                                   : outcome.end == End::kTimeout ? "timeout"
@@ -170,10 +211,11 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
   switch (outcome.end) {
     case End::kReady:
       avoided_.erase(cycle->pod->uid);
-      done(Status::Success());
+      Conclude(std::move(cycle), std::move(done));
       return;
     case End::kFailed:
     case End::kTimeout:
+    case End::kNodeGone:
       ReleaseSpoiled(std::make_shared<Failure>(Failure{std::move(cycle), std::move(outcome),
                                                        std::move(done), false}),
                      0);
@@ -185,9 +227,16 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
 
 bool DynamicResources::Avoid(const std::string& pod_uid, const device::DeviceId& device) {
   Avoided& avoided = avoided_[pod_uid];
-  if (avoided.in_this_round.size() >= kMaxAvoidedDevices) avoided.in_this_round.clear();
-  avoided.in_this_round.insert(device);
-  return avoided.ever.size() < kMaxAvoidedDevices && avoided.ever.insert(device).second;
+  const bool is_full = avoided.failures.size() >= kMaxAvoidedDevices;
+  const auto [at, is_new] = avoided.failures.try_emplace(device);
+  at->second = avoided.next++;
+  if (is_new && is_full) {
+    avoided.failures.erase(std::min_element(
+        avoided.failures.begin(), avoided.failures.end(),
+        [](const auto& a, const auto& b) { return a.second < b.second; }));
+  }
+  // What is not remembered for good must not lead to a retry at once again and again.
+  return is_new && !is_full;
 }
 
 void DynamicResources::ReleaseSpoiled(std::shared_ptr<Failure> failure, std::size_t at) {
@@ -200,7 +249,11 @@ void DynamicResources::ReleaseSpoiled(std::shared_ptr<Failure> failure, std::siz
     if (binding.kind == BindingState::Kind::kNone || binding.kind == BindingState::Kind::kReady) {
       continue;  // allocated anew, or late but in time for the next attempt
     }
-    if (Avoid(uid, binding.device)) failure->new_device = true;
+    if (failure->outcome.end == ConditionWaits::End::kNodeGone) {
+      failure->worth_a_retry = true;
+    } else if (!StateOf(*failure->cycle).cancelled && Avoid(uid, binding.device)) {
+      failure->worth_a_retry = true;  // of a pod that is gone nothing is remembered any more
+    }
     // If it cannot be written now, the next attempt finds the claim unusable and clears it then.
     writer_.Run(claim_key, std::string(claim->latest->uid()),
                 PlanRelease(uid, claim->allocation, options_.is_bound),
@@ -229,11 +282,13 @@ void DynamicResources::DecideRetry(std::shared_ptr<Failure> failure) {
       FilterAllocated(*claim, IsUsable(*claim), without_others);
     }
   }
-  if (!specs.empty() && failure->new_device) {
-    const Avoiding avoiding(*this, uid);
-    const allocator::Problem problem = options_.devices.allocator().Prepare(
-        specs, [this](std::string_view name) { return options_.devices.FindClass(name); });
-    options_.devices.allocator().Filter(problem, MakeBudget(), verdicts_);
+  if (!specs.empty() && failure->worth_a_retry) {
+    {
+      const Avoiding avoiding(*this, uid);
+      const allocator::Problem problem = options_.devices.allocator().Prepare(
+          specs, [this](std::string_view name) { return options_.devices.FindClass(name); });
+      options_.devices.allocator().Filter(problem, MakeBudget(), verdicts_);
+    }
     if (AnyFits(nodes)) {
       failure->cycle->retry_at_once = true;
     } else if (AnyFits(without_others)) {
@@ -259,7 +314,12 @@ void DynamicResources::ReleaseOthers(std::shared_ptr<Failure> failure, std::size
 }
 
 void DynamicResources::Cancel(Cycle& cycle) {
+  StateOf(cycle).cancelled = true;
   waits_.Cancel(cycle.pod->uid);
+}
+
+void DynamicResources::OnNodeGone(Cycle& cycle) {
+  waits_.EndForNode(cycle.pod->uid, cycle.node_name);
 }
 
 }  // namespace drakkar::scheduler

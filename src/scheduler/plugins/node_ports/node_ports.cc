@@ -34,8 +34,7 @@ Status NodePorts::Filter(Cycle& cycle, NodeSet& nodes) {
     const auto* nominated = nodes_.FindNominated(node);
     if (nominated == nullptr) return;
     for (const PodInfoPtr& other : *nominated) {
-      if (other->uid != pod.uid && other->priority >= pod.priority &&
-          Conflict(pod.host_ports, other->host_ports)) {
+      if (nodes_.KeepsRoomFrom(*other, pod) && Conflict(pod.host_ports, other->host_ports)) {
         nodes.Remove(node);
         return;
       }

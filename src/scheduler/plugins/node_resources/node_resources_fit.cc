@@ -47,7 +47,7 @@ void NodeResourcesFit::FindMissing(const PodInfo& pod, NodeIndex node, Report re
   std::int64_t pods = 1;
   if (const auto* nominated = nodes_.FindNominated(node)) {
     for (const PodInfoPtr& other : *nominated) {
-      if (other->uid == pod.uid || other->priority < pod.priority) continue;
+      if (!nodes_.KeepsRoomFrom(*other, pod)) continue;
       wanted.Add(other->requests);
       ++pods;
     }
@@ -87,14 +87,24 @@ Status NodeResourcesFit::Filter(Cycle& cycle, NodeSet& nodes) {
 
 void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
   rejected.ForEach([&](NodeIndex node) {
-    FindMissing(*cycle.pod, node, [&](std::string_view reason) { diagnosis.Count(reason); });
+    FindMissing(*cycle.pod, node, [&](std::string_view reason) {
+      constexpr std::string_view kInsufficient = "Insufficient ";
+      if (options_.comes_from_devices && reason.starts_with(kInsufficient) &&
+          options_.comes_from_devices(reason.substr(kInsufficient.size()))) {
+        diagnosis.Count(StrCat(reason, " (extendedResourceName of a DeviceClass is not supported by "
+                                       "this scheduler)"));
+      } else {
+        diagnosis.Count(reason);
+      }
+    });
   });
 }
 
 bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   const ResourceAmounts& wanted = pod.requests;
   switch (event.kind) {
-    case EventKind::kBoundPodRemove: return true;  // it held a slot at least
+    case EventKind::kBoundPodRemove:  // it held a slot at least
+    case EventKind::kBoundPodShrink: return true;
     case EventKind::kNodeAdd:
     case EventKind::kNodeAllocatable: {
       const api::Value allocatable = event.after->root()[key::kStatus][key::kAllocatable];

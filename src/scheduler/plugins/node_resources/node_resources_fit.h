@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "scheduler/cache/node_table.h"
 #include "scheduler/config/profile.h"
 #include "scheduler/framework/plugin.h"
@@ -17,6 +19,9 @@ class NodeResourcesFit final : public Plugin {
     FitScoring scoring;
     std::vector<std::string> ignored_resources;
     std::vector<std::string> ignored_groups;
+    // Whether devices of some class stand for an extended resource, which we do not honour: only said
+    // when it is missing. May be null.
+    std::function<bool(std::string_view resource)> comes_from_devices;
   };
   explicit NodeResourcesFit(const NodeTable& nodes, Options options = {})
       : nodes_(nodes), options_(std::move(options)) {}
@@ -24,7 +29,7 @@ class NodeResourcesFit final : public Plugin {
   Points points() const override { return Point::kFilter | Point::kScore; }
   EventMask events() const override {
     return MaskOf(EventKind::kNodeAdd, EventKind::kNodeAllocatable, EventKind::kBoundPodRemove,
-                  EventKind::kTargetPodChange);
+                  EventKind::kBoundPodShrink, EventKind::kTargetPodChange);
   }
   bool MayHelp(const PodInfo& pod, const ClusterEvent& event) override;
   Status Filter(Cycle& cycle, NodeSet& nodes) override;
@@ -33,8 +38,8 @@ class NodeResourcesFit final : public Plugin {
              std::span<std::int64_t> scores) override;
 
  private:
-  // What is missing on one node, as reasons; nothing if it fits. Counts nominated pods of at least
-  // the pod's priority as if they were there.
+  // What is missing on one node, as reasons; nothing if it fits. Counts nominated pods that come
+  // before the pod as if they were there.
   template <typename Report>
   void FindMissing(const PodInfo& pod, NodeIndex node, Report report) const;
   bool IsIgnored(std::string_view resource) const;

@@ -26,8 +26,18 @@ std::string FindUnsupportedField(const PodInfo& pod) {
   }
   index = 0;
   for (Value volume : spec["volumes"].elements()) {
-    for (const std::string_view kind : {"persistentVolumeClaim", "ephemeral"}) {
+    // Some must be bound first, the others may not be in two places at once.
+    for (const std::string_view kind : {"persistentVolumeClaim", "ephemeral", "awsElasticBlockStore",
+                                        "gcePersistentDisk", "iscsi", "rbd"}) {
       if (volume[kind].has_value()) return StrCat("spec.volumes[", index, "].", kind);
+    }
+    ++index;
+  }
+  index = 0;
+  for (Value toleration : spec[key::kTolerations].elements()) {
+    const std::string_view op = toleration[key::kOperator].str();
+    if (!op.empty() && op != "Equal" && op != "Exists") {
+      return StrCat("spec.tolerations[", index, "].operator ", op);
     }
     ++index;
   }
