@@ -43,6 +43,7 @@ def main():
     expect("unknown flag", run("get", "pods", "--colour=red"), "colour")
     expect("bad gate", run("apiserver", "--feature-gates=Nonsense=true", "--data-dir=/nonexistent/x"),
            "Nonsense")
+    expect("bad time", run("apiserver", "--event-ttl=0", "--data-dir=/nonexistent/x"), "--event-ttl", "1h0m0s")
     expect("bad version", run("apiserver", "--emulated-version=9.99", "--data-dir=/nonexistent/x"), "9.99")
     with tempfile.TemporaryDirectory() as work:
         data = os.path.join(work, "data")

@@ -210,6 +210,13 @@ class DirectClient final : public client::Client {
             if (std::shared_ptr<WatchState> watched = weak.lock()) {
               outbox->AddEvents(watched, changes);
             }
+          },
+          [outbox, weak = std::weak_ptr(state)](const Error& why) {
+            const std::shared_ptr<WatchState> watched = weak.lock();
+            if (watched == nullptr) return;
+            outbox->AddTask([watched, error = Unavailable(why.message)] {
+              if (!watched->cancelled) watched->callbacks.on_closed(error);
+            });
           });
       if (start.failure) {
         outbox->AddTask([state, error = api::ErrorFromStatus(*start.failure)] {

@@ -87,9 +87,11 @@ class Core {
     std::unique_ptr<WatchCache::Watcher> watcher;
   };
   // Starts delivering to `on_changes` from the request's resourceVersion; the first call may come
-  // before StartWatch returns. Bookmarks are the frontend's business.
+  // before StartWatch returns. Bookmarks are the frontend's business. `on_closed` is told when nothing
+  // can follow because the store failed; may be null.
   WatchStart StartWatch(const Request& request, storage::Mark mark,
-                        std::function<void(const std::vector<Change>&)> on_changes);
+                        std::function<void(const std::vector<Change>&)> on_changes,
+                        std::function<void(const Error& why)> on_closed = {});
 
   // What StartWatch would start, for whoever feeds many watchers from one (WatchCache::StartFeed).
   struct WatchPlan {

@@ -160,7 +160,8 @@ std::optional<Failure> Core::PlanWatch(const Request& request, storage::Mark mar
 }
 
 Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
-                                  std::function<void(const std::vector<Change>&)> on_changes) {
+                                  std::function<void(const std::vector<Change>&)> on_changes,
+                                  std::function<void(const Error& why)> on_closed) {
   WatchStart start;
   WatchPlan plan;
   if ((start.failure = PlanWatch(request, mark, plan))) return start;
@@ -175,8 +176,9 @@ Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
       on_changes(converted);
     };
   }
-  start.watcher = plan.cache->StartWatch(std::move(plan.options),
-                                         CacheWatchCallbacks{std::move(on_changes)});
+  start.watcher =
+      plan.cache->StartWatch(std::move(plan.options),
+                             CacheWatchCallbacks{std::move(on_changes), std::move(on_closed)});
   return start;
 }
 

@@ -364,6 +364,30 @@ TEST_F(CoreTest, AStoreThatFailsLeavesNobodyWaiting) {
   EXPECT_EQ(Get("Pod", "a").http_status, 404);
 }
 
+TEST_F(CoreTest, AStoreThatFailsEndsTheWatchesOfPartsThatWaitForTheDisk) {
+  const api::KindSchema* pods = api::FindKind("", "v1", "Pod");
+  std::vector<std::string> ends;
+  std::vector<std::unique_ptr<client::Client>> clients;
+  std::vector<std::unique_ptr<client::WatchHandle>> watches;
+  for (const storage::Mark mark : {storage::Mark::kApplied, storage::Mark::kDurable}) {
+    clients.push_back(MakeDirectClient(loop_, *core_, UserInfo{.name = "part"}, mark));
+    watches.push_back(clients.back()->Watch(
+        {pods, "", "", ""}, {.resource_version = core_->revision()},
+        {.on_events = [](std::vector<client::WatchEvent>) {},
+         .on_closed = [&](Error error) { ends.push_back(error.message); }}));
+  }
+  Settle();
+  disk_.FailSync(1, Unavailable("no space left on device"));
+  CreatePod("a");
+  std::optional<client::Reply> reply;
+  clients[1]->Get({pods, "default", "a", ""}, [&](client::Reply given) { reply = std::move(given); });
+  Settle();
+  ASSERT_EQ(ends.size(), 1u) << "what is applied is all the other one wants";
+  EXPECT_TRUE(ends[0].starts_with("no space left on device")) << ends[0];
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_FALSE(reply->ok()) << "it may be lost";
+}
+
 TEST_F(CoreTest, AVersionOfTheFutureIsRefusedAndNeverWaitedFor) {
   CreatePod("a");
   CreatePod("b");
