@@ -285,8 +285,9 @@ TEST_F(ApiServerTest, MetricsTellOfAnswersRightsAndTheProcess) {
   EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, kMaps)).status, 200);
   const std::string text = Do(Admin(0), Ask(net::Method::kGet, "/metrics")).body;
   for (const char* code : {"403", "504", "200"}) {
-    EXPECT_NE(text.find(StrCat("resource=\"configmaps\",scope=\"namespace\",subresource=\"\",verb="
-                               "\"WATCH\",version=\"v1\",code=\"", code, "\"} 1")),
+    EXPECT_NE(text.find(StrCat("apiserver_request_total{code=\"", code,
+                               "\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"configmaps\","
+                               "scope=\"namespace\",subresource=\"\",verb=\"WATCH\",version=\"v1\"} 1")),
               std::string::npos)
         << code;
   }
