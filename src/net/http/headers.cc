@@ -1,5 +1,7 @@
 #include "net/http/headers.h"
 
+#include <algorithm>
+
 #include "base/text/text.h"
 
 namespace drakkar::net {

@@ -1,5 +1,7 @@
 #include "net/http/url.h"
 
+#include <algorithm>
+
 #include "base/text/text.h"
 
 namespace drakkar::net {
