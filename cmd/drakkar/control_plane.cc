@@ -34,6 +34,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
       .address = part->options_.address,
       .http_loops = apiserver::ApiServer::DefaultHttpLoops(ProcessorCount()),
       .skip_operations_as_list = part->options_.skip_operations_as_list,
+      .event_ttl = part->options_.event_ttl,
   });
   return part;
 }

@@ -22,6 +22,7 @@ class ApiServerPart final : public Part {
     net::Address address;
     FeatureGates gates;
     bool skip_operations_as_list = false;
+    Duration event_ttl = std::chrono::hours(1);
   };
   // Reads or makes the cluster's authority and opens the store: what can fail before anything runs.
   static Result<std::unique_ptr<ApiServerPart>> Open(Options options);

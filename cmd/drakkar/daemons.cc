@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "api/meta/time.h"
 #include "base/env/absolute_path.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
@@ -38,6 +39,23 @@ Result<bool> ReadSkipForm(const cli::Arguments& arguments) {
   if (form == "written") return false;
   return InvalidArgument(
       StrCat("--skip-node-operations-form must be written or list, not ", Quote(form)));
+}
+
+cli::Flag EventTtlFlag() {
+  return {.name = "event-ttl",
+          .help = "How long an event is kept after it was last written.",
+          .default_value = "1h0m0s",
+          .placeholder = "DURATION"};
+}
+
+Result<Duration> ReadEventTtl(const cli::Arguments& arguments) {
+  const std::string& text = arguments.Text("event-ttl");
+  const Result<Duration> ttl = api::ParseDuration(text);
+  if (!ttl.ok() || *ttl <= Duration::zero()) {
+    return InvalidArgument(
+        StrCat("--event-ttl must be a time like 1h0m0s and more than nothing, not ", Quote(text)));
+  }
+  return *ttl;
 }
 
 std::vector<cli::Flag> With(std::vector<cli::Flag> flags, std::vector<cli::Flag> more = {}) {
@@ -106,6 +124,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (!scheduler.ok()) return Fail(console, scheduler.error());
   Result<bool> as_list = ReadSkipForm(arguments);
   if (!as_list.ok()) return Fail(console, as_list.error());
+  Result<Duration> event_ttl = ReadEventTtl(arguments);
+  if (!event_ttl.ok()) return Fail(console, event_ttl.error());
   UvLoop loop;
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
@@ -113,7 +133,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
        .data_dir = data_dir,
        .address = {.host = arguments.Text("address"), .port = *port},
        .gates = *gates,
-       .skip_operations_as_list = *as_list});
+       .skip_operations_as_list = *as_list,
+       .event_ttl = *event_ttl});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -162,13 +183,16 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   if (!port.ok()) return Fail(console, port.error());
   Result<bool> as_list = ReadSkipForm(arguments);
   if (!as_list.ok()) return Fail(console, as_list.error());
+  Result<Duration> event_ttl = ReadEventTtl(arguments);
+  if (!event_ttl.ok()) return Fail(console, event_ttl.error());
   UvLoop loop;
   Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
       {.loop = loop,
        .data_dir = AbsolutePath(arguments.Text("data-dir")),
        .address = {.host = arguments.Text("address"), .port = *port},
        .gates = *gates,
-       .skip_operations_as_list = *as_list});
+       .skip_operations_as_list = *as_list,
+       .event_ttl = *event_ttl});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -336,7 +360,7 @@ void AddDaemonCommands(cli::App& app) {
                           NodeNameFlag(),
                           PortFlag("node-port", "The node agent's port.", "10250"),
                           {.name = "scheduler-config", .help = "A KubeSchedulerConfiguration for the scheduler.", .placeholder = "FILE"},
-                          RuntimeFlag(), DevicesFlag(), MetadataFlag(), SkipFormFlag()}),
+                          RuntimeFlag(), DevicesFlag(), MetadataFlag(), SkipFormFlag(), EventTtlFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -347,7 +371,7 @@ void AddDaemonCommands(cli::App& app) {
            .flags = With({DataDirectoryFlag(),
                           AddressFlag("Where to listen."),
                           PortFlag("port", "The port; 0: any free one.", "6443"),
-                          SkipFormFlag()}),
+                          SkipFormFlag(), EventTtlFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});

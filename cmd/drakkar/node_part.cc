@@ -5,6 +5,7 @@
 #include "base/env/device_node.h"
 #include "base/env/process.h"
 #include "base/env/file_watcher.h"
+#include "base/exec/urgency.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/server/http_server.h"
@@ -24,6 +25,8 @@ namespace {
 
 constexpr Logger kLog("node");
 constexpr std::size_t kWorkers = 4;
+// What a pod's start waits for (the checkpoint) does not queue behind images and mounts.
+constexpr std::size_t kSyncWorkers = 2;
 constexpr std::size_t kMaxQueuedWork = 4'096;
 
 // Everything of the node, made and destroyed on its loop. Members are in the order they depend on
@@ -34,15 +37,17 @@ class NodeState {
       : loop_(loop),
         options_(options),
         workers_(kWorkers, kMaxQueuedWork),
+        sync_workers_(kSyncWorkers, kMaxQueuedWork, WorkerPool::Urgency::kPreferred),
         images_(RealFileSystem(), RealRandom(), ImageDirectory(options.data_dir)),
         client_(options.clients(loop, "system:node:" + options.node_name, {"system:nodes"},
                                 storage::Mark::kDurable)),
-        blocking_(node::MakePooledWork(loop, workers_)),
+        blocking_(node::MakePooledWork(loop, sync_workers_)),
         transport_(rpc::MakeGrpcTransport(loop)) {}
 
   ~NodeState() {
     // What runs on them uses the images, the runtime and the agent's files.
     workers_.Stop();
+    sync_workers_.Stop();
     server_.reset();
     node_server_.reset();
     agent_.reset();
@@ -166,6 +171,7 @@ class NodeState {
   const NodeOptions& options_;
   Metrics metrics_;
   WorkerPool workers_;
+  WorkerPool sync_workers_;
   node::ImageStore images_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<node::BlockingWork> blocking_;
@@ -188,6 +194,8 @@ class NodePart final : public Part {
   void Start(std::function<void(Result<void>)> done) override {
     thread_ = std::make_unique<LoopThread>("node");
     thread_->loop().Post([this, done = std::move(done)]() mutable {
+      // Its steps are short, and the node's pods and their ends must not make it wait.
+      PreferThisThread();
       state_ = std::make_unique<NodeState>(thread_->loop(), options_);
       state_->Start([this, done = std::move(done)](Result<void> started) {
         options_.main_loop.Post([done, started = std::move(started)] { done(started); });

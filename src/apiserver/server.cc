@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <list>
 
+#include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -13,24 +14,33 @@
 #include "apiserver/auth/node_authorizer.h"
 #include "apiserver/auth/rbac.h"
 #include "apiserver/auth/service_account_tokens.h"
+#include "apiserver/http/discovery.h"
 #include "apiserver/http/frontend.h"
 #include "apiserver/http/store_metrics.h"
+#include "apiserver/rest/event_expiry.h"
+#include "base/env/file_system.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/server/server_group.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
+#include "telemetry/metrics/process_metrics.h"
 
 namespace drakkar::apiserver {
 namespace {
 
 constexpr Logger kLog("apiserver");
+constexpr char kDecisions[] = "Counter of authorization attempts broken down by result.";
 constexpr std::string_view kNamespaces[] = {"default", "kube-system", "kube-public",
                                             "kube-node-lease"};
 
 // Large answers are compressed beside the loop; what does not find a place is compressed on it.
 constexpr std::size_t kWorkers = 1;
 constexpr std::size_t kMaxQueuedWork = 64;
+
+// What a connection takes in before it refuses without a Status.
+constexpr std::size_t kMaxTakenBodyBytes = 8u << 20;
+static_assert(kMaxTakenBodyBytes > Frontend::kMaxBodyBytes);
 
 UserInfo Internal() {
   return UserInfo{.name = "system:apiserver", .groups = {"system:masters"}};
@@ -49,6 +59,45 @@ api::TreePtr NamespaceTree(std::string_view name) {
   draft["kind"] = "Namespace";
   draft["metadata"]["name"] = name;
   return draft.Freeze();
+}
+
+// Service and Endpoints "kubernetes" in the namespace default, which say where the API server is.
+// Nothing here forwards the addresses of services, so it is the server's own. Nothing if that is no
+// single address.
+std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port) {
+  const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos ||
+                          host.find(':') != std::string::npos;
+  if (host.empty() || !is_address || host == "0.0.0.0" || host == "::") return {};
+  const auto metadata = [](std::string_view label, std::string_view value) {
+    return api::Draft{{"name", "kubernetes"}, {"namespace", "default"}, {"labels", {{label, value}}}};
+  };
+  const auto only = [](api::Draft element) {
+    std::vector<api::Draft> elements;
+    elements.push_back(std::move(element));
+    return api::Draft::Array(std::move(elements));
+  };
+  const int number = port;
+  api::Draft service{{"apiVersion", "v1"},
+                     {"kind", "Service"},
+                     {"metadata", metadata("component", "apiserver")},
+                     {"spec",
+                      {{"ports", only({{"name", "https"},
+                                       {"protocol", "TCP"},
+                                       {"port", number},
+                                       {"targetPort", number}})},
+                       {"clusterIP", host},
+                       {"clusterIPs", only(host)},
+                       {"type", "ClusterIP"},
+                       {"sessionAffinity", "None"}}}};
+  service["metadata"]["labels"]["provider"] = "kubernetes";
+  const api::Draft endpoints{
+      {"apiVersion", "v1"},
+      {"kind", "Endpoints"},
+      {"metadata", metadata("endpointslice.kubernetes.io/skip-mirror", "true")},
+      {"subsets",
+       only({{"addresses", only({{"ip", host}})},
+             {"ports", only({{"name", "https"}, {"port", number}, {"protocol", "TCP"}})}})}};
+  return {service.Freeze(), endpoints.Freeze()};
 }
 
 struct SystemPriority {
@@ -89,7 +138,12 @@ struct ApiServer::Impl {
                                [this](const api::KindSchema& kind, std::string_view operation,
                                       Duration took) {
                                  store_metrics.Observe(kind, operation, took);
+                               },
+                           .on_store_failed =
+                               [](const Error& why) {
+                                 kLog.Error("the store failed", {{"error", why.message}});
                                }}) {
+    ShowBuild();
     rbac.Attach(core);
     answerers.Add(reviews);
     node_authorizer.Attach(core);
@@ -107,7 +161,11 @@ struct ApiServer::Impl {
                 },
             .health_checks = HealthChecks(),
             .documents = Documents(),
-            .before_metrics = [this] { UpdateStoreMetrics(); },
+            .before_metrics =
+                [this] {
+                  UpdateStoreMetrics();
+                  UpdateProcessMetrics(RealFileSystem(), options.metrics);
+                },
             .proxies = {},
             .skip_operations_as_list = options.skip_operations_as_list,
             .workers = &workers,
@@ -132,7 +190,12 @@ struct ApiServer::Impl {
     auto started = [this] { return std::string(is_started ? "" : "not finished"); };
     return {{"ping", fine},
             {"log", fine},
-            {"etcd", started},
+            {"etcd",
+             [this] {
+               if (!is_started) return std::string("not finished");
+               const std::optional<Error> failure = options.store->failure();
+               return failure ? failure->message : std::string();
+             }},
             {"informer-sync",
              [this] {
                const bool ready = !is_ready || is_ready();
@@ -182,6 +245,51 @@ struct ApiServer::Impl {
         .Set(1);
   }
 
+  // kubernetes_build_info, of what /version says.
+  void ShowBuild() {
+    const Result<api::TreePtr> version =
+        api::ParseJson(*FindDiscovery("/version", /*aggregated=*/false));
+    if (!version.ok()) return;
+    MetricLabels labels;
+    for (const auto& [label, field] :
+         {std::pair("build_date", "buildDate"), std::pair("compiler", "compiler"),
+          std::pair("git_commit", "gitCommit"), std::pair("git_tree_state", "gitTreeState"),
+          std::pair("git_version", "gitVersion"), std::pair("go_version", "goVersion"),
+          std::pair("major", "major"), std::pair("minor", "minor"),
+          std::pair("platform", "platform")}) {
+      labels.emplace_back(label, std::string((*version)->root()[field].str()));
+    }
+    options.metrics
+        .GetGauge("kubernetes_build_info",
+                  "A metric with a constant '1' value labeled by what /version says.", labels)
+        .Set(1);
+  }
+
+  // Makes each of `wanted` or brings it up to date, from the last to the first, then calls `done`.
+  void Put(std::vector<api::TreePtr> wanted, std::function<void(Result<void>)> done) {
+    if (wanted.empty()) return done(Ok());
+    const api::TreePtr next = std::move(wanted.back());
+    wanted.pop_back();
+    const api::Value root = next->root();
+    Request request;
+    request.user = Internal();
+    request.verb = Verb::kCreate;
+    request.kind = api::FindKindByApiVersion(root["apiVersion"].str(), root["kind"].str());
+    request.namespace_ = root["metadata"]["namespace"].str();
+    request.object = next;
+    const std::string name(root["metadata"]["name"].str());
+    if (core.Find(request.kind->group, request.kind->plural,
+                  StrCat(request.namespace_, "/", name)) != nullptr) {
+      request.verb = Verb::kUpdate;
+      request.name = name;
+    }
+    core.Handle(std::move(request), [this, wanted = std::move(wanted),
+                                     done = std::move(done)](Response response) mutable {
+      if (response.failure) return done(api::ErrorFromStatus(*response.failure));
+      Put(std::move(wanted), std::move(done));
+    });
+  }
+
   // Makes what is missing of `wanted`, one after the other, then calls `done`.
   void CreateMissing(std::vector<api::TreePtr> wanted, std::function<void(Result<void>)> done) {
     if (wanted.empty()) return done(Ok());
@@ -214,6 +322,7 @@ struct ApiServer::Impl {
     http.address = options.address;
     http.reuse_port = options.reuse_port;
     http.tls = std::move(context);
+    http.limits.max_body_bytes = kMaxTakenBodyBytes;
     for (std::size_t i = 0; i < options.http_loops; ++i) {
       threads.push_back(std::make_unique<LoopThread>(StrCat("http-", i)));
     }
@@ -271,7 +380,12 @@ struct ApiServer::Impl {
   Options options;
   RbacAuthorizer rbac;
   NodeAuthorizer node_authorizer;
-  AuthorizerChain authorizer{{&node_authorizer, &rbac}};
+  Counter& allowed = options.metrics.GetCounter("authorization_attempts_total", kDecisions,
+                                                {{"result", "allowed"}});
+  Counter& denied = options.metrics.GetCounter("authorization_attempts_total", kDecisions,
+                                               {{"result", "no-opinion"}});
+  AuthorizerChain authorizer{{&node_authorizer, &rbac},
+                             [this](bool yes) { (yes ? allowed : denied).Add(); }};
   Authenticator authenticator;
   std::unique_ptr<ServiceAccountTokens> tokens;
   AccessReviews reviews{authorizer, rbac,
@@ -286,6 +400,7 @@ struct ApiServer::Impl {
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
   Core core;
+  EventExpiry event_expiry{core, options.event_ttl, Internal()};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;
   std::list<Door> doors;
   std::unique_ptr<net::ServerGroup> server;
@@ -317,13 +432,14 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
     impl_->CreateMissing(std::move(wanted), [this, done](Result<void> made) {
       if (!made.ok()) return done(made.error().Prefixed("set up the cluster"));
       // Clients may rely on what was just made, so it must not be lost.
-      impl_->core.WhenDurable(impl_->core.revision(), [this, done] {
+      impl_->core.WhenDurable(impl_->core.revision(), [this, done](std::optional<Failure> failure) {
+        if (failure) return done(api::ErrorFromStatus(*failure).Prefixed("set up the cluster"));
         impl_->is_started = true;
+        impl_->event_expiry.Start();
         Result<void> listening = impl_->Listen();
-        if (listening.ok()) {
-          kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});
-        }
-        done(std::move(listening));
+        if (!listening.ok()) return done(std::move(listening));
+        kLog.Info("serving", {{"address", impl_->options.address.host}, {"port", port()}});
+        impl_->Put(WhereWeAre(impl_->options.address.host, port()), done);
       });
     });
   });

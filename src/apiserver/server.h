@@ -35,6 +35,7 @@ class ApiServer {
     // Threads that connections are spread over; 0: they are served on `loop`.
     std::size_t http_loops = 0;
     bool skip_operations_as_list = false;  // --skip-node-operations-form=list
+    Duration event_ttl = std::chrono::hours(1);
   };
   explicit ApiServer(Options options);
   ~ApiServer();

@@ -12,6 +12,7 @@
 #include "base/text/text.h"
 #include "net/client/http_client.h"
 #include "storage/memory/memory_store.h"
+#include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
@@ -198,6 +199,106 @@ TEST_F(ApiServerTest, WatchesOnEveryLoopSeeEveryChangeOnceAndInOrder) {
                                      "verb=\"WATCH\",version=\"v1\"} ",
                                      sinks.size())),
             std::string::npos);
+}
+
+TEST_F(ApiServerTest, TheRightToWatchIsEnoughForAWatchWithItsInitialState) {
+  auto bob = NewClient("bob", "users");
+  const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
+  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, StrCat(rbac, "roles"),
+                             R"({"metadata":{"name":"watcher"},"rules":[{"apiGroups":[""],)"
+                             R"("resources":["configmaps"],"verbs":["watch"]}]})"))
+                .status,
+            201);
+  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, StrCat(rbac, "rolebindings"),
+                             R"({"metadata":{"name":"bob"},"subjects":[{"kind":"User","name":"bob",)"
+                             R"("apiGroup":"rbac.authorization.k8s.io"}],"roleRef":{"kind":"Role",)"
+                             R"("name":"watcher","apiGroup":"rbac.authorization.k8s.io"}})"))
+                .status,
+            201);
+  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})")).status, 201);
+  EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, kMaps)).status, 403) << "no list";
+  Lines sink(/*ordered=*/false);
+  auto watch = bob->Stream(Ask(net::Method::kGet, StrCat(kMaps, "?watch=1")), sink);
+  RunUntil([&] { return sink.count > 0 || sink.ended; });
+  EXPECT_EQ(sink.status, 200);
+  Lines refused(/*ordered=*/false);
+  auto other = bob->Stream(Ask(net::Method::kGet, "/api/v1/namespaces/default/secrets?watch=1"), refused);
+  RunUntil([&] { return refused.status != 0; });
+  EXPECT_EQ(refused.status, 403);
+}
+
+TEST_F(ApiServerTest, AFullDiskIsAnsweredLoggedAndSeenInTheHealth) {
+  std::string log;
+  SetLogSink([&](std::string_view line) { log += line; });
+  const net::Response most =
+      Do(Admin(0), Ask(net::Method::kGet, "/readyz?verbose&exclude=ping&exclude=log"));
+  EXPECT_NE(most.body.find("[+]ping excluded: ok\n[+]log excluded: ok"), std::string::npos) << most.body;
+  const net::Response well = Do(Admin(0), Ask(net::Method::kGet, "/readyz?verbose"));
+  EXPECT_NE(well.body.find("[+]etcd ok"), std::string::npos) << well.body;
+  disk_.FailSync(1, Unavailable("no space left on device"));
+  const net::Response lost =
+      Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})"));
+  EXPECT_EQ(lost.status, 500) << lost.body;
+  EXPECT_NE(lost.body.find("no space left on device"), std::string::npos) << lost.body;
+  EXPECT_EQ(Do(Admin(1), Ask(net::Method::kGet, kMaps)).status, 500);
+  EXPECT_EQ(Do(Admin(2), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1"))).status, 500);
+  EXPECT_EQ(Do(Admin(2), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"y"}})")).status, 503);
+  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, "/api/v1/namespaces/default")).status, 200)
+      << "what is durable can be read";
+  for (const char* path : {"/readyz", "/livez", "/healthz"}) {
+    const net::Response health = Do(Admin(0), Ask(net::Method::kGet, path));
+    EXPECT_EQ(health.status, 500);
+    EXPECT_NE(health.body.find("[-]etcd failed"), std::string::npos) << health.body;
+  }
+  SetLogSink({});
+  const std::size_t told = log.find("the store failed");
+  EXPECT_NE(told, std::string::npos);
+  EXPECT_EQ(log.find("the store failed", told + 1), std::string::npos) << log;
+}
+
+TEST_F(ApiServerTest, ABodyThatIsTooLargeIsRefusedWithAStatus) {
+  const net::Response refused =
+      Do(Admin(0), Ask(net::Method::kPost, kMaps, std::string((3 << 20) + 1, ' ')));
+  EXPECT_EQ(refused.status, 413);
+  EXPECT_NE(refused.body.find("\"message\":\"Request entity too large: limit is 3145728\",\"reason\":"
+                              "\"RequestEntityTooLarge\""),
+            std::string::npos)
+      << refused.body;
+}
+
+TEST_F(ApiServerTest, SaysWhereItIsInAServiceAndItsEndpoints) {
+  const std::string port = StrCat("\"port\":", server_->port());
+  for (const char* kind : {"services", "endpoints"}) {
+    const net::Response found =
+        Do(Admin(0), Ask(net::Method::kGet, StrCat("/api/v1/namespaces/default/", kind, "/kubernetes")));
+    EXPECT_EQ(found.status, 200);
+    EXPECT_NE(found.body.find(port), std::string::npos) << found.body;
+    EXPECT_NE(found.body.find("\"127.0.0.1\""), std::string::npos) << found.body;
+  }
+}
+
+TEST_F(ApiServerTest, MetricsTellOfAnswersRightsAndTheProcess) {
+  auto bob = NewClient("bob", "users");
+  EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, StrCat(kMaps, "?watch=1"))).status, 403);
+  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1&resourceVersion=99999"))).status, 504);
+  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1&timeoutSeconds=1"))).status, 200);
+  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, kMaps)).status, 200);
+  const std::string text = Do(Admin(0), Ask(net::Method::kGet, "/metrics")).body;
+  for (const char* code : {"403", "504", "200"}) {
+    EXPECT_NE(text.find(StrCat("apiserver_request_total{code=\"", code,
+                               "\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"configmaps\","
+                               "scope=\"namespace\",subresource=\"\",verb=\"WATCH\",version=\"v1\"} 1")),
+              std::string::npos)
+        << code;
+  }
+  for (const char* name :
+       {"apiserver_response_sizes_count{", "authentication_attempts{result=\"success\"}",
+        "authorization_attempts_total{result=\"allowed\"}",
+        "authorization_attempts_total{result=\"no-opinion\"}", "process_cpu_seconds_total ",
+        "process_resident_memory_bytes ", "process_open_fds ", "process_start_time_seconds ",
+        "kubernetes_build_info{"}) {
+    EXPECT_NE(text.find(name), std::string::npos) << name;
+  }
 }
 
 TEST_F(ApiServerTest, StopsWhileWatchesAreOpenAndRequestsAreUnderWay) {

@@ -27,12 +27,12 @@ void AllocatedState::Remove(const AllocationResult& allocation) {
 }
 
 void AllocatedState::AddExclusive(const DeviceId& id) {
-  ++Use(id).exclusive;
+  if (++Use(id).exclusive == 2) ++contested_;
 }
 
 void AllocatedState::RemoveExclusive(const DeviceId& id) {
   DeviceUse& use = Use(id);
-  if (use.exclusive > 0) --use.exclusive;
+  if (use.exclusive > 0 && --use.exclusive == 1) --contested_;
   DropIfUnused(id);
 }
 

@@ -53,6 +53,8 @@ class AllocatedState {
   const PoolUse* FindPool(const PoolId& id) const;
   const DeviceUse* FindDevice(const DeviceId& id) const;
   const std::map<PoolId, PoolUse>& pools() const { return pools_; }
+  // How many devices are held exclusively more than once: two did not know of each other.
+  std::size_t contested() const { return contested_; }
 
   // Pools with changes since the last call, sorted. One reader only.
   std::vector<PoolId> TakeChanges();
@@ -63,6 +65,7 @@ class AllocatedState {
 
   std::map<PoolId, PoolUse> pools_;
   std::set<PoolId> changes_;
+  std::size_t contested_ = 0;
 };
 
 }  // namespace drakkar::device

@@ -43,6 +43,19 @@ TEST(AllocatedState, AdminAccessHoldsNothing) {
   EXPECT_TRUE(state.TakeChanges().empty());
 }
 
+TEST(AllocatedState, TellsHowManyDevicesAreHeldTwice) {
+  AllocatedState state;
+  state.AddExclusive(kDevice);
+  state.AddExclusive({"d", "p", "other"});
+  EXPECT_EQ(state.contested(), 0u);
+  for (int i = 0; i < 2; ++i) state.AddExclusive(kDevice);
+  EXPECT_EQ(state.contested(), 1u);
+  state.RemoveExclusive(kDevice);
+  EXPECT_EQ(state.contested(), 1u);
+  for (int i = 0; i < 2; ++i) state.RemoveExclusive(kDevice);
+  EXPECT_EQ(state.contested(), 0u);
+}
+
 TEST(AllocatedState, ABarHoldsNothing) {
   AllocatedState state;
   state.Bar(kDevice);

@@ -299,5 +299,44 @@ TEST_F(BindingFaults, EveryTimeoutCounts) {
   }
 }
 
+class AnotherScheduler : public BindingFaults {
+ protected:
+  void Allocate(std::string claim, std::string device) {
+    cluster_.CreateClaim(claim);
+    cluster_.Update("ResourceClaim", claim, "status", [&](api::Draft& draft) {
+      draft["status"]["allocation"]["devices"]["results"].Append(
+          {{"request", "req"}, {"driver", "d.example.com"}, {"pool", "n1"}, {"device", device}});
+    });
+  }
+};
+
+TEST_F(AnotherScheduler, HasADeviceFirstAndThePodGetsAnother) {
+  cluster_.CreateNode("n1");
+  cluster_.CreateSlice("n1", 2);
+  cluster_.CreateClaim("c");
+  cluster_.StartScheduler();
+  client_.holds = IsClaimWrite;
+  cluster_.CreatePodWithClaims("p", {"c"});
+  cluster_.Settle();
+  Allocate("theirs", "dev-0");
+  client_.holds = nullptr;
+  client_.LetGo();
+  cluster_.Settle();
+  EXPECT_EQ(cluster_.NodeOf("p"), "n1");
+  EXPECT_EQ(Device("c"), "dev-1");
+  EXPECT_THAT(cluster_.Events("p", "FailedScheduling"),
+              ElementsAre("a device of claim default/c is already allocated to claim default/theirs, "
+                          "by another scheduler"));
+}
+
+TEST_F(AnotherScheduler, ThatIsLaterHasToGiveWay) {
+  StartWaiting(2);
+  ASSERT_EQ(Device("c"), "dev-0");
+  Allocate("theirs", "dev-0");
+  cluster_.SetDeviceCondition("c", kAttached, "True");
+  EXPECT_EQ(cluster_.NodeOf("p"), "n1");
+  EXPECT_EQ(Device("c"), "dev-0");
+}
+
 }  // namespace
 }  // namespace drakkar::scheduler

@@ -144,6 +144,8 @@ class Store {
   virtual void Compact(Revision revision, std::function<void(Result<void>)> done) = 0;
 
   virtual StoreStatistics statistics() const = 0;
+  // Why nothing more is accepted until a restart; nullopt while it works.
+  virtual std::optional<Error> failure() const = 0;
 
   // Makes everything committed durable, then closes; `done` runs last. Idempotent.
   virtual void Stop(std::function<void()> done) = 0;

@@ -8,6 +8,7 @@
 
 #include "base/env/absolute_path.h"
 #include "base/env/random.h"
+#include "base/exec/urgency.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
 #include "sdk/driver/host/driver_endpoint.h"
@@ -128,6 +129,8 @@ int DriverHost::Run(const StartFunction& start) {
   TimerHandle interrupt = loop_.OnSignal(SIGINT, end);
   TimerHandle terminate = loop_.OnSignal(SIGTERM, end);
   loop_.Post([this, &start] {
+    // Pods wait for what it does.
+    PreferThisThread();
     if (auto opened = OpenEndpoint(); !opened.ok()) {
       const Error error = opened.error().Prefixed("--http-endpoint");
       return End(&error);

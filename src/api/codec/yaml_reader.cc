@@ -272,7 +272,12 @@ class Reader {
         continue;
       }
       if (!names.insert(name).second) {
-        return At(StrCat("key ", Quote(name), " already set in map"), token);
+        Error twice = At(StrCat("key ", Quote(name), " already set in map"), token);
+        if (options_.duplicates == nullptr) return twice;
+        if (options_.duplicates->size() < YamlReadOptions::kMaxDuplicates) {
+          options_.duplicates->push_back(std::move(twice.message));
+        }
+        std::erase_if(members, [&](const Member& each) { return each.key->view() == name; });
       }
       members.push_back({arena_->MakeKey(name), value});
     }

@@ -57,6 +57,20 @@ std::optional<Failure> PriorityAdmission::Admit(const Request& request, api::Dra
   return std::nullopt;
 }
 
+std::optional<Failure> RuntimeClassAdmission::Admit(const Request& request, api::Draft* object,
+                                                    api::Value before,
+                                                    const StrategyContext& context) {
+  if (!IsNewPod(request, object) || before.exists()) return std::nullopt;
+  api::Draft* spec = object->Find("spec");
+  const api::Draft* given = spec == nullptr ? nullptr : spec->Find("runtimeClassName");
+  const std::string name(given == nullptr ? "" : given->str());
+  if (name.empty() || context.lookup("node.k8s.io", "runtimeclasses", name) != nullptr) {
+    return std::nullopt;
+  }
+  return ForbiddenFailure(*request.kind, request.name,
+                          StrCat("pod rejected: RuntimeClass ", Quote(name), " not found"));
+}
+
 std::optional<Failure> ServiceAccountAdmission::Admit(const Request& request, api::Draft* object,
                                                       api::Value before,
                                                       const StrategyContext& context) {

@@ -22,4 +22,12 @@ class ServiceAccountAdmission final : public AdmissionStep {
                                const StrategyContext& context) override;
 };
 
+// The RuntimeClass that a new pod names must exist.
+class RuntimeClassAdmission final : public AdmissionStep {
+ public:
+  std::string_view name() const override { return "RuntimeClass"; }
+  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
+                               const StrategyContext& context) override;
+};
+
 }  // namespace drakkar::apiserver

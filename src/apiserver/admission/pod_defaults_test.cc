@@ -12,6 +12,7 @@ class PodDefaultsTest : public CoreFixture {
     std::vector<std::unique_ptr<AdmissionStep>> steps;
     steps.push_back(std::make_unique<ServiceAccountAdmission>());
     steps.push_back(std::make_unique<PriorityAdmission>());
+    steps.push_back(std::make_unique<RuntimeClassAdmission>());
     StartCore(nullptr, std::move(steps));
   }
   Response CreatePod(std::string_view spec) {
@@ -49,6 +50,10 @@ TEST_F(PodDefaultsTest, WhatDoesNotExistOrContradictsIsForbidden) {
   EXPECT_EQ(CreatePod(R"(,"serviceAccountName":"ghost")").failure->message,
             "pods \"p\" is forbidden: error looking up service account default/ghost: "
             "serviceaccount \"ghost\" not found");
+  EXPECT_EQ(CreatePod(R"(,"runtimeClassName":"vm")").failure->message,
+            "pods \"p\" is forbidden: pod rejected: RuntimeClass \"vm\" not found");
+  Create(R"({"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":"vm"},"handler":"h"})");
+  EXPECT_FALSE(CreatePod(R"(,"runtimeClassName":"vm")").failure);
 }
 
 }  // namespace

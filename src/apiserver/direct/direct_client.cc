@@ -274,12 +274,14 @@ class DirectClient final : public client::Client {
                                         done = std::move(done)](Response response) mutable {
         const storage::Revision revision = response.revision;
         // It comes once.
-        auto answer = [outbox, done = std::move(done), response = std::move(response)]() mutable {
+        auto answer = [outbox, done = std::move(done), response = std::move(response)](
+                          std::optional<Failure> failure) mutable {
+          if (failure) response = Response::Failed(std::move(*failure));
           outbox->AddTask([done = std::move(done), response = std::move(response)]() mutable {
             done(std::move(response));
           });
         };
-        if (mark == storage::Mark::kApplied) return answer();
+        if (mark == storage::Mark::kApplied) return answer(std::nullopt);
         core->WhenDurable(revision, std::move(answer));
       });
     });

@@ -85,13 +85,12 @@ void ChangeFeed::AskRevision(std::function<void(storage::Revision)> done) {
 void ChangeFeed::Prepare(std::shared_ptr<Pending> pending) {
   if (!pending->opening.list_first) return Begin(std::move(pending));
   Request list = pending->opening.request;
-  list.verb = Verb::kList;
   list.limit = 0;
   list.continue_token.clear();
   list.resource_version.clear();
   list.resource_version_match.clear();
-  core_.Handle(std::move(list), [this, open = crossing_.open(),
-                                 pending = std::move(pending)](Response response) mutable {
+  core_.ListForWatch(std::move(list), [this, open = crossing_.open(),
+                                       pending = std::move(pending)](Response response) mutable {
     if (!*open) return;
     if (response.failure) {
       pending->failure = std::move(response.failure);
@@ -102,8 +101,11 @@ void ChangeFeed::Prepare(std::shared_ptr<Pending> pending) {
     pending->beginning.initial = std::move(response.items);
     pending->beginning.initial_revision = revision;
     // Watchers see nothing that could still be lost.
-    core_.WhenDurable(revision, [this, open, pending = std::move(pending)]() mutable {
-      if (*open) Begin(std::move(pending));
+    core_.WhenDurable(revision, [this, open, pending = std::move(pending)](
+                                    std::optional<Failure> failure) mutable {
+      if (!*open) return;
+      pending->failure = std::move(failure);
+      Begin(std::move(pending));
     });
   });
 }
@@ -140,7 +142,13 @@ std::shared_ptr<ChangeFeed::Tap> ChangeFeed::FindTap(WatchCache& cache) {
     auto hand_over = [this, weak = std::weak_ptr(tap)](const std::vector<Change>& changes) {
       if (const std::shared_ptr<Tap> read = weak.lock()) HandOver(read, changes);
     };
-    tap->watcher = cache.StartFeed(tap->readers, storage::Mark::kDurable, {std::move(hand_over)});
+    auto shut = [this, weak = std::weak_ptr(tap)](const Error& why) {
+      if (const std::shared_ptr<Tap> read = weak.lock()) {
+        Shut(read, api::StatusInternalError("the store failed: " + why.message));
+      }
+    };
+    tap->watcher = cache.StartFeed(tap->readers, storage::Mark::kDurable,
+                                   {std::move(hand_over), std::move(shut)});
   }
   return tap;
 }
@@ -156,16 +164,19 @@ void ChangeFeed::ForEachReader(Tap& tap, Function tell) {
   if (--tap.delivering == 0) std::erase(tap.attached, nullptr);
 }
 
+void ChangeFeed::Shut(const std::shared_ptr<Tap>& tap, Failure why) {
+  tap->watcher.reset();
+  taps_.erase(tap->cache);
+  crossing_.ToHttp([tap, why = std::move(why)] {
+    ForEachReader(*tap, [&](WatchReader& reader) { reader.OnClosed(why); });
+  });
+}
+
 void ChangeFeed::HandOver(const std::shared_ptr<Tap>& tap, const std::vector<Change>& changes) {
   tap->handed += changes.size();
   if (tap->handed - tap->taken.load(std::memory_order_relaxed) > kMaxAhead) {
-    // Whoever comes next gets a tap of its own; the readers of this one leave it in time.
-    tap->watcher.reset();
-    taps_.erase(tap->cache);
-    crossing_.ToHttp([tap] {
-      ForEachReader(*tap, [](WatchReader& reader) { reader.OnOverrun(); });
-    });
-    return;
+    return Shut(tap, api::StatusExpired(
+                         "the watch fell too far behind and was closed; list and watch again"));
   }
   std::shared_ptr<const DeviceUsage> usage = tap->usage_readers > 0 ? usage_() : nullptr;
   auto shared = std::make_shared<const std::vector<Change>>(changes);

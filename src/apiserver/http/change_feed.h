@@ -37,8 +37,8 @@ class WatchReader {
   // looks at them through plan.options.
   virtual void OnChanges(const std::vector<Change>& changes,
                          const std::shared_ptr<const DeviceUsage>& usage) = 0;
-  // The loop fell too far behind the core; nothing follows.
-  virtual void OnOverrun() = 0;
+  // Nothing follows: the loop fell too far behind the core (410), or the store failed (500).
+  virtual void OnClosed(const Failure& why) = 0;
 };
 
 // Durable changes on their way from the core to the watches of one HTTP loop. A change is handed over
@@ -76,6 +76,8 @@ class ChangeFeed {
   void Begin(std::shared_ptr<Pending> pending);
   std::shared_ptr<Tap> FindTap(WatchCache& cache);
   void HandOver(const std::shared_ptr<Tap>& tap, const std::vector<Change>& changes);
+  // Whoever comes next gets a tap of its own; the readers of this one leave it in time.
+  void Shut(const std::shared_ptr<Tap>& tap, Failure why);
   void Leave(Tap& tap, bool wanted_usage);
   // On the HTTP loop.
   void Attach(Pending& pending);

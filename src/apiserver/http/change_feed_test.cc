@@ -37,14 +37,16 @@ class FakeReader final : public WatchReader {
       if (const auto type = WatchCache::TypeFor(plan.options, change)) Take(*type, change);
     }
   }
-  void OnOverrun() override {
-    overrun = true;
+  void OnClosed(const Failure& why) override {
+    overrun = why.code == 410;
+    closed = why.code;
     subscription.reset();
   }
 
   int refused = 0;
   bool has_begun = false;
   bool overrun = false;
+  int closed = 0;
   std::size_t told = 0;
   std::unique_ptr<Subscription> subscription;
   Core::WatchPlan plan;
@@ -200,6 +202,23 @@ TEST_P(ChangeFeedTest, ALoopThatFallsTooFarBehindEndsItsReaders) {
   EXPECT_TRUE(reader->overrun);
   EXPECT_EQ(cache.watcher_count(), 0u);
   EXPECT_LE(reader->told, ChangeFeed::kMaxAhead);
+}
+
+TEST_P(ChangeFeedTest, AStoreThatFailsEndsItsReadersAndRefusesNewOnes) {
+  auto reader = Open();
+  Settle();
+  ASSERT_TRUE(reader->has_begun);
+  disk_.FailSync(1, Unavailable("no space left on device"));
+  Write(Verb::kCreate, maps_, "default", "lost");
+  auto late = Open();
+  Settle();
+  EXPECT_EQ(reader->closed, 500);
+  EXPECT_TRUE(reader->objects.empty()) << "what may be lost is not told";
+  EXPECT_EQ(late->has_begun ? late->closed : late->refused, 500);
+  auto later = Open("", /*list_first=*/false);
+  Settle();
+  EXPECT_EQ(later->refused, 500);
+  EXPECT_EQ(core_->FindCache("", "configmaps")->watcher_count(), 0u);
 }
 
 TEST_P(ChangeFeedTest, ARefusedWatchLeavesNothingBehind) {

@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/impersonation.h"
 #include "apiserver/conversion/skip_operations_form.h"
+#include "apiserver/http/counted_writer.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/encode.h"
 #include "apiserver/http/exchange.h"
@@ -10,6 +11,7 @@
 #include "apiserver/http/table.h"
 #include "apiserver/http/watch_stream.h"
 #include "apiserver/rest/decode.h"
+#include "base/env/random.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/compress/gzip.h"
@@ -21,6 +23,8 @@ namespace {
 // Smaller answers are sent faster as they are; the bound is Kubernetes' own.
 constexpr std::size_t kMinCompressedBytes = 128 << 10;
 constexpr std::int64_t kMaxTimeoutSeconds = 86'400;
+// Kubernetes' own: a watch lasts between this and twice as long where the client does not say.
+constexpr std::chrono::minutes kMinWatchLifetime{30};
 
 // Warning headers as RFC 7234 has them; what would break the header is made harmless.
 void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings) {
@@ -34,11 +38,11 @@ void AddWarnings(net::Headers& headers, const std::vector<std::string>& warnings
   }
 }
 
-bool IsTrue(std::string_view parameter) {
-  return parameter == "true" || parameter == "1";
-}
-
 }  // namespace
+
+Duration Frontend::RandomWatchLifetime() {
+  return std::chrono::duration_cast<Duration>(kMinWatchLifetime * (1 + RealRandom().Fraction()));
+}
 
 Frontend::Frontend(Options options)
     : options_(std::move(options)),
@@ -62,8 +66,12 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   exchange->mutating =
       request.method != net::Method::kGet && request.method != net::Method::kHead;
   request_metrics_.Began(exchange->mutating);
-  if (AnswerFromCache(*exchange)) return;
+  if (AnswerFromCache(*exchange)) return request_metrics_.CountLogin(/*known=*/true);
   exchange->info = ParseRequestPath(request.path);
+  if (request.body.size() > kMaxBodyBytes) {
+    return Fail(*exchange,
+                api::StatusRequestEntityTooLarge(StrCat("limit is ", kMaxBodyBytes)));
+  }
   if (!request.query().ok()) {
     return Fail(*exchange, api::StatusBadRequest(request.query().error().message));
   }
@@ -78,11 +86,12 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   }
   exchange->accepts_gzip = AcceptsGzip(request.headers.Get("accept-encoding"));
   exchange->include_object = query.Get("includeObject");
-  exchange->negotiated.pretty = IsTrue(query.Get("pretty"));
+  exchange->negotiated.pretty = IsTrueParameter(query.Find("pretty"));
   exchange->identify =
       Authenticator::NeedsToken(request) || AsksToImpersonate(request.headers);
   if (!exchange->identify) {
     std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
+    request_metrics_.CountLogin(user.has_value());
     if (!user) return Fail(*exchange, api::StatusUnauthorized("Unauthorized"));
     exchange->user = std::move(*user);
   }
@@ -118,9 +127,16 @@ void Frontend::ReadResource(Exchange& exchange) {
   }
   exchange.verb = *verb;
   exchange.verb_name = VerbName(*verb);
-  if (info.kind->namespaced && info.namespace_.empty() && !info.name.empty()) {
-    exchange.refusal = api::StatusNoSuchPath();
-    return;
+  if (info.kind->namespaced && info.namespace_.empty()) {
+    if (!info.name.empty()) {
+      exchange.refusal = api::StatusNoSuchPath();
+      return;
+    }
+    // Over all namespaces one may look, not write.
+    if (*verb != Verb::kList && *verb != Verb::kWatch) {
+      exchange.refusal = MethodNotAllowedFailure(*info.kind, exchange.verb_name);
+      return;
+    }
   }
   Request& asked = exchange.asked;
   asked.verb = *verb;
@@ -154,8 +170,10 @@ std::optional<Failure> Frontend::ReadWatch(Exchange& exchange, Request asked) {
   exchange.watch = std::make_unique<WatchStreamOptions>();
   WatchStreamOptions& watch = *exchange.watch;
   watch.request = std::move(asked);
-  watch.bookmarks = IsTrue(query.Get("allowWatchBookmarks"));
-  watch.send_initial_events = IsTrue(query.Get("sendInitialEvents"));
+  watch.bookmarks = IsTrueParameter(query.Find("allowWatchBookmarks"));
+  if (const std::string* wanted = query.Find("sendInitialEvents")) {
+    watch.send_initial_events = IsTrueParameter(wanted);
+  }
   if (const std::string* timeout = query.Find("timeoutSeconds")) {
     const std::optional<std::int64_t> seconds = ParseInt64(*timeout);
     if (!seconds || *seconds < 0) {
@@ -164,6 +182,7 @@ std::optional<Failure> Frontend::ReadWatch(Exchange& exchange, Request asked) {
     }
     if (*seconds > 0) watch.timeout = std::chrono::seconds(std::min(*seconds, kMaxTimeoutSeconds));
   }
+  if (!watch.timeout) watch.timeout = options_.watch_lifetime();
   watch.negotiated = exchange.negotiated;
   watch.skip_operations_as_list = options_.skip_operations_as_list;
   watch.include_object =
@@ -195,17 +214,25 @@ void Frontend::Return(Exchange& exchange) {
     return Fail(exchange, *exchange.response.failure, exchange.response.continue_token);
   }
   if (exchange.watch != nullptr) {
-    Finished(exchange, 200);
-    return ServeWatch(loop_, feed_, watch_events_, std::move(*exchange.watch),
-                      std::move(exchange.writer));
+    return ServeWatch(loop_, feed_, watch_events_, std::move(*exchange.watch), Counted(exchange));
   }
   if (exchange.proxy != nullptr) {
-    Finished(exchange, 200);
     return exchange.proxy->Serve(exchange.info, std::move(exchange.target),
-                                 std::move(exchange.request), std::move(exchange.writer));
+                                 std::move(exchange.request), Counted(exchange));
   }
   if (!exchange.info.is_resource) return AnswerPath(exchange);
   Answer(exchange);
+}
+
+std::shared_ptr<net::ResponseWriter> Frontend::Counted(Exchange& exchange) {
+  return CountAnswer(
+      std::move(exchange.writer),
+      [this, open = crossing_.open(), info = exchange.info, verb = exchange.verb_name,
+       mutating = exchange.mutating, begun = exchange.begun](int code) {
+        if (!*open) return;
+        request_metrics_.Ended(mutating);
+        request_metrics_.Count(info, verb, /*dry_run=*/false, code, loop_.clock().Monotonic() - begun);
+      });
 }
 
 void Frontend::AnswerPath(Exchange& exchange) {
@@ -275,7 +302,12 @@ void Frontend::Answer(Exchange& exchange) {
     encoded = EncodeObject(exchange.negotiated, response.object);
   }
   headers.Set("Content-Type", encoded.content_type);
-  Finished(exchange, response.http_status);
+  std::optional<std::size_t> size;  // of reads
+  if (!exchange.mutating) {
+    size = 0;
+    for (const net::Segment& segment : encoded.body) *size += segment->size();
+  }
+  Finished(exchange, response.http_status, size);
   Send(exchange, response.http_status, std::move(headers), std::move(encoded.body));
 }
 
@@ -300,10 +332,10 @@ void Frontend::Send(Exchange& exchange, int status, net::Headers headers, net::B
   exchange.writer->Send(status, std::move(headers), net::Gzip(body));
 }
 
-void Frontend::Finished(const Exchange& exchange, int code) {
+void Frontend::Finished(const Exchange& exchange, int code, std::optional<std::size_t> bytes) {
   request_metrics_.Ended(exchange.mutating);
   request_metrics_.Count(exchange.info, exchange.verb_name, exchange.dry_run, code,
-                         loop_.clock().Monotonic() - exchange.begun);
+                         loop_.clock().Monotonic() - exchange.begun, bytes);
 }
 
 void Frontend::Fail(Exchange& exchange, const Failure& failure, const std::string& continue_token) {

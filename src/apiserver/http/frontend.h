@@ -55,8 +55,15 @@ class Frontend final : public net::RequestHandler {
     WorkerPool* workers = nullptr;
     // The loop of the connections; null: the core's.
     EventLoop* loop = nullptr;
+    // How long a watch lasts whose client does not say, so that clients spread over servers and no
+    // watch outlives rights for ever. On the HTTP loop.
+    std::function<Duration()> watch_lifetime = RandomWatchLifetime;
   };
+  // Larger bodies are refused with a Status. What the connection refuses itself has none, so let it
+  // take some more.
+  static constexpr std::size_t kMaxBodyBytes = 3u << 20;
   explicit Frontend(Options options);
+  static Duration RandomWatchLifetime();
   ~Frontend() override;
 
   // On the HTTP loop.
@@ -73,12 +80,14 @@ class Frontend final : public net::RequestHandler {
   bool AnswerFromCache(Exchange& exchange);
   SubresourceProxy* FindProxy(const RequestInfo& info) const;
   void Return(Exchange& exchange);
+  // The writer for somebody else to answer with; the request is counted when they do.
+  std::shared_ptr<net::ResponseWriter> Counted(Exchange& exchange);
   void AnswerPath(Exchange& exchange);
   void Answer(Exchange& exchange);
   void Fail(Exchange& exchange, const Failure& failure, const std::string& continue_token = {});
   // Compresses what is large, for those who asked for it.
   void Send(Exchange& exchange, int status, net::Headers headers, net::Body body);
-  void Finished(const Exchange& exchange, int code);
+  void Finished(const Exchange& exchange, int code, std::optional<std::size_t> bytes = {});
 
   // On the core's loop.
   void OnCore(ExchangePtr exchange);

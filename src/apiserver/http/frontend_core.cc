@@ -43,8 +43,13 @@ void Frontend::FinishOnCore(ExchangePtr exchange, Response response) {
   }
   if (options_.core.IsDurable(revision)) return SendBack(std::move(exchange));
   options_.core.WhenDurable(revision,
-                            [this, open = crossing_.open(), exchange = std::move(exchange)]() mutable {
-                              if (*open) SendBack(std::move(exchange));
+                            [this, open = crossing_.open(), exchange = std::move(exchange)](
+                                std::optional<Failure> failure) mutable {
+                              if (!*open) return;
+                              if (failure) {
+                                exchange->response = Response::Failed(std::move(*failure));
+                              }
+                              SendBack(std::move(exchange));
                             });
 }
 
@@ -54,6 +59,7 @@ void Frontend::SendBack(ExchangePtr exchange) {
 
 std::optional<Failure> Frontend::Identify(Exchange& exchange) {
   std::optional<UserInfo> user = options_.authenticator.Authenticate(exchange.request);
+  request_metrics_.CountLogin(user.has_value());
   if (!user) return api::StatusUnauthorized("Unauthorized");
   exchange.user = std::move(*user);
   return Impersonate(options_.core, exchange.request.headers, exchange.user);
@@ -73,7 +79,9 @@ std::optional<Failure> Frontend::LookAtPath(Exchange& exchange) {
   if (IsHealthPath(path)) {
     const net::Query& query = *request.query();
     std::vector<std::string_view> excluded;
-    if (const std::string* exclude = query.Find("exclude")) excluded.push_back(*exclude);
+    for (const auto& [name, value] : query) {
+      if (name == "exclude") excluded.push_back(value);
+    }
     exchange.health = AnswerHealth(path, query.Find("verbose") != nullptr, excluded,
                                    options_.health_checks);
   } else if (path == "/metrics") {

@@ -116,6 +116,140 @@ TEST_F(FrontendTest, OptionsOfWritesAreCheckedAsKubernetesDoes) {
   EXPECT_EQ(Do(net::Method::kGet, pods + "/kept").status, 404);
 }
 
+TEST_F(FrontendTest, TheBodyOfADeleteIsReadByItsSchema) {
+  PostPod("kept");
+  const std::string pod = "/api/v1/namespaces/default/pods/kept";
+  auto status = [&](const std::string& body, const std::string& type = "application/json") {
+    return Do(net::Method::kDelete, pod, body, {{"Content-Type", type}}).status;
+  };
+  EXPECT_EQ(status(R"({"gracePeriodSeconds":"abc"})"), 400);
+  EXPECT_EQ(status(R"({"kind":"Pod","gracePeriodSeconds":0})"), 400);
+  EXPECT_EQ(status(R"([])"), 400);
+  EXPECT_EQ(status(R"({"preconditions":{"uid":7}})"), 400);
+  EXPECT_EQ(status("gracePeriodSeconds: abc\n", "application/yaml"), 400);
+  EXPECT_EQ(status("{}", "text/plain"), 415);
+  EXPECT_EQ(status("preconditions:\n  uid: other\n", "application/yaml"), 409) << "read and understood";
+  EXPECT_EQ(Do(net::Method::kGet, pod).status, 200);
+  EXPECT_EQ(status(R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"foo":1})"), 200);
+  EXPECT_EQ(Do(net::Method::kGet, pod).status, 404);
+}
+
+TEST_F(FrontendTest, WhatComesTwiceIsToldRefusedOrLeftAlone) {
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  Post(maps, R"({"metadata":{"name":"m"}})");
+  const auto patch = [&](const std::string& query, const std::string& type, const std::string& body) {
+    return Do(net::Method::kPatch, StrCat(maps, "/m", query), body, {{"Content-Type", type}});
+  };
+  constexpr char kMerge[] = "application/merge-patch+json";
+  const std::string twice = R"({"data":{"a":"1","a":"2"}})";
+  const net::Response strict = patch("?fieldValidation=Strict", kMerge, twice);
+  EXPECT_EQ(strict.status, 422) << strict.body;
+  EXPECT_NE(strict.body.find("strict decoding error: duplicate field"), std::string::npos) << strict.body;
+  const net::Response warned = patch("", kMerge, twice);
+  EXPECT_EQ(warned.status, 200);
+  EXPECT_NE(warned.headers.Get("warning").find("duplicate field"), std::string::npos);
+  EXPECT_NE(warned.body.find(R"("a":"2")"), std::string::npos) << "the last one counts";
+  EXPECT_EQ(patch("?fieldValidation=Ignore", kMerge, twice).headers.Get("warning"), "");
+
+  const std::string yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: doubled}\ndata:\n  a: one\n  a: two\n";
+  const auto post = [&](const std::string& query) {
+    return Do(net::Method::kPost, maps + query, yaml, {{"Content-Type", "application/yaml"}});
+  };
+  EXPECT_EQ(post("?fieldValidation=Strict").status, 400);
+  const net::Response made = post("");
+  EXPECT_EQ(made.status, 201) << made.body;
+  EXPECT_NE(made.headers.Get("warning").find("already set in map"), std::string::npos);
+  EXPECT_NE(made.body.find(R"("a":"two")"), std::string::npos) << made.body;
+
+  const auto apply = [&](const std::string& name, const std::string& query) {
+    return Do(net::Method::kPatch, StrCat(maps, "/", name, "?fieldManager=t", query),
+              "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n  b: one\n  b: two\n",
+              {{"Content-Type", "application/apply-patch+yaml"}});
+  };
+  EXPECT_EQ(apply("z", "&fieldValidation=Strict").status, 400);
+  for (int i = 0; i < 2; ++i) {  // creates, then updates
+    const net::Response applied = apply("z", "");
+    EXPECT_EQ(applied.status, i == 0 ? 201 : 200) << applied.body;
+    EXPECT_NE(applied.headers.Get("warning").find("already set in map"), std::string::npos);
+    EXPECT_NE(applied.body.find(R"("b":"two")"), std::string::npos) << applied.body;
+  }
+}
+
+TEST_F(FrontendTest, PatchesThatAreNoneOrTooLongOrOfAnotherKindAreRefused) {
+  PostPod("p");
+  const std::string pod = "/api/v1/namespaces/default/pods/p";
+  const auto patch = [&](const std::string& type, const std::string& body) {
+    return Do(net::Method::kPatch, pod, body, {{"Content-Type", "application/" + type}});
+  };
+  EXPECT_EQ(patch("json-patch+json", R"({"op":"add"})").status, 400);
+  std::string many = "[";
+  for (int i = 0; i < 10'001; ++i) {
+    many += StrCat(i == 0 ? "" : ",", R"({"op":"test","path":"/kind","value":"Pod"})");
+  }
+  const net::Response long_one = patch("json-patch+json", many + "]");
+  EXPECT_EQ(long_one.status, 413) << long_one.body.substr(0, 200);
+  EXPECT_EQ(Parse(long_one)->root()["message"].str(),
+            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
+  for (const char* type : {"merge-patch+json", "strategic-merge-patch+json"}) {
+    const net::Response other = patch(type, R"({"kind":"Secret"})");
+    EXPECT_EQ(other.status, 422) << other.body;
+    EXPECT_EQ(patch(type, R"({"apiVersion":"v2"})").status, 422);
+    EXPECT_EQ(patch(type, R"({"kind":"Pod","metadata":{"labels":{"l":"v"}}})").status, 200);
+  }
+  EXPECT_EQ(patch("json-patch+json", R"([{"op":"replace","path":"/kind","value":"Secret"}])").status, 422);
+}
+
+TEST_F(FrontendTest, AManagersNameHasABound) {
+  const std::string maps = "/api/v1/namespaces/default/configmaps?fieldManager=";
+  const net::Response answer = Post(maps + std::string(129, 'm'), R"({"metadata":{"name":"m"}})");
+  EXPECT_EQ(answer.status, 422);
+  EXPECT_EQ(Parse(answer)->root()["message"].str(),
+            "CreateOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 "
+            "bytes");
+  EXPECT_EQ(Post(maps + "a%07b", R"({"metadata":{"name":"m"}})").status, 422);
+  EXPECT_EQ(Post(maps + std::string(128, 'm'), R"({"metadata":{"name":"m"}})").status, 201);
+}
+
+TEST_F(FrontendTest, NothingIsWrittenOverAllNamespaces) {
+  Post("/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"kept"}})");
+  const net::Response all = Do(net::Method::kDelete, "/api/v1/configmaps");
+  EXPECT_EQ(all.status, 405) << all.body;
+  EXPECT_EQ(Parse(all)->root()["reason"].str(), "MethodNotAllowed");
+  EXPECT_EQ(Post("/api/v1/configmaps", R"({"metadata":{"name":"m","namespace":"default"}})").status, 405);
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/namespaces/default/configmaps/kept").status, 200);
+  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/configmaps").status, 200);
+}
+
+TEST_F(FrontendTest, AWatchIsOneUnlessItSaysNo) {
+  PostPod("a");
+  // Ends by itself after a second; a list has no events.
+  for (const char* query : {"watch", "watch=", "watch=1", "watch=true", "watch=yes"}) {
+    const net::Response answer =
+        Do(net::Method::kGet, StrCat("/api/v1/pods?", query, "&timeoutSeconds=1"));
+    EXPECT_EQ(answer.body.find(R"({"type":"ADDED")"), 0u) << query << answer.body.substr(0, 100);
+  }
+  for (const char* query : {"watch=0", "watch=false", ""}) {
+    const net::Response answer = Do(net::Method::kGet, StrCat("/api/v1/pods?", query));
+    EXPECT_EQ(Parse(answer)->root()["kind"].str(), "PodList") << query;
+  }
+}
+
+TEST_F(FrontendTest, AWatchEndsByItselfWithinTheHour) {
+  for (int i = 0; i < 100; ++i) {
+    const Duration lifetime = Frontend::RandomWatchLifetime();
+    EXPECT_GE(lifetime, std::chrono::minutes(30));
+    EXPECT_LT(lifetime, std::chrono::minutes(60));
+  }
+}
+
+TEST_F(FrontendTest, SelectorErrorsAreSaidOnce) {
+  const net::Response answer = Do(net::Method::kGet, "/api/v1/pods?labelSelector=a%20in%20(");
+  EXPECT_EQ(answer.status, 400);
+  const std::string message(Parse(answer)->root()["message"].str());
+  EXPECT_EQ(message.find("unable to parse requirement"), 0u) << message;
+  EXPECT_EQ(message.find("unable to parse requirement", 1), std::string::npos) << message;
+}
+
 TEST_F(FrontendTest, ImpersonationActsAsSomebodyElse) {
   const net::Response answer =
       Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})",

@@ -1,7 +1,8 @@
 #include "apiserver/http/request_body.h"
 
+#include "api/codec/object_reader.h"
 #include "api/codec/protobuf_reader.h"
-#include "api/json/reader.h"
+#include "api/codec/yaml_reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/http/negotiate.h"
 #include "apiserver/http/request_info.h"
@@ -12,6 +13,21 @@ namespace {
 
 bool IsYaml(std::string_view content_type) {
   return content_type == "application/yaml" || content_type == "application/x-yaml";
+}
+
+std::optional<Failure> ReadEncoding(std::string_view content_type, Request::Encoding& encoding) {
+  if (IsYaml(content_type)) {
+    encoding = Request::Encoding::kYaml;
+  } else if (content_type == kProtobufType) {
+    encoding = Request::Encoding::kProtobuf;
+  } else if (!content_type.empty() && content_type != kJsonType) {
+    return api::StatusUnsupportedMediaType(
+        StrCat("the body of the request was in an unknown format - accepted media types "
+               "include: application/json, application/yaml, "
+               "application/vnd.kubernetes.protobuf (it was ",
+               Quote(content_type), ")"));
+  }
+  return std::nullopt;
 }
 
 std::optional<Failure> ReadPatchType(std::string_view content_type, PatchKind& kind) {
@@ -34,17 +50,40 @@ std::optional<Failure> ReadPatchType(std::string_view content_type, PatchKind& k
 }
 
 // The body of a delete: DeleteOptions, of which the query may have said some already.
-std::optional<Failure> ReadDeleteOptions(std::string_view body, Request& request) {
+std::optional<Failure> ReadDeleteOptions(Request::Encoding encoding, std::string_view body,
+                                         Request& request) {
   if (Trim(body).empty()) return std::nullopt;
-  Result<api::TreePtr> tree = [&]() -> Result<api::TreePtr> {
-    if (!api::HasProtobufMagic(body)) return api::ParseJson(body);
-    ASSIGN_OR_RETURN(const api::ProtobufEnvelope envelope, api::OpenProtobufEnvelope(body));
-    return api::ReadProtobuf(envelope.message, *api::FindStruct("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"));
+  static const api::StructSchema& schema =
+      *api::FindStruct("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
+  // Fields that are not known are left out, as Kubernetes does here.
+  constexpr api::ObjectReadOptions kOptions{.strictness = api::Strictness::kIgnore};
+  std::string kind;
+  Result<api::ObjectReadResult> read = [&]() -> Result<api::ObjectReadResult> {
+    switch (encoding) {
+      case Request::Encoding::kJson: break;
+      case Request::Encoding::kYaml: {
+        ASSIGN_OR_RETURN(const std::vector<api::TreePtr> documents, api::ParseYaml(body));
+        if (documents.size() != 1) return InvalidArgument("it must be one YAML document");
+        return api::ConvertObject(documents[0], schema, kOptions);
+      }
+      case Request::Encoding::kProtobuf: {
+        ASSIGN_OR_RETURN(const api::ProtobufEnvelope envelope, api::OpenProtobufEnvelope(body));
+        kind = envelope.kind;
+        ASSIGN_OR_RETURN(const api::TreePtr tree, api::ReadProtobuf(envelope.message, schema));
+        return api::ConvertObject(tree, schema, kOptions);
+      }
+    }
+    return api::ReadObject(body, schema, kOptions);
   }();
-  if (!tree.ok()) {
-    return api::StatusBadRequest(StrCat("error decoding DeleteOptions: ", tree.error().message));
+  if (!read.ok()) {
+    return api::StatusBadRequest(StrCat("error decoding DeleteOptions: ", read.error().message));
   }
-  const api::Value options = (*tree)->root();
+  const api::Value options = read->tree->root();
+  if (kind.empty()) kind = options["kind"].str();
+  if (!kind.empty() && kind != "DeleteOptions") {
+    return api::StatusBadRequest(
+        StrCat("the body of a delete must be of kind DeleteOptions, not ", kind));
+  }
   if (std::optional<std::int64_t> grace = options["gracePeriodSeconds"].optional_integer()) {
     request.grace_period_seconds = *grace;
   }
@@ -99,22 +138,20 @@ std::optional<Failure> ReadBody(std::string_view content_type_header, std::strin
       return std::nullopt;
     case Verb::kCreate:
     case Verb::kUpdate:
-      if (IsYaml(content_type)) {
-        request.encoding = Request::Encoding::kYaml;
-      } else if (content_type == kProtobufType) {
-        request.encoding = Request::Encoding::kProtobuf;
-      } else if (!content_type.empty() && content_type != kJsonType) {
-        return api::StatusUnsupportedMediaType(
-            StrCat("the body of the request was in an unknown format - accepted media types "
-                   "include: application/json, application/yaml, "
-                   "application/vnd.kubernetes.protobuf (it was ",
-                   Quote(content_type), ")"));
+      if (std::optional<Failure> failure = ReadEncoding(content_type, request.encoding)) {
+        return failure;
       }
       request.text = std::move(body);
       return std::nullopt;
     case Verb::kDelete:
     case Verb::kDeleteCollection:
-      if (std::optional<Failure> failure = ReadDeleteOptions(body, request)) return failure;
+      if (!body.empty()) {
+        Request::Encoding encoding = Request::Encoding::kJson;
+        if (std::optional<Failure> failure = ReadEncoding(content_type, encoding)) return failure;
+        if (std::optional<Failure> failure = ReadDeleteOptions(encoding, body, request)) {
+          return failure;
+        }
+      }
       return CheckPropagation(request);
     case Verb::kGet:
     case Verb::kList:

@@ -48,12 +48,15 @@ RequestInfo ParseRequestPath(std::string_view path) {
   return info;
 }
 
+bool IsTrueParameter(const std::string* value) {
+  return value != nullptr && *value != "false" && *value != "0";
+}
+
 std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const net::Query& query) {
   switch (method) {
     case net::Method::kGet:
     case net::Method::kHead: {
-      const std::string_view watch = query.Get("watch");
-      if (watch == "true" || watch == "1") return Verb::kWatch;
+      if (IsTrueParameter(query.Find("watch"))) return Verb::kWatch;
       return info.name.empty() ? Verb::kList : Verb::kGet;
     }
     case net::Method::kPost: return Verb::kCreate;
@@ -111,6 +114,25 @@ std::optional<Failure> CheckListOptions(const Request& request, bool send_initia
   return std::nullopt;
 }
 
+constexpr std::size_t kMaxManagerBytes = 128;
+
+std::optional<Failure> CheckFieldManager(const Request& request) {
+  const std::string_view manager = request.field_manager;
+  if (manager.size() > kMaxManagerBytes) {
+    return InvalidOptions(request.verb, api::FieldError::TooLong(api::FieldPath("fieldManager"),
+                                                                 kMaxManagerBytes));
+  }
+  for (std::size_t i = 0; i < manager.size(); ++i) {
+    const auto c = static_cast<unsigned char>(manager[i]);
+    if (c >= 0x20 && c != 0x7f) continue;
+    return InvalidOptions(
+        request.verb, Invalid("fieldManager", manager,
+                              StrCat("should only contain printable characters (the one at ", i,
+                                     " is not)")));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Failure InvalidOptions(Verb verb, api::FieldError error) {
@@ -129,8 +151,7 @@ std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
   request.continue_token = query.Get("continue");
   request.field_manager = query.Get("fieldManager");
   request.propagation_policy = query.Get("propagationPolicy");
-  const std::string_view force = query.Get("force");
-  request.force = force == "true" || force == "1";
+  request.force = IsTrueParameter(query.Find("force"));
   if (const std::string* limit = query.Find("limit"); limit != nullptr && !limit->empty()) {
     const std::optional<std::int64_t> parsed = ParseInt64(*limit);
     if (!parsed || *parsed < 0) {
@@ -163,6 +184,10 @@ std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
   } else if (!validation.empty() && validation != "Warn") {
     return InvalidOptions(request.verb,
                           NotSupported("fieldValidation", validation, {"", "Ignore", "Strict", "Warn"}));
+  }
+  if (request.verb == Verb::kCreate || request.verb == Verb::kUpdate ||
+      request.verb == Verb::kPatch) {
+    return CheckFieldManager(request);
   }
   if (request.verb == Verb::kList || request.verb == Verb::kWatch ||
       request.verb == Verb::kDeleteCollection) {

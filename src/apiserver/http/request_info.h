@@ -26,6 +26,9 @@ struct RequestInfo {
 
 RequestInfo ParseRequestPath(std::string_view path);
 
+// A query parameter that is yes or no: given, and neither "false" nor "0", as Kubernetes reads it.
+bool IsTrueParameter(const std::string* value);
+
 // The verb of a method on what the path names; nullopt when there is none.
 std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const net::Query& query);
 

@@ -40,6 +40,10 @@ constexpr char kTotal[] =
 constexpr char kDuration[] =
     "Response latency distribution in seconds for each verb, dry run value, group, version, "
     "resource, subresource, scope and component.";
+constexpr char kSizes[] =
+    "Response size distribution in bytes for each group, version, verb, resource, subresource, scope "
+    "and component.";
+constexpr char kAttempts[] = "Counter of authenticated attempts.";
 constexpr char kInflight[] =
     "Maximal number of currently used inflight request limit of this apiserver per request kind in "
     "last second.";
@@ -51,7 +55,9 @@ RequestMetrics::RequestMetrics(Metrics& metrics)
       mutating_(metrics.GetGauge("apiserver_current_inflight_requests", kInflight,
                                  {{"request_kind", "mutating"}})),
       reading_(metrics.GetGauge("apiserver_current_inflight_requests", kInflight,
-                                {{"request_kind", "readOnly"}})) {}
+                                {{"request_kind", "readOnly"}})),
+      known_(metrics.GetCounter("authentication_attempts", kAttempts, {{"result", "success"}})),
+      unknown_(metrics.GetCounter("authentication_attempts", kAttempts, {{"result", "failure"}})) {}
 
 void RequestMetrics::Began(bool mutating) {
   (mutating ? mutating_ : reading_).Add(1);
@@ -62,7 +68,7 @@ void RequestMetrics::Ended(bool mutating) {
 }
 
 void RequestMetrics::Count(const RequestInfo& info, std::string_view verb, bool dry_run, int code,
-                           Duration took) {
+                           Duration took, std::optional<std::size_t> bytes) {
   const int scope = ScopeOf(info, verb);
   // Only names of ours become labels: what clients make up does not.
   const bool known = info.kind != nullptr;
@@ -90,8 +96,22 @@ void RequestMetrics::Count(const RequestInfo& info, std::string_view verb, bool 
     // The verb's text is a constant of VerbName.
     found = series_.emplace(key, series).first;
   }
-  found->second.total->Add();
-  found->second.duration->Observe(std::chrono::duration<double>(took).count());
+  Series& counted = found->second;
+  counted.total->Add();
+  counted.duration->Observe(std::chrono::duration<double>(took).count());
+  if (!bytes || !known) return;
+  if (counted.sizes == nullptr) {
+    counted.sizes = &metrics_.GetHistogram("apiserver_response_sizes", kSizes,
+                                           {{"component", "apiserver"},
+                                            {"group", std::string(info.kind->group)},
+                                            {"resource", std::string(info.kind->plural)},
+                                            {"scope", std::string(kScopes[scope])},
+                                            {"subresource", info.subresource},
+                                            {"verb", MetricVerb(verb)},
+                                            {"version", std::string(info.kind->version)}},
+                                           {1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9});
+  }
+  counted.sizes->Observe(static_cast<double>(*bytes));
 }
 
 void RequestMetrics::Refresh(const Core& core) {

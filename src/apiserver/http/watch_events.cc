@@ -5,14 +5,21 @@
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::apiserver {
+namespace {
+
+std::size_t SlotOf(const api::ObjectPtr& object) {
+  const auto address = reinterpret_cast<std::uintptr_t>(object.get());
+  return (address >> 4 ^ address >> 12) % WatchEvents::kMaxEvents;
+}
+
+}  // namespace
 
 net::Segment WatchEvents::Event(const Negotiated& negotiated, std::string_view type,
                                 const api::ObjectPtr& object) {
   if (negotiated.media != MediaType::kJson || object->json()->size() > kMaxEventBytes) {
     return nullptr;
   }
-  const auto address = reinterpret_cast<std::uintptr_t>(object.get());
-  Encoded& kept = events_[(address >> 4 ^ address >> 12) % kMaxEvents];
+  Encoded& kept = events_[SlotOf(object)];
   if (kept.object != object || kept.type != type || kept.shape != negotiated.shape) {
     net::Body body;
     AppendEvent(negotiated, type, object, body);
@@ -24,6 +31,12 @@ net::Segment WatchEvents::Event(const Negotiated& negotiated, std::string_view t
     kept = {object, type, negotiated.shape, net::MakeSegment(std::move(joined))};
   }
   return kept.bytes;
+}
+
+const api::ObjectPtr& WatchEvents::Leaving(const Change& change) {
+  Left& kept = left_[SlotOf(change.object)];
+  if (kept.object != change.object) kept = {change.object, WatchCache::LeavingObject(change)};
+  return kept.last;
 }
 
 const net::Body& WatchEvents::Table(const Negotiated& negotiated, std::string_view type,

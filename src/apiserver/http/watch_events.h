@@ -9,6 +9,7 @@
 #include "apiserver/http/device_usage.h"
 #include "apiserver/http/negotiate.h"
 #include "apiserver/http/table.h"
+#include "apiserver/watch/watch_cache.h"
 #include "net/http/message.h"
 
 namespace drakkar {
@@ -30,6 +31,9 @@ class WatchEvents {
                      const api::ObjectPtr& object);
   static constexpr std::size_t kMaxEvents = 64;
   static constexpr std::size_t kMaxEventBytes = 32 << 10;
+
+  // WatchCache::LeavingObject, the same one however many watch. The newest kMaxEvents are kept.
+  const api::ObjectPtr& Leaving(const Change& change);
 
   // The event with a table of one row. A table shows ages and what `usage` says: it is shared within
   // one second and one usage, which is as long as a fan-out takes. At most kMaxTables are kept.
@@ -59,6 +63,11 @@ class WatchEvents {
   const Clock& clock_;
   Metrics& metrics_;
   std::array<Encoded, kMaxEvents> events_;  // by the object's address
+  struct Left {
+    api::ObjectPtr object;  // what it changed to; keeps the address its own
+    api::ObjectPtr last;
+  };
+  std::array<Left, kMaxEvents> left_;       // likewise
   std::map<Key, Shown> tables_;
   std::int64_t second_ = 0;                   // of the tables
   std::shared_ptr<const DeviceUsage> usage_;  // likewise

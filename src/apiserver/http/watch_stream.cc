@@ -29,9 +29,8 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
   void Start() {
     ChangeFeed::Opening opening;
     // No version given: the state of now as ADDED events, then what follows.
-    opening.list_first = options_.send_initial_events ||
-                         options_.request.resource_version.empty() ||
-                         options_.request.resource_version == "0";
+    opening.list_first = options_.send_initial_events.value_or(
+        options_.request.resource_version.empty() || options_.request.resource_version == "0");
     opening.wants_usage =
         options_.negotiated.shape == Shape::kTable && kind_.plural == "resourceslices";
     opening.request = std::move(options_.request);
@@ -54,7 +53,7 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
     // The stream owns itself until the response is over.
     writer_->OnClosed([self = shared_from_this()](bool) mutable { self->End(); });
     for (const api::ObjectPtr& object : beginning.initial) WriteEvent("ADDED", object);
-    if (options_.send_initial_events && options_.bookmarks) {
+    if (options_.send_initial_events.value_or(false) && options_.bookmarks) {
       WriteBookmark(beginning.initial_revision, /*initial_end=*/true);
     }
     for (const Change& change : beginning.backlog) WriteChange(change.type, change.object);
@@ -72,28 +71,27 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
     usage_ = usage;
     for (const Change& change : changes) {
       if (const auto type = WatchCache::TypeFor(plan_.options, change)) {
-        WriteChange(*type, change.object);
+        WriteChange(*type, WatchCache::IsLeaving(*type, change) ? events_.Leaving(change)
+                                                                : change.object);
       }
     }
-    if (writer_ != nullptr && writer_->pending_bytes() > kMaxPendingBytes) FallBehind();
+    if (writer_ != nullptr && writer_->pending_bytes() > kMaxPendingBytes) {
+      OnClosed(api::StatusExpired(
+          "the watch fell too far behind and was closed; list and watch again"));
+    }
   }
 
-  void OnOverrun() override {
-    if (writer_ != nullptr) FallBehind();
-  }
-
-  // Nothing more is queued for a client that does not keep up but the event that tells it so; it
-  // gets kExpiredGrace to read that far.
-  void FallBehind() {
+  // Nothing more is queued for the client but the event that tells it why; it gets kExpiredGrace to
+  // read that far.
+  void OnClosed(const Failure& why) override {
+    if (writer_ == nullptr) return;
     subscription_.reset();
     timeout_.reset();
     bookmark_.reset();
-    const Failure expired =
-        api::StatusExpired("the watch fell too far behind and was closed; list and watch again");
     Negotiated plain = options_.negotiated;
     plain.shape = Shape::kObject;
     net::Body body;
-    AppendEvent(plain, "ERROR", std::make_shared<const api::Object>(expired.ToTree()), body);
+    AppendEvent(plain, "ERROR", std::make_shared<const api::Object>(why.ToTree()), body);
     for (net::Segment& segment : body) writer_->Write(std::move(segment));
     writer_->OnDrained([weak = weak_from_this()] {
       if (auto self = weak.lock()) self->Finish();
@@ -154,7 +152,7 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
     if (initial_end) {
       object["metadata"]["annotations"]["k8s.io/initial-events-end"] = "true";
     }
-    Write("BOOKMARK", std::make_shared<const api::Object>(object.Freeze()));
+    WriteEvent("BOOKMARK", std::make_shared<const api::Object>(object.Freeze()));
   }
 
   void ScheduleBookmark() {

@@ -14,7 +14,7 @@ struct WatchStreamOptions {
   Request request;
   Negotiated negotiated;
   bool bookmarks = false;
-  bool send_initial_events = false;
+  std::optional<bool> send_initial_events;  // unless said: where no version is given
   std::optional<Duration> timeout;
   bool skip_operations_as_list = false;
   TableOptions::Include include_object = TableOptions::Include::kMetadata;  // for tables

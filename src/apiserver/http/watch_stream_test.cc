@@ -60,12 +60,13 @@ class WatchStreamTest : public CoreFixture {
     loop_.RunUntilIdle();
   }
 
-  std::shared_ptr<FakeWriter> Watch(Negotiated negotiated = {}) {
-    WatchStreamOptions options;
+  std::shared_ptr<FakeWriter> Watch(Negotiated negotiated = {}, WatchStreamOptions options = {}) {
     options.request.user = AdminUser();
     options.request.verb = Verb::kWatch;
     options.request.kind = api::FindKind("", "v1", "ConfigMap");
-    options.request.resource_version = std::to_string(core_->revision());
+    if (!options.send_initial_events) {
+      options.request.resource_version = std::to_string(core_->revision());
+    }
     options.negotiated = negotiated;
     auto writer = std::make_shared<FakeWriter>();
     writers_.push_back(writer);
@@ -149,6 +150,51 @@ TEST_F(WatchStreamTest, TablesAreEncodedOnceForAllWatchers) {
   Make("c");
   EXPECT_NE(third->text.find("\"name\":\"Data\""), std::string::npos) << third->text;
   EXPECT_EQ(first->text.find("\"name\":\"Data\"", first->text.find("\"b\"")), std::string::npos);
+}
+
+TEST_F(WatchStreamTest, WhatLeavesTheSelectionIsToldAsItLastWasInTheSameBytesToAll) {
+  Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"default",)"
+         R"("labels":{"color":"red"}}})");
+  Settle();
+  WatchStreamOptions red;
+  red.request.label_selector = "color=red";
+  auto first = Watch({}, red);
+  auto second = Watch({}, red);
+  Handle(RequestFor(Verb::kUpdate,
+                    R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","labels":{)"
+                    R"("color":"blue"}}})",
+                    AdminUser()));
+  Settle();
+  ASSERT_EQ(first->segments.size(), 1u);
+  EXPECT_NE(first->text.find(R"("type":"DELETED")"), std::string::npos) << first->text;
+  EXPECT_NE(first->text.find(R"("color":"red")"), std::string::npos);
+  EXPECT_NE(first->text.find(StrCat("\"resourceVersion\":\"", core_->revision(), "\"")),
+            std::string::npos);
+  EXPECT_EQ(first->segments[0].get(), second->segments.at(0).get()) << "encoded once";
+}
+
+TEST_F(WatchStreamTest, WithoutInitialEventsAWatchWithoutAVersionBeginsNow) {
+  Make("there");
+  WatchStreamOptions options;
+  options.send_initial_events = false;
+  auto writer = Watch({}, options);
+  EXPECT_EQ(writer->started, 200);
+  EXPECT_TRUE(writer->segments.empty()) << writer->text;
+  Make("new");
+  EXPECT_NE(writer->text.find("\"new\""), std::string::npos);
+  EXPECT_EQ(writer->text.find("\"there\""), std::string::npos);
+}
+
+TEST_F(WatchStreamTest, ABookmarkOfATableIsATable) {
+  WatchStreamOptions options;
+  options.bookmarks = true;
+  auto writer = Watch({.shape = Shape::kTable}, options);
+  loop_.Advance(std::chrono::seconds(61));
+  Settle();
+  EXPECT_NE(writer->text.find(R"("type":"BOOKMARK")"), std::string::npos) << writer->text;
+  EXPECT_NE(writer->text.find(R"("kind":"Table")"), std::string::npos) << writer->text;
+  EXPECT_NE(writer->text.find(StrCat("\"resourceVersion\":\"", core_->revision(), "\"")),
+            std::string::npos);
 }
 
 TEST_F(WatchStreamTest, EventsAreCounted) {

@@ -1,5 +1,6 @@
 #include "apiserver/registry/cluster_strategies.h"
 
+#include "apiserver/registry/small_strategies.h"
 #include "apiserver/rest/object_meta.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
@@ -78,12 +79,16 @@ api::FieldErrors ValidateDeclaredFeatures(api::Value features) {
 }
 
 api::FieldErrors NodeStrategy::Validate(api::Value object, const StrategyContext&) const {
-  return ValidateDeclaredFeatures(object["status"]["declaredFeatures"]);
+  api::FieldErrors errors = ValidateTaints(object["spec"]["taints"]);
+  for (api::FieldError& error : ValidateDeclaredFeatures(object["status"]["declaredFeatures"])) {
+    errors.push_back(std::move(error));
+  }
+  return errors;
 }
 
 api::FieldErrors NodeStrategy::ValidateUpdate(api::Value object, api::Value, std::string_view,
-                                                const StrategyContext&) const {
-  return ValidateDeclaredFeatures(object["status"]["declaredFeatures"]);
+                                              const StrategyContext& context) const {
+  return Validate(object, context);
 }
 
 void NamespaceStrategy::PrepareForCreate(api::Draft& object, const StrategyContext&) const {
@@ -112,8 +117,11 @@ bool NamespaceStrategy::HoldsDeletion(api::Value object) const {
   return !object["spec"]["finalizers"].empty();
 }
 
-api::Problems RbacStrategy::CheckName(std::string_view name, bool prefix) const {
-  return PathSegmentProblems(name, prefix);
+std::string_view NamespaceStrategy::WhyKept(std::string_view name) const {
+  for (std::string_view each : {"default", "kube-system", "kube-public"}) {
+    if (name == each) return "this namespace may not be deleted";
+  }
+  return {};
 }
 
 }  // namespace drakkar::apiserver

@@ -31,12 +31,7 @@ class NamespaceStrategy final : public Strategy {
                         const StrategyContext& context) const override;
   api::Problems CheckName(std::string_view name, bool prefix) const override;
   bool HoldsDeletion(api::Value object) const override;
-};
-
-// Names of roles and bindings are path segments: anything but "/" and "%", ".", "..".
-class RbacStrategy final : public Strategy {
- public:
-  api::Problems CheckName(std::string_view name, bool prefix) const override;
+  std::string_view WhyKept(std::string_view name) const override;
 };
 
 // node.status.declaredFeatures: format, order, uniqueness (KEP-5328).

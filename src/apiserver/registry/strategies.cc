@@ -6,8 +6,11 @@
 
 #include "api/scheme/scheme.h"
 #include "apiserver/registry/cluster_strategies.h"
+#include "apiserver/registry/config_strategies.h"
 #include "apiserver/registry/pod_strategy.h"
+#include "apiserver/registry/rbac_strategy.h"
 #include "apiserver/registry/resource_strategies.h"
+#include "apiserver/registry/small_strategies.h"
 #include "apiserver/registry/strategy.h"
 
 namespace drakkar::apiserver {
@@ -18,10 +21,22 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   static const NodeStrategy node;
   static const NamespaceStrategy name_space;
   static const RbacStrategy rbac;
+  static const SecretStrategy secret;
+  static const ConfigMapStrategy config_map;
+  static const EventStrategy event;
+  static const LeaseStrategy lease;
+  static const PriorityClassStrategy priority_class;
+  static const DisruptionBudgetStrategy budget;
   static const std::map<std::pair<std::string_view, std::string_view>, const Strategy*> table = {
       {{"", "Pod"}, &pod},
       {{"", "Node"}, &node},
       {{"", "Namespace"}, &name_space},
+      {{"", "Secret"}, &secret},
+      {{"", "ConfigMap"}, &config_map},
+      {{"", "Event"}, &event},
+      {{"coordination.k8s.io", "Lease"}, &lease},
+      {{"scheduling.k8s.io", "PriorityClass"}, &priority_class},
+      {{"policy", "PodDisruptionBudget"}, &budget},
       {{"rbac.authorization.k8s.io", "Role"}, &rbac},
       {{"rbac.authorization.k8s.io", "ClusterRole"}, &rbac},
       {{"rbac.authorization.k8s.io", "RoleBinding"}, &rbac},

@@ -41,6 +41,7 @@ struct StrategyContext {
       find_first = {};
   // The API version the client speaks; objects here are always in the version they are stored in.
   std::string_view version = "v1";
+  std::string_view group = {};  // likewise
 };
 
 // What is particular to one kind. The verbs do all that is common: names, uid, timestamps,
@@ -73,6 +74,8 @@ class Strategy {
   virtual bool AllowsUnconditionalUpdate(std::string_view /*version*/) const { return true; }
   // Somebody besides the finalizers in metadata has to finish a deletion (namespaces).
   virtual bool HoldsDeletion(api::Value) const { return false; }
+  // Why this object may not be deleted (403); empty: it may.
+  virtual std::string_view WhyKept(std::string_view /*name*/) const { return {}; }
   // Deleting in this version answers with the object as it last was, not with a Status.
   virtual bool ReturnsDeletedObject(std::string_view /*version*/) const { return false; }
   // A status update may also change labels and annotations (pods, nodes).

@@ -140,6 +140,7 @@ StrategyContext Core::ContextFor(const Request& request) {
         return nullptr;
       },
       .version = request.kind->version,
+      .group = request.kind->group,
   };
 }
 
@@ -183,6 +184,29 @@ std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, a
   return std::nullopt;
 }
 
+std::function<void(Response)> Core::InVersionOf(const api::KindSchema* kind,
+                                                std::function<void(Response)> done) {
+  return [kind, done = std::move(done)](Response response) {
+    if (response.object != nullptr) response.object = ConvertObjectTo(response.object, *kind);
+    for (api::ObjectPtr& item : response.items) item = ConvertObjectTo(item, *kind);
+    done(std::move(response));
+  };
+}
+
+void Core::ListForWatch(Request watch, std::function<void(Response)> done) {
+  options_.loop.AssertInLoop();
+  if (std::optional<Failure> failure = CheckAuthorized(watch)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  Resource* resource = FindResource(*watch.kind);
+  if (resource == nullptr) {
+    return done(Response::Failed(MethodNotAllowedFailure(*watch.kind, "watch")));
+  }
+  if (watch.kind != resource->kind) done = InVersionOf(watch.kind, std::move(done));
+  watch.verb = Verb::kList;
+  List(*resource, std::move(watch), std::move(done));
+}
+
 void Core::Handle(Request request, std::function<void(Response)> done) {
   options_.loop.AssertInLoop();
   if (std::optional<Failure> failure = CheckAuthorized(request)) {
@@ -195,6 +219,10 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
     Response response;
     if (options_.answerer->Answer(request, response)) return done(std::move(response));
   }
+  if (resource == nullptr && request.verb == Verb::kCreate && request.kind->group.empty() &&
+      request.kind->kind == "Binding") {
+    return BindNamed(std::move(request), std::move(done));
+  }
   if (resource == nullptr) {
     done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));
     return;
@@ -205,11 +233,7 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   }
   if (request.kind != resource->kind) {
     // Everything below speaks the stored version; the client gets its own.
-    done = [kind = request.kind, done = std::move(done)](Response response) {
-      if (response.object != nullptr) response.object = ConvertObjectTo(response.object, *kind);
-      for (api::ObjectPtr& item : response.items) item = ConvertObjectTo(item, *kind);
-      done(std::move(response));
-    };
+    done = InVersionOf(request.kind, std::move(done));
   }
   const bool plain = request.subresource.empty() || request.subresource == "status";
   switch (request.verb) {
@@ -330,7 +354,12 @@ void Core::CommitObject(
       },
       [this, alive = alive_, &resource, operation,
        begun = options_.loop.clock().Monotonic()](Result<storage::Revision> revision) {
-        if (!*alive || !revision.ok()) return;
+        if (!*alive) return;
+        if (!revision.ok()) {
+          // Else it was only refused, and its answer said so.
+          if (const std::optional<Error> why = options_.store.failure()) OnStoreFailed(*why);
+          return;
+        }
         CountStoreCall(resource, operation, begun);
         // All that is durable by now, at once: the others of the same commit find it done.
         OnDurable(std::max(*revision, durable_revision()));
@@ -348,14 +377,34 @@ void Core::OnDurable(storage::Revision revision) {
   durable_seen_ = revision;
   for (auto& [name, resource] : resources_) resource->cache.AdvanceDurable(revision);
   while (!durable_waiters_.empty() && durable_waiters_.begin()->first <= durable_seen_) {
-    std::function<void()> done = std::move(durable_waiters_.begin()->second);
+    auto done = std::move(durable_waiters_.begin()->second);
     durable_waiters_.erase(durable_waiters_.begin());
-    done();
+    done(std::nullopt);
   }
 }
 
-void Core::WhenDurable(storage::Revision revision, std::function<void()> done) {
-  if (revision <= durable_seen_) return done();
+void Core::OnStoreFailed(const Error& why) {
+  if (store_failure_) return;
+  const std::shared_ptr<bool> alive = alive_;
+  OnDurable(durable_revision());
+  if (!*alive) return;
+  store_failure_ = api::StatusInternalError(StrCat("the store failed: ", why.message));
+  if (options_.on_store_failed) options_.on_store_failed(why);
+  auto waiters = std::move(durable_waiters_);
+  durable_waiters_.clear();
+  for (auto& [revision, done] : waiters) {
+    if (*alive) done(store_failure_);
+  }
+  for (auto& [name, resource] : resources_) {
+    if (!*alive) return;
+    resource->cache.CloseDurable(why);
+  }
+}
+
+void Core::WhenDurable(storage::Revision revision,
+                       std::function<void(std::optional<Failure>)> done) {
+  if (revision <= durable_seen_) return done(std::nullopt);
+  if (store_failure_) return done(store_failure_);
   durable_waiters_.emplace(revision, std::move(done));
 }
 

@@ -67,6 +67,8 @@ class Core {
     // older revision. May be null.
     std::function<void(const api::KindSchema& kind, std::string_view operation, Duration took)>
         on_store_call;
+    // Told once, when the store failed: nothing is written or read anew until a restart. May be null.
+    std::function<void(const Error& why)> on_store_failed = {};
   };
   explicit Core(Options options);
   ~Core();
@@ -77,6 +79,8 @@ class Core {
   void Start(std::function<void(Result<void>)> ready);
 
   void Handle(Request request, std::function<void(Response)> done);
+  // The state a watch begins with: whoever may watch gets it, without the right to list.
+  void ListForWatch(Request watch, std::function<void(Response)> done);
 
   struct WatchStart {
     std::optional<Failure> failure;
@@ -96,8 +100,9 @@ class Core {
   std::optional<Failure> PlanWatch(const Request& request, storage::Mark mark, WatchPlan& plan);
 
   bool IsDurable(storage::Revision revision) const { return revision <= durable_seen_; }
-  // Runs `done` once `revision` cannot be lost (at once if so already).
-  void WhenDurable(storage::Revision revision, std::function<void()> done);
+  // Runs `done` once `revision` cannot be lost (at once if so already), or with the reason why nobody
+  // will ever know.
+  void WhenDurable(storage::Revision revision, std::function<void(std::optional<Failure>)> done);
 
   // The newest revision, for lists and bookmarks.
   storage::Revision revision() const { return options_.store.applied_revision(); }
@@ -136,6 +141,8 @@ class Core {
               int attempt = 0);
   void DeleteCollection(Resource& resource, Request request, std::function<void(Response)> done);
   void Bind(Resource& resource, Request request, std::function<void(Response)> done);
+  // POST bindings: the older way to say pods/NAME/binding.
+  void BindNamed(Request request, std::function<void(Response)> done);
   void Rescale(Resource& resource, Request request, std::function<void(Response)> done);
   void Evict(Resource& resource, Request request, std::function<void(Response)> done);
 
@@ -152,6 +159,9 @@ class Core {
                     api::ObjectPtr before, bool dry_run,
                     std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done);
   void OnDurable(storage::Revision revision);
+  void OnStoreFailed(const Error& why);
+  static std::function<void(Response)> InVersionOf(const api::KindSchema* kind,
+                                                   std::function<void(Response)> done);
   void CountStoreCall(const Resource& resource, std::string_view operation, MonotonicTime begun);
 
   Options options_;
@@ -163,7 +173,8 @@ class Core {
   };
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Resource>, ByName> resources_;
   std::unordered_map<const api::KindSchema*, Resource*> by_kind_;  // all versions
-  std::multimap<storage::Revision, std::function<void()>> durable_waiters_;
+  std::multimap<storage::Revision, std::function<void(std::optional<Failure>)>> durable_waiters_;
+  std::optional<Failure> store_failure_;  // what nothing can be durable for any more
   storage::Revision durable_seen_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

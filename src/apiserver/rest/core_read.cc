@@ -88,10 +88,9 @@ void Core::List(Resource& resource, Request request, std::function<void(Response
   const bool exact = request.resource_version_match == "Exact" && asked > 0;
   // A list that expired goes on with the state of now.
   const storage::Revision wanted = from.revision > 0 ? from.revision : exact ? asked : 0;
-  if (asked > revision()) {
-    return done(Response::Failed(api::StatusTimeout(
-        StrCat("Too large resource version: ", asked, ", current: ", revision()), 1)));
-  }
+  if (asked > revision()) return done(Response::Failed(TooLargeVersionFailure(asked, revision())));
+  // The token of a state that this store never had (one that was restored from a copy).
+  if (wanted > revision()) return done(ExpiredList(from));
   std::string last_key;
   if (wanted == 0 || wanted >= resource.cache.last_change()) {
     response.revision = wanted == 0 ? revision() : wanted;
@@ -149,10 +148,8 @@ std::optional<Failure> Core::PlanWatch(const Request& request, storage::Mark mar
   if (std::optional<Failure> failure = ParseResourceVersion(request.resource_version, after)) {
     return failure;
   }
-  if (after > revision()) {
-    return api::StatusTooManyRequests(
-        StrCat("Too large resource version: ", after, ", current: ", revision()), 1);
-  }
+  if (after > revision()) return TooLargeVersionFailure(after, revision());
+  if (mark == storage::Mark::kDurable && store_failure_) return store_failure_;
   if (after != 0 && after < plan.cache->oldest_watchable()) {
     return api::StatusExpired(StrCat("too old resource version: ", after, " (",
                                      plan.cache->oldest_watchable(), ")"));

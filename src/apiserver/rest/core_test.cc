@@ -7,6 +7,7 @@
 #include "api/tree/draft.h"
 #include "apiserver/direct/direct_client.h"
 #include "apiserver/rest/object_meta.h"
+#include "apiserver/rest/selection.h"
 #include "base/testing/seeded_loop.h"
 #include "features/gates/feature_gates.h"
 #include "storage/memory/memory_store.h"
@@ -28,7 +29,8 @@ class CoreTest : public ::testing::Test {
         .loop = loop_,
         .random = random != nullptr ? *random : loop_.random(),
         .store = *store_,
-        .gates = gates_});
+        .gates = gates_,
+        .on_store_failed = [this](const Error&) { ++store_failures_; }});
     core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()) << ready.error().message; });
     loop_.RunUntilIdle();
     if (core_->Find("", "namespaces", "default") == nullptr) {
@@ -77,6 +79,7 @@ class CoreTest : public ::testing::Test {
   FeatureGates gates_;
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<Core> core_;
+  int store_failures_ = 0;
 };
 
 TEST_F(CoreTest, CreatingGivesTheObjectItsIdentityAndDefaults) {
@@ -292,6 +295,8 @@ TEST_F(CoreTest, SelectorsFilterListsAndTurnLeavingIntoDeletion) {
   Handle(std::move(bind));
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_EQ(seen[0].type, ChangeType::kDeleted);
+  EXPECT_EQ((*seen[0].object)["spec"]["nodeName"].str(), "") << "as it last was in the selection";
+  EXPECT_EQ(seen[0].object->resource_version(), core_->revision()) << "when it left";
   Request list = MakeRequest(Verb::kList, "Pod", "default", "");
   list.field_selector = "spec.nodeName=n1";
   EXPECT_EQ(Handle(list).items.size(), 1u);
@@ -313,7 +318,7 @@ TEST_F(CoreTest, WhatLeavesTheProcessWaitsForTheDisk) {
   auto two = core_->StartWatch(watch, storage::Mark::kDurable, note(durable));
   Response created = CreatePod("a");
   bool answered = false;
-  core_->WhenDurable(created.revision, [&] { answered = true; });
+  core_->WhenDurable(created.revision, [&](const auto& failure) { answered = !failure; });
   Settle();
   EXPECT_EQ(applied.size(), 1u);
   EXPECT_EQ(durable.size(), 0u);
@@ -322,6 +327,98 @@ TEST_F(CoreTest, WhatLeavesTheProcessWaitsForTheDisk) {
   Settle();
   EXPECT_EQ(durable.size(), 1u);
   EXPECT_TRUE(answered);
+}
+
+TEST_F(CoreTest, AStoreThatFailsLeavesNobodyWaiting) {
+  const storage::Revision safe = core_->revision();
+  disk_.FailSync(1, Unavailable("no space left on device"));
+  const Response created = CreatePod("a");
+  ASSERT_EQ(created.http_status, 201);
+  std::vector<std::string> answers;
+  const auto note = [&](std::optional<Failure> failure) {
+    answers.push_back(failure ? std::to_string(failure->code) + " " + failure->message : "fine");
+  };
+  core_->WhenDurable(created.revision, note);
+  core_->WhenDurable(core_->revision(), note);
+  EXPECT_TRUE(answers.empty());
+  Settle();
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_TRUE(answers[0].starts_with("500 Internal error occurred: the store failed: no space left"))
+      << answers[0];
+  EXPECT_EQ(answers[1], answers[0]);
+  EXPECT_EQ(store_failures_, 1);
+  // From now on at once; what was durable before stays readable.
+  core_->WhenDurable(core_->revision(), note);
+  core_->WhenDurable(safe, note);
+  ASSERT_EQ(answers.size(), 4u);
+  EXPECT_EQ(answers[2], answers[0]);
+  EXPECT_EQ(answers[3], "fine");
+  EXPECT_EQ(CreatePod("b").http_status, 503);
+  Settle();
+  EXPECT_EQ(store_failures_, 1) << "told once";
+  Request watch = MakeRequest(Verb::kWatch, "Pod", "", "");
+  const auto refused = core_->StartWatch(watch, storage::Mark::kDurable, [](const auto&) {});
+  ASSERT_TRUE(refused.failure.has_value());
+  EXPECT_EQ(refused.failure->code, 500);
+  Restart();
+  EXPECT_EQ(Get("Pod", "a").http_status, 404);
+}
+
+TEST_F(CoreTest, AVersionOfTheFutureIsRefusedAndNeverWaitedFor) {
+  CreatePod("a");
+  CreatePod("b");
+  Request list = MakeRequest(Verb::kList, "Pod", "default", "");
+  list.resource_version = "999999";
+  for (const char* match : {"", "Exact", "NotOlderThan"}) {
+    list.resource_version_match = match;
+    const Response answer = Handle(list);
+    ASSERT_TRUE(answer.failure);
+    EXPECT_EQ(answer.failure->code, 504);
+    EXPECT_EQ(answer.failure->reason, "Timeout");
+    ASSERT_EQ(answer.failure->causes.size(), 1u);
+    EXPECT_EQ(answer.failure->causes[0].reason, "ResourceVersionTooLarge");
+  }
+  Request watch = MakeRequest(Verb::kWatch, "Pod", "", "");
+  watch.resource_version = "999999";
+  const auto started = core_->StartWatch(watch, storage::Mark::kApplied, [](const auto&) {});
+  ASSERT_TRUE(started.failure.has_value());
+  EXPECT_EQ(started.failure->code, 504) << "a client that backs off would never list again";
+  EXPECT_EQ(started.failure->causes.at(0).reason, "ResourceVersionTooLarge");
+
+  Request next = MakeRequest(Verb::kList, "Pod", "default", "");
+  next.continue_token = EncodeContinue({999999, "default/a"});
+  const Response expired = Handle(next);
+  ASSERT_TRUE(expired.failure);
+  EXPECT_EQ(expired.failure->code, 410);
+  next.continue_token = expired.continue_token;
+  const Response rest = Handle(next);
+  ASSERT_EQ(rest.items.size(), 1u);
+  EXPECT_EQ(rest.items[0]->name(), "b");
+}
+
+TEST_F(CoreTest, ABindingMayAlsoBePostedByItself) {
+  CreatePod("a");
+  Request bind = MakeRequest(Verb::kCreate, "Pod", "default", "");
+  bind.kind = api::FindKind("", "v1", "Binding");
+  bind.text = R"({"metadata":{"name":"a"},"target":{"kind":"Node","name":"n1"}})";
+  const Response bound = Handle(bind);
+  ASSERT_EQ(bound.http_status, 201) << bound.failure->message;
+  EXPECT_EQ((*Get("Pod", "a").object)["spec"]["nodeName"].str(), "n1");
+  EXPECT_EQ(Handle(bind).http_status, 409) << "once";
+  bind.text = R"({"metadata":{"name":"none"},"target":{"kind":"Node","name":"n1"}})";
+  EXPECT_EQ(Handle(bind).http_status, 404);
+}
+
+TEST_F(CoreTest, NamespacesThatEveryClusterHasAreNotDeleted) {
+  const Response kept = Handle(MakeRequest(Verb::kDelete, "Namespace", "", "default"));
+  ASSERT_TRUE(kept.failure);
+  EXPECT_EQ(kept.failure->code, 403);
+  EXPECT_EQ(kept.failure->message,
+            "namespaces \"default\" is forbidden: this namespace may not be deleted");
+  Request other = MakeRequest(Verb::kCreate, "Namespace", "", "");
+  other.text = R"({"metadata":{"name":"other"}})";
+  EXPECT_EQ(Handle(std::move(other)).http_status, 201);
+  EXPECT_EQ(Handle(MakeRequest(Verb::kDelete, "Namespace", "", "other")).http_status, 200);
 }
 
 TEST_F(CoreTest, AWatchFromAForgottenVersionIsExpired) {

@@ -161,7 +161,7 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
   api::TreePtr asked;
   if (std::optional<Failure> failure =
           applies ? BuildApply(*resource.kind, *resource.strategy, request, before.get(),
-                               options_.loop.clock().Now(), asked)
+                               options_.loop.clock().Now(), asked, response.warnings)
                   : BuildUpdate(*request.kind, request, before, asked, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
     return;
@@ -250,10 +250,17 @@ void Core::CreateByApply(Resource& resource, Request request, std::function<void
   if (std::optional<Failure> failure = CheckAuthorized(creation)) {
     return done(Response::Failed(std::move(*failure)));
   }
+  std::vector<std::string> warnings;
   if (std::optional<Failure> failure =
           BuildApply(*resource.kind, *resource.strategy, request, nullptr,
-                     options_.loop.clock().Now(), request.object)) {
+                     options_.loop.clock().Now(), request.object, warnings)) {
     return done(Response::Failed(std::move(*failure)));
+  }
+  if (!warnings.empty()) {
+    done = [warnings = std::move(warnings), done = std::move(done)](Response response) {
+      response.warnings.insert(response.warnings.begin(), warnings.begin(), warnings.end());
+      done(std::move(response));
+    };
   }
   const api::Value metadata = request.object->root()["metadata"];
   if (const std::string_view uid = metadata["uid"].str(); !uid.empty()) {
@@ -278,6 +285,10 @@ void Core::Delete(Resource& resource, Request request, std::function<void(Respon
   api::ObjectPtr before = resource.cache.Find(key);
   if (before == nullptr) {
     done(Response::Failed(NotFoundFailure(*request.kind, request.name)));
+    return;
+  }
+  if (const std::string_view why = resource.strategy->WhyKept(request.name); !why.empty()) {
+    done(Response::Failed(ForbiddenFailure(*request.kind, request.name, why)));
     return;
   }
   if (std::optional<Failure> failure = CheckPreconditions(request, *before)) {
@@ -412,6 +423,18 @@ void Core::Evict(Resource& resource, Request request, std::function<void(Respons
     }
     done(std::move(deleted));
   });
+}
+
+void Core::BindNamed(Request request, std::function<void(Response)> done) {
+  Response response;
+  if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
+    return done(Response::Failed(std::move(*failure)));
+  }
+  request.is_decoded = true;
+  request.name = request.object->root()["metadata"]["name"].str();
+  request.kind = api::FindKind("", "v1", "Pod");
+  request.subresource = "binding";
+  Bind(*FindResource(*request.kind), std::move(request), std::move(done));
 }
 
 void Core::Bind(Resource& resource, Request request, std::function<void(Response)> done) {

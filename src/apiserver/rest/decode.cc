@@ -10,6 +10,7 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/conversion/versions.h"
+#include "apiserver/validation/cause.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -23,6 +24,10 @@ std::optional<Failure> CheckKind(const api::KindSchema& kind, api::Value object)
   const std::string_view given_kind = object["kind"].str();
   const std::string_view given_version = object["apiVersion"].str();
   const std::string expected = ApiVersionOf(kind);
+  // The eviction of before policy/v1 says the same, and clients still send it.
+  if (kind.kind == "Eviction" && given_kind == kind.kind && given_version == "policy/v1beta1") {
+    return std::nullopt;
+  }
   if ((!given_kind.empty() && given_kind != kind.kind) ||
       (!given_version.empty() && given_version != expected)) {
     return api::StatusBadRequest(StrCat(
@@ -57,24 +62,68 @@ std::optional<Failure> Take(const api::KindSchema& kind, Result<api::ObjectReadR
 }
 
 // One YAML document (or JSON, which is YAML) without a schema.
-std::optional<Failure> ParseOneYaml(const std::string& text, api::TreePtr& tree) {
-  Result<std::vector<api::TreePtr>> documents = api::ParseYaml(text);
+std::optional<Failure> ParseOneYaml(const Request& request, api::TreePtr& tree,
+                                    std::vector<std::string>& warnings) {
+  std::vector<std::string> duplicates;
+  api::YamlReadOptions options;
+  if (request.field_validation != FieldValidation::kStrict) options.duplicates = &duplicates;
+  Result<std::vector<api::TreePtr>> documents = api::ParseYaml(request.text, options);
   if (!documents.ok()) return api::StatusBadRequest(documents.error().message);
   if (documents->size() != 1) {
     return api::StatusBadRequest(
         StrCat("the body of the request must be one YAML document, not ", documents->size()));
   }
   tree = std::move(documents->front());
+  if (request.field_validation == FieldValidation::kWarn) {
+    for (std::string& duplicate : duplicates) warnings.push_back(std::move(duplicate));
+  }
   return std::nullopt;
 }
 
-std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& request,
-                                  const api::Object& before, api::TreePtr& patched) {
-  Result<api::TreePtr> patch = api::ParseJson(request.text, {.refuse_duplicates = false});
-  if (!patch.ok()) {
-    return api::StatusBadRequest(StrCat("error decoding patch: ", patch.error().message));
+// What is wrong with a patch as such, or with what came of it.
+Failure InvalidPatch(std::string_view patch, std::string_view why) {
+  return api::StatusInvalid("", "", "", {Invalid("patch", patch, why)});
+}
+
+// Members that come twice are told, refused or left alone, as field validation asks.
+std::optional<Failure> ParsePatch(const Request& request, api::TreePtr& patch,
+                                  std::vector<std::string>& warnings) {
+  const bool looks = request.field_validation != FieldValidation::kIgnore;
+  Result<api::TreePtr> parsed = api::ParseJson(request.text, {.refuse_duplicates = looks});
+  if (!parsed.ok() && looks) {
+    std::string why = parsed.error().message;
+    if (request.patch == PatchKind::kJson) why = StrCat("json patch ", why);
+    parsed = api::ParseJson(request.text, {.refuse_duplicates = false});
+    if (parsed.ok() && request.field_validation == FieldValidation::kStrict) {
+      return InvalidPatch(request.text, StrCat("strict decoding error: ", why));
+    }
+    if (parsed.ok()) warnings.push_back(std::move(why));
   }
-  const api::Value change = (*patch)->root();
+  if (!parsed.ok()) {
+    return api::StatusBadRequest(StrCat("error decoding patch: ", parsed.error().message));
+  }
+  patch = std::move(*parsed);
+  return std::nullopt;
+}
+
+constexpr std::size_t kMaxPatchOperations = 10'000;
+
+std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& request,
+                                  const api::Object& before, api::TreePtr& patched,
+                                  std::vector<std::string>& warnings) {
+  api::TreePtr patch;
+  if (std::optional<Failure> failure = ParsePatch(request, patch, warnings)) return failure;
+  const api::Value change = patch->root();
+  if (request.patch == PatchKind::kJson) {
+    if (!change.is_array()) {
+      return api::StatusBadRequest("error decoding patch: a JSON patch is a list of operations");
+    }
+    if (change.size() > kMaxPatchOperations) {
+      return api::StatusRequestEntityTooLarge(
+          StrCat("The allowed maximum operations in a JSON patch is ", kMaxPatchOperations, ", got ",
+                 change.size()));
+    }
+  }
   Result<api::TreePtr> result = [&]() -> Result<api::TreePtr> {
     switch (request.patch) {
       case PatchKind::kJson: return api::ApplyJsonPatch(before.root(), change);
@@ -100,6 +149,9 @@ std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& re
     return failure;
   }
   patched = std::move(*result);
+  if (const std::optional<Failure> other = CheckKind(kind, patched->root())) {
+    return InvalidPatch(request.text, other->message);
+  }
   return std::nullopt;
 }
 
@@ -124,7 +176,7 @@ std::optional<Failure> DecodeBody(const api::KindSchema& kind, Request& request,
     }
     if (request.encoding == Request::Encoding::kYaml) {
       api::TreePtr plain;
-      if (std::optional<Failure> failure = ParseOneYaml(request.text, plain)) return failure;
+      if (std::optional<Failure> failure = ParseOneYaml(request, plain, warnings)) return failure;
       if (std::optional<Failure> failure = CheckKind(kind, plain->root())) return failure;
       return Take(kind, api::ConvertObject(plain, *kind.schema, OptionsFor(request)),
                   request.object, warnings);
@@ -167,7 +219,10 @@ std::optional<Failure> BuildUpdate(const api::KindSchema& kind, Request& request
     return std::nullopt;
   }
   api::TreePtr patched;
-  if (std::optional<Failure> failure = ApplyPatch(kind, request, *ConvertObjectTo(before, kind), patched)) return failure;
+  if (std::optional<Failure> failure =
+          ApplyPatch(kind, request, *ConvertObjectTo(before, kind), patched, warnings)) {
+    return failure;
+  }
   return Take(kind, api::ConvertObject(patched, *kind.schema, OptionsFor(request)), asked,
               warnings);
 }

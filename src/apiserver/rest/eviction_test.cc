@@ -25,7 +25,8 @@ class EvictionTest : public CoreFixture {
                          ready ? "True" : "False", R"("}]}})");
     EXPECT_FALSE(Handle(std::move(status)).failure);
   }
-  Response Evict(std::string name, std::string_view options = "{}") {
+  Response Evict(std::string name, std::string_view options = "{}",
+                 std::string_view version = "policy/v1") {
     Request request;
     request.user = AdminUser();
     request.verb = Verb::kCreate;
@@ -33,7 +34,7 @@ class EvictionTest : public CoreFixture {
     request.namespace_ = "default";
     request.name = std::move(name);
     request.subresource = "eviction";
-    request.text = StrCat(R"({"apiVersion":"policy/v1","kind":"Eviction","deleteOptions":)",
+    request.text = StrCat(R"({"apiVersion":")", version, R"(","kind":"Eviction","deleteOptions":)",
                           options, "}");
     return Handle(std::move(request));
   }
@@ -46,6 +47,12 @@ class EvictionTest : public CoreFixture {
     return pod == nullptr || pod->is_being_deleted();
   }
 };
+
+TEST_F(EvictionTest, ComesInTheVersionOfBeforeToo) {
+  CreatePod("old", true);
+  EXPECT_EQ(Evict("old", "{}", "policy/v1beta1").http_status, 201);
+  EXPECT_EQ(Evict("old", "{}", "policy/v2").http_status, 400);
+}
 
 TEST_F(EvictionTest, DeletesThePodWithTheGivenGrace) {
   CreatePod("p", true);

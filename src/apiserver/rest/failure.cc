@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/scheme/scheme.h"
+#include "base/text/text.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -51,6 +52,13 @@ Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
     if (told.insert(error.ToString()).second) distinct.push_back(error);
   }
   return api::StatusInvalid(kind.group, kind.kind, name, distinct);
+}
+
+Failure TooLargeVersionFailure(std::int64_t asked, std::int64_t current) {
+  Failure failure = api::StatusTimeout(
+      StrCat("Too large resource version: ", asked, ", current: ", current), 1);
+  failure.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
+  return failure;
 }
 
 Failure MethodNotAllowedFailure(const api::KindSchema& kind, std::string_view verb) {

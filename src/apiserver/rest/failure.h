@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,8 @@ Failure ModifiedFailure(const api::KindSchema& kind, std::string_view name);
 Failure ForbiddenFailure(const api::KindSchema& kind, std::string_view name, std::string_view why);
 Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
                        const api::FieldErrors& errors);
+// A revision that does not exist yet: clients that know the cause list again from none.
+Failure TooLargeVersionFailure(std::int64_t asked, std::int64_t current);
 Failure MethodNotAllowedFailure(const api::KindSchema& kind, std::string_view verb);
 
 }  // namespace drakkar::apiserver

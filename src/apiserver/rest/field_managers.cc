@@ -88,13 +88,21 @@ void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
 
 std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& strategy,
                                   const Request& request, const api::Object* before, WallTime now,
-                                  api::TreePtr& asked) {
-  Result<std::vector<api::TreePtr>> documents = api::ParseYaml(request.text);
+                                  api::TreePtr& asked, std::vector<std::string>& warnings) {
+  std::vector<std::string> duplicates;
+  Result<std::vector<api::TreePtr>> documents =
+      api::ParseYaml(request.text, {.duplicates = &duplicates});
   if (!documents.ok()) {
     return api::StatusBadRequest(StrCat("error decoding YAML: ", documents.error().message));
   }
   if (documents->size() != 1 || !documents->front()->root().is_object()) {
     return api::StatusBadRequest("error decoding YAML: the body must be one object");
+  }
+  if (request.field_validation == FieldValidation::kStrict && !duplicates.empty()) {
+    return api::StatusBadRequest(StrCat("error strict decoding YAML: ", Join(duplicates, ", ")));
+  }
+  if (request.field_validation == FieldValidation::kWarn) {
+    for (std::string& duplicate : duplicates) warnings.push_back(std::move(duplicate));
   }
   const api::Value applied = documents->front()->root();
   const std::string name = ManagerOf(request);

@@ -27,7 +27,7 @@ void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
 // the request's version, entries included.
 std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& strategy,
                                   const Request& request, const api::Object* before, WallTime now,
-                                  api::TreePtr& asked);
+                                  api::TreePtr& asked, std::vector<std::string>& warnings);
 
 // Options that only make sense together: apply needs a manager, force needs apply.
 std::optional<Failure> CheckPatchOptions(const Request& request);

@@ -60,10 +60,7 @@ std::string FieldText(const api::Object& object, std::string_view field) {
 
 std::optional<Failure> BuildSelection(const Request& request, Selection& selection) {
   Result<api::LabelSelector> labels = api::LabelSelector::Parse(request.label_selector);
-  if (!labels.ok()) {
-    return api::StatusBadRequest(
-        StrCat("unable to parse requirement: ", labels.error().message));
-  }
+  if (!labels.ok()) return api::StatusBadRequest(labels.error().message);
   Result<api::FieldSelector> fields = api::FieldSelector::Parse(request.field_selector);
   if (!fields.ok()) return api::StatusBadRequest(fields.error().message);
   for (const api::FieldRequirement& requirement : fields->requirements()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/tree/draft.h"
 #include "base/result/check.h"
 
 namespace drakkar::apiserver {
@@ -12,6 +13,7 @@ void AppendSeen(const CacheWatchOptions& options, const Change& change, std::vec
   if (!type) return;
   seen.push_back(change);
   seen.back().type = *type;
+  if (WatchCache::IsLeaving(*type, change)) seen.back().object = WatchCache::LeavingObject(change);
 }
 
 }  // namespace
@@ -96,6 +98,23 @@ std::optional<ChangeType> WatchCache::TypeFor(const CacheWatchOptions& options,
   const bool is = change.type != ChangeType::kDeleted && options.selection(*change.object);
   if (!was && !is) return std::nullopt;
   return !was ? ChangeType::kAdded : is ? ChangeType::kModified : ChangeType::kDeleted;
+}
+
+api::ObjectPtr WatchCache::LeavingObject(const Change& change) {
+  api::Draft last(change.previous->tree());
+  last["metadata"]["resourceVersion"] = std::to_string(change.revision);
+  return std::make_shared<const api::Object>(last.Freeze());
+}
+
+void WatchCache::CloseDurable(const Error& why) {
+  std::shared_ptr<std::list<WatcherState>> watchers = watchers_;
+  ++delivering_;
+  std::size_t count = watchers->size();
+  for (auto it = watchers->begin(); count > 0; ++it, --count) {
+    if (it->ended || it->options.mark != storage::Mark::kDurable) continue;
+    if (it->callbacks.on_closed) it->callbacks.on_closed(why);
+  }
+  if (--delivering_ == 0) watchers->remove_if([](const WatcherState& w) { return w.ended; });
 }
 
 void WatchCache::Deliver(storage::Mark mark, std::size_t first, std::size_t last) {

@@ -41,6 +41,8 @@ struct CacheWatchOptions {
 struct CacheWatchCallbacks {
   // Changes in order, already seen through the selection (an object that leaves it is kDeleted).
   std::function<void(const std::vector<Change>& changes)> on_changes;
+  // Nothing follows, because the store failed; only with Mark::kDurable. May be null.
+  std::function<void(const Error& why)> on_closed = {};
 };
 
 // The current objects of one resource and its recent changes, all in memory: what every read is
@@ -75,6 +77,8 @@ class WatchCache {
   void Apply(const std::string& key, Change change);
   // Everything up to `revision` cannot be lost any more.
   void AdvanceDurable(storage::Revision revision);
+  // Nothing becomes durable any more: tells the watchers that wait for it.
+  void CloseDurable(const Error& why);
 
   // Null when `after` is older than what is kept (and not 0, which means "from now").
   std::unique_ptr<Watcher> StartWatch(CacheWatchOptions options, CacheWatchCallbacks callbacks);
@@ -87,6 +91,12 @@ class WatchCache {
   std::vector<Change> Backlog(const CacheWatchOptions& options) const;
   // As what a watcher sees a change: nullopt if it never was and is not in its selection. Pure.
   static std::optional<ChangeType> TypeFor(const CacheWatchOptions& options, const Change& change);
+  // What is told of a change that TypeFor calls a deletion and that is none: the object as it last
+  // was in the selection, with the revision at which it left. A new object each time.
+  static api::ObjectPtr LeavingObject(const Change& change);
+  static bool IsLeaving(ChangeType seen, const Change& change) {
+    return seen == ChangeType::kDeleted && change.type != ChangeType::kDeleted;
+  }
 
   storage::Revision oldest_watchable() const { return forgotten_up_to_; }
   // The revision of the newest change (or of the load): the objects have been the same since.

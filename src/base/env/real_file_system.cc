@@ -137,11 +137,15 @@ class MachineFileSystem final : public FileSystem {
     DIR* directory = ::opendir(path.c_str());
     if (directory == nullptr) return ErrnoError(errno, "open directory " + path);
     std::vector<std::string> names;
+    errno = 0;
     while (const dirent* entry = ::readdir(directory)) {
       std::string_view name = entry->d_name;
       if (name != "." && name != "..") names.emplace_back(name);
+      errno = 0;
     }
+    const int reason = errno;  // a part of the names is worse than none
     ::closedir(directory);
+    if (reason != 0) return ErrnoError(reason, "list directory " + path);
     std::sort(names.begin(), names.end());
     return names;
   }

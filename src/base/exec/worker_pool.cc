@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/exec/urgency.h"
+
 namespace drakkar {
 
 struct WorkerPool::Impl {
@@ -31,11 +33,14 @@ struct WorkerPool::Impl {
   }
 };
 
-WorkerPool::WorkerPool(std::size_t threads, std::size_t max_queued)
+WorkerPool::WorkerPool(std::size_t threads, std::size_t max_queued, Urgency urgency)
     : impl_(std::make_unique<Impl>()) {
   impl_->max_queued = max_queued;
   for (std::size_t i = 0; i < threads; ++i) {
-    impl_->threads.emplace_back([impl = impl_.get()] { impl->Work(); });
+    impl_->threads.emplace_back([impl = impl_.get(), urgency] {
+      if (urgency == Urgency::kPreferred) PreferThisThread();
+      impl->Work();
+    });
   }
 }
 

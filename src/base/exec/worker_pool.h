@@ -11,7 +11,9 @@ namespace drakkar {
 // false) when `max_queued` tasks already wait, and the caller decides what to drop.
 class WorkerPool {
  public:
-  WorkerPool(std::size_t threads, std::size_t max_queued);
+  enum class Urgency { kOrdinary, kPreferred };  // as PreferThisThread
+  WorkerPool(std::size_t threads, std::size_t max_queued,
+             Urgency urgency = Urgency::kOrdinary);
   ~WorkerPool();  // as Stop
 
   [[nodiscard]] bool Run(Task task);

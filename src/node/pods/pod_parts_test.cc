@@ -4,6 +4,7 @@
 #include "api/json/reader.h"
 #include "base/env/device_node.h"
 #include "base/testing/memory_file_system.h"
+#include "base/text/text.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
 #include "node/pods/log_stream.h"
@@ -95,6 +96,19 @@ TEST(Volumes, WritesFilesMakesDirectoriesAndMountsThem) {
   EXPECT_EQ((*mounts)[1].type, "tmpfs");
   EXPECT_THAT((*mounts)[1].options, ::testing::Contains("size=1048576"));
   EXPECT_TRUE((*mounts)[2].readonly);
+}
+
+TEST(Volumes, AKeyThatLeadsOutOfTheVolumeIsRefused) {
+  for (const char* key : {"../../escaped", "/etc/passwd", "a/../../b", ".."}) {
+    MemoryFileSystem files;
+    auto pod = Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[
+      {"name":"conf","configMap":{"name":"cm"}}]}})json");
+    PodSources sources;
+    sources.config_maps["cm"] = Parse(StrCat(R"json({"data":{")json", key, R"json(":"v"}})json"));
+    auto volumes = PrepareVolumes({files, "/pods/u", {.pod = pod->root()}, sources});
+    ASSERT_FALSE(volumes.ok()) << key;
+    EXPECT_THAT(volumes.error().message, ::testing::HasSubstr(key));
+  }
 }
 
 TEST(Volumes, TokensAreFoundByWhatTheSourceAsksFor) {

@@ -29,7 +29,11 @@ Result<void> CheckPath(std::string_view path) {
 Result<void> AddItems(Value source, const std::map<std::string, std::string>& data,
                       std::uint32_t default_mode, bool optional, Files& files) {
   if (source["items"].empty()) {
-    for (const auto& [key, content] : data) files[key] = {content, default_mode};
+    for (const auto& [key, content] : data) {
+      // The API server refuses such keys; one that is not ours may not.
+      RETURN_IF_ERROR(CheckPath(key));
+      files[key] = {content, default_mode};
+    }
     return Ok();
   }
   for (Value item : source["items"].elements()) {

@@ -111,6 +111,7 @@ void ClaimCache::SetLatest(CachedClaim& claim, const api::ObjectPtr& object) {
   claim.wait_began.reset();
   claim.problem = claim.spec_problem;
   claim.allocation = nullptr;
+  claim.allocation_version = object->resource_version();
   if (allocation.has_value()) {
     if (auto read = device::AllocationFromApi(allocation); read.ok()) {
       claim.allocation = std::make_shared<const device::AllocationResult>(std::move(*read));
@@ -129,6 +130,30 @@ void ClaimCache::Recount(CachedClaim& claim) {
   if (claim.counted != nullptr) allocated_.Remove(*claim.counted);
   claim.counted = now;
   if (claim.counted != nullptr) allocated_.Add(*claim.counted);
+}
+
+std::string ClaimCache::FindContender(const CachedClaim& claim) const {
+  std::string first;
+  if (allocated_.contested() == 0 || claim.allocation == nullptr) return first;
+  const auto holds = [](const device::DeviceResult& result) {
+    return !result.admin_access && result.share_id.empty();
+  };
+  for (const device::DeviceResult& result : claim.allocation->results) {
+    if (!holds(result)) continue;
+    const device::DeviceUse* use = allocated_.FindDevice(result.id);
+    if (use == nullptr || use->exclusive < 2) continue;
+    for (const auto& [other_key, other] : claims_) {
+      if (&other == &claim || other.allocation == nullptr ||
+          other.allocation_version > claim.allocation_version) {
+        continue;
+      }
+      for (const device::DeviceResult& theirs : other.allocation->results) {
+        if (!holds(theirs) || theirs.id != result.id) continue;
+        if (first.empty() || other_key < first) first = other_key;
+      }
+    }
+  }
+  return first;
 }
 
 bool ClaimCache::SetPending(const std::string& claim_key, AllocationPtr allocation,

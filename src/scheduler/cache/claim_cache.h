@@ -24,6 +24,7 @@ struct CachedClaim {
   api::ObjectPtr latest;     // that, or the newer answer to a write of ours
   std::shared_ptr<const device::Claim> spec;    // null if it cannot be read
   AllocationPtr allocation;  // of `latest`; null if there is none
+  std::int64_t allocation_version = 0;  // the claim's when the allocation was first seen
   std::string spec_problem;  // why spec cannot be read
   std::string problem;       // that, or why the allocation cannot be read
   // Decided on but not in the API yet, and for which pod.
@@ -72,6 +73,11 @@ class ClaimCache {
   void NoteWait(const std::string& key, MonotonicTime began);
   // Nothing happens if there is no claim of this name and uid.
   void SetBeingReleased(const std::string& key, std::string_view uid, bool value);
+
+  // The name of a claim that had one of the same devices before this one, as far as can be seen from
+  // here: another scheduler was quicker. Empty if there is none; costs nothing as long as no device is
+  // held twice.
+  std::string FindContender(const CachedClaim& claim) const;
 
   // Null if there is none.
   const CachedClaim* Find(const std::string& key) const;

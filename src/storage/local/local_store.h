@@ -51,6 +51,7 @@ class LocalStore final : public Store {
   Revision compacted_revision() const override { return compacted_; }
   void Compact(Revision revision, std::function<void(Result<void>)> done) override;
   StoreStatistics statistics() const override;
+  std::optional<Error> failure() const override { return failure_; }
   void Stop(std::function<void()> done) override;
 
  private:

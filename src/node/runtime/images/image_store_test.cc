@@ -294,6 +294,7 @@ TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
     import(tar, "tar");
     import(layout, "layout");
     import(packed, "packed");
+    EXPECT_EQ(files_.ListDirectory(directory)->size(), 5u) << "more than three images after " << faulty.failed();
     const auto listed = twice("list", [&] { return store.List(); });
     ASSERT_TRUE(listed.ok());
     EXPECT_EQ(listed->size(), 3u);

@@ -31,22 +31,37 @@ std::pair<std::string, std::string> SplitLast(const std::string& path) {
   return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
+// The names in a directory, without the two that are in each. Does not close it.
+Result<std::vector<std::string>> NamesIn(int descriptor) {
+  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  DIR* directory = copy < 0 ? nullptr : ::fdopendir(copy);
+  if (directory == nullptr) {
+    const int reason = errno;
+    if (copy >= 0) ::close(copy);
+    return ErrnoError(reason, "list");
+  }
+  std::vector<std::string> names;
+  ::rewinddir(directory);
+  errno = 0;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  const int reason = errno;
+  ::closedir(directory);
+  if (reason != 0) return ErrnoError(reason, "list");
+  return names;
+}
+
 Result<void> RemoveAt(int parent, const std::string& name, int depth = 0) {
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return Ok();
   if (errno != EISDIR && errno != EPERM) return ErrnoError(errno, "remove " + name);
   if (depth > 1024) return Error{ErrorCode::kDataLoss, "directories nested too deeply"};
-  const int fd = ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return ErrnoError(errno, "remove " + name);
-  DIR* directory = ::fdopendir(fd);
-  Result<void> result;
-  while (const dirent* entry = ::readdir(directory)) {
-    const std::string child = entry->d_name;
-    if (child == "." || child == "..") continue;
-    result = RemoveAt(fd, child, depth + 1);
-    if (!result.ok()) break;
-  }
-  ::closedir(directory);
-  RETURN_IF_ERROR(std::move(result));
+  const Descriptor directory(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.ok()) return ErrnoError(errno, "remove " + name);
+  ASSIGN_OR_RETURN(const auto children, NamesIn(directory.get()));
+  for (const std::string& child : children) RETURN_IF_ERROR(RemoveAt(directory.get(), child, depth + 1));
   if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0) return ErrnoError(errno, "remove " + name);
   return Ok();
 }
@@ -121,7 +136,8 @@ class Unpacker {
 
   Result<void> Whiteout(const std::string& parent_path, const std::string& name) {
     Descriptor parent = OpenInRoot(root_, parent_path, O_RDONLY | O_DIRECTORY);
-    if (!parent.ok()) return Ok();  // nothing there to hide
+    if (!parent.ok() && (errno == ENOENT || errno == ENOTDIR)) return Ok();  // nothing there to hide
+    if (!parent.ok()) return ErrnoError(errno, "open " + parent_path);
     if (name == ".wh..wh..opq") return RemoveEarlier(parent.get(), parent_path, 0);
     const std::string hidden = name.substr(4);
     if (hidden.empty() || hidden == "." || hidden == "..") {
@@ -135,14 +151,8 @@ class Unpacker {
   // Everything in the directory that this layer did not bring.
   Result<void> RemoveEarlier(int directory_fd, const std::string& path, int depth) {
     if (depth > 1024) return Error{ErrorCode::kDataLoss, "directories nested too deeply"};
-    DIR* directory = ::fdopendir(::dup(directory_fd));
-    if (directory == nullptr) return ErrnoError(errno, "list " + path);
-    std::vector<std::string> names;
-    ::rewinddir(directory);
-    while (const dirent* entry = ::readdir(directory)) names.emplace_back(entry->d_name);
-    ::closedir(directory);
+    ASSIGN_OR_RETURN(const auto names, NamesIn(directory_fd));
     for (const std::string& name : names) {
-      if (name == "." || name == "..") continue;
       const std::string child = path.empty() ? name : path + "/" + name;
       if (!made_.contains(child)) {
         RETURN_IF_ERROR(RemoveAt(directory_fd, name));
@@ -150,6 +160,7 @@ class Unpacker {
       }
       Descriptor below(::openat(directory_fd, name.c_str(),
                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!below.ok() && errno != ENOTDIR && errno != ELOOP) return ErrnoError(errno, "open " + child);
       if (below.ok()) RETURN_IF_ERROR(RemoveEarlier(below.get(), child, depth + 1));
     }
     return Ok();
@@ -248,14 +259,8 @@ class Unpacker {
 
 Result<void> CopyEntries(int from, int to, int depth) {
   if (depth > 1024) return Error{ErrorCode::kDataLoss, "directories nested too deeply"};
-  DIR* listing = ::fdopendir(::dup(from));
-  if (listing == nullptr) return ErrnoError(errno, "list directory");
-  std::vector<std::string> names;
-  ::rewinddir(listing);
-  while (const dirent* entry = ::readdir(listing)) names.emplace_back(entry->d_name);
-  ::closedir(listing);
+  ASSIGN_OR_RETURN(const auto names, NamesIn(from));
   for (const std::string& name : names) {
-    if (name == "." || name == "..") continue;
     struct stat st{};
     if (::fstatat(from, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return ErrnoError(errno, name);
     if (S_ISLNK(st.st_mode)) {
@@ -311,11 +316,11 @@ Result<std::string> ReadFileInRoot(const std::string& root, const std::string& p
   if (!directory.ok()) return ErrnoError(errno, "open " + root);
   // Non-blocking, so that a fifo planted under the name cannot hold us.
   const Descriptor file = OpenInRoot(directory.get(), path, O_RDONLY | O_NONBLOCK);
+  if (!file.ok() && (errno == ENOTDIR || errno == ELOOP)) return NotFound(path + " leads nowhere");
   if (!file.ok()) return ErrnoError(errno, "open " + path);
   struct stat st{};
-  if (::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode)) {
-    return FailedPrecondition(path + " is not a regular file");
-  }
+  if (::fstat(file.get(), &st) != 0) return ErrnoError(errno, "stat " + path);
+  if (!S_ISREG(st.st_mode)) return FailedPrecondition(path + " is not a regular file");
   std::string content(max_bytes, '\0');
   std::size_t have = 0;
   while (have < max_bytes) {

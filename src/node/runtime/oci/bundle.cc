@@ -37,6 +37,15 @@ Error NotNow(const std::string& what, const Error& error) {
   return Unavailable(what + ": " + error.message);
 }
 
+// Empty if the image has none. What cannot be read just now would change who the container is.
+Result<std::string> ReadAccounts(const std::string& rootfs, const std::string& path) {
+  auto text = ReadFileInRoot(rootfs, path, kMaxPasswdBytes);
+  if (text.ok()) return text;
+  const ErrorCode code = text.error().code;
+  if (code == ErrorCode::kNotFound || code == ErrorCode::kFailedPrecondition) return std::string();
+  return text;
+}
+
 Mount BindFile(const std::string& host_path, const std::string& container_path) {
   Mount mount;
   mount.host_path = host_path;
@@ -148,10 +157,14 @@ Result<void> BundleBuilder::WriteSandboxFiles(const SandboxRecord& record,
                           0644);
 }
 
-bool BundleBuilder::IsSandboxIntact(const SandboxRecord& record) const {
+Result<bool> BundleBuilder::IsSandboxIntact(const SandboxRecord& record) const {
   const std::string directory = paths_.Sandbox(record.id);
-  if (!record.hostname.empty() && !IsPinnedNamespace(directory + "/ns/uts")) return false;
-  return record.host_ipc || IsPinnedNamespace(directory + "/ns/ipc");
+  if (!record.hostname.empty()) {
+    ASSIGN_OR_RETURN(const bool has_uts, IsPinnedNamespace(directory + "/ns/uts"));
+    if (!has_uts) return false;
+  }
+  if (record.host_ipc) return true;
+  return IsPinnedNamespace(directory + "/ns/ipc");
 }
 
 Result<void> BundleBuilder::ReleaseSandbox(const std::string& id) {
@@ -192,10 +205,9 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
                                                              : config.working_directory;
 
   const std::string wanted = config.security.user.empty() ? image.config.user : config.security.user;
-  auto passwd = ReadFileInRoot(input.rootfs, "etc/passwd", kMaxPasswdBytes);
-  auto group = ReadFileInRoot(input.rootfs, "etc/group", kMaxPasswdBytes);
-  ASSIGN_OR_RETURN(const ContainerUser user, LookUpUser(wanted, passwd.ok() ? *passwd : "",
-                                                        group.ok() ? *group : ""));
+  ASSIGN_OR_RETURN(const std::string passwd, ReadAccounts(input.rootfs, "etc/passwd"));
+  ASSIGN_OR_RETURN(const std::string group, ReadAccounts(input.rootfs, "etc/group"));
+  ASSIGN_OR_RETURN(const ContainerUser user, LookUpUser(wanted, passwd, group));
   input.uid = user.uid;
   input.gid = config.security.group ? static_cast<std::uint32_t>(*config.security.group) : user.gid;
   input.additional_gids = user.additional_gids;
@@ -316,7 +328,8 @@ Result<void> BundleBuilder::DestroyContainer(const ContainerRecord& record) {
   const bool ran = record.started_at != WallTime{} && record.reason != kReasonStartError;
   const std::optional<int> monitor = ran ? ConmonPid(record.id) : std::nullopt;
   if (!ran || !monitor) {
-    for (int pid : FindSupervisors(record.id)) ::kill(pid, SIGKILL);
+    ASSIGN_OR_RETURN(const std::vector<int> supervisors, FindSupervisors(record.id));
+    for (int pid : supervisors) ::kill(pid, SIGKILL);
   } else if (IsSupervisor(*monitor, record.id)) {
     ::kill(*monitor, SIGKILL);
   }
@@ -348,7 +361,7 @@ Result<void> BundleBuilder::SettleStart(ContainerRecord& record) {
   if (!text.ok() && text.error().code != ErrorCode::kNotFound) return std::move(text).error();
   const auto pid = text.ok() ? ParseInt64(Trim(*text)) : std::nullopt;
   // In this order: conmon writes the exit file before it ends, so one of the two is seen.
-  const std::vector<int> supervisors = FindSupervisors(record.id);
+  ASSIGN_OR_RETURN(const std::vector<int> supervisors, FindSupervisors(record.id));
   auto exit = files_.Stat(paths_.ExitFile(record.id));
   if (!exit.ok() && exit.error().code != ErrorCode::kNotFound) return std::move(exit).error();
   const bool has_exited = exit.ok();
@@ -455,7 +468,9 @@ Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
       rests.push_back(std::move(rest));
       continue;
     }
-    if (record->phase == Phase::kRunning && !IsSandboxIntact(*record)) {
+    const auto intact = IsSandboxIntact(*record);
+    if (!intact.ok()) return NotNow("look at sandbox " + name, intact.error());
+    if (record->phase == Phase::kRunning && !*intact) {
       record->phase = Phase::kExited;
       if (auto saved = Save(*record); !saved.ok()) return NotNow("mark sandbox " + name, saved.error());
       found.notes.push_back("sandbox " + name + " did not survive a restart of the machine");

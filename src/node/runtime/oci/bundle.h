@@ -52,7 +52,7 @@ class BundleBuilder {
   // Once no sandbox is left: the control group above them.
   void ReleaseRoot() { cgroups_.RemoveIfEmpty(kCgroupRoot); }
   // False when its namespaces did not survive (a reboot).
-  bool IsSandboxIntact(const SandboxRecord& record) const;
+  Result<bool> IsSandboxIntact(const SandboxRecord& record) const;
 
   struct Built {
     ContainerRecord record;

@@ -286,9 +286,12 @@ Result<void> EndLeftoverCommands(FileSystem& files, const std::string& container
       // The runtime outlives the agent, and may be about to say which process its command is.
       const std::string pid_file = path.substr(0, path.size() - 5) + ".pid";
       const bool is_known = std::binary_search(entries.begin(), entries.end(), BaseName(pid_file));
-      if (!is_known && !FindSupervisors(pid_file).empty()) {
-        ended = Unavailable("a command is being started");
-        continue;
+      if (!is_known) {
+        ASSIGN_OR_RETURN(const std::vector<int> starting, FindSupervisors(pid_file));
+        if (!starting.empty()) {
+          ended = Unavailable("a command is being started");
+          continue;
+        }
       }
     }
     if (name.ends_with(".pid")) {

@@ -113,6 +113,7 @@ Result<ProcessHandle> ProcessHandle::Open(int pid, std::optional<std::uint64_t> 
   // Compared after opening: if they are equal now, the handle is of that process.
   if (start_ticks) {
     auto actual = ProcessStartTicks(pid);
+    if (!actual.ok() && !handle.HasEnded()) return std::move(actual).error();
     if (!actual.ok() || *actual != *start_ticks) {
       return NotFound(StrCat("process ", pid, " has ended"));
     }
@@ -156,15 +157,14 @@ bool IsSupervisor(int pid, const std::string& argument) {
   return std::find(parts.begin(), parts.end(), argument) != parts.end();
 }
 
-std::vector<int> FindSupervisors(const std::string& argument) {
+Result<std::vector<int>> FindSupervisors(const std::string& argument) {
   // conmon leaves its work to a child and ends. A look that falls between the two sees neither, a second one
   // sees the child.
   constexpr int kLooks = 2;
   std::vector<int> found;
   for (int look = 0; look < kLooks && found.empty(); ++look) {
-    auto names = RealFileSystem().ListDirectory("/proc");
-    if (!names.ok()) return found;
-    for (const std::string& name : *names) {
+    ASSIGN_OR_RETURN(const auto names, RealFileSystem().ListDirectory("/proc"));
+    for (const std::string& name : names) {
       const auto pid = ParseInt64(name);
       if (!pid || *pid == ::getpid()) continue;
       if (IsSupervisor(static_cast<int>(*pid), argument)) found.push_back(static_cast<int>(*pid));
@@ -243,9 +243,11 @@ Result<void> PinNamespaces(const NamespacePins& pins) {
   return result;
 }
 
-bool IsPinnedNamespace(const std::string& path) {
+Result<bool> IsPinnedNamespace(const std::string& path) {
   struct statfs st{};
-  return ::statfs(path.c_str(), &st) == 0 && st.f_type == NSFS_MAGIC;
+  if (::statfs(path.c_str(), &st) == 0) return st.f_type == NSFS_MAGIC;
+  if (errno == ENOENT) return false;
+  return ErrnoError(errno, "look at " + path);
 }
 
 HostLimits ProbeHostLimits() {

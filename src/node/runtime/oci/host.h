@@ -37,7 +37,7 @@ class ProcessHandle {
 // When a process started, in clock ticks since boot: with the pid it names a process for ever.
 Result<std::uint64_t> ProcessStartTicks(int pid);
 // conmon, runc and crun processes that have `argument` among theirs: a container's supervisors.
-std::vector<int> FindSupervisors(const std::string& argument);
+Result<std::vector<int>> FindSupervisors(const std::string& argument);
 bool IsSupervisor(int pid, const std::string& argument);
 
 Result<void> MountOverlay(const std::string& lower, const std::string& upper,
@@ -55,7 +55,7 @@ struct NamespacePins {
 };
 Result<void> PinNamespaces(const NamespacePins& pins);
 // False after a reboot: the file is there, what was mounted on it is not.
-bool IsPinnedNamespace(const std::string& path);
+Result<bool> IsPinnedNamespace(const std::string& path);
 
 HostLimits ProbeHostLimits();
 // Type, major and minor from the host's node where they are not given.

@@ -265,7 +265,12 @@ void OciRuntime::Released(const std::shared_ptr<Container>& container, Result<vo
 }
 
 void OciRuntime::BeginStop(const std::shared_ptr<Container>& container, Duration grace) {
-  if (!container->init) return OnConmonGone(container);
+  if (!container->init) {
+    // It has ended, or could not be looked at when it was adopted.
+    auto init = ProcessHandle::Open(container->record.pid, container->record.pid_start_ticks);
+    if (!init.ok()) return OnConmonGone(container);
+    container->init = std::make_shared<ProcessHandle>(*std::move(init));
+  }
   const MonotonicTime kill_at = loop_.clock().Monotonic() + std::max(grace, Duration::zero());
   if (grace <= Duration::zero()) {
     container->kill_timer.reset();

@@ -187,7 +187,8 @@ class OciHarness final : public RuntimeHarness {
     // The loop polls itself, so the test needs no knowledge of what will happen next.
     auto state = std::make_shared<Waiting>();
     state->until = std::move(until);
-    thread_->RunSync([&] { Poll(state, 0); });
+    state->deadline = thread_->loop().clock().Monotonic() + std::chrono::seconds(30);
+    thread_->RunSync([&] { Poll(state); });
     std::unique_lock lock(state->mutex);
     state->changed.wait(lock, [&] { return state->finished; });
     return state->held;
@@ -251,14 +252,13 @@ class OciHarness final : public RuntimeHarness {
     bool finished = false;
     bool held = false;
     TimerHandle timer;
+    MonotonicTime deadline{};
   };
-  static constexpr int kPolls = 6000;  // of 5 ms each: half a minute
 
-  void Poll(const std::shared_ptr<Waiting>& state, int count) {
+  void Poll(const std::shared_ptr<Waiting>& state) {
     const bool held = state->until();
-    if (!held && count < kPolls) {
-      state->timer = thread_->loop().RunAfter(std::chrono::milliseconds(5),
-                                              [this, state, count] { Poll(state, count + 1); });
+    if (!held && thread_->loop().clock().Monotonic() < state->deadline) {
+      state->timer = thread_->loop().RunAfter(std::chrono::milliseconds(5), [this, state] { Poll(state); });
       return;
     }
     state->timer.reset();

@@ -104,6 +104,8 @@ class DynamicResources final : public Plugin {
 
   void WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback done);
   void StartWait(CyclePtr cycle, StatusCallback done);
+  // All is written and ready: the pod may be bound, unless another scheduler had a device before.
+  void Conclude(CyclePtr cycle, StatusCallback done);
   void OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outcome, StatusCallback done);
   // After a wait that failed: clears the claims it spoiled, then decides when to try again.
   struct Failure;

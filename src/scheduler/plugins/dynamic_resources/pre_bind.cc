@@ -126,7 +126,7 @@ bool DynamicResources::IsPastDeadline(const CachedClaim& claim) const {
 void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
   PodDevices& state = StateOf(*cycle);
   if (!options_.gates.BindingConditions()) {
-    done(Status::Success());
+    Conclude(std::move(cycle), std::move(done));
     return;
   }
   std::vector<ConditionWaits::Claim> claims;
@@ -149,7 +149,7 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
     claims.push_back({item.key, item.uid, deadline});
   }
   if (claims.empty()) {
-    done(Status::Success());
+    Conclude(std::move(cycle), std::move(done));
     return;
   }
   state.wait_started = options_.loop.clock().Monotonic();
@@ -166,6 +166,28 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
                 OnWaitEnded(std::move(cycle), std::move(outcome), std::move(done));
               });
   options_.on_wait_began();
+}
+
+void DynamicResources::Conclude(CyclePtr cycle, StatusCallback done) {
+  for (const PodDevices::Item& item : StateOf(*cycle).items) {
+    if (options_.devices.allocated().contested() == 0) break;
+    const CachedClaim* claim = options_.claims.Find(item.key);
+    if (claim == nullptr) continue;
+    const std::string contender = options_.claims.FindContender(*claim);
+    if (contender.empty()) continue;
+    std::string why = StrCat("a device of claim ", item.key, " is already allocated to claim ",
+                             contender, ", by another scheduler");
+    writer_.Run(item.key, item.uid, PlanDeallocate(cycle->pod->uid),
+                [this, cycle, claim_key = item.key, why = std::move(why),
+                 done = std::move(done)](std::string) {
+                  // Others may have the claim reserved: then nothing has changed.
+                  const CachedClaim* released = options_.claims.Find(claim_key);
+                  cycle->retry_at_once = released != nullptr && released->allocation == nullptr;
+                  done(Status::Error(why));
+                });
+    return;
+  }
+  done(Status::Success());
 }
 
 void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outcome,
@@ -189,7 +211,7 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
   switch (outcome.end) {
     case End::kReady:
       avoided_.erase(cycle->pod->uid);
-      done(Status::Success());
+      Conclude(std::move(cycle), std::move(done));
       return;
     case End::kFailed:
     case End::kTimeout:
