@@ -73,7 +73,7 @@ def main():
     parser.add_argument("-j", "--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--corpus", type=pathlib.Path, default=ROOT / "tests" / "corpus", help=argparse.SUPPRESS)
     parser.add_argument("targets", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.jobs < 1 or options.seconds < 1:
         sys.exit("soak_fuzz: --jobs and --seconds are 1 or more")
     binaries = sorted((p for p in options.build.rglob("*_fuzz") if p.is_file() and os.access(p, os.X_OK)),

@@ -58,6 +58,13 @@ class SoakFuzz(unittest.TestCase):
         self.assertRegex(done.stdout, r"(?m)^ok +b_fuzz")
         self.assertIn("findings: a_fuzz", done.stdout)
 
+    def test_parts_of_names_choose_wherever_they_stand(self):
+        self.target("a_fuzz")
+        self.target("b_fuzz")
+        done = self.run_tool("--seconds", "2", "b_")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("1 targets, 7 runs", done.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

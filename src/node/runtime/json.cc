@@ -35,7 +35,7 @@ JsonValue FromTree(api::Value tree) {
     case api::ValueKind::kObject:
       value.kind = JsonValue::Kind::kObject;
       for (const api::MemberView& member : tree.members()) {
-        value.members.emplace_back(std::string(member.name), FromTree(member.value));
+        value.members.push_back({std::string(member.name), FromTree(member.value)});
       }
       break;
   }

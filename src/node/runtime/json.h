@@ -28,7 +28,8 @@ class JsonValue {
   double number = 0;         // kNumber only: fractions, exponents, what exceeds 64 bits
   std::string text;
   std::vector<JsonValue> items;
-  std::vector<std::pair<std::string, JsonValue>> members;
+  struct Member;  // not a pair: clang wants the parts of one to be complete
+  std::vector<Member> members;
 
   // Lenient access for optional members: absent, null and another type all read as "not there".
   const JsonValue* Find(std::string_view key) const;
@@ -37,6 +38,11 @@ class JsonValue {
   bool Bool(std::string_view key) const;
   std::vector<std::string> Strings(std::string_view key) const;
   std::vector<std::pair<std::string, std::string>> StringMap(std::string_view key) const;
+};
+
+struct JsonValue::Member {
+  std::string name;
+  JsonValue value;
 };
 
 // Strict RFC 8259, duplicate keys refused. Errors name line and column.
