@@ -391,7 +391,7 @@ BENCHES = {
     "metadata": (["metadata_latency"], bench_metadata),
     "up.ready": (["drakkar"], bench_up_ready),
     "mem.idle": (["drakkar"], bench_mem_idle),
-    "pod.start": (["drakkar"], bench_pod_start),
+    "pod.start": (["drakkar"], lambda: bench_pod_start() + bench_node.bench_pod_starts(DRAKKAR)),
     "prepare": (["drakkar"], lambda: bench_node.bench_prepare(DRAKKAR)),
     "health": (["drakkar"], lambda: bench_node.bench_health(DRAKKAR)),
     "node.mem": (["drakkar"], lambda: bench_node.bench_memory(DRAKKAR)),

@@ -108,6 +108,11 @@ Result<scheduler::Configuration> ReadSchedulerConfiguration(const std::string& p
   return configuration;
 }
 
+std::string RootDirectory(const cli::Arguments& arguments) {
+  const std::string given = arguments.Text("root-dir");
+  return given.empty() ? DefaultRootDirectory(AbsolutePath(arguments.Text("data-dir"))) : AbsolutePath(given);
+}
+
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   // The gates of the five proposals are on here, whatever their release's default.
   Result<FeatureGates> gates = ReadCommonFlags(
@@ -155,6 +160,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .address = arguments.Text("address"),
                                   .port = *node_port,
                                   .data_dir = data_dir,
+                                  .root_dir = RootDirectory(arguments),
                                   .runtime = arguments.Text("runtime"),
                                   .api_host = arguments.Text("address"),
                                   .api_port = std::to_string(*port),
@@ -164,6 +170,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
       parts.push_back(MakeDriverPart(loop, {.node_name = node_name,
                                             .kubeconfig = server->kubeconfig_path(),
                                             .data_dir = data_dir,
+                                            .root_dir = RootDirectory(arguments),
                                             .devices = arguments.Text("devices"),
                                             .device_metadata =
                                                 arguments.Bool("enable-device-metadata")}));
@@ -287,6 +294,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
                                 .address = arguments.Text("address"),
                                 .port = *port,
                                 .data_dir = AbsolutePath(arguments.Text("data-dir")),
+                                .root_dir = RootDirectory(arguments),
                                 .runtime = arguments.Text("runtime"),
                                 .api_host = url->host,
                                 .api_port = std::to_string(url->port),
@@ -315,6 +323,13 @@ cli::Flag RuntimeFlag() {
   return {.name = "runtime",
           .help = "What runs containers: runc, crun or a path. Default: what is there.",
           .placeholder = "NAME"};
+}
+
+cli::Flag RootDirectoryFlag() {
+  return {.name = "root-dir",
+          .help = "The directory of plugins, their registration and the claim checkpoint; drivers made for a "
+                  "kubelet expect /var/lib/kubelet. Default: kubelet in the data directory.",
+          .placeholder = "DIR"};
 }
 
 cli::Flag NodeNameFlag() {
@@ -360,7 +375,7 @@ void AddDaemonCommands(cli::App& app) {
                           NodeNameFlag(),
                           PortFlag("node-port", "The node agent's port.", "10250"),
                           {.name = "scheduler-config", .help = "A KubeSchedulerConfiguration for the scheduler.", .placeholder = "FILE"},
-                          RuntimeFlag(), DevicesFlag(), MetadataFlag(), SkipFormFlag(), EventTtlFlag()}),
+                          RuntimeFlag(), RootDirectoryFlag(), DevicesFlag(), MetadataFlag(), SkipFormFlag(), EventTtlFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -405,7 +420,7 @@ void AddDaemonCommands(cli::App& app) {
                           {.name = "client-ca-file", .help = "Who may use the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-cert-file", .help = "The certificate of the agent's port.", .placeholder = "FILE"},
                           {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
-                          RuntimeFlag()}, KubeletConfigFlags()),
+                          RuntimeFlag(), RootDirectoryFlag()}, KubeletConfigFlags()),
            .max_arguments = 0,
            .section = kSection,
            .run = RunNode});

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/env/absolute_path.h"
+#include "base/exec/urgency.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
@@ -121,6 +122,7 @@ class DriverProcess final : public Part {
 
   std::string_view name() const override { return "driver"; }
   void Start(std::function<void(Result<void>)> done) override {
+    PreferThisThread();  // pods wait for it
     hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
     if (takes_input_) {
       input_ = std::make_unique<InputLines>(loop_, [this](const std::string& line) { Obey(line); });

@@ -74,8 +74,8 @@ class NodeState {
   Result<void> Open() {
     FileSystem& files = RealFileSystem();
     for (const std::string& directory :
-         {KubeletDirectory(options_.data_dir), RegistryDirectory(options_.data_dir),
-          JoinPath(KubeletDirectory(options_.data_dir), "plugins"), CdiDirectory(options_.data_dir)}) {
+         {options_.root_dir, RegistryDirectory(options_.root_dir),
+          JoinPath(options_.root_dir, "plugins"), CdiDirectory(options_.data_dir)}) {
       RETURN_IF_ERROR(files.MakeDirectories(directory, 0750));
     }
     RETURN_IF_ERROR(images_.Open());
@@ -131,10 +131,10 @@ class NodeState {
         .node_name = options_.node_name,
         .facts = std::move(facts),
         .features = options_.features,
-        .root_directory = KubeletDirectory(options_.data_dir),
-        .registry_directory = RegistryDirectory(options_.data_dir),
+        .root_directory = options_.root_dir,
+        .registry_directory = RegistryDirectory(options_.root_dir),
         .log_directory = JoinPath(options_.data_dir, "logs"),
-        .cdi_directories = {"/etc/cdi", CdiDirectory(options_.data_dir)},
+        .cdi_directories = {"/etc/cdi", "/var/run/cdi", CdiDirectory(options_.data_dir)},
         .service_variables = {{"KUBERNETES_SERVICE_HOST", options_.api_host},
                               {"KUBERNETES_SERVICE_PORT", options_.api_port}},
         .port = options_.port,
@@ -258,7 +258,7 @@ class DriverPart final : public Part {
                          "driver",
                          "--node-name=" + options_.node_name,
                          "--kubeconfig=" + options_.kubeconfig,
-                         "--registry-dir=" + RegistryDirectory(options_.data_dir),
+                         "--registry-dir=" + RegistryDirectory(options_.root_dir),
                          "--cdi-dir=" + CdiDirectory(options_.data_dir),
                          StrCat("--parent-pid=", ::getpid())};
     if (options_.device_metadata) process.arguments.push_back("--enable-device-metadata");
@@ -302,11 +302,11 @@ class DriverPart final : public Part {
 std::string ImageDirectory(const std::string& data_dir) {
   return JoinPath(data_dir, "images");
 }
-std::string KubeletDirectory(const std::string& data_dir) {
+std::string DefaultRootDirectory(const std::string& data_dir) {
   return JoinPath(data_dir, "kubelet");
 }
-std::string RegistryDirectory(const std::string& data_dir) {
-  return JoinPath(data_dir, "kubelet/plugins_registry");
+std::string RegistryDirectory(const std::string& root_dir) {
+  return JoinPath(root_dir, "plugins_registry");
 }
 std::string CdiDirectory(const std::string& data_dir) {
   return JoinPath(data_dir, "cdi");

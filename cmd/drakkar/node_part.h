@@ -17,7 +17,8 @@ struct NodeOptions {
   std::string node_name;
   std::string address;          // the node's own, and its port's
   std::uint16_t port = 10250;
-  std::string data_dir;         // images, containers, kubelet-like directories
+  std::string data_dir;         // images, containers
+  std::string root_dir;         // what a kubelet calls so: plugins, their registry, the checkpoint
   std::string runtime;          // "runc", "crun" or empty
   std::string api_host;         // what containers are told
   std::string api_port;
@@ -25,10 +26,10 @@ struct NodeOptions {
   net::CertificateAndKey serving;
 };
 
-// Directories of a node under its data directory.
+// Directories of a node under its data directory, and under its root directory.
 std::string ImageDirectory(const std::string& data_dir);
-std::string KubeletDirectory(const std::string& data_dir);
-std::string RegistryDirectory(const std::string& data_dir);
+std::string DefaultRootDirectory(const std::string& data_dir);
+std::string RegistryDirectory(const std::string& root_dir);
 std::string CdiDirectory(const std::string& data_dir);
 std::string NriSocketPath(const std::string& data_dir);
 
@@ -40,6 +41,7 @@ struct DriverOptions {
   std::string node_name;
   std::string kubeconfig;
   std::string data_dir;
+  std::string root_dir;
   std::string devices;  // a file; empty: the built-in four
   bool device_metadata = false;
 };

@@ -76,7 +76,7 @@ def check_doubles(parts):
 
 
 def checkpoint(parts):
-    return json.loads((parts.node_data / "kubelet/dra_manager_state").read_text())["Data"]
+    return json.loads((parts.root / "dra_manager_state").read_text())["Data"]
 
 
 def main():

@@ -178,7 +178,7 @@ def scenario_3_2(parts):
     status = parts.get("pod", "p")["status"]
     assert status["phase"] == "Running" and status["containerStatuses"][0]["containerID"] == container, status
     parts.stop("node")
-    state = json.loads((parts.node_data / "kubelet/dra_manager_state").read_text())["Data"]
+    state = json.loads((parts.root / "dra_manager_state").read_text())["Data"]
     assert '"skipNodeOperations":["*"]' in state, state
     parts.start_node(GATE_OFF)
     # What runs fails re-admission, its containers stop, and its deletion needs no driver.

@@ -25,7 +25,8 @@ class Parts:
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="drakkar-e2e-"))
         self.data = self.work / "data"
         self.node_data = self.work / "node"
-        self.registry = self.node_data / "kubelet/plugins_registry"
+        self.root = self.node_data / "root"  # what a kubelet has in /var/lib/kubelet
+        self.registry = self.root / "plugins_registry"
         self.cdi = self.node_data / "cdi"
         self.kubeconfig = self.data / "admin.kubeconfig"
         self.port, self.node_port = free_port(), free_port()
@@ -69,13 +70,14 @@ class Parts:
 
     def start_node(self, *flags):
         pki = self.data / "pki"
-        self.start("node", "node", f"--data-dir={self.node_data}", f"--kubeconfig={self.kubeconfig}", "--node-name=n1",
+        self.start("node", "node", f"--data-dir={self.node_data}", f"--root-dir={self.root}",
+                   f"--kubeconfig={self.kubeconfig}", "--node-name=n1",
                    f"--port={self.node_port}", f"--client-ca-file={pki}/ca.crt", f"--tls-cert-file={pki}/apiserver.crt",
                    f"--tls-private-key-file={pki}/apiserver.key", *flags)
 
     def start_driver(self, name="driver", driver_name="sim.drakkar.io", *flags, **options):
         return self.start(name, "driver", f"--kubeconfig={self.kubeconfig}", "--node-name=n1", f"--driver-name={driver_name}",
-                          f"--registry-dir={self.registry}", f"--plugin-dir={self.node_data}/kubelet/plugins/{driver_name}",
+                          f"--registry-dir={self.registry}", f"--plugin-dir={self.root}/plugins/{driver_name}",
                           f"--cdi-dir={self.cdi}", *flags, **options)
 
     # The API.

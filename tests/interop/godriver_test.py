@@ -69,7 +69,7 @@ class GoDriver:
 
     def __init__(self, parts, binary, name, pod_uid="", *extra):
         self.parts, self.name = parts, name
-        kubelet = parts.node_data / "kubelet"
+        kubelet = parts.root
         flags = [f"--kubeconfig={parts.kubeconfig}", "--node-name=n1", f"--driver-name={DRIVER}",
                  f"--registry-dir={parts.registry}", f"--plugin-dir={kubelet}/plugins/{DRIVER}",
                  f"--cdi-dir={parts.cdi}", f"--pod-uid={pod_uid}", *extra]
@@ -145,7 +145,7 @@ class Test:
         wait_until("no CDI file is left", lambda: not [p for p in self.parts.cdi.iterdir() if DRIVER in p.name])
         wait_until("no claim is left", lambda: not self.parts.run("get", "resourceclaims", "-o", "name").strip())
         wait_until("the checkpoint is empty",
-                   lambda: "ClaimUID" not in (self.parts.node_data / "kubelet/dra_manager_state").read_text())
+                   lambda: "ClaimUID" not in (self.parts.root / "dra_manager_state").read_text())
 
     def prepare_and_unprepare(self):
         self.start_pod(self.a)

@@ -129,8 +129,7 @@ int DriverHost::Run(const StartFunction& start) {
   TimerHandle interrupt = loop_.OnSignal(SIGINT, end);
   TimerHandle terminate = loop_.OnSignal(SIGTERM, end);
   loop_.Post([this, &start] {
-    // Pods wait for what it does.
-    PreferThisThread();
+    PreferThisThread();  // pods wait for it
     if (auto opened = OpenEndpoint(); !opened.ok()) {
       const Error error = opened.error().Prefixed("--http-endpoint");
       return End(&error);

@@ -20,7 +20,8 @@ namespace drakkar::node {
 // each. Loop-bound.
 class CheckpointFile {
  public:
-  static constexpr Duration kSettleAfter = std::chrono::milliseconds(100);
+  // Not sooner: replacing a file makes the disk's journal wait, and with it the next pod's start.
+  static constexpr Duration kSettleAfter = std::chrono::seconds(1);
 
   CheckpointFile(EventLoop& loop, FileSystem& files, BlockingWork& work, std::string directory);
   ~CheckpointFile();
