@@ -324,7 +324,7 @@ void Core::CommitObject(
       {resource.prefix + key, stored == nullptr ? nullptr : stored->json()});
   options_.store.Commit(
       std::move(transaction),
-      [this, alive = alive_, &resource, key, before, stored, expected,
+      [alive = alive_, &resource, key, before, stored, expected,
        done = std::move(done)](Result<storage::TransactionResult> result) mutable {
         if (!*alive) return;
         if (!result.ok()) return done(result.error(), nullptr);
