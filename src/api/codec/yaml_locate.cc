@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "api/codec/yaml_token.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
@@ -19,7 +20,7 @@ struct DiagDeleter {
 // Walks the events of a document along a path.
 class Walker {
  public:
-  explicit Walker(std::string_view text) {
+  explicit Walker(std::string_view text) : document_(text) {
     // Errors are collected, and so neither printed nor looked at.
     fy_diag_cfg diag_config;
     fy_diag_cfg_default(&diag_config);
@@ -64,9 +65,8 @@ class Walker {
     text_.clear();
     if (type_ == FYET_SCALAR) {
       token = event->scalar.value;
-      std::size_t size = 0;
-      const char* text = token == nullptr ? nullptr : fy_token_get_text(token, &size);
-      if (text != nullptr) text_.assign(text, size);
+      std::string decoded;
+      text_ = YamlScalarText(token, document_, decoded);
     } else if (type_ == FYET_MAPPING_START) {
       token = event->mapping_start.mapping_start;
     } else if (type_ == FYET_SEQUENCE_START) {
@@ -110,6 +110,7 @@ class Walker {
     return false;
   }
 
+  const std::string_view document_;
   std::unique_ptr<fy_diag, DiagDeleter> diag_;
   std::unique_ptr<fy_parser, ParserDeleter> parser_;
   fy_event_type type_ = FYET_NONE;

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "api/codec/yaml_scalar.h"
+#include "api/codec/yaml_token.h"
 #include "api/json/writer.h"
 #include "api/tree/freeze.h"
 #include "base/hash/base64.h"
@@ -41,40 +42,6 @@ class Event {
   fy_event* event_;
 };
 
-std::string_view TokenText(fy_token* token) {
-  if (token == nullptr) return {};
-  std::size_t size = 0;
-  const char* text = fy_token_get_text(token, &size);
-  return text == nullptr ? std::string_view() : std::string_view(text, size);
-}
-
-// The text between single quotes: two quotes stand for one, a line end for a space, and further
-// line ends for themselves.
-std::string DecodeSingleQuoted(std::string_view source) {
-  std::string text;
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    const char c = source[i];
-    if (c == '\'') {
-      text += c;
-      ++i;
-      continue;
-    }
-    if (c != '\n' && c != '\r') {
-      text += c;
-      continue;
-    }
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.pop_back();
-    std::size_t breaks = 0;
-    for (; i < source.size() && std::string_view(" \t\r\n").find(source[i]) != std::string_view::npos;
-         ++i) {
-      breaks += source[i] == '\n';
-    }
-    --i;
-    text += breaks <= 1 ? std::string(" ") : std::string(breaks - 1, '\n');
-  }
-  return text;
-}
-
 class Reader {
  public:
   Reader(std::string_view text, const YamlReadOptions& options) : text_(text), options_(options) {
@@ -103,8 +70,9 @@ class Reader {
       anchors_.clear();
       const Event root = Next();
       if (!root) return ParserError();
-      const bool has_content = root->type != FYET_SCALAR || !TokenText(root->scalar.value).empty() ||
-                               fy_token_scalar_style(root->scalar.value) != FYSS_PLAIN;
+      const bool has_content = root->type != FYET_SCALAR ||
+                               fy_token_scalar_style(root->scalar.value) != FYSS_PLAIN ||
+                               !YamlTokenText(root->scalar.value).empty();
       ASSIGN_OR_RETURN(const Node node, ReadNode(root, options_.max_depth));
       if (!has_content) continue;
       if (documents.size() >= options_.max_documents) {
@@ -156,7 +124,7 @@ class Reader {
         break;
       }
       case FYET_ALIAS: {
-        const std::string name(TokenText(event->alias.anchor));
+        const std::string name(YamlTokenText(event->alias.anchor));
         const auto found = anchors_.find(name);
         if (found == anchors_.end()) return At("unknown anchor " + Quote(name), event->alias.anchor);
         RETURN_IF_ERROR(Weigh(found->second.weight, event->alias.anchor));
@@ -179,33 +147,22 @@ class Reader {
     }
     // Only now: an alias cannot stand for what it is a part of.
     if (anchor != nullptr) {
-      anchors_[std::string(TokenText(anchor))] = {node, weight_ - before + sizeof(Member)};
+      anchors_[std::string(YamlTokenText(anchor))] = {node, weight_ - before + sizeof(Member)};
     }
     return node;
   }
 
-  // The text of a scalar, in the arena. libfyaml 0.7.12 gets some texts with doubled single quotes
-  // wrong (it drops what follows two of them), so those are decoded here.
+  // The text of a scalar, in the arena.
   std::string_view ScalarText(fy_token* token) {
-    const std::string_view text = TokenText(token);
-    if (token != nullptr && fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED &&
-        text.find('\'') != std::string_view::npos) {
-      const fy_mark* start = fy_token_start_mark(token);
-      const fy_mark* end = fy_token_end_mark(token);
-      if (start != nullptr && end != nullptr && start->input_pos <= end->input_pos &&
-          end->input_pos <= text_.size()) {
-        std::string_view source = text_.substr(start->input_pos, end->input_pos - start->input_pos);
-        return arena_->CopyText(DecodeSingleQuoted(source));
-      }
-    }
-    return arena_->CopyText(text);
+    std::string decoded;
+    return arena_->CopyText(YamlScalarText(token, text_, decoded));
   }
 
   Result<Node> ReadScalar(const fy_event_scalar_data& scalar) {
     const std::string_view text = ScalarText(scalar.value);
     const bool plain =
         scalar.value == nullptr || fy_token_scalar_style(scalar.value) == FYSS_PLAIN;
-    const std::string_view tag = TokenText(scalar.tag);
+    const std::string_view tag = YamlTokenText(scalar.tag);
     constexpr std::string_view kStandard = "tag:yaml.org,2002:";
     if (tag.empty()) {
       if (!plain) return TextNode(text);
@@ -260,8 +217,8 @@ class Reader {
       if (!event) return ParserError();
       if (event->type == FYET_MAPPING_END) break;
       fy_token* token = event->type == FYET_SCALAR ? event->scalar.value : nullptr;
-      const bool is_merge = token != nullptr && TokenText(token) == "<<" &&
-                            fy_token_scalar_style(token) == FYSS_PLAIN;
+      const bool is_merge = token != nullptr && fy_token_scalar_style(token) == FYSS_PLAIN &&
+                            YamlTokenText(token) == "<<";
       ASSIGN_OR_RETURN(const Node key, ReadNode(event, depth));
       ASSIGN_OR_RETURN(const std::string_view name, KeyText(key, token));
       const Event value_event = Next();

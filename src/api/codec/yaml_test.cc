@@ -142,6 +142,17 @@ TEST(WriteYaml, FoldsLongTexts) {
   EXPECT_EQ(Yaml(json), "message: " + word + " " + word + " " + word + "\n  " + word + "\n");
 }
 
+TEST(ParseYaml, ReadsLongRunsOfDoubledQuotesInKeysAndValues) {
+  const std::string quoted = "'" + std::string(100, '\'') + "'";
+  const std::string meant(50, '\'');
+  auto documents = ParseYaml("{" + quoted + ": " + quoted + ", b: [" + quoted + "]}\n");
+  ASSERT_TRUE(documents.ok()) << documents.error().message;
+  ASSERT_EQ(documents->size(), 1u);
+  const Value root = documents->front()->root();
+  EXPECT_EQ(root[meant].str(), meant);
+  EXPECT_EQ(root["b"].at(0).str(), meant);
+}
+
 TEST(ParseYaml, ReadsSingleQuotesOverSeveralLines) {
   EXPECT_EQ(Json("a: 'it''s\n  one\n\n  ''two'''\nb: '''''~'\n"), R"({"a":"it's one\n'two'","b":"''~"})");
 }
