@@ -116,8 +116,19 @@ class Cluster:
     def __enter__(self):
         return self
 
+    def end_containers(self):
+        """What a failed test left: containers outlive the node."""
+        for monitor, _ in self.processes("conmon"):
+            try:
+                children = pathlib.Path(f"/proc/{monitor}/task/{monitor}/children").read_text().split()
+                for child in children:
+                    os.kill(int(child), signal.SIGKILL)
+            except (OSError, ValueError):
+                pass  # it has just ended
+
     def __exit__(self, kind, *_):
         self.stop()
+        self.end_containers()
         if kind is not None and kind is not SystemExit:
             print((self.work / "up.log").read_text()[-4000:])
         shutil.rmtree(self.work, ignore_errors=True)

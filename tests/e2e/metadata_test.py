@@ -122,17 +122,17 @@ class MetadataCluster(Cluster):
         """A second driver, whose metadata comes after prepare."""
         self.late_devices = self.work / "late.yaml"
         self.late_devices.write_text(text)
-        plugins = next(self.data.rglob("plugins_registry"))
+        plugins = self.data / "kubelet/plugins_registry"
         self.late = subprocess.Popen(
             [self.drakkar, "driver", "--node-name=n1", "--driver-name=late.example.com", "--enable-device-metadata",
              f"--kubeconfig={self.data / 'admin.kubeconfig'}", f"--registry-dir={plugins}",
              f"--cdi-dir={self.cdi()}", f"--devices={self.late_devices}"], cwd=ROOT, stdout=self.log, stderr=self.log)
 
     def cdi(self):
-        return next(p for p in self.data.rglob("cdi") if p.is_dir())
+        return self.data / "cdi"
 
     def host_files(self):
-        return sorted(str(p) for p in self.data.rglob("dra-device-metadata/*/*/*"))
+        return sorted(str(p) for p in self.data.glob("kubelet/plugins/*/dra-device-metadata/*/*/*"))
 
     def specs(self):
         return sorted(p.name for p in self.cdi().glob("*_metadata_*"))
