@@ -153,6 +153,14 @@ TEST(ParseYaml, ReadsLongRunsOfDoubledQuotesInKeysAndValues) {
   EXPECT_EQ(root["b"].at(0).str(), meant);
 }
 
+TEST(ParseYaml, JoinsLinesThatEndInABackslash) {
+  EXPECT_EQ(Json("a: \"one \\\n  two \\\\ \\u00e9\\x41\\t \n  three\\\r\n\r\n  \\  four\"\n"),
+            R"({"a":"one two \\ éA\t three\n  four"})");
+  // The same as libfyaml reads it, where it can be asked.
+  EXPECT_EQ(Json("a: \"x\\\n  y\"\n"), R"({"a":"xy"})");
+  EXPECT_EQ(Json("a: \"x \n\n  y\\\n z\"\n"), R"({"a":"x\nyz"})");
+}
+
 TEST(ParseYaml, ReadsSingleQuotesOverSeveralLines) {
   EXPECT_EQ(Json("a: 'it''s\n  one\n\n  ''two'''\nb: '''''~'\n"), R"({"a":"it's one\n'two'","b":"''~"})");
 }

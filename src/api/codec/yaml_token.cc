@@ -2,6 +2,10 @@
 
 #include <libfyaml.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+
 namespace drakkar::api {
 namespace {
 
@@ -32,6 +36,91 @@ std::string DecodeSingleQuoted(std::string_view source) {
   return text;
 }
 
+bool IsBreak(char c) { return c == '\n' || c == '\r'; }
+bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+
+// Goes past white space with line breaks in it, from a break on; how many breaks there were.
+std::size_t SkipBreaks(std::string_view source, std::size_t& i) {
+  std::size_t breaks = 0;
+  for (; i < source.size() && (IsBreak(source[i]) || IsBlank(source[i])); ++i) {
+    const bool is_pair = source[i] == '\r' && i + 1 < source.size() && source[i + 1] == '\n';
+    if (IsBreak(source[i]) && !is_pair) ++breaks;
+  }
+  return breaks;
+}
+
+void AppendCodePoint(std::uint32_t code, std::string& text) {
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+    return;
+  }
+  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  constexpr unsigned char kLeads[] = {0, 0xC0, 0xE0, 0xF0};
+  text += static_cast<char>(kLeads[more] | (code >> (6 * more)));
+  for (int i = more - 1; i >= 0; --i) text += static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3F));
+}
+
+// The character after a backslash, and the digits that belong to it.
+void AppendEscaped(std::string_view source, std::size_t& i, std::string& text) {
+  const char c = source[i++];
+  const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+  if (digits > 0) {
+    std::uint32_t code = 0;
+    std::from_chars(source.data() + i, source.data() + std::min(i + digits, source.size()), code, 16);
+    i = std::min(i + digits, source.size());
+    return AppendCodePoint(code, text);
+  }
+  switch (c) {
+    case '0': text += '\0'; break;
+    case 'a': text += '\a'; break;
+    case 'b': text += '\b'; break;
+    case 't': text += '\t'; break;
+    case 'n': text += '\n'; break;
+    case 'v': text += '\v'; break;
+    case 'f': text += '\f'; break;
+    case 'r': text += '\r'; break;
+    case 'e': text += '\x1b'; break;
+    case 'N': AppendCodePoint(0x85, text); break;
+    case '_': AppendCodePoint(0xA0, text); break;
+    case 'L': AppendCodePoint(0x2028, text); break;
+    case 'P': AppendCodePoint(0x2029, text); break;
+    default: text += c;  // a space, a tab, a quote, a slash, a backslash
+  }
+}
+
+// The text between double quotes, which the parser has found well formed. A backslash at the end of
+// a line joins it with the next; empty lines after either kind of line end stand for themselves.
+std::string DecodeDoubleQuoted(std::string_view source) {
+  std::string text;
+  std::size_t kept = 0;  // what an escape wrote is not trimmed
+  for (std::size_t i = 0; i < source.size();) {
+    if (source[i] == '\\' && i + 1 < source.size()) {
+      ++i;
+      if (IsBreak(source[i])) {
+        text.append(SkipBreaks(source, i) - 1, '\n');
+      } else {
+        AppendEscaped(source, i, text);
+      }
+      kept = text.size();
+    } else if (IsBreak(source[i])) {
+      while (text.size() > kept && IsBlank(text.back())) text.pop_back();
+      const std::size_t breaks = SkipBreaks(source, i);
+      text += breaks <= 1 ? std::string(" ") : std::string(breaks - 1, '\n');
+    } else {
+      text += source[i++];
+    }
+  }
+  return text;
+}
+
+bool HasEscapedBreak(std::string_view source) {
+  for (std::size_t i = 0; i + 1 < source.size(); ++i) {
+    if (source[i] != '\\') continue;
+    if (IsBreak(source[++i])) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view YamlTokenText(fy_token* token) {
@@ -42,9 +131,8 @@ std::string_view YamlTokenText(fy_token* token) {
 }
 
 std::string_view YamlScalarText(fy_token* token, std::string_view document, std::string& decoded) {
-  if (token == nullptr || fy_token_scalar_style(token) != FYSS_SINGLE_QUOTED) {
-    return YamlTokenText(token);
-  }
+  if (token == nullptr) return {};
+  const fy_scalar_style style = fy_token_scalar_style(token);
   const fy_mark* start = fy_token_start_mark(token);
   const fy_mark* end = fy_token_end_mark(token);
   if (start == nullptr || end == nullptr || start->input_pos > end->input_pos ||
@@ -53,8 +141,13 @@ std::string_view YamlScalarText(fy_token* token, std::string_view document, std:
   }
   const std::string_view source =
       document.substr(start->input_pos, end->input_pos - start->input_pos);
-  if (source.find('\'') == std::string_view::npos) return YamlTokenText(token);
-  decoded = DecodeSingleQuoted(source);
+  if (style == FYSS_SINGLE_QUOTED && source.find('\'') != std::string_view::npos) {
+    decoded = DecodeSingleQuoted(source);
+  } else if (style == FYSS_DOUBLE_QUOTED && HasEscapedBreak(source)) {
+    decoded = DecodeDoubleQuoted(source);
+  } else {
+    return YamlTokenText(token);
+  }
   return decoded;
 }
 
