@@ -424,7 +424,8 @@ void ApiServer::Start(std::function<void(Result<void>)> done) {
     // Made from the last to the first: namespaces before what is in them.
     std::vector<api::TreePtr> wanted = BootstrapPolicy();
     for (api::TreePtr& each :
-         DelegatedAuthentication(impl_->options.pki.ca().certificate_pem)) {
+         DelegatedAuthentication(impl_->options.pki.ca().certificate_pem,
+                                 impl_->options.pki.front_proxy_ca().certificate_pem)) {
       wanted.push_back(std::move(each));
     }
     for (std::string_view name : kNamespaces) wanted.push_back(NamespaceTree(name));

@@ -366,14 +366,20 @@ std::vector<api::TreePtr> BootstrapPolicy() {
   return objects;
 }
 
-std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem) {
+std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem,
+                                                  std::string_view front_proxy_ca_pem) {
   constexpr std::string_view kNamespace = "kube-system";
   constexpr std::string_view kMap = "extension-apiserver-authentication";
   constexpr std::string_view kReader = "extension-apiserver-authentication-reader";
   Draft map({{"apiVersion", "v1"},
              {"kind", "ConfigMap"},
              {"metadata", Draft({{"name", kMap}, {"namespace", kNamespace}})},
-             {"data", Draft({{"client-ca-file", client_ca_pem}})}});
+             {"data", Draft({{"client-ca-file", client_ca_pem},
+                             {"requestheader-client-ca-file", front_proxy_ca_pem},
+                             {"requestheader-allowed-names", R"(["front-proxy-client"])"},
+                             {"requestheader-username-headers", R"(["X-Remote-User"])"},
+                             {"requestheader-group-headers", R"(["X-Remote-Group"])"},
+                             {"requestheader-extra-headers-prefix", R"(["X-Remote-Extra-"])"}})}});
   Draft role({{"apiVersion", "rbac.authorization.k8s.io/v1"},
               {"kind", "Role"},
               {"metadata", MakeMetadata(kReader)},

@@ -21,7 +21,8 @@ std::vector<api::TreePtr> BootstrapPolicy();
 // What components that serve HTTPS themselves (a kube-scheduler, say) look up to know whom this
 // server lets in: the authority of client certificates in kube-system, and the right to read it.
 // Complete objects; they need the namespace.
-std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem);
+std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem,
+                                                  std::string_view front_proxy_ca_pem);
 
 // The rules of system:node that need no look at what the node's pods name; an array of rules.
 api::TreePtr NodeRules();

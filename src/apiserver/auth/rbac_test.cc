@@ -80,7 +80,7 @@ TEST_F(RbacTest, ANamedObjectMayBeListedAndWatchedByItsName) {
 TEST_F(RbacTest, TheSchedulerMayLookUpWhomTheServerLetsIn) {
   EnsurePolicy();
   Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system"}})");
-  for (const api::TreePtr& each : DelegatedAuthentication("the authority")) {
+  for (const api::TreePtr& each : DelegatedAuthentication("the authority", "that of proxies")) {
     Create(api::WriteJson(each->root()));
   }
   const UserInfo user = PlainUser("system:kube-scheduler");

@@ -54,19 +54,23 @@ void AddUnique(std::vector<std::string>& list, std::string value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
 }
 
+Result<net::CertificateAndKey> ReadOrMakeCa(FileSystem& files, const Clock& clock, const std::string& stem,
+                                            std::string_view name) {
+  if (files.Exists(stem + ".crt")) return ReadPair(files, stem);
+  // The serial makes two clusters' authorities tell apart by name.
+  ASSIGN_OR_RETURN(net::CertificateAndKey made, net::CreateCa(std::string(name), ValidFor(clock, kCaLifetime)));
+  RETURN_IF_ERROR(WritePair(files, stem, made));
+  return made;
+}
+
 }  // namespace
 
 Result<Pki> Pki::Open(FileSystem& files, const Clock& clock, const Options& options) {
   Pki pki(clock);
   RETURN_IF_ERROR(files.MakeDirectories(options.directory, 0700));
-  const std::string ca_stem = JoinPath(options.directory, "ca");
-  if (files.Exists(ca_stem + ".crt")) {
-    ASSIGN_OR_RETURN(pki.ca_, ReadPair(files, ca_stem));
-  } else {
-    // The serial makes two clusters' authorities tell apart by name.
-    ASSIGN_OR_RETURN(pki.ca_, net::CreateCa("drakkar-ca", ValidFor(clock, kCaLifetime)));
-    RETURN_IF_ERROR(WritePair(files, ca_stem, pki.ca_));
-  }
+  ASSIGN_OR_RETURN(pki.ca_, ReadOrMakeCa(files, clock, JoinPath(options.directory, "ca"), "drakkar-ca"));
+  ASSIGN_OR_RETURN(pki.front_proxy_ca_, ReadOrMakeCa(files, clock, JoinPath(options.directory, "front-proxy-ca"),
+                                                     "drakkar-front-proxy-ca"));
 
   net::CertificateSubject subject;
   subject.common_name = "drakkar-apiserver";

@@ -23,6 +23,9 @@ class Pki {
 
   const net::CertificateAndKey& ca() const { return ca_; }
   const net::CertificateAndKey& server() const { return server_; }
+  // The authority of proxies that say in headers who a request is from. It has signed nothing: what
+  // asks the API server whom to trust (a stock kube-scheduler) wants one to be there.
+  const net::CertificateAndKey& front_proxy_ca() const { return front_proxy_ca_; }
   // The key that signs service account tokens.
   const std::string& token_key_pem() const { return token_key_; }
 
@@ -39,6 +42,7 @@ class Pki {
 
   const Clock* clock_;
   net::CertificateAndKey ca_;
+  net::CertificateAndKey front_proxy_ca_;
   net::CertificateAndKey server_;
   std::string token_key_;
 };
