@@ -159,6 +159,8 @@ TEST(ParseYaml, JoinsLinesThatEndInABackslash) {
   // The same as libfyaml reads it, where it can be asked.
   EXPECT_EQ(Json("a: \"x\\\n  y\"\n"), R"({"a":"xy"})");
   EXPECT_EQ(Json("a: \"x \n\n  y\\\n z\"\n"), R"({"a":"x\nyz"})");
+  EXPECT_EQ(Json("a: \"\n  x\n  \"\nb: '\n\n  y \t\n\n\n z '\n"), R"({"a":" x ","b":"\ny\n\nz "})");
+  EXPECT_EQ(Json("a: 'x\r\n  y'\nb: 'x\r\n\r\n  y'\n"), R"({"a":"x y","b":"x\ny"})");
 }
 
 TEST(ParseYaml, ReadsSingleQuotesOverSeveralLines) {

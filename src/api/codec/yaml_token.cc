@@ -9,33 +9,6 @@
 namespace drakkar::api {
 namespace {
 
-// The text between single quotes: two quotes stand for one, a line end for a space, and further
-// line ends for themselves.
-std::string DecodeSingleQuoted(std::string_view source) {
-  std::string text;
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    const char c = source[i];
-    if (c == '\'') {
-      text += c;
-      ++i;
-      continue;
-    }
-    if (c != '\n' && c != '\r') {
-      text += c;
-      continue;
-    }
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.pop_back();
-    std::size_t breaks = 0;
-    for (; i < source.size() && std::string_view(" \t\r\n").find(source[i]) != std::string_view::npos;
-         ++i) {
-      breaks += source[i] == '\n';
-    }
-    --i;
-    text += breaks <= 1 ? std::string(" ") : std::string(breaks - 1, '\n');
-  }
-  return text;
-}
-
 bool IsBreak(char c) { return c == '\n' || c == '\r'; }
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
@@ -47,6 +20,28 @@ std::size_t SkipBreaks(std::string_view source, std::size_t& i) {
     if (IsBreak(source[i]) && !is_pair) ++breaks;
   }
   return breaks;
+}
+
+// Line ends between words: one stands for a space, further ones for themselves; white space around them goes, except
+// before `kept`.
+void FoldBreaks(std::string_view source, std::size_t& i, std::size_t kept, std::string& text) {
+  while (text.size() > kept && IsBlank(text.back())) text.pop_back();
+  const std::size_t breaks = SkipBreaks(source, i);
+  text += breaks <= 1 ? std::string(" ") : std::string(breaks - 1, '\n');
+}
+
+// The text between single quotes: two quotes stand for one.
+std::string DecodeSingleQuoted(std::string_view source) {
+  std::string text;
+  for (std::size_t i = 0; i < source.size();) {
+    if (IsBreak(source[i])) {
+      FoldBreaks(source, i, 0, text);
+    } else {
+      text += source[i];
+      i += source[i] == '\'' ? 2 : 1;
+    }
+  }
+  return text;
 }
 
 void AppendCodePoint(std::uint32_t code, std::string& text) {
@@ -103,22 +98,12 @@ std::string DecodeDoubleQuoted(std::string_view source) {
       }
       kept = text.size();
     } else if (IsBreak(source[i])) {
-      while (text.size() > kept && IsBlank(text.back())) text.pop_back();
-      const std::size_t breaks = SkipBreaks(source, i);
-      text += breaks <= 1 ? std::string(" ") : std::string(breaks - 1, '\n');
+      FoldBreaks(source, i, kept, text);
     } else {
       text += source[i++];
     }
   }
   return text;
-}
-
-bool HasEscapedBreak(std::string_view source) {
-  for (std::size_t i = 0; i + 1 < source.size(); ++i) {
-    if (source[i] != '\\') continue;
-    if (IsBreak(source[++i])) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -141,9 +126,9 @@ std::string_view YamlScalarText(fy_token* token, std::string_view document, std:
   }
   const std::string_view source =
       document.substr(start->input_pos, end->input_pos - start->input_pos);
-  if (style == FYSS_SINGLE_QUOTED && source.find('\'') != std::string_view::npos) {
+  if (style == FYSS_SINGLE_QUOTED && source.find_first_of("'\r\n") != std::string_view::npos) {
     decoded = DecodeSingleQuoted(source);
-  } else if (style == FYSS_DOUBLE_QUOTED && HasEscapedBreak(source)) {
+  } else if (style == FYSS_DOUBLE_QUOTED && source.find_first_of("\r\n") != std::string_view::npos) {
     decoded = DecodeDoubleQuoted(source);
   } else {
     return YamlTokenText(token);
