@@ -53,6 +53,18 @@ bool IsPublicPath(std::string_view path) {
   return false;
 }
 
+// By the server itself.
+Request CreationOf(const api::TreePtr& object) {
+  const api::Value root = object->root();
+  Request request;
+  request.user = Internal();
+  request.verb = Verb::kCreate;
+  request.kind = api::FindKindByApiVersion(root["apiVersion"].str(), root["kind"].str());
+  request.namespace_ = root["metadata"]["namespace"].str();
+  request.object = object;
+  return request;
+}
+
 api::TreePtr NamespaceTree(std::string_view name) {
   api::Draft draft = api::Draft::Object();
   draft["apiVersion"] = "v1";
@@ -270,14 +282,8 @@ struct ApiServer::Impl {
     if (wanted.empty()) return done(Ok());
     const api::TreePtr next = std::move(wanted.back());
     wanted.pop_back();
-    const api::Value root = next->root();
-    Request request;
-    request.user = Internal();
-    request.verb = Verb::kCreate;
-    request.kind = api::FindKindByApiVersion(root["apiVersion"].str(), root["kind"].str());
-    request.namespace_ = root["metadata"]["namespace"].str();
-    request.object = next;
-    const std::string name(root["metadata"]["name"].str());
+    Request request = CreationOf(next);
+    const std::string name(next->root()["metadata"]["name"].str());
     if (core.Find(request.kind->group, request.kind->plural,
                   StrCat(request.namespace_, "/", name)) != nullptr) {
       request.verb = Verb::kUpdate;
@@ -293,15 +299,9 @@ struct ApiServer::Impl {
   // Makes what is missing of `wanted`, one after the other, then calls `done`.
   void CreateMissing(std::vector<api::TreePtr> wanted, std::function<void(Result<void>)> done) {
     if (wanted.empty()) return done(Ok());
-    api::TreePtr next = std::move(wanted.back());
+    const api::TreePtr next = std::move(wanted.back());
     wanted.pop_back();
-    const api::Value root = next->root();
-    Request request;
-    request.user = Internal();
-    request.verb = Verb::kCreate;
-    request.kind = api::FindKindByApiVersion(root["apiVersion"].str(), root["kind"].str());
-    request.namespace_ = root["metadata"]["namespace"].str();
-    request.object = next;
+    Request request = CreationOf(next);
     core.Handle(std::move(request), [this, wanted = std::move(wanted),
                                      done = std::move(done)](Response response) mutable {
       // There already is as good as made.

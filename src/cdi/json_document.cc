@@ -175,7 +175,7 @@ class Parser {
     } else if (code >= 0xDC00 && code <= 0xDFFF) {
       return Failure("half of a surrogate pair");
     }
-    AppendUtf8(code, value);
+    AppendUtf8(*value, code);
     return Ok();
   }
 
@@ -191,25 +191,6 @@ class Parser {
       ++position_;
     }
     return code;
-  }
-
-  static void AppendUtf8(std::uint32_t code, std::string* value) {
-    const auto put = [value](std::uint32_t byte) { *value += static_cast<char>(byte); };
-    if (code < 0x80) {
-      put(code);
-    } else if (code < 0x800) {
-      put(0xC0 | (code >> 6));
-      put(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-      put(0xE0 | (code >> 12));
-      put(0x80 | ((code >> 6) & 0x3F));
-      put(0x80 | (code & 0x3F));
-    } else {
-      put(0xF0 | (code >> 18));
-      put(0x80 | ((code >> 12) & 0x3F));
-      put(0x80 | ((code >> 6) & 0x3F));
-      put(0x80 | (code & 0x3F));
-    }
   }
 
   // Keys are compared one by one; the largest real objects are annotations with a handful.

@@ -16,9 +16,6 @@ using ::testing::IsEmpty;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr char kConditions[] =
-    R"(,"bindingConditions":["d.example.com/attached"],"bindingFailureConditions":["d.example.com/failed"])";
-
 class BindingConditions : public ::testing::Test {
  protected:
   // One node with `count` devices that have to be attached, a claim and a pod waiting for it.

@@ -21,11 +21,6 @@ using ::testing::Not;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr char kConditions[] =
-    R"(,"bindingConditions":["d.example.com/attached"],"bindingFailureConditions":["d.example.com/failed"])";
-constexpr char kAttached[] = "d.example.com/attached";
-constexpr char kFailed[] = "d.example.com/failed";
-
 bool IsClaimWrite(std::string_view verb, const client::ResourceRef& ref, const api::TreePtr&) {
   return verb == "update" && ref.kind->kind == "ResourceClaim";
 }

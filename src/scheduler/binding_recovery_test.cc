@@ -18,11 +18,6 @@ using ::testing::Not;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr char kConditions[] =
-    R"(,"bindingConditions":["d.example.com/attached"],"bindingFailureConditions":["d.example.com/failed"])";
-constexpr char kAttached[] = "d.example.com/attached";
-constexpr char kFailed[] = "d.example.com/failed";
-
 std::string Cpu(int cores, int priority = 0) {
   return StrCat(R"(,"priority":)", priority, R"(,"initContainers":[{"name":"i","image":"i",)",
                 R"("resources":{"requests":{"cpu":")", cores, R"("}}}])");

@@ -15,11 +15,6 @@ using ::testing::ElementsAre;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr char kConditions[] =
-    R"(,"bindingConditions":["d.example.com/attached"],"bindingFailureConditions":["d.example.com/failed"])";
-constexpr char kAttached[] = "d.example.com/attached";
-constexpr char kFailed[] = "d.example.com/failed";
-
 class BindingRelease : public ::testing::Test {
  protected:
   void Start(int devices) {

@@ -20,11 +20,6 @@ using ::testing::Not;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr char kConditions[] =
-    R"(,"bindingConditions":["d.example.com/attached"],"bindingFailureConditions":["d.example.com/failed"])";
-constexpr char kAttached[] = "d.example.com/attached";
-constexpr char kFailed[] = "d.example.com/failed";
-
 void StartOneNode(TestCluster& cluster, std::string device_extra) {
   cluster.CreateNode("n1");
   cluster.CreateSlice("n1", 1, std::move(device_extra));

@@ -14,9 +14,6 @@
 namespace drakkar::scheduler {
 namespace {
 
-constexpr char kConditions[] =
-    R"(,"bindingConditions":["d.example.com/attached"],"bindingFailureConditions":["d.example.com/failed"])";
-
 // Loses some writes, and the answers to some.
 class FlakyClient final : public client::Client {
  public:

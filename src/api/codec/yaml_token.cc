@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/text/text.h"
+
 namespace drakkar::api {
 namespace {
 
@@ -44,17 +46,6 @@ std::string DecodeSingleQuoted(std::string_view source) {
   return text;
 }
 
-void AppendCodePoint(std::uint32_t code, std::string& text) {
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-    return;
-  }
-  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  constexpr unsigned char kLeads[] = {0, 0xC0, 0xE0, 0xF0};
-  text += static_cast<char>(kLeads[more] | (code >> (6 * more)));
-  for (int i = more - 1; i >= 0; --i) text += static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3F));
-}
-
 // The character after a backslash, and the digits that belong to it.
 void AppendEscaped(std::string_view source, std::size_t& i, std::string& text) {
   const char c = source[i++];
@@ -63,7 +54,7 @@ void AppendEscaped(std::string_view source, std::size_t& i, std::string& text) {
     std::uint32_t code = 0;
     std::from_chars(source.data() + i, source.data() + std::min(i + digits, source.size()), code, 16);
     i = std::min(i + digits, source.size());
-    return AppendCodePoint(code, text);
+    return AppendUtf8(text, code);
   }
   switch (c) {
     case '0': text += '\0'; break;
@@ -75,10 +66,10 @@ void AppendEscaped(std::string_view source, std::size_t& i, std::string& text) {
     case 'f': text += '\f'; break;
     case 'r': text += '\r'; break;
     case 'e': text += '\x1b'; break;
-    case 'N': AppendCodePoint(0x85, text); break;
-    case '_': AppendCodePoint(0xA0, text); break;
-    case 'L': AppendCodePoint(0x2028, text); break;
-    case 'P': AppendCodePoint(0x2029, text); break;
+    case 'N': AppendUtf8(text, 0x85); break;
+    case '_': AppendUtf8(text, 0xA0); break;
+    case 'L': AppendUtf8(text, 0x2028); break;
+    case 'P': AppendUtf8(text, 0x2029); break;
     default: text += c;  // a space, a tab, a quote, a slash, a backslash
   }
 }

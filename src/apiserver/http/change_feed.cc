@@ -175,8 +175,7 @@ void ChangeFeed::Shut(const std::shared_ptr<Tap>& tap, Failure why) {
 void ChangeFeed::HandOver(const std::shared_ptr<Tap>& tap, const std::vector<Change>& changes) {
   tap->handed += changes.size();
   if (tap->handed - tap->taken.load(std::memory_order_relaxed) > kMaxAhead) {
-    return Shut(tap, api::StatusExpired(
-                         "the watch fell too far behind and was closed; list and watch again"));
+    return Shut(tap, FellBehindFailure());
   }
   std::shared_ptr<const DeviceUsage> usage = tap->usage_readers > 0 ? usage_() : nullptr;
   auto shared = std::make_shared<const std::vector<Change>>(changes);

@@ -4,6 +4,7 @@
 
 #include "api/scheme/scheme.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/metadata.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -114,23 +115,11 @@ std::optional<Failure> CheckListOptions(const Request& request, bool send_initia
   return std::nullopt;
 }
 
-constexpr std::size_t kMaxManagerBytes = 128;
-
 std::optional<Failure> CheckFieldManager(const Request& request) {
-  const std::string_view manager = request.field_manager;
-  if (manager.size() > kMaxManagerBytes) {
-    return InvalidOptions(request.verb, api::FieldError::TooLong(api::FieldPath("fieldManager"),
-                                                                 kMaxManagerBytes));
-  }
-  for (std::size_t i = 0; i < manager.size(); ++i) {
-    const auto c = static_cast<unsigned char>(manager[i]);
-    if (c >= 0x20 && c != 0x7f) continue;
-    return InvalidOptions(
-        request.verb, Invalid("fieldManager", manager,
-                              StrCat("should only contain printable characters (the one at ", i,
-                                     " is not)")));
-  }
-  return std::nullopt;
+  Findings found;
+  CheckManager(found, api::FieldPath("fieldManager"), request.field_manager);
+  if (found.empty()) return std::nullopt;
+  return InvalidOptions(request.verb, std::move(found.list().front().error));
 }
 
 }  // namespace

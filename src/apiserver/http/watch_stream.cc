@@ -76,8 +76,7 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
       }
     }
     if (writer_ != nullptr && writer_->pending_bytes() > kMaxPendingBytes) {
-      OnClosed(api::StatusExpired(
-          "the watch fell too far behind and was closed; list and watch again"));
+      OnClosed(FellBehindFailure());
     }
   }
 

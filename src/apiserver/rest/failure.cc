@@ -61,6 +61,10 @@ Failure TooLargeVersionFailure(std::int64_t asked, std::int64_t current) {
   return failure;
 }
 
+Failure FellBehindFailure() {
+  return api::StatusExpired("the watch fell too far behind and was closed; list and watch again");
+}
+
 Failure MethodNotAllowedFailure(const api::KindSchema& kind, std::string_view verb) {
   return api::StatusMethodNotSupported(ResourceOf(kind), verb);
 }

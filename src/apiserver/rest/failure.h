@@ -28,6 +28,8 @@ Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
                        const api::FieldErrors& errors);
 // A revision that does not exist yet: clients that know the cause list again from none.
 Failure TooLargeVersionFailure(std::int64_t asked, std::int64_t current);
+// A watch that was closed because its reader does not keep up.
+Failure FellBehindFailure();
 Failure MethodNotAllowedFailure(const api::KindSchema& kind, std::string_view verb);
 
 }  // namespace drakkar::apiserver

@@ -8,13 +8,11 @@
 #include "apiserver/conversion/versions.h"
 #include "apiserver/registry/reset_fields.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/metadata.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
 namespace {
-
-// What Kubernetes allows as a manager's name.
-constexpr std::size_t kMaxManagerBytes = 128;
 
 std::string ApiVersionOf(const api::KindSchema& kind) {
   return kind.group.empty() ? std::string(kind.version) : StrCat(kind.group, "/", kind.version);

@@ -16,7 +16,6 @@ using api::Problems;
 using api::Value;
 
 constexpr std::size_t kMaxAnnotationsBytes = 256 * 1024;
-constexpr std::size_t kMaxManagerBytes = 128;
 constexpr std::size_t kMaxSubresourceBytes = 256;
 constexpr std::string_view kStandardFinalizers[] = {"kubernetes", "orphan", "foregroundDeletion"};
 
@@ -101,21 +100,6 @@ void CheckKnownFinalizers(Findings& out, const FieldPath& path, Value finalizers
   }
 }
 
-void CheckManager(Findings& out, const FieldPath& path, std::string_view manager) {
-  if (manager.size() > kMaxManagerBytes) out.Add(FieldError::TooLong(path, kMaxManagerBytes));
-  std::size_t position = 0;
-  for (const char c : manager) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      constexpr std::string_view kHex = "0123456789ABCDEF";
-      out.Add(FieldError::Invalid(path, manager,
-                                  StrCat("invalid character U+00", kHex[byte >> 4], kHex[byte & 15],
-                                         " (at position ", position, ")")));
-    }
-    ++position;
-  }
-}
-
 void CheckManagedFields(Findings& out, const FieldPath& path, Value entries) {
   std::size_t index = 0;
   for (const Value entry : entries.elements()) {
@@ -190,6 +174,21 @@ void CheckSame(Findings& out, const FieldPath& path, Value object, Value before,
 }
 
 }  // namespace
+
+void CheckManager(Findings& out, const FieldPath& path, std::string_view manager) {
+  if (manager.size() > kMaxManagerBytes) out.Add(FieldError::TooLong(path, kMaxManagerBytes));
+  std::size_t position = 0;
+  for (const char c : manager) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      constexpr std::string_view kHex = "0123456789ABCDEF";
+      out.Add(FieldError::Invalid(path, manager,
+                                  StrCat("invalid character U+00", kHex[byte >> 4], kHex[byte & 15],
+                                         " (at position ", position, ")")));
+    }
+    ++position;
+  }
+}
 
 Problems PathSegmentProblems(std::string_view name, bool prefix) {
   Problems problems;

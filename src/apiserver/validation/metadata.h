@@ -31,6 +31,10 @@ api::Problems SubdomainNameProblems(std::string_view name, bool prefix);
 // DNS label, for namespaces.
 api::Problems LabelNameProblems(std::string_view name, bool prefix);
 
+// The name of a manager of fields, in an option or in an entry.
+inline constexpr std::size_t kMaxManagerBytes = 128;
+void CheckManager(Findings& out, const api::FieldPath& path, std::string_view manager);
+
 void CheckLabels(Findings& out, const api::FieldPath& path, api::Value labels);
 void CheckAnnotations(Findings& out, const api::FieldPath& path, api::Value annotations);
 

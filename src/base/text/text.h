@@ -35,6 +35,8 @@ std::optional<std::int64_t> ParseInt64(std::string_view text);  // the whole tex
 std::string Quote(std::string_view text);
 
 bool IsValidUtf8(std::string_view text);
+// `code` is at most 0x10FFFF.
+void AppendUtf8(std::string& out, char32_t code);
 
 namespace internal {
 inline void AppendPart(std::string& out, std::string_view part) { out += part; }

@@ -3,7 +3,6 @@
 #include "base/text/text.h"
 #include "cel/library/library.h"
 #include "cel/library/string_format.h"
-#include "cel/parser/literals.h"
 
 namespace drakkar::cel::library {
 namespace {

@@ -1,5 +1,7 @@
 #include "cel/parser/literals.h"
 
+#include "base/text/text.h"
+
 namespace drakkar::cel {
 namespace {
 
@@ -21,25 +23,6 @@ char32_t ReadDigits(std::string_view& text, std::size_t count, char32_t base) {
 bool IsCharacter(char32_t code) { return code < 0xD800 || (code > 0xDFFF && code <= 0x10FFFF); }
 
 }  // namespace
-
-void AppendUtf8(std::string& out, char32_t code) {
-  const auto put = [&out](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6);
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3F));
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
-}
 
 Result<std::string> UnescapeText(std::string_view token, bool is_bytes) {
   bool raw = false;

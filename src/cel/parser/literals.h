@@ -11,6 +11,4 @@ namespace drakkar::cel {
 // string escapes name characters.
 Result<std::string> UnescapeText(std::string_view token, bool is_bytes);
 
-void AppendUtf8(std::string& out, char32_t code);
-
 }  // namespace drakkar::cel

@@ -17,6 +17,12 @@
 
 namespace drakkar::scheduler {
 
+// For CreateSlice: devices that are to be attached first, which can fail.
+inline constexpr char kConditions[] =
+    R"(,"bindingConditions":["d.example.com/attached"],"bindingFailureConditions":["d.example.com/failed"])";
+inline constexpr char kAttached[] = "d.example.com/attached";
+inline constexpr char kFailed[] = "d.example.com/failed";
+
 // An API server and a scheduler on one seeded loop, with short ways to put objects in and look at
 // what became of them. For tests and benchmarks.
 class TestCluster {
