@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
+#include "api/apply/fields_writer.h"
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "base/text/text.h"
@@ -13,7 +15,9 @@ namespace {
 // Reads {"f:a":{},"k:{...}":{...}}: objects and names only, which is all there is in FieldsV1.
 class Parser {
  public:
-  Parser(std::string_view json, Arena& arena) : json_(json), arena_(arena) {}
+  // `lasting`: names are copied, and those of the schema get their ids.
+  Parser(std::string_view json, bool lasting, Arena& arena)
+      : json_(json), lasting_(lasting), arena_(arena) {}
 
   Result<const FieldNode*> Run() {
     FieldNode root;
@@ -57,7 +61,8 @@ class Parser {
     if (at_ >= json_.size()) return false;
     ++at_;
     if (!escaped) {
-      out = arena_.CopyText(json_.substr(start, at_ - 1 - start));
+      out = json_.substr(start, at_ - 1 - start);
+      if (lasting_) out = arena_.CopyText(out);
       return true;
     }
     if (ReadSimple(json_.substr(start, at_ - 1 - start), out)) return true;
@@ -84,6 +89,8 @@ class Parser {
     return true;
   }
 
+  static bool IsKind(char c) { return c == 'f' || c == 'k' || c == 'v' || c == 'i' || c == '\0'; }
+
   bool ReadObject(FieldNode& node, int depth) {
     if (depth > kMaxFieldSetDepth || !Take('{')) return false;
     if (Take('}')) return true;
@@ -96,10 +103,13 @@ class Parser {
         node.marks |= kOwned;
         continue;
       }
-      if (name.size() < 2 || name[1] != ':' || std::strchr("fkvi", name[0]) == nullptr) return false;
+      if (name.size() < 2 || name[1] != ':' || !IsKind(name[0])) return false;
       FieldNode child;
       child.kind = name[0];
       child.text = name.substr(2);
+      if (lasting_ && child.kind == 'f') {
+        if (const Key* known = FindKey(child.text)) child.id = static_cast<std::uint16_t>(known->id);
+      }
       if (!ReadObject(child, depth + 1)) return false;
       // A path that ends here is in the set without saying so.
       if (child.count == 0) child.marks |= kOwned;
@@ -111,9 +121,10 @@ class Parser {
   }
 
   std::string_view json_;
+  bool lasting_;
   Arena& arena_;
   std::size_t at_ = 0;
-  std::vector<FieldNode> scratch_;
+  FieldStack scratch_;
 };
 
 const FieldNode* Keep(const FieldNode& node, Arena& arena) {
@@ -130,7 +141,7 @@ bool HasOtherMarks(const FieldNode& node, std::uint8_t mask) {
 }
 
 // What `mask` marks in the set, as a plain set; shared where there is nothing to leave out.
-FieldNode Filtered(const FieldNode& node, std::uint8_t mask, std::vector<FieldNode>& scratch,
+FieldNode Filtered(const FieldNode& node, std::uint8_t mask, FieldStack& scratch,
                    Arena& arena) {
   if (mask == kOwned && !HasOtherMarks(node, mask)) return node;
   FieldNode out = node;
@@ -149,7 +160,7 @@ enum class SetOperation { kUnion, kSubtract, kIntersect };
 
 // Both sets have this path. What only one of them has below it is shared, not copied.
 FieldNode Combine(const FieldNode& a, const FieldNode& b, std::uint8_t mask, SetOperation what,
-                  std::vector<FieldNode>& scratch, Arena& arena) {
+                  FieldStack& scratch, Arena& arena) {
   const bool in_b = (b.marks & mask) != 0;
   FieldNode out;
   out.kind = a.kind;
@@ -165,10 +176,13 @@ FieldNode Combine(const FieldNode& a, const FieldNode& b, std::uint8_t mask, Set
   };
   std::uint32_t i = 0, j = 0;
   while (i < a.count || j < b.count) {
-    if (j >= b.count || (i < a.count && a.children[i] < b.children[j])) {
+    const int order = j >= b.count   ? -1
+                      : i >= a.count ? 1
+                                     : CompareElements(a.children[i], b.children[j]);
+    if (order < 0) {
       if (what != SetOperation::kIntersect) keep(a.children[i]);
       ++i;
-    } else if (i >= a.count || b.children[j] < a.children[i]) {
+    } else if (order > 0) {
       if (what == SetOperation::kUnion) keep(Filtered(b.children[j], mask, scratch, arena));
       ++j;
     } else {
@@ -182,56 +196,25 @@ FieldNode Combine(const FieldNode& a, const FieldNode& b, std::uint8_t mask, Set
 const FieldNode* CombineSets(const FieldNode* a, const FieldNode* b, std::uint8_t mask,
                              SetOperation what, Arena& arena) {
   static const FieldNode kNothing;
-  std::vector<FieldNode> scratch;
+  FieldStack scratch;
   return Keep(Combine(a == nullptr ? kNothing : *a, b == nullptr ? kNothing : *b, mask, what,
                       scratch, arena),
               arena);
 }
 
-// As AppendJsonString writes it.
-void AppendElement(std::string& out, char kind, std::string_view text) {
-  const std::size_t before = out.size();
-  out += '"';
-  out += kind;
-  out += ':';
-  for (char c : text) {
-    if (static_cast<signed char>(c) < 0x20) {
-      out.resize(before);
-      AppendJsonString(out, StrCat(std::string_view(&kind, 1), ":", text), false);
-      return;
-    }
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  out += '"';
-}
-
-void AppendNode(std::string& out, const FieldNode& node) {
-  out += '{';
-  bool first = true;
-  if ((node.marks & kOwned) != 0 && node.count > 0 && node.kind != 0) {
-    out += "\".\":{}";
-    first = false;
-  }
+void WriteNode(FieldsWriter& out, const FieldNode& node) {
+  const bool itself = (node.marks & kOwned) != 0 && node.count > 0 && node.kind != 0;
+  out.Open(itself);
   for (std::uint32_t i = 0; i < node.count; ++i) {
     const FieldNode& child = node.children[i];
-    if (!first) out += ',';
-    first = false;
-    if (child.kind == 'f' && child.text.find_first_of("\"\\<>&") == std::string_view::npos) {
-      out += "\"f:";
-      out += child.text;
-      out += "\":";
-    } else {
-      AppendElement(out, child.kind, child.text);
-      out += ':';
-    }
+    out.Name(child.kind, child.text, child.id != 0);
     if (child.count == 0) {
-      out += "{}";
+      out.Empty();
     } else {
-      AppendNode(out, child);
+      WriteNode(out, child);
     }
   }
-  out += '}';
+  out.Close();
 }
 
 void Walk(const FieldNode& node, std::string& path,
@@ -248,43 +231,52 @@ void Walk(const FieldNode& node, std::string& path,
 
 }  // namespace
 
-bool operator<(const FieldNode& a, const FieldNode& b) {
-  return a.kind != b.kind ? a.kind < b.kind : a.text < b.text;
+void FieldStack::Grow() {
+  static_assert(std::is_trivially_copyable_v<FieldNode>);
+  std::unique_ptr<char[]> larger(new char[capacity_ * 2 * sizeof(FieldNode)]);
+  std::memcpy(larger.get(), nodes_, size_ * sizeof(FieldNode));
+  heap_ = std::move(larger);
+  nodes_ = reinterpret_cast<FieldNode*>(heap_.get());
+  capacity_ *= 2;
 }
 
 Result<const FieldNode*> ParseFieldsV1(std::string_view json, Arena& arena) {
-  return Parser(json, arena).Run();
+  return Parser(json, /*lasting=*/true, arena).Run();
 }
 
-void AppendFieldsV1(std::string& out, const FieldNode* set) {
+Result<const FieldNode*> ParseBorrowedFieldsV1(std::string_view json, Arena& arena) {
+  return Parser(json, /*lasting=*/false, arena).Run();
+}
+
+void WriteFieldsV1(FieldsWriter& out, const FieldNode* set) {
   if (set == nullptr) {
-    out += "{}";
+    out.Empty();
   } else {
-    AppendNode(out, *set);
+    WriteNode(out, *set);
   }
 }
 
-void SetChildren(FieldNode& node, std::vector<FieldNode>& scratch, std::size_t first,
-                 Arena& arena) {
+void AppendFieldsV1(std::string& out, const FieldNode* set) {
+  FieldsWriter writer;
+  WriteFieldsV1(writer, set);
+  out += writer.view();
+}
+
+void SetChildren(FieldNode& node, FieldStack& scratch, std::size_t first, Arena& arena) {
   const std::size_t count = scratch.size() - first;
   node.count = static_cast<std::uint32_t>(count);
   if (count == 0) return;
-  const auto begin = scratch.begin() + static_cast<std::ptrdiff_t>(first);
+  FieldNode* const begin = scratch.begin() + first;
   if (!std::is_sorted(begin, scratch.end())) std::sort(begin, scratch.end());
   FieldNode* kept = arena.AllocateArray<FieldNode>(count);
   std::uninitialized_copy(begin, scratch.end(), kept);
   node.children = kept;
-  scratch.resize(first);
-}
-
-const FieldNode* MakeRoot(std::vector<FieldNode>& children, Arena& arena) {
-  FieldNode root;
-  SetChildren(root, children, 0, arena);
-  return Keep(root, arena);
+  scratch.Shrink(first);
 }
 
 const FieldNode* Union(const FieldNode* a, const FieldNode* b, std::uint8_t mask, Arena& arena) {
   if (b == nullptr) return a;
+  if (a == nullptr && mask == kOwned && !HasOtherMarks(*b, mask)) return b;
   return CombineSets(a, b, mask, SetOperation::kUnion, arena);
 }
 
@@ -305,9 +297,10 @@ bool Intersects(const FieldNode* a, const FieldNode* b, std::uint8_t mask) {
   if (a->marks != 0 && (b->marks & mask) != 0) return true;
   std::uint32_t i = 0, j = 0;
   while (i < a->count && j < b->count) {
-    if (a->children[i] < b->children[j]) {
+    const int order = CompareElements(a->children[i], b->children[j]);
+    if (order < 0) {
       ++i;
-    } else if (b->children[j] < a->children[i]) {
+    } else if (order > 0) {
       ++j;
     } else if (Intersects(&a->children[i++], &b->children[j++], mask)) {
       return true;
@@ -318,21 +311,35 @@ bool Intersects(const FieldNode* a, const FieldNode* b, std::uint8_t mask) {
 
 const FieldNode* SubtractBelow(const FieldNode* a, const FieldNode* b, Arena& arena) {
   if (a == nullptr || b == nullptr) return a;
-  std::vector<FieldNode> scratch;
+  FieldStack scratch;
+  bool same = true;
   for (std::uint32_t i = 0; i < a->count; ++i) {
     const FieldNode& child = a->children[i];
-    const FieldNode* other = FindChild(b, child.kind, child.text);
-    if (other == nullptr) {
-      scratch.push_back(child);
-    } else if (other->marks == 0) {
-      const FieldNode* rest = SubtractBelow(&child, other, arena);
-      if (rest != nullptr) scratch.push_back(*rest);
-    }
+    const FieldNode* other = FindChild(b, child);
+    const FieldNode* rest = &child;
+    if (other != nullptr) rest = other->marks != 0 ? nullptr : SubtractBelow(&child, other, arena);
+    if (rest != nullptr) scratch.push_back(*rest);
+    same = same && rest == &child;
   }
+  if (same) return a;
   FieldNode out = *a;
   out.children = nullptr;
   SetChildren(out, scratch, 0, arena);
   return Keep(out, arena);
+}
+
+bool Includes(const FieldNode* a, const FieldNode* b) {
+  if (b == nullptr) return true;
+  if (a == nullptr || (a->marks == 0 && b->marks != 0)) return false;
+  std::uint32_t i = 0, j = 0;
+  while (j < b->count) {
+    if (i == a->count) return false;
+    const int order = CompareElements(a->children[i], b->children[j]);
+    if (order > 0) return false;
+    if (order == 0 && !Includes(&a->children[i], &b->children[j++])) return false;
+    ++i;
+  }
+  return true;
 }
 
 bool SameSet(const FieldNode* a, const FieldNode* b) {
@@ -346,10 +353,14 @@ bool SameSet(const FieldNode* a, const FieldNode* b) {
 }
 
 const FieldNode* FindChild(const FieldNode* set, char kind, std::string_view text) {
-  if (set == nullptr) return nullptr;
   FieldNode wanted;
   wanted.kind = kind;
   wanted.text = text;
+  return FindChild(set, wanted);
+}
+
+const FieldNode* FindChild(const FieldNode* set, const FieldNode& wanted) {
+  if (set == nullptr) return nullptr;
   const FieldNode* end = set->children + set->count;
   const FieldNode* found = std::lower_bound(set->children, end, wanted);
   return found != end && SameElement(*found, wanted) ? found : nullptr;

@@ -1,14 +1,18 @@
 #include "api/apply/managed_fields.h"
 
 #include <algorithm>
+#include <cstring>
 #include <list>
 #include <map>
 #include <memory>
 #include <unordered_map>
 
+#include "api/apply/created_fields.h"
+#include "api/apply/fields_writer.h"
 #include "api/apply/typed_value.h"
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "api/keys.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
 
@@ -22,53 +26,103 @@ constexpr std::string_view kStripped =
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 // Entries of objects from one template are alike to the byte, so sets that come again are kept
-// parsed. Those that name one object (by its uid, say) come once and would only push the others out:
-// a text is kept when it is seen a second time. Bounded; the oldest goes first. One per thread:
-// objects are only changed on one.
+// parsed. Those that name one object (by its uid, say) come with each change of it, a few times in
+// all, and would only push the others out: a text is kept when it is seen more often. Bounded; the
+// oldest goes first. One per thread: objects are only changed on one.
 class ParsedSets {
  public:
+  struct Kept {
+    std::size_t hash;
+    std::string json;
+    const FieldNode* set;
+    bool as_written;  // the set is written as `json` again
+    Arena arena;
+  };
+
   // Null if the text has not been kept.
-  std::shared_ptr<const FieldNode> Find(std::string_view json) {
-    const std::size_t hash = std::hash<std::string_view>()(json);
-    if (auto found = index_.find({hash, json}); found != index_.end()) return found->second->set;
-    std::size_t& seen = seen_[hash % kSeen];
-    const bool again = seen == hash;
-    seen = hash;
-    return again && json.size() <= kMaxBytes ? Keep(hash, json) : nullptr;
+  std::shared_ptr<const Kept> Find(std::string_view json) {
+    const std::size_t hash = HashOf(json);
+    if (auto found = index_.find({hash, json}); found != index_.end()) return *found->second;
+    Seen& seen = seen_[hash % kSeen];
+    if (seen.hash != hash) seen = {hash, 0};
+    if (++seen.times < kTimes || json.size() > kMaxBytes) return nullptr;
+    return Keep(hash, json);
   }
 
  private:
   static constexpr std::size_t kMaxSets = 256;
   static constexpr std::size_t kMaxBytes = 16384;
   static constexpr std::size_t kSeen = 1024;  // hashes of texts, to know what comes again
-  struct Kept {
-    std::size_t hash;
-    std::string json;
-    std::shared_ptr<const FieldNode> set;
+  static constexpr int kTimes = 4;            // a text is kept when it comes so often
+  struct Seen {
+    std::size_t hash = 0;
+    int times = 0;
   };
   using Name = std::pair<std::size_t, std::string_view>;
   struct Hash {
     std::size_t operator()(const Name& name) const { return name.first; }
   };
 
-  std::shared_ptr<const FieldNode> Keep(std::size_t hash, std::string_view json) {
-    auto arena = std::make_shared<Arena>();
-    Result<const FieldNode*> parsed = ParseFieldsV1(json, *arena);
-    if (!parsed.ok() || *parsed == nullptr) return nullptr;
-    std::shared_ptr<const FieldNode> set(arena, *parsed);
-    if (kept_.size() == kMaxSets) {
-      index_.erase({kept_.front().hash, kept_.front().json});
-      kept_.pop_front();
+  // Texts have a kilobyte or two, and most of a look-up is this: four words at a time. Texts that
+  // collide are told apart by comparing them.
+  static std::size_t HashOf(std::string_view json) {
+    auto mix = [](std::uint64_t a, std::uint64_t b) {
+      __extension__ using Wide = unsigned __int128;
+      const Wide product = static_cast<Wide>(a) * b;
+      return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    };
+    auto word = [](const char* at) {
+      std::uint64_t value;
+      std::memcpy(&value, at, sizeof(value));
+      return value;
+    };
+    constexpr std::uint64_t kOne = 0x9e3779b97f4a7c15u, kTwo = 0xd1b54a32d192ed03u;
+    std::uint64_t first = json.size() ^ kTwo, second = kTwo;
+    const char* at = json.data();
+    std::size_t left = json.size();
+    for (; left >= 32; left -= 32, at += 32) {
+      first = mix(word(at) ^ kOne, word(at + 8) ^ first);
+      second = mix(word(at + 16) ^ kOne, word(at + 24) ^ second);
     }
-    kept_.push_back({hash, std::string(json), set});
-    index_.emplace(Name(hash, kept_.back().json), std::prev(kept_.end()));
-    return set;
+    char rest[32] = {};
+    if (left > 0) std::memcpy(rest, at, left);
+    first = mix(word(rest) ^ kOne, word(rest + 8) ^ first);
+    second = mix(word(rest + 16) ^ kOne, word(rest + 24) ^ second);
+    return static_cast<std::size_t>(mix(first ^ kTwo, second ^ kOne));
   }
 
-  std::list<Kept> kept_;
-  std::unordered_map<Name, std::list<Kept>::iterator, Hash> index_;
-  std::vector<std::size_t> seen_ = std::vector<std::size_t>(kSeen);
+  std::shared_ptr<const Kept> Keep(std::size_t hash, std::string_view json) {
+    auto kept = std::make_shared<Kept>();
+    Result<const FieldNode*> parsed = ParseFieldsV1(json, kept->arena);
+    if (!parsed.ok() || *parsed == nullptr) return nullptr;
+    FieldsWriter writer;
+    WriteFieldsV1(writer, *parsed);
+    kept->hash = hash;
+    kept->json = json;
+    kept->set = *parsed;
+    kept->as_written = writer.view() == json;
+    if (kept_.size() == kMaxSets) {
+      index_.erase({kept_.front()->hash, kept_.front()->json});
+      kept_.pop_front();
+    }
+    kept_.push_back(kept);
+    index_.emplace(Name(hash, kept->json), std::prev(kept_.end()));
+    return kept;
+  }
+
+  std::list<std::shared_ptr<const Kept>> kept_;
+  std::unordered_map<Name, std::list<std::shared_ptr<const Kept>>::iterator, Hash> index_;
+  std::vector<Seen> seen_ = std::vector<Seen>(kSeen);
 };
+
+// Never owned by anybody.
+const FieldNode* ServerFields() {
+  static const struct Parsed {
+    Arena arena;
+    const FieldNode* set = *ParseFieldsV1(kStripped, arena);
+  } parsed;
+  return parsed.set;
+}
 
 struct Manager {
   std::string_view name;
@@ -77,7 +131,8 @@ struct Manager {
   std::string_view subresource;
   std::string_view time;       // "" if it has none
   const FieldNode* set = nullptr;
-  Value entry;                 // as it was read, if nothing about it changed
+  std::string_view written;    // what the set is written as, if that is known
+  Value entry;                 // as it was read, if nothing but its time changed
 
   bool applies() const { return operation == "Apply"; }
   // Appliers are the same in every version.
@@ -101,35 +156,37 @@ struct Managers {
   std::vector<std::shared_ptr<const void>> kept;
   Arena arena;
 
-  // The set of a FieldsV1 document, for as long as this is there. Null for a document that is none,
-  // and for the empty set: an entry that owns nothing is dropped.
-  const FieldNode* Parse(std::string_view json) {
+  // The set of a FieldsV1 document, for as long as this and `json` are there. Null for a document
+  // that is none, and for the empty set: an entry that owns nothing is dropped.
+  const FieldNode* Parse(std::string_view json, std::string_view* written = nullptr) {
     thread_local ParsedSets sets;
-    if (std::shared_ptr<const FieldNode> known = sets.Find(json)) {
+    if (std::shared_ptr<const ParsedSets::Kept> known = sets.Find(json)) {
+      if (written != nullptr && known->as_written) *written = known->json;
       kept.push_back(known);
-      return known.get();
+      return known->set;
     }
-    Result<const FieldNode*> parsed = ParseFieldsV1(json, arena);
+    Result<const FieldNode*> parsed = ParseBorrowedFieldsV1(json, arena);
     return parsed.ok() ? *parsed : nullptr;
   }
 
   // False: something in there is no entry.
   bool Read(Value entries) {
+    all.reserve(entries.size() + 1);
+    kept.reserve(entries.size() + 1);
     for (Value entry : entries.elements()) {
       Manager manager;
-      manager.name = entry["manager"].str();
-      manager.operation = entry["operation"].str();
-      manager.api_version = entry["apiVersion"].str();
-      manager.subresource = entry["subresource"].str();
-      manager.time = entry["time"].str();
+      manager.name = entry[key::kManager].str();
+      manager.operation = entry[key::kOperation].str();
+      manager.api_version = entry[key::kApiVersion].str();
+      manager.subresource = entry[key::kSubresource].str();
+      manager.time = entry[key::kTime].str();
       manager.entry = entry;
       if (manager.operation != "Apply" && manager.operation != "Update") return false;
-      if (entry["fieldsType"].str() != "FieldsV1" || manager.api_version.empty()) return false;
-      const Value fields = entry["fieldsV1"];
-      std::string text;
-      if (fields.kind() == ValueKind::kObject) text = WriteJson(fields);
-      manager.set =
-          Parse(fields.kind() == ValueKind::kObject ? std::string_view(text) : fields.str());
+      if (entry[key::kFieldsType].str() != "FieldsV1" || manager.api_version.empty()) return false;
+      const Value fields = entry[key::kFieldsV1];
+      manager.set = Parse(fields.kind() == ValueKind::kObject ? arena.CopyText(WriteJson(fields))
+                                                              : fields.str(),
+                          &manager.written);
       if (manager.set == nullptr) continue;
       all.push_back(manager);
     }
@@ -145,6 +202,7 @@ struct Managers {
   void Set(Manager& manager, const FieldNode* set) {
     if (manager.set == set) return;
     manager.set = set;
+    manager.written = {};
     manager.entry = Value();
   }
   void DropEmpty() {
@@ -152,34 +210,51 @@ struct Managers {
   }
 
   Draft Write() {
-    std::sort(all.begin(), all.end(), [](const Manager& a, const Manager& b) {
+    auto before = [](const Manager& a, const Manager& b) {
       if (a.operation != b.operation) return a.operation < b.operation;
       if (a.time != b.time) return a.time < b.time;
       if (a.name != b.name) return a.name < b.name;
       if (a.api_version != b.api_version) return a.api_version < b.api_version;
       return a.subresource < b.subresource;
-    });
+    };
+    if (!std::is_sorted(all.begin(), all.end(), before)) std::sort(all.begin(), all.end(), before);
     if (all.empty()) return Draft();
-    Draft out = Draft::Array();
-    for (const Manager& each : all) {
-      if (each.entry.exists() && each.entry["time"].str() == each.time) {
-        out.Append(Draft(each.entry));
-        continue;
-      }
-      Draft entry = Draft::Object();
-      entry["manager"] = each.name;
-      entry["operation"] = each.operation;
-      entry["apiVersion"] = each.api_version;
-      if (!each.time.empty()) entry["time"] = each.time;
-      entry["fieldsType"] = "FieldsV1";
-      std::string fields;
-      fields.reserve(1024);
-      AppendFieldsV1(fields, each.set);
-      entry["fieldsV1"] = Draft::Raw(std::move(fields));
-      if (!each.subresource.empty()) entry["subresource"] = each.subresource;
-      out.Append(std::move(entry));
+    Node* nodes = arena.AllocateArray<Node>(all.size() + 1);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Manager& each = all[i];
+      nodes[i + 1] = each.entry.exists() && each.entry[key::kTime].str() == each.time
+                         ? *each.entry.node()
+                         : MakeEntry(each);
     }
-    return out;
+    nodes[0] = ArrayNode(nodes + 1, all.size());
+    return Draft(Value(nodes));
+  }
+
+ private:
+  // All that lies in the arena is there for as long as the draft: it keeps this alive.
+  Node MakeEntry(const Manager& manager) {
+    std::string_view fields = manager.written;
+    FieldsWriter writer;
+    if (fields.empty()) {
+      WriteFieldsV1(writer, manager.set);
+      fields = arena.CopyText(writer.view());
+    }
+    Member* members = arena.AllocateArray<Member>(7);
+    std::size_t count = 0;
+    auto add = [&](const Key& key, std::string_view text, ValueKind kind = ValueKind::kString) {
+      members[count].key = &key;
+      members[count++].value = TextNode(text, kind);
+    };
+    add(key::kManager, arena.CopyText(manager.name));
+    add(key::kOperation, manager.applies() ? "Apply" : "Update");
+    add(key::kApiVersion, arena.CopyText(manager.api_version));
+    if (!manager.time.empty()) add(key::kTime, arena.CopyText(manager.time));
+    add(key::kFieldsType, "FieldsV1");
+    add(key::kFieldsV1, fields, ValueKind::kRaw);
+    if (!manager.subresource.empty()) {
+      add(key::kSubresource, arena.CopyText(manager.subresource));
+    }
+    return ObjectNode(members, count);
   }
 };
 
@@ -249,6 +324,7 @@ std::vector<Conflict> TakeFromOthers(Changes& changes, Managers& managers, const
       managers.Set(each, nullptr);
       continue;
     }
+    if (force) continue;
     if (const FieldNode* lost = Intersect(each.set, changed, kOwned, managers.arena)) {
       conflicts.push_back({each, lost});
     }
@@ -265,7 +341,7 @@ std::vector<Conflict> TakeFromOthers(Changes& changes, Managers& managers, const
 }
 
 const FieldNode* WithoutServerFields(const FieldNode* set, Managers& managers) {
-  return Subtract(set, managers.Parse(kStripped), kOwned, managers.arena);
+  return Subtract(set, ServerFields(), kOwned, managers.arena);
 }
 
 // Old updates share an entry per version, so that many controllers do not swell an object.
@@ -292,11 +368,21 @@ void CapUpdateManagers(Managers& managers, const FieldManager& by) {
     bucket->subresource = {};
     bucket->time = each->time;
     bucket->entry = Value();
+    bucket->written = {};
     bucket->set = Union(bucket->set, each->set, kOwned, managers.arena);
     each->set = nullptr;
     --left;
   }
   managers.DropEmpty();
+}
+
+Manager Updater(const FieldManager& by, std::string_view name) {
+  Manager self;
+  self.name = name.empty() ? "unknown" : name;
+  self.operation = "Update";
+  self.api_version = by.api_version;
+  self.subresource = by.subresource;
+  return self;
 }
 
 void Track(Value before, Value after, const FieldManager& by, std::string_view name,
@@ -307,22 +393,33 @@ void Track(Value before, Value after, const FieldManager& by, std::string_view n
   const FieldNode* taken =
       WithoutServerFields(Union(nullptr, changes.own(), kOwned, managers.arena), managers);
   if (taken != nullptr) {
-    Manager self;
-    self.name = name.empty() ? "unknown" : name;
-    self.operation = "Update";
-    self.api_version = by.api_version;
-    self.subresource = by.subresource;
+    Manager self = Updater(by, name);
     Manager* known = managers.Find(self);
     if (known == nullptr) {
       managers.all.push_back(self);
       known = &managers.all.back();
     }
-    const FieldNode* before_set = known->set;
-    const FieldNode* set = Union(before_set, taken, kOwned, managers.arena);
     known->time = by.now;
-    if (!SameSet(set, before_set)) managers.Set(*known, set);
+    if (!Includes(known->set, taken)) {
+      managers.Set(*known, Union(known->set, taken, kOwned, managers.arena));
+    }
   }
   CapUpdateManagers(managers, by);
+}
+
+// The one entry of a new object, without the sets that it comes from. False: go by the sets.
+bool TrackCreation(Value created, const FieldManager& by, Managers& managers) {
+  FieldsWriter fields;
+  if (!WriteCreatedFields(fields, created, *by.schema, managers.Parse(by.reset_fields),
+                          ServerFields(), managers.arena)) {
+    return false;
+  }
+  if (fields.size() == 0) return true;
+  Manager self = Updater(by, by.manager);
+  self.time = by.now;
+  self.written = managers.arena.CopyText(fields.view());
+  managers.all.push_back(self);
+  return true;
 }
 
 Status ConflictStatus(const std::vector<Conflict>& conflicts) {
@@ -407,23 +504,23 @@ const FieldNode* ClientSideFields(Value live, const FieldManager& by, Managers& 
   if (!last.ok() || (*last)->root()["apiVersion"].str() != by.api_version) return nullptr;
   managers.kept.push_back(*last);
   const FieldNode* set = FieldSetOf((*last)->root(), *by.schema, managers.arena);
-  const FieldNode* annotation_path = managers.Parse(
-      StrCat(R"({"f:metadata":{"f:annotations":{"f:)", kLastApplied, R"(":{}}}})"));
+  const FieldNode* annotation_path = managers.Parse(managers.arena.CopyText(
+      StrCat(R"({"f:metadata":{"f:annotations":{"f:)", kLastApplied, R"(":{}}}})")));
   return Union(set, annotation_path, kOwned, managers.arena);
 }
 
 }  // namespace
 
 Draft TrackUpdate(Value before, Value after, const FieldManager& by) {
-  const Value current = before["metadata"]["managedFields"];
-  const Value sent = after["metadata"]["managedFields"];
-  auto managers = std::make_shared<Managers>();
+  const Value current = before[key::kMetadata][key::kManagedFields];
+  const Value sent = after[key::kMetadata][key::kManagedFields];
   if (by.subresource.empty() && sent.size() == 1 && sent.at(0).is_object() &&
       sent.at(0)["manager"].str().empty() && sent.at(0)["operation"].str().empty() &&
       sent.at(0)["apiVersion"].str().empty() && !sent.at(0)["fieldsV1"].has_value()) {
     // Reset: nothing is tracked from here on, until the next apply.
     return Draft();
   }
+  auto managers = std::make_shared<Managers>();
   bool read = false;
   if (by.subresource.empty() && !sent.empty() && !Equal(sent, current)) {
     read = managers->Read(sent) && !managers->all.empty();
@@ -431,7 +528,9 @@ Draft TrackUpdate(Value before, Value after, const FieldManager& by) {
   }
   if (!read && !managers->Read(current)) managers->all.clear();
   if (managers->all.empty() && before.exists()) return Draft();
-  Track(before, after, by, by.manager, *managers);
+  if (!managers->all.empty() || !TrackCreation(after, by, *managers)) {
+    Track(before, after, by, by.manager, *managers);
+  }
   Draft out = managers->Write();
   out.KeepAlive(managers);
   return out;
@@ -490,6 +589,7 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
   known->api_version = by.api_version;
   if (!last || last->api_version != by.api_version || !SameSet(claimed, last->set)) {
     known->entry = Value();
+    known->written = {};
     known->set = claimed;
   }
   if (last && last->set != nullptr) merged = Prune(merged, *last, *managers, by);

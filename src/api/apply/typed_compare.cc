@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <bit>
+#include <unordered_map>
+#include <vector>
 
 #include "api/apply/typed_internal.h"
 #include "api/apply/typed_value.h"
@@ -8,56 +11,118 @@
 namespace drakkar::api {
 namespace typed {
 
-std::optional<Element> ElementOf(const TypeSchema& list, Value element, std::string* problem) {
-  Element out;
-  if (list.merge == MergeKind::kSet) {
-    AppendJson(out.text, element, {.escape_html = false});
-    return out;
+namespace {
+
+// Longer buffers for names are not kept.
+constexpr std::size_t kMaxSpareBytes = 4096;
+
+void AppendValue(std::string& out, Value value) {
+  const std::string_view text = value.str();
+  if (value.is_string() && std::none_of(text.begin(), text.end(), [](char c) {
+        return static_cast<signed char>(c) < 0x20 || c == '"' || c == '\\';
+      })) {
+    out += '"';
+    out += text;
+    out += '"';
+  } else {
+    AppendJson(out, value, {.escape_html = false});
   }
-  out.kind = 'k';
+}
+
+// False: the element has no name.
+bool AppendName(std::string& out, const TypeSchema& list, Value element, std::string* problem) {
+  if (list.merge == MergeKind::kSet) {
+    AppendValue(out, element);
+    return true;
+  }
   if (!element.is_object()) {
     if (problem != nullptr) {
       *problem = element.kind() == ValueKind::kNull
                      ? "associative list with keys may not have a null element"
                      : "associative list with keys may not have non-map elements";
     }
-    return std::nullopt;
+    return false;
   }
   std::string_view keys[8];
   const std::size_t count = std::min<std::size_t>(list.list_keys.size(), 8);
   std::copy_n(list.list_keys.begin(), count, keys);
-  std::sort(keys, keys + count);
-  out.text = "{";
+  if (count > 1) std::sort(keys, keys + count);
+  const std::size_t before = out.size();
+  out += '{';
   for (std::size_t i = 0; i < count; ++i) {
-    const Value value = element[keys[i]];
     const FieldSchema* field =
         list.element->structure == nullptr ? nullptr : list.element->structure->Find(keys[i]);
-    std::string text;
+    const Value value = field == nullptr ? element[keys[i]] : element[*field->key];
+    const std::size_t start = out.size();
+    if (start > before + 1) out += ',';
+    out += '"';
+    out += keys[i];
+    out += "\":";
     if (value.has_value()) {
-      AppendJson(text, value, {.escape_html = false});
+      AppendValue(out, value);
     } else if (keys[i] == "protocol") {
-      text = "\"TCP\"";  // the one key in the API whose default is not its zero value
+      out += "\"TCP\"";  // the one key in the API whose default is not its zero value
     } else if (field != nullptr && !field->omit_empty && !field->pointer) {
-      text = field->type.kind == FieldKind::kString ? "\"\"" : "0";
+      out += field->type.kind == FieldKind::kString ? "\"\"" : "0";
     } else {
-      continue;
+      out.resize(start);
     }
-    if (out.text.size() > 1) out.text += ',';
-    out.text += '"';
-    out.text += keys[i];
-    out.text += "\":";
-    out.text += text;
   }
-  if (out.text.size() == 1) {
+  if (out.size() == before + 1) {
     if (problem != nullptr) {
       *problem = StrCat("associative list with keys has an element that omits all key fields ",
                         Quote(list.list_keys[0]),
                         " (and doesn't have default values for any key fields)");
     }
-    return std::nullopt;
+    return false;
   }
-  out.text += '}';
+  out += '}';
+  return true;
+}
+
+FieldOrder MakeOrder(const StructSchema& schema) {
+  FieldOrder order;
+  const std::size_t count = schema.fields.size();
+  for (std::size_t i = 0; i < count; ++i) order.sorted[i] = &schema.fields[i];
+  std::sort(order.sorted, order.sorted + count, [](const FieldSchema* a, const FieldSchema* b) {
+    return a->key->view() < b->key->view();
+  });
+  for (std::size_t i = 0; i < count; ++i) {
+    order.rank[order.sorted[i] - schema.fields.data()] = static_cast<std::uint8_t>(i);
+    if (!order.sorted[i]->omit_empty) order.always |= std::uint64_t{1} << i;
+  }
+  return order;
+}
+
+}  // namespace
+
+std::optional<Element> ElementOf(const TypeSchema& list, Value element, std::string* problem) {
+  Element out;
+  out.kind = ElementKind(list);
+  if (!AppendName(out.text, list, element, problem)) return std::nullopt;
   return out;
+}
+
+std::string_view ElementName(const TypeSchema& list, Value element, Arena& arena) {
+  thread_local std::string name;  // so that it grows once
+  name.clear();
+  const bool named = AppendName(name, list, element, nullptr);
+  std::string_view kept;
+  if (named) kept = name.empty() ? std::string_view("") : arena.CopyText(name);
+  if (name.capacity() > kMaxSpareBytes) std::string().swap(name);
+  return kept;
+}
+
+const FieldOrder* OrderOf(const StructSchema& schema, FieldOrder& own) {
+  if (schema.fields.size() > FieldOrder::kMaxFields) return nullptr;
+  if (schema.index == nullptr) {
+    own = MakeOrder(schema);
+    return &own;
+  }
+  thread_local std::unordered_map<const StructSchema*, FieldOrder> known;
+  const auto found = known.find(&schema);
+  if (found != known.end()) return &found->second;
+  return &known.emplace(&schema, MakeOrder(schema)).first->second;
 }
 
 TypeSchema RootType(const StructSchema& schema) {
@@ -68,12 +133,7 @@ TypeSchema RootType(const StructSchema& schema) {
   return type;
 }
 
-}  // namespace typed
-
 namespace {
-
-using typed::Element;
-
 const Node kEmptyText = TextNode("");
 const Node kZero = IntNode(0);
 const Node kFalse = BoolNode(false);
@@ -81,6 +141,13 @@ const Node kNull = NullNode();
 const Node kZeroQuantity = TextNode("0");
 const Node kZeroDuration = TextNode("0s");
 const Node kEmptyObject = ObjectNode(nullptr, 0);
+
+// A struct that Go writes something for even when it is all zero.
+bool AlwaysHasFields(const StructSchema& schema) {
+  return std::any_of(schema.fields.begin(), schema.fields.end(),
+                     [](const FieldSchema& field) { return !field.omit_empty; });
+}
+}  // namespace
 
 Value ZeroOf(const FieldSchema& field) {
   if (field.pointer) return Value(&kNull);
@@ -99,11 +166,16 @@ Value ZeroOf(const FieldSchema& field) {
   }
 }
 
-// A struct that Go writes something for even when it is all zero.
-bool AlwaysHasFields(const StructSchema& schema) {
-  return std::any_of(schema.fields.begin(), schema.fields.end(),
-                     [](const FieldSchema& field) { return !field.omit_empty; });
+bool IsEmptyStruct(Value value, const StructSchema& schema) {
+  if (!value.is_object()) return true;
+  return value.empty() && !AlwaysHasFields(schema);
 }
+
+Value EmptyObject() { return Value(&kEmptyObject); }
+
+}  // namespace typed
+
+namespace {
 
 class Comparer {
  public:
@@ -111,9 +183,10 @@ class Comparer {
 
   // Fills the marks and children of `node`; true if there is anything.
   bool Compare(Value before, Value after, const TypeSchema& type, FieldNode& node) {
-    if (IsSameContainer(before, after)) return false;
+    if (IsSame(before, after)) return false;
     if (typed::IsGranularStruct(type)) {
-      if (IsEmpty(before, *type.structure) && IsEmpty(after, *type.structure)) {
+      if (typed::IsEmptyStruct(before, *type.structure) &&
+          typed::IsEmptyStruct(after, *type.structure)) {
         return Leaf(before, after, node);
       }
       CompareStruct(before, after, *type.structure, node);
@@ -137,15 +210,15 @@ class Comparer {
 
  private:
   // Borrowed from where the other comes from: nothing below can differ.
-  static bool IsSameContainer(Value a, Value b) {
+  static bool IsSame(Value a, Value b) {
     if (a.kind() != b.kind() || a.node()->size != b.node()->size) return false;
-    if (a.kind() == ValueKind::kObject) return a.node()->members == b.node()->members;
-    return a.kind() == ValueKind::kArray && a.node()->elements == b.node()->elements;
-  }
-
-  static bool IsEmpty(Value value, const StructSchema& schema) {
-    if (!value.is_object()) return true;
-    return value.empty() && !AlwaysHasFields(schema);
+    switch (a.kind()) {
+      case ValueKind::kObject: return a.node()->members == b.node()->members;
+      case ValueKind::kArray: return a.node()->elements == b.node()->elements;
+      case ValueKind::kString:
+      case ValueKind::kRaw: return a.node()->text == b.node()->text;
+      default: return false;
+    }
   }
 
   static bool Leaf(Value before, Value after, FieldNode& node) {
@@ -159,57 +232,42 @@ class Comparer {
     return node.marks != 0;
   }
 
-  void Add(Value before, Value after, const TypeSchema& type, char kind, std::string_view text) {
+  void Add(Value before, Value after, const TypeSchema& type, char kind, std::string_view text,
+           std::uint32_t id = 0) {
     FieldNode child;
     child.kind = kind;
+    child.id = static_cast<std::uint16_t>(id);
     child.text = text;
     if (Compare(before, after, type, child)) scratch_.push_back(child);
   }
 
+  void AddField(Value before, Value after, const FieldSchema& field, bool from, bool to) {
+    if (!field.omit_empty) {
+      if (!before.exists() && from) before = typed::ZeroOf(field);
+      if (!after.exists() && to) after = typed::ZeroOf(field);
+    }
+    if (!before.exists() && !after.exists()) return;
+    Add(before, after, field.type, 'f', field.key->view(), field.key->id);
+  }
+
   void CompareStruct(Value before, Value after, const StructSchema& schema, FieldNode& node) {
     const std::size_t first = scratch_.size();
-    // Both sides usually have their members in the order of the schema: one pass finds them all.
-    Cursor left(before), right(after);
-    for (const FieldSchema& field : schema.fields) {
-      Value l = left.Take(field.key), r = right.Take(field.key);
-      if (!field.omit_empty) {
-        if (!l.exists() && before.is_object()) l = ZeroOf(field);
-        if (!r.exists() && after.is_object()) r = ZeroOf(field);
+    const bool from = before.is_object(), to = after.is_object();
+    typed::FieldOrder own;
+    if (const typed::FieldOrder* order = typed::OrderOf(schema, own)) {
+      const typed::Ranked left(before, schema, *order), right(after, schema, *order);
+      std::uint64_t rest = left.there() | right.there() | order->always;
+      for (; rest != 0; rest &= rest - 1) {
+        const auto rank = static_cast<std::size_t>(std::countr_zero(rest));
+        AddField(left.At(rank), right.At(rank), *order->sorted[rank], from, to);
       }
-      if (!l.exists() && !r.exists()) continue;
-      Add(l, r, field.type, 'f', field.key->view());
+    } else {
+      for (const FieldSchema& field : schema.fields) {
+        AddField(before[*field.key], after[*field.key], field, from, to);
+      }
     }
     SetChildren(node, scratch_, first, arena_);
   }
-
-  // Members of an object by the order in which they are asked for, falling back to a search.
-  class Cursor {
-   public:
-    explicit Cursor(Value object) : object_(object) {
-      if (object.is_object()) {
-        next_ = object.node()->members;
-        end_ = next_ + object.size();
-      }
-    }
-    Value Take(const Key* key) {
-      if (next_ == end_) return skipped_ ? object_[*key] : Value();
-      if (next_->key == key) return Value(&(next_++)->value);
-      // Either the field is absent, or the members are in another order.
-      for (const Member* at = next_ + 1; at != end_; ++at) {
-        if (at->key == key) {
-          skipped_ = true;
-          return Value(&at->value);
-        }
-      }
-      return skipped_ ? object_[*key] : Value();
-    }
-
-   private:
-    Value object_;
-    const Member* next_ = nullptr;
-    const Member* end_ = nullptr;
-    bool skipped_ = false;
-  };
 
   void CompareMap(Value before, Value after, const TypeSchema& element, FieldNode& node) {
     const std::size_t first = scratch_.size();
@@ -223,38 +281,32 @@ class Comparer {
   }
 
   struct Item {
-    Element element;
+    std::string_view name;
     Value value;
-    bool duplicate = false;
-    bool matched = false;
   };
 
-  static std::vector<Item> Index(Value list, const TypeSchema& type) {
+  std::vector<Item> Index(Value list, const TypeSchema& type) {
     std::vector<Item> items;
     items.reserve(list.size());
     for (Value value : list.elements()) {
-      if (auto element = typed::ElementOf(type, value, nullptr)) {
-        items.push_back({std::move(*element), value});
-      }
+      const std::string_view name = typed::ElementName(type, value, arena_);
+      if (name.data() != nullptr) items.push_back({name, value});
     }
-    std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
-      return a.element.text < b.element.text;
-    });
-    for (std::size_t i = 1; i < items.size(); ++i) {
-      if (items[i].element.text == items[i - 1].element.text) {
-        items[i].duplicate = items[i - 1].duplicate = true;
-      }
+    auto before = [](const Item& a, const Item& b) { return a.name < b.name; };
+    if (!std::is_sorted(items.begin(), items.end(), before)) {
+      std::stable_sort(items.begin(), items.end(), before);
     }
     return items;
   }
 
   void CompareList(Value before, Value after, const TypeSchema& type, FieldNode& node) {
     const std::size_t first = scratch_.size();
+    const char kind = typed::ElementKind(type);
     const std::vector<Item> left = Index(before, type), right = Index(after, type);
     std::size_t i = 0, j = 0;
     auto run_end = [](const std::vector<Item>& items, std::size_t from) {
       std::size_t end = from;
-      while (end < items.size() && items[end].element.text == items[from].element.text) ++end;
+      while (end < items.size() && items[end].name == items[from].name) ++end;
       return end;
     };
     while (i < left.size() || j < right.size()) {
@@ -264,15 +316,14 @@ class Comparer {
       } else if (j == right.size()) {
         order = -1;
       } else {
-        order = left[i].element.text.compare(right[j].element.text);
+        order = left[i].name.compare(right[j].name);
       }
       const std::size_t left_end = order <= 0 ? run_end(left, i) : i;
       const std::size_t right_end = order >= 0 ? run_end(right, j) : j;
-      const Element& element = order <= 0 ? left[i].element : right[j].element;
-      const std::string_view text = arena_.CopyText(element.text);
+      const std::string_view name = order <= 0 ? left[i].name : right[j].name;
       if (left_end - i <= 1 && right_end - j <= 1) {
         Add(left_end > i ? left[i].value : Value(), right_end > j ? right[j].value : Value(),
-            *type.element, element.kind, text);
+            *type.element, kind, name);
       } else {
         // Elements that come twice have no paths of their own: they change together.
         bool same = left_end - i == right_end - j;
@@ -281,8 +332,8 @@ class Comparer {
         }
         if (!same) {
           FieldNode child;
-          child.kind = element.kind;
-          child.text = text;
+          child.kind = kind;
+          child.text = name;
           child.marks = right_end == j ? kRemoved : kOwned;
           scratch_.push_back(child);
         }
@@ -294,7 +345,7 @@ class Comparer {
   }
 
   Arena& arena_;
-  std::vector<FieldNode> scratch_;
+  FieldStack scratch_;
 };
 
 class SetMaker {
@@ -315,20 +366,20 @@ class SetMaker {
     } else if (typed::IsMergedList(type)) {
       std::vector<std::string_view> seen;
       for (Value each : value.elements()) {
-        auto element = typed::ElementOf(type, each, nullptr);
-        if (!element) continue;
-        const std::string_view text = arena_.CopyText(element->text);
+        const std::string_view text = typed::ElementName(type, each, arena_);
+        if (text.data() == nullptr) continue;
         if (std::find(seen.begin(), seen.end(), text) != seen.end()) {
           for (std::size_t i = first; i < scratch_.size(); ++i) {
-            if (scratch_[i].text == text) {
-              scratch_[i].count = 0;
-              scratch_[i].children = nullptr;
+            FieldNode& known = scratch_.begin()[i];
+            if (known.text == text) {
+              known.count = 0;
+              known.children = nullptr;
             }
           }
           continue;
         }
         seen.push_back(text);
-        Add(each, *type.element, element->kind, text, true);
+        Add(each, *type.element, typed::ElementKind(type), text, true);
       }
     } else {
       node.marks |= kOwned;
@@ -349,7 +400,7 @@ class SetMaker {
   }
 
   Arena& arena_;
-  std::vector<FieldNode> scratch_;
+  FieldStack scratch_;
 };
 
 const FieldNode* KeepRoot(FieldNode& root, Arena& arena) {
@@ -363,7 +414,7 @@ const FieldNode* KeepRoot(FieldNode& root, Arena& arena) {
 const FieldNode* CompareTyped(Value before, Value after, const StructSchema& schema,
                               Arena& arena) {
   FieldNode root;
-  if (!before.exists()) before = Value(&kEmptyObject);
+  if (!before.exists()) before = typed::EmptyObject();
   Comparer(arena).Compare(before, after, typed::RootType(schema), root);
   return KeepRoot(root, arena);
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "api/apply/field_set.h"
 #include "api/schema/schema.h"
@@ -26,6 +28,54 @@ struct Element {
   std::string text;
 };
 std::optional<Element> ElementOf(const TypeSchema& list, Value element, std::string* problem);
+
+// The same name in `arena`, its kind apart; null data if it has none.
+std::string_view ElementName(const TypeSchema& list, Value element, Arena& arena);
+inline char ElementKind(const TypeSchema& list) {
+  return list.merge == MergeKind::kSet ? 'v' : 'k';
+}
+
+// The fields of a struct in the order of their names, which is that of their paths.
+struct FieldOrder {
+  static constexpr std::size_t kMaxFields = 64;
+  const FieldSchema* sorted[kMaxFields];
+  std::uint8_t rank[kMaxFields];  // by the place in the schema
+  std::uint64_t always = 0;       // by rank: those that Go writes even when they are zero
+};
+// Null: it has more fields. Kept by the thread for the generated schemas, of which there are a fixed
+// number; one made by hand is put into `own`.
+const FieldOrder* OrderOf(const StructSchema& schema, FieldOrder& own);
+
+// The members of an object by the rank of their fields; the first of a name counts.
+class Ranked {
+ public:
+  Ranked(Value object, const StructSchema& schema, const FieldOrder& order) {
+    for (const auto& [key, name, value] : object.members()) {
+      const FieldSchema* field = value.exists() ? schema.Find(*key) : nullptr;
+      if (field == nullptr) continue;
+      const std::uint8_t rank = order.rank[field - schema.fields.data()];
+      const std::uint64_t bit = std::uint64_t{1} << rank;
+      if ((there_ & bit) != 0) continue;
+      there_ |= bit;
+      nodes_[rank] = value.node();
+    }
+  }
+  std::uint64_t there() const { return there_; }
+  Value At(std::size_t rank) const {
+    return (there_ >> rank & 1) != 0 ? Value(nodes_[rank]) : Value();
+  }
+
+ private:
+  std::uint64_t there_ = 0;
+  const Node* nodes_[FieldOrder::kMaxFields];
+};
+
+// What Go writes for a field that is not set; a struct with nothing in it is an empty object.
+Value ZeroOf(const FieldSchema& field);
+// Nothing would be written for it, so it counts as a leaf.
+bool IsEmptyStruct(Value value, const StructSchema& schema);
+
+Value EmptyObject();
 
 // A struct as a type of its own, for the root.
 TypeSchema RootType(const StructSchema& schema);

@@ -159,7 +159,7 @@ Draft Remove(Value value, const FieldNode& set, const TypeSchema& type) {
   return Draft(value);
 }
 
-FieldNode AddNamed(const FieldNode& set, const TypeSchema* type, std::vector<FieldNode>& scratch,
+FieldNode AddNamed(const FieldNode& set, const TypeSchema* type, FieldStack& scratch,
                    Arena& arena) {
   FieldNode out = set;
   out.children = nullptr;
@@ -281,7 +281,7 @@ Draft RemovePaths(Value value, const FieldNode* set, const StructSchema& schema,
 const FieldNode* WithNamedFields(const FieldNode* set, const StructSchema& schema, Arena& arena) {
   if (set == nullptr) return nullptr;
   const TypeSchema root = typed::RootType(schema);
-  std::vector<FieldNode> scratch;
+  FieldStack scratch;
   return new (arena.AllocateArray<FieldNode>(1)) FieldNode(AddNamed(*set, &root, scratch, arena));
 }
 
