@@ -26,7 +26,10 @@ class Crossing {
 
   template <typename Function>
   void ToCore(Function function) const {
-    Go(core_, std::move(function));
+    if (&http_ == &core_) return function();
+    core_.PostNew([open = open(), function = std::move(function)]() mutable {
+      if (*open) function();
+    });
   }
   template <typename Function>
   void ToHttp(Function function) const {

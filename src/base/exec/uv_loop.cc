@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -27,7 +28,11 @@ namespace {
 // tasks, or when this many tasks wait at the other loop.
 constexpr std::size_t kTasksPerWake = 16;
 // How often in a row a loop runs what its tasks posted to itself before it looks at its sockets.
-constexpr int kRoundsPerTurn = 4;
+constexpr int kRoundsPerTurn = 8;
+// How many new pieces of work a loop begins at a time: when nothing else waits, or after kTasksPerWake
+// other tasks. Requests from outside come in bursts; begun all at once, they would all be in the same
+// step, and whoever does the next step would have nothing to do meanwhile.
+constexpr std::size_t kNewAtATime = 4;
 
 // Wakes a loop as long as it exists.
 class Waker {
@@ -70,6 +75,7 @@ struct UvLoop::Impl {
   std::shared_ptr<Waker> waker;
   std::mutex mutex;
   std::vector<Task> posted;   // guarded by mutex
+  std::deque<Task> begun_later;  // guarded by mutex: what PostNew was given
   bool stopping = false;      // guarded by mutex
   bool stopped = false;       // guarded by mutex
   bool in_turn = false;       // guarded by mutex: OnWake looks at `posted` again
@@ -86,16 +92,53 @@ struct UvLoop::Impl {
         std::lock_guard lock(self->mutex);
         tasks.swap(self->posted);
         stop = self->stopping;
+        if (tasks.empty() || stop) self->TakeNew(stop ? SIZE_MAX : kNewAtATime, tasks);
         // What comes from now on needs a wake-up once this is the last round.
         self->in_turn = round < kRoundsPerTurn && !tasks.empty() && !stop;
       }
       for (Task& task : tasks) {
         task();
         task = nullptr;
-        if (++done % kTasksPerWake == 0) WakeOthers();
+        if (++done % kTasksPerWake != 0) continue;
+        WakeOthers();
+        self->BeginSome();
       }
       if (stop) uv_stop(&self->loop);
-      if (stop || tasks.empty() || round == kRoundsPerTurn) return;
+      if (stop || tasks.empty()) return;
+      if (round < kRoundsPerTurn) continue;
+      std::lock_guard lock(self->mutex);
+      if (!self->begun_later.empty()) self->waker->Wake();
+      return;
+    }
+  }
+
+  // `mutex` is held.
+  void TakeNew(std::size_t at_most, std::vector<Task>& tasks) {
+    for (; at_most > 0 && !begun_later.empty(); --at_most) {
+      tasks.push_back(std::move(begun_later.front()));
+      begun_later.pop_front();
+    }
+  }
+
+  // New work gets its share however much else there is.
+  void BeginSome() {
+    std::vector<Task> tasks;
+    {
+      std::lock_guard lock(mutex);
+      TakeNew(kNewAtATime, tasks);
+    }
+    for (Task& task : tasks) {
+      task();
+      task = nullptr;
+    }
+  }
+
+  void WakeSoon(std::size_t waiting) const {
+    if (to_wake == nullptr || waiting == kTasksPerWake) {
+      waker->Wake();
+    } else if (std::find(to_wake->begin(), to_wake->end(), waker) == to_wake->end()) {
+      // Even if another thread is about to: that one may be busy with its task for long.
+      to_wake->push_back(waker);
     }
   }
 
@@ -175,6 +218,8 @@ UvLoop::~UvLoop() {
   {
     std::lock_guard lock(impl_->mutex);
     dropped.swap(impl_->posted);
+    std::ranges::move(impl_->begun_later, std::back_inserter(dropped));
+    impl_->begun_later.clear();
   }
   // Destroying a task may destroy handles that live on this loop: we are the last user, so this
   // thread counts as the loop's.
@@ -196,12 +241,19 @@ void UvLoop::Post(Task task) {
     if (impl_->in_turn) return;
     waiting = impl_->posted.size();
   }
-  if (to_wake == nullptr || waiting == kTasksPerWake) {
-    impl_->waker->Wake();
-  } else if (std::find(to_wake->begin(), to_wake->end(), impl_->waker) == to_wake->end()) {
-    // Even if another thread is about to: that one may be busy with its task for long.
-    to_wake->push_back(impl_->waker);
+  impl_->WakeSoon(waiting);
+}
+
+void UvLoop::PostNew(Task task) {
+  std::size_t waiting = 0;
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (impl_->stopped) return;  // the task goes with it, outside the lock
+    impl_->begun_later.push_back(std::move(task));
+    if (impl_->in_turn) return;
+    waiting = impl_->begun_later.size();
   }
+  impl_->WakeSoon(waiting);
 }
 
 TimerHandle UvLoop::RunAfter(Duration delay, Task task) {
@@ -238,6 +290,8 @@ void UvLoop::Run() {
   {
     std::lock_guard lock(impl_->mutex);
     rest.swap(impl_->posted);
+    std::ranges::move(impl_->begun_later, std::back_inserter(rest));
+    impl_->begun_later.clear();
     // It may be run again; what is posted until then, or never run, waits for that or for the end.
     impl_->stopping = false;
   }

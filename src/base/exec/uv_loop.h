@@ -18,6 +18,7 @@ class UvLoop final : public EventLoop {
   ~UvLoop() override;
 
   void Post(Task task) override;
+  void PostNew(Task task) override;
   TimerHandle RunAfter(Duration delay, Task task) override;
   bool IsInLoop() const override;
   const Clock& clock() const override;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -43,6 +44,51 @@ TEST(UvLoop, TasksPostedBeforeStopStillRun) {
   });
   loop.Run();
   EXPECT_EQ(ran, 1);
+}
+
+TEST(UvLoop, WhatWasBegunIsFinishedBeforeSomethingNew) {
+  UvLoop loop;
+  std::vector<std::string> order;
+  // Each piece of work has a second step.
+  for (int i = 0; i < 50; ++i) {
+    loop.PostNew([&loop, &order, i] {
+      order.push_back("begin " + std::to_string(i));
+      loop.Post([&loop, &order, i] {
+        order.push_back("end " + std::to_string(i));
+        if (i == 49) loop.Stop();
+      });
+    });
+  }
+  loop.Run();
+  ASSERT_EQ(order.size(), 100u);
+  // A few at a time are under way, never all.
+  const auto first_end = std::find(order.begin(), order.end(), "end 0");
+  EXPECT_LT(first_end - order.begin(), 10);
+}
+
+TEST(UvLoop, WhatIsNewComesToItsTurnHoweverMuchElseThereIs) {
+  UvLoop loop;
+  int rounds = 0;
+  std::function<void()> again = [&] {
+    ++rounds;
+    ASSERT_LT(rounds, 1'000) << "the new task waits for ever";
+    loop.Post(again);
+  };
+  loop.Post(again);
+  loop.PostNew([&] {
+    again = [] {};
+    loop.Stop();
+  });
+  loop.Run();
+}
+
+TEST(UvLoop, NewTasksKeepTheirOrderAndRunBeforeStop) {
+  LoopThread thread("test");
+  std::vector<int> order;
+  for (int i = 0; i < 1000; ++i) thread.loop().PostNew([&order, i] { order.push_back(i); });
+  thread.Stop();
+  EXPECT_EQ(order.size(), 1000u);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
 TEST(UvLoop, MayBeRunAgainAfterItWasStopped) {
