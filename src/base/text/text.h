@@ -48,11 +48,23 @@ template <typename T>
 void AppendPart(std::string& out, T part) {
   out += std::to_string(part);
 }
+
+// At least what AppendPart adds.
+inline std::size_t PartBytes(std::string_view part) { return part.size(); }
+inline std::size_t PartBytes(const std::string& part) { return part.size(); }
+inline std::size_t PartBytes(const char* part) { return std::string_view(part).size(); }
+inline std::size_t PartBytes(char) { return 1; }
+template <typename T>
+  requires(std::is_integral_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, bool>)
+std::size_t PartBytes(T) {
+  return 20;
+}
 }  // namespace internal
 
 template <typename... Parts>
 std::string StrCat(const Parts&... parts) {
   std::string out;
+  out.reserve((internal::PartBytes(parts) + ...));
   (internal::AppendPart(out, parts), ...);
   return out;
 }
