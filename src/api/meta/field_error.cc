@@ -7,16 +7,33 @@
 
 namespace drakkar::api {
 
+void FieldPath::Append(std::string_view part) {
+  if (long_.empty() && size_ + part.size() <= short_.size()) {
+    if (!part.empty()) std::memcpy(short_.data() + size_, part.data(), part.size());
+  } else {
+    if (long_.empty()) long_.assign(short_.data(), size_);
+    long_ += part;
+  }
+  size_ += part.size();
+}
+
 FieldPath FieldPath::Child(std::string_view name) const {
-  return FieldPath(text_.empty() ? std::string(name) : StrCat(text_, ".", name), 0);
+  FieldPath child(*this);
+  if (!child.empty()) child.Append(".");
+  child.Append(name);
+  return child;
 }
 
 FieldPath FieldPath::Index(std::size_t index) const {
-  return FieldPath(StrCat(text_, "[", index, "]"), 0);
+  return Key(std::to_string(index));
 }
 
 FieldPath FieldPath::Key(std::string_view key) const {
-  return FieldPath(StrCat(text_, "[", key, "]"), 0);
+  FieldPath member(*this);
+  member.Append("[");
+  member.Append(key);
+  member.Append("]");
+  return member;
 }
 
 std::string_view FieldErrorReason(FieldErrorType type) {

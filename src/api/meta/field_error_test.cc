@@ -13,6 +13,21 @@ TEST(FieldPath, IsBuiltFromNamesIndicesAndKeys) {
   EXPECT_EQ(FieldPath().Child("spec").text(), "spec");
 }
 
+TEST(FieldPath, MayBeOfAnyLength) {
+  FieldPath path;
+  std::string text;
+  for (int i = 0; i < 100; ++i) {
+    const FieldPath before = path;
+    EXPECT_EQ(before, path);
+    path = path.Child("field").Index(static_cast<std::size_t>(i));
+    text += (i == 0 ? "field[" : ".field[") + std::to_string(i) + "]";
+    ASSERT_EQ(path.text(), text);
+    ASSERT_FALSE(path == before);
+  }
+  path = FieldPath("short");
+  EXPECT_EQ(path.text(), "short");
+}
+
 TEST(FieldError, IsRenderedAsKubernetesRendersIt) {
   const FieldPath path("spec.x");
   EXPECT_EQ(FieldError::Required(path, "").ToString(), "spec.x: Required value");

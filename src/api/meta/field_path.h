@@ -1,27 +1,48 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace drakkar::api {
 
 // Where a field lies in an object: "spec.devices[2].attributes[example.com/x]". The root is empty.
+//
+// Validation makes a path for each field it looks at and hardly ever needs one, so that short paths,
+// which are almost all, lie within the object.
 class FieldPath {
  public:
   FieldPath() = default;
-  explicit FieldPath(std::string_view name) : text_(name) {}
+  explicit FieldPath(std::string_view name) { Append(name); }
+  FieldPath(const FieldPath& other) : size_(other.size_), long_(other.long_) {
+    std::memcpy(short_.data(), other.short_.data(), long_.empty() ? size_ : 0);
+  }
+  FieldPath& operator=(const FieldPath& other) {
+    size_ = other.size_;
+    long_ = other.long_;
+    std::memmove(short_.data(), other.short_.data(), long_.empty() ? size_ : 0);
+    return *this;
+  }
 
   FieldPath Child(std::string_view name) const;
   FieldPath Index(std::size_t index) const;
   FieldPath Key(std::string_view key) const;
 
-  const std::string& text() const { return text_; }
-  bool operator==(const FieldPath&) const = default;
+  bool empty() const { return size_ == 0; }
+  std::string text() const { return std::string(view()); }
+  bool operator==(const FieldPath& other) const { return view() == other.view(); }
 
  private:
-  explicit FieldPath(std::string text, int) : text_(std::move(text)) {}
-  std::string text_;
+  std::string_view view() const {
+    return long_.empty() ? std::string_view(short_.data(), size_) : std::string_view(long_);
+  }
+  void Append(std::string_view part);
+
+  std::size_t size_ = 0;
+  std::string long_;  // all of it, once it does not fit into the other
+  std::array<char, 96> short_;  // uninitialised beyond size_
 };
 
 }  // namespace drakkar::api

@@ -38,7 +38,7 @@ DeclaredField DeclaredField::Field(std::string_view name) const {
   DeclaredField field = *this;
   field.value_ = value_[name];
   field.before_ = before_[name];
-  field.path_ = path_.text().empty() ? api::FieldPath(name) : path_.Child(name);
+  field.path_ = path_.Child(name);
   field.type_ = &schema->type;
   field.structure_ = schema->type.structure;
   if (update_ && known_) {
