@@ -65,8 +65,15 @@ Problems CheckDnsLabel(std::string_view text) {
 Problems CheckDnsSubdomain(std::string_view text) {
   Problems problems;
   if (text.size() > kMaxSubdomainBytes) problems.push_back(TooLong(kMaxSubdomainBytes));
-  if (!std::ranges::all_of(Split(text, '.'), IsDnsLabelSyntax)) {
-    problems.emplace_back(kDnsSubdomainRule);
+  std::string_view rest = text;
+  for (bool more = true; more;) {
+    const std::size_t dot = rest.find('.');
+    more = dot != std::string_view::npos;
+    if (!IsDnsLabelSyntax(rest.substr(0, dot))) {
+      problems.emplace_back(kDnsSubdomainRule);
+      break;
+    }
+    if (more) rest.remove_prefix(dot + 1);
   }
   return problems;
 }
@@ -80,23 +87,22 @@ Problems CheckDns1035Label(std::string_view text) {
 
 Problems CheckLabelKey(std::string_view text) {
   Problems problems;
-  const std::vector<std::string_view> parts = Split(text, '/');
-  if (parts.size() > 2) {
+  const std::size_t slash = text.find('/');
+  const bool has_prefix = slash != std::string_view::npos;
+  if (has_prefix && text.find('/', slash + 1) != std::string_view::npos) {
     problems.push_back(StrCat("a valid label key ", kNameRule,
                               " with an optional DNS subdomain prefix and '/' (e.g. "
                               "'example.com/MyName')"));
     return problems;
   }
-  if (parts.size() == 2) {
-    if (parts[0].empty()) {
-      problems.emplace_back("prefix part must be non-empty");
-    } else {
-      for (const std::string& problem : CheckDnsSubdomain(parts[0])) {
-        problems.push_back("prefix part " + problem);
-      }
+  if (slash == 0) {
+    problems.emplace_back("prefix part must be non-empty");
+  } else if (has_prefix) {
+    for (const std::string& problem : CheckDnsSubdomain(text.substr(0, slash))) {
+      problems.push_back("prefix part " + problem);
     }
   }
-  const std::string_view name = parts.empty() ? text : parts.back();
+  const std::string_view name = has_prefix ? text.substr(slash + 1) : text;
   if (name.empty()) {
     problems.emplace_back("name part must be non-empty");
   } else if (name.size() > kMaxLabelBytes) {

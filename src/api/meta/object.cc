@@ -16,6 +16,7 @@ Object::Object(TreePtr tree) : tree_(std::move(tree)) {
   name_ = metadata["name"].str();
   namespace__ = metadata["namespace"].str();
   uid_ = metadata["uid"].str();
+  qualified_name_ = namespace__.empty() ? std::string(name_) : StrCat(namespace__, "/", name_);
   const auto version = ParseInt64(metadata["resourceVersion"].str());
   resource_version_ = version && *version > 0 ? *version : 0;
   is_being_deleted_ = metadata["deletionTimestamp"].has_value();
@@ -46,13 +47,20 @@ std::shared_ptr<const void> Object::Form(
 
 std::string_view Object::api_version() const { return root()["apiVersion"].str(); }
 std::string_view Object::kind() const { return root()["kind"].str(); }
-std::string Object::qualified_name() const {
-  const std::string_view space = namespace_();
-  return space.empty() ? std::string(name()) : StrCat(space, "/", name());
-}
 
 std::shared_ptr<const std::string> Object::json() const {
-  std::call_once(encoded_, [this] { json_ = std::make_shared<const std::string>(WriteJson(root())); });
+  Encoding now = encoding_.load(std::memory_order_acquire);
+  if (now == Encoding::kNone &&
+      encoding_.compare_exchange_strong(now, Encoding::kUnderWay, std::memory_order_acquire)) {
+    json_ = std::make_shared<const std::string>(WriteJson(root()));
+    encoding_.store(Encoding::kDone, std::memory_order_release);
+    encoding_.notify_all();
+    return json_;
+  }
+  while (now != Encoding::kDone) {
+    encoding_.wait(now);
+    now = encoding_.load(std::memory_order_acquire);
+  }
   return json_;
 }
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -36,7 +35,7 @@ class Object {
   std::int64_t resource_version() const { return resource_version_; }
   bool is_being_deleted() const { return is_being_deleted_; }  // metadata.deletionTimestamp is set
   // "namespace/name", or "name" for cluster-scoped objects.
-  std::string qualified_name() const;
+  const std::string& qualified_name() const { return qualified_name_; }
 
   // Compact JSON. Thread-safe; encoded once, then shared.
   std::shared_ptr<const std::string> json() const;
@@ -56,10 +55,13 @@ class Object {
   std::string_view name_;
   std::string_view namespace__;
   std::string_view uid_;
+  std::string qualified_name_;
   std::int64_t resource_version_ = 0;
   bool is_being_deleted_ = false;
-  mutable std::once_flag encoded_;
-  mutable std::shared_ptr<const std::string> json_;
+  // Not std::call_once, which makes a system call each time it has run something.
+  enum class Encoding : std::uint8_t { kNone, kUnderWay, kDone };
+  mutable std::atomic<Encoding> encoding_ = Encoding::kNone;
+  mutable std::shared_ptr<const std::string> json_;  // set before kDone
   mutable std::atomic<FormNode*> forms_ = nullptr;  // a list that only grows
 };
 using ObjectPtr = std::shared_ptr<const Object>;

@@ -218,7 +218,15 @@ Result<WallTime> ParseMicroTime(std::string_view text) {
 }
 
 std::string FormatTime(WallTime time) {
-  return Format(ToMoment(time), false);
+  // Mostly it is now, and the same second again and again.
+  thread_local std::int64_t last_second = 0;
+  thread_local std::string last = Format({}, false);
+  const Moment moment = ToMoment(time);
+  if (moment.seconds != last_second) {
+    last = Format(moment, false);
+    last_second = moment.seconds;
+  }
+  return last;
 }
 
 std::string FormatMicroTime(WallTime time) {
