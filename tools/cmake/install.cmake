@@ -48,6 +48,11 @@ function(dra_link_closure target out_libraries out_system)
 endfunction()
 
 function(dra_install_sdk)
+  if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+    install(CODE "message(FATAL_ERROR \"the archives of this build are for its own compiler alone: build with DRAKKAR_PROFILE=off to install the SDK\")"
+      COMPONENT sdk)
+    return()
+  endif()
   set(libraries "")
   set(system "")
   dra_link_closure(sdk_driver_c libraries system)
