@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "api/scheme/internal/tables.h"
+#include "base/text/text.h"
 
 namespace drakkar::api {
 
@@ -29,6 +30,16 @@ const StructSchema* FindStruct(std::string_view name) {
 
 std::string GroupVersionKind::api_version() const {
   return group.empty() ? version : group + "/" + version;
+}
+
+std::string KindSchema::api_version() const {
+  return group.empty() ? std::string(version) : StrCat(group, "/", version);
+}
+
+bool KindSchema::is_api_version(std::string_view text) const {
+  if (group.empty()) return text == version;
+  return text.size() == group.size() + 1 + version.size() && text.starts_with(group) &&
+         text[group.size()] == '/' && text.ends_with(version);
 }
 
 std::span<const KindSchema> AllKinds() { return generated::Kinds(); }

@@ -46,6 +46,10 @@ struct KindSchema {
   // The kind objects are stored as: this one, another version, or (events) another group. Null for
   // bodies.
   const KindSchema* storage = nullptr;
+
+  // "v1" or "resource.k8s.io/v1"
+  std::string api_version() const;
+  bool is_api_version(std::string_view text) const;  // without making one
 };
 
 // All kinds that are resources, in a fixed order.

@@ -16,6 +16,14 @@ struct OwnedKey {
   const Key key;
 };
 
+// What a new object gets room for: most have a few members, and growing moves them.
+constexpr std::size_t kFirstMembers = 6;
+
+Draft& Add(Draft::Members& members, KeyRef key) {
+  if (members.capacity() == 0) members.reserve(kFirstMembers);
+  return members.emplace_back(std::move(key), Draft()).second;
+}
+
 }  // namespace
 
 KeyRef::KeyRef(std::string_view name) {
@@ -193,7 +201,7 @@ Draft& Draft::operator[](std::string_view name) {
   for (auto& [key, value] : members) {
     if (key->view() == name) return value;
   }
-  return members.emplace_back(KeyRef(name), Draft()).second;
+  return Add(members, KeyRef(name));
 }
 
 Draft& Draft::operator[](const Key& key) {
@@ -202,7 +210,7 @@ Draft& Draft::operator[](const Key& key) {
   for (auto& [member_key, value] : members) {
     if (member_key.get() == &key) return value;
   }
-  return members.emplace_back(KeyRef(key), Draft()).second;
+  return Add(members, KeyRef(key));
 }
 
 Draft* Draft::Find(std::string_view name) {
