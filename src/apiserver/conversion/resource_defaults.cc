@@ -7,6 +7,7 @@ namespace drakkar::apiserver {
 namespace {
 
 using api::Draft;
+using api::Value;
 
 constexpr std::int64_t kDefaultPoolLimit = 100;
 
@@ -24,7 +25,51 @@ void DefaultMode(Draft& request) {
   }
 }
 
+// Whether there is nothing to fill in: most objects come with their defaults, and looking at them
+// is much cheaper than taking them apart.
+bool HasOperators(Value owner) {
+  for (const Value toleration : owner["tolerations"].elements()) {
+    if (toleration["operator"].str().empty()) return false;
+  }
+  return true;
+}
+
+bool HasMode(Value request) {
+  const std::string_view mode = request["allocationMode"].str();
+  return !mode.empty() && (mode != "ExactCount" || request["count"].integer() != 0);
+}
+
+bool IsWholeRequest(Value request, bool flat) {
+  if (flat) {
+    const bool has_mode = request["deviceClassName"].str().empty() || HasMode(request);
+    if (!has_mode || !HasOperators(request)) return false;
+  } else if (const Value exactly = request["exactly"]; exactly.is_object()) {
+    if (!HasMode(exactly) || !HasOperators(exactly)) return false;
+  }
+  for (const Value alternative : request["firstAvailable"].elements()) {
+    if (!HasMode(alternative) || !HasOperators(alternative)) return false;
+  }
+  return true;
+}
+
+bool IsWholeSpec(Value spec, bool flat) {
+  for (const Value request : spec["devices"]["requests"].elements()) {
+    if (!IsWholeRequest(request, flat)) return false;
+  }
+  return true;
+}
+
+bool IsWholeStatus(Value status) {
+  for (const Value result : status["allocation"]["devices"]["results"].elements()) {
+    if (!HasOperators(result)) return false;
+  }
+  return true;
+}
+
 void DefaultClaimSpec(Draft& spec, bool flat) {
+  if (const Value untouched = spec.borrowed(); untouched.exists() && IsWholeSpec(untouched, flat)) {
+    return;
+  }
   Draft* devices = FindObject(spec, "devices");
   if (devices == nullptr) return;
   ForEach(*devices, "requests", [&](Draft& request) {
@@ -45,7 +90,11 @@ void DefaultClaimSpec(Draft& spec, bool flat) {
 
 void DefaultClaimStatus(Draft& claim) {
   Draft* status = FindObject(claim, "status");
-  Draft* allocation = status == nullptr ? nullptr : FindObject(*status, "allocation");
+  if (status == nullptr) return;
+  if (const Value untouched = status->borrowed(); untouched.exists() && IsWholeStatus(untouched)) {
+    return;
+  }
+  Draft* allocation = FindObject(*status, "allocation");
   Draft* devices = allocation == nullptr ? nullptr : FindObject(*allocation, "devices");
   if (devices != nullptr) ForEach(*devices, "results", DefaultTolerations);
 }

@@ -65,10 +65,6 @@ std::size_t SizeOf(const net::Body& body) {
   return size;
 }
 
-std::string ApiVersionOf(const api::KindSchema& kind) {
-  return kind.group.empty() ? std::string(kind.version) : StrCat(kind.group, "/", kind.version);
-}
-
 api::TreePtr ListMetadata(const Response& response) {
   api::Draft metadata = api::Draft::Object();
   metadata["resourceVersion"] = std::to_string(response.revision);
@@ -86,7 +82,7 @@ struct ListType {
 
 ListType TypeOf(const api::KindSchema& kind, bool partial) {
   if (partial) return {std::string(kMetaVersion), "PartialObjectMetadataList"};
-  return {ApiVersionOf(kind), StrCat(kind.kind, "List")};
+  return {kind.api_version(), StrCat(kind.kind, "List")};
 }
 
 EncodedBody EncodeProtobufList(const api::KindSchema& kind, const Response& response,

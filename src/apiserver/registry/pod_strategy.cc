@@ -3,6 +3,7 @@
 #include <set>
 
 #include "api/meta/quantity.h"
+#include "api/tree/draft_view.h"
 #include "apiserver/validation/pod.h"
 #include "features/gates/feature_gates.h"
 
@@ -208,11 +209,14 @@ void PodStrategy::Default(Draft& object, const StrategyContext&) const {
 
 void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
   DropDisabledRestartRules(object, context.gates);
-  const api::TreePtr frozen = object.Freeze();
-  object["status"] = Draft::Object();
-  object["status"]["phase"] = "Pending";
-  object["status"]["qosClass"] = QosClass(frozen->root()["spec"]);
-  if (!frozen->root()["spec"]["schedulingGates"].empty()) {
+  Draft& spec = object["spec"];
+  const std::string_view qos = QosClass(api::DraftView(spec).root());
+  Draft& status = object["status"];
+  status = Draft::Object();
+  status["phase"] = "Pending";
+  status["qosClass"] = qos;
+  const Draft* const gates = object["spec"].Find("schedulingGates");
+  if (gates != nullptr && gates->size() > 0) {
     Draft condition = Draft::Object();
     condition["type"] = "PodScheduled";
     condition["status"] = "False";

@@ -9,6 +9,7 @@ namespace drakkar::apiserver {
 class PodStrategy final : public Strategy {
  public:
   void Default(api::Draft& object, const StrategyContext& context) const override;
+  void DefaultStatus(api::Draft&, const StrategyContext&) const override {}
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;

@@ -56,6 +56,10 @@ class Strategy {
 
   // Fills in what the client left out.
   virtual void Default(api::Draft& object, const StrategyContext& context) const;
+  // The same for an object of which only the status counts.
+  virtual void DefaultStatus(api::Draft& object, const StrategyContext& context) const {
+    Default(object, context);
+  }
   virtual void PrepareForCreate(api::Draft& object, const StrategyContext& context) const;
   virtual void PrepareForUpdate(api::Draft& object, api::Value before,
                                 std::string_view subresource,

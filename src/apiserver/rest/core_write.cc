@@ -39,11 +39,15 @@ api::Draft Core::ToStored(const Resource& resource, const Request& request,
                           const api::TreePtr& asked, const StrategyContext& context) {
   api::Draft object(asked);
   // Clients may leave these out.
-  object["apiVersion"] = request.kind->group.empty()
-                             ? std::string(request.kind->version)
-                             : StrCat(request.kind->group, "/", request.kind->version);
-  object["kind"] = request.kind->kind;
-  resource.strategy->Default(object, context);
+  if (!request.kind->is_api_version(asked->root()["apiVersion"].str())) {
+    object["apiVersion"] = request.kind->api_version();
+  }
+  if (asked->root()["kind"].str() != request.kind->kind) object["kind"] = request.kind->kind;
+  if (request.subresource == "status") {
+    resource.strategy->DefaultStatus(object, context);
+  } else {
+    resource.strategy->Default(object, context);
+  }
   if (request.kind == resource.kind) return object;
   return api::Draft(ConvertTree(object.Freeze(), *resource.kind));
 }

@@ -16,26 +16,20 @@
 namespace drakkar::apiserver {
 namespace {
 
-std::string ApiVersionOf(const api::KindSchema& kind) {
-  return kind.group.empty() ? std::string(kind.version) : StrCat(kind.group, "/", kind.version);
-}
-
 std::optional<Failure> CheckKind(const api::KindSchema& kind, api::Value object) {
   const std::string_view given_kind = object["kind"].str();
   const std::string_view given_version = object["apiVersion"].str();
-  const std::string expected = ApiVersionOf(kind);
+  const bool same_version = given_version.empty() || kind.is_api_version(given_version);
+  if (same_version && (given_kind.empty() || given_kind == kind.kind)) return std::nullopt;
   // The eviction of before policy/v1 says the same, and clients still send it.
   if (kind.kind == "Eviction" && given_kind == kind.kind && given_version == "policy/v1beta1") {
     return std::nullopt;
   }
-  if ((!given_kind.empty() && given_kind != kind.kind) ||
-      (!given_version.empty() && given_version != expected)) {
-    return api::StatusBadRequest(StrCat(
-        "the API version in the data (", given_version.empty() ? expected : given_version, ", Kind=",
-        given_kind.empty() ? kind.kind : given_kind, ") does not match the expected API version (",
-        expected, ", Kind=", kind.kind, ")"));
-  }
-  return std::nullopt;
+  const std::string expected = kind.api_version();
+  return api::StatusBadRequest(StrCat(
+      "the API version in the data (", given_version.empty() ? expected : given_version, ", Kind=",
+      given_kind.empty() ? kind.kind : given_kind, ") does not match the expected API version (",
+      expected, ", Kind=", kind.kind, ")"));
 }
 
 api::ObjectReadOptions OptionsFor(const Request& request) {

@@ -14,10 +14,6 @@
 namespace drakkar::apiserver {
 namespace {
 
-std::string ApiVersionOf(const api::KindSchema& kind) {
-  return kind.group.empty() ? std::string(kind.version) : StrCat(kind.group, "/", kind.version);
-}
-
 // Everything but the views' lifetime: `request`, `name`, `version` and `now` must outlive it.
 api::FieldManager MakeManager(const api::KindSchema& kind, const Strategy& strategy,
                               const Request& request, std::string_view name,
@@ -62,7 +58,7 @@ void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
                         const Request& request, const api::Object* before, api::Value after,
                         WallTime now, api::Draft& object) {
   const std::string name = ManagerOf(request);
-  const std::string version = ApiVersionOf(*request.kind);
+  const std::string version = request.kind->api_version();
   const std::string time = api::FormatTime(now);
   const api::FieldManager by = MakeManager(kind, strategy, request, name, version, time);
   api::Draft entries;
@@ -104,7 +100,7 @@ std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& s
   }
   const api::Value applied = documents->front()->root();
   const std::string name = ManagerOf(request);
-  const std::string version = ApiVersionOf(*request.kind);
+  const std::string version = request.kind->api_version();
   if (applied["kind"].str() != request.kind->kind && applied["apiVersion"].str() == version) {
     return api::StatusBadRequest(StrCat("the kind in the data (", applied["kind"].str(),
                                         ") does not match the expected kind (", request.kind->kind,

@@ -155,15 +155,13 @@ void KeepMember(std::string_view member, Value before, Draft& object) {
 }
 
 void KeepAllBut(std::string_view member, Value before, Draft& object) {
-  std::vector<std::string> names;
-  for (const auto& [key, value] : object.MutableMembers()) names.emplace_back(key->view());
-  for (const std::string& name : names) {
-    if (name != member && name != "metadata" && name != "apiVersion" && name != "kind") {
-      object.Remove(name);
-    }
-  }
+  std::erase_if(object.MutableMembers(), [&](const auto& given) {
+    const std::string_view name = given.first->view();
+    return name != member && name != "metadata" && name != "apiVersion" && name != "kind" &&
+           !before[*given.first].exists();
+  });
   for (const auto& [key, name, value] : before.members()) {
-    if (name != member && name != "metadata") object[name] = Draft(value);
+    if (name != member && name != "metadata") object[*key] = Draft(value);
   }
 }
 

@@ -16,6 +16,12 @@ void AppendSeen(const CacheWatchOptions& options, const Change& change, std::vec
   if (WatchCache::IsLeaving(*type, change)) seen.back().object = WatchCache::LeavingObject(change);
 }
 
+// Whether a watcher sees this change and all that follow, each as what it is.
+bool SeesAll(const CacheWatchOptions& options, const Change& first) {
+  return options.namespace_.empty() && options.name.empty() && !options.selection &&
+         first.revision > options.after;
+}
+
 }  // namespace
 
 struct WatchCache::WatcherState {
@@ -124,8 +130,17 @@ void WatchCache::Deliver(storage::Mark mark, std::size_t first, std::size_t last
   std::shared_ptr<std::list<WatcherState>> watchers = watchers_;
   ++delivering_;
   std::size_t count = watchers->size();
+  std::vector<Change> all;  // made for the first who sees everything as it is
   for (auto it = watchers->begin(); count > 0; ++it, --count) {
     if (it->ended || it->options.mark != mark) continue;
+    if (SeesAll(it->options, changes_[first])) {
+      if (all.empty()) {
+        all.assign(changes_.begin() + static_cast<std::ptrdiff_t>(first),
+                   changes_.begin() + static_cast<std::ptrdiff_t>(last));
+      }
+      it->callbacks.on_changes(all);
+      continue;
+    }
     std::vector<Change> seen;
     for (std::size_t i = first; i < last; ++i) {
       AppendSeen(it->options, changes_[i], seen);

@@ -79,12 +79,12 @@ struct UvLoop::Impl {
   bool stopping = false;      // guarded by mutex
   bool stopped = false;       // guarded by mutex
   bool in_turn = false;       // guarded by mutex: OnWake looks at `posted` again
+  std::size_t run_since_wake = 0;  // tasks, up to kTasksPerWake
   std::atomic<std::thread::id> thread{};
 
   static void OnWake(uv_async_t* handle) {
     auto* self = static_cast<Impl*>(handle->data);
     self->waker->Arrived();
-    std::size_t done = 0;
     for (int round = 1; true; ++round) {
       std::vector<Task> tasks;
       bool stop = false;
@@ -99,7 +99,8 @@ struct UvLoop::Impl {
       for (Task& task : tasks) {
         task();
         task = nullptr;
-        if (++done % kTasksPerWake != 0) continue;
+        if (++self->run_since_wake < kTasksPerWake) continue;
+        self->run_since_wake = 0;
         WakeOthers();
         self->BeginSome();
       }
