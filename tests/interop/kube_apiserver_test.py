@@ -57,6 +57,7 @@ def untaint(kube, node):
 def check_containers(kube):
     """A pod with a device from a template, from creation to nothing left."""
     kube.start_node()
+    wait_until("the node is there", lambda: kube.get("node", "n1"))
     kube.start_driver()
     wait_until("the node is ready", lambda: any(
         c["type"] == "Ready" and c["status"] == "True"

@@ -112,8 +112,18 @@ class KubeServer(KubePeers):
                    "--feature-gates=DRAOptionalNodeOperations=true", *flags, ours=False)
         for path, token in ((self.kubeconfig, ADMIN_TOKEN), (self.scheduler_kubeconfig, SCHEDULER_TOKEN)):
             write_kubeconfig(path, f"https://127.0.0.1:{self.port}", pki / "ca.crt", f'token: "{token}"')
-        wait_until("kube-apiserver is ready", lambda: self.run("get", "namespaces", "default", "-o", "name",
-                                                               check=False), 120)
+        wait_until("kube-apiserver is ready", self.is_ready, 120)
+
+    def is_ready(self):
+        """With all that it makes at its start, such as the roles of the other parts."""
+        context = ssl.create_default_context(cafile=self.pki / "ca.crt")
+        request = urllib.request.Request(f"https://127.0.0.1:{self.port}/readyz",
+                                         headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
+        try:
+            with urllib.request.urlopen(request, context=context, timeout=20):
+                return True
+        except OSError:
+            return False
 
     def api(self, method, path, body=None, content_type="application/json"):
         """A request as the administrator; the answer, which must be a good one."""
