@@ -84,8 +84,10 @@ PODS = "/api/v1/namespaces/default/pods"
 
 def pod(name):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
-                     "containers": [{"name": "c", "image": "localhost/busybox:latest", "command": ["sleep", "1000"],
+            "spec": {"restartPolicy": "Never",
+                     "containers": [{"name": "c", "image": "localhost/busybox:latest",
+                                     # Ends when it is told to, so that the node deletes the pod's object as the last of it.
+                                     "command": ["sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait"],
                                      "resources": {"claims": [{"name": "dev"}]}}],
                      "resourceClaims": [{"name": "dev", "resourceClaimTemplateName": "one-device"}]}}
 
