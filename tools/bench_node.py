@@ -33,6 +33,11 @@ def sync_p99_ms(directory):
     return percentile(times, 0.99)
 
 
+def stolen_ms():
+    """How long this machine's processors had work and were not given to it by their host, since it started."""
+    return int(pathlib.Path("/proc/stat").read_text().split()[8]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
 def histogram_quantile(text, name, labels, share):
     """Seconds, interpolated within the bucket; and the count."""
     buckets = []
@@ -84,8 +89,10 @@ PODS = "/api/v1/namespaces/default/pods"
 
 def pod(name):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
-                     "containers": [{"name": "c", "image": "localhost/busybox:latest", "command": ["sleep", "1000"],
+            "spec": {"restartPolicy": "Never",
+                     "containers": [{"name": "c", "image": "localhost/busybox:latest",
+                                     # Ends when it is told to, so that the node deletes the pod's object as the last of it.
+                                     "command": ["sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait"],
                                      "resources": {"claims": [{"name": "dev"}]}}],
                      "resourceClaims": [{"name": "dev", "resourceClaimTemplateName": "one-device"}]}}
 
@@ -161,7 +168,9 @@ def bench_prepare(drakkar, runs=200):
         with running(drakkar, 8, *flags, node_alone=True) as parts:
             parts.api("GET", PODS)
             watcher = Watcher(parts)
+            begun, stolen = time.monotonic(), stolen_ms()
             start_and_end_pods(parts, watcher, runs)
+            stolen = (stolen_ms() - stolen) / (time.monotonic() - begun)
             text = parts.node_get("metrics")
             watcher.close()
             name = "drakkar_node_dra_operations_duration_seconds"
@@ -174,6 +183,7 @@ def bench_prepare(drakkar, runs=200):
                 stages[stage] = {f"p{int(100 * share)}_ms": histogram_quantile(text, *of_stage, share)[0] * 1e3
                                  for share in (0.5, 0.99)}
             detail = {"p50_ms": p50 * 1e3, "stages": stages, "count": count, "disk_sync_p99_ms": sync_p99_ms(parts.work),
+                      "stolen_ms_per_s": stolen,
                       "what": "the node's prepare of one claim: live claim read over HTTPS, checkpoint synced, driver "
                               "called; " + ("with" if flags else "without") + " metadata, with CDI; the API server's data and CDI "
                               "specs in memory, the node's directory on disk"}

@@ -42,6 +42,7 @@ class NodeState {
         client_(options.clients(loop, "system:node:" + options.node_name, {"system:nodes"},
                                 storage::Mark::kDurable)),
         blocking_(node::MakePooledWork(loop, sync_workers_)),
+        removing_(node::MakePooledWork(loop, workers_)),
         transport_(rpc::MakeGrpcTransport(loop)) {}
 
   ~NodeState() {
@@ -122,6 +123,7 @@ class NodeState {
         .files = files,
         .watcher = *watcher_,
         .blocking = *blocking_,
+        .removing = *removing_,
         .client = *client_,
         .transport = *transport_,
         .runtime = *runtime_,
@@ -175,6 +177,7 @@ class NodeState {
   node::ImageStore images_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<node::BlockingWork> blocking_;
+  std::unique_ptr<node::BlockingWork> removing_;
   std::unique_ptr<rpc::Transport> transport_;
   std::unique_ptr<FileWatcher> watcher_;
   std::unique_ptr<FileWatcher> log_watcher_;

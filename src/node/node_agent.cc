@@ -82,7 +82,7 @@ struct NodeAgent::Parts {
         cdi(options.files, CdiOptions(options)),
         context{.loop = options.loop,
                 .files = options.files,
-                .work = options.blocking,
+                .work = options.removing,
                 .client = options.client,
                 .runtime = options.runtime,
                 .dra = dra,

@@ -44,6 +44,7 @@ class NodeAgent {
     FileSystem& files;
     FileWatcher& watcher;
     BlockingWork& blocking;       // for writes that sync
+    BlockingWork& removing;       // for files of pods that went, which no pod's start may wait for
     client::Client& client;       // as the user system:node:<name>
     rpc::Transport& transport;    // gRPC, or memory in a simulation
     Runtime& runtime;             // not opened yet

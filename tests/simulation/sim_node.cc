@@ -122,6 +122,7 @@ void SimNode::StartAgent() {
                                                                       .files = host_.files,
                                                                       .watcher = host_.watcher,
                                                                       .blocking = *work_,
+                                                                      .removing = *work_,
                                                                       .client = *client_,
                                                                       .transport = host_.transport,
                                                                       .runtime = *runtime_,

@@ -134,7 +134,7 @@ TEST_F(MetadataDriverTest, NothingAtAllIsWrittenWhenTheFlagIsOff) {
   EXPECT_EQ(result.error, "");
   EXPECT_THAT(result.devices[0].cdi_device_ids, IsEmpty());
   EXPECT_FALSE(files_.Exists("/kubelet/plugins/d.example.com/dra-device-metadata"));
-  EXPECT_FALSE(files_.Exists("/kubelet/plugins/d.example.com/dra-device-metadata-claims"));
+  EXPECT_FALSE(files_.Exists("/kubelet/plugins/d.example.com/dra-device-metadata-records"));
   EXPECT_FALSE(files_.Exists("/cdi"));
   EXPECT_EQ(Update("x").error().message, "device metadata is not enabled");
 }
@@ -290,7 +290,7 @@ TEST_F(MetadataDriverTest, LeftoversThatNobodyKnewOfAreLookedAtAgainWithoutARest
 }
 
 TEST_F(MetadataDriverTest, LeftoversWithoutAReadableUidGoWithTheirSpecs) {
-  const std::string record = "/kubelet/plugins/d.example.com/dra-device-metadata-claims/ns_a/claim.json";
+  const std::string record = "/kubelet/plugins/d.example.com/dra-device-metadata-records/ns_a";
   const auto restart_with = [&](auto change) {
     client_.Put("a", "uid-a");
     Start();
@@ -316,6 +316,7 @@ TEST_F(MetadataDriverTest, FailuresWithLeftoversAreReportedAndCounted) {
   Metrics metrics;
   DriverOptions options = Options();
   options.metrics = &metrics;
+  ASSERT_TRUE(files_.MakeDirectories("/kubelet/plugins/d.example.com/dra-device-metadata-claims/ns_a", 0700).ok());
   ASSERT_TRUE(files_.WriteFile("/kubelet/plugins/d.example.com/dra-device-metadata-claims/ns_a/gpu.update",
                                "", 0600).ok());
   ASSERT_TRUE(files_.RemoveTree("/kubelet/plugins/d.example.com/dra-device-metadata").ok());

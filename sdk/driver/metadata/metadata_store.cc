@@ -21,8 +21,11 @@ namespace {
 using metadata::BaseRequest;
 using metadata::Dialect;
 
-constexpr char kRecordsDirectory[] = "dra-device-metadata-claims";
-constexpr char kRecordName[] = "claim.json";
+constexpr char kRecordsDirectory[] = "dra-device-metadata-records";
+constexpr char kFreshRecord[] = ".fresh";  // no claim is called so: it has no '_'
+constexpr char kSpareDirectory[] = "dra-device-metadata-spare";
+constexpr char kUpdatesDirectory[] = "dra-device-metadata-claims";
+constexpr char kOldRecordName[] = "claim.json";  // of earlier drivers, beside the updates
 constexpr char kUpdateSuffix[] = ".update";
 constexpr char kFreshSuffix[] = ".new";  // of an update that is not whole yet
 constexpr char kClass[] = "metadata";
@@ -146,9 +149,14 @@ std::string MetadataStore::ClaimDirectory(std::string_view namespace_name,
                   StrCat(namespace_name, "_", name));
 }
 
-std::string MetadataStore::RecordDirectory(std::string_view namespace_name,
-                                           std::string_view name) const {
+std::string MetadataStore::RecordPath(std::string_view namespace_name, std::string_view name) const {
   return JoinPath(JoinPath(options_.directory, kRecordsDirectory),
+                  StrCat(namespace_name, "_", name));
+}
+
+std::string MetadataStore::UpdateDirectory(std::string_view namespace_name,
+                                           std::string_view name) const {
+  return JoinPath(JoinPath(options_.directory, kUpdatesDirectory),
                   StrCat(namespace_name, "_", name));
 }
 
@@ -159,7 +167,7 @@ std::string MetadataStore::MetadataPath(const ClaimRecord& record,
 }
 
 std::string MetadataStore::UpdatePath(const ClaimRecord& record, const std::string& request) const {
-  return JoinPath(RecordDirectory(record.namespace_name, record.name), request + kUpdateSuffix);
+  return JoinPath(UpdateDirectory(record.namespace_name, record.name), request + kUpdateSuffix);
 }
 
 std::string MetadataStore::SpecPrefix(std::string_view claim_uid) const {
@@ -301,14 +309,14 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
       record.requests[name] = entry;
     }
   }
-  RETURN_IF_ERROR(WriteRecord(record));
+  RETURN_IF_ERROR(WriteRecord(record, before.has_value() ? &*before : nullptr));
   for (const auto& [name, request] : wanted) {
     if (auto done = PrepareRequest(finished, before.has_value() ? &*before : nullptr, name, request);
         !done.ok()) {
       return std::move(done).error().Prefixed("request " + Quote(request.reference));
     }
   }
-  if (finished != record) RETURN_IF_ERROR(WriteRecord(finished));
+  RETURN_IF_ERROR(WriteRecord(finished, &record));
   AddIds(finished, wanted, devices);
   return Ok();
 }
@@ -316,10 +324,14 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
 Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
                                            const std::string& request, const Wanted& wanted) {
   const std::string path = MetadataPath(record, request);
-  RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(path), 0755));
   RETURN_IF_ERROR(ReplayRequest(record, request));
-  ASSIGN_OR_RETURN(const auto current, ReadCurrent(record, request));
-  if (!current.has_value()) {
+  bool is_absent = false;
+  ASSIGN_OR_RETURN(const auto current, ReadCurrent(record, request, &is_absent));
+  if (is_absent) {
+    RETURN_IF_ERROR(MakeRequestDirectory(record, request));
+    RETURN_IF_ERROR(options_.files.WriteFile(path, wanted.text, 0644));
+    RETURN_IF_ERROR(options_.files.SetMode(path, 0644));  // whatever the umask
+  } else if (!current.has_value()) {
     RETURN_IF_ERROR(options_.files.WriteFileAtomically(path, wanted.text, 0644, /*sync=*/false));
   } else if (!wanted.deferred) {
     // What prepare says is compared with what it said last: an update in between stays.
@@ -335,6 +347,33 @@ Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const Clai
     }
   }
   return WriteSpec(record, request);
+}
+
+Result<void> MetadataStore::MakeRequestDirectory(const ClaimRecord& record,
+                                                 const std::string& request) {
+  const std::string directory = ClaimDirectory(record.namespace_name, record.name);
+  const std::string spare = JoinPath(options_.directory, kSpareDirectory);
+  if (options_.files.Exists(JoinPath(spare, request)) && options_.files.Rename(spare, directory).ok()) {
+    return Ok();
+  }
+  return options_.files.MakeDirectories(JoinPath(directory, request), 0755);
+}
+
+Result<void> MetadataStore::RemoveClaimDirectory(std::string_view namespace_name,
+                                                 std::string_view name) {
+  const std::string directory = ClaimDirectory(namespace_name, name);
+  const auto requests = options_.files.ListDirectory(directory);
+  if (requests.ok() && requests->size() == 1) {
+    const std::string request = JoinPath(directory, requests->front());
+    static_cast<void>(options_.files.Remove(JoinPath(request, metadata::kHostFile)));
+    const auto left = options_.files.ListDirectory(request);
+    // It fails while there is a spare one.
+    if (left.ok() && left->empty() &&
+        options_.files.Rename(directory, JoinPath(options_.directory, kSpareDirectory)).ok()) {
+      return Ok();
+    }
+  }
+  return options_.files.RemoveTree(directory);
 }
 
 Result<void> MetadataStore::WriteSpec(const ClaimRecord& record, const std::string& request) {
@@ -457,6 +496,7 @@ Result<void> MetadataStore::WriteInPlace(const ClaimRecord& record, const std::s
   // Two waits for the disk: that the side file is under its name is only needed while the machine is
   // up, since a machine that lost power has no containers and prepares anew.
   const std::string fresh = update + kFreshSuffix;
+  RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(update), 0700));
   RETURN_IF_ERROR(options_.files.WriteFile(fresh, text, 0600));
   RETURN_IF_ERROR(options_.files.SyncFile(fresh));
   RETURN_IF_ERROR(options_.files.Rename(fresh, update));
@@ -490,9 +530,18 @@ Result<std::vector<std::string>> MetadataStore::ListClaims(std::string_view dire
   return names;
 }
 
+Result<std::set<std::string>> MetadataStore::ListRecords() {
+  std::set<std::string> names;
+  for (const char* directory : {kRecordsDirectory, kUpdatesDirectory}) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> listed, ListClaims(directory));
+    names.insert(listed.begin(), listed.end());
+  }
+  return names;
+}
+
 Result<std::vector<PreparedRequest>> MetadataStore::Requests() {
   ASSIGN_OR_RETURN(const Guard guard, Lock());
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListClaims(kRecordsDirectory));
+  ASSIGN_OR_RETURN(const std::set<std::string> names, ListRecords());
   std::vector<PreparedRequest> requests;
   for (const std::string& name : names) {
     const std::size_t line = name.find('_');
@@ -519,7 +568,7 @@ Result<std::vector<PreparedRequest>> MetadataStore::Requests() {
 
 Result<void> MetadataStore::Replay() {
   ASSIGN_OR_RETURN(const Guard guard, Lock());
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListClaims(kRecordsDirectory));
+  ASSIGN_OR_RETURN(const std::set<std::string> names, ListRecords());
   Result<void> outcome = Ok();
   for (const std::string& name : names) {
     const std::size_t line = name.find('_');
@@ -548,10 +597,11 @@ Result<void> MetadataStore::Remove(const rpc::ClaimReference& claim) {
   // The record goes last: until then a failure can be made good by the next call or start.
   if (!claim.uid.empty()) RETURN_IF_ERROR(RemoveSpecs(claim.uid));
   if (record.has_value() && !claim.uid.empty() && record->uid != claim.uid) return Ok();
-  RETURN_IF_ERROR(options_.files.RemoveTree(ClaimDirectory(claim.namespace_name, claim.name)));
+  RETURN_IF_ERROR(RemoveClaimDirectory(claim.namespace_name, claim.name));
   // Nobody knows its name, but it mounts what is gone now.
   if (claim.uid.empty()) RETURN_IF_ERROR(RemoveStraySpecs());
-  return options_.files.RemoveTree(RecordDirectory(claim.namespace_name, claim.name));
+  RETURN_IF_ERROR(options_.files.RemoveTree(UpdateDirectory(claim.namespace_name, claim.name)));
+  return IgnoreAbsent(options_.files.Remove(RecordPath(claim.namespace_name, claim.name)));
 }
 
 Result<void> MetadataStore::RemoveSpecs(std::string_view claim_uid) {
@@ -570,12 +620,9 @@ Result<void> MetadataStore::RemoveSpecs(std::string_view claim_uid) {
 }
 
 Result<std::vector<rpc::ClaimReference>> MetadataStore::Claims() {
-  std::set<std::string> names;
-  for (const std::string_view directory :
-       {std::string_view(kRecordsDirectory), metadata::kHostDirectory}) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> listed, ListClaims(directory));
-    names.insert(listed.begin(), listed.end());
-  }
+  ASSIGN_OR_RETURN(std::set<std::string> names, ListRecords());
+  ASSIGN_OR_RETURN(const std::vector<std::string> with_files, ListClaims(metadata::kHostDirectory));
+  names.insert(with_files.begin(), with_files.end());
   std::vector<rpc::ClaimReference> claims;
   for (const std::string& name : names) {
     const std::size_t line = name.find('_');
@@ -633,8 +680,10 @@ Result<void> MetadataStore::RemoveStraySpecs() {
 Result<std::optional<ClaimRecord>> MetadataStore::FindRecord(std::string_view namespace_name,
                                                              std::string_view name) {
   std::optional<ClaimRecord> none;
-  auto text =
-      options_.files.ReadFile(JoinPath(RecordDirectory(namespace_name, name), kRecordName));
+  auto text = options_.files.ReadFile(RecordPath(namespace_name, name));
+  if (!text.ok() && IsAbsent(text.error())) {
+    text = options_.files.ReadFile(JoinPath(UpdateDirectory(namespace_name, name), kOldRecordName));
+  }
   if (!text.ok()) {
     if (IsAbsent(text.error())) return none;
     return std::move(text).error();
@@ -644,16 +693,24 @@ Result<std::optional<ClaimRecord>> MetadataStore::FindRecord(std::string_view na
   return std::optional(*std::move(record));
 }
 
-Result<void> MetadataStore::WriteRecord(const ClaimRecord& record) {
-  const std::string directory = RecordDirectory(record.namespace_name, record.name);
+Result<void> MetadataStore::WriteRecord(const ClaimRecord& record, const ClaimRecord* before) {
+  if (before != nullptr && record == *before) return Ok();
+  const std::string path = RecordPath(record.namespace_name, record.name);
+  const std::string directory = DirectoryName(path);
   RETURN_IF_ERROR(options_.files.MakeDirectories(directory, 0700));
-  return WriteIfDifferent(JoinPath(directory, kRecordName), WriteClaimRecord(record), 0600);
+  // A part of one counts as none, and without it nothing is known that could be lost.
+  if (before == nullptr) return options_.files.WriteFile(path, WriteClaimRecord(record), 0600);
+  // Under a name of its own, since the claim's may be as long as a name can be.
+  const std::string fresh = JoinPath(directory, kFreshRecord);
+  RETURN_IF_ERROR(options_.files.WriteFile(fresh, WriteClaimRecord(record), 0600));
+  return options_.files.Rename(fresh, path);
 }
 
 Result<std::optional<metadata::DeviceMetadata>> MetadataStore::ReadCurrent(
-    const ClaimRecord& record, const std::string& request) {
+    const ClaimRecord& record, const std::string& request, bool* is_absent) {
   std::optional<metadata::DeviceMetadata> current;
   auto text = options_.files.ReadFile(MetadataPath(record, request));
+  if (is_absent != nullptr) *is_absent = !text.ok() && IsAbsent(text.error());
   if (!text.ok()) {
     if (IsAbsent(text.error())) return current;
     return std::move(text).error();

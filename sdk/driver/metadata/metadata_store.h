@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +25,15 @@ namespace drakkar::driver {
 //   <directory>/dra-device-metadata/<namespace>_<claim>/<request>/metadata.json   what containers
 //                                                                                 see (0644)
 //   <CDI directory>/<driver>_metadata_<claim UID>_<request>.json       mounts it into them (0644)
-//   <directory>/dra-device-metadata-claims/<namespace>_<claim>/claim.json   whose it is (0600)
+//   <directory>/dra-device-metadata-records/<namespace>_<claim>   whose it is (0600)
 //   <directory>/dra-device-metadata-claims/<namespace>_<claim>/<request>.update   see below (0600)
+//   <directory>/dra-device-metadata-spare/<request>   empty directories of a claim that went
 //
-// Prepare writes whole files by rename and syncs nothing: a node that lost power has no containers,
-// and prepares anew. What is there for the claim already is kept, inode and generation, so that
+// Records of earlier drivers are beside the updates, as claim.json; they are read where they are.
+//
+// Prepare syncs nothing: a node that lost power has no containers, and prepares anew. Its files, and
+// with them what the file system has to do, are as few as can be: pods wait for it. A new file that
+// a crash tore is written anew by the next prepare, and nobody saw it. What is there for the claim already is kept, inode and generation, so that
 // containers of other pods keep theirs. A change to such a file is written in place, since running
 // containers have mounted the inode: the new text is synced to `<request>.update` first, and a file
 // that a crash tore is completed from it (Replay, or the next call for the request).
@@ -91,6 +96,8 @@ class MetadataStore {
 
   // The names of the folders of claims in `directory`; nothing if it is not there.
   Result<std::vector<std::string>> ListClaims(std::string_view directory);
+  // The names of claims that may have a record, as above.
+  Result<std::set<std::string>> ListRecords();
 
   explicit MetadataStore(Options options);
   // Keeps other instances out until it is destroyed; may be nested.
@@ -98,7 +105,8 @@ class MetadataStore {
   Result<Guard> Lock();
 
   std::string ClaimDirectory(std::string_view namespace_name, std::string_view name) const;
-  std::string RecordDirectory(std::string_view namespace_name, std::string_view name) const;
+  std::string RecordPath(std::string_view namespace_name, std::string_view name) const;
+  std::string UpdateDirectory(std::string_view namespace_name, std::string_view name) const;
   std::string MetadataPath(const ClaimRecord& record, const std::string& request) const;
   std::string UpdatePath(const ClaimRecord& record, const std::string& request) const;
   std::string SpecPrefix(std::string_view claim_uid) const;
@@ -109,6 +117,10 @@ class MetadataStore {
   Result<void> Describe(const ClaimRecord& record, Wanted& wanted) const;
   Result<void> PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
                               const std::string& request, const Wanted& wanted);
+  // Directories are what a file system makes and removes slowest: those of one claim that went are
+  // kept for the next one with a request of that name.
+  Result<void> MakeRequestDirectory(const ClaimRecord& record, const std::string& request);
+  Result<void> RemoveClaimDirectory(std::string_view namespace_name, std::string_view name);
   Result<void> WriteSpec(const ClaimRecord& record, const std::string& request);
   void AddIds(const ClaimRecord& record, const WantedRequests& wanted,
               std::vector<PreparedDevice>& devices) const;
@@ -116,10 +128,12 @@ class MetadataStore {
   // Nothing if there is none, or none that can be read.
   Result<std::optional<ClaimRecord>> FindRecord(std::string_view namespace_name,
                                                 std::string_view name);
-  Result<void> WriteRecord(const ClaimRecord& record);
+  // `before` is what FindRecord found, if anything.
+  Result<void> WriteRecord(const ClaimRecord& record, const ClaimRecord* before);
   // Nothing for a file that is absent or cannot be read; generation 0 for an empty one.
   Result<std::optional<metadata::DeviceMetadata>> ReadCurrent(const ClaimRecord& record,
-                                                              const std::string& request);
+                                                              const std::string& request,
+                                                              bool* is_absent = nullptr);
   Result<void> WriteInPlace(const ClaimRecord& record, const std::string& request,
                             const metadata::DeviceMetadata& metadata);
   Result<void> ReplayRequest(const ClaimRecord& record, const std::string& request);

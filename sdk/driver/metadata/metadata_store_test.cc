@@ -20,6 +20,8 @@ using ::testing::IsEmpty;
 constexpr char kDriver[] = "gpu.example.com";
 constexpr char kHome[] = "/plugins/gpu.example.com";
 constexpr char kFile[] = "/plugins/gpu.example.com/dra-device-metadata/ns_c/gpu/metadata.json";
+constexpr char kRecord[] = "/plugins/gpu.example.com/dra-device-metadata-records/ns_c";
+constexpr char kOldRecord[] = "/plugins/gpu.example.com/dra-device-metadata-claims/ns_c/claim.json";
 constexpr char kOtherFile[] = "/plugins/gpu.example.com/dra-device-metadata/ns_c/nic/metadata.json";
 constexpr char kUpdateFile[] =
     "/plugins/gpu.example.com/dra-device-metadata-claims/ns_c/gpu.update";
@@ -97,6 +99,7 @@ class MetadataStoreTest : public ::testing::Test {
   // Nothing of any claim is left.
   void ExpectClean() {
     EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata")), IsEmpty());
+    EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata-records")), IsEmpty());
     EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata-claims")), IsEmpty());
     EXPECT_THAT(List("/cdi"), IsEmpty());
   }
@@ -470,7 +473,7 @@ TEST_F(MetadataStoreTest, AnUpdateThatACrashCutOffIsCompletedAtStart) {
     for (std::size_t n = 0; n < 12; ++n) {
       files_ = MemoryFileSystem();
       ASSERT_TRUE(PrepareOne("a").ok());
-      for (const char* path : {kFile, "/plugins/gpu.example.com/dra-device-metadata-claims/ns_c/claim.json"}) {
+      for (const char* path : {kFile, kRecord}) {
         ASSERT_TRUE(files_.SyncFile(path).ok());
         for (std::string at = DirectoryName(path); at.size() > 1; at = DirectoryName(at)) {
           ASSERT_TRUE(files_.SyncDirectory(at).ok());
@@ -505,6 +508,7 @@ TEST_F(MetadataStoreTest, ATornFileIsCompletedFromTheSideFile) {
   EXPECT_EQ(Model(), "a");
   // One of another claim is not applied.
   ASSERT_TRUE(PrepareOne("new", "u2").ok());
+  ASSERT_TRUE(files_.MakeDirectories(DirectoryName(kUpdateFile), 0700).ok());
   ASSERT_TRUE(files_.WriteFile(kUpdateFile, whole, 0600).ok());
   ASSERT_TRUE(store_->Replay().ok());
   EXPECT_EQ(Model(), "new");
@@ -530,7 +534,7 @@ TEST_F(MetadataStoreTest, KnowsWhichClaimsHaveFiles) {
   ASSERT_TRUE(PrepareOne("a").ok());
   EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "u1", "c"}));
   // Files without a record, as other libraries leave them, say whose they are.
-  ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata-claims")).ok());
+  ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata-records")).ok());
   EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "u1", "c"}));
   ASSERT_TRUE(files_.WriteFile(kFile, "", 0644).ok());
   EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "", "c"}));
@@ -541,10 +545,85 @@ TEST_F(MetadataStoreTest, KnowsWhichClaimsHaveFiles) {
   EXPECT_THAT(List("/cdi"), IsEmpty());
 }
 
+TEST_F(MetadataStoreTest, RecordsOfEarlierDriversAreFoundWhereTheyAre) {
+  const auto make_old = [&] {
+    ASSERT_TRUE(PrepareOne("a").ok());
+    ASSERT_TRUE(files_.MakeDirectories(DirectoryName(kOldRecord), 0700).ok());
+    ASSERT_TRUE(files_.Rename(kRecord, kOldRecord).ok());
+    Open();
+  };
+  make_old();
+  EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "u1", "c"}));
+  EXPECT_EQ(store_->Requests()->size(), 1u);
+  ASSERT_TRUE(PrepareOne("a").ok());
+  EXPECT_EQ(Read().generation, 1);
+  ASSERT_TRUE(UpdateOne("b").ok());
+  EXPECT_EQ(Model(), "b");
+  // An update that the earlier driver did not finish.
+  const std::string whole = Text(kFile);
+  ASSERT_TRUE(files_.WriteFile(kUpdateFile, whole, 0600).ok());
+  ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
+  ASSERT_TRUE(store_->Replay().ok());
+  EXPECT_EQ(Text(kFile), whole);
+  // What prepare has to say is in the new place, which counts.
+  ASSERT_TRUE(PrepareOne("c").ok());
+  EXPECT_EQ(Read().generation, 3);
+  EXPECT_TRUE(files_.Exists(kRecord));
+  ASSERT_TRUE(PrepareOne("c").ok());
+  EXPECT_EQ(Read().generation, 3);
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  ExpectClean();
+  make_old();
+  ASSERT_TRUE(PrepareOne("new", "u2").ok());
+  EXPECT_EQ(Read().generation, 1);
+  EXPECT_THAT(*store_->Claims(), ElementsAre(rpc::ClaimReference{"ns", "u2", "c"}));
+  ASSERT_TRUE(store_->Remove({"ns", "u2", "c"}).ok());
+  ExpectClean();
+}
+
+TEST_F(MetadataStoreTest, DirectoriesOfAClaimThatWentServeTheNext) {
+  const std::string spare = StrCat(kHome, "/dra-device-metadata-spare");
+  ASSERT_TRUE(PrepareOne("a").ok());
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  EXPECT_THAT(List(spare), ElementsAre("gpu"));
+  EXPECT_THAT(List(spare + "/gpu"), IsEmpty());
+  EXPECT_THAT(*store_->Claims(), IsEmpty());
+  ASSERT_TRUE(PrepareOne("b", "u2").ok());
+  EXPECT_FALSE(files_.Exists(spare));
+  EXPECT_EQ(Model(), "b");
+  EXPECT_EQ(Read().generation, 1);
+  ASSERT_TRUE(store_->Remove({"ns", "u2", "c"}).ok());
+  // One of another request stays as it is, and does not grow.
+  ASSERT_TRUE(files_.Rename(spare + "/gpu", spare + "/nic").ok());
+  ASSERT_TRUE(PrepareOne("c", "u3").ok());
+  EXPECT_EQ(Model(), "c");
+  ASSERT_TRUE(store_->Remove({"ns", "u3", "c"}).ok());
+  EXPECT_THAT(List(spare), ElementsAre("nic"));
+  ExpectClean();
+  // What is not ours is removed with the claim, and never handed on.
+  ASSERT_TRUE(files_.RemoveTree(spare).ok());
+  ASSERT_TRUE(PrepareOne("d", "u4").ok());
+  ASSERT_TRUE(files_.WriteFile(StrCat(DirectoryName(kFile), "/other"), "x", 0644).ok());
+  ASSERT_TRUE(store_->Remove({"ns", "u4", "c"}).ok());
+  EXPECT_FALSE(files_.Exists(spare));
+  ExpectClean();
+}
+
+TEST_F(MetadataStoreTest, APieceOfARecordCountsAsNone) {
+  ASSERT_TRUE(PrepareOne("a").ok());
+  ASSERT_TRUE(files_.WriteFile(kRecord, Text(kRecord).substr(0, 30), 0600).ok());
+  ASSERT_TRUE(PrepareOne("a").ok());
+  EXPECT_EQ(Read().generation, 1);
+  ASSERT_TRUE(UpdateOne("b").ok());
+  EXPECT_EQ(files_.Stat(kRecord)->mode, 0600u);
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  ExpectClean();
+}
+
 TEST_F(MetadataStoreTest, FilesOfAnotherLibraryAreTakenOver) {
   ASSERT_TRUE(PrepareOne("a").ok());
   ASSERT_TRUE(UpdateOne("b").ok());
-  ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata-claims")).ok());
+  ASSERT_TRUE(files_.RemoveTree(StrCat(kHome, "/dra-device-metadata-records")).ok());
   ASSERT_TRUE(PrepareOne("b").ok());
   EXPECT_EQ(Read().generation, 2) << "the same metadata is not news";
   ASSERT_TRUE(UpdateOne("c").ok());
@@ -563,6 +642,7 @@ TEST_F(MetadataStoreTest, InstancesThatHandOverChangeFilesOneAtATime) {
   ASSERT_TRUE(PrepareOne("first").ok());
   FileLock other(lock_file);
   ASSERT_TRUE(*other.TryLock());
+  ASSERT_TRUE(files_.MakeDirectories(DirectoryName(kUpdateFile), 0700).ok());
   ASSERT_TRUE(files_.WriteFile(kUpdateFile, "of another instance", 0600).ok());
   for (const Result<void>& result : {UpdateOne("second"), PrepareOne("third"), store_->Replay(),
                                      store_->Remove({"ns", "u1", "c"}), store_->RemoveStraySpecs()}) {

@@ -9,9 +9,9 @@
 #include "api/meta/names.h"
 #include "api/metadata/paths.h"
 #include "api/metadata/text.h"
-#include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "cdi/names.h"
+#include "cdi/spec_reader.h"
 #include "cdi/spec_writer.h"
 #include "cdi/validate.h"
 
@@ -20,7 +20,9 @@ namespace {
 
 constexpr char kContainerDirectory[] = "/var/run/drakkar/devices";
 constexpr char kClass[] = "claim";
-constexpr std::string_view kRecordSuffix = ".json";
+constexpr std::string_view kJson = ".json";
+constexpr char kClaimAnnotation[] = "/claim";      // namespace and name; after the driver's name
+constexpr char kDevicesAnnotation[] = "/devices";  // names, comma-separated
 constexpr std::size_t kMaxUidBytes = 128;
 
 // UIDs become names of files: no more than letters, digits and dashes.
@@ -62,8 +64,8 @@ std::string ParametersFor(api::Value claim, std::string_view driver, const std::
 
 }  // namespace
 
-std::string ClaimFiles::RecordPath(const std::string& claim_uid) const {
-  return JoinPath(JoinPath(options_.directory, "claims"), StrCat(claim_uid, kRecordSuffix));
+std::string ClaimFiles::OldRecordPath(const std::string& claim_uid) const {
+  return JoinPath(JoinPath(options_.directory, "claims"), StrCat(claim_uid, kJson));
 }
 
 std::string ClaimFiles::DeviceDirectory(const std::string& device) const {
@@ -170,15 +172,12 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
   }
   if (prepared.empty()) return FailedPrecondition("no device of the claim is of this driver");
 
-  // The record first: whatever comes after it can be found and removed again.
-  RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(RecordPath(uid)), 0755));
-  api::Draft record = {{"namespace", api::Draft(claim.namespace_())},
-                       {"name", api::Draft(claim.name())},
-                       {"uid", api::Draft(uid)}};
-  for (const PreparedDevice& device : prepared) record["devices"].Append(api::Draft(device.device_name));
-  RETURN_IF_ERROR(WriteIfDifferent(RecordPath(uid), api::WriteJson(record.Freeze()->root()) + "\n", 0600));
   cdi::Spec spec;
   spec.kind = StrCat(options_.driver_name, "/", kClass);
+  std::vector<std::string> names;
+  for (const PreparedDevice& device : prepared) names.push_back(device.device_name);
+  spec.annotations = {{StrCat(options_.driver_name, kClaimAnnotation), claim.qualified_name()},
+                      {StrCat(options_.driver_name, kDevicesAnnotation), Join(names, ",")}};
   for (const auto& [request, together] : by_request) {
     ASSIGN_OR_RETURN(cdi::Device device, DescribeRequest(claim, request, together));
     spec.devices.push_back(std::move(device));
@@ -193,28 +192,58 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
 Result<void> ClaimFiles::Unprepare(const std::string& claim_uid) {
   // A name that cannot be a UID was never prepared.
   if (!CheckUid(claim_uid).ok()) return Ok();
-  // The record last: what is left of a claim is found by it.
-  for (const std::string& path : {SpecPath(claim_uid), RecordPath(claim_uid)}) {
+  for (const std::string& path : {SpecPath(claim_uid), OldRecordPath(claim_uid)}) {
     auto removed = options_.files.Remove(path);
     if (!removed.ok() && removed.error().code != ErrorCode::kNotFound) return removed;
   }
   return Ok();
 }
 
-Result<std::vector<ClaimFiles::Record>> ClaimFiles::ReadRecords() {
-  std::vector<Record> records;
-  auto names = options_.files.ListDirectory(DirectoryName(RecordPath("x")));
+Result<ClaimFiles::Records> ClaimFiles::ReadRecords() {
+  Records records;
+  RETURN_IF_ERROR(ReadOldRecords(records));
+  auto specs = options_.files.ListDirectory(options_.cdi_directory);
+  if (!specs.ok()) {
+    if (specs.error().code == ErrorCode::kNotFound) return records;
+    return std::move(specs).error();
+  }
+  const std::string prefix = StrCat(options_.driver_name, "_", kClass, "_");
+  for (const std::string& file : *specs) {
+    if (!file.starts_with(prefix) || !file.ends_with(kJson)) continue;
+    const std::string uid = file.substr(prefix.size(), file.size() - prefix.size() - kJson.size());
+    if (!CheckUid(uid).ok()) continue;
+    Record& record = records[uid];
+    record.claim.uid = uid;
+    auto text = options_.files.ReadFile(SpecPath(uid));
+    if (!text.ok()) continue;
+    const auto spec = cdi::ReadSpecJson(*text);
+    if (!spec.ok()) continue;
+    const auto claim = spec->annotations.find(StrCat(options_.driver_name, kClaimAnnotation));
+    const auto devices = spec->annotations.find(StrCat(options_.driver_name, kDevicesAnnotation));
+    if (claim == spec->annotations.end() || devices == spec->annotations.end()) continue;
+    const std::size_t slash = claim->second.find('/');
+    if (slash == std::string::npos) continue;
+    record.claim.namespace_name = claim->second.substr(0, slash);
+    record.claim.name = claim->second.substr(slash + 1);
+    record.devices.clear();
+    for (const std::string_view device : Split(devices->second, ',')) record.devices.emplace_back(device);
+  }
+  return records;
+}
+
+Result<void> ClaimFiles::ReadOldRecords(Records& records) {
+  auto names = options_.files.ListDirectory(DirectoryName(OldRecordPath("x")));
   if (!names.ok()) {
-    if (names.error().code == ErrorCode::kNotFound) return records;
+    if (names.error().code == ErrorCode::kNotFound) return Ok();
     return std::move(names).error();
   }
   for (const std::string& name : *names) {
-    if (!name.ends_with(kRecordSuffix)) continue;
-    const std::string uid = name.substr(0, name.size() - kRecordSuffix.size());
+    if (!name.ends_with(kJson)) continue;
+    const std::string uid = name.substr(0, name.size() - kJson.size());
     if (!CheckUid(uid).ok()) continue;
-    Record& record = records.emplace_back();
+    Record& record = records[uid];
     record.claim.uid = uid;
-    auto text = options_.files.ReadFile(RecordPath(uid));
+    auto text = options_.files.ReadFile(OldRecordPath(uid));
     if (!text.ok()) continue;
     auto tree = api::ParseJson(*text);
     if (!tree.ok()) continue;
@@ -223,32 +252,22 @@ Result<std::vector<ClaimFiles::Record>> ClaimFiles::ReadRecords() {
     record.claim.name = root["name"].str();
     for (const api::Value device : root["devices"].elements()) record.devices.emplace_back(device.str());
   }
-  return records;
+  return Ok();
 }
 
 Result<std::vector<rpc::ClaimReference>> ClaimFiles::Prepared() {
-  ASSIGN_OR_RETURN(const std::vector<Record> records, ReadRecords());
-  std::map<std::string, rpc::ClaimReference> claims;
-  for (const Record& record : records) claims[record.claim.uid] = record.claim;
-  const std::string prefix = StrCat(options_.driver_name, "_", kClass, "_");
-  if (auto specs = options_.files.ListDirectory(options_.cdi_directory); specs.ok()) {
-    for (const std::string& name : *specs) {
-      if (!name.starts_with(prefix) || !name.ends_with(".json")) continue;
-      const std::string uid = name.substr(prefix.size(), name.size() - prefix.size() - 5);
-      if (CheckUid(uid).ok()) claims[uid].uid = uid;
-    }
-  }
+  ASSIGN_OR_RETURN(const Records records, ReadRecords());
   std::vector<rpc::ClaimReference> list;
-  for (auto& [uid, claim] : claims) list.push_back(std::move(claim));
+  for (const auto& [uid, record] : records) list.push_back(record.claim);
   return list;
 }
 
 Result<void> ClaimFiles::RemoveOldDevices(const Devices& known) {
   auto names = options_.files.ListDirectory(DirectoryName(DeviceDirectory("x")));
   if (!names.ok()) return names.error().code == ErrorCode::kNotFound ? Ok() : Result<void>(std::move(names).error());
-  ASSIGN_OR_RETURN(const std::vector<Record> records, ReadRecords());
+  ASSIGN_OR_RETURN(const Records records, ReadRecords());
   std::set<std::string> held;
-  for (const Record& record : records) {
+  for (const auto& [uid, record] : records) {
     if (record.devices.empty()) return Ok();  // its record cannot be read: it may hold any
     held.insert(record.devices.begin(), record.devices.end());
   }

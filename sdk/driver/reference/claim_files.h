@@ -16,9 +16,12 @@ namespace drakkar::driver {
 
 // What the reference driver keeps on disk for prepared claims, and hands to containers:
 //
-//   <directory>/claims/<claim UID>.json                  whose it is, and the devices (0600)
 //   <directory>/devices/<device>/<name>                  a file per attribute (0644)
 //   <CDI directory>/<driver>_claim_<claim UID>.json      one CDI device per request (0644)
+//
+// The spec's annotations say whose it is and which devices it has, so that a claim is one file and lives as
+// long as that. Earlier drivers kept a record, <directory>/claims/<claim UID>.json: it is read, and goes with
+// the claim.
 //
 // A device's directory is made when it is first prepared and stays: making and removing directories is what a
 // file system does slowest, and they are the same for every claim.
@@ -59,8 +62,10 @@ class ClaimFiles {
     rpc::ClaimReference claim;
     std::vector<std::string> devices;  // none: it cannot be read
   };
-  Result<std::vector<Record>> ReadRecords();
-  std::string RecordPath(const std::string& claim_uid) const;
+  using Records = std::map<std::string, Record>;  // by claim UID
+  Result<Records> ReadRecords();
+  Result<void> ReadOldRecords(Records& records);
+  std::string OldRecordPath(const std::string& claim_uid) const;
   std::string DeviceDirectory(const std::string& device) const;
   std::string SpecPath(const std::string& claim_uid) const;
   // `appears_whole`: someone may look at the path at any time, and must see all of it or nothing.

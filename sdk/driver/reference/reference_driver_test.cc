@@ -9,6 +9,7 @@
 #include "base/testing/seeded_loop.h"
 #include "base/text/text.h"
 #include "cdi/spec_reader.h"
+#include "cdi/spec_writer.h"
 #include "rpc/dra/dra_client.h"
 #include "rpc/testing/memory_transport.h"
 #include "sdk/driver/testing/claim_client.h"
@@ -21,6 +22,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 constexpr char kRegistry[] = "/registry";
 constexpr char kSpecDirectory[] = "/cdi";
@@ -216,7 +218,8 @@ TEST_F(ReferenceDriverTest, GivesAClaimItsDevicesThroughCdi) {
   EXPECT_EQ(*files_.ReadFile(edits.mounts[0].host_path + "/model"), "Longship 8\n");
   EXPECT_EQ(*files_.ReadFile(edits.mounts[0].host_path + "/memory"), "16Gi\n");
   EXPECT_EQ(files_.Stat(SpecPath(claim))->mode, 0644u);
-  EXPECT_EQ(files_.Stat("/plugin/claims/" + claim.uid + ".json")->mode, 0600u);
+  EXPECT_THAT(spec.annotations, ElementsAre(Pair("sim.drakkar.io/claim", "default/a"),
+                                            Pair("sim.drakkar.io/devices", "sim-0,sim-2,sim-1")));
   EXPECT_THAT(spec.devices[1].container_edits.env, Contains("DRAKKAR_DEVICES=sim-1"));
 }
 
@@ -241,7 +244,7 @@ TEST_F(ReferenceDriverTest, UnprepareLeavesNothingAndTakesUnknownClaims) {
   EXPECT_EQ(Prepare(claim).error, "");
   EXPECT_EQ(Unprepare(claim), "");
   EXPECT_FALSE(files_.Exists(SpecPath(claim)));
-  EXPECT_THAT(*files_.ListDirectory("/plugin/claims"), IsEmpty());
+  EXPECT_THAT(*files_.ListDirectory(kSpecDirectory), IsEmpty());
   EXPECT_EQ(Unprepare(claim), "");
   EXPECT_EQ(Unprepare({"default", "never-seen", "b"}), "");
   EXPECT_EQ(Unprepare({"default", "../../etc", "b"}), "");
@@ -265,10 +268,41 @@ TEST_F(ReferenceDriverTest, LeftoversGoAtStartWhenTheClaimIsGone) {
   ASSERT_TRUE(files_.WriteFile("/cdi/other.io_claim_stray.json", "{}", 0644).ok());
   Restart();
   EXPECT_FALSE(files_.Exists(SpecPath(gone)));
-  EXPECT_THAT(*files_.ListDirectory("/plugin/claims"), ElementsAre(stays.uid + ".json"));
   EXPECT_FALSE(files_.Exists("/cdi/sim.drakkar.io_claim_stray.json"));
   EXPECT_TRUE(files_.Exists(SpecPath(stays)));
   EXPECT_TRUE(files_.Exists("/cdi/other.io_claim_stray.json"));
+}
+
+TEST_F(ReferenceDriverTest, ClaimsOfAnEarlierDriverAreFoundByTheirRecords) {
+  Start();
+  const auto gone = AllocatedClaim("gone", {{"gpu", "sim-0"}});
+  const auto stays = AllocatedClaim("stays", {{"gpu", "sim-1"}});
+  ASSERT_TRUE(files_.MakeDirectories("/plugin/claims", 0755).ok());
+  for (const auto& claim : {gone, stays}) {
+    EXPECT_EQ(Prepare(claim).error, "");
+    cdi::Spec spec = SpecOf(claim);
+    spec.annotations.clear();
+    ASSERT_TRUE(files_.WriteFile(SpecPath(claim), cdi::WriteSpecJson(spec), 0644).ok());
+    ASSERT_TRUE(files_.WriteFile(StrCat("/plugin/claims/", claim.uid, ".json"),
+                                 StrCat(R"({"namespace":"default","name":")", claim.name, R"(","uid":")", claim.uid,
+                                        R"(","devices":["sim-1"]})"),
+                                 0600).ok());
+  }
+  const auto release = [&](const std::string& key) {
+    server_.Delete("ResourceClaim", key);
+    if (api::ObjectPtr claim = server_.Get("ResourceClaim", key); claim != nullptr) {
+      api::Draft draft(claim->tree());
+      draft["metadata"]["finalizers"] = api::Draft::Array();
+      server_.Update("ResourceClaim", key, "", draft.Freeze());
+    }
+  };
+  release("default/gone");
+  Restart();
+  EXPECT_FALSE(files_.Exists(SpecPath(gone)));
+  EXPECT_TRUE(files_.Exists(SpecPath(stays)));
+  EXPECT_THAT(*files_.ListDirectory("/plugin/claims"), ElementsAre(stays.uid + ".json"));
+  EXPECT_EQ(Unprepare(stays), "");
+  EXPECT_THAT(*files_.ListDirectory("/plugin/claims"), IsEmpty());
 }
 
 // The server's answer to what the driver asked at its start arrives when the claim is in use again.

@@ -100,6 +100,9 @@ Result<void> MemoryFileSystem::Rename(const std::string& from, const std::string
   auto found = names_.find(from);
   if (found == names_.end()) return ErrnoError(ENOENT, "rename " + from);
   auto inode = found->second;
+  for (const auto& [name, child] : names_) {
+    if (IsChild(to, name)) return ErrnoError(ENOTEMPTY, "rename " + from);
+  }
   Names moved;
   for (const auto& [name, child] : names_) {
     if (IsChild(from, name)) moved[to + name.substr(from.size())] = child;

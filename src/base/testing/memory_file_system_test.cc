@@ -34,5 +34,16 @@ TEST(MemoryFileSystem, UnsyncedBytesAreLostInACrash) {
   EXPECT_EQ(*files.ReadFile("/d/f"), "a");
 }
 
+TEST(MemoryFileSystem, ADirectoryIsNotRenamedOverOneWithContent) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(files.MakeDirectories("/from/a", 0755).ok());
+  ASSERT_TRUE(files.MakeDirectories("/to/b", 0755).ok());
+  EXPECT_FALSE(files.Rename("/from", "/to").ok());
+  ASSERT_TRUE(files.Remove("/to/b").ok());
+  ASSERT_TRUE(files.Rename("/from", "/to").ok());
+  EXPECT_TRUE(files.Exists("/to/a"));
+  EXPECT_FALSE(files.Exists("/from/a"));
+}
+
 }  // namespace
 }  // namespace drakkar

@@ -75,6 +75,7 @@ void NodeHarness::StartAgent() {
                                                          .files = files,
                                                          .watcher = watcher,
                                                          .blocking = *work,
+                                                         .removing = *work,
                                                          .client = *client,
                                                          .transport = transport,
                                                          .runtime = *runtime,
