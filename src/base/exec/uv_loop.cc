@@ -75,7 +75,7 @@ struct UvLoop::Impl {
   std::shared_ptr<Waker> waker;
   std::mutex mutex;
   std::vector<Task> posted;   // guarded by mutex
-  std::deque<Task> begun_later;  // guarded by mutex: what PostNew was given
+  std::deque<Task> fresh;     // guarded by mutex: what PostNew was given
   bool stopping = false;      // guarded by mutex
   bool stopped = false;       // guarded by mutex
   bool in_turn = false;       // guarded by mutex: OnWake looks at `posted` again
@@ -108,16 +108,16 @@ struct UvLoop::Impl {
       if (stop || tasks.empty()) return;
       if (round < kRoundsPerTurn) continue;
       std::lock_guard lock(self->mutex);
-      if (!self->begun_later.empty()) self->waker->Wake();
+      if (!self->fresh.empty()) self->waker->Wake();
       return;
     }
   }
 
   // `mutex` is held.
   void TakeNew(std::size_t at_most, std::vector<Task>& tasks) {
-    for (; at_most > 0 && !begun_later.empty(); --at_most) {
-      tasks.push_back(std::move(begun_later.front()));
-      begun_later.pop_front();
+    for (; at_most > 0 && !fresh.empty(); --at_most) {
+      tasks.push_back(std::move(fresh.front()));
+      fresh.pop_front();
     }
   }
 
@@ -134,7 +134,16 @@ struct UvLoop::Impl {
     }
   }
 
-  void WakeSoon(std::size_t waiting) const {
+  template <typename Queue>
+  void Add(Queue& queue, Task task) {
+    std::size_t waiting = 0;
+    {
+      std::lock_guard lock(mutex);
+      if (stopped) return;  // the task goes with it, outside the lock
+      queue.push_back(std::move(task));
+      if (in_turn) return;
+      waiting = queue.size();
+    }
     if (to_wake == nullptr || waiting == kTasksPerWake) {
       waker->Wake();
     } else if (std::find(to_wake->begin(), to_wake->end(), waker) == to_wake->end()) {
@@ -219,8 +228,7 @@ UvLoop::~UvLoop() {
   {
     std::lock_guard lock(impl_->mutex);
     dropped.swap(impl_->posted);
-    std::ranges::move(impl_->begun_later, std::back_inserter(dropped));
-    impl_->begun_later.clear();
+    impl_->TakeNew(SIZE_MAX, dropped);
   }
   // Destroying a task may destroy handles that live on this loop: we are the last user, so this
   // thread counts as the loop's.
@@ -234,27 +242,11 @@ UvLoop::~UvLoop() {
 }
 
 void UvLoop::Post(Task task) {
-  std::size_t waiting = 0;
-  {
-    std::lock_guard lock(impl_->mutex);
-    if (impl_->stopped) return;  // the task goes with it, outside the lock
-    impl_->posted.push_back(std::move(task));
-    if (impl_->in_turn) return;
-    waiting = impl_->posted.size();
-  }
-  impl_->WakeSoon(waiting);
+  impl_->Add(impl_->posted, std::move(task));
 }
 
 void UvLoop::PostNew(Task task) {
-  std::size_t waiting = 0;
-  {
-    std::lock_guard lock(impl_->mutex);
-    if (impl_->stopped) return;  // the task goes with it, outside the lock
-    impl_->begun_later.push_back(std::move(task));
-    if (impl_->in_turn) return;
-    waiting = impl_->begun_later.size();
-  }
-  impl_->WakeSoon(waiting);
+  impl_->Add(impl_->fresh, std::move(task));
 }
 
 TimerHandle UvLoop::RunAfter(Duration delay, Task task) {
@@ -291,8 +283,7 @@ void UvLoop::Run() {
   {
     std::lock_guard lock(impl_->mutex);
     rest.swap(impl_->posted);
-    std::ranges::move(impl_->begun_later, std::back_inserter(rest));
-    impl_->begun_later.clear();
+    impl_->TakeNew(SIZE_MAX, rest);
     // It may be run again; what is posted until then, or never run, waits for that or for the end.
     impl_->stopping = false;
   }
