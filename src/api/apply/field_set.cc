@@ -1,8 +1,6 @@
 #include "api/apply/field_set.h"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
 #include "api/apply/fields_writer.h"
 #include "api/json/reader.h"
@@ -231,15 +229,6 @@ void Walk(const FieldNode& node, std::string& path,
 
 }  // namespace
 
-void FieldStack::Grow() {
-  static_assert(std::is_trivially_copyable_v<FieldNode>);
-  std::unique_ptr<char[]> larger(new char[capacity_ * 2 * sizeof(FieldNode)]);
-  std::memcpy(larger.get(), nodes_, size_ * sizeof(FieldNode));
-  heap_ = std::move(larger);
-  nodes_ = reinterpret_cast<FieldNode*>(heap_.get());
-  capacity_ *= 2;
-}
-
 Result<const FieldNode*> ParseFieldsV1(std::string_view json, Arena& arena) {
   return Parser(json, /*lasting=*/true, arena).Run();
 }
@@ -271,7 +260,7 @@ void SetChildren(FieldNode& node, FieldStack& scratch, std::size_t first, Arena&
   FieldNode* kept = arena.AllocateArray<FieldNode>(count);
   std::uninitialized_copy(begin, scratch.end(), kept);
   node.children = kept;
-  scratch.Shrink(first);
+  scratch.resize(first);
 }
 
 const FieldNode* Union(const FieldNode* a, const FieldNode* b, std::uint8_t mask, Arena& arena) {

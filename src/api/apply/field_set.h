@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "api/tree/freeze.h"
 #include "base/result/result.h"
 
@@ -40,31 +40,7 @@ inline bool SameElement(const FieldNode& a, const FieldNode& b) {
 }
 
 // Siblings that are being gathered, those of all levels on one stack; few need no memory.
-class FieldStack {
- public:
-  FieldStack() = default;
-  FieldStack(const FieldStack&) = delete;
-  FieldStack& operator=(const FieldStack&) = delete;
-
-  std::size_t size() const { return size_; }
-  FieldNode* begin() { return nodes_; }
-  FieldNode* end() { return nodes_ + size_; }
-  void push_back(const FieldNode& node) {
-    if (size_ == capacity_) Grow();
-    new (nodes_ + size_++) FieldNode(node);
-  }
-  void Shrink(std::size_t size) { size_ = size; }
-
- private:
-  static constexpr std::size_t kInline = 48;
-  void Grow();
-
-  alignas(FieldNode) char inline_[kInline * sizeof(FieldNode)];
-  FieldNode* nodes_ = reinterpret_cast<FieldNode*>(inline_);
-  std::size_t size_ = 0;
-  std::size_t capacity_ = kInline;
-  std::unique_ptr<char[]> heap_;
-};
+using FieldStack = absl::InlinedVector<FieldNode, 48>;
 
 // Deeper documents are refused.
 constexpr int kMaxFieldSetDepth = 100;

@@ -1,12 +1,12 @@
 #include "api/apply/managed_fields.h"
 
 #include <algorithm>
-#include <cstring>
 #include <list>
 #include <map>
 #include <memory>
 #include <unordered_map>
 
+#include "absl/hash/hash.h"
 #include "api/apply/created_fields.h"
 #include "api/apply/fields_writer.h"
 #include "api/apply/typed_value.h"
@@ -41,7 +41,7 @@ class ParsedSets {
 
   // Null if the text has not been kept.
   std::shared_ptr<const Kept> Find(std::string_view json) {
-    const std::size_t hash = HashOf(json);
+    const std::size_t hash = absl::HashOf(json);
     if (auto found = index_.find({hash, json}); found != index_.end()) return *found->second;
     Seen& seen = seen_[hash % kSeen];
     if (seen.hash != hash) seen = {hash, 0};
@@ -62,34 +62,6 @@ class ParsedSets {
   struct Hash {
     std::size_t operator()(const Name& name) const { return name.first; }
   };
-
-  // Texts have a kilobyte or two, and most of a look-up is this: four words at a time. Texts that
-  // collide are told apart by comparing them.
-  static std::size_t HashOf(std::string_view json) {
-    auto mix = [](std::uint64_t a, std::uint64_t b) {
-      __extension__ using Wide = unsigned __int128;
-      const Wide product = static_cast<Wide>(a) * b;
-      return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-    };
-    auto word = [](const char* at) {
-      std::uint64_t value;
-      std::memcpy(&value, at, sizeof(value));
-      return value;
-    };
-    constexpr std::uint64_t kOne = 0x9e3779b97f4a7c15u, kTwo = 0xd1b54a32d192ed03u;
-    std::uint64_t first = json.size() ^ kTwo, second = kTwo;
-    const char* at = json.data();
-    std::size_t left = json.size();
-    for (; left >= 32; left -= 32, at += 32) {
-      first = mix(word(at) ^ kOne, word(at + 8) ^ first);
-      second = mix(word(at + 16) ^ kOne, word(at + 24) ^ second);
-    }
-    char rest[32] = {};
-    if (left > 0) std::memcpy(rest, at, left);
-    first = mix(word(rest) ^ kOne, word(rest + 8) ^ first);
-    second = mix(word(rest + 16) ^ kOne, word(rest + 24) ^ second);
-    return static_cast<std::size_t>(mix(first ^ kTwo, second ^ kOne));
-  }
 
   std::shared_ptr<const Kept> Keep(std::size_t hash, std::string_view json) {
     auto kept = std::make_shared<Kept>();
