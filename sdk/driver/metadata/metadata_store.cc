@@ -21,11 +21,7 @@ namespace {
 using metadata::BaseRequest;
 using metadata::Dialect;
 
-constexpr char kRecordsDirectory[] = "dra-device-metadata-records";
-constexpr char kFreshRecord[] = ".fresh";  // no claim is called so: it has no '_'
 constexpr char kSpareDirectory[] = "dra-device-metadata-spare";
-constexpr char kUpdatesDirectory[] = "dra-device-metadata-claims";
-constexpr char kOldRecordName[] = "claim.json";  // of earlier drivers, beside the updates
 constexpr char kUpdateSuffix[] = ".update";
 constexpr char kFreshSuffix[] = ".new";  // of an update that is not whole yet
 constexpr char kClass[] = "metadata";
@@ -115,7 +111,8 @@ class MetadataStore::Guard {
   MetadataStore* store_;
 };
 
-MetadataStore::MetadataStore(Options options) : options_(std::move(options)) {
+MetadataStore::MetadataStore(Options options)
+    : options_(std::move(options)), records_(options_.files, options_.directory) {
   if (!options_.lock_file.empty()) lock_ = std::make_unique<FileLock>(options_.lock_file);
 }
 
@@ -149,17 +146,6 @@ std::string MetadataStore::ClaimDirectory(std::string_view namespace_name,
                   StrCat(namespace_name, "_", name));
 }
 
-std::string MetadataStore::RecordPath(std::string_view namespace_name, std::string_view name) const {
-  return JoinPath(JoinPath(options_.directory, kRecordsDirectory),
-                  StrCat(namespace_name, "_", name));
-}
-
-std::string MetadataStore::UpdateDirectory(std::string_view namespace_name,
-                                           std::string_view name) const {
-  return JoinPath(JoinPath(options_.directory, kUpdatesDirectory),
-                  StrCat(namespace_name, "_", name));
-}
-
 std::string MetadataStore::MetadataPath(const ClaimRecord& record,
                                         const std::string& request) const {
   return JoinPath(JoinPath(ClaimDirectory(record.namespace_name, record.name), request),
@@ -167,7 +153,7 @@ std::string MetadataStore::MetadataPath(const ClaimRecord& record,
 }
 
 std::string MetadataStore::UpdatePath(const ClaimRecord& record, const std::string& request) const {
-  return JoinPath(UpdateDirectory(record.namespace_name, record.name), request + kUpdateSuffix);
+  return JoinPath(records_.UpdateDirectory(record.namespace_name, record.name), request + kUpdateSuffix);
 }
 
 std::string MetadataStore::SpecPrefix(std::string_view claim_uid) const {
@@ -285,7 +271,7 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
 
   ASSIGN_OR_RETURN(const Guard guard, Lock());
   ASSIGN_OR_RETURN(std::optional<ClaimRecord> before,
-                   FindRecord(record.namespace_name, record.name));
+                   records_.Find(record.namespace_name, record.name));
   if (before.has_value() && before->uid != record.uid) {
     RETURN_IF_ERROR(Remove({.namespace_name = before->namespace_name,
                             .uid = before->uid,
@@ -309,14 +295,14 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
       record.requests[name] = entry;
     }
   }
-  RETURN_IF_ERROR(WriteRecord(record, before.has_value() ? &*before : nullptr));
+  RETURN_IF_ERROR(records_.Write(record, before.has_value() ? &*before : nullptr));
   for (const auto& [name, request] : wanted) {
     if (auto done = PrepareRequest(finished, before.has_value() ? &*before : nullptr, name, request);
         !done.ok()) {
       return std::move(done).error().Prefixed("request " + Quote(request.reference));
     }
   }
-  RETURN_IF_ERROR(WriteRecord(finished, &record));
+  RETURN_IF_ERROR(records_.Write(finished, &record));
   AddIds(finished, wanted, devices);
   return Ok();
 }
@@ -446,7 +432,7 @@ Result<void> MetadataStore::Update(const RequestReference& request,
   RETURN_IF_ERROR(CheckRequestName(name));
   ASSIGN_OR_RETURN(const Guard guard, Lock());
   ASSIGN_OR_RETURN(const std::optional<ClaimRecord> record,
-                   FindRecord(request.claim_namespace, request.claim_name));
+                   records_.Find(request.claim_namespace, request.claim_name));
   if (!record.has_value()) return FailedPrecondition(NotPrepared(request));
   if (!request.claim_uid.empty() && request.claim_uid != record->uid) {
     return FailedPrecondition(StrCat(NotPrepared(request), ": it was prepared with UID ",
@@ -524,29 +510,14 @@ Result<void> MetadataStore::ReplayRequest(const ClaimRecord& record, const std::
   return IgnoreAbsent(options_.files.Remove(update));
 }
 
-Result<std::vector<std::string>> MetadataStore::ListClaims(std::string_view directory) {
-  auto names = options_.files.ListDirectory(JoinPath(options_.directory, directory));
-  if (!names.ok() && IsAbsent(names.error())) return std::vector<std::string>();
-  return names;
-}
-
-Result<std::set<std::string>> MetadataStore::ListRecords() {
-  std::set<std::string> names;
-  for (const char* directory : {kRecordsDirectory, kUpdatesDirectory}) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> listed, ListClaims(directory));
-    names.insert(listed.begin(), listed.end());
-  }
-  return names;
-}
-
 Result<std::vector<PreparedRequest>> MetadataStore::Requests() {
   ASSIGN_OR_RETURN(const Guard guard, Lock());
-  ASSIGN_OR_RETURN(const std::set<std::string> names, ListRecords());
+  ASSIGN_OR_RETURN(const std::set<std::string> names, records_.List());
   std::vector<PreparedRequest> requests;
   for (const std::string& name : names) {
     const std::size_t line = name.find('_');
     if (line == std::string::npos) continue;
-    ASSIGN_OR_RETURN(const auto record, FindRecord(name.substr(0, line), name.substr(line + 1)));
+    ASSIGN_OR_RETURN(const auto record, records_.Find(name.substr(0, line), name.substr(line + 1)));
     if (!record.has_value()) continue;
     for (const auto& [base, entry] : record->requests) {
       PreparedRequest& request = requests.emplace_back();
@@ -568,12 +539,12 @@ Result<std::vector<PreparedRequest>> MetadataStore::Requests() {
 
 Result<void> MetadataStore::Replay() {
   ASSIGN_OR_RETURN(const Guard guard, Lock());
-  ASSIGN_OR_RETURN(const std::set<std::string> names, ListRecords());
+  ASSIGN_OR_RETURN(const std::set<std::string> names, records_.List());
   Result<void> outcome = Ok();
   for (const std::string& name : names) {
     const std::size_t line = name.find('_');
     if (line == std::string::npos) continue;
-    auto record = FindRecord(name.substr(0, line), name.substr(line + 1));
+    auto record = records_.Find(name.substr(0, line), name.substr(line + 1));
     if (!record.ok() || !record->has_value()) {
       if (!record.ok() && outcome.ok()) outcome = std::move(record).error();
       continue;
@@ -593,15 +564,14 @@ Result<void> MetadataStore::Remove(const rpc::ClaimReference& claim) {
   if (!CheckClaimNames(claim.namespace_name, claim.name, claim.uid).ok()) return Ok();
   ASSIGN_OR_RETURN(const Guard guard, Lock());
   ASSIGN_OR_RETURN(const std::optional<ClaimRecord> record,
-                   FindRecord(claim.namespace_name, claim.name));
+                   records_.Find(claim.namespace_name, claim.name));
   // The record goes last: until then a failure can be made good by the next call or start.
   if (!claim.uid.empty()) RETURN_IF_ERROR(RemoveSpecs(claim.uid));
   if (record.has_value() && !claim.uid.empty() && record->uid != claim.uid) return Ok();
   RETURN_IF_ERROR(RemoveClaimDirectory(claim.namespace_name, claim.name));
   // Nobody knows its name, but it mounts what is gone now.
   if (claim.uid.empty()) RETURN_IF_ERROR(RemoveStraySpecs());
-  RETURN_IF_ERROR(options_.files.RemoveTree(UpdateDirectory(claim.namespace_name, claim.name)));
-  return IgnoreAbsent(options_.files.Remove(RecordPath(claim.namespace_name, claim.name)));
+  return records_.Remove(claim.namespace_name, claim.name);
 }
 
 Result<void> MetadataStore::RemoveSpecs(std::string_view claim_uid) {
@@ -620,9 +590,10 @@ Result<void> MetadataStore::RemoveSpecs(std::string_view claim_uid) {
 }
 
 Result<std::vector<rpc::ClaimReference>> MetadataStore::Claims() {
-  ASSIGN_OR_RETURN(std::set<std::string> names, ListRecords());
-  ASSIGN_OR_RETURN(const std::vector<std::string> with_files, ListClaims(metadata::kHostDirectory));
-  names.insert(with_files.begin(), with_files.end());
+  ASSIGN_OR_RETURN(std::set<std::string> names, records_.List());
+  auto with_files = options_.files.ListDirectory(JoinPath(options_.directory, metadata::kHostDirectory));
+  if (!with_files.ok() && !IsAbsent(with_files.error())) return std::move(with_files).error();
+  if (with_files.ok()) names.insert(with_files->begin(), with_files->end());
   std::vector<rpc::ClaimReference> claims;
   for (const std::string& name : names) {
     const std::size_t line = name.find('_');
@@ -630,7 +601,7 @@ Result<std::vector<rpc::ClaimReference>> MetadataStore::Claims() {
     rpc::ClaimReference claim{.namespace_name = name.substr(0, line), .uid = "",
                               .name = name.substr(line + 1)};
     if (!CheckClaimNames(claim.namespace_name, claim.name, "").ok()) continue;
-    ASSIGN_OR_RETURN(const auto record, FindRecord(claim.namespace_name, claim.name));
+    ASSIGN_OR_RETURN(const auto record, records_.Find(claim.namespace_name, claim.name));
     if (record.has_value()) {
       claim.uid = record->uid;
     } else if (auto requests = options_.files.ListDirectory(
@@ -676,35 +647,6 @@ Result<void> MetadataStore::RemoveStraySpecs() {
 }
 
 // --- files ---
-
-Result<std::optional<ClaimRecord>> MetadataStore::FindRecord(std::string_view namespace_name,
-                                                             std::string_view name) {
-  std::optional<ClaimRecord> none;
-  auto text = options_.files.ReadFile(RecordPath(namespace_name, name));
-  if (!text.ok() && IsAbsent(text.error())) {
-    text = options_.files.ReadFile(JoinPath(UpdateDirectory(namespace_name, name), kOldRecordName));
-  }
-  if (!text.ok()) {
-    if (IsAbsent(text.error())) return none;
-    return std::move(text).error();
-  }
-  auto record = ReadClaimRecord(*text);
-  if (!record.ok() || record->namespace_name != namespace_name || record->name != name) return none;
-  return std::optional(*std::move(record));
-}
-
-Result<void> MetadataStore::WriteRecord(const ClaimRecord& record, const ClaimRecord* before) {
-  if (before != nullptr && record == *before) return Ok();
-  const std::string path = RecordPath(record.namespace_name, record.name);
-  const std::string directory = DirectoryName(path);
-  RETURN_IF_ERROR(options_.files.MakeDirectories(directory, 0700));
-  // A part of one counts as none, and without it nothing is known that could be lost.
-  if (before == nullptr) return options_.files.WriteFile(path, WriteClaimRecord(record), 0600);
-  // Under a name of its own, since the claim's may be as long as a name can be.
-  const std::string fresh = JoinPath(directory, kFreshRecord);
-  RETURN_IF_ERROR(options_.files.WriteFile(fresh, WriteClaimRecord(record), 0600));
-  return options_.files.Rename(fresh, path);
-}
 
 Result<std::optional<metadata::DeviceMetadata>> MetadataStore::ReadCurrent(
     const ClaimRecord& record, const std::string& request, bool* is_absent) {

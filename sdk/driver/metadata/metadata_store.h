@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "base/result/result.h"
 #include "rpc/dra/dra.h"
 #include "sdk/driver/metadata/claim_record.h"
+#include "sdk/driver/metadata/claim_records.h"
 #include "sdk/driver/metadata/metadata_updater.h"
 
 namespace drakkar::driver {
@@ -25,17 +25,16 @@ namespace drakkar::driver {
 //   <directory>/dra-device-metadata/<namespace>_<claim>/<request>/metadata.json   what containers
 //                                                                                 see (0644)
 //   <CDI directory>/<driver>_metadata_<claim UID>_<request>.json       mounts it into them (0644)
-//   <directory>/dra-device-metadata-records/<namespace>_<claim>   whose it is (0600)
 //   <directory>/dra-device-metadata-claims/<namespace>_<claim>/<request>.update   see below (0600)
 //   <directory>/dra-device-metadata-spare/<request>   empty directories of a claim that went
 //
-// Records of earlier drivers are beside the updates, as claim.json; they are read where they are.
+// and a record of whose it is (ClaimRecords).
 //
 // Prepare syncs nothing: a node that lost power has no containers, and prepares anew. Its files, and
 // with them what the file system has to do, are as few as can be: pods wait for it. A new file that
-// a crash tore is written anew by the next prepare, and nobody saw it. What is there for the claim already is kept, inode and generation, so that
-// containers of other pods keep theirs. A change to such a file is written in place, since running
-// containers have mounted the inode: the new text is synced to `<request>.update` first, and a file
+// a crash tore is written anew by the next prepare, and nobody saw it. What is there for the claim
+// already is kept, inode and generation, so that containers of other pods keep theirs. A change to
+// such a file is written in place, since running containers have mounted the inode: the new text is synced to `<request>.update` first, and a file
 // that a crash tore is completed from it (Replay, or the next call for the request).
 //
 // Not a word of it is kept in memory: instances of a driver that hand over to each other see the
@@ -94,19 +93,12 @@ class MetadataStore {
   };
   using WantedRequests = std::map<std::string, Wanted>;  // by base name
 
-  // The names of the folders of claims in `directory`; nothing if it is not there.
-  Result<std::vector<std::string>> ListClaims(std::string_view directory);
-  // The names of claims that may have a record, as above.
-  Result<std::set<std::string>> ListRecords();
-
   explicit MetadataStore(Options options);
   // Keeps other instances out until it is destroyed; may be nested.
   class Guard;
   Result<Guard> Lock();
 
   std::string ClaimDirectory(std::string_view namespace_name, std::string_view name) const;
-  std::string RecordPath(std::string_view namespace_name, std::string_view name) const;
-  std::string UpdateDirectory(std::string_view namespace_name, std::string_view name) const;
   std::string MetadataPath(const ClaimRecord& record, const std::string& request) const;
   std::string UpdatePath(const ClaimRecord& record, const std::string& request) const;
   std::string SpecPrefix(std::string_view claim_uid) const;
@@ -125,11 +117,6 @@ class MetadataStore {
   void AddIds(const ClaimRecord& record, const WantedRequests& wanted,
               std::vector<PreparedDevice>& devices) const;
 
-  // Nothing if there is none, or none that can be read.
-  Result<std::optional<ClaimRecord>> FindRecord(std::string_view namespace_name,
-                                                std::string_view name);
-  // `before` is what FindRecord found, if anything.
-  Result<void> WriteRecord(const ClaimRecord& record, const ClaimRecord* before);
   // Nothing for a file that is absent or cannot be read; generation 0 for an empty one.
   Result<std::optional<metadata::DeviceMetadata>> ReadCurrent(const ClaimRecord& record,
                                                               const std::string& request,
@@ -142,6 +129,7 @@ class MetadataStore {
   Result<void> RemoveSpecs(std::string_view claim_uid);
 
   const Options options_;
+  const ClaimRecords records_;
   std::unique_ptr<FileLock> lock_;
   int lock_depth_ = 0;
 };
