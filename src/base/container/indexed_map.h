@@ -1,52 +1,95 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace drakkar {
 
-// A map that is walked in order but mostly asked by key: a hash index finds entries, so that only a
-// new key descends the tree. Keys here share long prefixes ("default/claim-..."), which makes each
-// step of a descent a comparison over a cache miss.
+// A map that can be walked in order but is mostly asked by key: a hash index finds entries, and a new
+// one takes its place in the order only when somebody walks. Keys here share long prefixes
+// ("default/claim-..."), which makes each step of a descent a comparison over a cache miss, and most
+// entries of a busy server are gone before anybody lists them.
+//
+// Entries stay where they are until they are erased. Not shared between threads, not even for reading.
 template <typename V>
 class IndexedMap {
  public:
   using Ordered = std::map<std::string, V, std::less<>>;
 
-  const Ordered& ordered() const { return ordered_; }
-  std::size_t size() const { return ordered_.size(); }
+  IndexedMap() = default;
+  IndexedMap(const IndexedMap&) = delete;
+  IndexedMap& operator=(const IndexedMap&) = delete;
+
+  // Valid until the next entry is made or erased.
+  const Ordered& ordered() const {
+    for (Waiting& waiting : unordered_) {
+      waiting.place->place = ordered_.insert(std::move(waiting.node)).position;
+      waiting.place->waits_at = kInOrder;
+    }
+    unordered_.clear();
+    return ordered_;
+  }
+  std::size_t size() const { return index_.size(); }
 
   // Null if there is none. Valid until the entry is erased.
   V* Find(std::string_view key) {
     const auto found = index_.find(key);
-    return found == index_.end() ? nullptr : &found->second->second;
+    return found == index_.end() ? nullptr : found->second.value;
   }
   const V* Find(std::string_view key) const { return const_cast<IndexedMap*>(this)->Find(key); }
 
   // The entry, made with V() if it was not there.
   V& operator[](std::string_view key) {
     if (V* found = Find(key)) return *found;
-    const auto made = ordered_.try_emplace(std::string(key)).first;
-    index_.emplace(made->first, made);
-    return made->second;
+    maker_.try_emplace(std::string(key));
+    typename Ordered::node_type node = maker_.extract(maker_.begin());
+    Place& place = index_.try_emplace(std::string_view(node.key())).first->second;
+    place.value = &node.mapped();
+    place.waits_at = unordered_.size();
+    unordered_.push_back({std::move(node), &place});
+    return *place.value;
   }
 
-  // False if there was none.
+  // False if there was none. `key` may lie in the entry itself.
   bool Erase(std::string_view key) {
     const auto found = index_.find(key);
     if (found == index_.end()) return false;
-    const auto entry = found->second;
+    const Place place = found->second;
     index_.erase(found);  // first: its key lies in the entry
-    ordered_.erase(entry);
+    if (place.waits_at == kInOrder) {
+      ordered_.erase(place.place);
+    } else {
+      Waiting& gone = unordered_[place.waits_at];
+      if (&gone != &unordered_.back()) {
+        std::swap(gone, unordered_.back());
+        gone.place->waits_at = place.waits_at;
+      }
+      unordered_.pop_back();
+    }
     return true;
   }
 
  private:
-  Ordered ordered_;
-  std::unordered_map<std::string_view, typename Ordered::iterator> index_;
+  static constexpr std::size_t kInOrder = static_cast<std::size_t>(-1);
+  struct Place {
+    V* value = nullptr;
+    std::size_t waits_at = kInOrder;     // in `unordered_`, or:
+    typename Ordered::iterator place{};  // in `ordered_`
+  };
+  struct Waiting {
+    typename Ordered::node_type node;
+    Place* place;
+  };
+
+  std::unordered_map<std::string_view, Place> index_;
+  mutable Ordered ordered_;
+  mutable std::vector<Waiting> unordered_;  // made since somebody walked
+  Ordered maker_;                           // empty but while it makes a node
 };
 
 }  // namespace drakkar
