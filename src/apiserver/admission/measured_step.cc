@@ -29,6 +29,7 @@ class MeasuredStep final : public AdmissionStep {
   }
 
   std::string_view name() const override { return step_->name(); }
+  bool Concerns(const Request& request) const override { return step_->Concerns(request); }
 
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override {

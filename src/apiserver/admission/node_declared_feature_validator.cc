@@ -7,6 +7,10 @@
 
 namespace drakkar::apiserver {
 
+bool NodeDeclaredFeatureValidator::Concerns(const Request& request) const {
+  return request.kind->group.empty() && request.kind->plural == "pods";
+}
+
 std::optional<Failure> NodeDeclaredFeatureValidator::Admit(const Request& request,
                                                            api::Draft* object, api::Value before,
                                                            const StrategyContext& context) {

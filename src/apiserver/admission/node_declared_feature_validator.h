@@ -15,6 +15,7 @@ class NodeDeclaredFeatureValidator final : public AdmissionStep {
       : framework_(std::move(framework)) {}
 
   std::string_view name() const override { return "NodeDeclaredFeatureValidator"; }
+  bool Concerns(const Request& request) const override;
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override;
 

@@ -8,16 +8,16 @@ namespace {
 
 constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 
-bool IsNewPod(const Request& request, const api::Draft* object) {
-  return object != nullptr && request.verb != Verb::kDelete && request.subresource.empty() &&
+}  // namespace
+
+bool IsForNewPod(const Request& request) {
+  return request.verb != Verb::kDelete && request.subresource.empty() &&
          request.kind->group.empty() && request.kind->kind == "Pod";
 }
 
-}  // namespace
-
 std::optional<Failure> PriorityAdmission::Admit(const Request& request, api::Draft* object,
                                                 api::Value before, const StrategyContext& context) {
-  if (!IsNewPod(request, object) || before.exists()) return std::nullopt;
+  if (object == nullptr || before.exists() || !IsForNewPod(request)) return std::nullopt;
   api::Draft& spec = (*object)["spec"];
   const std::string name(spec["priorityClassName"].str());
   api::ObjectPtr found;
@@ -60,7 +60,7 @@ std::optional<Failure> PriorityAdmission::Admit(const Request& request, api::Dra
 std::optional<Failure> RuntimeClassAdmission::Admit(const Request& request, api::Draft* object,
                                                     api::Value before,
                                                     const StrategyContext& context) {
-  if (!IsNewPod(request, object) || before.exists()) return std::nullopt;
+  if (object == nullptr || before.exists() || !IsForNewPod(request)) return std::nullopt;
   api::Draft* spec = object->Find("spec");
   const api::Draft* given = spec == nullptr ? nullptr : spec->Find("runtimeClassName");
   const std::string name(given == nullptr ? "" : given->str());
@@ -74,7 +74,7 @@ std::optional<Failure> RuntimeClassAdmission::Admit(const Request& request, api:
 std::optional<Failure> ServiceAccountAdmission::Admit(const Request& request, api::Draft* object,
                                                       api::Value before,
                                                       const StrategyContext& context) {
-  if (!IsNewPod(request, object) || before.exists()) return std::nullopt;
+  if (object == nullptr || before.exists() || !IsForNewPod(request)) return std::nullopt;
   // A static pod's image in the API has no account.
   if (api::Draft* metadata = object->Find("metadata")) {
     api::Draft* annotations = metadata->Find("annotations");

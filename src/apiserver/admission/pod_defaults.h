@@ -4,11 +4,15 @@
 
 namespace drakkar::apiserver {
 
+// Whether a pod may come of it: an apply or an update may be a creation. What the steps below look at.
+bool IsForNewPod(const Request& request);
+
 // spec.priority and preemptionPolicy from the pod's PriorityClass; pods without one get the global
 // default class, or 0.
 class PriorityAdmission final : public AdmissionStep {
  public:
   std::string_view name() const override { return "Priority"; }
+  bool Concerns(const Request& request) const override { return IsForNewPod(request); }
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override;
 };
@@ -18,6 +22,7 @@ class PriorityAdmission final : public AdmissionStep {
 class ServiceAccountAdmission final : public AdmissionStep {
  public:
   std::string_view name() const override { return "ServiceAccount"; }
+  bool Concerns(const Request& request) const override { return IsForNewPod(request); }
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override;
 };
@@ -26,6 +31,7 @@ class ServiceAccountAdmission final : public AdmissionStep {
 class RuntimeClassAdmission final : public AdmissionStep {
  public:
   std::string_view name() const override { return "RuntimeClass"; }
+  bool Concerns(const Request& request) const override { return IsForNewPod(request); }
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override;
 };

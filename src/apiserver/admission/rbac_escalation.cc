@@ -28,6 +28,8 @@ std::string RuleText(api::Value rule) {
 
 }  // namespace
 
+bool RbacEscalation::Concerns(const Request& request) const { return request.kind->group == kGroup; }
+
 std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft* object,
                                              api::Value before, const StrategyContext& context) {
   const api::KindSchema& kind = *request.kind;

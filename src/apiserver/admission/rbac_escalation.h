@@ -12,6 +12,7 @@ class RbacEscalation final : public AdmissionStep {
   // `rbac` must outlive the step.
   explicit RbacEscalation(RbacAuthorizer& rbac) : rbac_(rbac) {}
   std::string_view name() const override { return "RBACEscalation"; }
+  bool Concerns(const Request& request) const override;
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override;
 

@@ -179,6 +179,7 @@ std::vector<std::string_view> Core::AdmissionNames() const {
 std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, api::Value before) {
   const StrategyContext context = ContextFor(request);
   for (const auto& step : options_.admission) {
+    if (!step->Concerns(request)) continue;
     if (std::optional<Failure> failure = step->Admit(request, object, before, context)) return failure;
   }
   return std::nullopt;

@@ -26,6 +26,8 @@ class AdmissionStep {
  public:
   virtual ~AdmissionStep() = default;
   virtual std::string_view name() const = 0;
+  // False: Admit would let the request pass whatever it says. Then it is neither asked nor measured.
+  virtual bool Concerns(const Request&) const { return true; }
   virtual std::optional<Failure> Admit(const Request& request, api::Draft* object,
                                        api::Value before, const StrategyContext& context) = 0;
 };
@@ -134,19 +136,19 @@ class Core {
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before);
 
   Response Get(Resource& resource, const Request& request);
-  void List(Resource& resource, Request request, std::function<void(Response)> done);
-  void Create(Resource& resource, Request request, std::function<void(Response)> done);
-  void CreateByApply(Resource& resource, Request request, std::function<void(Response)> done);
-  void Update(Resource& resource, Request request, std::function<void(Response)> done,
+  void List(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void Create(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void CreateByApply(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void Update(Resource& resource, Request&& request, std::function<void(Response)> done,
               int attempt = 0);
-  void Delete(Resource& resource, Request request, std::function<void(Response)> done,
+  void Delete(Resource& resource, Request&& request, std::function<void(Response)> done,
               int attempt = 0);
-  void DeleteCollection(Resource& resource, Request request, std::function<void(Response)> done);
-  void Bind(Resource& resource, Request request, std::function<void(Response)> done);
+  void DeleteCollection(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void Bind(Resource& resource, Request&& request, std::function<void(Response)> done);
   // POST bindings: the older way to say pods/NAME/binding.
-  void BindNamed(Request request, std::function<void(Response)> done);
-  void Rescale(Resource& resource, Request request, std::function<void(Response)> done);
-  void Evict(Resource& resource, Request request, std::function<void(Response)> done);
+  void BindNamed(Request&& request, std::function<void(Response)> done);
+  void Rescale(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void Evict(Resource& resource, Request&& request, std::function<void(Response)> done);
 
   // What a client sent in its version: with that version's defaults, then as it is stored.
   static api::Draft ToStored(const Resource& resource, const Request& request,

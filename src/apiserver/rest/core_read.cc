@@ -69,7 +69,7 @@ Response ExpiredList(const ContinueToken& from) {
 
 }  // namespace
 
-void Core::List(Resource& resource, Request request, std::function<void(Response)> done) {
+void Core::List(Resource& resource, Request&& request, std::function<void(Response)> done) {
   Response response;
   Selection selection;
   if (std::optional<Failure> failure = BuildSelection(request, selection)) {

@@ -52,7 +52,7 @@ api::Draft Core::ToStored(const Resource& resource, const Request& request,
   return api::Draft(ConvertTree(object.Freeze(), *resource.kind));
 }
 
-void Core::Create(Resource& resource, Request request, std::function<void(Response)> done) {
+void Core::Create(Resource& resource, Request&& request, std::function<void(Response)> done) {
   Response response;
   if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
@@ -149,7 +149,7 @@ void Core::Create(Resource& resource, Request request, std::function<void(Respon
                });
 }
 
-void Core::Update(Resource& resource, Request request, std::function<void(Response)> done,
+void Core::Update(Resource& resource, Request&& request, std::function<void(Response)> done,
                   int attempt) {
   Response response;
   const std::string key = KeyOf(request.namespace_, request.name);
@@ -247,7 +247,7 @@ void Core::Update(Resource& resource, Request request, std::function<void(Respon
       });
 }
 
-void Core::CreateByApply(Resource& resource, Request request, std::function<void(Response)> done) {
+void Core::CreateByApply(Resource& resource, Request&& request, std::function<void(Response)> done) {
   // Applying what does not exist takes the right to create it, too.
   Request creation = request;
   creation.verb = Verb::kCreate;
@@ -283,7 +283,7 @@ void Core::CreateByApply(Resource& resource, Request request, std::function<void
   Create(resource, std::move(request), std::move(done));
 }
 
-void Core::Delete(Resource& resource, Request request, std::function<void(Response)> done,
+void Core::Delete(Resource& resource, Request&& request, std::function<void(Response)> done,
                   int attempt) {
   const std::string key = KeyOf(request.namespace_, request.name);
   api::ObjectPtr before = resource.cache.Find(key);
@@ -340,7 +340,7 @@ void Core::Delete(Resource& resource, Request request, std::function<void(Respon
       });
 }
 
-void Core::DeleteCollection(Resource& resource, Request request,
+void Core::DeleteCollection(Resource& resource, Request&& request,
                             std::function<void(Response)> done) {
   Selection selection;
   if (std::optional<Failure> failure = BuildSelection(request, selection)) {
@@ -386,7 +386,7 @@ void Core::DeleteCollection(Resource& resource, Request request,
   progress->Finish();
 }
 
-void Core::Rescale(Resource& resource, Request request, std::function<void(Response)> done) {
+void Core::Rescale(Resource& resource, Request&& request, std::function<void(Response)> done) {
   Response response;
   const api::ObjectPtr workload = resource.cache.Find(KeyOf(request.namespace_, request.name));
   if (workload == nullptr) {
@@ -401,7 +401,7 @@ void Core::Rescale(Resource& resource, Request request, std::function<void(Respo
   });
 }
 
-void Core::Evict(Resource& resource, Request request, std::function<void(Response)> done) {
+void Core::Evict(Resource& resource, Request&& request, std::function<void(Response)> done) {
   Response response;
   if (std::optional<Failure> failure =
           DecodeBody(*api::FindKind("policy", "v1", "Eviction"), request, response.warnings)) {
@@ -429,7 +429,7 @@ void Core::Evict(Resource& resource, Request request, std::function<void(Respons
   });
 }
 
-void Core::BindNamed(Request request, std::function<void(Response)> done) {
+void Core::BindNamed(Request&& request, std::function<void(Response)> done) {
   Response response;
   if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
     return done(Response::Failed(std::move(*failure)));
@@ -441,7 +441,7 @@ void Core::BindNamed(Request request, std::function<void(Response)> done) {
   Bind(*FindResource(*request.kind), std::move(request), std::move(done));
 }
 
-void Core::Bind(Resource& resource, Request request, std::function<void(Response)> done) {
+void Core::Bind(Resource& resource, Request&& request, std::function<void(Response)> done) {
   Response response;
   const api::KindSchema& binding = *api::FindKind("", "v1", "Binding");
   if (std::optional<Failure> failure = DecodeBody(binding, request, response.warnings)) {
