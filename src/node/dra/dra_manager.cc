@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/scheme/scheme.h"
+#include "base/exec/wakefulness.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 #include "node/dra/pod_claims.h"
@@ -40,6 +41,7 @@ bool IsReservedFor(Value claim, std::string_view uid) {
 struct DraManager::PrepareOperation {
   api::ObjectPtr pod;
   Done done;
+  std::unique_ptr<Wakefulness::Hold> awake;
   MonotonicTime started;
   MonotonicTime stage_started;
   std::vector<PodClaim> pod_claims;
@@ -103,6 +105,8 @@ void DraManager::Prepare(const api::ObjectPtr& pod, Done done) {
     });
     return;
   }
+  // What follows goes through a dozen threads and processes, each for some microseconds.
+  if (options_.wakefulness != nullptr) operation->awake = options_.wakefulness->Begin();
   operation->pod_claims = std::move(*claims);
   FetchClaims(operation);
 }
@@ -315,6 +319,7 @@ void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result)
   }
   metrics_.Operation("PrepareResources", !result.ok(),
                      options_.loop.clock().Monotonic() - operation.started);
+  operation.awake.reset();
   if (!result.ok()) result = result.error().Prefixed("prepare dynamic resources");
   auto done = std::move(operation.done);
   done(std::move(result));

@@ -18,6 +18,7 @@
 
 namespace drakkar {
 class FeatureGates;
+class Wakefulness;
 }
 
 namespace drakkar::node {
@@ -39,6 +40,7 @@ class DraManager {
     CheckpointFile& checkpoint;
     const FeatureGates& gates;
     Metrics* metrics = nullptr;
+    Wakefulness* wakefulness = nullptr;  // held while a prepare is under way
     // A claim of the pod was unprepared without this driver, which was declared gone. May be empty.
     std::function<void(const std::string& driver, const std::string& pod_uid)> on_given_up;
   };
