@@ -6,6 +6,7 @@
 #include "base/env/process.h"
 #include "base/env/file_watcher.h"
 #include "base/exec/urgency.h"
+#include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/server/http_server.h"
@@ -36,6 +37,7 @@ class NodeState {
   NodeState(UvLoop& loop, const NodeOptions& options)
       : loop_(loop),
         options_(options),
+        wakefulness_(loop),
         workers_(kWorkers, kMaxQueuedWork),
         sync_workers_(kSyncWorkers, kMaxQueuedWork, WorkerPool::Urgency::kPreferred),
         images_(RealFileSystem(), RealRandom(), ImageDirectory(options.data_dir)),
@@ -130,6 +132,7 @@ class NodeState {
         .device_probe = RealDeviceNodeProbe(),
         .gates = options_.gates,
         .metrics = &metrics_,
+        .wakefulness = &wakefulness_,
         .node_name = options_.node_name,
         .facts = std::move(facts),
         .features = options_.features,
@@ -172,6 +175,7 @@ class NodeState {
   UvLoop& loop_;
   const NodeOptions& options_;
   Metrics metrics_;
+  Wakefulness wakefulness_;
   WorkerPool workers_;
   WorkerPool sync_workers_;
   node::ImageStore images_;

@@ -104,6 +104,7 @@ std::vector<std::string> Driver::AdvertisedServices() const {
   const auto add = [&](std::string_view name) { services.emplace_back(name); };
   if (options_.dra_v1) add(rpc::DraServiceName(rpc::DraVersion::kV1));
   if (options_.dra_v1beta1) add(rpc::DraServiceName(rpc::DraVersion::kV1beta1));
+  if (options_.dra_service) add(rpc::kAnnouncementService);
   if (options_.health_service) {
     add(rpc::HealthServiceName(rpc::HealthService::kV1));
     add(rpc::HealthServiceName(rpc::HealthService::kV1alpha1));

@@ -11,6 +11,7 @@
 #include "rpc/dra/dra_client.h"
 #include "rpc/testing/memory_transport.h"
 #include "rpc/testing/transport_harness.h"
+#include "sdk/driver/prepare/announced_claims.h"
 #include "sdk/driver/testing/claim_client.h"
 #include "sdk/driver/testing/driver_fixture.h"
 #include "telemetry/metrics/metrics.h"
@@ -106,6 +107,91 @@ TEST_F(DriverTest, OpensTheSocketsOfKubernetes) {
   driver_->Stop();
   EXPECT_TRUE(transport_.ListeningPaths().empty());
   driver_->Stop();
+}
+
+// The node says which claims come while it still writes that down.
+class AnnouncementTest : public DriverTest {
+ protected:
+  void Announce(const std::string& name) { node_->AnnouncePrepare({Claim(name)}, kTimeout); }
+  std::size_t reads() const { return client_.versions_asked.size(); }
+};
+
+TEST_F(AnnouncementTest, AClaimIsReadOnceForTheAnnouncementAndTheCall) {
+  Put("a");
+  Start();
+  Announce("a");
+  loop_.RunUntilIdle();
+  EXPECT_EQ(reads(), 1u);
+  EXPECT_TRUE(plugin_.calls.empty()) << "an announcement is no call";
+  EXPECT_TRUE(Prepare({Claim("a")}).ok());
+  EXPECT_EQ(reads(), 1u);
+  EXPECT_TRUE(Prepare({Claim("a")}).ok());
+  EXPECT_EQ(reads(), 2u) << "it is for one call";
+}
+
+TEST_F(AnnouncementTest, ACallWaitsForWhatIsBeingRead) {
+  Put("a");
+  Start();
+  client_.slow = true;
+  Announce("a");
+  loop_.RunUntilIdle();
+  std::optional<Result<rpc::PrepareResults>> answer;
+  node_->Prepare({Claim("a")}, kTimeout, [&](auto results) { answer = std::move(results); });
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(answer);
+  client_.Release();
+  loop_.RunUntilIdle();
+  ASSERT_TRUE(answer && answer->ok());
+  EXPECT_EQ((*answer)->at("uid-a").error, "");
+  EXPECT_EQ(reads(), 1u);
+}
+
+TEST_F(AnnouncementTest, WhatWasReadIsNotKeptForLong) {
+  Put("a");
+  Start();
+  Announce("a");
+  loop_.Advance(AnnouncedClaims::kKeptFor);
+  client_.Put("a", "uid-of-another");
+  const auto results = Prepare({Claim("a")});
+  ASSERT_TRUE(results.ok());
+  EXPECT_THAT(results->at("uid-a").error, HasSubstr("got replaced"));
+}
+
+TEST_F(AnnouncementTest, AnotherAnnouncementReadsAnew) {
+  Put("a");
+  Start();
+  Announce("a");
+  loop_.RunUntilIdle();
+  client_.Put("a", "uid-of-another");
+  Announce("a");
+  loop_.RunUntilIdle();
+  const auto results = Prepare({Claim("a")});
+  ASSERT_TRUE(results.ok());
+  EXPECT_THAT(results->at("uid-a").error, HasSubstr("got replaced"));
+}
+
+TEST_F(AnnouncementTest, AReadThatFailedIsTriedAgainByTheCall) {
+  Put("a");
+  Start();
+  client_.reachable = false;
+  Announce("a");
+  loop_.RunUntilIdle();
+  client_.reachable = true;
+  const auto results = Prepare({Claim("a")});
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(results->at("uid-a").error, "");
+}
+
+TEST_F(AnnouncementTest, OnlySoManyAreKept) {
+  Start();
+  for (std::size_t i = 0; i < AnnouncedClaims::kMaxBatches + 10; ++i) {
+    Put("c" + std::to_string(i));
+    Announce("c" + std::to_string(i));
+  }
+  loop_.RunUntilIdle();
+  EXPECT_EQ(reads(), AnnouncedClaims::kMaxBatches);
+  EXPECT_TRUE(Prepare({Claim("c" + std::to_string(AnnouncedClaims::kMaxBatches + 9))}).ok());
+  EXPECT_EQ(reads(), AnnouncedClaims::kMaxBatches + 1);
 }
 
 TEST_F(DriverTest, TheServiceOpensBeforeAndClosesBeforeTheRegistration) {

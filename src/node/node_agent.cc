@@ -59,6 +59,7 @@ struct NodeAgent::Parts {
              .checkpoint = checkpoint,
              .gates = options.gates,
              .metrics = options.metrics,
+             .wakefulness = options.wakefulness,
              .on_given_up =
                  [this](const std::string& driver, const std::string& uid) { GivenUp(driver, uid); }}),
         health({.loop = options.loop,

@@ -19,6 +19,7 @@
 namespace drakkar {
 class DeviceNodeProbe;
 class Metrics;
+class Wakefulness;
 }  // namespace drakkar
 
 namespace drakkar::node {
@@ -51,6 +52,7 @@ class NodeAgent {
     DeviceNodeProbe& device_probe;
     FeatureGates gates;
     Metrics* metrics = nullptr;
+    Wakefulness* wakefulness = nullptr;  // null: processors sleep while claims are prepared
     std::string node_name;
     NodeFacts facts;
     std::map<std::string, std::string> labels;

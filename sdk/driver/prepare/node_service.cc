@@ -55,7 +55,7 @@ rpc::PreparedDevice ForNode(PreparedDevice device) {
 }  // namespace
 
 NodeService::NodeService(Options options)
-    : options_(std::move(options)), fetcher_(options_.client) {
+    : options_(std::move(options)), fetcher_(options_.client), announced_(options_.loop, fetcher_) {
   if (!options_.lock_file.empty()) lock_ = std::make_unique<FileLock>(options_.lock_file);
 }
 
@@ -114,11 +114,8 @@ bool NodeService::Admit() {
   return true;
 }
 
-void NodeService::Count(const char* method, MonotonicTime since, bool ok,
-                        std::size_t failed_claims) {
-  if (options_.metrics == nullptr) return;
+void NodeService::Count(const char* method, Duration took, bool ok, std::size_t failed_claims) {
   static const std::vector<double> bounds = ExponentialBounds(0.001, 2, 16);
-  const Duration took = options_.loop.clock().Monotonic() - since;
   options_.metrics
       ->GetHistogram("dra_driver_operation_duration_seconds",
                      "Time a call of the node took in this driver.",
@@ -144,7 +141,11 @@ absl::AnyInvocable<void(Result<Results>)> NodeService::Counted(
       if (results.ok()) {
         for (const auto& [uid, result] : *results) failed += result.error.empty() ? 0 : 1;
       }
-      Count(method, since, results.ok(), failed);
+      // The answer leaves at the end of this turn of the loop: counting is for the next.
+      options_.loop.Post([this, alive, method, failed, ok = results.ok(),
+                          took = options_.loop.clock().Monotonic() - since] {
+        if (*alive) Count(method, took, ok, failed);
+      });
     }
     done(std::move(results));
   };
@@ -159,7 +160,7 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
   const MonotonicTime begun = options_.loop.clock().Monotonic();
   // Reading needs no turn of its own. The callback must be copyable, so the answer is shared.
   auto answer = std::make_shared<rpc::PrepareDone>(std::move(done));
-  fetcher_.FetchEach(claims, [this, answer, request_id, begun,
+  announced_.FetchEach(claims, [this, answer, request_id, begun,
                               claims](std::vector<Result<api::ObjectPtr>> answers) {
     const MonotonicTime fetched = options_.loop.clock().Monotonic();
     // A claim that cannot be had fails alone; the plugin gets the others.
@@ -204,6 +205,10 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
           });
     });
   });
+}
+
+void NodeService::AnnouncePrepare(std::vector<rpc::ClaimReference> claims, rpc::AnnounceDone done) {
+  announced_.Announce(std::move(claims), std::move(done));
 }
 
 void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims,

@@ -10,6 +10,7 @@
 #include "base/exec/event_loop.h"
 #include "rpc/dra/dra.h"
 #include "sdk/driver/plugin.h"
+#include "sdk/driver/prepare/announced_claims.h"
 #include "sdk/driver/prepare/claim_fetcher.h"
 
 namespace drakkar {
@@ -50,6 +51,7 @@ class NodeService final : public rpc::DraPluginService {
                             rpc::PrepareDone done) override;
   void NodeUnprepareResources(std::vector<rpc::ClaimReference> claims,
                               rpc::UnprepareDone done) override;
+  void AnnouncePrepare(std::vector<rpc::ClaimReference> claims, rpc::AnnounceDone done) override;
 
   // Kept by whoever still works on a call; its end lets the next call start.
   using Turn = std::shared_ptr<void>;
@@ -63,7 +65,7 @@ class NodeService final : public rpc::DraPluginService {
   template <typename Results>
   absl::AnyInvocable<void(Result<Results>)> Counted(
       const char* method, absl::AnyInvocable<void(Result<Results>)> done);
-  void Count(const char* method, MonotonicTime since, bool ok, std::size_t failed_claims);
+  void Count(const char* method, Duration took, bool ok, std::size_t failed_claims);
   rpc::PrepareResults Complete(const std::vector<api::ObjectPtr>& claims, PrepareResults results);
   rpc::UnprepareResults Complete(const std::vector<rpc::ClaimReference>& claims,
                                  rpc::UnprepareResults results);
@@ -74,6 +76,7 @@ class NodeService final : public rpc::DraPluginService {
 
   const Options options_;
   ClaimFetcher fetcher_;
+  AnnouncedClaims announced_;
   std::size_t open_calls_ = 0;
   std::deque<Call> waiting_;  // bounded by kMaxOpenCalls
   bool busy_ = false;

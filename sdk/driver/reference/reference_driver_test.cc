@@ -155,8 +155,8 @@ TEST_F(ReferenceDriverTest, RegistersWithANode) {
   EXPECT_EQ((*info)->name, "sim.drakkar.io");
   EXPECT_EQ((*info)->endpoint, "/plugin/dra.sock");
   EXPECT_THAT((*info)->supported_versions,
-              ElementsAre("v1.DRAPlugin", "v1beta1.DRAPlugin", "v1.DRAResourceHealth",
-                          "v1alpha1.DRAResourceHealth", "v1alpha1.NodeHealth"));
+              ElementsAre("v1.DRAPlugin", "v1beta1.DRAPlugin", "drakkar.v1.PrepareAnnouncements",
+                          "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth", "v1alpha1.NodeHealth"));
   EXPECT_FALSE(driver_->driver()->registration_status().has_value());
   // A node deletes the slices of its drivers when it starts; they are back with the registration.
   server_.Delete("ResourceSlice", std::string(Slices().front()->name()));

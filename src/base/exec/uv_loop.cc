@@ -1,6 +1,8 @@
 #include "base/exec/uv_loop.h"
 
 #include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/env/descriptor.h"
 #include "base/exec/processors.h"
 #include "base/result/check.h"
 
@@ -34,26 +37,27 @@ constexpr int kRoundsPerTurn = 8;
 // step, and whoever does the next step would have nothing to do meanwhile.
 constexpr std::size_t kNewAtATime = 4;
 
-// Wakes a loop as long as it exists.
+// Wakes a loop, which may be gone by then. Not a uv_async_t: the woken thread often takes the waker's
+// place on its processor at once, and libuv then waits there for the waker to get to the end of its call.
 class Waker {
  public:
-  explicit Waker(uv_async_t* handle) : handle_(handle) {}
+  Waker() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) { CHECK(event_.ok()); }
   void Wake() {
     if (on_its_way_.exchange(true)) return;
-    std::lock_guard lock(mutex_);
-    if (handle_ != nullptr) uv_async_send(handle_);
+    const std::uint64_t one = 1;
+    CHECK(::write(event_.get(), &one, sizeof one) == sizeof one);
   }
   // By the loop, before it looks for what it was woken for.
-  void Arrived() { on_its_way_ = false; }
-  void Close() {
-    std::lock_guard lock(mutex_);
-    handle_ = nullptr;
+  void Arrived() {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t taken = ::read(event_.get(), &count, sizeof count);
+    on_its_way_ = false;
   }
+  int descriptor() const { return event_.get(); }
 
  private:
+  const Descriptor event_;
   std::atomic<bool> on_its_way_{false};
-  std::mutex mutex_;
-  uv_async_t* handle_;  // guarded by mutex_
 };
 
 // The loops that this thread has posted to and not woken yet; null on threads that run no loop,
@@ -70,9 +74,9 @@ void WakeOthers() {
 
 struct UvLoop::Impl {
   uv_loop_t loop;
-  uv_async_t wake;
+  uv_poll_t wake;
   uv_prepare_t before_wait;
-  std::shared_ptr<Waker> waker;
+  const std::shared_ptr<Waker> waker = std::make_shared<Waker>();
   std::mutex mutex;
   std::vector<Task> posted;   // guarded by mutex
   std::deque<Task> fresh;     // guarded by mutex: what PostNew was given
@@ -82,7 +86,7 @@ struct UvLoop::Impl {
   std::size_t run_since_wake = 0;  // tasks, up to kTasksPerWake
   std::atomic<std::thread::id> thread{};
 
-  static void OnWake(uv_async_t* handle) {
+  static void OnWake(uv_poll_t* handle, int, int) {
     auto* self = static_cast<Impl*>(handle->data);
     self->waker->Arrived();
     for (int round = 1; true; ++round) {
@@ -209,9 +213,9 @@ class UvSignalHandle final : public Timer {
 
 UvLoop::UvLoop() : impl_(std::make_unique<Impl>()) {
   CHECK(uv_loop_init(&impl_->loop) == 0);
-  CHECK(uv_async_init(&impl_->loop, &impl_->wake, &Impl::OnWake) == 0);
+  CHECK(uv_poll_init(&impl_->loop, &impl_->wake, impl_->waker->descriptor()) == 0);
   impl_->wake.data = impl_.get();
-  impl_->waker = std::make_shared<Waker>(&impl_->wake);
+  CHECK(uv_poll_start(&impl_->wake, UV_READABLE, &Impl::OnWake) == 0);
   // Started before any other handle of its kind: libuv runs the latest first, so this is the last
   // to run before the loop waits, and what the others post is not left behind.
   CHECK(uv_prepare_init(&impl_->loop, &impl_->before_wait) == 0);
@@ -234,7 +238,6 @@ UvLoop::~UvLoop() {
   // thread counts as the loop's.
   impl_->thread = std::this_thread::get_id();
   dropped.clear();
-  impl_->waker->Close();
   uv_close(reinterpret_cast<uv_handle_t*>(&impl_->before_wait), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&impl_->wake), nullptr);
   uv_run(&impl_->loop, UV_RUN_DEFAULT);
@@ -299,7 +302,7 @@ void UvLoop::Stop() {
     std::lock_guard lock(impl_->mutex);
     impl_->stopping = true;
   }
-  uv_async_send(&impl_->wake);
+  impl_->waker->Wake();
 }
 
 TimerHandle UvLoop::OnSignal(int signal, std::function<void()> on_signal) {

@@ -38,7 +38,7 @@ WorkerPool::WorkerPool(std::size_t threads, std::size_t max_queued, Urgency urge
   impl_->max_queued = max_queued;
   for (std::size_t i = 0; i < threads; ++i) {
     impl_->threads.emplace_back([impl = impl_.get(), urgency] {
-      if (urgency == Urgency::kPreferred) PreferThisThread();
+      if (urgency == Urgency::kPreferred) PreferThisThread(Preference::kFirst);
       impl->Work();
     });
   }

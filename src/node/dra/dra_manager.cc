@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/scheme/scheme.h"
+#include "base/exec/wakefulness.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 #include "node/dra/pod_claims.h"
@@ -35,11 +36,22 @@ bool IsReservedFor(Value claim, std::string_view uid) {
   return false;
 }
 
+std::string CodeOf(const Error* error) {
+  return error == nullptr ? "OK" : rpc::GrpcCodeName(rpc::GrpcCodeFromError(error->code));
+}
+
+void CountCall(DraMetrics& metrics, const PluginInstance& plugin, const char* method, const std::string& code,
+               Duration took) {
+  const char* version = plugin.version == rpc::DraVersion::kV1 ? "v1" : "v1beta1";
+  metrics.Call(plugin.driver, StrCat("/k8s.io.kubelet.pkg.apis.dra.", version, ".DRAPlugin/", method), code, took);
+}
+
 }  // namespace
 
 struct DraManager::PrepareOperation {
   api::ObjectPtr pod;
   Done done;
+  std::unique_ptr<Wakefulness::Hold> awake;
   MonotonicTime started;
   MonotonicTime stage_started;
   std::vector<PodClaim> pod_claims;
@@ -49,6 +61,8 @@ struct DraManager::PrepareOperation {
   std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;  // by driver
   std::size_t next_batch = 0;
   std::vector<std::string> to_mark;  // keys of claims that become prepared
+  // What took how long, to be counted when nobody waits any more.
+  std::vector<absl::AnyInvocable<void(DraMetrics&)>> to_count;
 };
 
 struct DraManager::UnprepareOperation {
@@ -103,6 +117,8 @@ void DraManager::Prepare(const api::ObjectPtr& pod, Done done) {
     });
     return;
   }
+  // What follows goes through a dozen threads and processes, each for some microseconds.
+  if (options_.wakefulness != nullptr) operation->awake = options_.wakefulness->Begin();
   operation->pod_claims = std::move(*claims);
   FetchClaims(operation);
 }
@@ -134,6 +150,7 @@ void DraManager::FetchClaims(const std::shared_ptr<PrepareOperation>& operation)
             }
             CallNextPrepare(operation);
           });
+          Announce(*operation);
         });
   }
 }
@@ -234,6 +251,14 @@ Result<void> DraManager::Attach(PrepareOperation& operation) {
   return Ok();
 }
 
+void DraManager::Announce(const PrepareOperation& operation) {
+  for (const auto& [driver, claims] : operation.batches) {
+    const auto plugin = options_.plugins.GetPlugin(driver);
+    if (!plugin.ok() || !(*plugin)->takes_announcements || !(*plugin)->client->IsConnected()) continue;
+    (*plugin)->client->AnnouncePrepare(claims, kCallTimeout);
+  }
+}
+
 void DraManager::CallNextPrepare(const std::shared_ptr<PrepareOperation>& operation) {
   if (operation->next_batch == operation->batches.size()) {
     return FinishPrepare(*operation, Ok());
@@ -248,7 +273,11 @@ void DraManager::CallNextPrepare(const std::shared_ptr<PrepareOperation>& operat
        alive = std::weak_ptr<int>(alive_)](Result<rpc::PrepareResults> results) {
         if (!alive.lock()) return;
         EndStage(*operation, "driver");
-        ObserveCall(*instance, "NodePrepareResources", results.ok() ? nullptr : &results.error(), started);
+        operation->to_count.emplace_back(
+            [instance, code = CodeOf(results.ok() ? nullptr : &results.error()),
+             took = options_.loop.clock().Monotonic() - started](DraMetrics& metrics) {
+              CountCall(metrics, *instance, "NodePrepareResources", code, took);
+            });
         if (!results.ok()) {
           return FinishPrepare(*operation, results.error().Prefixed("NodePrepareResources"));
         }
@@ -294,7 +323,9 @@ Result<void> DraManager::TakePrepareAnswer(PrepareOperation&, const std::string&
 
 void DraManager::EndStage(PrepareOperation& operation, std::string_view stage) {
   const MonotonicTime now = options_.loop.clock().Monotonic();
-  metrics_.PrepareStage(stage, now - operation.stage_started);
+  operation.to_count.emplace_back([stage, took = now - operation.stage_started](DraMetrics& metrics) {
+    metrics.PrepareStage(stage, took);
+  });
   operation.stage_started = now;
 }
 
@@ -305,16 +336,25 @@ void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result)
       if (info == nullptr || info->prepared) continue;
       info->prepared = true;
       for (const auto& [driver, state] : info->drivers) {
-        if (Skips(state.skip_node_operations, kSkipPrepare)) metrics_.PrepareSkipped(driver);
+        if (!Skips(state.skip_node_operations, kSkipPrepare)) continue;
+        operation.to_count.emplace_back([driver = driver](DraMetrics& metrics) { metrics.PrepareSkipped(driver); });
       }
     }
     // The intent is on disk; a result that is lost with the process is asked for again by the worker
     // that adopts the pod, since preparing is idempotent.
     options_.checkpoint.StoreEventually();
-    metrics_.ClaimsInUse(cache_);
+    operation.to_count.emplace_back([this](DraMetrics& metrics) { metrics.ClaimsInUse(cache_); });
   }
-  metrics_.Operation("PrepareResources", !result.ok(),
-                     options_.loop.clock().Monotonic() - operation.started);
+  const Duration took = options_.loop.clock().Monotonic() - operation.started;
+  operation.to_count.emplace_back([is_error = !result.ok(), took](DraMetrics& metrics) {
+    metrics.Operation("PrepareResources", is_error, took);
+  });
+  // The pod goes on first.
+  options_.loop.Post([this, alive = std::weak_ptr<int>(alive_), awake = std::move(operation.awake),
+                      to_count = std::move(operation.to_count)]() mutable {
+    if (!alive.lock()) return;
+    for (auto& count : to_count) count(metrics_);
+  });
   if (!result.ok()) result = result.error().Prefixed("prepare dynamic resources");
   auto done = std::move(operation.done);
   done(std::move(result));
@@ -377,7 +417,8 @@ void DraManager::CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& op
       [this, operation, asked = claims, instance = *plugin, started,
        alive = std::weak_ptr<int>(alive_)](Result<rpc::UnprepareResults> results) {
         if (!alive.lock()) return;
-        ObserveCall(*instance, "NodeUnprepareResources", results.ok() ? nullptr : &results.error(), started);
+        CountCall(metrics_, *instance, "NodeUnprepareResources", CodeOf(results.ok() ? nullptr : &results.error()),
+                  options_.loop.clock().Monotonic() - started);
         if (!results.ok()) {
           return FinishUnprepare(*operation, results.error().Prefixed("NodeUnprepareResources"));
         }
@@ -441,15 +482,6 @@ void DraManager::ReconcileNow() {
                    {{"podUID", uid}, {"err", result.error().message}});
     });
   }
-}
-
-void DraManager::ObserveCall(const PluginInstance& plugin, const char* method, const Error* error,
-                             MonotonicTime started) {
-  const char* version = plugin.version == rpc::DraVersion::kV1 ? "v1" : "v1beta1";
-  metrics_.Call(plugin.driver,
-                StrCat("/k8s.io.kubelet.pkg.apis.dra.", version, ".DRAPlugin/", method),
-                error == nullptr ? "OK" : rpc::GrpcCodeName(rpc::GrpcCodeFromError(error->code)),
-                options_.loop.clock().Monotonic() - started);
 }
 
 // --- questions

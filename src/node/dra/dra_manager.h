@@ -18,6 +18,7 @@
 
 namespace drakkar {
 class FeatureGates;
+class Wakefulness;
 }
 
 namespace drakkar::node {
@@ -26,9 +27,10 @@ namespace drakkar::node {
 // their containers have stopped (KEP-4381, KEP-5945).
 //
 // Guarantees: claims are checked against the live object first, and a pod that fails there leaves
-// no trace; the intent to prepare is on disk before the first driver call; one call per driver has
-// all claims of the pod; a claim shared by pods is unprepared with the last of them, and while that
-// goes on no pod may attach to it. Calls of one pod must not overlap: its worker sees to that.
+// no trace; the intent to prepare is on disk before the first driver call (an announcement, which
+// changes nothing, may come before); one call per driver has all claims of the pod; a claim shared by
+// pods is unprepared with the last of them, and while that goes on no pod may attach to it. Calls of
+// one pod must not overlap: its worker sees to that.
 // Loop-bound. Bounded by the pods of the node.
 class DraManager {
  public:
@@ -39,6 +41,7 @@ class DraManager {
     CheckpointFile& checkpoint;
     const FeatureGates& gates;
     Metrics* metrics = nullptr;
+    Wakefulness* wakefulness = nullptr;  // held while a prepare is under way
     // A claim of the pod was unprepared without this driver, which was declared gone. May be empty.
     std::function<void(const std::string& driver, const std::string& pod_uid)> on_given_up;
   };
@@ -96,18 +99,18 @@ class DraManager {
   Result<void> CheckClaims(PrepareOperation& operation);
   Result<ClaimInfo> CheckClaim(api::Value pod, const struct PodClaim& pod_claim, api::Value claim);
   Result<void> Attach(PrepareOperation& operation);
+  // Drivers that wish it read the claims while the intent to prepare them is being written.
+  void Announce(const PrepareOperation& operation);
   void CallNextPrepare(const std::shared_ptr<PrepareOperation>& operation);
   Result<void> TakePrepareAnswer(PrepareOperation& operation, const std::string& driver,
                                  const std::vector<rpc::ClaimReference>& asked,
                                  rpc::PrepareResults results);
-  // What took the time since the stage before it.
+  // Notes what took the time since the stage before it.
   void EndStage(PrepareOperation& operation, std::string_view stage);
   void FinishPrepare(PrepareOperation& operation, Result<void> result);
 
   void CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& operation);
   void FinishUnprepare(UnprepareOperation& operation, Result<void> result);
-  void ObserveCall(const PluginInstance& plugin, const char* method, const Error* error,
-                   MonotonicTime started);
 
   const Options options_;
   ClaimCache cache_;

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <fstream>
+
+#include "base/exec/wakefulness.h"
 #include "base/text/text.h"
 #include "node/dra/dra_manager.h"
 #include "node/node_agent.h"
@@ -37,6 +41,74 @@ TEST(DraManager, APodWhoseDriverNeverCameIsDeletedAtOnce) {
   node.CreatePodWithClaim();
   node.DeletePod("p");
   EXPECT_EQ(node.Phase("p"), "(gone)");
+}
+
+TEST(DraManager, AnnouncesToDriversThatListenBeforeTheIntentIsOnDisk) {
+  GpuNode node;
+  node.CreatePodWithClaim();
+  EXPECT_TRUE(node.driver.plugin.announcements.empty()) << "it did not say that it listens";
+  node.DeletePod("p");
+  node.Advance(seconds(2));
+  node.driver.Stop();
+  node.driver.plugin.info.supported_versions.emplace_back(rpc::kAnnouncementService);
+  node.driver.Start();
+  std::vector<std::string> order;
+  node.driver.plugin.on_announcement = [&] { order.push_back("announced"); };
+  node.driver.plugin.prepare_claim = [&, prepare = node.driver.plugin.prepare_claim](const rpc::ClaimReference& claim) {
+    // Nothing but the announcement may come before what survives a crash.
+    const auto slots = node.files.ReadFile("/var/lib/kubelet/dra_manager_state.intents");
+    EXPECT_TRUE(slots.ok() && slots->find(claim.uid) != std::string::npos);
+    order.push_back("prepared");
+    return prepare(claim);
+  };
+  node.CreatePod("p2", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p2"), "Running");
+  EXPECT_THAT(order, ElementsAre("announced", "prepared"));
+  EXPECT_THAT(node.driver.plugin.announcements, ElementsAre(node.driver.plugin.prepare_calls.back()));
+}
+
+TEST(DraManager, AnnouncesNothingThatFailsItsChecks) {
+  GpuNode node;
+  node.driver.Stop();
+  node.driver.plugin.info.supported_versions.emplace_back(rpc::kAnnouncementService);
+  node.driver.Start();
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+                         kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
+  node.Run();
+  EXPECT_EQ(node.Phase("p"), "Pending");
+  EXPECT_TRUE(node.driver.plugin.announcements.empty());
+}
+
+TEST(DraManager, ProcessorsStayAwakeWhileAClaimIsPrepared) {
+  // A file in the device's place: what was asked for last.
+  const std::string path = StrCat(::testing::TempDir(), "dra-wakefulness-", ::getpid());
+  auto asked = [&] {
+    std::int32_t value = -1;
+    std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&value), sizeof value);
+    return value;
+  };
+  std::ofstream(path, std::ios::binary).write("none", 4);
+  {
+    NodeHarness node;
+    Wakefulness wakefulness(node.loop, path);
+    node.wakefulness = &wakefulness;
+    node.StartAgent();
+    FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
+    driver.Start();
+    driver.plugin.hold_calls = true;
+    node.CreatePodWithClaim();
+    EXPECT_EQ(asked(), 0);
+    node.Advance(Wakefulness::kLimit);
+    EXPECT_NE(asked(), 0) << "not for a driver that takes its time";
+    driver.plugin.hold_calls = false;
+    driver.plugin.ReleaseCalls();
+    node.Run();
+    EXPECT_EQ(node.Phase("p"), "Running");
+    EXPECT_NE(asked(), 0);
+    node.KillAgent();
+  }
+  ::unlink(path.c_str());
 }
 
 TEST(DraManager, RetriesAFailedPrepare) {

@@ -80,6 +80,8 @@ Result<void> PluginStore::Register(const rpc::PluginInfo& info, const std::strin
   instance->endpoint = endpoint;
   instance->version = *ChooseVersion(info.supported_versions);
   instance->health_services = ChooseHealth(info.supported_versions);
+  instance->takes_announcements =
+      std::ranges::find(info.supported_versions, rpc::kAnnouncementService) != info.supported_versions.end();
   drivers_[info.name].push_back(instance);
   instance->client = rpc::DialDraPlugin(
       transport_,

@@ -21,6 +21,7 @@ struct PluginInstance {
   // Services to try for health, in order: advertised ones newest first, then NodeHealth, which a
   // plugin may serve without advertising it.
   std::vector<rpc::HealthService> health_services;
+  bool takes_announcements = false;  // of claims that are about to be prepared
   std::unique_ptr<rpc::DraPluginClient> client;
 };
 using PluginInstancePtr = std::shared_ptr<PluginInstance>;

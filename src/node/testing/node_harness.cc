@@ -82,6 +82,7 @@ void NodeHarness::StartAgent() {
                                                          .device_probe = HollowHost::NoDevices(),
                                                          .gates = gates,
                                                          .metrics = &metrics,
+                                                         .wakefulness = wakefulness,
                                                          .node_name = "node-1",
                                                          .facts = HollowHost::Facts("node-1", 4, 8),
                                                          .features = features});

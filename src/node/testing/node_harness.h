@@ -82,6 +82,7 @@ class NodeHarness {
   HollowMachine& machine = host.machine;
   Metrics metrics;
   NodeFeatureOptions features;
+  Wakefulness* wakefulness = nullptr;  // of agents started later
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
   std::vector<std::string> history;
 

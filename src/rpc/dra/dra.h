@@ -19,6 +19,11 @@ enum class DraVersion { kV1, kV1beta1 };
 std::string_view DraServiceName(DraVersion version);
 std::optional<DraVersion> FindDraVersion(std::string_view service_name);
 
+// A service of ours: a node that is about to call NodePrepareResources tells which claims it will be
+// about, so that the driver can read them meanwhile. Named in PluginInfo.supported_versions by drivers
+// that listen; other nodes pass it over.
+inline constexpr std::string_view kAnnouncementService = "drakkar.v1.PrepareAnnouncements";
+
 struct ClaimReference {
   std::string namespace_name;
   std::string uid;
@@ -57,6 +62,7 @@ using UnprepareResults = std::map<std::string, UnprepareResult>;
 
 using PrepareDone = absl::AnyInvocable<void(Result<PrepareResults>)>;
 using UnprepareDone = absl::AnyInvocable<void(Result<UnprepareResults>)>;
+using AnnounceDone = absl::AnyInvocable<void()>;
 
 // What a driver implements. Runs on the server's loop; `done` is called once, then or later, on
 // the same loop. Dropping `done` answers Internal. Calls may overlap and may repeat: both
@@ -66,6 +72,9 @@ class DraPluginService {
   virtual ~DraPluginService() = default;
   virtual void NodePrepareResources(std::vector<ClaimReference> claims, PrepareDone done) = 0;
   virtual void NodeUnprepareResources(std::vector<ClaimReference> claims, UnprepareDone done) = 0;
+  // Probably NodePrepareResources comes for these claims, and perhaps it does not: nothing may be
+  // changed for them before. `done` may wait until then: an answer that comes sooner only wakes the node.
+  virtual void AnnouncePrepare(std::vector<ClaimReference>, AnnounceDone done) { done(); }
 };
 
 }  // namespace drakkar::rpc

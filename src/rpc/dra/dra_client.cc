@@ -35,6 +35,10 @@ class TransportDraPluginClient final : public DraPluginClient {
                   });
   }
 
+  void AnnouncePrepare(const std::vector<ClaimReference>& claims, Duration timeout) override {
+    channel_->Call(dra::AnnounceMethod(), dra::EncodeClaims(claims), timeout, [](const Result<std::string>&) {});
+  }
+
   void Unprepare(const std::vector<ClaimReference>& claims, Duration timeout,
                  UnprepareDone done) override {
     channel_->Call(dra::UnprepareMethod(version_), dra::EncodeClaims(claims), timeout,

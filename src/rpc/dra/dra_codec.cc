@@ -54,6 +54,10 @@ std::string PrepareMethod(DraVersion version) {
   return Method(version, "NodePrepareResources");
 }
 
+std::string AnnounceMethod() {
+  return StrCat("/", kAnnouncementService, "/AnnouncePrepare");
+}
+
 std::string UnprepareMethod(DraVersion version) {
   return Method(version, "NodeUnprepareResources");
 }

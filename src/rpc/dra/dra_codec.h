@@ -9,8 +9,9 @@ namespace drakkar::rpc::dra {
 
 std::string PrepareMethod(DraVersion version);
 std::string UnprepareMethod(DraVersion version);
+std::string AnnounceMethod();
 
-// The request message of both methods.
+// The request message of all methods. AnnounceMethod answers with an empty message.
 std::string EncodeClaims(const std::vector<ClaimReference>& claims);
 Result<std::vector<ClaimReference>> DecodeClaims(const std::string& bytes);
 

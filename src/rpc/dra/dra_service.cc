@@ -18,6 +18,7 @@ class DraService final : public RpcService {
       paths.push_back(dra::PrepareMethod(version));
       paths.push_back(dra::UnprepareMethod(version));
     }
+    paths.push_back(dra::AnnounceMethod());
     return paths;
   }
 
@@ -25,6 +26,12 @@ class DraService final : public RpcService {
               std::unique_ptr<ServerCall> call) override {
     Result<std::vector<ClaimReference>> claims = dra::DecodeClaims(request);
     if (!claims.ok()) return call->Finish(std::move(claims).error());
+    if (method == dra::AnnounceMethod()) {
+      return plugin_.AnnouncePrepare(std::move(claims).value(), [call = std::move(call)] {
+        call->Send(std::string());
+        call->Finish(Ok());
+      });
+    }
     for (const DraVersion version : versions_) {
       if (method == dra::PrepareMethod(version)) {
         return Prepare(version, std::move(claims).value(), std::move(call));

@@ -121,6 +121,25 @@ TEST_P(DraTest, UnprepareWorksInBothVersions) {
   Do([&] { EXPECT_EQ(plugin_.unprepare_calls.size(), 2u); });
 }
 
+TEST_P(DraTest, AnAnnouncementComesBeforeTheCallItIsAbout) {
+  Serve();
+  DialAndConnect();
+  std::size_t announced_before = 0;
+  Do([&] {
+    plugin_.prepare_claim = [&](auto&) {
+      announced_before = plugin_.announcements.size();
+      return PrepareResult();
+    };
+    client_->AnnouncePrepare({kClaimA, kClaimB}, seconds(10));
+  });
+  ASSERT_TRUE(Prepare({kClaimA, kClaimB}).ok());
+  EXPECT_EQ(announced_before, 1u);
+  Do([&] {
+    EXPECT_THAT(plugin_.announcements,
+                ::testing::ElementsAre(::testing::ElementsAre(kClaimA, kClaimB)));
+  });
+}
+
 TEST_P(DraTest, AVersionThatIsNotServedIsUnimplemented) {
   Serve({DraVersion::kV1});
   DialAndConnect(DraVersion::kV1beta1);

@@ -49,6 +49,12 @@ void FakeDraPlugin::NodePrepareResources(std::vector<ClaimReference> claims, Pre
   });
 }
 
+void FakeDraPlugin::AnnouncePrepare(std::vector<ClaimReference> claims, AnnounceDone done) {
+  announcements.push_back(std::move(claims));
+  if (on_announcement) on_announcement();
+  done();
+}
+
 void FakeDraPlugin::NodeUnprepareResources(std::vector<ClaimReference> claims,
                                            UnprepareDone done) {
   unprepare_calls.push_back(claims);

@@ -1,0 +1,58 @@
+#include "base/exec/wakefulness.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "base/env/descriptor.h"
+
+namespace drakkar {
+namespace {
+
+// How long waking up may take, in microseconds, as the device wants it.
+constexpr std::int32_t kAwake = 0;
+constexpr std::int32_t kAnyTime = 2'000'000'000;
+
+}  // namespace
+
+struct Wakefulness::State {
+  State(EventLoop& its_loop, const std::string& path)
+      : loop(its_loop), device(::open(path.c_str(), O_WRONLY | O_CLOEXEC)) {}
+
+  void Ask(std::int32_t microseconds) const {
+    if (!device.ok()) return;
+    // A wish: whether it is granted changes nothing but the time things take.
+    [[maybe_unused]] const ssize_t written = ::pwrite(device.get(), &microseconds, sizeof microseconds, 0);
+  }
+
+  EventLoop& loop;
+  const Descriptor device;
+  int holds = 0;
+};
+
+Wakefulness::Wakefulness(EventLoop& loop, const std::string& device)
+    : state_(std::make_shared<State>(loop, device)) {}
+
+Wakefulness::~Wakefulness() = default;
+
+std::unique_ptr<Wakefulness::Hold> Wakefulness::Begin() {
+  return std::make_unique<Hold>(state_);
+}
+
+Wakefulness::Hold::Hold(std::shared_ptr<State> state)
+    : state_(std::move(state)), limit_(state_->loop.RunAfter(kLimit, [this] { End(); })) {
+  if (state_->holds++ == 0) state_->Ask(kAwake);
+}
+
+Wakefulness::Hold::~Hold() {
+  if (limit_ != nullptr) End();
+}
+
+void Wakefulness::Hold::End() {
+  limit_ = nullptr;
+  if (--state_->holds == 0) state_->Ask(kAnyTime);
+}
+
+}  // namespace drakkar

@@ -1,0 +1,69 @@
+#include "base/exec/wakefulness.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "base/testing/seeded_loop.h"
+
+namespace drakkar {
+namespace {
+
+// A file in the device's place.
+class WakefulnessTest : public ::testing::Test {
+ protected:
+  WakefulnessTest() : path_(::testing::TempDir() + "wakefulness-" + std::to_string(::getpid())) {
+    std::ofstream(path_, std::ios::binary).write("none", 4);
+  }
+  ~WakefulnessTest() override { ::unlink(path_.c_str()); }
+
+  std::int32_t Asked() const {
+    std::int32_t asked = -1;
+    std::ifstream(path_, std::ios::binary).read(reinterpret_cast<char*>(&asked), sizeof asked);
+    return asked;
+  }
+
+  static constexpr std::int32_t kAnyTime = 2'000'000'000;
+  const std::string path_;
+  SeededLoop loop_;
+};
+
+TEST_F(WakefulnessTest, LastsUntilTheLastHoldEnds) {
+  Wakefulness wakefulness(loop_, path_);
+  auto first = wakefulness.Begin();
+  EXPECT_EQ(Asked(), 0);
+  auto second = wakefulness.Begin();
+  first.reset();
+  EXPECT_EQ(Asked(), 0);
+  second.reset();
+  EXPECT_EQ(Asked(), kAnyTime);
+}
+
+TEST_F(WakefulnessTest, AHoldEndsByItself) {
+  Wakefulness wakefulness(loop_, path_);
+  auto slow = wakefulness.Begin();
+  loop_.Advance(Wakefulness::kLimit / 2);
+  auto later = wakefulness.Begin();
+  loop_.Advance(Wakefulness::kLimit / 2);
+  EXPECT_EQ(Asked(), 0) << "the later one holds";
+  loop_.Advance(Wakefulness::kLimit / 2);
+  EXPECT_EQ(Asked(), kAnyTime);
+  slow.reset();
+  later.reset();
+  auto next = wakefulness.Begin();
+  EXPECT_EQ(Asked(), 0) << "what ended by itself is not counted twice";
+  next.reset();
+  EXPECT_EQ(Asked(), kAnyTime);
+}
+
+TEST_F(WakefulnessTest, DoesNothingWithoutTheDevice) {
+  Wakefulness wakefulness(loop_, path_ + "-absent");
+  auto hold = wakefulness.Begin();
+  loop_.Advance(Wakefulness::kLimit);
+  hold.reset();
+}
+
+}  // namespace
+}  // namespace drakkar
