@@ -23,6 +23,7 @@ class ApiServerPart final : public Part {
     FeatureGates gates;
     bool skip_operations_as_list = false;
     Duration event_ttl = std::chrono::hours(1);
+    bool stay_awake = true;
   };
   // Reads or makes the cluster's authority and opens the store: what can fail before anything runs.
   static Result<std::unique_ptr<ApiServerPart>> Open(Options options);

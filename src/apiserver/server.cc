@@ -19,6 +19,7 @@
 #include "apiserver/http/store_metrics.h"
 #include "apiserver/rest/event_expiry.h"
 #include "base/env/file_system.h"
+#include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
 #include "net/server/server_group.h"
@@ -150,6 +151,10 @@ struct ApiServer::Impl {
                                [this](const api::KindSchema& kind, std::string_view operation,
                                       Duration took) {
                                  store_metrics.Observe(kind, operation, took);
+                               },
+                           .on_write =
+                               [this] {
+                                 if (options.stay_awake) wakefulness.Touch();
                                },
                            .on_store_failed =
                                [](const Error& why) {
@@ -399,6 +404,7 @@ struct ApiServer::Impl {
   bool is_started = false;
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
+  Wakefulness wakefulness{options.loop};
   Core core;
   EventExpiry event_expiry{core, options.event_ttl, Internal()};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;

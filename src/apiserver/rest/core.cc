@@ -311,6 +311,7 @@ void Core::CommitObject(
     if (object == nullptr) return done(before->resource_version(), before);
     return done(revision(), std::make_shared<const api::Object>(std::move(object)));
   }
+  if (options_.on_write) options_.on_write();
   // With one writer this is the revision it gets; where another server may come first, the stored
   // version is only a guess that reading replaces with the entry's revision.
   const storage::Revision expected = revision() + 1;

@@ -69,6 +69,8 @@ class Core {
     // older revision. May be null.
     std::function<void(const api::KindSchema& kind, std::string_view operation, Duration took)>
         on_store_call;
+    // Told of every write as it begins. May be null.
+    std::function<void()> on_write = {};
     // Told once, when the store failed: nothing is written or read anew until a restart. May be null.
     std::function<void(const Error& why)> on_store_failed = {};
   };

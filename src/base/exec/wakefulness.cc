@@ -18,6 +18,13 @@ constexpr std::int32_t kAnyTime = 2'000'000'000;
 }  // namespace
 
 struct Wakefulness::State {
+  void Add() {
+    if (holds++ == 0) Ask(kAwake);
+  }
+  void Remove() {
+    if (--holds == 0) Ask(kAnyTime);
+  }
+
   State(EventLoop& its_loop, const std::string& path)
       : loop(its_loop), device(::open(path.c_str(), O_WRONLY | O_CLOEXEC)) {}
 
@@ -35,7 +42,25 @@ struct Wakefulness::State {
 Wakefulness::Wakefulness(EventLoop& loop, const std::string& device)
     : state_(std::make_shared<State>(loop, device)) {}
 
-Wakefulness::~Wakefulness() = default;
+Wakefulness::~Wakefulness() {
+  if (linger_ != nullptr) state_->Remove();
+}
+
+void Wakefulness::Touch() {
+  touched_ = state_->loop.clock().Monotonic();
+  if (linger_ != nullptr) return;
+  state_->Add();
+  Linger(kLinger);
+}
+
+void Wakefulness::Linger(Duration more) {
+  linger_ = state_->loop.RunAfter(more, [this] {
+    const Duration idle = state_->loop.clock().Monotonic() - touched_;
+    if (idle < kLinger) return Linger(kLinger - idle);
+    linger_ = nullptr;
+    state_->Remove();
+  });
+}
 
 std::unique_ptr<Wakefulness::Hold> Wakefulness::Begin() {
   return std::make_unique<Hold>(state_);
@@ -43,7 +68,7 @@ std::unique_ptr<Wakefulness::Hold> Wakefulness::Begin() {
 
 Wakefulness::Hold::Hold(std::shared_ptr<State> state)
     : state_(std::move(state)), limit_(state_->loop.RunAfter(kLimit, [this] { End(); })) {
-  if (state_->holds++ == 0) state_->Ask(kAwake);
+  state_->Add();
 }
 
 Wakefulness::Hold::~Hold() {
@@ -52,7 +77,7 @@ Wakefulness::Hold::~Hold() {
 
 void Wakefulness::Hold::End() {
   limit_ = nullptr;
-  if (--state_->holds == 0) state_->Ask(kAnyTime);
+  state_->Remove();
 }
 
 }  // namespace drakkar

@@ -28,9 +28,18 @@ class Wakefulness {
   // Until the hold is destroyed.
   [[nodiscard]] std::unique_ptr<Hold> Begin();
 
+  // Until nobody has called it for kLinger: for streams of short things, where a hold for each would
+  // cost more than it gives.
+  static constexpr Duration kLinger = std::chrono::milliseconds(1);
+  void Touch();
+
  private:
   struct State;
+  void Linger(Duration more);
+
   const std::shared_ptr<State> state_;
+  MonotonicTime touched_{};
+  TimerHandle linger_;  // null unless touched of late
 };
 
 class Wakefulness::Hold {

@@ -58,6 +58,32 @@ TEST_F(WakefulnessTest, AHoldEndsByItself) {
   EXPECT_EQ(Asked(), kAnyTime);
 }
 
+TEST_F(WakefulnessTest, LingersAfterTheLastTouch) {
+  Wakefulness wakefulness(loop_, path_);
+  wakefulness.Touch();
+  for (int i = 0; i < 20; ++i) {
+    loop_.Advance(Wakefulness::kLinger * 3 / 4);
+    EXPECT_EQ(Asked(), 0);
+    wakefulness.Touch();
+  }
+  loop_.Advance(Wakefulness::kLinger * 3 / 4);
+  EXPECT_EQ(Asked(), 0);
+  loop_.Advance(Wakefulness::kLinger);
+  EXPECT_EQ(Asked(), kAnyTime);
+  wakefulness.Touch();
+  EXPECT_EQ(Asked(), 0);
+}
+
+TEST_F(WakefulnessTest, EndsWithItsOwner) {
+  {
+    Wakefulness wakefulness(loop_, path_);
+    wakefulness.Touch();
+    EXPECT_EQ(Asked(), 0);
+  }
+  EXPECT_EQ(Asked(), kAnyTime);
+  loop_.Advance(Wakefulness::kLinger);
+}
+
 TEST_F(WakefulnessTest, DoesNothingWithoutTheDevice) {
   Wakefulness wakefulness(loop_, path_ + "-absent");
   auto hold = wakefulness.Begin();
