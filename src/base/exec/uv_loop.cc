@@ -92,11 +92,13 @@ struct UvLoop::Impl {
     for (int round = 1; true; ++round) {
       std::vector<Task> tasks;
       bool stop = false;
+      bool are_new = false;  // the tasks: others that are new come after them
       {
         std::lock_guard lock(self->mutex);
         tasks.swap(self->posted);
         stop = self->stopping;
-        if (tasks.empty() || stop) self->TakeNew(stop ? SIZE_MAX : kNewAtATime, tasks);
+        are_new = tasks.empty() || stop;
+        if (are_new) self->TakeNew(stop ? SIZE_MAX : kNewAtATime, tasks);
         // What comes from now on needs a wake-up once this is the last round.
         self->in_turn = round < kRoundsPerTurn && !tasks.empty() && !stop;
       }
@@ -106,7 +108,7 @@ struct UvLoop::Impl {
         if (++self->run_since_wake < kTasksPerWake) continue;
         self->run_since_wake = 0;
         WakeOthers();
-        self->BeginSome();
+        if (!are_new) self->BeginSome();
       }
       if (stop) uv_stop(&self->loop);
       if (stop || tasks.empty()) return;
