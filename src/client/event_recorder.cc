@@ -1,14 +1,17 @@
 #include "client/event_recorder.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "api/keys.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 
 namespace drakkar::client {
+
+namespace key = api::key;
+
 namespace {
 
 constexpr std::string_view kCombined = "(combined from similar events): ";
@@ -19,15 +22,43 @@ const api::KindSchema* EventSchema() {
   return kind;
 }
 
+api::TreePtr SameInAll(const EventRecorder::Options& options) {
+  api::Draft source = api::Draft::Object();
+  source[key::kComponent] = options.component;
+  if (!options.host.empty()) source[key::kHost] = options.host;
+  api::Draft event = api::Draft::Object();
+  event[key::kApiVersion] = "v1";
+  event[key::kKind] = "Event";
+  event[key::kSource] = std::move(source);
+  event[key::kCount] = 1;
+  event[key::kReportingComponent] = options.component;
+  event[key::kReportingInstance] = options.instance;
+  return event.Freeze();
+}
+
+// 16 digits.
+std::string Hex(std::uint64_t number) {
+  std::string text(16, '0');
+  for (std::size_t i = text.size(); i-- > 0; number >>= 4) text[i] = "0123456789abcdef"[number & 15];
+  return text;
+}
+
 }  // namespace
 
-template <typename Map>
-void EventRecorder::Remember(Map& map, std::deque<std::string>& order) {
-  // The order may name keys that are gone already.
-  while ((map.size() > kMaxRemembered || order.size() > 2 * kMaxRemembered) && !order.empty()) {
-    map.erase(order.front());
-    order.pop_front();
+EventRecorder::EventRecorder(Options options)
+    : options_(std::move(options)), same_in_all_(SameInAll(options_)) {}
+
+EventRecorder::About& EventRecorder::Remember(std::string_view uid) {
+  const auto [at, is_new] = about_.try_emplace(std::string(uid));
+  if (is_new) {
+    at->second.refilled = options_.loop.clock().Monotonic();
+    about_order_.push_back(&at->first);
+    if (about_order_.size() > kMaxRemembered) {
+      about_.erase(about_.find(*about_order_.front()));
+      about_order_.pop_front();
+    }
   }
+  return at->second;
 }
 
 bool EventRecorder::Allow(About& about) {
@@ -41,96 +72,107 @@ bool EventRecorder::Allow(About& about) {
   return true;
 }
 
+EventRecorder::SeenPtr EventRecorder::Find(const About& about, std::string_view reason,
+                                           std::string_view message) {
+  for (const SeenPtr& seen : about.seen) {
+    if (seen->reason == reason && seen->message == message) return seen;
+  }
+  return nullptr;
+}
+
 void EventRecorder::Record(const api::ObjectPtr& object, EventKind kind, std::string_view reason,
                            std::string message, std::string_view action) {
   options_.loop.AssertInLoop();
-  const std::string uid(object->uid());
-  auto [about, is_new] = about_.try_emplace(uid);
-  if (is_new) {
-    about->second.refilled = options_.loop.clock().Monotonic();
-    about_order_.push_back(uid);
-  }
-  if (!Allow(about->second)) {
+  About& about = Remember(object->uid());
+  if (!Allow(about)) {
     ++dropped_;
     return;
   }
+  std::erase_if(about.seen, [](const SeenPtr& seen) { return seen->lost; });
   if (message.size() > kMaxMessageBytes) message.resize(kMaxMessageBytes);
-  std::string key = StrCat(uid, "\n", reason, "\n", message);
-  auto seen = seen_.find(key);
-  if (seen == seen_.end()) {
-    int& different = about->second.different[std::string(reason)];
-    if (++different > kMostDifferent) {
-      key = StrCat(uid, "\n", reason, "\n", kCombined);
-      message = StrCat(kCombined, message).substr(0, kMaxMessageBytes);
-      seen = seen_.find(key);
-    }
+  std::string_view same = message;  // what another must have to be the same event
+  SeenPtr seen = Find(about, reason, same);
+  const auto has_reason = [&](const SeenPtr& each) { return each->reason == reason; };
+  if (seen == nullptr &&
+      std::count_if(about.seen.begin(), about.seen.end(), has_reason) >= kMostDifferent) {
+    message = StrCat(kCombined, message).substr(0, kMaxMessageBytes);
+    same = kCombined;
+    seen = Find(about, reason, same);
   }
-  Remember(about_, about_order_);
-  if (seen != seen_.end()) {
-    ++seen->second.count;
-    Raise(key, seen->second);
+  if (seen != nullptr) {
+    ++seen->count;
+    Raise(seen);
     return;
   }
+  seen = std::make_shared<Seen>(
+      Seen{.reason = std::string(reason), .message = std::string(same), .count = 1, .writing = true});
+  about.seen.push_back(seen);
+  Enqueue({std::move(seen), MakeEvent(*object, kind, reason, std::move(message), action), true});
+}
+
+api::TreePtr EventRecorder::MakeEvent(const api::Object& object, EventKind kind,
+                                      std::string_view reason, std::string message,
+                                      std::string_view action) {
   const WallTime now = options_.loop.clock().Now();
   // Names must differ even if the clock does not move.
   last_name_ = std::max(last_name_ + 1, static_cast<std::uint64_t>(now.time_since_epoch().count()));
-  char suffix[20];
-  std::snprintf(suffix, sizeof(suffix), "%016llx", static_cast<unsigned long long>(last_name_));
-  const std::string ns = object->namespace_().empty() ? "default" : std::string(object->namespace_());
-  const std::string time = api::FormatTime(now);
-  // Member by member: a braced list would copy what is nested in it.
+  const std::string& time = FormatSecond(now);
+  const api::Value about = object.root()[key::kMetadata];
+  const bool namespaced = !object.namespace_().empty();
+  // Member by member: a braced list would copy what is nested in it. What is known is borrowed.
   api::Draft metadata = api::Draft::Object();
-  metadata["name"] = StrCat(object->name(), ".", std::string_view(suffix));
-  metadata["namespace"] = ns;
+  metadata[key::kName] = StrCat(object.name(), ".", Hex(last_name_));
+  if (namespaced) {
+    metadata[key::kNamespace] = api::Draft(about[key::kNamespace]);
+  } else {
+    metadata[key::kNamespace] = "default";
+  }
   api::Draft involved = api::Draft::Object();
-  involved["kind"] = object->kind();
-  if (!object->namespace_().empty()) involved["namespace"] = ns;
-  involved["name"] = object->name();
-  involved["uid"] = uid;
-  involved["apiVersion"] = object->api_version();
-  involved["resourceVersion"] = std::to_string(object->resource_version());
-  api::Draft source = api::Draft::Object();
-  source["component"] = options_.component;
-  if (!options_.host.empty()) source["host"] = options_.host;
-  api::Draft event = api::Draft::Object();
-  event["apiVersion"] = "v1";
-  event["kind"] = "Event";
-  event["metadata"] = std::move(metadata);
-  event["involvedObject"] = std::move(involved);
-  event["reason"] = reason;
-  event["message"] = message;
-  event["source"] = std::move(source);
-  event["firstTimestamp"] = time;
-  event["lastTimestamp"] = time;
-  event["count"] = 1;
-  event["type"] = kind == EventKind::kNormal ? "Normal" : "Warning";
-  event["reportingComponent"] = options_.component;
-  event["reportingInstance"] = options_.instance;
-  if (!action.empty()) event["action"] = action;
-  seen_[key] = Seen{.count = 1, .writing = true};
-  seen_order_.push_back(key);
-  Remember(seen_, seen_order_);
-  Enqueue({std::move(key), event.Freeze(), true});
+  involved[key::kKind] = object.kind();
+  if (namespaced) involved[key::kNamespace] = api::Draft(about[key::kNamespace]);
+  involved[key::kName] = api::Draft(about[key::kName]);
+  involved[key::kUid] = api::Draft(about[key::kUid]);
+  involved[key::kApiVersion] = object.api_version();
+  involved[key::kResourceVersion] = std::to_string(object.resource_version());
+  api::Draft event(same_in_all_->root());
+  event[key::kMetadata] = std::move(metadata);
+  event[key::kInvolvedObject] = std::move(involved);
+  event[key::kReason] = reason;
+  event[key::kMessage] = std::move(message);
+  event[key::kFirstTimestamp] = time;
+  event[key::kLastTimestamp] = time;
+  event[key::kType] = kind == EventKind::kNormal ? "Normal" : "Warning";
+  if (!action.empty()) event[key::kAction] = action;
+  return event.Freeze();
 }
 
-void EventRecorder::Raise(const std::string& key, Seen& seen) {
-  if (seen.writing) {
-    seen.again = true;
+const std::string& EventRecorder::FormatSecond(WallTime now) {
+  const WallTime second = std::chrono::floor<std::chrono::seconds>(now);
+  if (second != formatted_ || formatted_text_.empty()) {
+    formatted_ = second;
+    formatted_text_ = api::FormatTime(second);
+  }
+  return formatted_text_;
+}
+
+void EventRecorder::Raise(const SeenPtr& seen) {
+  if (seen->writing) {
+    seen->again = true;
     return;
   }
-  seen.again = false;
-  seen.writing = true;
-  api::Draft event(seen.stored->tree());
-  event["count"] = seen.count;
-  event["lastTimestamp"] = api::FormatTime(options_.loop.clock().Now());
-  event["metadata"].Remove("managedFields");
-  Enqueue({key, event.Freeze(), false});
+  seen->again = false;
+  seen->writing = true;
+  api::Draft event(seen->stored->tree());
+  event[key::kCount] = seen->count;
+  event[key::kLastTimestamp] = FormatSecond(options_.loop.clock().Now());
+  event[key::kMetadata].Remove("managedFields");
+  Enqueue({seen, event.Freeze(), false});
 }
 
 void EventRecorder::Enqueue(Write write) {
   queue_.push_back(std::move(write));
   if (queue_.size() > kMaxQueued) {
-    seen_.erase(queue_.front().key);
+    queue_.front().seen->lost = true;
     queue_.pop_front();
     ++dropped_;
   }
@@ -142,33 +184,30 @@ void EventRecorder::SendNext() {
     Write write = std::move(queue_.front());
     queue_.pop_front();
     ++in_flight_;
-    const api::Value metadata = write.body->root()["metadata"];
-    ResourceRef ref{EventSchema(), std::string(metadata["namespace"].str()), "", ""};
-    auto done = [this, alive = alive_, key = write.key, is_new = write.is_new](Reply reply) {
-      if (*alive) OnAnswer(key, is_new, std::move(reply));
+    const api::Value metadata = write.body->root()[key::kMetadata];
+    ResourceRef ref{EventSchema(), std::string(metadata[key::kNamespace].str()), "", ""};
+    auto done = [this, alive = alive_, seen = std::move(write.seen)](Reply reply) {
+      if (*alive) OnAnswer(seen, std::move(reply));
     };
     if (write.is_new) {
       options_.client.Create(std::move(ref), std::move(write.body), {}, std::move(done));
     } else {
-      ref.name = std::string(metadata["name"].str());
+      ref.name = std::string(metadata[key::kName].str());
       options_.client.Update(std::move(ref), std::move(write.body), {}, std::move(done));
     }
   }
 }
 
-void EventRecorder::OnAnswer(const std::string& key, bool, Reply reply) {
+void EventRecorder::OnAnswer(const SeenPtr& seen, Reply reply) {
   --in_flight_;
-  const auto seen = seen_.find(key);
-  if (seen != seen_.end()) {
-    seen->second.writing = false;
-    if (!reply.ok()) {
-      // It expired, or somebody changed it: the next one starts anew.
-      seen_.erase(seen);
-      ++dropped_;
-    } else {
-      seen->second.stored = std::move(reply.object);
-      if (seen->second.again) Raise(key, seen->second);
-    }
+  seen->writing = false;
+  if (!reply.ok()) {
+    // It expired, or somebody changed it: the next one starts anew.
+    seen->lost = true;
+    ++dropped_;
+  } else {
+    seen->stored = std::move(reply.object);
+    if (seen->again) Raise(seen);
   }
   SendNext();
 }

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "api/meta/object.h"
 #include "base/env/random.h"
@@ -21,8 +22,9 @@ enum class EventKind { kNormal, kWarning };
 //
 // The same event about one object again raises the count of the first. More than
 // kMostDifferent different messages with one reason about one object become one event. One object
-// gets kBurst events and then one per kRefill. At most kMaxInFlight writes are under way and
-// kMaxQueued wait; beyond that the oldest waiting is dropped. Loop-bound.
+// gets kBurst events and then one per kRefill. The kMaxRemembered newest objects are remembered. At
+// most kMaxInFlight writes are under way and kMaxQueued wait; beyond that the oldest waiting is
+// dropped. Loop-bound.
 class EventRecorder {
  public:
   static constexpr std::size_t kMaxInFlight = 256;
@@ -39,7 +41,7 @@ class EventRecorder {
     std::string instance;   // of the component, e.g. "default-scheduler-host1"
     std::string host = {};  // where it runs, if events are to say so
   };
-  explicit EventRecorder(Options options) : options_(std::move(options)) {}
+  explicit EventRecorder(Options options);
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
   ~EventRecorder() { *alive_ = false; }
@@ -57,39 +59,47 @@ class EventRecorder {
 
  private:
   struct Seen {                  // one message about one object
+    std::string reason;
+    std::string message;
     api::ObjectPtr stored;       // null until the API has answered
     std::int64_t count = 0;
     bool writing = false;
     bool again = false;          // raised while it was being written
+    bool lost = false;           // could not be written: the next one starts anew
   };
+  using SeenPtr = std::shared_ptr<Seen>;
   struct About {                 // one object
-    std::map<std::string, int, std::less<>> different;  // messages per reason
+    std::vector<SeenPtr> seen;   // kMostDifferent and one for each reason; reasons are constants
     double tokens = kBurst;
     MonotonicTime refilled{};
   };
   struct Write {
-    std::string key;
+    SeenPtr seen;
     api::TreePtr body;
     bool is_new;
   };
 
+  About& Remember(std::string_view uid);
   bool Allow(About& about);
+  static SeenPtr Find(const About& about, std::string_view reason, std::string_view message);
+  api::TreePtr MakeEvent(const api::Object& object, EventKind kind, std::string_view reason,
+                         std::string message, std::string_view action);
   void Enqueue(Write write);
   void SendNext();
-  void OnAnswer(const std::string& key, bool was_new, Reply reply);
-  void Raise(const std::string& key, Seen& seen);
-  template <typename Map>
-  void Remember(Map& map, std::deque<std::string>& order);
+  void OnAnswer(const SeenPtr& seen, Reply reply);
+  void Raise(const SeenPtr& seen);
+  const std::string& FormatSecond(WallTime now);
 
   const Options options_;
-  std::unordered_map<std::string, Seen> seen_;
-  std::deque<std::string> seen_order_;
-  std::unordered_map<std::string, About> about_;
-  std::deque<std::string> about_order_;
+  const api::TreePtr same_in_all_;  // the members that every event has
+  std::unordered_map<std::string, About> about_;  // by uid; looked up only
+  std::deque<const std::string*> about_order_;    // the keys of it, oldest first
   std::deque<Write> queue_;
   std::size_t in_flight_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t last_name_ = 0;
+  WallTime formatted_{};
+  std::string formatted_text_;  // of that second
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -23,7 +23,8 @@ WorkQueue::~WorkQueue() {
 
 void WorkQueue::Add(const std::string& key) {
   loop_.AssertInLoop();
-  Key& state = keys_[key];
+  const auto at = keys_.try_emplace(key).first;
+  Key& state = at->second;
   switch (state.place) {
     case Place::kReady: return;
     case Place::kInFlight: state.again = true; return;
@@ -31,7 +32,7 @@ void WorkQueue::Add(const std::string& key) {
     case Place::kNowhere: break;
   }
   state.place = Place::kReady;
-  ready_.push_back(key);
+  ready_.push_back(&*at);
   Schedule();
 }
 
@@ -58,9 +59,10 @@ void WorkQueue::Schedule() {
 void WorkQueue::Run() {
   scheduled_ = false;
   while (!ready_.empty() && in_flight_ < options_.max_in_flight) {
-    std::string key = std::move(ready_.front());
+    ready_.front()->second.place = Place::kInFlight;
+    // A copy: the work may be over, and the key forgotten, before process_ returns.
+    const std::string key = ready_.front()->first;
     ready_.pop_front();
-    keys_.find(key)->second.place = Place::kInFlight;
     ++in_flight_;
     process_(key, [this, alive = alive_, key](Result<void> result) {
       if (*alive) Finish(key, std::move(result));

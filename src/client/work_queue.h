@@ -54,8 +54,9 @@ class WorkQueue {
   Random& random_;
   const Options options_;
   Process process_;
-  std::unordered_map<std::string, Key> keys_;
-  std::deque<std::string> ready_;
+  using Keys = std::unordered_map<std::string, Key>;
+  Keys keys_;  // looked up only
+  std::deque<Keys::value_type*> ready_;  // a key stays where it is until it is nowhere
   std::size_t in_flight_ = 0;
   bool scheduled_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

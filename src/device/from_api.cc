@@ -15,17 +15,24 @@ using api::Value;
 using api::ValueKind;
 
 // Reads one object. The first failure is kept and everything after it reads as empty, so that
-// readers need no checks in between.
+// readers need no checks in between. Where it is is only spelled out for whoever asks; a reader
+// must not outlive the one it came from.
 class Reader {
  public:
   // Everything known that is not set is absent. `unknown` may be null: then it is not collected.
-  Reader(Value value, std::string path, std::vector<std::string>* unknown)
-      : value_(value), path_(std::move(path)), unknown_(unknown) {}
+  Reader(Value value, std::string_view name, std::vector<std::string>* unknown)
+      : value_(value), name_(name), unknown_(unknown) {}
 
-  const std::string& path() const { return path_; }
+  std::string path() const {
+    std::string path = parent_ == nullptr ? std::string(name_) : parent_->At(name_);
+    if (!entry_.empty()) return StrCat(path, "[", entry_, "]");
+    if (index_ != kNoIndex) return StrCat(path, "[", index_, "]");
+    return path;
+  }
   Value value() const { return value_; }
   std::string At(std::string_view name) const {
-    return path_.empty() ? std::string(name) : StrCat(path_, ".", name);
+    const std::string here = path();
+    return here.empty() ? std::string(name) : StrCat(here, ".", name);
   }
 
   // Lists every member that is not among `known`.
@@ -49,12 +56,14 @@ class Reader {
     for (const Value element : value_[name].elements()) texts.emplace_back(element.str());
     return texts;
   }
-  Reader Object(std::string_view name) const { return {value_[name], At(name), unknown_}; }
+  Reader Object(std::string_view name) const { return {value_[name], *this, name}; }
   std::vector<Reader> List(std::string_view name) const {
     std::vector<Reader> readers;
-    std::size_t index = 0;
-    for (const Value element : value_[name].elements()) {
-      readers.emplace_back(element, StrCat(At(name), "[", index++, "]"), unknown_);
+    const Value list = value_[name];
+    readers.reserve(list.size());
+    for (const Value element : list.elements()) {
+      readers.push_back(Reader(element, *this, name));
+      readers.back().index_ = readers.size() - 1;
     }
     return readers;
   }
@@ -62,8 +71,8 @@ class Reader {
   std::vector<std::pair<std::string, Reader>> Map(std::string_view name) const {
     std::vector<std::pair<std::string, Reader>> entries;
     for (const MemberView member : value_[name].members()) {
-      entries.emplace_back(std::string(member.name),
-                           Reader(member.value, StrCat(At(name), "[", member.name, "]"), unknown_));
+      entries.emplace_back(std::string(member.name), Reader(member.value, *this, name));
+      entries.back().second.entry_ = member.name;
     }
     std::sort(entries.begin(), entries.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -71,8 +80,15 @@ class Reader {
   }
 
  private:
+  static constexpr std::size_t kNoIndex = static_cast<std::size_t>(-1);
+  Reader(Value value, const Reader& parent, std::string_view name)
+      : value_(value), parent_(&parent), name_(name), unknown_(parent.unknown_) {}
+
   Value value_;
-  std::string path_;
+  const Reader* parent_ = nullptr;
+  std::string_view name_;          // in the parent
+  std::size_t index_ = kNoIndex;   // in a list of that name
+  std::string_view entry_;         // in a map of that name
   std::vector<std::string>* unknown_;
 };
 

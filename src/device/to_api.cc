@@ -2,7 +2,12 @@
 
 #include <string>
 
+#include "api/keys.h"
+
 namespace drakkar::device {
+
+namespace key = api::key;
+
 namespace {
 
 using api::Draft;
@@ -13,12 +18,12 @@ Draft Texts(const std::vector<std::string>& texts) {
   return array;
 }
 
-void SetText(Draft& object, std::string_view name, const std::string& text) {
-  if (!text.empty()) object.Set(name, text);
+void SetText(Draft& object, const api::Key& name, const std::string& text) {
+  if (!text.empty()) object[name] = text;
 }
 
-void SetTexts(Draft& object, std::string_view name, const std::vector<std::string>& texts) {
-  if (!texts.empty()) object.Set(name, Texts(texts));
+void SetTexts(Draft& object, const api::Key& name, const std::vector<std::string>& texts) {
+  if (!texts.empty()) object[name] = Texts(texts);
 }
 
 Draft SkipToApi(const SkipNodeOperations& skip) {
@@ -31,9 +36,9 @@ Draft RequirementsToApi(const std::vector<NodeSelectorRequirement>& requirements
   Draft array = Draft::Array();
   for (const NodeSelectorRequirement& requirement : requirements) {
     Draft object = Draft::Object();
-    object.Set("key", requirement.key);
-    object.Set("operator", requirement.op);
-    SetTexts(object, "values", requirement.values);
+    object[key::kKey] = requirement.key;
+    object[key::kOperator] = requirement.op;
+    SetTexts(object, key::kValues, requirement.values);
     array.Append(std::move(object));
   }
   return array;
@@ -41,35 +46,36 @@ Draft RequirementsToApi(const std::vector<NodeSelectorRequirement>& requirements
 
 Draft DeviceToApi(const DeviceResult& result) {
   Draft object = Draft::Object();
-  object.Set("request", result.request);
-  object.Set("driver", result.id.driver);
-  object.Set("pool", result.id.pool);
-  object.Set("device", result.id.device);
-  if (result.admin_access) object.Set("adminAccess", true);
+  object[key::kRequest] = result.request;
+  object[key::kDriver] = result.id.driver;
+  object[key::kPool] = result.id.pool;
+  object[key::kDevice] = result.id.device;
+  if (result.admin_access) object[key::kAdminAccess] = true;
   for (const Toleration& toleration : result.tolerations) {
-    object["tolerations"].Append(TolerationToApi(toleration));
+    object[key::kTolerations].Append(TolerationToApi(toleration));
   }
-  SetTexts(object, "bindingConditions", result.binding_conditions);
-  SetTexts(object, "bindingFailureConditions", result.binding_failure_conditions);
-  SetText(object, "shareID", result.share_id);
+  SetTexts(object, key::kBindingConditions, result.binding_conditions);
+  SetTexts(object, key::kBindingFailureConditions, result.binding_failure_conditions);
+  SetText(object, key::kShareID, result.share_id);
   for (const ConsumedCapacity& consumed : result.consumed_capacity) {
-    object["consumedCapacity"].Set(consumed.name, consumed.value.ToString());
+    object[key::kConsumedCapacity].Set(consumed.name, consumed.value.ToString());
   }
   if (result.skip_node_operations.IsSet()) {
-    object.Set("skipNodeOperations", SkipToApi(result.skip_node_operations));
+    object[key::kSkipNodeOperations] = SkipToApi(result.skip_node_operations);
   }
   return object;
 }
 
 Draft ConfigToApi(const AllocatedConfig& config) {
   Draft object = Draft::Object();
-  object.Set("source", config.source == AllocatedConfig::Source::kClass ? "FromClass" : "FromClaim");
-  SetTexts(object, "requests", config.requests);
+  object[key::kSource] =
+      config.source == AllocatedConfig::Source::kClass ? "FromClass" : "FromClaim";
+  SetTexts(object, key::kRequests, config.requests);
   if (config.opaque) {
     Draft opaque = Draft::Object();
-    opaque.Set("driver", config.opaque->driver);
-    opaque.Set("parameters", Draft::Raw(config.opaque->parameters));
-    object.Set("opaque", std::move(opaque));
+    opaque[key::kDriver] = config.opaque->driver;
+    opaque[key::kParameters] = Draft::Raw(config.opaque->parameters);
+    object[key::kOpaque] = std::move(opaque);
   }
   return object;
 }
@@ -78,11 +84,13 @@ Draft ConfigToApi(const AllocatedConfig& config) {
 
 Draft TolerationToApi(const Toleration& toleration) {
   Draft object = Draft::Object();
-  SetText(object, "key", toleration.key);
-  SetText(object, "operator", toleration.op);
-  SetText(object, "value", toleration.value);
-  SetText(object, "effect", toleration.effect);
-  if (toleration.toleration_seconds) object.Set("tolerationSeconds", *toleration.toleration_seconds);
+  SetText(object, key::kKey, toleration.key);
+  SetText(object, key::kOperator, toleration.op);
+  SetText(object, key::kValue, toleration.value);
+  SetText(object, key::kEffect, toleration.effect);
+  if (toleration.toleration_seconds) {
+    object[key::kTolerationSeconds] = *toleration.toleration_seconds;
+  }
   return object;
 }
 
@@ -91,32 +99,32 @@ Draft NodeSelectorToApi(const NodeSelector& selector) {
   for (const NodeSelectorTerm& term : selector.terms) {
     Draft object = Draft::Object();
     if (!term.match_expressions.empty()) {
-      object.Set("matchExpressions", RequirementsToApi(term.match_expressions));
+      object[key::kMatchExpressions] = RequirementsToApi(term.match_expressions);
     }
     if (!term.match_fields.empty()) {
-      object.Set("matchFields", RequirementsToApi(term.match_fields));
+      object[key::kMatchFields] = RequirementsToApi(term.match_fields);
     }
     terms.Append(std::move(object));
   }
   Draft object = Draft::Object();
-  object.Set("nodeSelectorTerms", std::move(terms));
+  object[key::kNodeSelectorTerms] = std::move(terms);
   return object;
 }
 
 Draft AllocationToApi(const AllocationResult& allocation) {
   Draft devices = Draft::Object();
   for (const DeviceResult& result : allocation.results) {
-    devices["results"].Append(DeviceToApi(result));
+    devices[key::kResults].Append(DeviceToApi(result));
   }
   for (const AllocatedConfig& config : allocation.config) {
-    devices["config"].Append(ConfigToApi(config));
+    devices[key::kConfig].Append(ConfigToApi(config));
   }
   Draft object = Draft::Object();
-  object.Set("devices", std::move(devices));
+  object[key::kDevices] = std::move(devices);
   if (allocation.node_selector) {
-    object.Set("nodeSelector", NodeSelectorToApi(*allocation.node_selector));
+    object[key::kNodeSelector] = NodeSelectorToApi(*allocation.node_selector);
   }
-  SetText(object, "allocationTimestamp", allocation.allocation_timestamp);
+  SetText(object, key::kAllocationTimestamp, allocation.allocation_timestamp);
   return object;
 }
 

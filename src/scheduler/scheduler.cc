@@ -14,6 +14,7 @@
 #include "client/scoped_client.h"
 #include "features/catalog/catalog.h"
 #include "scheduler/binding/pod_status_writer.h"
+#include "scheduler/binding/refusal_notices.h"
 #include "scheduler/cache/claim_cache.h"
 #include "scheduler/cache/device_state.h"
 #include "scheduler/cache/node_table.h"
@@ -78,7 +79,7 @@ class Scheduler::Impl {
   void BindingCycle(const CyclePtr& cycle);
   void OnBound(const CyclePtr& cycle);
   void OnBindingFailed(const CyclePtr& cycle, Status status);
-  void Refuse(const PodInfo& pod, const Decision& decision);
+  void Refuse(const PodInfoPtr& pod, const Decision& decision);
   void Fail(const PodInfo& pod, const Status& status);
   void Tell(const PodInfo& pod, std::string_view reason, const std::string& message);
   bool IsBound(std::string_view pod_uid) const;
@@ -100,6 +101,7 @@ class Scheduler::Impl {
   Options options_;
   client::ScopedClient client_;
   PodStatusWriter pod_status_;
+  RefusalNotices refusals_;
 
   NodeTable nodes_;
   Placements placements_{nodes_};
@@ -191,6 +193,10 @@ Scheduler::Impl::Impl(Options options)
     : options_(std::move(options)),
       client_(options_.client),
       pod_status_(options_.loop, client_),
+      refusals_(options_.loop,
+                [this](const PodInfo& pod, const std::string& message) {
+                  if (!stopped_) Tell(pod, "Unschedulable", message);
+                }),
       devices_(options_.gates, options_.compiler, options_.random),
       claims_(devices_.allocated()) {
   CHECK(!options_.profiles.empty());
@@ -391,6 +397,7 @@ void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
     const std::string nominated = placements_.NominatedNode(uid);
     const bool was_nominated = placements_.Denominate(uid);
     queue_->Remove(uid);
+    refusals_.Drop(uid);
     ForgetPod(uid);
     if (was_nominated && nominated != pod->node_name) OnRoomFreed(after);
     if (!pod->HasEnded()) {
@@ -429,6 +436,7 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
   const std::string uid(pod->uid());
   const bool was_nominated = placements_.Denominate(uid);
   queue_->Remove(uid);
+  refusals_.Drop(uid);
   ForgetPod(uid);
   if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
     // The binding ends by itself, with an error at the latest when it is written; what the pod
@@ -514,7 +522,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
       profile.framework.Decide(*cycle, nominated.empty() ? kNoNode : nodes_.Find(nominated));
   if (decision.status.IsRejected()) {
     profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kUnschedulable, Now() - cycle->started);
-    Refuse(pod, decision);
+    Refuse(cycle->pod, decision);
     return;
   }
   if (!decision.status.ok()) {
@@ -536,6 +544,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
   bindings_[pod.uid] = {cycle, queued.attempts, queued.first_attempt_at.value_or(cycle->started),
                         false, false, {}};
   queue_->OnBindingBegins(pod.uid);
+  refusals_.Drop(pod.uid);
   if (left_its_room) OnRoomFreed(pod.pod);
   BindingCycle(cycle);
 }
@@ -618,11 +627,17 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
   Wake();
 }
 
-void Scheduler::Impl::Refuse(const PodInfo& pod, const Decision& decision) {
-  const std::string message = decision.diagnosis.Message(nodes_.node_count());
-  kLog.Debug("a pod does not fit", {{"pod", pod.key}, {"reason", message}});
-  queue_->ReturnRefused(pod.uid, decision.diagnosis.rejected_by);
-  Tell(pod, "Unschedulable", message);
+void Scheduler::Impl::Refuse(const PodInfoPtr& pod, const Decision& decision) {
+  std::string message = decision.diagnosis.Message(nodes_.node_count());
+  kLog.Debug("a pod does not fit", {{"pod", pod->key}, {"reason", message}});
+  queue_->ReturnRefused(pod->uid, decision.diagnosis.rejected_by);
+  if (decision.diagnosis.has_post_filter_message()) {
+    // A claim that is taken back, perhaps because its devices failed: KEP-5007 wants that seen, also
+    // if the next attempt has other devices.
+    Tell(*pod, "Unschedulable", message);
+  } else {
+    refusals_.Put(pod, std::move(message));
+  }
 }
 
 void Scheduler::Impl::Fail(const PodInfo& pod, const Status& status) {
@@ -633,6 +648,7 @@ void Scheduler::Impl::Fail(const PodInfo& pod, const Status& status) {
 
 void Scheduler::Impl::Tell(const PodInfo& pod, std::string_view reason,
                            const std::string& message) {
+  refusals_.Drop(pod.uid);
   const ObjectPtr current = pods_->Find(pod.key);
   const ObjectPtr& about = current != nullptr && current->uid() == pod.uid ? current : pod.pod;
   ProfileOf(pod).events.Record(about, client::EventKind::kWarning, "FailedScheduling", message, "Scheduling");

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::controllers {
+
+namespace key = api::key;
+
 namespace {
 
 constexpr Logger kLog("garbage-collector");
@@ -74,7 +78,7 @@ void GarbageCollector::SweepOnce() {
   swept_ = true;
   const auto sweep = [this](const client::Informer& informer) {
     for (const auto& [name, object] : informer.objects()) {
-      if (!object->root()["metadata"]["ownerReferences"].empty() || object->is_being_deleted()) {
+      if (!OwnersOf(*object).empty() || object->is_being_deleted()) {
         queue_.Add(std::string(object->uid()));
       }
     }
@@ -153,18 +157,17 @@ void GarbageCollector::OnObject(const api::KindSchema& kind, const api::ObjectPt
   graph_.Put(kind, object);
   // Nearly every change touches nothing that a decision looks at.
   if (before != nullptr && !object->is_being_deleted() && !before->is_being_deleted() &&
-      api::Equal(before->root()["metadata"]["ownerReferences"],
-                 object->root()["metadata"]["ownerReferences"])) {
+      api::Equal(OwnersOf(*before), OwnersOf(*object))) {
     return;
   }
-  for (api::Value owner : object->root()["metadata"]["ownerReferences"].elements()) {
+  for (api::Value owner : OwnersOf(*object).elements()) {
     // An owner that waits for its dependents hears that one of them changed.
-    const OwnerGraph::Item* item = graph_.Find(std::string(owner["uid"].str()));
+    const OwnerGraph::Item* item = graph_.Find(std::string(owner[key::kUid].str()));
     if (item != nullptr && item->object->is_being_deleted()) {
-      queue_.Add(std::string(owner["uid"].str()));
+      queue_.Add(std::string(owner[key::kUid].str()));
     }
   }
-  if (!object->root()["metadata"]["ownerReferences"].empty() || object->is_being_deleted()) {
+  if (!OwnersOf(*object).empty() || object->is_being_deleted()) {
     queue_.Add(std::string(object->uid()));
   }
 }
@@ -184,8 +187,8 @@ void GarbageCollector::OnGone(const api::ObjectPtr& object) {
       queue_.Add(dependent);
     }
   }
-  for (api::Value owner : object->root()["metadata"]["ownerReferences"].elements()) {
-    queue_.Add(std::string(owner["uid"].str()));
+  for (api::Value owner : OwnersOf(*object).elements()) {
+    queue_.Add(std::string(owner[key::kUid].str()));
   }
 }
 
@@ -225,8 +228,8 @@ void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& o
                                     Done done) {
   const OwnerGraph::Item item = *graph_.Find(uid);
   api::Value reference;
-  for (api::Value each : item.object->root()["metadata"]["ownerReferences"].elements()) {
-    if (each["uid"].str() == owner_uid) reference = each;
+  for (api::Value each : OwnersOf(*item.object).elements()) {
+    if (each[key::kUid].str() == owner_uid) reference = each;
   }
   auto owner_is_gone = [this, uid, owner_uid] {
     if (gone_.size() >= kMaxGone) gone_.clear();
@@ -234,11 +237,11 @@ void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& o
     queue_.Add(uid);
   };
   const api::KindSchema* kind =
-      FindServed(reference["apiVersion"].str(), reference["kind"].str());
+      FindServed(reference[key::kApiVersion].str(), reference[key::kKind].str());
   // A kind that is not served may exist elsewhere: leave its dependents alone.
   if (kind == nullptr) return done(Ok());
   client::ResourceRef ref{kind, kind->namespaced ? std::string(item.object->namespace_()) : "",
-                          std::string(reference["name"].str()), ""};
+                          std::string(reference[key::kName].str()), ""};
   client_.Get(std::move(ref), [alive = alive_, owner_uid, owner_is_gone,
                                done = std::move(done)](client::Reply reply) {
     if (!*alive) return;
@@ -252,7 +255,7 @@ void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& o
 void GarbageCollector::RemoveFinalizer(const OwnerGraph::Item& item, std::string_view finalizer,
                                        Done done) {
   api::Draft draft(item.object->tree());
-  api::Draft& metadata = draft["metadata"];
+  api::Draft& metadata = draft[key::kMetadata];
   if (api::Draft* finalizers = metadata.Find("finalizers"); finalizers != nullptr) {
     for (std::size_t i = finalizers->size(); i-- > 0;) {
       if (finalizers->at(i).str() == finalizer) finalizers->RemoveAt(i);
@@ -268,10 +271,10 @@ void GarbageCollector::RemoveFinalizer(const OwnerGraph::Item& item, std::string
 void GarbageCollector::DropOwners(const OwnerGraph::Item& item,
                                   const std::vector<std::string>& owners, Done done) {
   api::Draft draft(item.object->tree());
-  api::Draft& metadata = draft["metadata"];
+  api::Draft& metadata = draft[key::kMetadata];
   if (api::Draft* references = metadata.Find("ownerReferences"); references != nullptr) {
     for (std::size_t i = references->size(); i-- > 0;) {
-      const std::string uid(references->at(i)["uid"].str());
+      const std::string uid(references->at(i)[key::kUid].str());
       if (std::find(owners.begin(), owners.end(), uid) != owners.end()) references->RemoveAt(i);
     }
     if (references->size() == 0) metadata.Remove("ownerReferences");

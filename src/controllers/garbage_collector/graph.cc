@@ -1,13 +1,18 @@
 #include "controllers/garbage_collector/graph.h"
 
+#include "api/keys.h"
+
 namespace drakkar::controllers {
+
+namespace key = api::key;
+
 namespace {
 
 constexpr std::string_view kOrphan = "orphan";
 constexpr std::string_view kForeground = "foregroundDeletion";
 
 bool HasFinalizer(const api::Object& object, std::string_view name) {
-  for (api::Value finalizer : object["metadata"]["finalizers"].elements()) {
+  for (api::Value finalizer : object[key::kMetadata][key::kFinalizers].elements()) {
     if (finalizer.str() == name) return true;
   }
   return false;
@@ -15,32 +20,35 @@ bool HasFinalizer(const api::Object& object, std::string_view name) {
 
 }  // namespace
 
+api::Value OwnersOf(const api::Object& object) {
+  return object[key::kMetadata][key::kOwnerReferences];
+}
+
 void OwnerGraph::Put(const api::KindSchema& kind, const api::ObjectPtr& object) {
   const std::string uid(object->uid());
   if (auto before = items_.find(uid); before != items_.end()) {
     // Nearly every change leaves the owners as they are.
-    if (api::Equal(before->second.object->root()["metadata"]["ownerReferences"],
-                   object->root()["metadata"]["ownerReferences"])) {
+    if (api::Equal(OwnersOf(*before->second.object), OwnersOf(*object))) {
       before->second = Item{&kind, object};
       return;
     }
-    for (api::Value owner : before->second.object->root()["metadata"]["ownerReferences"].elements()) {
-      auto found = dependents_.find(std::string(owner["uid"].str()));
+    for (api::Value owner : OwnersOf(*before->second.object).elements()) {
+      auto found = dependents_.find(std::string(owner[key::kUid].str()));
       if (found == dependents_.end()) continue;
       found->second.erase(uid);
       if (found->second.empty()) dependents_.erase(found);
     }
   }
   items_[uid] = Item{&kind, object};
-  for (api::Value owner : object->root()["metadata"]["ownerReferences"].elements()) {
-    dependents_[std::string(owner["uid"].str())].insert(uid);
+  for (api::Value owner : OwnersOf(*object).elements()) {
+    dependents_[std::string(owner[key::kUid].str())].insert(uid);
   }
 }
 
 void OwnerGraph::Remove(const api::Object& object) {
   const std::string uid(object.uid());
-  for (api::Value owner : object["metadata"]["ownerReferences"].elements()) {
-    auto found = dependents_.find(std::string(owner["uid"].str()));
+  for (api::Value owner : OwnersOf(object).elements()) {
+    auto found = dependents_.find(std::string(owner[key::kUid].str()));
     if (found == dependents_.end()) continue;
     found->second.erase(uid);
     if (found->second.empty()) dependents_.erase(found);
@@ -85,8 +93,8 @@ OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid,
   }
   std::size_t alive = 0, waiting = 0;
   std::vector<std::string> gone;
-  for (api::Value owner : object["metadata"]["ownerReferences"].elements()) {
-    const std::string owner_uid(owner["uid"].str());
+  for (api::Value owner : OwnersOf(object).elements()) {
+    const std::string owner_uid(owner[key::kUid].str());
     const Item* found = Find(owner_uid);
     if (found != nullptr) {
       // An owner that waits for its dependents to go counts as going, not as alive.

@@ -14,6 +14,9 @@ struct KindSchema;
 
 namespace drakkar::controllers {
 
+// metadata.ownerReferences.
+api::Value OwnersOf(const api::Object& object);
+
 // Who owns whom, by uid, and what follows from it: pure knowledge and decisions of the garbage
 // collector. Its size is that of the objects that own or are owned.
 class OwnerGraph {

@@ -73,7 +73,7 @@ ResourceClaimController::ResourceClaimController(Options options)
   options_.claims.OnSynced([this, alive = alive_] {
     if (!*alive) return;
     for (const auto& [key, pod] : options_.pods.objects()) {
-      if (!pod->root()["spec"]["resourceClaims"].empty()) queue_.Add("pod:" + key);
+      if (!pod->root()[key::kSpec][key::kResourceClaims].empty()) queue_.Add("pod:" + key);
     }
   });
 }
@@ -247,11 +247,11 @@ void ResourceClaimController::WriteStatuses(
   api::Draft list = api::Draft::Array();
   for (const auto& [entry, claim] : statuses) {
     api::Draft status = api::Draft::Object();
-    status["name"] = entry;
-    if (!claim.empty()) status["resourceClaimName"] = claim;
+    status[key::kName] = entry;
+    if (!claim.empty()) status[key::kResourceClaimName] = claim;
     list.Append(std::move(status));
   }
-  draft["status"]["resourceClaimStatuses"] = std::move(list);
+  draft[key::kStatus][key::kResourceClaimStatuses] = std::move(list);
   options_.client.Update(RefOf(Pods(), *pod, "status"), draft.Freeze(),
                          {.field_manager = "ResourceClaimController"},
                          [alive = alive_, done = std::move(done)](client::Reply reply) {
@@ -265,10 +265,10 @@ void ResourceClaimController::Reserve(const api::ObjectPtr& pod, std::vector<std
   if (claim == nullptr) return done(Ok());
   api::Draft draft(claim->tree());
   api::Draft consumer = api::Draft::Object();
-  consumer["resource"] = "pods";
-  consumer["name"] = pod->name();
-  consumer["uid"] = pod->uid();
-  draft["status"]["reservedFor"].Append(std::move(consumer));
+  consumer[key::kResource] = "pods";
+  consumer[key::kName] = pod->name();
+  consumer[key::kUid] = pod->uid();
+  draft[key::kStatus][key::kReservedFor].Append(std::move(consumer));
   options_.client.Update(RefOf(Claims(), *claim, "status"), draft.Freeze(), {},
                          [alive = alive_, done = std::move(done)](client::Reply reply) {
                            if (*alive) done(Accept(reply));
@@ -313,10 +313,10 @@ void ResourceClaimController::Confirm(const std::string& claim_key,
 void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPlan& plan,
                                       Done done) {
   api::Draft draft(claim->tree());
-  api::Draft& status = draft["status"];
+  api::Draft& status = draft[key::kStatus];
   if (api::Draft* reserved = status.Find("reservedFor"); reserved != nullptr) {
     for (std::size_t i = reserved->size(); i-- > 0;) {
-      const std::string uid(reserved->at(i)["uid"].str());
+      const std::string uid(reserved->at(i)[key::kUid].str());
       if (std::find(plan.drop_uids.begin(), plan.drop_uids.end(), uid) != plan.drop_uids.end()) {
         reserved->RemoveAt(i);
       }
@@ -338,7 +338,7 @@ void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPl
 
 void ResourceClaimController::RemoveFinalizer(api::ObjectPtr claim, Then then, Done done) {
   api::Draft draft(claim->tree());
-  api::Draft& metadata = draft["metadata"];
+  api::Draft& metadata = draft[key::kMetadata];
   if (api::Draft* finalizers = metadata.Find("finalizers"); finalizers != nullptr) {
     for (std::size_t i = finalizers->size(); i-- > 0;) {
       if (finalizers->at(i).str() == kClaimFinalizer) finalizers->RemoveAt(i);

@@ -136,30 +136,30 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
 
 api::TreePtr ClaimFromTemplate(const api::Object& pod, std::string_view entry,
                                const api::Object& claim_template) {
-  const Value spec = claim_template["spec"];
+  const Value spec = claim_template[key::kSpec];
   api::Draft claim = api::Draft::Object();
   claim.KeepAlive(claim_template.tree());
-  api::Draft& metadata = claim["metadata"];
-  metadata["generateName"] = ClaimGenerateName(pod.name(), entry);
-  metadata["namespace"] = pod.namespace_();
-  if (spec["metadata"]["labels"].has_value()) {
-    metadata["labels"] = api::Draft(spec["metadata"]["labels"]);
+  api::Draft& metadata = claim[key::kMetadata];
+  metadata[key::kGenerateName] = ClaimGenerateName(pod.name(), entry);
+  metadata[key::kNamespace] = pod.namespace_();
+  if (spec[key::kMetadata][key::kLabels].has_value()) {
+    metadata[key::kLabels] = api::Draft(spec[key::kMetadata][key::kLabels]);
   }
-  if (spec["metadata"]["annotations"].has_value()) {
-    metadata["annotations"] = api::Draft(spec["metadata"]["annotations"]);
+  if (spec[key::kMetadata][key::kAnnotations].has_value()) {
+    metadata[key::kAnnotations] = api::Draft(spec[key::kMetadata][key::kAnnotations]);
   }
-  metadata["annotations"][kPodClaimAnnotation] = entry;
+  metadata[key::kAnnotations][kPodClaimAnnotation] = entry;
   // The scheduler wants it there before it allocates: one write less for each pod.
-  metadata["finalizers"].Append(kClaimFinalizer);
+  metadata[key::kFinalizers].Append(kClaimFinalizer);
   api::Draft owner = api::Draft::Object();
-  owner["apiVersion"] = "v1";
-  owner["kind"] = "Pod";
-  owner["name"] = pod.name();
-  owner["uid"] = pod.uid();
-  owner["controller"] = true;
-  metadata["ownerReferences"].Append(std::move(owner));
-  claim["spec"] = api::Draft(spec["spec"]);
-  claim["spec"].KeepAlive(claim_template.tree());
+  owner[key::kApiVersion] = "v1";
+  owner[key::kKind] = "Pod";
+  owner[key::kName] = pod.name();
+  owner[key::kUid] = pod.uid();
+  owner[key::kController] = true;
+  metadata[key::kOwnerReferences].Append(std::move(owner));
+  claim[key::kSpec] = api::Draft(spec[key::kSpec]);
+  claim[key::kSpec].KeepAlive(claim_template.tree());
   return claim.Freeze();
 }
 

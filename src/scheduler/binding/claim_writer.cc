@@ -209,12 +209,17 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
       return ClaimWriter::WriteObject{draft.Freeze()};
     }
     api::Draft draft(claim.tree());
-    api::Draft& status = draft["status"];
+    api::Draft& status = draft[key::kStatus];
     if (allocation != nullptr) {
-      status["allocation"] = device::AllocationToApi(*allocation);
-      if (!timestamp.empty()) status["allocation"]["allocationTimestamp"] = timestamp;
+      api::Draft result = device::AllocationToApi(*allocation);
+      if (!timestamp.empty()) result[key::kAllocationTimestamp] = timestamp;
+      status[key::kAllocation] = std::move(result);
     }
-    status["reservedFor"].Append({{"resource", "pods"}, {"name", pod.name}, {"uid", pod.uid}});
+    api::Draft consumer = api::Draft::Object();
+    consumer[key::kResource] = "pods";
+    consumer[key::kName] = pod.name;
+    consumer[key::kUid] = pod.uid;
+    status[key::kReservedFor].Append(std::move(consumer));
     return ClaimWriter::WriteStatus{draft.Freeze(), true};
   };
 }

@@ -74,7 +74,9 @@ PodInfoPtr MakePodInfo(api::ObjectPtr pod) {
   const bool host_network = spec[key::kHostNetwork].boolean();
   ReadHostPorts(spec[key::kContainers], false, host_network, info->host_ports);
   ReadHostPorts(spec[key::kInitContainers], true, host_network, info->host_ports);
-  for (Value claim : spec[key::kResourceClaims].elements()) {
+  const Value claims = spec[key::kResourceClaims];
+  info->claims.reserve(claims.size());
+  for (Value claim : claims.elements()) {
     info->claims.push_back(ReadClaim(claim, pod->root()[key::kStatus]));
   }
   info->pod = std::move(pod);

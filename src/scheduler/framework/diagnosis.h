@@ -19,6 +19,8 @@ class Diagnosis {
   // A reason that concerns no single node; then the nodes are not counted.
   void SetForAllNodes(std::string reason) { for_all_nodes_ = std::move(reason); }
   void SetPostFilterMessage(std::string message) { post_filter_ = std::move(message); }
+  // Something was done about it.
+  bool has_post_filter_message() const { return !post_filter_.empty(); }
 
   // "0/5 nodes are available: 3 Insufficient cpu, 2 node(s) were unschedulable."
   std::string Message(std::size_t node_count) const;

@@ -6,6 +6,7 @@
 #include "apiserver/direct/direct_client.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
+#include "scheduler/binding/refusal_notices.h"
 
 namespace drakkar::scheduler {
 
@@ -144,7 +145,13 @@ std::string TestCluster::NodeOf(std::string pod) {
   return std::string(Find("Pod", std::move(pod))->root()["spec"]["nodeName"].str());
 }
 
+void TestCluster::LetRefusalsBeTold() {
+  loop_.Advance(RefusalNotices::kDelay);
+  Settle();
+}
+
 std::string TestCluster::ConditionMessage(std::string pod) {
+  LetRefusalsBeTold();
   for (api::Value condition :
        Find("Pod", std::move(pod))->root()["status"]["conditions"].elements()) {
     if (condition["type"].str() == "PodScheduled") return std::string(condition["message"].str());
@@ -173,6 +180,7 @@ std::vector<std::string> TestCluster::ReservedFor(std::string claim) {
 }
 
 std::vector<std::string> TestCluster::Events(std::string object, std::string reason) {
+  LetRefusalsBeTold();
   std::vector<std::string> messages;
   client_->List({api::FindKind("", "v1", "Event"), "default", "", ""}, {},
                 [&](client::ListReply reply) {

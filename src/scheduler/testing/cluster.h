@@ -70,11 +70,13 @@ class TestCluster {
 
   // spec.nodeName, empty if the pod is not bound.
   std::string NodeOf(std::string pod);
-  std::string ConditionMessage(std::string pod);
+  // What the scheduler says of a pod comes a moment after a refusal.
+  void LetRefusalsBeTold();
+  std::string ConditionMessage(std::string pod);  // lets refusals be told first
   // "driver/pool/device" of the results.
   std::vector<std::string> DevicesOf(std::string claim);
   std::vector<std::string> ReservedFor(std::string claim);  // pod names
-  // Messages of events about the object with this reason.
+  // Messages of events about the object with this reason; lets refusals be told first.
   std::vector<std::string> Events(std::string object, std::string reason);
   // Sets conditions of one allocated device as a binding controller would.
   void SetDeviceCondition(std::string claim, std::string type, std::string status);

@@ -1,19 +1,40 @@
 #include "scheduler/plugins/default_binder/default_binder.h"
 
+#include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "scheduler/binding/claim_writer.h"
 
 namespace drakkar::scheduler {
 
+namespace key = api::key;
+
+namespace {
+
+const api::KindSchema* PodKind() {
+  static const api::KindSchema* const kind = api::FindKind("", "v1", "Pod");
+  return kind;
+}
+
+}  // namespace
+
 void DefaultBinder::Bind(CyclePtr cycle, StatusCallback done) {
   const PodInfo& pod = *cycle->pod;
-  api::Draft binding{{"apiVersion", "v1"},
-                     {"kind", "Binding"},
-                     {"metadata",
-                      {{"name", pod.name()}, {"namespace", pod.ns()}, {"uid", pod.uid}}},
-                     {"target", {{"kind", "Node"}, {"name", cycle->node_name}}}};
-  client_.Create({api::FindKind("", "v1", "Pod"), std::string(pod.ns()), std::string(pod.name()),
+  // Member by member: a braced list would copy what is nested in it.
+  api::Draft metadata = api::Draft::Object();
+  const api::Value known = pod.pod->root()[key::kMetadata];
+  metadata[key::kName] = api::Draft(known[key::kName]);
+  metadata[key::kNamespace] = api::Draft(known[key::kNamespace]);
+  metadata[key::kUid] = api::Draft(known[key::kUid]);
+  api::Draft target = api::Draft::Object();
+  target[key::kKind] = "Node";
+  target[key::kName] = cycle->node_name;
+  api::Draft binding = api::Draft::Object();
+  binding[key::kApiVersion] = "v1";
+  binding[key::kKind] = "Binding";
+  binding[key::kMetadata] = std::move(metadata);
+  binding[key::kTarget] = std::move(target);
+  client_.Create({PodKind(), std::string(pod.ns()), std::string(pod.name()),
                   "binding"},
                  binding.Freeze(), {}, [this, cycle, done = std::move(done)](client::Reply reply) {
                    if (reply.ok()) {
@@ -28,7 +49,7 @@ void DefaultBinder::Bind(CyclePtr cycle, StatusCallback done) {
 
 void DefaultBinder::FindOut(CyclePtr cycle, std::string error, StatusCallback done) {
   const PodInfo& pod = *cycle->pod;
-  client_.Get({api::FindKind("", "v1", "Pod"), std::string(pod.ns()), std::string(pod.name()), ""},
+  client_.Get({PodKind(), std::string(pod.ns()), std::string(pod.name()), ""},
               [this, cycle, error, done = std::move(done)](client::Reply reply) mutable {
                 if (!reply.ok() && MayHaveHappened(*reply.error)) {
                   auto timer = std::make_shared<TimerHandle>();
