@@ -50,6 +50,7 @@ class Database {
  private:
   Database() = default;
   Result<void> Configure(const Options& options);
+  Result<void> ReadPageSize();
   Result<void> ReadMeta();
   Result<void> Prepare();
   Result<void> WriteBatch(const RowBatch& batch);
@@ -69,6 +70,7 @@ class Database {
   std::string path_;
   SyncCounter counter_;
   std::unique_ptr<ObservedVfs> vfs_;
+  std::size_t page_bytes_ = 0;
   sqlite3* connection_ = nullptr;
   sqlite3_stmt* begin_ = nullptr;
   sqlite3_stmt* commit_ = nullptr;

@@ -284,6 +284,37 @@ TEST_F(SqliteStoreTest, WhatIsAcknowledgedSurvivesAPowerCut) {
   options_.observer = nullptr;
 }
 
+TEST_F(SqliteStoreTest, AStoreWithPagesOfAnotherSizeKeepsThem) {
+  ASSERT_FALSE(Open().has_value());
+  Write(100, 900);
+  Close();
+  const auto query = [&](const char* sql) {
+    sqlite3* connection = nullptr;
+    EXPECT_EQ(sqlite3_open(File("store.db").c_str(), &connection), SQLITE_OK);
+    std::string last;
+    const auto keep = [](void* out, int, char** values, char**) {
+      *static_cast<std::string*>(out) = values[0];
+      return 0;
+    };
+    EXPECT_EQ(sqlite3_exec(connection, sql, keep, &last, nullptr), SQLITE_OK);
+    sqlite3_close(connection);
+    return last;
+  };
+  EXPECT_EQ(query("PRAGMA page_size"), "16384");
+  query("PRAGMA journal_mode=DELETE; PRAGMA page_size=4096; VACUUM; PRAGMA journal_mode=WAL;");
+  options_.file_bytes_max = 1 << 20;
+  ASSERT_FALSE(Open().has_value());
+  EXPECT_EQ(Applied(), 101);
+  bool full = false;
+  for (int i = 0; i < 100 && !full; ++i) full = !Write(10, 3'000).back().ok();
+  EXPECT_TRUE(full);
+  Close();
+  const std::size_t size_bytes = RealFileSystem().Stat(File("store.db"))->size_bytes;
+  EXPECT_LE(size_bytes, 1u << 20);
+  EXPECT_GT(size_bytes, 900u << 10);
+  EXPECT_EQ(query("PRAGMA page_size"), "4096");
+}
+
 TEST_F(SqliteStoreTest, TheFileStaysBoundedWhileKeysAreRewritten) {
   options_.limits.history_bytes_max = 1 << 20;
   ASSERT_FALSE(Open().has_value());
