@@ -8,6 +8,7 @@
 
 #include "base/result/result.h"
 #include "storage/local/row.h"
+#include "storage/sqlite/checkpointer.h"
 #include "storage/sqlite/observed_vfs.h"
 
 struct sqlite3;
@@ -18,7 +19,8 @@ namespace drakkar::storage {
 // The format this code reads and writes (docs/formats/store.md).
 constexpr int kStoreFormat = 1;
 
-// The file with the rows. One connection, used by one thread at a time; every call blocks.
+// The file with the rows. Used by one thread at a time; every call blocks. A second thread copies the
+// write-ahead log into the file meanwhile.
 //
 // After any error of WriteGroup the file holds what the last successful one left, and the object
 // must only be destroyed.
@@ -27,6 +29,7 @@ class Database {
   struct Options {
     std::string directory;
     std::size_t file_bytes_max = 0;  // 0: as much as the disk has
+    std::size_t log_bytes = 0;       // the write-ahead log begins anew here; at twice this at most
     IoObserver* observer = nullptr;  // sees writes and syncs of the open file; outlives it
   };
 
@@ -42,6 +45,9 @@ class Database {
 
   // One synced commit: all of it or nothing.
   Result<void> WriteGroup(const std::vector<RowBatch>& batches);
+  // After each group that was written: keeps the write-ahead log bounded, mostly on the other thread.
+  // An error says that the file does not take it; the group is safe.
+  Result<void> TendLog();
   Result<std::vector<Bytes>> Read(const std::vector<RowId>& rows);
 
   // Any thread.
@@ -50,12 +56,15 @@ class Database {
  private:
   Database() = default;
   Result<void> Configure(const Options& options);
+  Result<void> ReadPageSize();
+  std::size_t LogBytesMax() const { return 2 * log_bytes_; }
   Result<void> ReadMeta();
   Result<void> Prepare();
   Result<void> WriteBatch(const RowBatch& batch);
   Result<void> Execute(const char* sql);
   Result<void> Step(sqlite3_stmt* statement);  // one that returns no rows; resets it
   Error Failure(int code, std::string_view what) const;
+  Error Failure(int code, std::string_view what, const std::string& detail) const;
 
   // Counts, then asks the observer of the options, if there is one.
   struct SyncCounter final : IoObserver {
@@ -69,6 +78,10 @@ class Database {
   std::string path_;
   SyncCounter counter_;
   std::unique_ptr<ObservedVfs> vfs_;
+  std::size_t page_bytes_ = 0;
+  std::size_t log_bytes_ = 0;
+  std::size_t log_frames_ = 0;     // in the log after the last commit
+  std::unique_ptr<Checkpointer> checkpointer_;
   sqlite3* connection_ = nullptr;
   sqlite3_stmt* begin_ = nullptr;
   sqlite3_stmt* commit_ = nullptr;

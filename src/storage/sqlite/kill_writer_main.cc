@@ -50,7 +50,8 @@ int main(int count, char** arguments) {
   UvLoop loop;
   SqliteStoreOptions options;
   options.directory = arguments[1];
-  // Small bounds: compaction and reading back happen under the kills, too.
+  // Small bounds: compaction, reading back and copying the log happen under the kills, too.
+  options.log_bytes = 1u << 20;
   options.limits.history_bytes_max = 4u << 20;
   options.limits.history_resident_bytes_max = 1u << 20;
   Result<std::unique_ptr<Store>> store = OpenSqliteStore(loop, std::move(options));

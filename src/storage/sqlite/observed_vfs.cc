@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "base/result/check.h"
+#include "storage/sqlite/shared_file.h"
 
 namespace drakkar::storage {
 
@@ -13,6 +15,8 @@ struct ObservedVfs::Impl {
   sqlite3_vfs vfs;  // first: SQLite hands us its address
   sqlite3_vfs* real;
   IoObserver* observer;
+  SharedFile shared;
+  std::atomic<int> databases{0};  // open ones
 };
 
 namespace {
@@ -31,6 +35,11 @@ struct ObservedFile {
   char* gathered;    // kMaxGatheredBytes, made when first needed
   std::size_t gathered_size;
   sqlite3_int64 gathered_offset;
+  // Of a database; null for its log.
+  SharedFile* shared;
+  SharedFile::Holder* holder;
+  std::atomic<int>* databases;
+  bool keeps_others_out;
 };
 constexpr int kHeaderBytes = (sizeof(ObservedFile) + 7) & ~7;
 
@@ -56,6 +65,12 @@ int Close(sqlite3_file* file) {
   const int flushed = Flush(file);
   delete[] Own(file)->gathered;
   Own(file)->gathered = nullptr;
+  if (Own(file)->shared != nullptr) {
+    Own(file)->shared->UnmapIndex(*Own(file)->holder);
+    Own(file)->shared->Unlock(*Own(file)->holder, SQLITE_LOCK_NONE);
+    delete std::exchange(Own(file)->holder, nullptr);
+    --*Own(file)->databases;
+  }
   const int closed = Real(file)->pMethods->xClose(Real(file));
   return flushed != SQLITE_OK ? flushed : closed;
 }
@@ -99,15 +114,51 @@ int FileSize(sqlite3_file* file, sqlite3_int64* size) {
   if (const int code = Flush(file); code != SQLITE_OK) return code;
   return Real(file)->pMethods->xFileSize(Real(file), size);
 }
+// Connections of this process agree among themselves. Other programs are kept out by the first of
+// them, from its first lock to its last: they know nothing of the index in our memory.
 int Lock(sqlite3_file* file, int level) {
-  return Real(file)->pMethods->xLock(Real(file), level);
+  ObservedFile* own = Own(file);
+  if (own->keeps_others_out && own->holder->level == SQLITE_LOCK_NONE) {
+    int code = Real(file)->pMethods->xLock(Real(file), SQLITE_LOCK_SHARED);
+    if (code == SQLITE_OK) code = Real(file)->pMethods->xLock(Real(file), SQLITE_LOCK_EXCLUSIVE);
+    if (code != SQLITE_OK) {
+      Real(file)->pMethods->xUnlock(Real(file), SQLITE_LOCK_NONE);
+      return code;
+    }
+  }
+  return own->shared->Lock(*own->holder, level) ? SQLITE_OK : SQLITE_BUSY;
 }
 int Unlock(sqlite3_file* file, int level) {
   if (const int code = Flush(file); code != SQLITE_OK) return code;
-  return Real(file)->pMethods->xUnlock(Real(file), level);
+  ObservedFile* own = Own(file);
+  own->shared->Unlock(*own->holder, level);
+  if (!own->keeps_others_out || level != SQLITE_LOCK_NONE) return SQLITE_OK;
+  return Real(file)->pMethods->xUnlock(Real(file), SQLITE_LOCK_NONE);
 }
 int CheckReservedLock(sqlite3_file* file, int* out) {
-  return Real(file)->pMethods->xCheckReservedLock(Real(file), out);
+  *out = Own(file)->shared->IsReserved() ? 1 : 0;
+  return SQLITE_OK;
+}
+int ShmMap(sqlite3_file* file, int region, int bytes, int make, void volatile** out) {
+  *out = Own(file)->shared->MapIndex(*Own(file)->holder, static_cast<std::size_t>(region),
+                                     static_cast<std::size_t>(bytes), make != 0);
+  return SQLITE_OK;
+}
+int ShmLock(sqlite3_file* file, int first, int count, int flags) {
+  ObservedFile* own = Own(file);
+  if ((flags & SQLITE_SHM_UNLOCK) != 0) {
+    own->shared->UnlockIndex(*own->holder, first, count);
+    return SQLITE_OK;
+  }
+  const bool exclusive = (flags & SQLITE_SHM_EXCLUSIVE) != 0;
+  return own->shared->LockIndex(*own->holder, first, count, exclusive) ? SQLITE_OK : SQLITE_BUSY;
+}
+void ShmBarrier(sqlite3_file* file) {
+  Own(file)->shared->Barrier();
+}
+int ShmUnmap(sqlite3_file* file, int) {
+  Own(file)->shared->UnmapIndex(*Own(file)->holder);
+  return SQLITE_OK;
 }
 int FileControl(sqlite3_file* file, int operation, void* argument) {
   if (const int code = Flush(file); code != SQLITE_OK) return code;
@@ -121,7 +172,7 @@ int DeviceCharacteristics(sqlite3_file* file) {
 }
 
 const sqlite3_io_methods kMethods = {
-    .iVersion = 1,  // no shared memory, no mapping
+    .iVersion = 2,  // shared memory, no mapping of the file
     .xClose = Close,
     .xRead = Read,
     .xWrite = Write,
@@ -134,6 +185,10 @@ const sqlite3_io_methods kMethods = {
     .xFileControl = FileControl,
     .xSectorSize = SectorSize,
     .xDeviceCharacteristics = DeviceCharacteristics,
+    .xShmMap = ShmMap,
+    .xShmLock = ShmLock,
+    .xShmBarrier = ShmBarrier,
+    .xShmUnmap = ShmUnmap,
 };
 
 }  // namespace
@@ -160,6 +215,16 @@ ObservedVfs::ObservedVfs(IoObserver& observer) : impl_(std::make_unique<Impl>())
     Own(file)->gathered = nullptr;
     Own(file)->gathered_size = 0;
     Own(file)->gathered_offset = 0;
+    Own(file)->shared = nullptr;
+    Own(file)->holder = nullptr;
+    Own(file)->databases = nullptr;
+    Own(file)->keeps_others_out = false;
+    if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
+      Own(file)->shared = &self->shared;
+      Own(file)->holder = new SharedFile::Holder;
+      Own(file)->databases = &self->databases;
+      Own(file)->keeps_others_out = self->databases++ == 0;
+    }
     file->pMethods = &kMethods;
     return code;
   };

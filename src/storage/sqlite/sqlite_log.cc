@@ -150,17 +150,19 @@ void SqliteLog::Serve(std::vector<ReadRequest> reads) {
 
 void SqliteLog::Write(Group group) {
   if (!failed_) {
-    Result<void> written = database_->WriteGroup(group.batches);
-    failed_ = !written.ok();
-    if (written.ok()) {
+    Result<void> result = database_->WriteGroup(group.batches);
+    if (result.ok()) {
       ++commits_;
-      syncs_ = database_->syncs();
       bytes_written_ += PayloadOf(group.batches);
       if (group.up_to != 0) {
         PostToLoop([this, up_to = group.up_to] { listener_.on_durable(up_to); });
       }
-    } else {
-      PostToLoop([this, error = std::move(written).error()]() mutable {
+      result = database_->TendLog();
+    }
+    syncs_ = database_->syncs();
+    failed_ = !result.ok();
+    if (failed_) {
+      PostToLoop([this, error = std::move(result).error()]() mutable {
         listener_.on_failed(std::move(error));
       });
     }

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(EventLoop& loop, SqliteStoreOptio
   ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
                    Database::Open({.directory = options.directory,
                                    .file_bytes_max = options.file_bytes_max,
+                                   .log_bytes = options.log_bytes,
                                    .observer = options.observer}));
   ASSIGN_OR_RETURN(LoadedRows loaded,
                    Load(*database, options.limits.history_resident_bytes_max));
