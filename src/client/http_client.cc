@@ -128,7 +128,8 @@ ListReply ToListReply(Reply reply) {
 class HttpWatch final : public WatchHandle, private net::StreamSink {
  public:
   HttpWatch(WatchCallbacks callbacks, std::function<void()> on_unauthorized)
-      : callbacks_(std::move(callbacks)), on_unauthorized_(std::move(on_unauthorized)) {}
+      : callbacks_(std::make_shared<const WatchCallbacks>(std::move(callbacks))),
+        on_unauthorized_(std::move(on_unauthorized)) {}
 
   void Start(net::HttpClient& http, net::ClientRequest request) {
     handle_ = http.Stream(std::move(request), *this);
@@ -145,9 +146,10 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
     }
     std::vector<WatchEvent> events;
     std::optional<Error> error = reader_.Read(bytes, events);
-    // The callback may destroy this watch.
+    // The callback may destroy this watch, but not itself while it runs.
     const std::weak_ptr<int> alive = alive_;
-    if (!events.empty()) callbacks_.on_events(std::move(events));
+    const std::shared_ptr<const WatchCallbacks> callbacks = callbacks_;
+    if (!events.empty()) callbacks->on_events(std::move(events));
     if (error && !alive.expired()) Close(std::move(*error));
   }
 
@@ -164,12 +166,11 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
   void Close(Error error) {
     if (closed_) return;
     closed_ = true;
-    // The callback may destroy this watch.
-    auto on_closed = std::move(callbacks_.on_closed);
-    on_closed(std::move(error));
+    const std::shared_ptr<const WatchCallbacks> callbacks = callbacks_;  // as in OnData
+    callbacks->on_closed(std::move(error));
   }
 
-  WatchCallbacks callbacks_;
+  const std::shared_ptr<const WatchCallbacks> callbacks_;
   const std::function<void()> on_unauthorized_;
   int status_ = 0;
   bool closed_ = false;
