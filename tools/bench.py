@@ -204,19 +204,6 @@ def load(scenario, *settings, server=lambda: Up("--node=false"), runs=None, rena
     return [(rename(f["id"]), f["value"], f["unit"], f["detail"]) for f in best.values()]
 
 
-def best_of(bench):
-    """The best of some runs of `bench`, whose figures are times, with all of them in the detail."""
-    best = {}
-    for _ in range(RUNS):
-        for figure, value, unit, detail in bench():
-            old = best.get(figure)
-            runs = (old[3]["runs"] if old else []) + [value]
-            if old is None or value < old[1]:
-                best[figure] = (figure, value, unit, detail)
-            best[figure][3]["runs"] = runs
-    return list(best.values())
-
-
 def bench_binding_memory():
     """What a wait costs: the growth per waiting pod less that of the same pods without a wait."""
     waiting = load("binding.memory", runs=1)[0]
@@ -412,8 +399,8 @@ BENCHES = {
     "up.ready": (["drakkar"], bench_up_ready),
     "mem.idle": (["drakkar"], bench_mem_idle),
     "pod.start": (["drakkar"], lambda: bench_pod_start() + bench_node.bench_pod_starts(DRAKKAR)),
-    "prepare": (["drakkar"], lambda: best_of(lambda: bench_node.bench_prepare(DRAKKAR))),
-    "health": (["drakkar"], lambda: best_of(lambda: bench_node.bench_health(DRAKKAR))),
+    "prepare": (["drakkar"], lambda: bench_node.bench_prepare(DRAKKAR)),
+    "health": (["drakkar"], lambda: bench_node.bench_health(DRAKKAR)),
     "node.mem": (["drakkar"], lambda: bench_node.bench_memory(DRAKKAR)),
     "cel": (["device_cel_bench"], lambda: google_benchmark("device_cel_bench", {"cel.": "ns"})),
     "features": (["features_bench", "scheduler_features_bench"], bench_features),

@@ -114,6 +114,12 @@ class AnnouncementTest : public DriverTest {
  protected:
   void Announce(const std::string& name) { node_->AnnouncePrepare({Claim(name)}, kTimeout); }
   std::size_t reads() const { return client_.versions_asked.size(); }
+  // The call acts on the claim that is there now, not on one that was read before.
+  void ExpectToFindTheClaimReplaced() {
+    const auto results = Prepare({Claim("a")});
+    ASSERT_TRUE(results.ok());
+    EXPECT_THAT(results->at("uid-a").error, HasSubstr("got replaced"));
+  }
 };
 
 TEST_F(AnnouncementTest, AClaimIsReadOnceForTheAnnouncementAndTheCall) {
@@ -152,9 +158,7 @@ TEST_F(AnnouncementTest, WhatWasReadIsNotKeptForLong) {
   Announce("a");
   loop_.Advance(AnnouncedClaims::kKeptFor);
   client_.Put("a", "uid-of-another");
-  const auto results = Prepare({Claim("a")});
-  ASSERT_TRUE(results.ok());
-  EXPECT_THAT(results->at("uid-a").error, HasSubstr("got replaced"));
+  ExpectToFindTheClaimReplaced();
 }
 
 TEST_F(AnnouncementTest, AnotherAnnouncementReadsAnew) {
@@ -165,9 +169,7 @@ TEST_F(AnnouncementTest, AnotherAnnouncementReadsAnew) {
   client_.Put("a", "uid-of-another");
   Announce("a");
   loop_.RunUntilIdle();
-  const auto results = Prepare({Claim("a")});
-  ASSERT_TRUE(results.ok());
-  EXPECT_THAT(results->at("uid-a").error, HasSubstr("got replaced"));
+  ExpectToFindTheClaimReplaced();
 }
 
 TEST_F(AnnouncementTest, AReadThatFailedIsTriedAgainByTheCall) {

@@ -152,10 +152,9 @@ struct ApiServer::Impl {
                                       Duration took) {
                                  store_metrics.Observe(kind, operation, took);
                                },
-                           .on_write =
-                               [this] {
-                                 if (options.stay_awake) wakefulness.Touch();
-                               },
+                           .on_write = options.stay_awake
+                                           ? std::function<void()>([this] { wakefulness->Touch(); })
+                                           : nullptr,
                            .on_store_failed =
                                [](const Error& why) {
                                  kLog.Error("the store failed", {{"error", why.message}});
@@ -404,7 +403,8 @@ struct ApiServer::Impl {
   bool is_started = false;
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
-  Wakefulness wakefulness{options.loop};
+  const std::unique_ptr<Wakefulness> wakefulness =
+      options.stay_awake ? std::make_unique<Wakefulness>(options.loop) : nullptr;
   Core core;
   EventExpiry event_expiry{core, options.event_ttl, Internal()};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;

@@ -40,19 +40,8 @@ void Informer::OnSynced(std::function<void()> callback) {
 }
 
 api::ObjectPtr Informer::Find(std::string_view qualified_name) const {
-  const auto found = objects_.find(qualified_name);
-  return found == objects_.end() ? nullptr : *found;
-}
-
-std::vector<std::pair<std::string, api::ObjectPtr>> Informer::objects() const {
-  std::vector<std::pair<std::string, api::ObjectPtr>> sorted;
-  sorted.reserve(objects_.size());
-  for (const api::ObjectPtr& object : objects_) {
-    sorted.emplace_back(object->qualified_name(), object);
-  }
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  return sorted;
+  const api::ObjectPtr* found = objects_.Find(qualified_name);
+  return found == nullptr ? nullptr : *found;
 }
 
 void Informer::List() {
@@ -86,16 +75,12 @@ void Informer::OnListed(std::uint64_t generation, ListReply reply) {
 void Informer::TakeOver(ListReply reply) {
   failures_ = 0;
   resource_version_ = reply.resource_version;
-  const std::vector<std::pair<std::string, api::ObjectPtr>> before = objects();
-  absl::flat_hash_set<std::string_view> listed;
-  listed.reserve(reply.items.size());
-  for (const api::ObjectPtr& object : reply.items) {
-    listed.insert(object->qualified_name());
-    Put(object);
+  IndexedMap<api::ObjectPtr>::Ordered gone = objects_.ordered();
+  for (api::ObjectPtr& object : reply.items) {
+    gone.erase(object->qualified_name());
+    Put(std::move(object));
   }
-  for (const auto& [name, object] : before) {
-    if (!listed.contains(name)) Erase(name);
-  }
+  for (const auto& [key, object] : gone) Erase(key);
   if (!synced_) {
     synced_ = true;
     auto callbacks = std::move(synced_callbacks_);
@@ -146,10 +131,9 @@ void Informer::RetryLater(void (Informer::*step)()) {
 }
 
 void Informer::Put(api::ObjectPtr object) {
-  const auto at = objects_.find(object->qualified_name());
-  api::ObjectPtr before;
-  if (at != objects_.end()) {
-    before = *at;
+  api::ObjectPtr& slot = objects_[object->qualified_name()];
+  api::ObjectPtr before = slot;
+  if (before != nullptr) {
     if (before->resource_version() == object->resource_version()) return;
     // Another uid is another object that reused the name while we were not looking.
     if (before->uid() != object->uid()) {
@@ -158,11 +142,8 @@ void Informer::Put(api::ObjectPtr object) {
       }
       before = nullptr;
     }
-    // The set's elements are const because of their keys, and this key stays the same.
-    const_cast<api::ObjectPtr&>(*at) = object;
-  } else {
-    objects_.insert(object);
   }
+  slot = object;
   for (const InformerHandlers& handlers : handlers_) {
     if (before == nullptr) {
       if (handlers.on_add) handlers.on_add(object);
@@ -173,10 +154,10 @@ void Informer::Put(api::ObjectPtr object) {
 }
 
 void Informer::Erase(std::string_view qualified_name) {
-  const auto found = objects_.find(qualified_name);
-  if (found == objects_.end()) return;
-  const api::ObjectPtr last = *found;
-  objects_.erase(found);
+  api::ObjectPtr* found = objects_.Find(qualified_name);
+  if (found == nullptr) return;
+  const api::ObjectPtr last = std::move(*found);
+  objects_.Erase(qualified_name);
   for (const InformerHandlers& handlers : handlers_) {
     if (handlers.on_delete) handlers.on_delete(last);
   }

@@ -4,11 +4,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/hash/hash.h"
+#include "base/container/indexed_map.h"
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
 #include "client/client.h"
@@ -55,8 +53,7 @@ class Informer {
 
   // Null if there is none. `qualified_name` is "namespace/name" or "name".
   api::ObjectPtr Find(std::string_view qualified_name) const;
-  // All, sorted by qualified name: made anew for each call.
-  std::vector<std::pair<std::string, api::ObjectPtr>> objects() const;
+  const IndexedMap<api::ObjectPtr>::Ordered& objects() const { return objects_.ordered(); }
   const api::KindSchema& kind() const { return *options_.collection.kind; }
   // Where the copy is; grows.
   std::int64_t resource_version() const { return resource_version_; }
@@ -78,23 +75,7 @@ class Informer {
   const Options options_;
   std::vector<InformerHandlers> handlers_;
 
-  // By qualified name, which lies in the object itself.
-  struct ByName {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view name) const {
-      return absl::Hash<std::string_view>()(name);
-    }
-    std::size_t operator()(const api::ObjectPtr& object) const {
-      return (*this)(object->qualified_name());
-    }
-    bool operator()(const api::ObjectPtr& a, const api::ObjectPtr& b) const {
-      return a->qualified_name() == b->qualified_name();
-    }
-    bool operator()(const api::ObjectPtr& a, std::string_view name) const {
-      return a->qualified_name() == name;
-    }
-  };
-  absl::flat_hash_set<api::ObjectPtr, ByName, ByName> objects_;
+  IndexedMap<api::ObjectPtr> objects_;
   std::int64_t resource_version_ = 0;
   bool synced_ = false;
   int failures_ = 0;               // in a row, for the backoff

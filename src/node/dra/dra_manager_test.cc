@@ -43,7 +43,7 @@ TEST(DraManager, APodWhoseDriverNeverCameIsDeletedAtOnce) {
   EXPECT_EQ(node.Phase("p"), "(gone)");
 }
 
-TEST(DraManager, AnnouncesToDriversThatListenBeforeTheIntentIsOnDisk) {
+TEST(DraManager, AnnouncesToDriversThatListenAndCallsThemWhenTheIntentIsOnDisk) {
   GpuNode node;
   node.CreatePodWithClaim();
   EXPECT_TRUE(node.driver.plugin.announcements.empty()) << "it did not say that it listens";
@@ -53,11 +53,15 @@ TEST(DraManager, AnnouncesToDriversThatListenBeforeTheIntentIsOnDisk) {
   node.driver.plugin.info.supported_versions.emplace_back(rpc::kAnnouncementService);
   node.driver.Start();
   std::vector<std::string> order;
+  // The claim had an intent before; the second pod's is a new one.
+  const auto intent_is_on_disk = [&] {
+    const auto slots = node.files.ReadFile("/var/lib/kubelet/dra_manager_state.intents");
+    return slots.ok() && slots->find(node.Pod("p2")->uid()) != std::string::npos;
+  };
   node.driver.plugin.on_announcement = [&] { order.push_back("announced"); };
   node.driver.plugin.prepare_claim = [&, prepare = node.driver.plugin.prepare_claim](const rpc::ClaimReference& claim) {
     // Nothing but the announcement may come before what survives a crash.
-    const auto slots = node.files.ReadFile("/var/lib/kubelet/dra_manager_state.intents");
-    EXPECT_TRUE(slots.ok() && slots->find(claim.uid) != std::string::npos);
+    EXPECT_TRUE(intent_is_on_disk());
     order.push_back("prepared");
     return prepare(claim);
   };
