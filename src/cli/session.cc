@@ -80,7 +80,7 @@ struct Session::Impl {
         shows_requests(verbose),
         thread("client") {
     thread.RunSync([this] {
-      client = client::MakeHttpClient(thread.loop(), access, "drakkar");
+      client = client::MakeHttpClient(thread.loop(), access, "drakkar", RealFileSystem(), client::FieldSets::kRead);
       http = std::make_unique<net::HttpClient>(thread.loop(), client::HttpOptionsFor(access));
     });
   }

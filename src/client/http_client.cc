@@ -67,7 +67,11 @@ Error FailureOf(int http_status, const api::TreePtr& tree, std::string_view body
                StrCat("the server answered ", http_status, ": ", Trim(text))};
 }
 
-Reply ToReply(Result<net::Response> response) {
+api::ReadOptions ReadOptionsFor(FieldSets field_sets) {
+  return {.opaque_field_sets = field_sets == FieldSets::kOpaque};
+}
+
+Reply ToReply(Result<net::Response> response, FieldSets field_sets) {
   Reply reply;
   if (!response.ok()) {
     reply.error = response.error();
@@ -77,7 +81,7 @@ Reply ToReply(Result<net::Response> response) {
   for (const auto& [name, value] : response->headers) {
     if (net::EqualsIgnoreCase(name, "warning")) reply.warnings.push_back(value);
   }
-  Result<api::TreePtr> tree = api::ParseJson(response->body);
+  Result<api::TreePtr> tree = api::ParseJson(response->body, ReadOptionsFor(field_sets));
   if (tree.ok()) reply.object = std::make_shared<const api::Object>(*tree);
   if (response->status >= 400) {
     reply.error = FailureOf(response->status, tree.ok() ? *tree : nullptr, response->body);
@@ -127,9 +131,10 @@ ListReply ToListReply(Reply reply) {
 
 class HttpWatch final : public WatchHandle, private net::StreamSink {
  public:
-  HttpWatch(WatchCallbacks callbacks, std::function<void()> on_unauthorized)
+  HttpWatch(WatchCallbacks callbacks, FieldSets field_sets, std::function<void()> on_unauthorized)
       : callbacks_(std::make_shared<const WatchCallbacks>(std::move(callbacks))),
-        on_unauthorized_(std::move(on_unauthorized)) {}
+        on_unauthorized_(std::move(on_unauthorized)),
+        reader_(ReadOptionsFor(field_sets)) {}
 
   void Start(net::HttpClient& http, net::ClientRequest request) {
     handle_ = http.Stream(std::move(request), *this);
@@ -183,11 +188,12 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
 class HttpApiClient final : public Client {
  public:
   HttpApiClient(UvLoop& loop, const ClusterAccess& access, std::string user_agent,
-                FileSystem& files)
+                FileSystem& files, FieldSets field_sets)
       : loop_(loop),
         server_(access.server),
         token_(access.token, access.token_file, files, loop.clock()),
         user_agent_(std::move(user_agent)),
+        field_sets_(field_sets),
         http_(loop, HttpOptionsFor(access)) {}
 
   void Get(ResourceRef ref, ReplyCallback done) override {
@@ -242,7 +248,7 @@ class HttpApiClient final : public Client {
     if (options.bookmarks) query.Add("allowWatchBookmarks", "true");
     // Who watches tries again, with the token of then.
     auto watch = std::make_unique<HttpWatch>(
-        std::move(callbacks), [this, used = token_.Get()] { token_.Replace(used); });
+        std::move(callbacks), field_sets_, [this, used = token_.Get()] { token_.Replace(used); });
     watch->Start(http_, MakeRequest(net::Method::kGet, PathOf(ref) + query.text(), "", ""));
     return watch;
   }
@@ -352,7 +358,7 @@ class HttpApiClient final : public Client {
         return Send(std::move(again), busy_answers_left, std::move(done), /*token_replaced=*/true);
       }
       const std::optional<Duration> pause = BusyPause(response);
-      if (!pause || busy_answers_left == 0) return done(ToReply(std::move(response)));
+      if (!pause || busy_answers_left == 0) return done(ToReply(std::move(response), field_sets_));
       const std::uint64_t id = ++last_pause_;
       pauses_[id] = loop_.RunAfter(*pause, [this, id, again = std::move(again), busy_answers_left,
                                             done = std::move(done)]() mutable {
@@ -369,6 +375,7 @@ class HttpApiClient final : public Client {
   const std::string server_;
   BearerToken token_;
   const std::string user_agent_;
+  const FieldSets field_sets_;
   KindCatalog catalog_;
   std::uint64_t last_pause_ = 0;
   std::map<std::uint64_t, TimerHandle> pauses_;  // one for each request that waits
@@ -402,8 +409,8 @@ net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access) {
 }
 
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
-                                       std::string user_agent, FileSystem& files) {
-  return std::make_unique<HttpApiClient>(loop, access, std::move(user_agent), files);
+                                       std::string user_agent, FileSystem& files, FieldSets field_sets) {
+  return std::make_unique<HttpApiClient>(loop, access, std::move(user_agent), files, field_sets);
 }
 
 }  // namespace drakkar::client

@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "api/json/reader.h"
 #include "api/meta/status.h"
 #include "base/text/text.h"
 
@@ -17,8 +16,8 @@ std::optional<EventType> FindEventType(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<Error> ReadEvent(std::string_view line, std::vector<WatchEvent>& events) {
-  Result<api::TreePtr> tree = api::ParseJson(line);
+std::optional<Error> ReadEvent(std::string_view line, const api::ReadOptions& options, std::vector<WatchEvent>& events) {
+  Result<api::TreePtr> tree = api::ParseJson(line, options);
   if (!tree.ok()) return tree.error().Prefixed("an event of the watch");
   const api::Value root = (*tree)->root();
   if (root["type"].str() == "ERROR") {
@@ -43,7 +42,7 @@ std::optional<Error> WatchReader::Read(std::string_view bytes, std::vector<Watch
     const std::string_view line(buffer_.data() + begin, end - begin);
     begin = searched = end + 1;
     if (Trim(line).empty()) continue;
-    if (std::optional<Error> error = ReadEvent(line, events)) return error;
+    if (std::optional<Error> error = ReadEvent(line, options_, events)) return error;
   }
   buffer_.erase(0, begin);
   if (buffer_.size() > kMaxEventBytes) {

@@ -237,7 +237,7 @@ bool JsonCursor::ReadObject(Node& out, Duplicates duplicates) {
       return Fail(StrCat("duplicate field ", Quote(name)));
     }
     Node value;
-    if (!ReadValue(value, duplicates)) return false;
+    if (!(keep_field_sets_ ? ReadMember(name, value, duplicates) : ReadValue(value, duplicates))) return false;
     if (index == open_members.size()) {
       open_members.push_back({key, value});
     } else {
@@ -246,6 +246,20 @@ bool JsonCursor::ReadObject(Node& out, Duplicates duplicates) {
   }
   out = CloseObject(first_member);
   return true;
+}
+
+bool JsonCursor::ReadMember(std::string_view name, Node& out, Duplicates duplicates) {
+  if (in_managed_fields_ && name == "fieldsV1" && Peek() == '{') {
+    std::string_view raw;
+    if (!ReadRaw(raw)) return false;
+    out = TextNode(raw, ValueKind::kRaw);
+    return true;
+  }
+  const bool outer = in_managed_fields_;
+  in_managed_fields_ = outer || name == "managedFields";
+  const bool read = ReadValue(out, duplicates);
+  in_managed_fields_ = outer;
+  return read;
 }
 
 bool JsonCursor::ReadArray(Node& out, Duplicates duplicates) {

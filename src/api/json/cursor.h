@@ -35,6 +35,9 @@ class JsonCursor {
   const char* at() const { return at_; }
   void Skip(std::size_t count) { at_ += count; }
 
+  // From now on ReadValue keeps the fieldsV1 of managedFields as they stand.
+  void KeepFieldSets() { keep_field_sets_ = true; }
+
   bool ReadValue(Node& out, Duplicates duplicates);
   bool ReadString(std::string_view& out);  // at a '"'
   bool ReadNumber(Node& out);              // at a digit or '-'
@@ -72,6 +75,7 @@ class JsonCursor {
   }
   bool Unexpected(const char* where);  // the byte at at_, or the end of the input
   bool ReadObject(Node& out, Duplicates duplicates);
+  bool ReadMember(std::string_view name, Node& out, Duplicates duplicates);
   bool ReadArray(Node& out, Duplicates duplicates);
   bool ReadStringSlow(const char* start, std::string_view& out);
   bool ReadEscape(char*& to);
@@ -84,6 +88,8 @@ class JsonCursor {
   const char* end_;
   Arena& arena_;
   int depth_left_;
+  bool keep_field_sets_ = false;
+  bool in_managed_fields_ = false;
   std::string error_;
   std::size_t error_offset_ = 0;
 };

@@ -26,6 +26,7 @@ Result<TreePtr> ParseJson(std::string_view json, const ReadOptions& options) {
   }
   Arena arena;
   JsonCursor cursor(json, arena, options.max_depth);
+  if (options.opaque_field_sets) cursor.KeepFieldSets();
   Node root;
   const auto duplicates = options.refuse_duplicates ? JsonCursor::Duplicates::kRefuse
                                                     : JsonCursor::Duplicates::kLastWins;

@@ -100,6 +100,28 @@ TEST(ParseJson, FindsDuplicatesAmongManyMembers) {
   EXPECT_EQ((*last)->root()["k3"].integer(), 3);
 }
 
+TEST(ParseJson, SetsOfFieldsCanBeKeptAsTheyStand) {
+  const std::string json =
+      R"({"metadata":{"managedFields":[{"manager":"m","fieldsV1":{"f:a":{ ".":{}}}},{"fieldsV1":null}]},)"
+      R"("data":{"fieldsV1":{"f:a":{}},"managedFields":"x"},"after":[{"fieldsV1":{"b":1}}]})";
+  const auto tree = ParseJson(json, {.opaque_field_sets = true});
+  ASSERT_TRUE(tree.ok());
+  const Value managers = (*tree)->root()["metadata"]["managedFields"];
+  EXPECT_EQ(managers.at(0)["fieldsV1"].kind(), ValueKind::kRaw);
+  EXPECT_EQ(managers.at(0)["fieldsV1"].str(), R"({"f:a":{ ".":{}}})");
+  EXPECT_EQ(managers.at(0)["manager"].str(), "m");
+  EXPECT_EQ(managers.at(1)["fieldsV1"].kind(), ValueKind::kNull);
+  // Elsewhere the name means nothing.
+  EXPECT_TRUE((*tree)->root()["data"]["fieldsV1"]["f:a"].is_object());
+  EXPECT_EQ((*tree)->root()["after"].at(0)["fieldsV1"]["b"].integer(), 1);
+  EXPECT_EQ(WriteJson((*tree)->root()), json);
+  EXPECT_FALSE(ParseJson(R"({"managedFields":[{"fieldsV1":{"f:a":}}]})", {.opaque_field_sets = true}).ok());
+  std::string deep = "1";
+  for (int i = 0; i < 200; ++i) deep = R"({"a":)" + deep + "}";
+  deep = R"({"managedFields":[{"fieldsV1":)" + deep + "}]}";
+  EXPECT_FALSE(ParseJson(deep, {.opaque_field_sets = true}).ok()) << "the depth is bounded there, too";
+}
+
 TEST(ParseJson, ReadsBackWhatTheWriterWrites) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const TreePtr tree = RandomTree(seed).Make().Freeze();
