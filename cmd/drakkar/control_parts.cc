@@ -175,6 +175,9 @@ struct ControllersWork {
   controllers::Controllers controllers;
 };
 
+// A node begins with a pod within a millisecond after it was bound.
+constexpr Duration kEventDelay = std::chrono::milliseconds(10);
+
 struct SchedulerWork {
   SchedulerWork(UvLoop& loop, client::Client& client, Metrics& metrics, const FeatureGates& gates,
                 const scheduler::Configuration& configuration)
@@ -186,7 +189,8 @@ struct SchedulerWork {
                    .gates = gates,
                    .profiles = configuration.profiles,
                    .first_backoff = configuration.first_backoff,
-                   .longest_backoff = configuration.longest_backoff}) {
+                   .longest_backoff = configuration.longest_backoff,
+                   .event_delay = kEventDelay}) {
     scheduler.Start();
   }
   bool IsReady() const { return scheduler.IsReady(); }

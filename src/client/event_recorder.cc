@@ -176,10 +176,16 @@ void EventRecorder::Enqueue(Write write) {
     queue_.pop_front();
     ++dropped_;
   }
-  SendNext();
+  if (options_.delay == Duration::zero()) return SendNext();
+  if (delayed_ != nullptr) return;
+  delayed_ = options_.loop.RunAfter(options_.delay, [this] {
+    delayed_ = nullptr;
+    SendNext();
+  });
 }
 
 void EventRecorder::SendNext() {
+  if (delayed_ != nullptr) return;
   while (in_flight_ < kMaxInFlight && !queue_.empty()) {
     Write write = std::move(queue_.front());
     queue_.pop_front();

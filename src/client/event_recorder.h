@@ -40,6 +40,9 @@ class EventRecorder {
     std::string component;  // "default-scheduler"
     std::string instance;   // of the component, e.g. "default-scheduler-host1"
     std::string host = {};  // where it runs, if events are to say so
+    // Writing begins so long after the first event: whoever acts on what happened goes first, and events come in
+    // batches. Zero: at once.
+    Duration delay = Duration::zero();
   };
   explicit EventRecorder(Options options);
   EventRecorder(const EventRecorder&) = delete;
@@ -95,6 +98,7 @@ class EventRecorder {
   std::unordered_map<std::string, About> about_;  // by uid; looked up only
   std::deque<const std::string*> about_order_;    // the keys of it, oldest first
   std::deque<Write> queue_;
+  TimerHandle delayed_;  // until then nothing is sent
   std::size_t in_flight_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t last_name_ = 0;

@@ -101,6 +101,23 @@ TEST_F(EventRecorderTest, OneObjectCannotFloodTheApi) {
   EXPECT_EQ(client_.updated.back()->root()["count"].integer(), EventRecorder::kBurst + 1);
 }
 
+TEST_F(EventRecorderTest, WhatHappenedGoesOnBeforeItIsWrittenDown) {
+  EventRecorder recorder{
+      {.loop = loop_, .client = client_, .component = "s", .instance = "s-1", .delay = std::chrono::milliseconds(10)}};
+  recorder.Normal(Pod("u"), "Scheduled", "to n1");
+  loop_.Advance(std::chrono::milliseconds(9));
+  recorder.Normal(Pod("v"), "Scheduled", "to n1");
+  EXPECT_TRUE(client_.created.empty());
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(client_.created.size(), 2u) << "one batch";
+  // An answer does not let those go that wait for their time.
+  recorder.Normal(Pod("w"), "Scheduled", "to n1");
+  loop_.RunUntilIdle();
+  EXPECT_EQ(client_.created.size(), 2u);
+  loop_.Advance(std::chrono::milliseconds(10));
+  EXPECT_EQ(client_.created.size(), 3u);
+}
+
 TEST_F(EventRecorderTest, AFailedWriteIsForgottenNotRepeated) {
   client_.fail = true;
   Record("no room");

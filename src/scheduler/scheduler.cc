@@ -160,7 +160,8 @@ Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
       events({.loop = owner.options_.loop,
               .client = owner.client_,
               .component = config.name,
-              .instance = owner.options_.instance.empty() ? config.name : owner.options_.instance}),
+              .instance = owner.options_.instance.empty() ? config.name : owner.options_.instance,
+              .delay = owner.options_.event_delay}),
       plugins(MakePlugins(
           {.loop = owner.options_.loop,
            .random = owner.options_.random,
