@@ -30,6 +30,7 @@ struct Wish {
 // Soon: a weight of some nine ordinary threads; if it ever runs wild the others still have a tenth.
 constexpr Wish kSoon = {-10, 400'000};
 constexpr Wish kFirst = {-20, 100'000};
+constexpr std::uint32_t kFirstPolicy = 1;  // SCHED_FIFO
 
 }  // namespace
 
@@ -37,8 +38,14 @@ void PreferThisThread(Preference preference) {
   const Wish& wish = preference == Preference::kFirst ? kFirst : kSoon;
   SchedulingAttributes attributes{};
   attributes.size = sizeof attributes;
-  attributes.policy = kOrdinaryPolicy;
   attributes.flags = kResetOnFork;
+  if (preference == Preference::kFirst) {
+    attributes.policy = kFirstPolicy;
+    attributes.priority = 1;
+    if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0) return;
+    attributes.priority = 0;
+  }
+  attributes.policy = kOrdinaryPolicy;
   attributes.nice = wish.nice;
   attributes.runtime = wish.turn;
   syscall(SYS_sched_setattr, 0, &attributes, 0);

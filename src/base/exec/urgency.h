@@ -4,7 +4,7 @@ namespace drakkar {
 
 enum class Preference {
   kSoon,   // before threads that compute
-  kFirst,  // before those as well: for threads that only begin something here and there, as a write to a disk
+  kFirst,  // before all others, in real time: for threads that only begin something here and there, as a write to a disk
 };
 
 // Asks the kernel to run the calling thread soon after it wakes: for threads whose work is short and
