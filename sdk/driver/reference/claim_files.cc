@@ -77,28 +77,18 @@ std::string ClaimFiles::SpecPath(const std::string& claim_uid) const {
                   StrCat(options_.driver_name, "_", kClass, "_", claim_uid, ".json"));
 }
 
-Result<void> ClaimFiles::WriteIfDifferent(const std::string& path, std::string_view content, std::uint32_t mode,
-                                          bool appears_whole) {
-  auto now = options_.files.ReadFile(path);
-  if (now.ok() && *now == content) return Ok();
-  // Nobody looks at a new one before the claim is prepared, so it need not appear as a whole.
-  if (!appears_whole && !now.ok() && now.error().code == ErrorCode::kNotFound) {
-    return options_.files.WriteFile(path, content, mode);
-  }
-  return options_.files.WriteFileAtomically(path, content, mode, /*sync=*/false);
-}
-
-Result<void> ClaimFiles::WriteDevice(const SimulatedDevice& device) {
-  const std::string directory = DeviceDirectory(device.device.name);
-  RETURN_IF_ERROR(options_.files.MakeDirectories(directory, 0755));
-  RETURN_IF_ERROR(
-      WriteIfDifferent(JoinPath(directory, "name"), device.device.name + "\n", 0644));
-  for (const auto& [name, text] : Facts(device)) {
-    std::string file = name;
+Result<void> ClaimFiles::WriteDevice(const std::string& name, const std::map<std::string, std::string>& facts) {
+  const std::string directory = DeviceDirectory(name);
+  const auto known = written_.find(name);
+  if (known != written_.end() && known->second == facts && options_.files.Exists(directory)) return Ok();
+  RETURN_IF_ERROR(options_.files.EnsureFile(JoinPath(directory, "name"), name + "\n", 0644));
+  for (const auto& [fact, text] : facts) {
+    std::string file = fact;
     std::replace(file.begin(), file.end(), '/', '_');
     if (file == "name") continue;  // the device's own
-    RETURN_IF_ERROR(WriteIfDifferent(JoinPath(directory, file), text + "\n", 0644));
+    RETURN_IF_ERROR(options_.files.EnsureFile(JoinPath(directory, file), text + "\n", 0644));
   }
+  written_[name] = facts;
   return Ok();
 }
 
@@ -115,11 +105,12 @@ Result<cdi::Device> ClaimFiles::DescribeRequest(
   env.push_back(StrCat("DRAKKAR_DEVICE_", metadata::EnvironmentName(request), "=", Join(names, ",")));
   for (const SimulatedDevice* device : devices) {
     const std::string& name = device->device.name;
-    for (const auto& [fact, text] : Facts(*device)) {
+    const std::map<std::string, std::string> facts = Facts(*device);
+    for (const auto& [fact, text] : facts) {
       env.push_back(
           StrCat("DRAKKAR_", metadata::EnvironmentName(name), "_", metadata::EnvironmentName(fact), "=", text));
     }
-    RETURN_IF_ERROR(WriteDevice(*device));
+    RETURN_IF_ERROR(WriteDevice(name, facts));
     result.container_edits.mounts.push_back({.host_path = DeviceDirectory(name),
                                              .container_path = JoinPath(kContainerDirectory, name),
                                              .options = {"ro", "bind"}});
@@ -184,8 +175,7 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
   }
   spec.cdi_version = cdi::MinimumVersion(spec);
   RETURN_IF_ERROR(cdi::ValidateSpec(spec));
-  RETURN_IF_ERROR(options_.files.MakeDirectories(options_.cdi_directory, 0755));
-  RETURN_IF_ERROR(WriteIfDifferent(SpecPath(uid), cdi::WriteSpecJson(spec), 0644, /*appears_whole=*/true));
+  RETURN_IF_ERROR(options_.files.EnsureFile(SpecPath(uid), cdi::WriteSpecJson(spec), 0644));
   return prepared;
 }
 

@@ -68,14 +68,12 @@ class ClaimFiles {
   std::string OldRecordPath(const std::string& claim_uid) const;
   std::string DeviceDirectory(const std::string& device) const;
   std::string SpecPath(const std::string& claim_uid) const;
-  // `appears_whole`: someone may look at the path at any time, and must see all of it or nothing.
-  Result<void> WriteIfDifferent(const std::string& path, std::string_view content, std::uint32_t mode,
-                                bool appears_whole = false);
-  Result<void> WriteDevice(const SimulatedDevice& device);
+  Result<void> WriteDevice(const std::string& name, const std::map<std::string, std::string>& facts);
   Result<cdi::Device> DescribeRequest(const api::Object& claim, const std::string& request,
                                       const std::vector<const SimulatedDevice*>& devices);
 
   const Options options_;
+  std::map<std::string, std::map<std::string, std::string>> written_;  // facts by device, of directories this process made
 };
 
 }  // namespace drakkar::driver

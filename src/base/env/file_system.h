@@ -59,6 +59,9 @@ class FileSystem {
   // syncs the directory: after a crash the old or the new content is there, never a mixture.
   Result<void> WriteFileAtomically(const std::string& path, std::string_view content,
                                    std::uint32_t mode, bool sync = true);
+  // The file has this content afterwards: one that has it already is not touched, any other is replaced as a whole, as
+  // WriteFileAtomically does without a sync. The directory is made if there is none.
+  Result<void> EnsureFile(const std::string& path, std::string_view content, std::uint32_t mode);
 
  protected:
   // WriteFile, SetMode and SyncFile of a file that nobody knows yet.

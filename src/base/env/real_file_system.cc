@@ -269,6 +269,17 @@ Result<void> FileSystem::WriteFileAtomically(const std::string& path, std::strin
   return Ok();
 }
 
+Result<void> FileSystem::EnsureFile(const std::string& path, std::string_view content, std::uint32_t mode) {
+  auto now = ReadFile(path);
+  if (now.ok() && *now == content) return Ok();
+  if (!now.ok() && now.error().code != ErrorCode::kNotFound) return std::move(now).error();
+  Result<void> written = WriteFileAtomically(path, content, mode, /*sync=*/false);
+  if (written.ok() || written.error().code != ErrorCode::kNotFound) return written;
+  // Mostly the directory is there, so it is not asked for before.
+  RETURN_IF_ERROR(MakeDirectories(DirectoryName(path), 0755));
+  return WriteFileAtomically(path, content, mode, /*sync=*/false);
+}
+
 FileSystem& RealFileSystem() {
   static MachineFileSystem files;
   return files;

@@ -1,6 +1,9 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
+#include "base/env/descriptor.h"
 #include "base/env/file_system.h"
 
 namespace drakkar {
@@ -25,6 +28,27 @@ TEST_F(RealFileSystemTest, AtomicWriteReplacesAndLeavesNoTemporaryFile) {
   EXPECT_EQ(*files_.ReadFile(path), "two");
   EXPECT_EQ(files_.Stat(path)->mode, 0644u);
   EXPECT_EQ(*files_.ListDirectory(root_), (std::vector<std::string>{"state"}));
+}
+
+TEST_F(RealFileSystemTest, EnsuringAFileMakesItsDirectoryAndLeavesOneThatIsRightAlone) {
+  const std::string path = root_ + "/new/directory/state";
+  ASSERT_TRUE(files_.EnsureFile(path, "one", 0644).ok());
+  EXPECT_EQ(*files_.ReadFile(path), "one");
+  EXPECT_EQ(files_.Stat(path)->mode, 0644u);
+  const auto inode = [&] {
+    struct stat st;
+    EXPECT_EQ(::stat(path.c_str(), &st), 0);
+    return st.st_ino;
+  };
+  // Held open, so that nothing new can have its number.
+  const Descriptor held(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto first = inode();
+  ASSERT_TRUE(files_.EnsureFile(path, "one", 0644).ok());
+  EXPECT_EQ(inode(), first);
+  ASSERT_TRUE(files_.EnsureFile(path, "two", 0644).ok());
+  EXPECT_EQ(*files_.ReadFile(path), "two");
+  EXPECT_NE(inode(), first);
+  EXPECT_FALSE(files_.EnsureFile(path + "/below-a-file", "x", 0644).ok());
 }
 
 TEST_F(RealFileSystemTest, MakesAndRemovesTrees) {
