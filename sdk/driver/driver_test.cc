@@ -112,7 +112,14 @@ TEST_F(DriverTest, OpensTheSocketsOfKubernetes) {
 // The node says which claims come while it still writes that down.
 class AnnouncementTest : public DriverTest {
  protected:
-  void Announce(const std::string& name) { node_->AnnouncePrepare({Claim(name)}, kTimeout); }
+  // `object`: the claim as the node passes it on; empty: it does not.
+  void Announce(const std::string& name, const std::string& object = "") {
+    node_->AnnouncePrepare({{Claim(name), object}}, kTimeout);
+  }
+  static std::string Json(const std::string& name, const std::string& uid) {
+    return StrCat(R"({"metadata":{"name":")", name, R"(","namespace":"default","uid":")", uid,
+                  R"("},"status":{"allocation":{}}})");
+  }
   std::size_t reads() const { return client_.versions_asked.size(); }
   // The call acts on the claim that is there now, not on one that was read before.
   void ExpectToFindTheClaimReplaced() {
@@ -133,6 +140,46 @@ TEST_F(AnnouncementTest, AClaimIsReadOnceForTheAnnouncementAndTheCall) {
   EXPECT_EQ(reads(), 1u);
   EXPECT_TRUE(Prepare({Claim("a")}).ok());
   EXPECT_EQ(reads(), 2u) << "it is for one call";
+}
+
+TEST_F(AnnouncementTest, AClaimThatTheNodePassesOnIsNotRead) {
+  Start();
+  Announce("a", Json("a", "uid-a"));
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(plugin_.calls.empty()) << "an announcement is no call";
+  const auto results = Prepare({Claim("a")});
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(results->at("uid-a").error, "");
+  EXPECT_EQ(reads(), 0u);
+  EXPECT_THAT(plugin_.calls, ElementsAre("prepare a"));
+}
+
+TEST_F(AnnouncementTest, WhatIsPassedOnMustBeTheClaimThatIsAskedFor) {
+  Put("a");
+  Start();
+  std::size_t expected = 0;
+  for (const std::string& object : {Json("a", "uid-of-another"), Json("b", "uid-a"), std::string("{"), std::string("[]"),
+                                    std::string(R"({"metadata":{"name":"a","namespace":"default","uid":"uid-a"}})")}) {
+    Announce("a", object);
+    loop_.RunUntilIdle();
+    const auto results = Prepare({Claim("a")});
+    ASSERT_TRUE(results.ok()) << object;
+    EXPECT_EQ(results->at("uid-a").error, "") << object;
+    EXPECT_EQ(reads(), ++expected) << object;
+  }
+}
+
+TEST_F(AnnouncementTest, WhatWasPassedOnServesOneCallAndNotForLong) {
+  Put("a");
+  Start();
+  Announce("a", Json("a", "uid-a"));
+  EXPECT_TRUE(Prepare({Claim("a")}).ok());
+  EXPECT_TRUE(Prepare({Claim("a")}).ok());
+  EXPECT_EQ(reads(), 1u);
+  Announce("a", Json("a", "uid-a"));
+  loop_.Advance(AnnouncedClaims::kKeptFor);
+  EXPECT_TRUE(Prepare({Claim("a")}).ok());
+  EXPECT_EQ(reads(), 2u);
 }
 
 TEST_F(AnnouncementTest, ACallWaitsForWhatIsBeingRead) {

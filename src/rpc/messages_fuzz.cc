@@ -37,6 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (data[0] % 12) {
     case 0:
       RoundTrip(bytes, dra::DecodeClaims, dra::EncodeClaims);
+      RoundTrip(bytes, dra::DecodeAnnouncement, dra::EncodeAnnouncement);
       break;
     case 1:
     case 2: {

@@ -48,9 +48,14 @@ Result<void> ClaimRecords::Write(const ClaimRecord& record, const ClaimRecord* b
   if (before != nullptr && record == *before) return Ok();
   const std::string path = Path(record.namespace_name, record.name);
   const std::string directory = DirectoryName(path);
-  RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
   // A part of one counts as none, and without it nothing is known that could be lost.
-  if (before == nullptr) return files_.WriteFile(path, WriteClaimRecord(record), 0600);
+  if (before == nullptr) {
+    const std::string text = WriteClaimRecord(record);
+    Result<void> written = files_.WriteFile(path, text, 0600);
+    if (written.ok() || !IsAbsent(written.error())) return written;
+    RETURN_IF_ERROR(files_.MakeDirectories(directory, 0700));
+    return files_.WriteFile(path, text, 0600);
+  }
   // Under a name of its own, since the claim's may be as long as a name can be.
   const std::string fresh = JoinPath(directory, kFreshRecord);
   RETURN_IF_ERROR(files_.WriteFile(fresh, WriteClaimRecord(record), 0600));

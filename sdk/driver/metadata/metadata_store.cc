@@ -4,16 +4,12 @@
 #include <set>
 #include <utility>
 
-#include "api/meta/names.h"
 #include "api/metadata/document.h"
 #include "api/metadata/paths.h"
 #include "api/metadata/validation.h"
 #include "base/hash/sha256.h"
 #include "base/text/text.h"
-#include "cdi/names.h"
 #include "cdi/spec_reader.h"
-#include "cdi/spec_writer.h"
-#include "cdi/validate.h"
 
 namespace drakkar::driver {
 namespace {
@@ -24,32 +20,6 @@ using metadata::Dialect;
 constexpr char kSpareDirectory[] = "dra-device-metadata-spare";
 constexpr char kUpdateSuffix[] = ".update";
 constexpr char kFreshSuffix[] = ".new";  // of an update that is not whole yet
-constexpr char kClass[] = "metadata";
-constexpr std::size_t kMaxUidBytes = 128;
-
-// Everything that becomes part of a path is checked first.
-Result<void> CheckClaimNames(std::string_view namespace_name, std::string_view name,
-                             std::string_view uid) {
-  if (!api::CheckDnsLabel(namespace_name).empty()) {
-    return InvalidArgument("namespace " + Quote(namespace_name) + " is not a DNS label");
-  }
-  if (!api::CheckDnsSubdomain(name).empty()) {
-    return InvalidArgument("claim name " + Quote(name) + " is not a DNS subdomain");
-  }
-  const bool plain = std::ranges::all_of(uid, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
-  });
-  if (!plain || uid.size() > kMaxUidBytes || uid.starts_with('-')) {
-    return InvalidArgument("claim UID " + Quote(uid) + " is not a UID");
-  }
-  return Ok();
-}
-
-Result<void> CheckRequestName(std::string_view request) {
-  if (api::CheckDnsLabel(request).empty()) return Ok();
-  return InvalidArgument("request " + Quote(request) + " is not a DNS label");
-}
-
 bool IsAbsent(const Error& error) {
   return error.code == ErrorCode::kNotFound;
 }
@@ -112,7 +82,9 @@ class MetadataStore::Guard {
 };
 
 MetadataStore::MetadataStore(Options options)
-    : options_(std::move(options)), records_(options_.files, options_.directory) {
+    : options_(std::move(options)),
+      places_{options_.driver_name, options_.directory, options_.cdi_directory, options_.dialect},
+      records_(options_.files, options_.directory) {
   if (!options_.lock_file.empty()) lock_ = std::make_unique<FileLock>(options_.lock_file);
 }
 
@@ -140,36 +112,43 @@ Result<std::unique_ptr<MetadataStore>> MetadataStore::Create(Options options) {
 
 // --- where things are ---
 
-std::string MetadataStore::ClaimDirectory(std::string_view namespace_name,
-                                          std::string_view name) const {
-  return JoinPath(JoinPath(options_.directory, metadata::kHostDirectory),
-                  StrCat(namespace_name, "_", name));
-}
-
-std::string MetadataStore::MetadataPath(const ClaimRecord& record,
-                                        const std::string& request) const {
-  return JoinPath(JoinPath(ClaimDirectory(record.namespace_name, record.name), request),
-                  metadata::kHostFile);
-}
-
 std::string MetadataStore::UpdatePath(const ClaimRecord& record, const std::string& request) const {
   return JoinPath(records_.UpdateDirectory(record.namespace_name, record.name), request + kUpdateSuffix);
 }
 
-std::string MetadataStore::SpecPrefix(std::string_view claim_uid) const {
-  return StrCat(options_.driver_name, "_", kClass, "_", claim_uid, "_");
-}
-
 // --- prepare ---
 
+void MetadataStore::Expect(const api::ObjectPtr& claim) {
+  auto plan = PlanClaim(*claim, places_);
+  if (!plan.ok()) return;  // Prepare says so
+  // It will ask for these, too: let the kernel have them at hand.
+  static_cast<void>(records_.Find(plan->record.namespace_name, plan->record.name));
+  for (const auto& [request, spec] : plan->specs) {
+    static_cast<void>(options_.files.Exists(places_.MetadataPath(plan->record, request)));
+    static_cast<void>(options_.files.Exists(places_.SpecPath(plan->record, request)));
+  }
+  if (expected_.size() == kMaxExpected) expected_.pop_front();
+  expected_.emplace_back(claim, *std::move(plan));
+}
+
+Result<ClaimPlan> MetadataStore::TakePlan(const api::Object& claim) {
+  const auto known = std::ranges::find_if(expected_, [&](const auto& entry) { return entry.first.get() == &claim; });
+  if (known == expected_.end()) return PlanClaim(claim, places_);
+  ClaimPlan plan = std::move(known->second);
+  expected_.erase(known);
+  return plan;
+}
+
 Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
-    const api::Object& claim, const std::vector<PreparedDevice>& devices) const {
+    const ClaimPlan& plan, const std::vector<PreparedDevice>& devices) const {
   WantedRequests wanted;
   if (options_.dialect == Dialect::kKubernetes) {
     // Kubernetes goes by what the driver returned.
     for (const PreparedDevice& device : devices) {
       for (const std::string& reference : device.request_names) {
-        Wanted& request = wanted[BaseRequest(reference)];
+        const std::string name = BaseRequest(reference);
+        RETURN_IF_ERROR(CheckRequestName(name));
+        Wanted& request = wanted[name];
         request.reference = reference;
         request.allocated.push_back({device.pool_name, device.device_name, device.share_id});
         request.devices.push_back(&device);
@@ -177,17 +156,10 @@ Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
     }
     return wanted;
   }
-  for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
-    if (result["driver"].str() != options_.driver_name) continue;
-    Wanted& request = wanted[BaseRequest(result["request"].str())];
-    request.reference = result["request"].str();
-    ClaimRecord::Device& device = request.allocated.emplace_back();
-    device.pool_name = result["pool"].str();
-    device.device_name = result["device"].str();
-    if (const api::Value share = result["shareID"]; share.is_string()) {
-      device.share_id = std::string(share.str());
-    }
-    request.devices.push_back(nullptr);
+  for (const auto& [name, request] : plan.record.requests) {
+    wanted[name] = {.reference = request.reference,
+                    .allocated = request.devices,
+                    .devices = std::vector<const PreparedDevice*>(request.devices.size(), nullptr)};
   }
   for (const PreparedDevice& device : devices) {
     bool found = false;
@@ -245,28 +217,11 @@ Result<void> MetadataStore::Describe(const ClaimRecord& record, Wanted& wanted) 
 
 Result<void> MetadataStore::Prepare(const api::Object& claim,
                                     std::vector<PreparedDevice>& devices) {
-  ClaimRecord record;
-  record.namespace_name = claim.namespace_();
-  record.name = claim.name();
-  record.uid = claim.uid();
-  RETURN_IF_ERROR(CheckClaimNames(record.namespace_name, record.name, record.uid));
-  if (const api::Value name = claim["metadata"]["annotations"][metadata::kPodClaimAnnotation];
-      name.is_string()) {
-    record.pod_claim_name = std::string(name.str());
-    if (!name.str().empty() && !api::CheckDnsLabel(name.str()).empty()) {
-      return InvalidArgument("the claim's name in the pod, " + Quote(name.str()) +
-                             ", is not a DNS label");
-    }
-  }
-  for (const api::Value consumer : claim["status"]["reservedFor"].elements()) {
-    if (consumer["resource"].str() == "pods") record.pods.emplace_back(consumer["uid"].str());
-  }
-  ASSIGN_OR_RETURN(WantedRequests wanted, FindRequests(claim, devices));
+  ASSIGN_OR_RETURN(ClaimPlan plan, TakePlan(claim));
+  ASSIGN_OR_RETURN(WantedRequests wanted, FindRequests(plan, devices));
+  ClaimRecord& record = plan.record;
   // The metadata is complete and in order before the first file is touched.
-  for (auto& [name, request] : wanted) {
-    RETURN_IF_ERROR(CheckRequestName(name));
-    RETURN_IF_ERROR(Describe(record, request));
-  }
+  for (auto& [name, request] : wanted) RETURN_IF_ERROR(Describe(record, request));
   if (wanted.empty()) return Ok();
 
   ASSIGN_OR_RETURN(const Guard guard, Lock());
@@ -295,10 +250,12 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
       record.requests[name] = entry;
     }
   }
-  RETURN_IF_ERROR(records_.Write(record, before.has_value() ? &*before : nullptr));
+  const ClaimRecord* known = before.has_value() ? &*before : nullptr;
+  RETURN_IF_ERROR(records_.Write(record, known));
   for (const auto& [name, request] : wanted) {
-    if (auto done = PrepareRequest(finished, before.has_value() ? &*before : nullptr, name, request);
-        !done.ok()) {
+    auto done = PrepareRequest(finished, known, name, request);
+    if (done.ok()) done = WriteSpec(finished, name, plan.specs);
+    if (!done.ok()) {
       return std::move(done).error().Prefixed("request " + Quote(request.reference));
     }
   }
@@ -309,8 +266,9 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
 
 Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
                                            const std::string& request, const Wanted& wanted) {
-  const std::string path = MetadataPath(record, request);
-  RETURN_IF_ERROR(ReplayRequest(record, request));
+  const std::string path = places_.MetadataPath(record, request);
+  // Without a record there was nothing to update.
+  if (before != nullptr) RETURN_IF_ERROR(ReplayRequest(record, request));
   bool is_absent = false;
   ASSIGN_OR_RETURN(const auto current, ReadCurrent(record, request, &is_absent));
   if (is_absent) {
@@ -332,12 +290,12 @@ Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const Clai
       RETURN_IF_ERROR(WriteInPlace(record, request, document));
     }
   }
-  return WriteSpec(record, request);
+  return Ok();
 }
 
 Result<void> MetadataStore::MakeRequestDirectory(const ClaimRecord& record,
                                                  const std::string& request) {
-  const std::string directory = ClaimDirectory(record.namespace_name, record.name);
+  const std::string directory = places_.ClaimDirectory(record.namespace_name, record.name);
   const std::string spare = JoinPath(options_.directory, kSpareDirectory);
   if (options_.files.Exists(JoinPath(spare, request)) && options_.files.Rename(spare, directory).ok()) {
     return Ok();
@@ -347,7 +305,7 @@ Result<void> MetadataStore::MakeRequestDirectory(const ClaimRecord& record,
 
 Result<void> MetadataStore::RemoveClaimDirectory(std::string_view namespace_name,
                                                  std::string_view name) {
-  const std::string directory = ClaimDirectory(namespace_name, name);
+  const std::string directory = places_.ClaimDirectory(namespace_name, name);
   const auto requests = options_.files.ListDirectory(directory);
   if (requests.ok() && requests->size() == 1) {
     const std::string request = JoinPath(directory, requests->front());
@@ -362,43 +320,19 @@ Result<void> MetadataStore::RemoveClaimDirectory(std::string_view namespace_name
   return options_.files.RemoveTree(directory);
 }
 
-Result<void> MetadataStore::WriteSpec(const ClaimRecord& record, const std::string& request) {
-  const std::string file = options_.driver_name + std::string(metadata::kFileSuffix);
-  const bool from_template = record.pod_claim_name.has_value() && !record.pod_claim_name->empty();
-  std::vector<std::string> container_paths;
-  if (options_.dialect == Dialect::kKep) {
-    container_paths.push_back(
-        StrCat(metadata::kContainerDirectory, "/", record.name, "/", request, "/", file));
+Result<void> MetadataStore::WriteSpec(const ClaimRecord& record, const std::string& request,
+                                      std::map<std::string, std::string>& planned) {
+  std::string& text = planned[request];
+  if (text.empty()) {
+    ASSIGN_OR_RETURN(text, places_.SpecText(record, request));
   }
-  container_paths.push_back(
-      StrCat(metadata::kKubernetesContainerDirectory, "/",
-             from_template ? metadata::kTemplatesDirectory : metadata::kClaimsDirectory, "/",
-             from_template ? *record.pod_claim_name : record.name, "/", request, "/", file));
-  cdi::Device device;
-  device.name = StrCat(record.uid, "_", request);
-  for (std::string& container_path : container_paths) {
-    device.container_edits.mounts.push_back({.host_path = MetadataPath(record, request),
-                                             .container_path = std::move(container_path),
-                                             .options = {"ro", "bind"}});
-  }
-  cdi::Spec spec;
-  spec.kind = StrCat(options_.driver_name, "/", kClass);
-  spec.devices.push_back(std::move(device));
-  spec.cdi_version = cdi::MinimumVersion(spec);
-  RETURN_IF_ERROR(cdi::ValidateSpec(spec));
-  std::string text = cdi::WriteSpecJson(spec);
-  while (text.ends_with('\n')) text.pop_back();
-  RETURN_IF_ERROR(options_.files.MakeDirectories(options_.cdi_directory, 0755));
-  return WriteIfDifferent(
-      JoinPath(options_.cdi_directory, StrCat(SpecPrefix(record.uid), request, ".json")), text,
-      0644);
+  return options_.files.EnsureFile(places_.SpecPath(record, request), text, 0644);
 }
 
 void MetadataStore::AddIds(const ClaimRecord& record, const WantedRequests& wanted,
                            std::vector<PreparedDevice>& devices) const {
   for (const auto& [name, request] : wanted) {
-    const std::string id =
-        cdi::QualifiedName{options_.driver_name, kClass, StrCat(record.uid, "_", name)}.ToString();
+    const std::string id = StrCat(places_.SpecKind(), "=", places_.SpecDevice(record, name));
     const auto alone = std::ranges::find_if(
         devices, [&, base = std::string_view(name)](const PreparedDevice& device) {
           return device.request_names.size() == 1 && BaseRequest(device.request_names[0]) == base;
@@ -478,7 +412,7 @@ Result<void> MetadataStore::WriteInPlace(const ClaimRecord& record, const std::s
                                          const metadata::DeviceMetadata& metadata) {
   const std::string text = EncodeMetadata(metadata, options_.versions);
   const std::string update = UpdatePath(record, request);
-  const std::string path = MetadataPath(record, request);
+  const std::string path = places_.MetadataPath(record, request);
   // Two waits for the disk: that the side file is under its name is only needed while the machine is
   // up, since a machine that lost power has no containers and prepares anew.
   const std::string fresh = update + kFreshSuffix;
@@ -501,7 +435,7 @@ Result<void> MetadataStore::ReplayRequest(const ClaimRecord& record, const std::
   // It came there by rename, so it is whole; one that is not for this claim is of no use.
   const auto decoded = metadata::DecodeMetadata(*text);
   if (decoded.ok() && decoded->claim_uid == record.uid) {
-    const std::string path = MetadataPath(record, request);
+    const std::string path = places_.MetadataPath(record, request);
     RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(path), 0755));
     RETURN_IF_ERROR(options_.files.WriteFile(path, *text, 0644));
     RETURN_IF_ERROR(options_.files.SetMode(path, 0644));
@@ -523,7 +457,7 @@ Result<std::vector<PreparedRequest>> MetadataStore::Requests() {
       PreparedRequest& request = requests.emplace_back();
       request.request = {record->namespace_name, record->name, record->uid, entry.reference};
       request.pod_uids = record->pods;
-      const auto file = options_.files.Stat(MetadataPath(*record, base));
+      const auto file = options_.files.Stat(places_.MetadataPath(*record, base));
       request.has_metadata = file.ok() && file->size_bytes > 0;
       for (const ClaimRecord::Device& known : entry.devices) {
         PreparedDevice& device = request.devices.emplace_back();
@@ -580,7 +514,7 @@ Result<void> MetadataStore::RemoveSpecs(std::string_view claim_uid) {
     if (IsAbsent(names.error())) return Ok();
     return std::move(names).error();
   }
-  const std::string prefix = SpecPrefix(claim_uid);
+  const std::string prefix = places_.SpecPrefixOf(claim_uid);
   for (const std::string& name : *names) {
     if (!name.starts_with(prefix) || !name.ends_with(".json")) continue;
     RETURN_IF_ERROR(
@@ -605,12 +539,12 @@ Result<std::vector<rpc::ClaimReference>> MetadataStore::Claims() {
     if (record.has_value()) {
       claim.uid = record->uid;
     } else if (auto requests = options_.files.ListDirectory(
-                   ClaimDirectory(claim.namespace_name, claim.name));
+                   places_.ClaimDirectory(claim.namespace_name, claim.name));
                requests.ok()) {
       // Without a record, perhaps by another library: the files say whose they are.
       for (const std::string& request : *requests) {
         auto text = options_.files.ReadFile(JoinPath(
-            JoinPath(ClaimDirectory(claim.namespace_name, claim.name), request),
+            JoinPath(places_.ClaimDirectory(claim.namespace_name, claim.name), request),
             metadata::kHostFile));
         if (!text.ok()) continue;
         if (auto decoded = metadata::DecodeMetadata(*text); decoded.ok()) {
@@ -630,7 +564,7 @@ Result<void> MetadataStore::RemoveStraySpecs() {
     if (IsAbsent(names.error())) return Ok();
     return std::move(names).error();
   }
-  const std::string prefix = StrCat(options_.driver_name, "_", kClass, "_");
+  const std::string prefix = places_.SpecPrefix();
   for (const std::string& name : *names) {
     if (!name.starts_with(prefix) || !name.ends_with(".json")) continue;
     const std::string path = JoinPath(options_.cdi_directory, name);
@@ -651,7 +585,7 @@ Result<void> MetadataStore::RemoveStraySpecs() {
 Result<std::optional<metadata::DeviceMetadata>> MetadataStore::ReadCurrent(
     const ClaimRecord& record, const std::string& request, bool* is_absent) {
   std::optional<metadata::DeviceMetadata> current;
-  auto text = options_.files.ReadFile(MetadataPath(record, request));
+  auto text = options_.files.ReadFile(places_.MetadataPath(record, request));
   if (is_absent != nullptr) *is_absent = !text.ok() && IsAbsent(text.error());
   if (!text.ok()) {
     if (IsAbsent(text.error())) return current;
@@ -661,14 +595,6 @@ Result<std::optional<metadata::DeviceMetadata>> MetadataStore::ReadCurrent(
   auto decoded = metadata::DecodeMetadata(*text);
   if (decoded.ok() && decoded->claim_uid == record.uid) current = *std::move(decoded);
   return current;
-}
-
-Result<void> MetadataStore::WriteIfDifferent(const std::string& path, std::string_view content,
-                                             std::uint32_t mode) {
-  auto now = options_.files.ReadFile(path);
-  if (now.ok() && *now == content) return Ok();
-  if (!now.ok() && !IsAbsent(now.error())) return std::move(now).error();
-  return options_.files.WriteFileAtomically(path, content, mode, /*sync=*/false);
 }
 
 }  // namespace drakkar::driver

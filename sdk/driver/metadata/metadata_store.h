@@ -1,11 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/meta/object.h"
@@ -14,6 +16,7 @@
 #include "base/env/file_system.h"
 #include "base/result/result.h"
 #include "rpc/dra/dra.h"
+#include "sdk/driver/metadata/claim_plan.h"
 #include "sdk/driver/metadata/claim_record.h"
 #include "sdk/driver/metadata/claim_records.h"
 #include "sdk/driver/metadata/metadata_updater.h"
@@ -37,7 +40,7 @@ namespace drakkar::driver {
 // such a file is written in place, since running containers have mounted the inode: the new text is synced to `<request>.update` first, and a file
 // that a crash tore is completed from it (Replay, or the next call for the request).
 //
-// Not a word of it is kept in memory: instances of a driver that hand over to each other see the
+// Not a word of it is kept in memory (a ClaimPlan says what the claim says, not what is on disk): instances of a driver that hand over to each other see the
 // same, and change it one at a time. Not thread-safe; calls block for the time of a few small files.
 class MetadataStore {
  public:
@@ -56,6 +59,11 @@ class MetadataStore {
   };
   // An error if none of the versions is known.
   static Result<std::unique_ptr<MetadataStore>> Create(Options options);
+
+  // Prepare of this very object comes soon, or never: works out what it needs of it. Changes nothing. The
+  // latest kMaxExpected are remembered.
+  static constexpr std::size_t kMaxExpected = 16;
+  void Expect(const api::ObjectPtr& claim);
 
   // Writes metadata and mounts for each request of the claim that this driver has devices of, and
   // adds the CDI ids of the mounts to `devices`: to one that belongs to that request alone, or as
@@ -98,13 +106,10 @@ class MetadataStore {
   class Guard;
   Result<Guard> Lock();
 
-  std::string ClaimDirectory(std::string_view namespace_name, std::string_view name) const;
-  std::string MetadataPath(const ClaimRecord& record, const std::string& request) const;
   std::string UpdatePath(const ClaimRecord& record, const std::string& request) const;
-  std::string SpecPrefix(std::string_view claim_uid) const;
 
-  Result<WantedRequests> FindRequests(const api::Object& claim,
-                                      const std::vector<PreparedDevice>& devices) const;
+  Result<ClaimPlan> TakePlan(const api::Object& claim);
+  Result<WantedRequests> FindRequests(const ClaimPlan& plan, const std::vector<PreparedDevice>& devices) const;
   // Fills in the document, and checks what the API would not take.
   Result<void> Describe(const ClaimRecord& record, Wanted& wanted) const;
   Result<void> PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
@@ -113,7 +118,8 @@ class MetadataStore {
   // kept for the next one with a request of that name.
   Result<void> MakeRequestDirectory(const ClaimRecord& record, const std::string& request);
   Result<void> RemoveClaimDirectory(std::string_view namespace_name, std::string_view name);
-  Result<void> WriteSpec(const ClaimRecord& record, const std::string& request);
+  Result<void> WriteSpec(const ClaimRecord& record, const std::string& request,
+                         std::map<std::string, std::string>& planned);
   void AddIds(const ClaimRecord& record, const WantedRequests& wanted,
               std::vector<PreparedDevice>& devices) const;
 
@@ -124,14 +130,14 @@ class MetadataStore {
   Result<void> WriteInPlace(const ClaimRecord& record, const std::string& request,
                             const metadata::DeviceMetadata& metadata);
   Result<void> ReplayRequest(const ClaimRecord& record, const std::string& request);
-  Result<void> WriteIfDifferent(const std::string& path, std::string_view content,
-                                std::uint32_t mode);
   Result<void> RemoveSpecs(std::string_view claim_uid);
 
   const Options options_;
+  const MetadataPlaces places_;
   const ClaimRecords records_;
   std::unique_ptr<FileLock> lock_;
   int lock_depth_ = 0;
+  std::deque<std::pair<api::ObjectPtr, ClaimPlan>> expected_;  // at most kMaxExpected
 };
 
 }  // namespace drakkar::driver

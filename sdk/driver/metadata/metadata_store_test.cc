@@ -32,11 +32,19 @@ std::string ResultJson(std::string_view request, std::string_view device,
                 R"(","pool":"node","device":")", device, "\"", more, "}");
 }
 
+api::TreePtr ClaimTree(const std::vector<std::string>& results, std::string_view uid, std::string_view more_metadata) {
+  return *api::ParseJson(
+      StrCat(R"({"metadata":{"namespace":"ns","name":"c","uid":")", uid, "\"", more_metadata,
+             R"(},"status":{"allocation":{"devices":{"results":[)", Join(results, ","), "]}}}}"));
+}
+
 api::Object MakeClaim(const std::vector<std::string>& results, std::string_view uid = "u1",
                       std::string_view more_metadata = "") {
-  return api::Object(*api::ParseJson(
-      StrCat(R"({"metadata":{"namespace":"ns","name":"c","uid":")", uid, "\"", more_metadata,
-             R"(},"status":{"allocation":{"devices":{"results":[)", Join(results, ","), "]}}}}")));
+  return api::Object(ClaimTree(results, uid, more_metadata));
+}
+
+api::ObjectPtr MakeSharedClaim(const std::vector<std::string>& results) {
+  return std::make_shared<const api::Object>(ClaimTree(results, "u1", ""));
 }
 
 PreparedDevice Prepared(std::string request, std::string device,
@@ -108,6 +116,38 @@ class MetadataStoreTest : public ::testing::Test {
   std::unique_ptr<MetadataStore> store_;
   std::vector<PreparedDevice> devices_;
 };
+
+TEST_F(MetadataStoreTest, ExpectingAClaimChangesNothingAndPreparingItIsAsEver) {
+  const api::ObjectPtr claim = MakeSharedClaim({ResultJson("gpu", "gpu-0")});
+  store_->Expect(claim);
+  ExpectClean();
+  devices_ = {Prepared("gpu", "gpu-0", "Longship")};
+  ASSERT_TRUE(store_->Prepare(*claim, devices_).ok());
+  EXPECT_EQ(Model(), "Longship");
+  const std::string file = Text(kFile);
+  const std::vector<std::string> specs = List("/cdi");
+  ASSERT_EQ(specs.size(), 1u);
+  const std::string spec = Text("/cdi/" + specs.front());
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  ASSERT_TRUE(PrepareOne("Longship").ok());
+  EXPECT_EQ(Text(kFile), file);
+  EXPECT_EQ(Text("/cdi/" + specs.front()), spec);
+}
+
+TEST_F(MetadataStoreTest, OnlyTheLatestExpectedClaimsAreRemembered) {
+  std::vector<std::weak_ptr<const api::Object>> expected;
+  for (std::size_t i = 0; i < MetadataStore::kMaxExpected + 1; ++i) {
+    const api::ObjectPtr claim = MakeSharedClaim({ResultJson("gpu", "gpu-0")});
+    store_->Expect(claim);
+    expected.push_back(claim);
+  }
+  EXPECT_TRUE(expected.front().expired());
+  EXPECT_FALSE(expected.back().expired());
+  // One that cannot be prepared is not remembered, either: Prepare says what is wrong with it.
+  const api::ObjectPtr bad = MakeSharedClaim({ResultJson("No Label", "gpu-0")});
+  store_->Expect(bad);
+  EXPECT_EQ(bad.use_count(), 1);
+}
 
 TEST_F(MetadataStoreTest, PrepareWritesTheFileBelowTheDriversDirectory) {
   ASSERT_TRUE(PrepareOne("Longship").ok());

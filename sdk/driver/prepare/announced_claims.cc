@@ -3,7 +3,28 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/json/reader.h"
+
 namespace drakkar::driver {
+namespace {
+
+// Nothing unless the node said of each what it says.
+std::optional<std::vector<Result<api::ObjectPtr>>> ReadPassedOn(const std::vector<rpc::AnnouncedClaim>& announced) {
+  std::vector<Result<api::ObjectPtr>> claims;
+  for (const rpc::AnnouncedClaim& claim : announced) {
+    if (claim.object.empty()) return std::nullopt;
+    auto tree = api::ParseJson(claim.object, {.opaque_field_sets = true});
+    if (!tree.ok()) return std::nullopt;
+    auto object = std::make_shared<const api::Object>(*std::move(tree));
+    if (object->namespace_() != claim.reference.namespace_name || object->name() != claim.reference.name) {
+      return std::nullopt;
+    }
+    claims.push_back(CheckClaim(claim.reference, std::move(object)));
+  }
+  return claims;
+}
+
+}  // namespace
 
 // No part has a NUL in it that the API would take.
 std::string AnnouncedClaims::KeyOf(const std::vector<rpc::ClaimReference>& claims) {
@@ -16,8 +37,10 @@ std::string AnnouncedClaims::KeyOf(const std::vector<rpc::ClaimReference>& claim
   return key;
 }
 
-void AnnouncedClaims::Announce(std::vector<rpc::ClaimReference> claims, rpc::AnnounceDone done) {
+void AnnouncedClaims::Announce(std::vector<rpc::AnnouncedClaim> announced, rpc::AnnounceDone done) {
   loop_.AssertInLoop();
+  std::vector<rpc::ClaimReference> claims;
+  for (rpc::AnnouncedClaim& claim : announced) claims.push_back(claim.reference);
   std::string key = KeyOf(claims);
   // A second announcement is of a second call: what was read for the first may be too old for it.
   batches_.erase(key);
@@ -25,10 +48,18 @@ void AnnouncedClaims::Announce(std::vector<rpc::ClaimReference> claims, rpc::Ann
   auto batch = std::make_shared<Batch>(std::move(done));
   batch->forget = loop_.RunAfter(kKeptFor, [this, key] { batches_.erase(key); });
   batches_.emplace(std::move(key), batch);
+  if (auto passed_on = ReadPassedOn(announced)) return Keep(*batch, *std::move(passed_on));
   fetcher_.FetchEach(claims, [this, batch, claims](std::vector<Result<api::ObjectPtr>> answers) {
     if (batch->waiting) return Deliver(std::move(answers), claims, std::move(batch->waiting));
-    batch->answers = std::move(answers);
+    Keep(*batch, std::move(answers));
   });
+}
+
+void AnnouncedClaims::Keep(Batch& batch, std::vector<Result<api::ObjectPtr>> answers) {
+  for (const Result<api::ObjectPtr>& claim : answers) {
+    if (claim.ok()) on_at_hand_(*claim);
+  }
+  batch.answers = std::move(answers);
 }
 
 void AnnouncedClaims::FetchEach(std::vector<rpc::ClaimReference> claims, ClaimFetcher::EachDone done) {

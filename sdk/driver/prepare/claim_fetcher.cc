@@ -13,7 +13,17 @@ namespace {
 // Newest first; an older server answers "not found" to the versions it does not have.
 constexpr std::array<std::string_view, 3> kVersions = {"v1", "v1beta2", "v1beta1"};
 
+std::string Describe(const rpc::ClaimReference& claim) {
+  return StrCat("claim ", claim.namespace_name, "/", claim.name);
+}
+
 }  // namespace
+
+Result<api::ObjectPtr> CheckClaim(const rpc::ClaimReference& wanted, api::ObjectPtr claim) {
+  if (!(*claim)["status"]["allocation"].has_value()) return FailedPrecondition(Describe(wanted) + " not allocated");
+  if (claim->uid() != wanted.uid) return FailedPrecondition(Describe(wanted) + " got replaced");
+  return claim;
+}
 
 struct ClaimFetcher::Batch {
   std::vector<rpc::ClaimReference> claims;
@@ -23,15 +33,10 @@ struct ClaimFetcher::Batch {
   EachDone done;
 
   Result<api::ObjectPtr> Check(std::size_t index, client::Reply& reply) const {
-    const rpc::ClaimReference& claim = claims[index];
-    const std::string name = StrCat("claim ", claim.namespace_name, "/", claim.name);
-    if (!reply.ok()) return reply.error->Prefixed("retrieve " + name);
-    if (!(*reply.object)["status"]["allocation"].has_value()) {
-      return FailedPrecondition(name + " not allocated");
-    }
-    const bool any = claim.uid.empty() && empty_uid == EmptyUid::kMatchesAny;
-    if (!any && reply.object->uid() != claim.uid) return FailedPrecondition(name + " got replaced");
-    return std::move(reply.object);
+    rpc::ClaimReference wanted = claims[index];
+    if (!reply.ok()) return reply.error->Prefixed("retrieve " + Describe(wanted));
+    if (wanted.uid.empty() && empty_uid == EmptyUid::kMatchesAny) wanted.uid = reply.object->uid();
+    return CheckClaim(wanted, std::move(reply.object));
   }
 
   void Finish() {

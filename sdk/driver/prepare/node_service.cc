@@ -55,7 +55,11 @@ rpc::PreparedDevice ForNode(PreparedDevice device) {
 }  // namespace
 
 NodeService::NodeService(Options options)
-    : options_(std::move(options)), fetcher_(options_.client), announced_(options_.loop, fetcher_) {
+    : options_(std::move(options)),
+      fetcher_(options_.client),
+      announced_(options_.loop, fetcher_, [this](const api::ObjectPtr& claim) {
+        if (options_.write_metadata) options_.metadata.Expect(claim);
+      }) {
   if (!options_.lock_file.empty()) lock_ = std::make_unique<FileLock>(options_.lock_file);
 }
 
@@ -207,7 +211,7 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
   });
 }
 
-void NodeService::AnnouncePrepare(std::vector<rpc::ClaimReference> claims, rpc::AnnounceDone done) {
+void NodeService::AnnouncePrepare(std::vector<rpc::AnnouncedClaim> claims, rpc::AnnounceDone done) {
   announced_.Announce(std::move(claims), std::move(done));
 }
 

@@ -51,7 +51,7 @@ class NodeService final : public rpc::DraPluginService {
                             rpc::PrepareDone done) override;
   void NodeUnprepareResources(std::vector<rpc::ClaimReference> claims,
                               rpc::UnprepareDone done) override;
-  void AnnouncePrepare(std::vector<rpc::ClaimReference> claims, rpc::AnnounceDone done) override;
+  void AnnouncePrepare(std::vector<rpc::AnnouncedClaim> claims, rpc::AnnounceDone done) override;
 
   // Kept by whoever still works on a call; its end lets the next call start.
   using Turn = std::shared_ptr<void>;

@@ -255,7 +255,19 @@ void DraManager::Announce(const PrepareOperation& operation) {
   for (const auto& [driver, claims] : operation.batches) {
     const auto plugin = options_.plugins.GetPlugin(driver);
     if (!plugin.ok() || !(*plugin)->takes_announcements || !(*plugin)->client->IsConnected()) continue;
-    (*plugin)->client->AnnouncePrepare(claims, kCallTimeout);
+    std::vector<rpc::AnnouncedClaim> announced;
+    std::size_t bytes = 0;
+    for (const rpc::ClaimReference& claim : claims) {
+      announced.push_back({.reference = claim});
+      for (std::size_t i = 0; i < operation.fresh.size(); ++i) {
+        if (operation.fresh[i].uid != claim.uid) continue;
+        const std::shared_ptr<const std::string> object = operation.fetched[i]->object->json();
+        bytes += object->size();
+        if (bytes <= kMaxAnnouncedBytes) announced.back().object = *object;
+        break;
+      }
+    }
+    (*plugin)->client->AnnouncePrepare(announced, kCallTimeout);
   }
 }
 

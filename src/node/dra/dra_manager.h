@@ -46,6 +46,8 @@ class DraManager {
     std::function<void(const std::string& driver, const std::string& pod_uid)> on_given_up;
   };
   static constexpr Duration kCallTimeout = std::chrono::seconds(45);
+  // Of claims that a driver is told beforehand; it reads itself what is left out.
+  static constexpr std::size_t kMaxAnnouncedBytes = 1 << 20;
   static constexpr Duration kReconcileEvery = std::chrono::seconds(60);
 
   using Done = std::function<void(Result<void>)>;
@@ -99,7 +101,8 @@ class DraManager {
   Result<void> CheckClaims(PrepareOperation& operation);
   Result<ClaimInfo> CheckClaim(api::Value pod, const struct PodClaim& pod_claim, api::Value claim);
   Result<void> Attach(PrepareOperation& operation);
-  // Drivers that wish it read the claims while the intent to prepare them is being written.
+  // Drivers that wish it are told of the claims, and what they say, while the intent to prepare them is being
+  // written.
   void Announce(const PrepareOperation& operation);
   void CallNextPrepare(const std::shared_ptr<PrepareOperation>& operation);
   Result<void> TakePrepareAnswer(PrepareOperation& operation, const std::string& driver,

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "api/json/reader.h"
 #include "base/exec/wakefulness.h"
 #include "base/text/text.h"
 #include "node/dra/dra_manager.h"
@@ -68,7 +69,40 @@ TEST(DraManager, AnnouncesToDriversThatListenAndCallsThemWhenTheIntentIsOnDisk) 
   node.CreatePod("p2", kUsesClaim, {"c"});
   ASSERT_EQ(node.Phase("p2"), "Running");
   EXPECT_THAT(order, ElementsAre("announced", "prepared"));
-  EXPECT_THAT(node.driver.plugin.announcements, ElementsAre(node.driver.plugin.prepare_calls.back()));
+  ASSERT_EQ(node.driver.plugin.announcements.size(), 1u);
+  const rpc::AnnouncedClaim& announced = node.driver.plugin.announcements.front().at(0);
+  EXPECT_THAT(node.driver.plugin.prepare_calls.back(), ElementsAre(announced.reference));
+  // What the node has read, so that the driver need not.
+  const auto claim = api::ParseJson(announced.object);
+  ASSERT_TRUE(claim.ok()) << announced.object;
+  EXPECT_EQ((*claim)->root()["metadata"]["uid"].str(), announced.reference.uid);
+  EXPECT_EQ((*claim)->root()["status"]["allocation"]["devices"]["results"].at(0)["device"].str(), "dev-0");
+}
+
+TEST(DraManager, ClaimsThatAreTooLargeTogetherAreOnlyNamed) {
+  GpuNode node;
+  node.driver.Stop();
+  node.driver.plugin.info.supported_versions.emplace_back(rpc::kAnnouncementService);
+  node.driver.Start();
+  std::vector<std::string> names;
+  for (int i = 0; i < 5; ++i) {
+    names.push_back(StrCat("c", i));
+    node.CreateClaim(names.back(), {StrCat("gpu.example.com/dev-", i)});
+    const std::string key = StrCat("default/", names.back());
+    api::Draft changed(node.api.Get("ResourceClaim", key)->tree());
+    changed["metadata"]["annotations"]["note"] = std::string(250 << 10, 'x');
+    ASSERT_TRUE(node.api.Update("ResourceClaim", key, "", changed.Freeze()).ok());
+  }
+  node.CreatePod("p", R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c0"}]}}])", names);
+  ASSERT_EQ(node.Phase("p"), "Running");
+  ASSERT_EQ(node.driver.plugin.announcements.size(), 1u);
+  const auto& announced = node.driver.plugin.announcements.front();
+  ASSERT_EQ(announced.size(), 5u);
+  std::size_t bytes = 0;
+  for (const rpc::AnnouncedClaim& claim : announced) bytes += claim.object.size();
+  EXPECT_LE(bytes, DraManager::kMaxAnnouncedBytes);
+  EXPECT_FALSE(announced.front().object.empty());
+  EXPECT_TRUE(announced.back().object.empty());
 }
 
 TEST(DraManager, AnnouncesNothingThatFailsItsChecks) {

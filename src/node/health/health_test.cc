@@ -555,7 +555,7 @@ class SpokenClient final : public rpc::DraPluginClient {
  public:
   bool IsConnected() const override { return true; }
   void Prepare(const std::vector<rpc::ClaimReference>&, Duration, rpc::PrepareDone) override {}
-  void AnnouncePrepare(const std::vector<rpc::ClaimReference>&, Duration) override {}
+  void AnnouncePrepare(const std::vector<rpc::AnnouncedClaim>&, Duration) override {}
   void Unprepare(const std::vector<rpc::ClaimReference>&, Duration, rpc::UnprepareDone) override {}
   std::unique_ptr<rpc::HealthStream> WatchHealth(rpc::HealthService, rpc::HealthStreamCallbacks callbacks) override {
     stream = std::move(callbacks);

@@ -20,8 +20,8 @@ std::string_view DraServiceName(DraVersion version);
 std::optional<DraVersion> FindDraVersion(std::string_view service_name);
 
 // A service of ours: a node that is about to call NodePrepareResources tells which claims it will be
-// about, so that the driver can read them meanwhile. Named in PluginInfo.supported_versions by drivers
-// that listen; other nodes pass it over.
+// about, and what they say, so that the driver need not read them. Named in PluginInfo.supported_versions
+// by drivers that listen; other nodes pass it over.
 inline constexpr std::string_view kAnnouncementService = "drakkar.v1.PrepareAnnouncements";
 
 struct ClaimReference {
@@ -30,6 +30,13 @@ struct ClaimReference {
   std::string name;
 
   bool operator==(const ClaimReference&) const = default;
+};
+
+struct AnnouncedClaim {
+  ClaimReference reference;
+  std::string object;  // JSON of resource.k8s.io/v1, as the node has just read it; may be empty
+
+  bool operator==(const AnnouncedClaim&) const = default;
 };
 
 struct PreparedDevice {
@@ -74,7 +81,7 @@ class DraPluginService {
   virtual void NodeUnprepareResources(std::vector<ClaimReference> claims, UnprepareDone done) = 0;
   // Probably NodePrepareResources comes for these claims, and perhaps it does not: nothing may be
   // changed for them before. `done` may wait until then: an answer that comes sooner only wakes the node.
-  virtual void AnnouncePrepare(std::vector<ClaimReference>, AnnounceDone done) { done(); }
+  virtual void AnnouncePrepare(std::vector<AnnouncedClaim>, AnnounceDone done) { done(); }
 };
 
 }  // namespace drakkar::rpc

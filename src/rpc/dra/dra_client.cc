@@ -35,8 +35,8 @@ class TransportDraPluginClient final : public DraPluginClient {
                   });
   }
 
-  void AnnouncePrepare(const std::vector<ClaimReference>& claims, Duration timeout) override {
-    channel_->Call(dra::AnnounceMethod(), dra::EncodeClaims(claims), timeout, [](const Result<std::string>&) {});
+  void AnnouncePrepare(const std::vector<AnnouncedClaim>& claims, Duration timeout) override {
+    channel_->Call(dra::AnnounceMethod(), dra::EncodeAnnouncement(claims), timeout, [](const Result<std::string>&) {});
   }
 
   void Unprepare(const std::vector<ClaimReference>& claims, Duration timeout,

@@ -37,7 +37,7 @@ class DraPluginClient {
                        PrepareDone done) = 0;
   // Tells which claims Prepare will be about, to a plugin that names kAnnouncementService. Nobody hears
   // whether it was heard.
-  virtual void AnnouncePrepare(const std::vector<ClaimReference>& claims, Duration timeout) = 0;
+  virtual void AnnouncePrepare(const std::vector<AnnouncedClaim>& claims, Duration timeout) = 0;
   virtual void Unprepare(const std::vector<ClaimReference>& claims, Duration timeout,
                          UnprepareDone done) = 0;
   // Any of the services, whatever the plugin advertises; Unimplemented arrives at `on_end`.

@@ -84,6 +84,29 @@ Result<std::vector<ClaimReference>> DecodeClaims(const std::string& bytes) {
   return claims;
 }
 
+std::string EncodeAnnouncement(const std::vector<AnnouncedClaim>& claims) {
+  wire::AnnouncePrepareRequest message;
+  for (const AnnouncedClaim& claim : claims) {
+    wire::AnnouncedClaim* added = message.add_claims();
+    added->set_namespace_(claim.reference.namespace_name);
+    added->set_uid(claim.reference.uid);
+    added->set_name(claim.reference.name);
+    added->set_object(claim.object);
+  }
+  return message.SerializeAsString();
+}
+
+Result<std::vector<AnnouncedClaim>> DecodeAnnouncement(const std::string& bytes) {
+  ASSIGN_OR_RETURN(auto message, internal::Parse<wire::AnnouncePrepareRequest>(bytes, "AnnouncePrepareRequest"));
+  std::vector<AnnouncedClaim> claims;
+  claims.reserve(static_cast<std::size_t>(message.claims_size()));
+  for (wire::AnnouncedClaim& claim : *message.mutable_claims()) {
+    claims.push_back({{.namespace_name = claim.namespace_(), .uid = claim.uid(), .name = claim.name()},
+                      std::move(*claim.mutable_object())});
+  }
+  return claims;
+}
+
 std::string EncodePrepareResults(const PrepareResults& results, DraVersion version) {
   wire::NodePrepareResourcesResponse message;
   for (const auto& [uid, result] : results) {

@@ -11,9 +11,13 @@ std::string PrepareMethod(DraVersion version);
 std::string UnprepareMethod(DraVersion version);
 std::string AnnounceMethod();
 
-// The request message of all methods. AnnounceMethod answers with an empty message.
+// The request message of both other methods.
 std::string EncodeClaims(const std::vector<ClaimReference>& claims);
 Result<std::vector<ClaimReference>> DecodeClaims(const std::string& bytes);
+
+// The answer to it is an empty message.
+std::string EncodeAnnouncement(const std::vector<AnnouncedClaim>& claims);
+Result<std::vector<AnnouncedClaim>> DecodeAnnouncement(const std::string& bytes);
 
 std::string EncodePrepareResults(const PrepareResults& results, DraVersion version);
 Result<PrepareResults> DecodePrepareResults(const std::string& bytes, DraVersion version);

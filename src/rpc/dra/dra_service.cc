@@ -24,14 +24,9 @@ class DraService final : public RpcService {
 
   void Handle(std::string_view method, std::string request,
               std::unique_ptr<ServerCall> call) override {
+    if (method == dra::AnnounceMethod()) return Announce(request, std::move(call));
     Result<std::vector<ClaimReference>> claims = dra::DecodeClaims(request);
     if (!claims.ok()) return call->Finish(std::move(claims).error());
-    if (method == dra::AnnounceMethod()) {
-      return plugin_.AnnouncePrepare(std::move(claims).value(), [call = std::move(call)] {
-        call->Send(std::string());
-        call->Finish(Ok());
-      });
-    }
     for (const DraVersion version : versions_) {
       if (method == dra::PrepareMethod(version)) {
         return Prepare(version, std::move(claims).value(), std::move(call));
@@ -47,6 +42,15 @@ class DraService final : public RpcService {
   }
 
  private:
+  void Announce(const std::string& request, std::unique_ptr<ServerCall> call) {
+    Result<std::vector<AnnouncedClaim>> claims = dra::DecodeAnnouncement(request);
+    if (!claims.ok()) return call->Finish(std::move(claims).error());
+    plugin_.AnnouncePrepare(std::move(claims).value(), [call = std::move(call)] {
+      call->Send(std::string());
+      call->Finish(Ok());
+    });
+  }
+
   void Prepare(DraVersion version, std::vector<ClaimReference> claims,
                std::unique_ptr<ServerCall> call) {
     plugin_.NodePrepareResources(

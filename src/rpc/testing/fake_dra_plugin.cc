@@ -49,7 +49,7 @@ void FakeDraPlugin::NodePrepareResources(std::vector<ClaimReference> claims, Pre
   });
 }
 
-void FakeDraPlugin::AnnouncePrepare(std::vector<ClaimReference> claims, AnnounceDone done) {
+void FakeDraPlugin::AnnouncePrepare(std::vector<AnnouncedClaim> claims, AnnounceDone done) {
   announcements.push_back(std::move(claims));
   if (on_announcement) on_announcement();
   done();

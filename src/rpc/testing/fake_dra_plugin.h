@@ -42,7 +42,7 @@ class FakeDraPlugin final : public RegistrationHandler,
   std::size_t held_calls() const { return held_.size(); }
   std::vector<std::vector<ClaimReference>> prepare_calls;
   std::vector<std::vector<ClaimReference>> unprepare_calls;
-  std::vector<std::vector<ClaimReference>> announcements;
+  std::vector<std::vector<AnnouncedClaim>> announcements;
   std::function<void()> on_announcement;  // may be empty
 
   // Health. A new watcher gets the latest report at once, if there is one.
@@ -55,7 +55,7 @@ class FakeDraPlugin final : public RegistrationHandler,
   Result<void> NotifyRegistrationStatus(const RegistrationStatus& status) override;
   void NodePrepareResources(std::vector<ClaimReference> claims, PrepareDone done) override;
   void NodeUnprepareResources(std::vector<ClaimReference> claims, UnprepareDone done) override;
-  void AnnouncePrepare(std::vector<ClaimReference> claims, AnnounceDone done) override;
+  void AnnouncePrepare(std::vector<AnnouncedClaim> claims, AnnounceDone done) override;
   void Watch(std::unique_ptr<HealthSink> sink) override;
 
  private:
