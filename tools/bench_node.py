@@ -89,7 +89,8 @@ PODS = "/api/v1/namespaces/default/pods"
 
 def pod(name):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"restartPolicy": "Never",
+            # The shell may be told to end before it knows how to: then it is ended, but not after half a minute.
+            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
                      "containers": [{"name": "c", "image": "localhost/busybox:latest",
                                      # Ends when it is told to, so that the node deletes the pod's object as the last of it.
                                      "command": ["sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait"],
@@ -162,7 +163,7 @@ def start_pods(parts, watcher, names):
     return times
 
 
-def bench_prepare(drakkar, runs=200):
+def bench_prepare(drakkar, runs=500):
     figures = []
     for figure, flags in (("prepare.plain.p99", ()), ("prepare.p99", ("--enable-device-metadata",))):
         with running(drakkar, 8, *flags, node_alone=True) as parts:

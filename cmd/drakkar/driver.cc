@@ -8,6 +8,7 @@
 
 #include "base/env/absolute_path.h"
 #include "base/exec/urgency.h"
+#include "base/exec/wakefulness.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
@@ -94,6 +95,7 @@ class DriverProcess final : public Part {
         http_endpoint_(flags.http_endpoint),
         node_name_(flags.node_name),
         takes_input_(arguments.Bool("control")),
+        wakefulness_(loop, "", Wakefulness::LoopThread::kUrgent),
         client_(std::move(client)),
         transport_(rpc::MakeGrpcTransport(loop)),
         driver_({.loop = loop,
@@ -115,6 +117,7 @@ class DriverProcess final : public Part {
                                          : metadata::Dialect::kKep,
                  .devices = std::move(devices),
                  .metrics = &metrics_,
+                 .wakefulness = &wakefulness_,
                  .on_fatal = [](const Error& error) {
                    kLog.Error("the driver cannot go on", {{"error", error.message}});
                    ::kill(::getpid(), SIGTERM);
@@ -182,6 +185,7 @@ class DriverProcess final : public Part {
   TimerHandle hangup_;
   std::unique_ptr<InputLines> input_;
   Metrics metrics_;
+  Wakefulness wakefulness_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   driver::ReferenceDriver driver_;

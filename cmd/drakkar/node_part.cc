@@ -37,7 +37,7 @@ class NodeState {
   NodeState(UvLoop& loop, const NodeOptions& options)
       : loop_(loop),
         options_(options),
-        wakefulness_(loop),
+        wakefulness_(loop, Wakefulness::kDevice, Wakefulness::LoopThread::kUrgent),
         workers_(kWorkers, kMaxQueuedWork),
         sync_workers_(kSyncWorkers, kMaxQueuedWork, WorkerPool::Urgency::kPreferred),
         images_(RealFileSystem(), RealRandom(), ImageDirectory(options.data_dir)),

@@ -56,7 +56,8 @@ Result<client::ClusterAccess> LoadInClusterAccess(
   return access;
 }
 
-DriverHost::DriverHost(DriverFlags flags) : flags_(std::move(flags)) {}
+DriverHost::DriverHost(DriverFlags flags)
+    : flags_(std::move(flags)), wakefulness_(loop_, "", Wakefulness::LoopThread::kUrgent) {}
 
 DriverHost::~DriverHost() {
   driver_.reset();
@@ -83,6 +84,7 @@ DriverOptions MakeDriverOptions(const DriverFlags& flags, const DriverSurroundin
                         .plugin_directory = AbsolutePath(flags.plugin_directory),
                         .rolling_update_uid = flags.pod_uid,
                         .metrics = &surroundings.metrics,
+                        .wakefulness = surroundings.wakefulness,
                         .device_metadata = flags.enable_device_metadata,
                         .cdi_directory = AbsolutePath(flags.cdi_directory)};
   if (!flags.unhealthy_taint.empty()) {
@@ -102,7 +104,7 @@ Result<std::unique_ptr<DriverHost>> DriverHost::Create(const DriverFlags& given)
 }
 
 DriverOptions DriverHost::Options(Plugin& plugin) {
-  return MakeDriverOptions(flags_, {loop_, *client_, *transport_, metrics_}, plugin);
+  return MakeDriverOptions(flags_, {loop_, *client_, *transport_, metrics_, &wakefulness_}, plugin);
 }
 
 Result<void> DriverHost::OpenEndpoint() {

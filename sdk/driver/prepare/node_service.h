@@ -15,6 +15,7 @@
 
 namespace drakkar {
 class Metrics;
+class Wakefulness;
 }
 
 namespace drakkar::driver {
@@ -37,6 +38,7 @@ class NodeService final : public rpc::DraPluginService {
     bool serialize = true;
     std::string lock_file;  // empty: none; only with serialize
     Metrics* metrics = nullptr;  // null: none are kept
+    Wakefulness* wakefulness = nullptr;  // held from the announcement or the call of a prepare to its answer
     std::function<void(const Error& error)> on_error;
     MetadataStore& metadata;
     // Off: nothing is written, but what was written before is still removed.
@@ -62,6 +64,9 @@ class NodeService final : public rpc::DraPluginService {
   using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
 
   bool Admit();
+  // `done`, after which the wakefulness ends that begins now.
+  template <typename Done>
+  Done StayAwakeUntil(Done done);
   template <typename Results>
   absl::AnyInvocable<void(Result<Results>)> Counted(
       const char* method, absl::AnyInvocable<void(Result<Results>)> done);

@@ -20,35 +20,40 @@ struct SchedulingAttributes {
   std::uint64_t period;
 };
 constexpr std::uint32_t kOrdinaryPolicy = 0;  // SCHED_OTHER
+constexpr std::uint32_t kRealTimePolicy = 1;  // SCHED_FIFO
 constexpr std::uint64_t kResetOnFork = 1;     // SCHED_FLAG_RESET_ON_FORK
-struct Wish {
-  std::int32_t nice;
-  // Nanoseconds that it runs at a time while others wait. Since Linux 6.12 whoever has shorter turns has
-  // them sooner, and need not wait until the one that runs has had its own, some milliseconds.
-  std::uint64_t turn;
-};
-// Soon: a weight of some nine ordinary threads; if it ever runs wild the others still have a tenth.
-constexpr Wish kSoon = {-10, 400'000};
-constexpr Wish kFirst = {-20, 100'000};
-constexpr std::uint32_t kFirstPolicy = 1;  // SCHED_FIFO
+
+bool Ask(SchedulingAttributes attributes) {
+  attributes.size = sizeof attributes;
+  attributes.flags = kResetOnFork;
+  return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
+// `turn`: nanoseconds that it runs at a time while others wait. Since Linux 6.12 whoever has shorter turns has
+// them sooner, and need not wait until the one that runs has had its own, some milliseconds.
+bool AskOrdinary(std::int32_t nice, std::uint64_t turn) {
+  return Ask({.policy = kOrdinaryPolicy, .nice = nice, .runtime = turn});
+}
+
+bool AskRealTime(std::uint32_t priority) {
+  return Ask({.policy = kRealTimePolicy, .priority = priority});
+}
 
 }  // namespace
 
 void PreferThisThread(Preference preference) {
-  const Wish& wish = preference == Preference::kFirst ? kFirst : kSoon;
-  SchedulingAttributes attributes{};
-  attributes.size = sizeof attributes;
-  attributes.flags = kResetOnFork;
-  if (preference == Preference::kFirst) {
-    attributes.policy = kFirstPolicy;
-    attributes.priority = 1;
-    if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0) return;
-    attributes.priority = 0;
+  switch (preference) {
+    case Preference::kFirst:
+      if (!AskRealTime(2)) AskOrdinary(-20, 100'000);
+      return;
+    case Preference::kNow:
+      if (AskRealTime(1)) return;
+      break;
+    case Preference::kSoon:
+      break;
   }
-  attributes.policy = kOrdinaryPolicy;
-  attributes.nice = wish.nice;
-  attributes.runtime = wish.turn;
-  syscall(SYS_sched_setattr, 0, &attributes, 0);
+  // A weight of some nine ordinary threads; if it ever runs wild the others still have a tenth.
+  AskOrdinary(-10, 400'000);
 }
 
 }  // namespace drakkar

@@ -50,7 +50,7 @@ TEST_P(UrgencyOf, TheThreadAloneIsNotThatOfItsChildren) {
   EXPECT_EQ(Niceness(), ordinary);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, UrgencyOf, ::testing::Values(Preference::kSoon, Preference::kFirst));
+INSTANTIATE_TEST_SUITE_P(Each, UrgencyOf, ::testing::Values(Preference::kSoon, Preference::kNow, Preference::kFirst));
 
 TEST(Urgency, AWorkerPoolCanBePreferred) {
   if (!MayPrefer()) GTEST_SKIP() << "this user may not raise priorities";
