@@ -40,8 +40,9 @@ namespace drakkar::driver {
 // such a file is written in place, since running containers have mounted the inode: the new text is synced to `<request>.update` first, and a file
 // that a crash tore is completed from it (Replay, or the next call for the request).
 //
-// Not a word of it is kept in memory (a ClaimPlan says what the claim says, not what is on disk): instances of a driver that hand over to each other see the
-// same, and change it one at a time. Not thread-safe; calls block for the time of a few small files.
+// Not a word of it is kept in memory (a ClaimPlan says what the claim says, not what is on disk): instances of
+// a driver that hand over to each other see the same, and change it one at a time. Not thread-safe; calls
+// block for the time of a few small files.
 class MetadataStore {
  public:
   struct Options {

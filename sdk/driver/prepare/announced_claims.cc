@@ -40,7 +40,7 @@ std::string AnnouncedClaims::KeyOf(const std::vector<rpc::ClaimReference>& claim
 void AnnouncedClaims::Announce(std::vector<rpc::AnnouncedClaim> announced, rpc::AnnounceDone done) {
   loop_.AssertInLoop();
   std::vector<rpc::ClaimReference> claims;
-  for (rpc::AnnouncedClaim& claim : announced) claims.push_back(claim.reference);
+  for (const rpc::AnnouncedClaim& claim : announced) claims.push_back(claim.reference);
   std::string key = KeyOf(claims);
   // A second announcement is of a second call: what was read for the first may be too old for it.
   batches_.erase(key);
