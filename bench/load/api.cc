@@ -40,13 +40,14 @@ void Api::Send(const Call& call, std::function<void(Result<net::Response>)> done
 
 void Api::SendOn(std::size_t connection, const Call& call,
                  std::function<void(Result<net::Response>)> done) {
-  client(connection).Do(Request(call), [what = StrCat(net::MethodName(call.method), " ", call.path),
-                                        done = std::move(done)](Result<net::Response> response) {
-    if (response.ok() && response->status / 100 != 2) {
-      return done(Unavailable(StrCat(what, ": ", response->status, " ", response->body)));
-    }
-    done(std::move(response));
-  });
+  client(connection)
+      .Do(Request(call), [what = StrCat(net::MethodName(call.method), " ", call.path),
+                          done = std::move(done)](Result<net::Response> response) {
+        if (response.ok() && response->status / 100 != 2) {
+          return done(Unavailable(StrCat(what, ": ", response->status, " ", response->body)));
+        }
+        done(std::move(response));
+      });
 }
 
 void Api::Fail(const Error& error) {
@@ -80,7 +81,8 @@ Result<void> Api::RunFor(Duration duration) {
     over = true;
     Wake();
   });
-  return RunUntil("run", [&] { return over; }, duration + std::chrono::minutes(1));
+  return RunUntil(
+      "run", [&] { return over; }, duration + std::chrono::minutes(1));
 }
 
 Result<net::Response> Api::Do(const Call& call) {
@@ -147,8 +149,7 @@ class Api::Caller final : public net::StreamSink {
   static constexpr std::size_t kMaxErrorBytes = 4'096;
 
   void Fail(const std::string& why) {
-    run_.api.Fail(
-        Unavailable(StrCat(net::MethodName(call_.method), " ", call_.path, ": ", why)));
+    run_.api.Fail(Unavailable(StrCat(net::MethodName(call_.method), " ", call_.path, ": ", why)));
   }
 
   Running& run_;

@@ -28,7 +28,8 @@ struct RunResult {
   Samples latencies;
 };
 
-// Connections to one API server, all on one loop. What blocks runs the loop until it has its answer.
+// Connections to one API server, all on one loop. What blocks runs the loop until it has its
+// answer.
 class Api {
  public:
   struct Options {

@@ -13,9 +13,8 @@ std::string Claim(std::string_view name = {}) {
 }
 
 Figure RateFigure(const std::string& id, std::size_t count, const RunResult& run) {
-  Figure figure{.id = id,
-                .value = static_cast<double>(count) / Seconds(run.elapsed),
-                .unit = "requests/s"};
+  Figure figure{
+      .id = id, .value = static_cast<double>(count) / Seconds(run.elapsed), .unit = "requests/s"};
   figure.detail.Latency("latency", run.latencies);
   return figure;
 }
@@ -131,9 +130,8 @@ Result<std::vector<Figure>> MeasureFanOut(Context& context) {
   events.detail.Number("watchers", static_cast<double>(watchers));
   ASSIGN_OR_RETURN(const Samples delays,
                    fan.Delay(std::min<std::size_t>(claims, 100), std::chrono::milliseconds(20)));
-  Figure delay{.id = "api.watch1000_p99",
-               .value = Milliseconds(delays.Percentile(99)),
-               .unit = "ms"};
+  Figure delay{
+      .id = "api.watch1000_p99", .value = Milliseconds(delays.Percentile(99)), .unit = "ms"};
   delay.detail.Latency("create_sent_to_event", delays);
   return std::vector<Figure>{std::move(events), std::move(delay)};
 }

@@ -26,8 +26,8 @@ struct Setup {
 Result<void> Prepare(Api& api, const Setup& setup) {
   RETURN_IF_ERROR(Create(api, kClasses, ClassJson("test-class", kDriver)));
   RETURN_IF_ERROR(Create(api, kClasses, ClassJson("fabric-class", kFabric)));
-  RETURN_IF_ERROR(Create(api, kTemplates,
-                         TemplateJson(kTemplate, ClaimSpec(OneDevice("fabric-class")))));
+  RETURN_IF_ERROR(
+      Create(api, kTemplates, TemplateJson(kTemplate, ClaimSpec(OneDevice("fabric-class")))));
   RETURN_IF_ERROR(
       Create(api, kTemplates, TemplateJson(kOther, ClaimSpec(OneDevice("test-class")))));
   RETURN_IF_ERROR(CreateNodes(api, setup.nodes));
@@ -35,10 +35,10 @@ Result<void> Prepare(Api& api, const Setup& setup) {
   std::string devices;
   for (std::size_t i = 0; i < per_node; ++i) {
     devices += StrCat(i > 0 ? "," : "", R"({"name":"device-)", i, R"(")",
-                      setup.conditions ? StrCat(R"(,"bindsToNode":true,"bindingConditions":[")",
-                                                kCondition,
-                                                R"("],"bindingFailureConditions":["example.com/failed"])")
-                                       : std::string(),
+                      setup.conditions
+                          ? StrCat(R"(,"bindsToNode":true,"bindingConditions":[")", kCondition,
+                                   R"("],"bindingFailureConditions":["example.com/failed"])")
+                          : std::string(),
                       "}");
   }
   RETURN_IF_ERROR(api.Run(2 * setup.nodes, 4, [&](std::size_t i) {
@@ -58,9 +58,9 @@ class Waiters {
 
   Result<void> Make() {
     ASSIGN_OR_RETURN(const std::string version, VersionOf(api_, kClaims));
-    watch_ = std::make_unique<Watcher>(
-        api_, 0, StrCat(kClaims, "?watch=1&resourceVersion=", version),
-        [this](std::string_view event) { OnClaim(event); });
+    watch_ =
+        std::make_unique<Watcher>(api_, 0, StrCat(kClaims, "?watch=1&resourceVersion=", version),
+                                  [this](std::string_view event) { OnClaim(event); });
     RETURN_IF_ERROR(api_.Run(count_, 8, [](std::size_t) {
       return Call{.method = net::Method::kPost,
                   .path = std::string(kPods),
@@ -122,16 +122,17 @@ class Flips {
   void Next() {
     while (next_ < pods_.size() && DueAt() <= api_.now()) Flip(pods_[next_++]);
     if (next_ == pods_.size()) return;
-    timer_ = api_.loop().RunAfter(
-        std::max(Duration::zero(), Duration(DueAt() - api_.now())), [this] { Next(); });
+    timer_ = api_.loop().RunAfter(std::max(Duration::zero(), Duration(DueAt() - api_.now())),
+                                  [this] { Next(); });
   }
   MonotonicTime DueAt() const { return start_ + pace_ * static_cast<std::int64_t>(next_); }
   void Flip(const WaitingPod& pod) {
     sent_[pod.pod] = api_.now();
-    api_.SendOn(1, {.method = net::Method::kPatch,
-                    .path = StrCat(kClaims, "/", pod.claim, "/status"),
-                    .body = ConditionPatch(kFabric, pod.pool, pod.device, kCondition),
-                    .content_type = "application/merge-patch+json"},
+    api_.SendOn(1,
+                {.method = net::Method::kPatch,
+                 .path = StrCat(kClaims, "/", pod.claim, "/status"),
+                 .body = ConditionPatch(kFabric, pod.pool, pod.device, kCondition),
+                 .content_type = "application/merge-patch+json"},
                 [this](Result<net::Response> response) {
                   if (!response.ok()) api_.Fail(response.error());
                 });
@@ -187,8 +188,8 @@ Result<std::vector<Figure>> MeasureWake(Context& context, const std::string& id,
   return std::vector<Figure>{std::move(figure)};
 }
 
-// The server's memory per pod that waits; --conditions=0 gives the same pods without a wait, for the
-// difference.
+// The server's memory per pod that waits; --conditions=0 gives the same pods without a wait, for
+// the difference.
 Result<std::vector<Figure>> MeasureMemory(Context& context) {
   Api& api = context.api;
   Setup setup{.nodes = context.Count("nodes", 500),
@@ -200,9 +201,8 @@ Result<std::vector<Figure>> MeasureMemory(Context& context) {
   RETURN_IF_ERROR(waiters.Make());
   RETURN_IF_ERROR(api.RunFor(std::chrono::seconds(setup.pods > 1'000 ? 2 : 0)));
   const double grown = context.probe.ServerPssBytes() - before;
-  Figure figure{.id = "binding.memory",
-                .value = grown / static_cast<double>(setup.pods) / 1e3,
-                .unit = "KB"};
+  Figure figure{
+      .id = "binding.memory", .value = grown / static_cast<double>(setup.pods) / 1e3, .unit = "KB"};
   figure.detail.Number("pods", static_cast<double>(setup.pods));
   return std::vector<Figure>{std::move(figure)};
 }
@@ -211,11 +211,9 @@ Result<std::vector<Figure>> MeasureMemory(Context& context) {
 
 std::vector<Scenario> BindingScenarios() {
   auto wake = [](const std::string& id, std::size_t nodes, std::size_t pods) {
-    return Scenario{id, StrCat("last condition true to pod bound, ", pods, " pods waiting, ", nodes,
-                               " nodes"),
-                    [=](Context& context) {
-                      return MeasureWake(context, id, {.nodes = nodes, .pods = pods});
-                    }};
+    return Scenario{
+        id, StrCat("last condition true to pod bound, ", pods, " pods waiting, ", nodes, " nodes"),
+        [=](Context& context) { return MeasureWake(context, id, {.nodes = nodes, .pods = pods}); }};
   };
   return {wake("binding.p99_1000", 500, 1'000),
           wake("binding.p99_10000", 500, 10'000),

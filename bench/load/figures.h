@@ -22,8 +22,12 @@ class Samples {
   mutable std::vector<Duration> values_;
 };
 
-inline double Seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
-inline double Milliseconds(Duration d) { return Seconds(d) * 1e3; }
+inline double Seconds(Duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+inline double Milliseconds(Duration d) {
+  return Seconds(d) * 1e3;
+}
 
 // One JSON object, member by member. Texts are ours and plain.
 class Detail {

@@ -55,7 +55,10 @@ TEST(WatchEvents, TypeAndNameAreFoundWithoutDecoding) {
   EXPECT_EQ(NameIn(event), "a-1");
   EXPECT_EQ(TypeOf(R"({"type":"BOOKMARK","object":{}})"), EventType::kOther);
   EXPECT_EQ(NameIn("{}"), "");
-  EXPECT_EQ(NameIn(R"({"metadata":{"a":"\"{","ownerReferences":[{"name":"p"}],"name":"own"},"spec":{"name":"x"}})"), "own");
+  EXPECT_EQ(
+      NameIn(
+          R"({"metadata":{"a":"\"{","ownerReferences":[{"name":"p"}],"name":"own"},"spec":{"name":"x"}})"),
+      "own");
 }
 
 TEST(Probe, StoreCountersAreReadFromTheMetricsText) {

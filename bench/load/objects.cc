@@ -14,45 +14,43 @@ std::string NamespaceJson(std::string_view name) {
 
 std::string NodeJson(std::size_t node) {
   constexpr std::string_view kAmounts = R"({"cpu":"4","memory":"32Gi","pods":"110"})";
-  return StrCat(
-      R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")", NodeName(node),
-      R"(","labels":{"node-with-dra":"true"}},"status":{"capacity":)", kAmounts, R"(,"allocatable":)",
-      kAmounts, R"(,"conditions":[{"type":"Ready","status":"True"}]}})");
+  return StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")", NodeName(node),
+                R"(","labels":{"node-with-dra":"true"}},"status":{"capacity":)", kAmounts,
+                R"(,"allocatable":)", kAmounts,
+                R"(,"conditions":[{"type":"Ready","status":"True"}]}})");
 }
 
 std::string ClassJson(std::string_view name, std::string_view driver) {
-  return StrCat(
-      R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":")", name,
-      R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == \")", driver,
-      R"(\""}}]}})");
+  return StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":")",
+                name, R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == \")",
+                driver, R"(\""}}]}})");
 }
 
 std::string SliceJson(std::string_view name, std::size_t node, std::string_view driver,
-                      std::size_t slices_in_pool, std::string_view devices,
-                      std::string_view more) {
-  return StrCat(
-      R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")", name,
-      R"("},"spec":{"driver":")", driver, R"(","nodeName":")", NodeName(node),
-      R"(","pool":{"name":")", NodeName(node), R"(","generation":1,"resourceSliceCount":)",
-      slices_in_pool, "}",
-      devices.empty() ? std::string() : StrCat(R"(,"devices":[)", devices, "]"), more, "}}");
+                      std::size_t slices_in_pool, std::string_view devices, std::string_view more) {
+  return StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")",
+                name, R"("},"spec":{"driver":")", driver, R"(","nodeName":")", NodeName(node),
+                R"(","pool":{"name":")", NodeName(node),
+                R"(","generation":1,"resourceSliceCount":)", slices_in_pool, "}",
+                devices.empty() ? std::string() : StrCat(R"(,"devices":[)", devices, "]"), more,
+                "}}");
 }
 
 std::string BasicDevices(std::size_t count) {
   std::string out;
   for (std::size_t i = 0; i < count; ++i) {
     const bool odd = i % 2 == 1;
-    out += StrCat(
-        i > 0 ? "," : "", R"({"name":"basic-device-)", i, R"(","attributes":{)",
-        R"("driver":{"string":"xe"},"driverVersion":{"version":"1.2.3"},)",
-        R"("resource.k8s.io/pciRoot":{"string":")", odd ? "1" : "0", R"("},)",
-        R"("pciRoot":{"string":")", odd ? "01" : "00", R"("},)",
-        R"("resource.kubernetes.io/pciRoot":{"string":"pci0000:)", odd ? "01" : "00", R"("},)",
-        R"("family":{"string":"Arc Pro B-Series"},"health":{"string":"Healthy"},)",
-        R"("model":{"string":"B60"},"pciAddress":{"string":"0000:0)", i, R"(:00.0"},)",
-        R"("resource.kubernetes.io/pciBusID":{"string":"0000:0)", i, R"(:00.0"},)",
-        R"("pciId":{"string":"0xe211"},"sriov":{"bool":true},"type":{"string":"gpu"}},)",
-        R"("capacity":{"memory":{"value":"24480Mi"},"millicores":{"value":"1k"}}})");
+    out +=
+        StrCat(i > 0 ? "," : "", R"({"name":"basic-device-)", i, R"(","attributes":{)",
+               R"("driver":{"string":"xe"},"driverVersion":{"version":"1.2.3"},)",
+               R"("resource.k8s.io/pciRoot":{"string":")", odd ? "1" : "0", R"("},)",
+               R"("pciRoot":{"string":")", odd ? "01" : "00", R"("},)",
+               R"("resource.kubernetes.io/pciRoot":{"string":"pci0000:)", odd ? "01" : "00",
+               R"("},)", R"("family":{"string":"Arc Pro B-Series"},"health":{"string":"Healthy"},)",
+               R"("model":{"string":"B60"},"pciAddress":{"string":"0000:0)", i, R"(:00.0"},)",
+               R"("resource.kubernetes.io/pciBusID":{"string":"0000:0)", i, R"(:00.0"},)",
+               R"("pciId":{"string":"0xe211"},"sriov":{"bool":true},"type":{"string":"gpu"}},)",
+               R"("capacity":{"memory":{"value":"24480Mi"},"millicores":{"value":"1k"}}})");
   }
   return out;
 }

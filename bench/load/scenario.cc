@@ -14,8 +14,8 @@ std::size_t Context::Count(const std::string& name, std::size_t otherwise) const
 }
 
 Result<void> Create(Api& api, std::string_view path, std::string body) {
-  RETURN_IF_ERROR(api.Do(
-      {.method = net::Method::kPost, .path = std::string(path), .body = std::move(body)}));
+  RETURN_IF_ERROR(
+      api.Do({.method = net::Method::kPost, .path = std::string(path), .body = std::move(body)}));
   return Ok();
 }
 

@@ -22,7 +22,7 @@ struct Workload {
   std::size_t pods = kInFlight;  // of a burst, or in flight
   bool steady = false;
   std::string requests = OneDevice("test-class");
-  std::string more;  // of the claim's "devices"
+  std::string more;                // of the claim's "devices"
   std::size_t pods_per_claim = 0;  // 0: a template makes a claim for each pod
   std::function<std::vector<std::string>(std::size_t node)> slices = [](std::size_t node) {
     return std::vector<std::string>{
@@ -59,23 +59,21 @@ Result<void> Prepare(Api& api, const Workload& workload) {
   for (std::size_t i = 0; i < workload.nodes; ++i) {
     for (std::string& slice : workload.slices(i)) slices.push_back(std::move(slice));
   }
-  RETURN_IF_ERROR(api.Run(slices.size(), kSetupDepth,
-                          [&](std::size_t i) { return Post(kSlices, slices[i]); }));
+  RETURN_IF_ERROR(
+      api.Run(slices.size(), kSetupDepth, [&](std::size_t i) { return Post(kSlices, slices[i]); }));
   const std::string spec = ClaimSpec(workload.requests, workload.more);
   RETURN_IF_ERROR(Create(api, kTemplates, TemplateJson(kTemplate, spec)));
   if (!workload.taint_rule.empty()) {
     RETURN_IF_ERROR(Create(api, kTaintRules, workload.taint_rule));
   }
   if (workload.pods_per_claim > 0) {
-    RETURN_IF_ERROR(api.Run(workload.pods / workload.pods_per_claim + 1, kSetupDepth,
-                            [&](std::size_t i) {
-                              return Post(kClaims, ClaimJson(StrCat("shared-", i), spec));
-                            }));
+    RETURN_IF_ERROR(api.Run(
+        workload.pods / workload.pods_per_claim + 1, kSetupDepth,
+        [&](std::size_t i) { return Post(kClaims, ClaimJson(StrCat("shared-", i), spec)); }));
   }
   RETURN_IF_ERROR(AllocateInitialClaims(api, workload));
   // One pod through everything: the scheduler has seen what was made before.
-  ASSIGN_OR_RETURN(const BurstResult first,
-                   Burst(api, 1, [&](std::size_t) {
+  ASSIGN_OR_RETURN(const BurstResult first, Burst(api, 1, [&](std::size_t) {
                      return workload.pods_per_claim > 0 ? PodWithClaim("shared-0")
                                                         : PodWithTemplate(kTemplate);
                    }));
@@ -129,11 +127,11 @@ class SteadyState {
     } else {
       early_[name] = api_.now();
     }
-    api_.Send({.method = net::Method::kDelete,
-               .path = StrCat(kPods, "/", name, "?gracePeriodSeconds=0")},
-              [this](Result<net::Response> response) {
-                if (!response.ok()) api_.Fail(response.error());
-              });
+    api_.Send(
+        {.method = net::Method::kDelete, .path = StrCat(kPods, "/", name, "?gracePeriodSeconds=0")},
+        [this](Result<net::Response> response) {
+          if (!response.ok()) api_.Fail(response.error());
+        });
     CreateOne();
   }
 
@@ -151,8 +149,7 @@ Result<std::vector<Figure>> Measure(Context& context, Workload workload) {
   Api& api = context.api;
   workload.nodes = context.Count("nodes", workload.nodes);
   if (workload.initial_claims > 0) {
-    workload.initial_claims =
-        context.Count("initial-claims", workload.initial_claims);
+    workload.initial_claims = context.Count("initial-claims", workload.initial_claims);
   }
   workload.pods = context.Count("pods", workload.pods);
   RETURN_IF_ERROR(Prepare(api, workload));
@@ -193,8 +190,7 @@ Result<std::vector<Figure>> MeasurePublishing(Context& context, const std::strin
   const std::size_t nodes = context.Count("nodes", otherwise);
   RETURN_IF_ERROR(Create(api, kClasses, ClassJson("test-class", kDriver)));
   RETURN_IF_ERROR(CreateNodes(api, nodes));
-  const std::string last =
-      R"({"name":"last","attributes":{"last":{"bool":true}}})";
+  const std::string last = R"({"name":"last","attributes":{"last":{"bool":true}}})";
   const std::string selector = StrCat(
       R"({"name":"req-0","exactly":{"deviceClassName":"test-class","selectors":[{"cel":{"expression":)",
       R"("device.attributes[\")", kDriver, R"x(\"].?last.orValue(false)"}}]}})x");
@@ -258,10 +254,10 @@ std::vector<std::string> BacktrackSlices(std::size_t node) {
   std::string devices;
   for (int i = 0; i < 8; ++i) {
     counters += StrCat(R"(,"cpu-)", i, R"(":{"value":"1"})");
-    devices += StrCat(i > 0 ? "," : "", R"({"name":"device-)", i,
-                      R"(","consumesCounters":[{"counterSet":"set","counters":{"cpu-)", i,
-                      R"(":{"value":"1"},"memory":{"value":")", i == 0 ? "20Gi" : "10Gi",
-                      R"("}}}]})");
+    devices +=
+        StrCat(i > 0 ? "," : "", R"({"name":"device-)", i,
+               R"(","consumesCounters":[{"counterSet":"set","counters":{"cpu-)", i,
+               R"(":{"value":"1"},"memory":{"value":")", i == 0 ? "20Gi" : "10Gi", R"("}}}]})");
   }
   return CounterSlices(node, counters, devices);
 }
@@ -269,55 +265,78 @@ std::vector<std::string> BacktrackSlices(std::size_t node) {
 std::vector<std::string> ShareableSlices(std::size_t node) {
   std::string devices;
   for (int i = 0; i < 4; ++i) {
-    devices += StrCat(
-        i > 0 ? "," : "", R"({"name":"nic-)", i,
-        R"(","allowMultipleAllocations":true,"attributes":{"dra.example.com/index":{"int":)", i,
-        R"(}},"capacity":{"bandwidth":{"value":"10G","requestPolicy":{"default":"1M",)",
-        R"("validRange":{"min":"1M","step":"8"}}}}})");
+    devices +=
+        StrCat(i > 0 ? "," : "", R"({"name":"nic-)", i,
+               R"(","allowMultipleAllocations":true,"attributes":{"dra.example.com/index":{"int":)",
+               i, R"(}},"capacity":{"bandwidth":{"value":"10G","requestPolicy":{"default":"1M",)",
+               R"("validRange":{"min":"1M","step":"8"}}}}})");
   }
   return {SliceJson(StrCat("resourceslice-", node), node, kDriver, 1, devices)};
 }
 
 std::vector<Workload> Workloads() {
-  const std::string two = R"({"name":"req-0","exactly":{"deviceClassName":"test-class","count":2}})";
+  const std::string two =
+      R"({"name":"req-0","exactly":{"deviceClassName":"test-class","count":2}})";
   return {
-      {.id = "sched.burst500", .what = "2,500 template pods at once, half of the devices taken",
-       .initial_claims = 2'500, .pods = 2'500},
+      {.id = "sched.burst500",
+       .what = "2,500 template pods at once, half of the devices taken",
+       .initial_claims = 2'500,
+       .pods = 2'500},
       {.id = "sched.empty500", .what = "steady state, all devices free", .steady = true},
-      {.id = "sched.half500", .what = "steady state, half of the devices taken",
-       .initial_claims = 2'500, .steady = true},
-      {.id = "sched.full500", .what = "steady state, 10 devices free", .initial_claims = 4'990,
-       .pods = 10, .steady = true},
-      {.id = "sched.selector500", .what = "steady state with a CEL selector", .steady = true,
+      {.id = "sched.half500",
+       .what = "steady state, half of the devices taken",
+       .initial_claims = 2'500,
+       .steady = true},
+      {.id = "sched.full500",
+       .what = "steady state, 10 devices free",
+       .initial_claims = 4'990,
+       .pods = 10,
+       .steady = true},
+      {.id = "sched.selector500",
+       .what = "steady state with a CEL selector",
+       .steady = true,
        .requests = StrCat(R"({"name":"req-0","exactly":{"deviceClassName":"test-class",)",
                           kSelector, "}}")},
-      {.id = "sched.match500", .what = "steady state, 5 requests with matchAttribute",
-       .steady = true, .requests = FiveRequests(),
+      {.id = "sched.match500",
+       .what = "steady state, 5 requests with matchAttribute",
+       .steady = true,
+       .requests = FiveRequests(),
        .more = R"(,"constraints":[{"matchAttribute":"resource.kubernetes.io/pciRoot"}])"},
-      {.id = "sched.burst5000", .what = "5,000 nodes, 5,000 pods at once", .nodes = 5'000,
+      {.id = "sched.burst5000",
+       .what = "5,000 nodes, 5,000 pods at once",
+       .nodes = 5'000,
        .pods = 5'000},
-      {.id = "sched.shared500", .what = "five pods for each of 500 claims", .pods = 2'500,
+      {.id = "sched.shared500",
+       .what = "five pods for each of 500 claims",
+       .pods = 2'500,
        .pods_per_claim = 5},
-      {.id = "sched.partition500", .what = "two partitions of devices with shared counters",
-       .pods = 1'000, .requests = two, .slices = PartitionSlices},
-      {.id = "sched.backtrack500", .what = "seven of eight partitions: only without the first",
+      {.id = "sched.partition500",
+       .what = "two partitions of devices with shared counters",
+       .pods = 1'000,
+       .requests = two,
+       .slices = PartitionSlices},
+      {.id = "sched.backtrack500",
+       .what = "seven of eight partitions: only without the first",
        .pods = 450,
        .requests = R"({"name":"req-0","exactly":{"deviceClassName":"test-class","count":7}})",
        .slices = BacktrackSlices},
-      {.id = "sched.capacity500", .what = "two shares of devices, with distinctAttribute",
+      {.id = "sched.capacity500",
+       .what = "two shares of devices, with distinctAttribute",
        .pods = 2'500,
        .requests =
            R"({"name":"req-0","exactly":{"deviceClassName":"test-class","count":2,"capacity":{"requests":{"bandwidth":"2500M"}}}})",
        .more = R"(,"constraints":[{"distinctAttribute":"dra.example.com/index"}])",
        .slices = ShareableSlices},
-      {.id = "sched.taints500", .what = "every device tainted, the claims tolerate it",
+      {.id = "sched.taints500",
+       .what = "every device tainted, the claims tolerate it",
        .pods = 2'500,
        .requests =
            R"({"name":"req-0","exactly":{"deviceClassName":"test-class","tolerations":[{"operator":"Exists"}]}})",
        .taint_rule = StrCat(
            R"({"apiVersion":"resource.k8s.io/v1beta2","kind":"DeviceTaintRule","metadata":{"name":"all"},"spec":{"deviceSelector":{"driver":")",
            kDriver, R"("},"taint":{"key":"example.com/taint","effect":"NoSchedule"}}})")},
-      {.id = "sched.prioritized500", .what = "first a class without devices, then another",
+      {.id = "sched.prioritized500",
+       .what = "first a class without devices, then another",
        .pods = 2'500,
        .requests =
            R"({"name":"req-0","firstAvailable":[{"name":"none","deviceClassName":"empty-class"},{"name":"some","deviceClassName":"test-class"}]})"},
@@ -334,8 +353,9 @@ std::vector<Scenario> SchedScenarios() {
   }
   for (std::size_t count : {500, 5'000}) {
     const std::string id = StrCat("sched.publish", count);
-    out.push_back({id, "slices one after the other, until the scheduler has used the last",
-                   [id, count](Context& context) { return MeasurePublishing(context, id, count); }});
+    out.push_back(
+        {id, "slices one after the other, until the scheduler has used the last",
+         [id, count](Context& context) { return MeasurePublishing(context, id, count); }});
   }
   return out;
 }

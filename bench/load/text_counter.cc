@@ -24,8 +24,8 @@ void TextCounter::Count(std::string_view bytes) {
   // memmem skips by the text's length; find looks at every byte that could begin it.
   while (const void* found = ::memmem(bytes.data(), bytes.size(), text_.data(), text_.size())) {
     ++count_;
-    bytes.remove_prefix(
-        static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data()) + text_.size());
+    bytes.remove_prefix(static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data()) +
+                        text_.size());
   }
 }
 

@@ -41,7 +41,8 @@ std::string_view NameIn(std::string_view json) {
     if (c == '{' || c == '[') ++depth;
     if (c == '}' || c == ']') --depth;
     if (c != '"') continue;
-    if (depth == 0 && json.substr(i).starts_with("\"name\":")) return TextIn(json.substr(i), "name");
+    if (depth == 0 && json.substr(i).starts_with("\"name\":"))
+      return TextIn(json.substr(i), "name");
     for (++i; i < json.size() && json[i] != '"'; ++i) {
       if (json[i] == '\\') ++i;
     }
@@ -74,8 +75,8 @@ void Watcher::OnData(std::string_view bytes) {
 }
 
 void Watcher::OnEnd(Result<void> result) {
-  api_.Fail(Unavailable(StrCat("watch ", path_, " ended: ",
-                               result.ok() ? "by the server" : result.error().message)));
+  api_.Fail(Unavailable(
+      StrCat("watch ", path_, " ended: ", result.ok() ? "by the server" : result.error().message)));
 }
 
 }  // namespace drakkar::load

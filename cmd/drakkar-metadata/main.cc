@@ -21,14 +21,17 @@ constexpr char kUsage[] =
     "      --wait SECONDS    wait that long for metadata that is not there yet\n"
     "      --root DIR        look below DIR, such as the root of another container\n"
     "\n"
-    "Exit status: 0 printed, 1 failed, 2 bad arguments, 3 no metadata yet. What is there is printed\n"
+    "Exit status: 0 printed, 1 failed, 2 bad arguments, 3 no metadata yet. What is there is "
+    "printed\n"
     "also when some is not: standard error names it, and with --wait the exit status is 3.\n"
     "\n"
     "  eval \"$(drakkar-metadata my-claim gpu -o env --wait 10)\"\n"
-    "  drakkar-metadata my-claim gpu -o jsonpath='{.requests[0].devices[0].attributes.model.string}'\n";
+    "  drakkar-metadata my-claim gpu -o "
+    "jsonpath='{.requests[0].devices[0].attributes.model.string}'\n";
 
 int Complain(std::string_view problem) {
-  std::fprintf(stderr, "drakkar-metadata: %.*s\n", static_cast<int>(problem.size()), problem.data());
+  std::fprintf(stderr, "drakkar-metadata: %.*s\n", static_cast<int>(problem.size()),
+               problem.data());
   return 2;
 }
 
@@ -99,7 +102,9 @@ int main(int argc, char** argv) {
   Complain(text.error().message);
   switch (text.error().code) {
     case drakkar::ErrorCode::kNotFound:
-    case drakkar::ErrorCode::kDeadlineExceeded: return 3;
-    default: return 1;
+    case drakkar::ErrorCode::kDeadlineExceeded:
+      return 3;
+    default:
+      return 1;
   }
 }

@@ -120,9 +120,8 @@ class Component {
                             /*only_ready=*/true});
     pages.metrics = [this] { return metrics_.Text(); };
     pages.configz = options_.configz;
-    ASSIGN_OR_RETURN(status_,
-                     StatusPort::Open(options_.loop, *options_.client, options_.component.status,
-                                      std::move(pages)));
+    ASSIGN_OR_RETURN(status_, StatusPort::Open(options_.loop, *options_.client,
+                                               options_.component.status, std::move(pages)));
     if (!options_.component.election.leader_elect) {
       Begin();
       return Ok();
@@ -137,10 +136,10 @@ class Component {
         .on_lost =
             [this] {
               work_.reset();
-              options_.on_fatal(Unavailable(StrCat(
-                  "the lease ", options_.component.election.lease_namespace, "/",
-                  options_.component.election.lease_name,
-                  " could not be held; ending, so that nothing is done twice")));
+              options_.on_fatal(
+                  Unavailable(StrCat("the lease ", options_.component.election.lease_namespace, "/",
+                                     options_.component.election.lease_name,
+                                     " could not be held; ending, so that nothing is done twice")));
             }});
     elector_->Start();
     return Ok();
@@ -162,11 +161,12 @@ struct ControllersWork {
                      .random = RealRandom(),
                      .client = client,
                      .metrics = metrics,
-                     .warn = [this](const api::ObjectPtr& object, std::string_view reason,
-                                    std::string message) {
-                       events.Record(object, client::EventKind::kWarning, reason,
-                                     std::move(message));
-                     },
+                     .warn =
+                         [this](const api::ObjectPtr& object, std::string_view reason,
+                                std::string message) {
+                           events.Record(object, client::EventKind::kWarning, reason,
+                                         std::move(message));
+                         },
                      .ca_pem = ca_pem}) {
     controllers.Start();
   }
@@ -208,30 +208,30 @@ std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clien
       ProcessorCount() < kProcessorsForEachLoop ? Thread::kMain : Thread::kOwn,
       [clients = std::move(clients), component = std::move(component)](
           UvLoop& loop, std::function<void(Error)> on_fatal) {
-        return Controllers::Open(
-            {.loop = loop,
-             .client = clients(loop, "system:kube-controller-manager", {"system:masters"},
-                               storage::Mark::kApplied),
-             .component = component,
-             .configz = {},
-             .start =
-                 [ca_pem = component.ca_pem](UvLoop& own, client::Client& client, Metrics& metrics) {
-                   return std::make_unique<ControllersWork>(own, client, metrics, ca_pem);
-                 },
-             .on_fatal = std::move(on_fatal)});
+        return Controllers::Open({.loop = loop,
+                                  .client = clients(loop, "system:kube-controller-manager",
+                                                    {"system:masters"}, storage::Mark::kApplied),
+                                  .component = component,
+                                  .configz = {},
+                                  .start =
+                                      [ca_pem = component.ca_pem](
+                                          UvLoop& own, client::Client& client, Metrics& metrics) {
+                                        return std::make_unique<ControllersWork>(own, client,
+                                                                                 metrics, ca_pem);
+                                      },
+                                  .on_fatal = std::move(on_fatal)});
       });
 }
 
 std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients,
-                                        FeatureGates gates,
-                                        scheduler::Configuration configuration,
+                                        FeatureGates gates, scheduler::Configuration configuration,
                                         StatusPortOptions status) {
   using SchedulerPart = Component<SchedulerWork>;
   return std::make_unique<LoopPart<SchedulerPart>>(
       "scheduler", main_loop, Thread::kOwn,
       [clients = std::move(clients), gates = std::move(gates),
-       configuration = std::move(configuration), status = std::move(status)](
-          UvLoop& loop, std::function<void(Error)> on_fatal) {
+       configuration = std::move(configuration),
+       status = std::move(status)](UvLoop& loop, std::function<void(Error)> on_fatal) {
         return SchedulerPart::Open(
             {.loop = loop,
              .client = clients(loop, "system:kube-scheduler", {"system:masters"},
@@ -239,10 +239,9 @@ std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients
              .component = {configuration.leader_election, status},
              .configz =
                  [configuration] {
-                   return StrCat(R"({"componentconfig":)",
-                                 api::WriteJson(
-                                     scheduler::ConfigurationToTree(configuration)->root()),
-                                 "}");
+                   return StrCat(
+                       R"({"componentconfig":)",
+                       api::WriteJson(scheduler::ConfigurationToTree(configuration)->root()), "}");
                  },
              .start =
                  [gates, configuration](UvLoop& own, client::Client& client, Metrics& metrics) {

@@ -13,8 +13,8 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
   FileSystem& files = RealFileSystem();
   RETURN_IF_ERROR(files.MakeDirectories(options.data_dir, 0700));
   // The store first: its lock keeps a second process away from everything else in the directory.
-  Result<std::unique_ptr<storage::Store>> store = storage::OpenSqliteStore(
-      options.loop, {.directory = JoinPath(options.data_dir, "store")});
+  Result<std::unique_ptr<storage::Store>> store =
+      storage::OpenSqliteStore(options.loop, {.directory = JoinPath(options.data_dir, "store")});
   if (!store.ok()) return store.error();
   apiserver::Pki::Options pki_options;
   pki_options.directory = JoinPath(options.data_dir, "pki");
@@ -92,13 +92,13 @@ Result<void> ApiServerPart::WriteKubeconfig() {
 }
 
 ClientFactory ApiServerPart::DirectClients() {
-  return [this](UvLoop& loop, std::string user, std::vector<std::string> groups,
-                storage::Mark mark) {
-    groups.emplace_back(apiserver::kAuthenticatedGroup);
-    return apiserver::MakeDirectClient(
-        loop, core(), apiserver::UserInfo{.name = std::move(user), .groups = std::move(groups)},
-        mark);
-  };
+  return
+      [this](UvLoop& loop, std::string user, std::vector<std::string> groups, storage::Mark mark) {
+        groups.emplace_back(apiserver::kAuthenticatedGroup);
+        return apiserver::MakeDirectClient(
+            loop, core(), apiserver::UserInfo{.name = std::move(user), .groups = std::move(groups)},
+            mark);
+      };
 }
 
 }  // namespace drakkar::cmd

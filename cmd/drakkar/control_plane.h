@@ -43,7 +43,8 @@ class ApiServerPart final : public Part {
   ClientFactory DirectClients();
 
  private:
-  ApiServerPart(Options options, apiserver::Pki pki) : options_(std::move(options)), pki_(std::move(pki)) {}
+  ApiServerPart(Options options, apiserver::Pki pki)
+      : options_(std::move(options)), pki_(std::move(pki)) {}
   Result<void> WriteKubeconfig();
 
   Options options_;
@@ -61,8 +62,7 @@ struct ComponentOptions {
 std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients,
                                           ComponentOptions component = {});
 std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients,
-                                        FeatureGates gates,
-                                        scheduler::Configuration configuration,
+                                        FeatureGates gates, scheduler::Configuration configuration,
                                         StatusPortOptions status = {});
 
 }  // namespace drakkar::cmd

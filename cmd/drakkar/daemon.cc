@@ -103,7 +103,10 @@ std::vector<cli::Flag> CommonFlags() {
        .help = "Behave as this release of Kubernetes, for example 1.36.",
        .default_value = kOurVersion.ToString(),
        .placeholder = "VERSION"},
-      {.name = "logging-format", .help = "text or json.", .default_value = "text", .placeholder = "FORMAT"},
+      {.name = "logging-format",
+       .help = "text or json.",
+       .default_value = "text",
+       .placeholder = "FORMAT"},
       {.name = "log-level",
        .help = "The least important messages to show: debug, info, warning or error.",
        .default_value = "info",
@@ -111,8 +114,8 @@ std::vector<cli::Flag> CommonFlags() {
   };
 }
 
-Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
-                                     std::vector<Gate> turned_on, const std::string& file_gates) {
+Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments, std::vector<Gate> turned_on,
+                                     const std::string& file_gates) {
   LogFormat format = LogFormat::kText;
   if (arguments.Text("logging-format") == "json") {
     format = LogFormat::kJson;
@@ -139,9 +142,10 @@ Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments,
     return InvalidArgument(StrCat("--emulated-version must be a release such as 1.36, not ",
                                   Quote(arguments.Text("emulated-version"))));
   }
-  return FeatureGates::Create({.emulated = *version,
-                               .overrides = StrCat(file_gates, ",", arguments.Text("feature-gates")),
-                               .turned_on = std::move(turned_on)});
+  return FeatureGates::Create(
+      {.emulated = *version,
+       .overrides = StrCat(file_gates, ",", arguments.Text("feature-gates")),
+       .turned_on = std::move(turned_on)});
 }
 
 }  // namespace drakkar::cmd

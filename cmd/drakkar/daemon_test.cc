@@ -52,21 +52,23 @@ class RunPartsTest : public ::testing::Test {
 
 TEST_F(RunPartsTest, StartsInOrderAndStopsInReverse) {
   EXPECT_EQ(Run([](auto done) { done(Ok()); }), cli::kExitOk);
-  EXPECT_EQ(log_, (std::vector<std::string>{"first starts", "second starts", "third starts", "ready",
-                                            "third stops", "second stops", "first stops",
+  EXPECT_EQ(log_, (std::vector<std::string>{"first starts", "second starts", "third starts",
+                                            "ready", "third stops", "second stops", "first stops",
                                             "first gone", "second gone", "third gone"}));
 }
 
 TEST_F(RunPartsTest, APartThatIsStillStartingIsStoppedBeforeItGoes) {
   EXPECT_EQ(Run([](auto) { ::raise(SIGTERM); }), cli::kExitOk) << "which never says that it is up";
-  EXPECT_EQ(log_, (std::vector<std::string>{"first starts", "second starts", "second stops", "first stops",
-                                            "first gone", "second gone", "third gone"}));
+  EXPECT_EQ(log_,
+            (std::vector<std::string>{"first starts", "second starts", "second stops",
+                                      "first stops", "first gone", "second gone", "third gone"}));
 }
 
 TEST_F(RunPartsTest, APartThatFailsToStartEndsTheOthersAndSaysWhy) {
   EXPECT_EQ(Run([](auto done) { done(Unavailable("no disk")); }), cli::kExitFailure);
-  EXPECT_EQ(log_, (std::vector<std::string>{"first starts", "second starts", "second stops", "first stops",
-                                            "first gone", "second gone", "third gone"}));
+  EXPECT_EQ(log_,
+            (std::vector<std::string>{"first starts", "second starts", "second stops",
+                                      "first stops", "first gone", "second gone", "third gone"}));
   EXPECT_NE(console_.err.find("second: no disk"), std::string::npos) << console_.err;
 }
 

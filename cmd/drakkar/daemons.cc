@@ -26,8 +26,9 @@ cli::Flag DataDirectoryFlag() {
 
 cli::Flag SkipFormFlag() {
   return {.name = "skip-node-operations-form",
-          .help = "How skipNodeOperations is given out: as it was written, or always as a list, "
-                  "which is all that Go clients can read.",
+          .help =
+              "How skipNodeOperations is given out: as it was written, or always as a list, "
+              "which is all that Go clients can read.",
           .default_value = "written",
           .placeholder = "written|list"};
 }
@@ -61,8 +62,10 @@ Result<Duration> ReadEventTtl(const cli::Arguments& arguments) {
 cli::Flag StayAwakeFlag() {
   return {.name = "stay-awake",
           .type = cli::FlagType::kBool,
-          .help = "While there are writes, and a millisecond longer, idle processors poll instead of sleeping "
-                  "(/dev/cpu_dma_latency, as root): answers come sooner, for some power.",
+          .help =
+              "While there are writes, and a millisecond longer, idle processors poll instead of "
+              "sleeping "
+              "(/dev/cpu_dma_latency, as root): answers come sooner, for some power.",
           .default_value = "true"};
 }
 
@@ -97,10 +100,10 @@ Result<ClientFactory> HttpClients(const std::string& kubeconfig, const std::stri
   }
   ASSIGN_OR_RETURN(client::ClusterAccess access,
                    client::LoadKubeconfig(RealFileSystem(), kubeconfig));
-  return ClientFactory([access, agent](UvLoop& loop, std::string, std::vector<std::string>,
-                                       storage::Mark) {
-    return client::MakeHttpClient(loop, access, agent);
-  });
+  return ClientFactory(
+      [access, agent](UvLoop& loop, std::string, std::vector<std::string>, storage::Mark) {
+        return client::MakeHttpClient(loop, access, agent);
+      });
 }
 
 // The file, or the defaults if there is none.
@@ -118,7 +121,8 @@ Result<scheduler::Configuration> ReadSchedulerConfiguration(const std::string& p
 
 std::string RootDirectory(const cli::Arguments& arguments) {
   const std::string given = arguments.Text("root-dir");
-  return given.empty() ? DefaultRootDirectory(AbsolutePath(arguments.Text("data-dir"))) : AbsolutePath(given);
+  return given.empty() ? DefaultRootDirectory(AbsolutePath(arguments.Text("data-dir")))
+                       : AbsolutePath(given);
 }
 
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
@@ -141,14 +145,14 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (!event_ttl.ok()) return Fail(console, event_ttl.error());
   UvLoop loop;
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
-  Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
-      {.loop = loop,
-       .data_dir = data_dir,
-       .address = {.host = arguments.Text("address"), .port = *port},
-       .gates = *gates,
-       .skip_operations_as_list = *as_list,
-       .event_ttl = *event_ttl,
-       .stay_awake = arguments.Bool("stay-awake")});
+  Result<std::unique_ptr<ApiServerPart>> opened =
+      ApiServerPart::Open({.loop = loop,
+                           .data_dir = data_dir,
+                           .address = {.host = arguments.Text("address"), .port = *port},
+                           .gates = *gates,
+                           .skip_operations_as_list = *as_list,
+                           .event_ttl = *event_ttl,
+                           .stay_awake = arguments.Bool("stay-awake")});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -176,13 +180,13 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .client_ca_pem = server->pki().ca().certificate_pem,
                                   .serving = std::move(*serving)}));
     if (arguments.Bool("driver")) {
-      parts.push_back(MakeDriverPart(loop, {.node_name = node_name,
-                                            .kubeconfig = server->kubeconfig_path(),
-                                            .data_dir = data_dir,
-                                            .root_dir = RootDirectory(arguments),
-                                            .devices = arguments.Text("devices"),
-                                            .device_metadata =
-                                                arguments.Bool("enable-device-metadata")}));
+      parts.push_back(
+          MakeDriverPart(loop, {.node_name = node_name,
+                                .kubeconfig = server->kubeconfig_path(),
+                                .data_dir = data_dir,
+                                .root_dir = RootDirectory(arguments),
+                                .devices = arguments.Text("devices"),
+                                .device_metadata = arguments.Bool("enable-device-metadata")}));
     }
   }
   return RunParts(loop, std::move(parts), console, [&, server] {
@@ -202,21 +206,21 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
   Result<Duration> event_ttl = ReadEventTtl(arguments);
   if (!event_ttl.ok()) return Fail(console, event_ttl.error());
   UvLoop loop;
-  Result<std::unique_ptr<ApiServerPart>> opened = ApiServerPart::Open(
-      {.loop = loop,
-       .data_dir = AbsolutePath(arguments.Text("data-dir")),
-       .address = {.host = arguments.Text("address"), .port = *port},
-       .gates = *gates,
-       .skip_operations_as_list = *as_list,
-       .event_ttl = *event_ttl,
-       .stay_awake = arguments.Bool("stay-awake")});
+  Result<std::unique_ptr<ApiServerPart>> opened =
+      ApiServerPart::Open({.loop = loop,
+                           .data_dir = AbsolutePath(arguments.Text("data-dir")),
+                           .address = {.host = arguments.Text("address"), .port = *port},
+                           .gates = *gates,
+                           .skip_operations_as_list = *as_list,
+                           .event_ttl = *event_ttl,
+                           .stay_awake = arguments.Bool("stay-awake")});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(std::move(*opened));
   return RunParts(loop, std::move(parts), console, [&, server] {
-    console.Out(StrCat("the API server is ready at ", server->url(), "\nkubeconfig: ",
-                       server->kubeconfig_path(), "\n"));
+    console.Out(StrCat("the API server is ready at ", server->url(),
+                       "\nkubeconfig: ", server->kubeconfig_path(), "\n"));
   });
 }
 
@@ -231,8 +235,7 @@ int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   Result<StatusPortOptions> status = ReadStatusPort(arguments);
   if (!status.ok()) return Fail(console, status.error());
   component.status = std::move(*status);
-  Result<ClientFactory> clients =
-      HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers");
+  Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers");
   if (!clients.ok()) return Fail(console, clients.error());
   // What pods are to trust is what we trust ourselves.
   Result<client::ClusterAccess> access =
@@ -242,8 +245,9 @@ int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(MakeControllersPart(loop, std::move(*clients), std::move(component)));
-  return RunParts(loop, std::move(parts), console,
-                  [] { kLog.Info("running", {{"part", "controllers"}}); });
+  return RunParts(loop, std::move(parts), console, [] {
+    kLog.Info("running", {{"part", "controllers"}});
+  });
 }
 
 int RunScheduler(const cli::Arguments& arguments, cli::Console& console) {
@@ -257,15 +261,17 @@ int RunScheduler(const cli::Arguments& arguments, cli::Console& console) {
   }
   Result<StatusPortOptions> status = ReadStatusPort(arguments);
   if (!status.ok()) return Fail(console, status.error());
-  if (!arguments.Text("kubeconfig").empty()) configuration->kubeconfig = arguments.Text("kubeconfig");
+  if (!arguments.Text("kubeconfig").empty())
+    configuration->kubeconfig = arguments.Text("kubeconfig");
   Result<ClientFactory> clients = HttpClients(configuration->kubeconfig, "drakkar-scheduler");
   if (!clients.ok()) return Fail(console, clients.error());
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(MakeSchedulerPart(loop, std::move(*clients), *gates, std::move(*configuration),
                                     std::move(*status)));
-  return RunParts(loop, std::move(parts), console,
-                  [] { kLog.Info("running", {{"part", "scheduler"}}); });
+  return RunParts(loop, std::move(parts), console, [] {
+    kLog.Info("running", {{"part", "scheduler"}});
+  });
 }
 
 int RunNode(const cli::Arguments& arguments, cli::Console& console) {
@@ -314,7 +320,10 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
 }
 
 cli::Flag AddressFlag(std::string help) {
-  return {.name = "address", .help = std::move(help), .default_value = "127.0.0.1", .placeholder = "IP"};
+  return {.name = "address",
+          .help = std::move(help),
+          .default_value = "127.0.0.1",
+          .placeholder = "IP"};
 }
 
 cli::Flag PortFlag(std::string name, std::string help, std::string port) {
@@ -326,7 +335,9 @@ cli::Flag PortFlag(std::string name, std::string help, std::string port) {
 }
 
 cli::Flag KubeconfigFlag() {
-  return {.name = "kubeconfig", .help = "Where the API server is and who we are.", .placeholder = "FILE"};
+  return {.name = "kubeconfig",
+          .help = "Where the API server is and who we are.",
+          .placeholder = "FILE"};
 }
 
 cli::Flag RuntimeFlag() {
@@ -337,8 +348,10 @@ cli::Flag RuntimeFlag() {
 
 cli::Flag RootDirectoryFlag() {
   return {.name = "root-dir",
-          .help = "The directory of plugins, their registration and the claim checkpoint; drivers made for a "
-                  "kubelet expect /var/lib/kubelet. Default: kubelet in the data directory.",
+          .help =
+              "The directory of plugins, their registration and the claim checkpoint; drivers made "
+              "for a "
+              "kubelet expect /var/lib/kubelet. Default: kubelet in the data directory.",
           .placeholder = "DIR"};
 }
 
@@ -380,12 +393,26 @@ void AddDaemonCommands(cli::App& app) {
            .flags = With({DataDirectoryFlag(),
                           AddressFlag("Where to listen."),
                           PortFlag("port", "The API server's port; 0: any free one.", "6443"),
-                          {.name = "node", .type = cli::FlagType::kBool, .help = "Run a node agent.", .default_value = "true"},
-                          {.name = "driver", .type = cli::FlagType::kBool, .help = "Run the reference driver.", .default_value = "true"},
+                          {.name = "node",
+                           .type = cli::FlagType::kBool,
+                           .help = "Run a node agent.",
+                           .default_value = "true"},
+                          {.name = "driver",
+                           .type = cli::FlagType::kBool,
+                           .help = "Run the reference driver.",
+                           .default_value = "true"},
                           NodeNameFlag(),
                           PortFlag("node-port", "The node agent's port.", "10250"),
-                          {.name = "scheduler-config", .help = "A KubeSchedulerConfiguration for the scheduler.", .placeholder = "FILE"},
-                          RuntimeFlag(), RootDirectoryFlag(), DevicesFlag(), MetadataFlag(), SkipFormFlag(), EventTtlFlag(), StayAwakeFlag()}),
+                          {.name = "scheduler-config",
+                           .help = "A KubeSchedulerConfiguration for the scheduler.",
+                           .placeholder = "FILE"},
+                          RuntimeFlag(),
+                          RootDirectoryFlag(),
+                          DevicesFlag(),
+                          MetadataFlag(),
+                          SkipFormFlag(),
+                          EventTtlFlag(),
+                          StayAwakeFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -393,10 +420,9 @@ void AddDaemonCommands(cli::App& app) {
            .summary = "Run the API server",
            .help = "Serves the API over HTTPS from an embedded store and writes an administrator's "
                    "kubeconfig into the data directory.",
-           .flags = With({DataDirectoryFlag(),
-                          AddressFlag("Where to listen."),
-                          PortFlag("port", "The port; 0: any free one.", "6443"),
-                          SkipFormFlag(), EventTtlFlag(), StayAwakeFlag()}),
+           .flags = With({DataDirectoryFlag(), AddressFlag("Where to listen."),
+                          PortFlag("port", "The port; 0: any free one.", "6443"), SkipFormFlag(),
+                          EventTtlFlag(), StayAwakeFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});
@@ -408,32 +434,44 @@ void AddDaemonCommands(cli::App& app) {
            .max_arguments = 0,
            .section = kSection,
            .run = RunControllers});
-  app.Add({.name = "scheduler",
-           .summary = "Run the scheduler",
-           .help = "Gives pods a node and the devices they claim. Of several instances the one that "
-                   "holds the Lease is active.",
-           .examples = "  # pods that fabric devices keep waiting are given up after a minute\n"
-                       "  drakkar scheduler --kubeconfig admin.kubeconfig --config scheduler.yaml\n",
-           .flags = With(And({KubeconfigFlag(),
-                              {.name = "config", .help = "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).", .placeholder = "FILE"}},
-                             ComponentFlags(10259, "kube-scheduler"))),
-           .max_arguments = 0,
-           .section = kSection,
-           .run = RunScheduler});
-  app.Add({.name = "node",
-           .summary = "Run a node agent",
-           .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
-                   "pods with runc. Needs root, runc and conmon.",
-           .flags = With({DataDirectoryFlag(), KubeconfigFlag(), NodeNameFlag(),
-                          AddressFlag("This node's address, and where its port listens."),
-                          PortFlag("port", "The agent's port.", "10250"),
-                          {.name = "client-ca-file", .help = "Who may use the agent's port.", .placeholder = "FILE"},
-                          {.name = "tls-cert-file", .help = "The certificate of the agent's port.", .placeholder = "FILE"},
-                          {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
-                          RuntimeFlag(), RootDirectoryFlag()}, KubeletConfigFlags()),
-           .max_arguments = 0,
-           .section = kSection,
-           .run = RunNode});
+  app.Add(
+      {.name = "scheduler",
+       .summary = "Run the scheduler",
+       .help = "Gives pods a node and the devices they claim. Of several instances the one that "
+               "holds the Lease is active.",
+       .examples = "  # pods that fabric devices keep waiting are given up after a minute\n"
+                   "  drakkar scheduler --kubeconfig admin.kubeconfig --config scheduler.yaml\n",
+       .flags = With(And({KubeconfigFlag(),
+                          {.name = "config",
+                           .help = "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).",
+                           .placeholder = "FILE"}},
+                         ComponentFlags(10259, "kube-scheduler"))),
+       .max_arguments = 0,
+       .section = kSection,
+       .run = RunScheduler});
+  app.Add(
+      {.name = "node",
+       .summary = "Run a node agent",
+       .help = "Registers this machine as a node, prepares claims through DRA drivers and runs "
+               "pods with runc. Needs root, runc and conmon.",
+       .flags = With({DataDirectoryFlag(),
+                      KubeconfigFlag(),
+                      NodeNameFlag(),
+                      AddressFlag("This node's address, and where its port listens."),
+                      PortFlag("port", "The agent's port.", "10250"),
+                      {.name = "client-ca-file",
+                       .help = "Who may use the agent's port.",
+                       .placeholder = "FILE"},
+                      {.name = "tls-cert-file",
+                       .help = "The certificate of the agent's port.",
+                       .placeholder = "FILE"},
+                      {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
+                      RuntimeFlag(),
+                      RootDirectoryFlag()},
+                     KubeletConfigFlags()),
+       .max_arguments = 0,
+       .section = kSection,
+       .run = RunNode});
   AddDriverCommand(app);
 }
 

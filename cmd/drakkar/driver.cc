@@ -45,11 +45,12 @@ std::vector<cli::Flag> SdkFlags() {
         })) {
       continue;
     }
-    flags.push_back({.name = flag.name,
-                     .type = flag.placeholder.empty() ? cli::FlagType::kBool : cli::FlagType::kString,
-                     .help = flag.help,
-                     .default_value = flag.default_value,
-                     .placeholder = flag.placeholder});
+    flags.push_back(
+        {.name = flag.name,
+         .type = flag.placeholder.empty() ? cli::FlagType::kBool : cli::FlagType::kString,
+         .help = flag.help,
+         .default_value = flag.default_value,
+         .placeholder = flag.placeholder});
   }
   return flags;
 }
@@ -164,7 +165,8 @@ class DriverProcess final : public Part {
           .device_name = std::string(words[1]),
           .health = rpc::ParseDeviceHealthState(words[2]),
           .message = Join(std::vector<std::string_view>(words.begin() + 3, words.end()), " ")}});
-    if (!reported.ok()) kLog.Error("health cannot be reported", {{"error", reported.error().message}});
+    if (!reported.ok())
+      kLog.Error("health cannot be reported", {{"error", reported.error().message}});
   }
 
   void Reload() {
@@ -203,8 +205,9 @@ Result<int> Run(const cli::Arguments& arguments, cli::Console& console) {
   ASSIGN_OR_RETURN(driver::DeviceConfig devices, ReadDevices(arguments.Text("devices")));
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
-  parts.push_back(std::make_unique<DriverProcess>(loop, flags, arguments, std::move(devices),
-                                                  client::MakeHttpClient(loop, access, "drakkar-driver")));
+  parts.push_back(
+      std::make_unique<DriverProcess>(loop, flags, arguments, std::move(devices),
+                                      client::MakeHttpClient(loop, access, "drakkar-driver")));
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("the driver is running"); });
 }
 
@@ -224,22 +227,42 @@ int RunDriverCommand(const cli::Arguments& arguments, cli::Console& console) {
 
 void AddDriverCommand(cli::App& app) {
   std::vector<cli::Flag> flags = SdkFlags();
-  flags.insert(flags.end(), {
-      {.name = "devices", .help = "A YAML file that describes the simulated devices; without it there are four.", .placeholder = "FILE"},
-      {.name = "device-metadata-versions", .help = "Versions of the metadata format to write, newest first.", .default_value = "v1alpha1", .placeholder = "VERSION,..."},
-      {.name = "device-metadata-rules", .help = "Whose rules count where they differ: kep or kubernetes.", .default_value = "kep", .placeholder = "RULES"},
-      {.name = "control", .type = cli::FlagType::kBool, .help = "Take `health DEVICE STATE [MESSAGE]` from standard input.", .default_value = "false", .hidden = true},
-      {.name = "parent-pid", .type = cli::FlagType::kInt, .help = "End when this process, which must be the parent, ends.", .default_value = "0", .placeholder = "PID", .hidden = true}});
+  flags.insert(
+      flags.end(),
+      {{.name = "devices",
+        .help = "A YAML file that describes the simulated devices; without it there are four.",
+        .placeholder = "FILE"},
+       {.name = "device-metadata-versions",
+        .help = "Versions of the metadata format to write, newest first.",
+        .default_value = "v1alpha1",
+        .placeholder = "VERSION,..."},
+       {.name = "device-metadata-rules",
+        .help = "Whose rules count where they differ: kep or kubernetes.",
+        .default_value = "kep",
+        .placeholder = "RULES"},
+       {.name = "control",
+        .type = cli::FlagType::kBool,
+        .help = "Take `health DEVICE STATE [MESSAGE]` from standard input.",
+        .default_value = "false",
+        .hidden = true},
+       {.name = "parent-pid",
+        .type = cli::FlagType::kInt,
+        .help = "End when this process, which must be the parent, ends.",
+        .default_value = "0",
+        .placeholder = "PID",
+        .hidden = true}});
   for (cli::Flag& flag : CommonFlags()) flags.push_back(std::move(flag));
-  app.Add({.name = "driver",
-           .summary = "Run the reference driver",
-           .help = "Offers simulated accelerators, described by a small YAML file, and gives them to "
-                   "containers by CDI: environment variables and a directory per device. Reads the file "
-                   "again on SIGHUP.",
-           .flags = std::move(flags),
-           .max_arguments = 0,
-           .section = "Run",
-           .run = RunDriverCommand});
+  app.Add(
+      {.name = "driver",
+       .summary = "Run the reference driver",
+       .help =
+           "Offers simulated accelerators, described by a small YAML file, and gives them to "
+           "containers by CDI: environment variables and a directory per device. Reads the file "
+           "again on SIGHUP.",
+       .flags = std::move(flags),
+       .max_arguments = 0,
+       .section = "Run",
+       .run = RunDriverCommand});
 }
 
 }  // namespace drakkar::cmd

@@ -16,9 +16,12 @@ using cli::Console;
 using cli::Flag;
 using cli::FlagType;
 
-const Flag kDataDirectoryFlag{"data-dir", 0, FlagType::kString,
+const Flag kDataDirectoryFlag{"data-dir",
+                              0,
+                              FlagType::kString,
                               "Directory that the node agent of this machine uses.",
-                              kDefaultDataDirectory, "DIRECTORY"};
+                              kDefaultDataDirectory,
+                              "DIRECTORY"};
 
 std::string SizeText(std::uint64_t bytes) {
   if (bytes < 10'000) return StrCat(bytes, "B");
@@ -42,8 +45,8 @@ int RunImport(const Arguments& arguments, Console& console) {
   node::ImageStore store = StoreOf(arguments, console);
   if (Result<void> opened = store.Open(); !opened.ok()) return Fail(console, opened.error());
   node::ImportOptions options;
-  options.name = arguments.positionals().size() > 1 ? arguments.positionals()[1]
-                                                    : arguments.Text("name");
+  options.name =
+      arguments.positionals().size() > 1 ? arguments.positionals()[1] : arguments.Text("name");
   const bool shows_progress = console.err_is_terminal() || arguments.Bool("progress");
   MonotonicTime next = RealClock().Monotonic() + std::chrono::seconds(2);
   options.progress = [&](std::uint64_t bytes) {
@@ -104,7 +107,8 @@ void AddImageCommands(cli::App& app) {
   import.arguments = "PATH [NAME]";
   import.summary = "Make an image from a file available to this machine's pods";
   import.help =
-      "PATH is an OCI image layout (a directory, a .tar or a .tar.gz) or a root file system as .tar "
+      "PATH is an OCI image layout (a directory, a .tar or a .tar.gz) or a root file system as "
+      ".tar "
       "or .tar.gz. Pods use it by NAME; an image layout may bring its own. Works while the node "
       "agent runs.";
   import.examples =

@@ -9,8 +9,8 @@
 
 namespace drakkar::cmd {
 
-// Lines of standard input (a pipe or a terminal), as they come, on a loop. For programs that drive a
-// part of ours. An input that cannot be waited for, such as /dev/null, gives no lines.
+// Lines of standard input (a pipe or a terminal), as they come, on a loop. For programs that drive
+// a part of ours. An input that cannot be waited for, such as /dev/null, gives no lines.
 class InputLines {
  public:
   InputLines(UvLoop& loop, std::function<void(const std::string& line)> on_line);

@@ -15,14 +15,15 @@ constexpr Logger kLog("node");
 }  // namespace
 
 std::vector<cli::Flag> KubeletConfigFlags() {
-  return {{.name = "config",
-           .help = "A KubeletConfiguration file: its feature gates, and the settings that decide what "
-                   "the node declares.",
-           .placeholder = "FILE"},
-          {.name = "runtime-features",
-           .help = "What the container runtime is known to have, checked when the node starts: "
-                   "UserNamespacesHostNetwork, MountOptions.",
-           .placeholder = "NAMES"}};
+  return {
+      {.name = "config",
+       .help = "A KubeletConfiguration file: its feature gates, and the settings that decide what "
+               "the node declares.",
+       .placeholder = "FILE"},
+      {.name = "runtime-features",
+       .help = "What the container runtime is known to have, checked when the node starts: "
+               "UserNamespacesHostNetwork, MountOptions.",
+       .placeholder = "NAMES"}};
 }
 
 Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, FileSystem& files) {

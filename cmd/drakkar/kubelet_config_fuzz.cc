@@ -1,4 +1,5 @@
-// Whatever a KubeletConfiguration says: settings, the same ones every time, or a reason that names the file.
+// Whatever a KubeletConfiguration says: settings, the same ones every time, or a reason that names
+// the file.
 #include "cmd/drakkar/kubelet_config.h"
 
 #include <cstddef>

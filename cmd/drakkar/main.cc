@@ -5,11 +5,13 @@
 
 int main(int argc, char** argv) {
   using namespace drakkar;
-  // A reader that went away (`drakkar get pods | head`) is no reason to die in the middle of a write.
+  // A reader that went away (`drakkar get pods | head`) is no reason to die in the middle of a
+  // write.
   std::signal(SIGPIPE, SIG_IGN);
-  cli::App app("drakkar",
-               "Drakkar: Kubernetes Dynamic Resource Allocation in one binary, from the API server to "
-               "the driver.");
+  cli::App app(
+      "drakkar",
+      "Drakkar: Kubernetes Dynamic Resource Allocation in one binary, from the API server to "
+      "the driver.");
   cmd::AddDaemonCommands(app);
   cli::AddClusterCommands(app);
   cli::AddFeatureCommands(app);

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "base/env/device_node.h"
-#include "base/env/process.h"
 #include "base/env/file_watcher.h"
+#include "base/env/process.h"
 #include "base/exec/urgency.h"
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
@@ -12,12 +12,12 @@
 #include "net/server/http_server.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
-#include "node/runtime/images/image_store.h"
-#include "node/runtime/oci/oci_runtime.h"
 #include "node/node_server.h"
 #include "node/nri/adjustment.h"
 #include "node/nri/hooked_runtime.h"
 #include "node/nri/nri_server.h"
+#include "node/runtime/images/image_store.h"
+#include "node/runtime/oci/oci_runtime.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -89,11 +89,10 @@ class NodeState {
     if (auto logs = MakeFileWatcher(loop_, {.reports_writes = true}); logs.ok()) {
       log_watcher_ = std::move(*logs);
     }
-    runtime_ = node::MakeOciRuntime(
-        loop_, workers_, files, RealRandom(), images_,
-        {.root = JoinPath(options_.data_dir, "runtime"),
-         .runtime = options_.runtime,
-         .log = [](const std::string& line) { kLog.Info(line); }});
+    runtime_ = node::MakeOciRuntime(loop_, workers_, files, RealRandom(), images_,
+                                    {.root = JoinPath(options_.data_dir, "runtime"),
+                                     .runtime = options_.runtime,
+                                     .log = [](const std::string& line) { kLog.Info(line); }});
     nri_ = std::make_unique<node::NriServer>(
         node::NriServer::Options{.loop = loop_,
                                  .socket_path = NriSocketPath(options_.data_dir),
@@ -285,9 +284,8 @@ class DriverPart final : public Part {
       if (on_stopped_) std::exchange(on_stopped_, nullptr)();
       return;
     }
-    const Duration delay =
-        std::min<Duration>(std::chrono::milliseconds(200) * (1 << std::min(failures_++, 7)),
-                           std::chrono::seconds(30));
+    const Duration delay = std::min<Duration>(
+        std::chrono::milliseconds(200) * (1 << std::min(failures_++, 7)), std::chrono::seconds(30));
     kLog.Warning("the driver ended, starting it again",
                  {{"code", exit.exit_code}, {"attempt", failures_}});
     restart_ = loop_.RunAfter(delay, [this] { static_cast<void>(Spawn()); });

@@ -15,14 +15,14 @@ struct NodeOptions {
   FeatureGates gates;
   node::NodeFeatureOptions features;  // what decides about declared features
   std::string node_name;
-  std::string address;          // the node's own, and its port's
+  std::string address;  // the node's own, and its port's
   std::uint16_t port = 10250;
-  std::string data_dir;         // images, containers
-  std::string root_dir;         // what a kubelet calls so: plugins, their registry, the checkpoint
-  std::string runtime;          // "runc", "crun" or empty
-  std::string api_host;         // what containers are told
+  std::string data_dir;  // images, containers
+  std::string root_dir;  // what a kubelet calls so: plugins, their registry, the checkpoint
+  std::string runtime;   // "runc", "crun" or empty
+  std::string api_host;  // what containers are told
   std::string api_port;
-  std::string client_ca_pem;    // who may ask the node's port
+  std::string client_ca_pem;  // who may ask the node's port
   net::CertificateAndKey serving;
 };
 
@@ -33,8 +33,8 @@ std::string RegistryDirectory(const std::string& root_dir);
 std::string CdiDirectory(const std::string& data_dir);
 std::string NriSocketPath(const std::string& data_dir);
 
-// The node agent with the embedded runtime, on a loop of its own. Stopping leaves containers running;
-// the next start adopts them.
+// The node agent with the embedded runtime, on a loop of its own. Stopping leaves containers
+// running; the next start adopts them.
 std::unique_ptr<Part> MakeNodePart(NodeOptions options);
 
 struct DriverOptions {

@@ -42,7 +42,10 @@ bool RunUntil(UvLoop& loop, const std::function<bool()>& condition, Duration lim
 class DriverChild {
  public:
   DriverChild(UvLoop& loop, std::vector<std::string> command, std::vector<std::string> environment)
-      : loop_(loop), spawner_(MakeSpawner(loop)), command_(std::move(command)), environment_(std::move(environment)) {}
+      : loop_(loop),
+        spawner_(MakeSpawner(loop)),
+        command_(std::move(command)),
+        environment_(std::move(environment)) {}
   ~DriverChild() { Stop(SIGTERM); }
 
   Result<void> Start() {
@@ -53,7 +56,8 @@ class DriverChild {
     options.arguments.insert(options.arguments.end(), command_.begin(), command_.end());
     options.environment = environment_;
     options.capture_output = false;
-    ASSIGN_OR_RETURN(process_, spawner_->Spawn(std::move(options), [this](ProcessExit) { ended_ = true; }));
+    ASSIGN_OR_RETURN(process_,
+                     spawner_->Spawn(std::move(options), [this](ProcessExit) { ended_ = true; }));
     return Ok();
   }
   // The hard way first: a driver must survive it.
@@ -72,9 +76,11 @@ class DriverChild {
   void Stop(int signal) {
     if (process_ == nullptr || ended_) return;
     static_cast<void>(process_->Signal(signal));
-    if (!RunUntil(loop_, [this] { return ended_; }, std::chrono::seconds(10))) {
+    if (!RunUntil(
+            loop_, [this] { return ended_; }, std::chrono::seconds(10))) {
       static_cast<void>(process_->Signal(SIGKILL));
-      RunUntil(loop_, [this] { return ended_; }, std::chrono::seconds(5));
+      RunUntil(
+          loop_, [this] { return ended_; }, std::chrono::seconds(5));
     }
     process_.reset();
   }
@@ -94,7 +100,8 @@ constexpr char kSecondUid[] = "5a91f0de-0000-4000-8000-000000000002";
 // "{kubeconfig}" and the like in a word of the driver's command.
 std::string Fill(std::string word, const std::vector<std::pair<std::string, std::string>>& values) {
   for (const auto& [name, value] : values) {
-    for (std::size_t at = word.find(name); at != std::string::npos; at = word.find(name, at + value.size())) {
+    for (std::size_t at = word.find(name); at != std::string::npos;
+         at = word.find(name, at + value.size())) {
       word.replace(at, name.size(), value);
     }
   }
@@ -104,7 +111,8 @@ std::string Fill(std::string word, const std::vector<std::pair<std::string, std:
 // Everything one run needs; taken down in reverse order.
 class SanityRun {
  public:
-  SanityRun(const cli::Arguments& arguments, cli::Console& console) : arguments_(arguments), console_(console) {}
+  SanityRun(const cli::Arguments& arguments, cli::Console& console)
+      : arguments_(arguments), console_(console) {}
   ~SanityRun() {
     second_.reset();
     child_.reset();
@@ -113,7 +121,8 @@ class SanityRun {
     if (server_ != nullptr) {
       bool stopped = false;
       server_->Stop([&] { stopped = true; });
-      RunUntil(loop_, [&] { return stopped; }, std::chrono::seconds(10));
+      RunUntil(
+          loop_, [&] { return stopped; }, std::chrono::seconds(10));
       server_.reset();
     }
     if (!directory_.empty()) static_cast<void>(RealFileSystem().RemoveTree(directory_));
@@ -134,7 +143,8 @@ class SanityRun {
     }
     RETURN_IF_ERROR(MakeDirectory());
     if (kubeconfig_.empty()) RETURN_IF_ERROR(StartServer());
-    ASSIGN_OR_RETURN(const client::ClusterAccess access, client::LoadKubeconfig(RealFileSystem(), kubeconfig_));
+    ASSIGN_OR_RETURN(const client::ClusterAccess access,
+                     client::LoadKubeconfig(RealFileSystem(), kubeconfig_));
     client_ = client::MakeHttpClient(loop_, access, "drakkar-sanity");
     transport_ = rpc::MakeGrpcTransport(loop_);
     if (server_ != nullptr) RETURN_IF_ERROR(CreateNode());
@@ -146,20 +156,21 @@ class SanityRun {
         ASSIGN_OR_RETURN(socket_, FindSocket(*child_, registry, ""));
       }
     }
-    sanity::Options options{.loop = loop_,
-                            .random = RealRandom(),
-                            .files = RealFileSystem(),
-                            .client = *client_,
-                            .transport = *transport_,
-                            .wait_until = [this](const std::function<bool()>& condition,
-                                                 Duration limit) { return RunUntil(loop_, condition, limit); },
-                            .driver_socket = socket_,
-                            .driver_name = arguments_.Text("driver-name"),
-                            .node_name = node_name_,
-                            .namespace_name = arguments_.Text("namespace"),
-                            .cdi_directories = cdi,
-                            .timeout = arguments_.Time("timeout"),
-                            .slow = arguments_.Bool("slow")};
+    sanity::Options options{
+        .loop = loop_,
+        .random = RealRandom(),
+        .files = RealFileSystem(),
+        .client = *client_,
+        .transport = *transport_,
+        .wait_until = [this](const std::function<bool()>& condition,
+                             Duration limit) { return RunUntil(loop_, condition, limit); },
+        .driver_socket = socket_,
+        .driver_name = arguments_.Text("driver-name"),
+        .node_name = node_name_,
+        .namespace_name = arguments_.Text("namespace"),
+        .cdi_directories = cdi,
+        .timeout = arguments_.Time("timeout"),
+        .slow = arguments_.Bool("slow")};
     const std::string& restart = arguments_.Text("restart-command");
     if (!restart.empty()) {
       options.restart_driver = [this, restart] { return RunCommand(restart); };
@@ -174,7 +185,9 @@ class SanityRun {
       options.stop_first = [this] { return child_->End(); };
     }
     if (console_.err_is_terminal()) {
-      options.on_result = [this](const sanity::CheckResult& result) { console_.Err(StrCat(result.id, "\n")); };
+      options.on_result = [this](const sanity::CheckResult& result) {
+        console_.Err(StrCat(result.id, "\n"));
+      };
     }
     return sanity::RunSanity(options);
   }
@@ -182,9 +195,11 @@ class SanityRun {
  private:
   Result<void> MakeDirectory() {
     const char* place = std::getenv("TMPDIR");
-    std::string pattern = StrCat(place != nullptr && *place != '\0' ? place : "/tmp", "/drakkar-sanity-XXXXXX");
+    std::string pattern =
+        StrCat(place != nullptr && *place != '\0' ? place : "/tmp", "/drakkar-sanity-XXXXXX");
     if (::mkdtemp(pattern.data()) == nullptr) {
-      return Internal(StrCat("a directory cannot be made like ", pattern, ": set TMPDIR to one that can be written"));
+      return Internal(StrCat("a directory cannot be made like ", pattern,
+                             ": set TMPDIR to one that can be written"));
     }
     directory_ = pattern;
     return Ok();
@@ -193,14 +208,16 @@ class SanityRun {
   Result<void> StartServer() {
     ASSIGN_OR_RETURN(FeatureGates gates,
                      FeatureGates::Create({.emulated = kOurVersion,
-                                           .turned_on = {Gate::kNodeDeclaredFeatures, Gate::kDRAOptionalNodePreparation}}));
+                                           .turned_on = {Gate::kNodeDeclaredFeatures,
+                                                         Gate::kDRAOptionalNodePreparation}}));
     ASSIGN_OR_RETURN(server_, ApiServerPart::Open({.loop = loop_,
                                                    .data_dir = JoinPath(directory_, "apiserver"),
                                                    .address = {.host = "127.0.0.1", .port = 0},
                                                    .gates = gates}));
     std::optional<Result<void>> started;
     server_->Start([&](Result<void> result) { started = std::move(result); });
-    if (!RunUntil(loop_, [&] { return started.has_value(); }, std::chrono::seconds(20))) {
+    if (!RunUntil(
+            loop_, [&] { return started.has_value(); }, std::chrono::seconds(20))) {
       return Internal("the API server did not start in time");
     }
     if (!started->ok()) return std::move(*started).error();
@@ -211,10 +228,13 @@ class SanityRun {
   Result<void> CreateNode() {
     std::optional<client::Reply> reply;
     client_->Create({.kind = api::FindKind("", "v1", "Node")},
-                    api::Draft{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", api::Draft(node_name_)}}}}
+                    api::Draft{{"apiVersion", "v1"},
+                               {"kind", "Node"},
+                               {"metadata", {{"name", api::Draft(node_name_)}}}}
                         .Freeze(),
                     {}, [&](client::Reply got) { reply = std::move(got); });
-    if (!RunUntil(loop_, [&] { return reply.has_value(); }, std::chrono::seconds(10))) {
+    if (!RunUntil(
+            loop_, [&] { return reply.has_value(); }, std::chrono::seconds(10))) {
       return Internal("the API server does not answer");
     }
     if (!reply->ok()) return reply->error->Prefixed("create the node");
@@ -231,12 +251,14 @@ class SanityRun {
   }
 
   static bool HasPodUid(const std::vector<std::string>& command) {
-    return std::any_of(command.begin(), command.end(),
-                       [](const std::string& word) { return word.find("{pod-uid}") != std::string::npos; });
+    return std::any_of(command.begin(), command.end(), [](const std::string& word) {
+      return word.find("{pod-uid}") != std::string::npos;
+    });
   }
 
   Result<std::unique_ptr<DriverChild>> StartChild(const std::vector<std::string>& command,
-                                                  const std::string& registry, const std::string& cdi,
+                                                  const std::string& registry,
+                                                  const std::string& cdi,
                                                   const std::string& pod_uid) {
     std::vector<std::string> words;
     for (const std::string& word : command) {
@@ -260,7 +282,8 @@ class SanityRun {
   }
 
   // The registration socket the driver makes, which is not the one that is there already.
-  Result<std::string> FindSocket(const DriverChild& child, const std::string& registry, const std::string& known) {
+  Result<std::string> FindSocket(const DriverChild& child, const std::string& registry,
+                                 const std::string& known) {
     std::string found;
     RunUntil(
         loop_,
@@ -276,7 +299,7 @@ class SanityRun {
         arguments_.Time("timeout"));
     if (!found.empty()) return found;
     return FailedPrecondition(child.ended() ? "the driver ended before it registered"
-                                              : StrCat("the driver made no socket in ", registry));
+                                            : StrCat("the driver made no socket in ", registry));
   }
 
   Result<void> RunCommand(const std::string& command) {
@@ -284,15 +307,20 @@ class SanityRun {
     std::optional<ProcessExit> exit;
     ProcessOptions options;
     options.arguments = {"/bin/sh", "-c", command};
-    ASSIGN_OR_RETURN(std::unique_ptr<Process> process,
-                     spawner->Spawn(std::move(options), [&](ProcessExit ended) { exit = std::move(ended); }));
-    if (!RunUntil(loop_, [&] { return exit.has_value(); }, std::chrono::minutes(2))) {
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<Process> process,
+        spawner->Spawn(std::move(options), [&](ProcessExit ended) { exit = std::move(ended); }));
+    if (!RunUntil(
+            loop_, [&] { return exit.has_value(); }, std::chrono::minutes(2))) {
       static_cast<void>(process->Signal(SIGKILL));
-      RunUntil(loop_, [&] { return exit.has_value(); }, std::chrono::seconds(5));
-      return Error{ErrorCode::kDeadlineExceeded, "the command to restart the driver took more than two minutes"};
+      RunUntil(
+          loop_, [&] { return exit.has_value(); }, std::chrono::seconds(5));
+      return Error{ErrorCode::kDeadlineExceeded,
+                   "the command to restart the driver took more than two minutes"};
     }
     if (exit->exit_code == 0) return Ok();
-    return FailedPrecondition(StrCat("the command ended with ", exit->exit_code, ": ", Trim(exit->error_output)));
+    return FailedPrecondition(
+        StrCat("the command ended with ", exit->exit_code, ": ", Trim(exit->error_output)));
   }
 
   const cli::Arguments& arguments_;
@@ -329,33 +357,70 @@ int RunSanityCommand(const cli::Arguments& arguments, cli::Console& console) {
 }  // namespace
 
 void AddSanityCommand(cli::App& app) {
-  app.Add({.name = "sanity",
-           .arguments = "[-- DRIVER ARGUMENT...]",
-           .summary = "Check a DRA driver, in any language",
-           .help = "Plays the node's side against a driver and checks registration, versions, slices, prepare and "
-                   "unprepare (repeated, unknown claims, many at once), CDI specs, the health stream, restarts and rolling "
-                   "updates. With a command after --, it runs an API server of its own and starts the driver with it; "
-                   "in the command {kubeconfig}, {node}, {registry}, {plugins}, {cdi} and {pod-uid} are replaced, and "
-                   "KUBECONFIG and NODE_NAME are set; a rolling update is tried where {pod-uid} is used. Without one it checks a driver that runs already, through its socket and the "
-                   "API server it uses. Exits with 1 if a check fails.",
-           .examples = "  # the reference driver, with everything it needs\n"
-                       "  drakkar sanity -- drakkar driver --kubeconfig={kubeconfig} --node-name={node} "
-                       "--registry-dir={registry} --cdi-dir={cdi}\n"
-                       "  # a driver that runs on this node\n"
-                       "  drakkar sanity --driver-socket=/var/lib/kubelet/plugins_registry/gpu.example.com-reg.sock "
-                       "--kubeconfig=admin.conf --node-name=n1 --cdi-dir=/var/run/cdi\n",
-           .flags = {{.name = "driver-socket", .help = "The driver's registration socket, or its DRA service socket.", .placeholder = "FILE"},
-                     {.name = "kubeconfig", .help = "The API server that the driver uses; default: one of our own.", .placeholder = "FILE"},
-                     {.name = "node-name", .help = "The node the driver publishes for; default: sanity for a driver that is started, else the only node it has published for.", .placeholder = "NAME"},
-                     {.name = "driver-name", .help = "The driver's name, for a DRA service socket, which does not tell it.", .placeholder = "NAME"},
-                     {.name = "namespace", .short_name = 'n', .help = "Where claims are made.", .default_value = "default", .placeholder = "NAME"},
-                     {.name = "cdi-dir", .type = cli::FlagType::kRepeated, .help = "Where the driver's CDI specs are; may come more than once.", .placeholder = "DIR"},
-                     {.name = "restart-command", .help = "A shell command that restarts the driver.", .placeholder = "COMMAND"},
-                     {.name = "timeout", .type = cli::FlagType::kDuration, .help = "How long to wait for an answer.", .default_value = "10s", .placeholder = "TIME"},
-                     {.name = "slow", .type = cli::FlagType::kBool, .help = "Also check what takes up to half a minute.", .default_value = "false"},
-                     {.name = "output", .short_name = 'o', .help = "table or json.", .default_value = "table", .placeholder = "FORMAT"}},
-           .section = "Run",
-           .run = RunSanityCommand});
+  app.Add(
+      {.name = "sanity",
+       .arguments = "[-- DRIVER ARGUMENT...]",
+       .summary = "Check a DRA driver, in any language",
+       .help = "Plays the node's side against a driver and checks registration, versions, slices, "
+               "prepare and "
+               "unprepare (repeated, unknown claims, many at once), CDI specs, the health stream, "
+               "restarts and rolling "
+               "updates. With a command after --, it runs an API server of its own and starts the "
+               "driver with it; "
+               "in the command {kubeconfig}, {node}, {registry}, {plugins}, {cdi} and {pod-uid} "
+               "are replaced, and "
+               "KUBECONFIG and NODE_NAME are set; a rolling update is tried where {pod-uid} is "
+               "used. Without one it checks a driver that runs already, through its socket and the "
+               "API server it uses. Exits with 1 if a check fails.",
+       .examples =
+           "  # the reference driver, with everything it needs\n"
+           "  drakkar sanity -- drakkar driver --kubeconfig={kubeconfig} --node-name={node} "
+           "--registry-dir={registry} --cdi-dir={cdi}\n"
+           "  # a driver that runs on this node\n"
+           "  drakkar sanity "
+           "--driver-socket=/var/lib/kubelet/plugins_registry/gpu.example.com-reg.sock "
+           "--kubeconfig=admin.conf --node-name=n1 --cdi-dir=/var/run/cdi\n",
+       .flags = {{.name = "driver-socket",
+                  .help = "The driver's registration socket, or its DRA service socket.",
+                  .placeholder = "FILE"},
+                 {.name = "kubeconfig",
+                  .help = "The API server that the driver uses; default: one of our own.",
+                  .placeholder = "FILE"},
+                 {.name = "node-name",
+                  .help = "The node the driver publishes for; default: sanity for a driver that is "
+                          "started, else the only node it has published for.",
+                  .placeholder = "NAME"},
+                 {.name = "driver-name",
+                  .help = "The driver's name, for a DRA service socket, which does not tell it.",
+                  .placeholder = "NAME"},
+                 {.name = "namespace",
+                  .short_name = 'n',
+                  .help = "Where claims are made.",
+                  .default_value = "default",
+                  .placeholder = "NAME"},
+                 {.name = "cdi-dir",
+                  .type = cli::FlagType::kRepeated,
+                  .help = "Where the driver's CDI specs are; may come more than once.",
+                  .placeholder = "DIR"},
+                 {.name = "restart-command",
+                  .help = "A shell command that restarts the driver.",
+                  .placeholder = "COMMAND"},
+                 {.name = "timeout",
+                  .type = cli::FlagType::kDuration,
+                  .help = "How long to wait for an answer.",
+                  .default_value = "10s",
+                  .placeholder = "TIME"},
+                 {.name = "slow",
+                  .type = cli::FlagType::kBool,
+                  .help = "Also check what takes up to half a minute.",
+                  .default_value = "false"},
+                 {.name = "output",
+                  .short_name = 'o',
+                  .help = "table or json.",
+                  .default_value = "table",
+                  .placeholder = "FORMAT"}},
+       .section = "Run",
+       .run = RunSanityCommand});
 }
 
 }  // namespace drakkar::cmd

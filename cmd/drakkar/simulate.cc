@@ -48,21 +48,20 @@ class Stage {
     if (draft["metadata"]["uid"].str().empty()) {
       draft["metadata"]["uid"] = StrCat(ToLower(kind.kind), "-", name);
     }
-    if (draft["metadata"]["resourceVersion"].str().empty()) draft["metadata"]["resourceVersion"] = "1";
+    if (draft["metadata"]["resourceVersion"].str().empty())
+      draft["metadata"]["resourceVersion"] = "1";
     const apiserver::UserInfo user{.name = "simulation"};
     const apiserver::StrategyContext context{
         .clock = loop_.clock(),
         .random = random_,
         .gates = gates_,
         .user = user,
-        .lookup = [](std::string_view, std::string_view, const std::string&) {
-          return api::ObjectPtr();
-        },
+        .lookup = [](std::string_view, std::string_view,
+                     const std::string&) { return api::ObjectPtr(); },
         .authorize = [](std::string_view, std::string_view, std::string_view, std::string_view,
                         std::string_view, std::string_view) { return std::nullopt; }};
     // Numbers that are quantities, and so on, become what a server makes of them.
-    Result<api::ObjectReadResult> read =
-        api::ConvertObject(draft.Freeze()->root(), *kind.schema);
+    Result<api::ObjectReadResult> read = api::ConvertObject(draft.Freeze()->root(), *kind.schema);
     if (!read.ok()) return std::move(read).error().Prefixed(object.source);
     api::Draft canonical(read->tree);
     const apiserver::Strategy& strategy = apiserver::StrategyFor(kind);
@@ -91,8 +90,10 @@ Result<void> CompleteNode(const ManifestObject& object, const cli::NodeDescripti
   if (!status.is_object()) status = api::Draft::Object();
   if (status["allocatable"].size() == 0) {
     if (status["capacity"].size() == 0) {
-      return InvalidArgument(StrCat(object.source, ": the node has neither status.allocatable nor "
-                                    "status.capacity: say how much cpu, memory and pods it will have"));
+      return InvalidArgument(
+          StrCat(object.source,
+                 ": the node has neither status.allocatable nor "
+                 "status.capacity: say how much cpu, memory and pods it will have"));
     }
     status["allocatable"] = api::Draft(status["capacity"]);
   }
@@ -132,11 +133,12 @@ Result<void> MakeTemplateClaims(Stage& stage, const ManifestObject& pod_object,
     claim["kind"] = "ResourceClaim";
     claim["metadata"]["name"] = claim_name;
     claim["metadata"]["namespace"] = root["metadata"]["namespace"].str("default");
-    claim["metadata"]["ownerReferences"].Append({{"apiVersion", api::Draft("v1")},
-                                                 {"kind", api::Draft("Pod")},
-                                                 {"name", api::Draft(root["metadata"]["name"].str())},
-                                                 {"uid", api::Draft(pod["metadata"]["uid"].str())},
-                                                 {"controller", api::Draft(true)}});
+    claim["metadata"]["ownerReferences"].Append(
+        {{"apiVersion", api::Draft("v1")},
+         {"kind", api::Draft("Pod")},
+         {"name", api::Draft(root["metadata"]["name"].str())},
+         {"uid", api::Draft(pod["metadata"]["uid"].str())},
+         {"controller", api::Draft(true)}});
     ManifestObject made = *found->second;
     made.kind = api::FindKind("resource.k8s.io", "v1", "ResourceClaim");
     ASSIGN_OR_RETURN(api::ObjectPtr object, stage.Admit(made, std::move(claim)));
@@ -161,8 +163,9 @@ Result<scheduler::SimulationAnswer> Run(const Arguments& arguments, Console& con
   }
   std::vector<std::string> paths = arguments.List("node-template");
   if (paths.empty()) {
-    return InvalidArgument("--node-template is needed: a file with the Node, its ResourceSlices and "
-                           "the DeviceClasses");
+    return InvalidArgument(
+        "--node-template is needed: a file with the Node, its ResourceSlices and "
+        "the DeviceClasses");
   }
   const std::vector<std::string> pods = arguments.List("filename");
   if (pods.empty()) return InvalidArgument("-f is needed: a file with the pod and its claims");
@@ -180,8 +183,8 @@ Result<scheduler::SimulationAnswer> Run(const Arguments& arguments, Console& con
     const std::string_view kind = object.kind->kind;
     if (kind == "Pod") {
       if (pod != nullptr) {
-        return InvalidArgument(StrCat(object.source, ": one pod at a time, please; the first is at ",
-                                      pod->source));
+        return InvalidArgument(
+            StrCat(object.source, ": one pod at a time, please; the first is at ", pod->source));
       }
       pod = &object;
     } else if (kind == "Node") {
@@ -198,7 +201,8 @@ Result<scheduler::SimulationAnswer> Run(const Arguments& arguments, Console& con
                    : kind == "ResourceClaim"   ? &simulation.claims
                                                : nullptr;
       if (list == nullptr) {
-        return InvalidArgument(StrCat(object.source, ": a ", kind, " plays no part here: Node, "
+        return InvalidArgument(StrCat(object.source, ": a ", kind,
+                                      " plays no part here: Node, "
                                       "ResourceSlice, DeviceClass, DeviceTaintRule, Pod, "
                                       "ResourceClaim and ResourceClaimTemplate do"));
       }
@@ -207,7 +211,8 @@ Result<scheduler::SimulationAnswer> Run(const Arguments& arguments, Console& con
     }
   }
   if (simulation.nodes.empty()) {
-    return InvalidArgument(StrCat(Join(arguments.List("node-template"), ", "), ": there is no Node"));
+    return InvalidArgument(
+        StrCat(Join(arguments.List("node-template"), ", "), ": there is no Node"));
   }
   if (pod == nullptr) return InvalidArgument(StrCat(Join(pods, ", "), ": there is no Pod"));
   for (const api::ObjectPtr& slice : simulation.slices) {
@@ -291,18 +296,22 @@ void AddSimulateCommand(cli::App& app) {
       {.name = "scheduler-feature-gates",
        .help = "Gates of the scheduler: A=true,B=false.",
        .placeholder = "GATES"},
-      {.name = "output", .short_name = 'o', .help = "text or json.", .default_value = "text",
+      {.name = "output",
+       .short_name = 'o',
+       .help = "text or json.",
+       .default_value = "text",
        .placeholder = "FORMAT"}};
   for (cli::Flag& flag : cli::NodeDescriptionFlags()) flags.push_back(std::move(flag));
   app.Add({.name = "simulate",
            .summary = "Say whether a node that does not exist yet would take a pod",
-           .help = "Puts the objects of the template into an empty cluster and asks the scheduler's "
-                   "own filters and allocator for one decision: resources, taints, affinity, "
-                   "declared features and devices. Nothing is contacted and nothing is written.\n\n"
-                   "What the node will declare is read from the template's status.declaredFeatures, or "
-                   "found from the node's configuration where that is given (--kubelet-config, "
-                   "--feature-gates, --runtime-features, --version).\n\n"
-                   "Ends with 0 if the pod fits, 1 if it does not, 2 if the input makes no sense.",
+           .help =
+               "Puts the objects of the template into an empty cluster and asks the scheduler's "
+               "own filters and allocator for one decision: resources, taints, affinity, "
+               "declared features and devices. Nothing is contacted and nothing is written.\n\n"
+               "What the node will declare is read from the template's status.declaredFeatures, or "
+               "found from the node's configuration where that is given (--kubelet-config, "
+               "--feature-gates, --runtime-features, --version).\n\n"
+               "Ends with 0 if the pod fits, 1 if it does not, 2 if the input makes no sense.",
            .examples = "  drakkar simulate --node-template node.yaml -f pod.yaml\n"
                        "  drakkar simulate --node-template node.yaml -f pod.yaml --version 1.36 "
                        "--kubelet-config kubelet.yaml -o json\n",

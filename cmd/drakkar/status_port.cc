@@ -21,18 +21,55 @@ constexpr std::string_view kBearer = "Bearer ";
 std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lease_name) {
   const client::LeaderElectionConfig defaults;
   return {
-      {.name = "bind-address", .help = "Where the status port listens.", .default_value = "127.0.0.1", .placeholder = "IP"},
-      {.name = "secure-port", .type = cli::FlagType::kInt, .help = "The port of /healthz, /livez, /readyz, /metrics and /configz; 0: none.", .default_value = std::to_string(port), .placeholder = "PORT"},
-      {.name = "tls-cert-file", .help = "The status port's certificate; without it one is made.", .placeholder = "FILE"},
+      {.name = "bind-address",
+       .help = "Where the status port listens.",
+       .default_value = "127.0.0.1",
+       .placeholder = "IP"},
+      {.name = "secure-port",
+       .type = cli::FlagType::kInt,
+       .help = "The port of /healthz, /livez, /readyz, /metrics and /configz; 0: none.",
+       .default_value = std::to_string(port),
+       .placeholder = "PORT"},
+      {.name = "tls-cert-file",
+       .help = "The status port's certificate; without it one is made.",
+       .placeholder = "FILE"},
       {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
-      {.name = "client-ca-file", .help = "Whose client certificates name users for /metrics and /configz; bearer tokens always do.", .placeholder = "FILE"},
-      {.name = "authorization-always-allow-paths", .help = "Paths that everybody may see; for others the API server is asked whether the user may get them.", .default_value = "/healthz,/readyz,/livez", .placeholder = "PATHS"},
-      {.name = "leader-elect", .type = cli::FlagType::kBool, .help = "Be active only while holding the Lease.", .default_value = "true"},
-      {.name = "leader-elect-lease-duration", .type = cli::FlagType::kDuration, .help = "How long others wait for a holder that is silent.", .default_value = "15s", .placeholder = "TIME"},
-      {.name = "leader-elect-renew-deadline", .type = cli::FlagType::kDuration, .help = "How long a holder that cannot renew stays active.", .default_value = "10s", .placeholder = "TIME"},
-      {.name = "leader-elect-retry-period", .type = cli::FlagType::kDuration, .help = "How often the Lease is tried and renewed.", .default_value = "2s", .placeholder = "TIME"},
-      {.name = "leader-elect-resource-name", .help = "The Lease's name.", .default_value = lease_name, .placeholder = "NAME"},
-      {.name = "leader-elect-resource-namespace", .help = "The Lease's namespace.", .default_value = defaults.lease_namespace, .placeholder = "NAME"},
+      {.name = "client-ca-file",
+       .help = "Whose client certificates name users for /metrics and /configz; bearer tokens "
+               "always do.",
+       .placeholder = "FILE"},
+      {.name = "authorization-always-allow-paths",
+       .help = "Paths that everybody may see; for others the API server is asked whether the user "
+               "may get them.",
+       .default_value = "/healthz,/readyz,/livez",
+       .placeholder = "PATHS"},
+      {.name = "leader-elect",
+       .type = cli::FlagType::kBool,
+       .help = "Be active only while holding the Lease.",
+       .default_value = "true"},
+      {.name = "leader-elect-lease-duration",
+       .type = cli::FlagType::kDuration,
+       .help = "How long others wait for a holder that is silent.",
+       .default_value = "15s",
+       .placeholder = "TIME"},
+      {.name = "leader-elect-renew-deadline",
+       .type = cli::FlagType::kDuration,
+       .help = "How long a holder that cannot renew stays active.",
+       .default_value = "10s",
+       .placeholder = "TIME"},
+      {.name = "leader-elect-retry-period",
+       .type = cli::FlagType::kDuration,
+       .help = "How often the Lease is tried and renewed.",
+       .default_value = "2s",
+       .placeholder = "TIME"},
+      {.name = "leader-elect-resource-name",
+       .help = "The Lease's name.",
+       .default_value = lease_name,
+       .placeholder = "NAME"},
+      {.name = "leader-elect-resource-namespace",
+       .help = "The Lease's namespace.",
+       .default_value = defaults.lease_namespace,
+       .placeholder = "NAME"},
   };
 }
 
@@ -50,16 +87,20 @@ Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments) {
   }
   FileSystem& files = RealFileSystem();
   if (has_certificate) {
-    ASSIGN_OR_RETURN(options.serving.certificate_pem, files.ReadFile(arguments.Text("tls-cert-file")));
-    ASSIGN_OR_RETURN(options.serving.key_pem, files.ReadFile(arguments.Text("tls-private-key-file")));
+    ASSIGN_OR_RETURN(options.serving.certificate_pem,
+                     files.ReadFile(arguments.Text("tls-cert-file")));
+    ASSIGN_OR_RETURN(options.serving.key_pem,
+                     files.ReadFile(arguments.Text("tls-private-key-file")));
   }
   if (!arguments.Text("client-ca-file").empty()) {
     ASSIGN_OR_RETURN(options.client_ca_pem, files.ReadFile(arguments.Text("client-ca-file")));
   }
-  for (const std::string_view path : Split(arguments.Text("authorization-always-allow-paths"), ',')) {
+  for (const std::string_view path :
+       Split(arguments.Text("authorization-always-allow-paths"), ',')) {
     if (!path.starts_with('/')) {
-      return InvalidArgument(StrCat("--authorization-always-allow-paths must be paths with commas between, not ",
-                                    Quote(path)));
+      return InvalidArgument(
+          StrCat("--authorization-always-allow-paths must be paths with commas between, not ",
+                 Quote(path)));
     }
     options.open_paths.emplace_back(path);
   }
@@ -120,10 +161,11 @@ void StatusPort::Authorize(const net::ServerRequest& request,
       header != nullptr && header->starts_with(kBearer)) {
     token = header->substr(kBearer.size());
   }
-  reviewer_.Review(certificate, std::move(token), request.path,
-                   [done = std::move(done)](std::optional<client::AccessReviewer::Refusal> refusal) {
-                     refusal ? done(refusal->status, refusal->reason) : done(0, "");
-                   });
+  reviewer_.Review(
+      certificate, std::move(token), request.path,
+      [done = std::move(done)](std::optional<client::AccessReviewer::Refusal> refusal) {
+        refusal ? done(refusal->status, refusal->reason) : done(0, "");
+      });
 }
 
 Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, client::Client& client,
@@ -137,13 +179,12 @@ Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, client::Clien
     const WallTime now = RealClock().Now();
     const net::Validity validity{now - std::chrono::hours(1), now + std::chrono::hours(24 * 365)};
     ASSIGN_OR_RETURN(const net::CertificateAndKey ca, net::CreateCa("drakkar-status", validity));
-    ASSIGN_OR_RETURN(serving,
-                     net::IssueCertificate(ca,
-                                           {.common_name = "drakkar-status",
-                                            .organizations = {},
-                                            .dns_names = {"localhost"},
-                                            .ip_addresses = {options.address.host}},
-                                           net::CertificateUse::kServer, validity));
+    ASSIGN_OR_RETURN(serving, net::IssueCertificate(ca,
+                                                    {.common_name = "drakkar-status",
+                                                     .organizations = {},
+                                                     .dns_names = {"localhost"},
+                                                     .ip_addresses = {options.address.host}},
+                                                    net::CertificateUse::kServer, validity));
   }
   tls.certificate_pem = serving.certificate_pem;
   tls.key_pem = serving.key_pem;

@@ -18,10 +18,10 @@ namespace drakkar::cmd {
 std::vector<cli::Flag> ComponentFlags(std::uint16_t port, const std::string& lease_name);
 
 struct StatusPortOptions {
-  net::Address address;                // port 0: none
-  net::CertificateAndKey serving;      // empty: made at start
-  std::string client_ca_pem;           // whose client certificates count; empty: none
-  std::vector<std::string> open_paths; // of /metrics and /configz, those that everybody may see
+  net::Address address;                 // port 0: none
+  net::CertificateAndKey serving;       // empty: made at start
+  std::string client_ca_pem;            // whose client certificates count; empty: none
+  std::vector<std::string> open_paths;  // of /metrics and /configz, those that everybody may see
 };
 Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments);
 // Changes what `config` says where a flag was given.
@@ -30,8 +30,8 @@ Result<void> ReadLeaderElection(const cli::Arguments& arguments,
 // Unique on this machine and others.
 std::string LeaderIdentity();
 
-// /healthz, /livez, /readyz, /metrics and /configz over HTTPS; who may see the last two is asked of the
-// API server. Lives on `loop`; `client` must outlive it.
+// /healthz, /livez, /readyz, /metrics and /configz over HTTPS; who may see the last two is asked of
+// the API server. Lives on `loop`; `client` must outlive it.
 class StatusPort {
  public:
   // Null if there is to be none.

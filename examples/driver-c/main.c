@@ -61,7 +61,8 @@ int main(int argc, char** argv) {
                                     .unprepare = unprepare};
   const int refused = drakkar_driver_parse_flags(&options, &argc, argv, &error);
   if (refused || argc != 1) {
-    fprintf(stderr, "%s\n%s", refused ? error.message : "unknown argument", drakkar_driver_flags_help());
+    fprintf(stderr, "%s\n%s", refused ? error.message : "unknown argument",
+            drakkar_driver_flags_help());
     return 2;
   }
   /* Before the driver's thread starts, so that it inherits the mask. */
@@ -85,7 +86,8 @@ int main(int argc, char** argv) {
     drakkar_resources_set_string(resources, options.node_name, name, "model", "C");
     drakkar_resources_set_int(resources, options.node_name, name, "index", i);
     drakkar_resources_set_capacity(resources, options.node_name, name, "memory", "1Gi");
-    drakkar_driver_report_health(driver, options.node_name, name, DRAKKAR_HEALTH_HEALTHY, NULL, NULL);
+    drakkar_driver_report_health(driver, options.node_name, name, DRAKKAR_HEALTH_HEALTHY, NULL,
+                                 NULL);
   }
   const int published = drakkar_driver_publish(driver, resources, &error);
   drakkar_resources_free(resources);

@@ -21,7 +21,8 @@ class MinimalDriver final : public driver::SynchronousPlugin {
 
   // Gets the claim as the API server has it, allocated. Must give the same answer when it is called
   // again: nodes repeat the call after a restart.
-  Result<std::vector<driver::PreparedDevice>> PrepareResourceClaim(const api::Object& claim) override {
+  Result<std::vector<driver::PreparedDevice>> PrepareResourceClaim(
+      const api::Object& claim) override {
     const std::string uid(claim.uid());
     std::vector<driver::PreparedDevice> prepared;
     std::vector<std::string> names;
@@ -42,7 +43,8 @@ class MinimalDriver final : public driver::SynchronousPlugin {
     device.container_edits.env = {"MINIMAL_DEVICES=" + Join(names, ",")};
     spec.devices = {device};
     spec.cdi_version = cdi::MinimumVersion(spec);
-    RETURN_IF_ERROR(RealFileSystem().WriteFileAtomically(SpecPath(uid), cdi::WriteSpecJson(spec), 0644));
+    RETURN_IF_ERROR(
+        RealFileSystem().WriteFileAtomically(SpecPath(uid), cdi::WriteSpecJson(spec), 0644));
     for (driver::PreparedDevice& each : prepared) {
       each.cdi_device_ids = {cdi::QualifiedName{kDriver, "claim", uid}.ToString()};
     }

@@ -1,6 +1,6 @@
-/* driver-network in C: devices whose addresses are known only once the pod's network is there (KEP-5304,
- * deferred metadata). Prepare answers without metadata; the NRI hook for RunPodSandbox writes it before the
- * first container starts, and tells everybody else in the claim's status.
+/* driver-network in C: devices whose addresses are known only once the pod's network is there
+ * (KEP-5304, deferred metadata). Prepare answers without metadata; the NRI hook for RunPodSandbox
+ * writes it before the first container starts, and tells everybody else in the claim's status.
  *
  *   driver-network-c --enable-device-metadata --nri-socket=... --kubeconfig=... --node-name=n1 ...
  */
@@ -13,7 +13,8 @@
 enum { kInterfaces = 4, kTextBytes = 256 };
 
 /* Several claims of a pod come in one call; one that fails leaves the others alone. */
-static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t count, drakkar_error* error) {
+static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t count,
+                       drakkar_error* error) {
   (void)user_data, (void)error;
   for (size_t i = 0; i < count; ++i) {
     const drakkar_claim* claim = items[i].claim;
@@ -24,14 +25,17 @@ static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t coun
     }
     if (devices == 0) {
       items[i].failed = 1;
-      snprintf(items[i].error.message, sizeof(items[i].error.message), "no device of the claim is of this driver");
+      snprintf(items[i].error.message, sizeof(items[i].error.message),
+               "no device of the claim is of this driver");
     }
   }
   return 0;
 }
 
-static int unprepare_all(void* user_data, drakkar_unprepare_item* items, size_t count, drakkar_error* error) {
-  /* The library knows what was prepared for which pod, also after a restart: nothing is kept here. */
+static int unprepare_all(void* user_data, drakkar_unprepare_item* items, size_t count,
+                         drakkar_error* error) {
+  /* The library knows what was prepared for which pod, also after a restart: nothing is kept here.
+   */
   (void)user_data, (void)items, (void)count, (void)error;
   return 0;
 }
@@ -52,7 +56,8 @@ static int is_for(const drakkar_prepared_request* request, const char* pod_uid) 
   return 0;
 }
 
-/* Where a real driver moves the interface into the pod's network namespace and asks for an address. */
+/* Where a real driver moves the interface into the pod's network namespace and asks for an address.
+ */
 static void configure(const char* device, char* name, char* address, char* hardware) {
   const char index = device[strlen(device) - 1];
   snprintf(name, kTextBytes, "net%c", index);
@@ -73,13 +78,16 @@ static void tell(void* user_data, const drakkar_prepared_request* request) {
     configure(request->devices[i].device, name, address, hardware);
     drakkar_prepare_result_add_device(told, &request->devices[i], NULL, 0);
     drakkar_prepare_result_set_network(told, name, addresses, 1, hardware);
-    drakkar_claim_status_add_device(status, request->devices[i].pool, request->devices[i].device, request->devices[i].share_id);
-    drakkar_claim_status_add_condition(status, "Ready", "True", "NetworkReady", "the interface is configured");
+    drakkar_claim_status_add_device(status, request->devices[i].pool, request->devices[i].device,
+                                    request->devices[i].share_id);
+    drakkar_claim_status_add_condition(status, "Ready", "True", "NetworkReady",
+                                       "the interface is configured");
     drakkar_claim_status_set_network(status, name, addresses, 1, hardware);
     drakkar_claim_status_set_data(status, "{\"mtu\": 9000}", NULL);
   }
-  search->failed = drakkar_driver_update_metadata(search->driver, request->claim_namespace, request->claim_name,
-                                                  request->claim_uid, request->request, told, search->error);
+  search->failed =
+      drakkar_driver_update_metadata(search->driver, request->claim_namespace, request->claim_name,
+                                     request->claim_uid, request->request, told, search->error);
   if (!search->failed) {
     drakkar_driver_apply_claim_status(search->driver, request->claim_namespace, request->claim_name,
                                       request->claim_uid, status, NULL, NULL, NULL);
@@ -88,19 +96,22 @@ static void tell(void* user_data, const drakkar_prepared_request* request) {
   drakkar_prepare_result_free(told);
 }
 
-static int tell_pod(drakkar_driver* driver, const drakkar_pod* pod, int only_missing, drakkar_error* error) {
+static int tell_pod(drakkar_driver* driver, const drakkar_pod* pod, int only_missing,
+                    drakkar_error* error) {
   struct search search = {driver, drakkar_pod_uid(pod), only_missing, error, 0};
   if (drakkar_driver_prepared_requests(driver, tell, &search, error) != 0) return -1;
   return search.failed;
 }
 
-static int run_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod, drakkar_error* error) {
+static int run_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod,
+                           drakkar_error* error) {
   (void)user_data;
   return tell_pod(driver, pod, 0, error);
 }
 
 /* A pod that ran before this process was there: it may have waited in vain. */
-static int running_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod, drakkar_error* error) {
+static int running_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod,
+                               drakkar_error* error) {
   (void)user_data;
   return tell_pod(driver, pod, 1, error);
 }
@@ -125,7 +136,8 @@ int main(int argc, char** argv) {
                                     .running_pod_sandbox = running_pod_sandbox};
   const int refused = drakkar_driver_parse_flags(&options, &argc, argv, &error);
   if (refused || argc != 1) {
-    fprintf(stderr, "%s\n%s", refused ? error.message : "unknown argument", drakkar_driver_flags_help());
+    fprintf(stderr, "%s\n%s", refused ? error.message : "unknown argument",
+            drakkar_driver_flags_help());
     return 2;
   }
   /* Before the driver's thread starts, so that it inherits the mask. */
@@ -157,7 +169,8 @@ int main(int argc, char** argv) {
   if (failed) fprintf(stderr, "%s\n", error.message);
   drakkar_resources_free(resources);
   /* SIGUSR1 pulls the cable of the last interface, and puts it back. */
-  for (int signal_number = 0; !failed && sigwait(&signals, &signal_number) == 0 && signal_number == SIGUSR1;) {
+  for (int signal_number = 0;
+       !failed && sigwait(&signals, &signal_number) == 0 && signal_number == SIGUSR1;) {
     drakkar_device_health* last = &health[kInterfaces - 1];
     const int had_link = last->health == DRAKKAR_HEALTH_HEALTHY;
     last->health = had_link ? DRAKKAR_HEALTH_UNHEALTHY : DRAKKAR_HEALTH_HEALTHY;

@@ -1,7 +1,7 @@
 // A network driver that knows the addresses of its interfaces only once the pod's network is there
 // (KEP-5304, deferred metadata): prepare returns devices without metadata, and the NRI hook for
-// RunPodSandbox writes it, before the first init container starts. Pods that started while the driver was
-// away are told when it is back.
+// RunPodSandbox writes it, before the first init container starts. Pods that started while the
+// driver was away are told when it is back.
 //
 //   driver-network --enable-device-metadata --nri-socket=... --kubeconfig=... --node-name=n1 ...
 #include <algorithm>
@@ -23,7 +23,8 @@ constexpr int kInterfaces = 4;
 
 class NetworkDriver final : public driver::SynchronousPlugin {
  public:
-  Result<std::vector<driver::PreparedDevice>> PrepareResourceClaim(const api::Object& claim) override {
+  Result<std::vector<driver::PreparedDevice>> PrepareResourceClaim(
+      const api::Object& claim) override {
     std::vector<driver::PreparedDevice> prepared;
     for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
       if (result["driver"].str() != kDriver) continue;
@@ -52,7 +53,8 @@ class NetworkDriver final : public driver::SynchronousPlugin {
 
  private:
   // All requests of all claims that the pod has from this driver.
-  static Result<void> Tell(driver::Driver& driver, const rpc::NriPodSandbox& pod, bool only_missing) {
+  static Result<void> Tell(driver::Driver& driver, const rpc::NriPodSandbox& pod,
+                           bool only_missing) {
     ASSIGN_OR_RETURN(std::vector<driver::PreparedRequest> requests, driver.PreparedRequests());
     for (driver::PreparedRequest& prepared : requests) {
       if (std::ranges::find(prepared.pod_uids, pod.uid) == prepared.pod_uids.end()) continue;
@@ -61,24 +63,27 @@ class NetworkDriver final : public driver::SynchronousPlugin {
       for (driver::PreparedDevice& device : prepared.devices) {
         const metadata::NetworkDeviceData network = Configure(device.device_name);
         device.metadata = driver::DeviceMetadata{.network_data = network};
-        status.push_back({.pool_name = device.pool_name,
-                          .device_name = device.device_name,
-                          .conditions = {{"Ready", "True", "NetworkReady", "the interface is configured"}},
-                          .network = network});
+        status.push_back(
+            {.pool_name = device.pool_name,
+             .device_name = device.device_name,
+             .conditions = {{"Ready", "True", "NetworkReady", "the interface is configured"}},
+             .network = network});
       }
       const driver::RequestReference& request = prepared.request;
       RETURN_IF_ERROR(driver.UpdateRequestMetadata(request, prepared.devices));
       // For everybody else it is in the claim's status. Containers do not wait for that.
-      driver.ApplyClaimStatus({request.claim_namespace, request.claim_uid, request.claim_name},
-                              std::move(status), [](Result<void> applied) {
-                                if (!applied.ok()) kLog.Warning("claim status", {{"error", applied.error().message}});
-                              });
+      driver.ApplyClaimStatus(
+          {request.claim_namespace, request.claim_uid, request.claim_name}, std::move(status),
+          [](Result<void> applied) {
+            if (!applied.ok()) kLog.Warning("claim status", {{"error", applied.error().message}});
+          });
       kLog.Info("told a pod of its interfaces", {{"pod", pod.name}, {"request", request.request}});
     }
     return Ok();
   }
 
-  // Where a real driver moves the interface into the pod's network namespace and asks for an address.
+  // Where a real driver moves the interface into the pod's network namespace and asks for an
+  // address.
   static metadata::NetworkDeviceData Configure(const std::string& device) {
     const char index = device.back();
     return {.interface_name = StrCat("net", index),
@@ -90,7 +95,8 @@ class NetworkDriver final : public driver::SynchronousPlugin {
 driver::DriverResources Offer(const std::string& node_name) {
   driver::Slice slice;
   for (int i = 0; i < kInterfaces; ++i) {
-    slice.devices.push_back({.name = StrCat("net-", i), .attributes = {{"speedGbps", std::int64_t{25}}}});
+    slice.devices.push_back(
+        {.name = StrCat("net-", i), .attributes = {{"speedGbps", std::int64_t{25}}}});
   }
   driver::DriverResources resources;
   resources.pools[node_name].slices = {slice};
@@ -109,26 +115,31 @@ int main(int argc, char** argv) {
   }
   NetworkDriver plugin;
   std::unique_ptr<driver::NriHook> hook;
-  const int code = (*host)->Run([&](driver::DriverHost& running) -> Result<std::unique_ptr<driver::Driver>> {
-    ASSIGN_OR_RETURN(std::unique_ptr<driver::Driver> driver, driver::Driver::Start(running.Options(plugin)));
-    RETURN_IF_ERROR(driver->PublishResources(Offer(flags.node_name)));
-    rpc::NriPluginSession::Callbacks callbacks;
-    callbacks.on_run_pod_sandbox = [&running](const rpc::NriPodSandbox& pod, rpc::NriDone done) {
-      if (running.driver() == nullptr) return done(Unavailable("the driver is starting"));
-      done(NetworkDriver::OnRunPodSandbox(*running.driver(), pod));
-    };
-    callbacks.on_pods = [&running](const std::vector<rpc::NriPodSandbox>& pods) {
-      if (running.driver() == nullptr) return;
-      for (const rpc::NriPodSandbox& pod : pods) NetworkDriver::OnRunningPod(*running.driver(), pod);
-    };
-    hook = std::make_unique<driver::NriHook>(driver::NriHook::Options{.loop = running.loop(),
-                                                                      .random = RealRandom(),
-                                                                      .socket_path = flags.nri_socket,
-                                                                      .name = kDriver,
-                                                                      .callbacks = std::move(callbacks)});
-    hook->Start();
-    return driver;
-  });
+  const int code =
+      (*host)->Run([&](driver::DriverHost& running) -> Result<std::unique_ptr<driver::Driver>> {
+        ASSIGN_OR_RETURN(std::unique_ptr<driver::Driver> driver,
+                         driver::Driver::Start(running.Options(plugin)));
+        RETURN_IF_ERROR(driver->PublishResources(Offer(flags.node_name)));
+        rpc::NriPluginSession::Callbacks callbacks;
+        callbacks.on_run_pod_sandbox = [&running](const rpc::NriPodSandbox& pod,
+                                                  rpc::NriDone done) {
+          if (running.driver() == nullptr) return done(Unavailable("the driver is starting"));
+          done(NetworkDriver::OnRunPodSandbox(*running.driver(), pod));
+        };
+        callbacks.on_pods = [&running](const std::vector<rpc::NriPodSandbox>& pods) {
+          if (running.driver() == nullptr) return;
+          for (const rpc::NriPodSandbox& pod : pods)
+            NetworkDriver::OnRunningPod(*running.driver(), pod);
+        };
+        hook = std::make_unique<driver::NriHook>(
+            driver::NriHook::Options{.loop = running.loop(),
+                                     .random = RealRandom(),
+                                     .socket_path = flags.nri_socket,
+                                     .name = kDriver,
+                                     .callbacks = std::move(callbacks)});
+        hook->Start();
+        return driver;
+      });
   hook.reset();
   return code;
 }

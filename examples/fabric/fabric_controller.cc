@@ -65,7 +65,8 @@ FabricController::FabricController(Options options)
   claims_.AddHandlers(
       {.on_add = [this](const api::ObjectPtr& claim) { OnClaim(claim); },
        .on_update = [this](const api::ObjectPtr&, const api::ObjectPtr& claim) { OnClaim(claim); },
-       .on_delete = [this](const api::ObjectPtr& claim) { attaching_.erase(std::string(claim->uid())); }});
+       .on_delete =
+           [this](const api::ObjectPtr& claim) { attaching_.erase(std::string(claim->uid())); }});
 }
 
 void FabricController::Start() {
@@ -109,8 +110,8 @@ void FabricController::OnClaim(const api::ObjectPtr& claim) {
     attaching_.erase(uid);
     return;
   }
-  // The fabric takes its time, with each allocation anew. One that ended may never have been seen: a
-  // watch that was interrupted shows only what came after it.
+  // The fabric takes its time, with each allocation anew. One that ended may never have been seen:
+  // a watch that was interrupted shows only what came after it.
   const auto [at, is_new] = attaching_.try_emplace(uid);
   std::string allocation = DescribeAllocation(*claim);
   if (!is_new && at->second.allocation == allocation) return;
@@ -154,7 +155,8 @@ void FabricController::WriteConditions(const api::ObjectPtr& claim,
   const std::string now = api::FormatTime(options_.loop.clock().Now());
   for (const Pending& each : ready) {
     const bool fails = BehaviourOf(each.device) == Behaviour::kFails;
-    api::Draft device{{"driver", options_.driver}, {"pool", options_.pool}, {"device", each.device}};
+    api::Draft device{
+        {"driver", options_.driver}, {"pool", options_.pool}, {"device", each.device}};
     if (!each.share.empty()) device["shareID"] = each.share;
     device["conditions"].Append(
         {{"type", fails ? failed_condition() : attached_condition()},
@@ -200,8 +202,8 @@ api::TreePtr FabricController::MakeSlice(const api::Object* old) const {
   spec["devices"] = std::move(devices);
   const std::int64_t generation =
       old != nullptr ? old->root()["spec"]["pool"]["generation"].integer() + 1 : 1;
-  spec["pool"] = api::Draft{
-      {"name", options_.pool}, {"generation", generation}, {"resourceSliceCount", 1}};
+  spec["pool"] =
+      api::Draft{{"name", options_.pool}, {"generation", generation}, {"resourceSliceCount", 1}};
   return draft.Freeze();
 }
 

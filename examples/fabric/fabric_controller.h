@@ -24,8 +24,8 @@ struct FabricDevice {
 };
 
 // A controller for devices behind a (simulated) fabric, as KEP-5007 has in mind: it publishes them
-// for all nodes with binding conditions, watches claims, attaches what was allocated to the node the
-// claim is bound to, and says so in status.devices. The scheduler binds the pod only then.
+// for all nodes with binding conditions, watches claims, attaches what was allocated to the node
+// the claim is bound to, and says so in status.devices. The scheduler binds the pod only then.
 //
 //   attached       all is well: the condition `<driver>/attached` becomes True
 //   attach-failed  it could not be: the condition becomes True and the device gets a taint, so that

@@ -51,17 +51,34 @@ int Run(const cli::Arguments& arguments, cli::Console& console) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   cli::App app("fabric-controller", "Attaches simulated fabric devices to nodes (KEP-5007).");
-  app.Add({.name = "run",
-           .summary = "Run the controller",
-           .help = "Publishes devices gpu-0, gpu-1, ... for all nodes and attaches what is allocated.",
-           .flags = {{.name = "kubeconfig", .help = "Where the API server is and who we are.", .placeholder = "FILE"},
-                     {.name = "devices", .type = cli::FlagType::kInt, .help = "How many there are.", .default_value = "2", .placeholder = "N"},
-                     {.name = "attach-delay", .type = cli::FlagType::kDuration, .help = "How long attaching takes.", .default_value = "2s", .placeholder = "TIME"},
-                     {.name = "fail", .type = cli::FlagType::kRepeated, .help = "Devices that cannot be attached.", .placeholder = "NAME"},
-                     {.name = "hang", .type = cli::FlagType::kRepeated, .help = "Devices that never answer.", .placeholder = "NAME"}},
-           .max_arguments = 0,
-           .section = "Run",
-           .run = Run});
+  app.Add(
+      {.name = "run",
+       .summary = "Run the controller",
+       .help = "Publishes devices gpu-0, gpu-1, ... for all nodes and attaches what is allocated.",
+       .flags = {{.name = "kubeconfig",
+                  .help = "Where the API server is and who we are.",
+                  .placeholder = "FILE"},
+                 {.name = "devices",
+                  .type = cli::FlagType::kInt,
+                  .help = "How many there are.",
+                  .default_value = "2",
+                  .placeholder = "N"},
+                 {.name = "attach-delay",
+                  .type = cli::FlagType::kDuration,
+                  .help = "How long attaching takes.",
+                  .default_value = "2s",
+                  .placeholder = "TIME"},
+                 {.name = "fail",
+                  .type = cli::FlagType::kRepeated,
+                  .help = "Devices that cannot be attached.",
+                  .placeholder = "NAME"},
+                 {.name = "hang",
+                  .type = cli::FlagType::kRepeated,
+                  .help = "Devices that never answer.",
+                  .placeholder = "NAME"}},
+       .max_arguments = 0,
+       .section = "Run",
+       .run = Run});
   cli::ProcessConsole console;
   return app.Run({argv + 1, argv + argc}, console);
 }

@@ -1,6 +1,6 @@
-// A controller that publishes devices which need nothing on the node (KEP-5945, scenario 1): floating
-// licenses that every node can use. No socket, no registration, no DaemonSet: the nodes are told not to
-// call a driver.
+// A controller that publishes devices which need nothing on the node (KEP-5945, scenario 1):
+// floating licenses that every node can use. No socket, no registration, no DaemonSet: the nodes
+// are told not to call a driver.
 //
 //   no-node-driver --kubeconfig=admin.kubeconfig [--licenses=2]
 #include <cstdio>
@@ -29,8 +29,8 @@ driver::DriverResources Offer(std::int64_t licenses) {
   driver::Slice slice;
   slice.skip_node_operations = {"*"};  // a node neither prepares nor unprepares these
   for (std::int64_t i = 0; i < licenses; ++i) {
-    slice.devices.push_back({.name = StrCat("license-", i),
-                             .attributes = {{"product", std::string("Simulator")}}});
+    slice.devices.push_back(
+        {.name = StrCat("license-", i), .attributes = {{"product", std::string("Simulator")}}});
   }
   driver::DriverResources resources;
   driver::Pool& pool = resources.pools["licenses"];
@@ -47,14 +47,16 @@ int main(int argc, char** argv) {
   std::int64_t licenses = 2;
   if (rest.ok()) {
     for (const std::string& word : *rest) {
-      const auto count = word.starts_with("--licenses=") ? ParseInt64(word.substr(11)) : std::nullopt;
+      const auto count =
+          word.starts_with("--licenses=") ? ParseInt64(word.substr(11)) : std::nullopt;
       if (!count || *count < 0) rest = InvalidArgument("what is " + word + "?");
       if (!rest.ok()) break;
       licenses = *count;
     }
   }
   if (!rest.ok()) {
-    std::fprintf(stderr, "%s\n  --licenses=NUMBER\n%s", rest.error().message.c_str(), flags.Help().c_str());
+    std::fprintf(stderr, "%s\n  --licenses=NUMBER\n%s", rest.error().message.c_str(),
+                 flags.Help().c_str());
     return 2;
   }
   auto host = driver::DriverHost::Create(flags);
@@ -69,7 +71,8 @@ int main(int argc, char** argv) {
     options.registration_service = false;
     options.dra_service = false;
     options.pool_name = "licenses";
-    ASSIGN_OR_RETURN(std::unique_ptr<driver::Driver> driver, driver::Driver::Start(std::move(options)));
+    ASSIGN_OR_RETURN(std::unique_ptr<driver::Driver> driver,
+                     driver::Driver::Start(std::move(options)));
     RETURN_IF_ERROR(driver->PublishResources(Offer(licenses)));
     return driver;
   });

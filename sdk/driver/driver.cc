@@ -85,10 +85,10 @@ Driver::Driver(DriverOptions options) : options_(std::move(options)) {
         JoinPath(DirectoryName(options_.registry_directory), "plugins"), options_.driver_name);
   }
   if (options_.registrar_socket.empty()) {
-    options_.registrar_socket =
-        uid.empty() ? RegistrarSocketName(options_.driver_name)
-                    : RollingUpdateRegistrarSocketName(options_.registry_directory,
-                                                       options_.driver_name, uid);
+    options_.registrar_socket = uid.empty()
+                                    ? RegistrarSocketName(options_.driver_name)
+                                    : RollingUpdateRegistrarSocketName(options_.registry_directory,
+                                                                       options_.driver_name, uid);
   }
   if (options_.plugin_socket.empty()) options_.plugin_socket = PluginSocketName(uid);
   registrar_path_ = JoinPath(options_.registry_directory, options_.registrar_socket);
@@ -135,9 +135,10 @@ Result<void> Driver::Open() {
         .on_error = [this](const Error& error) { Report(error, true); },
         .metadata = *metadata_,
         .write_metadata = options_.device_metadata,
-        .on_prepare = [this](const api::Object& claim) {
-          leftovers_->Keep(claim.namespace_(), claim.name(), claim.uid());
-        }});
+        .on_prepare =
+            [this](const api::Object& claim) {
+              leftovers_->Keep(claim.namespace_(), claim.name(), claim.uid());
+            }});
     leftovers_ = std::make_unique<ClaimLeftovers>(ClaimLeftovers::Options{
         .loop = options_.loop,
         .random = options_.random,
@@ -156,15 +157,15 @@ Result<void> Driver::Open() {
   if (options_.registration_service) {
     RETURN_IF_ERROR(CheckSocketPath(registrar_path_));
     RETURN_IF_ERROR(options_.files.MakeDirectories(options_.registry_directory, 0750));
-    registrar_ = std::make_unique<Registrar>(Registrar::Options{
-        .driver_name = options_.driver_name,
-        .endpoint = plugin_path_,
-        .services = AdvertisedServices(),
-        .on_registered =
-            [this] {
-              if (slices_ != nullptr) slices_->OnRegistered();
-            },
-        .on_refused = [this](const Error& error) { Report(error, true); }});
+    registrar_ = std::make_unique<Registrar>(
+        Registrar::Options{.driver_name = options_.driver_name,
+                           .endpoint = plugin_path_,
+                           .services = AdvertisedServices(),
+                           .on_registered =
+                               [this] {
+                                 if (slices_ != nullptr) slices_->OnRegistered();
+                               },
+                           .on_refused = [this](const Error& error) { Report(error, true); }});
   }
   // One socket for both is fine: the node finds everything behind the registration.
   const bool common = serves && registrar_ != nullptr && registrar_path_ == plugin_path_;
@@ -183,19 +184,19 @@ Result<void> Driver::Open() {
 }
 
 Result<void> Driver::OpenMetadata() {
-  // Calls of instances that hand over take turns by serialize.lock. Files of metadata are also changed
-  // outside of calls, so they have a lock of their own, which is never held for long.
+  // Calls of instances that hand over take turns by serialize.lock. Files of metadata are also
+  // changed outside of calls, so they have a lock of their own, which is never held for long.
   const bool lock = !options_.rolling_update_uid.empty();
-  ASSIGN_OR_RETURN(metadata_,
-                   MetadataStore::Create({.files = options_.files,
-                                          .driver_name = options_.driver_name,
-                                          .directory = options_.plugin_directory,
-                                          .cdi_directory = options_.cdi_directory,
-                                          .lock_file = lock ? JoinPath(options_.plugin_directory,
-                                                                       "metadata.lock")
-                                                            : std::string(),
-                                          .versions = options_.metadata_versions,
-                                          .dialect = options_.metadata_dialect}));
+  ASSIGN_OR_RETURN(
+      metadata_,
+      MetadataStore::Create(
+          {.files = options_.files,
+           .driver_name = options_.driver_name,
+           .directory = options_.plugin_directory,
+           .cdi_directory = options_.cdi_directory,
+           .lock_file = lock ? JoinPath(options_.plugin_directory, "metadata.lock") : std::string(),
+           .versions = options_.metadata_versions,
+           .dialect = options_.metadata_dialect}));
   return Ok();
 }
 
@@ -270,18 +271,18 @@ Result<void> Driver::PublishWithTaints() {
 
 Result<void> Driver::SendResources(const DriverResources& resources) {
   if (slices_ == nullptr) {
-    slices_ = std::make_unique<SliceController>(SliceController::Options{
-        .loop = options_.loop,
-        .random = options_.random,
-        .client = options_.client,
-        .driver_name = options_.driver_name,
-        .node_name = options_.node_name,
-        .node_uid = options_.node_uid,
-        .pool_name = options_.pool_name,
-        .owner = options_.owner,
-        .on_error = [this](const Error& error) {
-          Report(error.Prefixed("processing ResourceSlice objects"), true);
-        }});
+    slices_ = std::make_unique<SliceController>(
+        SliceController::Options{.loop = options_.loop,
+                                 .random = options_.random,
+                                 .client = options_.client,
+                                 .driver_name = options_.driver_name,
+                                 .node_name = options_.node_name,
+                                 .node_uid = options_.node_uid,
+                                 .pool_name = options_.pool_name,
+                                 .owner = options_.owner,
+                                 .on_error = [this](const Error& error) {
+                                   Report(error.Prefixed("processing ResourceSlice objects"), true);
+                                 }});
   }
   return slices_->Publish(resources);
 }
@@ -295,8 +296,8 @@ Result<void> Driver::ReportHealth(rpc::HealthReport report) {
   return Ok();
 }
 
-// The nodes hear first: what is reported leaves at the end of this turn of the loop, and making slices of thousands of
-// devices takes milliseconds.
+// The nodes hear first: what is reported leaves at the end of this turn of the loop, and making
+// slices of thousands of devices takes milliseconds.
 void Driver::PublishTaintsSoon() {
   if (taints_are_due_ || options_.unhealthy_taint.key.empty() || slices_ == nullptr) return;
   taints_are_due_ = true;
@@ -355,8 +356,9 @@ void Driver::UpdateMetrics() {
       .Set(health_ == nullptr ? 0 : static_cast<double>(health_->watchers()));
   if (slices_ == nullptr) return;
   const auto writes = [&](const char* verb, std::uint64_t count) {
-    metrics.GetGauge("dra_driver_slice_writes", "Writes of ResourceSlices since the start.",
-                     {{"verb", verb}})
+    metrics
+        .GetGauge("dra_driver_slice_writes", "Writes of ResourceSlices since the start.",
+                  {{"verb", verb}})
         .Set(static_cast<double>(count));
   };
   writes("create", slices_->counts().creations);

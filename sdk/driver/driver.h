@@ -25,7 +25,7 @@
 namespace drakkar {
 class Metrics;
 class Wakefulness;
-}
+}  // namespace drakkar
 
 namespace drakkar::driver {
 
@@ -80,8 +80,8 @@ struct DriverOptions {
   // it is reported otherwise. Needs the health service.
   UnhealthyTaint unhealthy_taint;
   Metrics* metrics = nullptr;  // null: none are kept
-  // Held while the node waits for a claim to be prepared, also while the plugin computes on the loop's thread, or for
-  // Wakefulness::kLimit. Null: nothing is.
+  // Held while the node waits for a claim to be prepared, also while the plugin computes on the
+  // loop's thread, or for Wakefulness::kLimit. Null: nothing is.
   Wakefulness* wakefulness = nullptr;
   // The value of the driver's flag --enable-device-metadata (KEP-5304). Off: no files and no CDI
   // specs are made; those made while it was on are removed when their claims are unprepared.
@@ -125,12 +125,14 @@ class Driver final : public MetadataUpdater {
   // The requests that have metadata files, of this or an earlier run of the driver.
   Result<std::vector<PreparedRequest>> PreparedRequests();
 
-  // For a driver that keeps something of its own for prepared claims, at its start: `remove` is called
-  // for each of `claims` that is gone, was replaced or deallocated, or is not reserved any more, in a
-  // turn of its own between the node's calls. Never for one that is prepared meanwhile; where the
-  // server cannot be reached it is asked again later. Only with the DRA service.
-  using RemoveLeftover = std::function<void(const rpc::ClaimReference& claim, const std::string& why)>;
-  void RemoveLeftovers(const std::vector<rpc::ClaimReference>& claims, const RemoveLeftover& remove);
+  // For a driver that keeps something of its own for prepared claims, at its start: `remove` is
+  // called for each of `claims` that is gone, was replaced or deallocated, or is not reserved any
+  // more, in a turn of its own between the node's calls. Never for one that is prepared meanwhile;
+  // where the server cannot be reached it is asked again later. Only with the DRA service.
+  using RemoveLeftover =
+      std::function<void(const rpc::ClaimReference& claim, const std::string& why)>;
+  void RemoveLeftovers(const std::vector<rpc::ClaimReference>& claims,
+                       const RemoveLeftover& remove);
 
   // What the node said last; nothing if it has not called yet.
   std::optional<rpc::RegistrationStatus> registration_status() const;

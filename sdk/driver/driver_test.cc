@@ -162,8 +162,9 @@ TEST_F(AnnouncementTest, WhatIsPassedOnMustBeTheClaimThatIsAskedFor) {
   Put("a");
   Start();
   std::size_t expected = 0;
-  for (const std::string& object : {Json("a", "uid-of-another"), Json("b", "uid-a"), std::string("{"), std::string("[]"),
-                                    std::string(R"({"metadata":{"name":"a","namespace":"default","uid":"uid-a"}})")}) {
+  for (const std::string& object :
+       {Json("a", "uid-of-another"), Json("b", "uid-a"), std::string("{"), std::string("[]"),
+        std::string(R"({"metadata":{"name":"a","namespace":"default","uid":"uid-a"}})")}) {
     Announce("a", object);
     loop_.RunUntilIdle();
     const auto results = Prepare({Claim("a")});
@@ -299,8 +300,9 @@ TEST_F(DriverTest, ARollingUpdateHasSocketsOfItsOwn) {
   Start(std::move(options));
   EXPECT_EQ(driver_->plugin_socket_path(),
             "/kubelet/plugins/d.example.com/dra-ad4af911-5bcd-47c5-a554-f35cea869472.sock");
-  EXPECT_EQ(driver_->registrar_socket_path(),
-            "/kubelet/plugins_registry/d.example.com-ad4af911-5bcd-47c5-a554-f35cea869472-reg.sock");
+  EXPECT_EQ(
+      driver_->registrar_socket_path(),
+      "/kubelet/plugins_registry/d.example.com-ad4af911-5bcd-47c5-a554-f35cea869472-reg.sock");
 }
 
 TEST_F(DriverTest, OneSocketCanServeBoth) {
@@ -472,8 +474,8 @@ TEST_F(DriverTest, ARefusedRegistrationIsReported) {
   auto registration = rpc::MakeRegistrationClient(transport_);
   std::string error;
   registration->NotifyRegistrationStatus(
-      driver_->registrar_socket_path(), {.plugin_registered = false, .error = "no thanks"}, kTimeout,
-      [&](Result<void> answer) { error = answer.error().message; });
+      driver_->registrar_socket_path(), {.plugin_registered = false, .error = "no thanks"},
+      kTimeout, [&](Result<void> answer) { error = answer.error().message; });
   loop_.RunUntilIdle();
   EXPECT_THAT(error, HasSubstr("failed registration process: no thanks"));
   EXPECT_THAT(plugin_.errors, ElementsAre("the node refused the registration: no thanks"));
@@ -485,9 +487,11 @@ TEST_F(DriverTest, HealthIsGivenAtOnceThenOnChangeAndBeforeItExpires) {
   options.health_service = true;
   Start(std::move(options));
   using State = rpc::DeviceHealthState;
-  EXPECT_TRUE(driver_->ReportHealth({{.pool_name = "p", .device_name = "a", .health = State::kHealthy},
-                                     {.pool_name = "p", .device_name = "b", .health = State::kHealthy}})
-                  .ok());
+  EXPECT_TRUE(
+      driver_
+          ->ReportHealth({{.pool_name = "p", .device_name = "a", .health = State::kHealthy},
+                          {.pool_name = "p", .device_name = "b", .health = State::kHealthy}})
+          .ok());
   for (const rpc::HealthService service :
        {rpc::HealthService::kV1, rpc::HealthService::kV1alpha1, rpc::HealthService::kNodeHealth}) {
     std::vector<rpc::HealthReport> reports;
@@ -496,9 +500,9 @@ TEST_F(DriverTest, HealthIsGivenAtOnceThenOnChangeAndBeforeItExpires) {
     loop_.RunUntilIdle();
     ASSERT_EQ(reports.size(), 1u);
     EXPECT_EQ(reports[0].size(), 2u);
-    EXPECT_TRUE(driver_->ReportHealth(
-                           {{.pool_name = "p", .device_name = "b", .health = State::kUnhealthy}})
-                    .ok());
+    EXPECT_TRUE(
+        driver_->ReportHealth({{.pool_name = "p", .device_name = "b", .health = State::kUnhealthy}})
+            .ok());
     loop_.RunUntilIdle();
     ASSERT_EQ(reports.size(), 2u);
     ASSERT_EQ(reports[1].size(), 1u);
@@ -515,9 +519,9 @@ TEST_F(DriverTest, TheShortestTimeoutOfADeviceDecidesHowOftenHealthIsRepeated) {
   DriverOptions options = Options();
   options.health_service = true;
   Start(std::move(options));
-  EXPECT_TRUE(driver_->ReportHealth({{.pool_name = "p",
-                                      .device_name = "a",
-                                      .health_check_timeout_seconds = 4}})
+  EXPECT_TRUE(driver_
+                  ->ReportHealth(
+                      {{.pool_name = "p", .device_name = "a", .health_check_timeout_seconds = 4}})
                   .ok());
   int reports = 0;
   auto stream = node_->WatchHealth(rpc::HealthService::kV1,

@@ -71,10 +71,14 @@ Claim MakeClaim(metadata::DeviceMetadata read) {
 drakkar_metadata_status Fail(const drakkar::Error& error, char** out) {
   if (out != nullptr) *out = ::strdup(error.message.c_str());
   switch (error.code) {
-    case drakkar::ErrorCode::kNotFound: return DRAKKAR_METADATA_NOT_YET;
-    case drakkar::ErrorCode::kDeadlineExceeded: return DRAKKAR_METADATA_TIMEOUT;
-    case drakkar::ErrorCode::kInvalidArgument: return DRAKKAR_METADATA_INVALID;
-    default: return DRAKKAR_METADATA_FAILED;
+    case drakkar::ErrorCode::kNotFound:
+      return DRAKKAR_METADATA_NOT_YET;
+    case drakkar::ErrorCode::kDeadlineExceeded:
+      return DRAKKAR_METADATA_TIMEOUT;
+    case drakkar::ErrorCode::kInvalidArgument:
+      return DRAKKAR_METADATA_INVALID;
+    default:
+      return DRAKKAR_METADATA_FAILED;
   }
 }
 
@@ -114,8 +118,8 @@ drakkar_metadata_status Give(drakkar::Result<std::vector<metadata::DeviceMetadat
   return DRAKKAR_METADATA_OK;
 }
 
-drakkar_metadata_status Give(drakkar::Result<metadata::DeviceMetadata> read,
-                             drakkar_metadata** out, char** error) {
+drakkar_metadata_status Give(drakkar::Result<metadata::DeviceMetadata> read, drakkar_metadata** out,
+                             char** error) {
   if (!read.ok()) return Fail(read.error(), error);
   return Give(std::vector{*std::move(read)}, out, error);
 }
@@ -171,11 +175,10 @@ drakkar_metadata_status drakkar_metadata_read_available(const char* claim, const
   std::vector<std::string> pending;
   const drakkar::Duration timeout = Milliseconds(timeout_ms);
   const drakkar_metadata_status status =
-      claim == nullptr
-          ? Give(metadata::Reader().ReadAll(timeout, &pending), out, error)
-          : Give(metadata::Reader().ReadRequest(claim, request == nullptr ? "" : request, timeout,
-                                                &pending),
-                 out, error);
+      claim == nullptr ? Give(metadata::Reader().ReadAll(timeout, &pending), out, error)
+                       : Give(metadata::Reader().ReadRequest(
+                                  claim, request == nullptr ? "" : request, timeout, &pending),
+                              out, error);
   if (status == DRAKKAR_METADATA_OK) (*out)->pending = std::move(pending);
   return status;
 }
@@ -255,8 +258,8 @@ drakkar_metadata_status drakkar_metadata_get_attribute(const drakkar_metadata* m
   return DRAKKAR_METADATA_OK;
 }
 
-const char* drakkar_metadata_get_item(const drakkar_metadata* metadata, size_t claim,
-                                      size_t device, size_t attribute, size_t item) {
+const char* drakkar_metadata_get_item(const drakkar_metadata* metadata, size_t claim, size_t device,
+                                      size_t attribute, size_t item) {
   const Attribute* found = metadata->Find(claim, device, attribute);
   if (found == nullptr || item >= found->items.size()) return nullptr;
   return found->items[item].c_str();

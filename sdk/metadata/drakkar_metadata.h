@@ -27,10 +27,10 @@ extern "C" {
 
 typedef enum drakkar_metadata_status {
   DRAKKAR_METADATA_OK = 0,
-  DRAKKAR_METADATA_NOT_YET = 1,   /* empty or absent, and not asked to wait */
-  DRAKKAR_METADATA_TIMEOUT = 2,   /* still empty or absent when the time was up */
-  DRAKKAR_METADATA_INVALID = 3,   /* a file that cannot be understood, or a bad argument */
-  DRAKKAR_METADATA_FAILED = 4     /* a file that cannot be read */
+  DRAKKAR_METADATA_NOT_YET = 1, /* empty or absent, and not asked to wait */
+  DRAKKAR_METADATA_TIMEOUT = 2, /* still empty or absent when the time was up */
+  DRAKKAR_METADATA_INVALID = 3, /* a file that cannot be understood, or a bad argument */
+  DRAKKAR_METADATA_FAILED = 4   /* a file that cannot be read */
 } drakkar_metadata_status;
 
 typedef enum drakkar_metadata_type {
@@ -74,9 +74,9 @@ typedef struct drakkar_metadata_attribute {
   const char* text; /* of any type; items of a list separated by spaces */
 } drakkar_metadata_attribute;
 
-/* The readings. `timeout_ms` above 0 waits that long for what is not there yet. `*error` is set when
- * the result is not DRAKKAR_METADATA_OK, and is to be freed with drakkar_metadata_free_text; `error`
- * may be NULL. */
+/* The readings. `timeout_ms` above 0 waits that long for what is not there yet. `*error` is set
+ * when the result is not DRAKKAR_METADATA_OK, and is to be freed with drakkar_metadata_free_text;
+ * `error` may be NULL. */
 drakkar_metadata_status drakkar_metadata_read_file(const char* path, int64_t timeout_ms,
                                                    drakkar_metadata** metadata, char** error);
 /* `claim`: the claim's name, or its name in the pod. `request` NULL or "": all of the claim. */
@@ -86,8 +86,8 @@ drakkar_metadata_status drakkar_metadata_read(const char* claim, const char* req
 /* All that this container has. */
 drakkar_metadata_status drakkar_metadata_read_all(int64_t timeout_ms, drakkar_metadata** metadata,
                                                   char** error);
-/* What is there of it, after the time to wait: DRAKKAR_METADATA_OK as soon as one file is; the files that
- * are not there yet are pending. `claim` NULL: of all that this container has. */
+/* What is there of it, after the time to wait: DRAKKAR_METADATA_OK as soon as one file is; the
+ * files that are not there yet are pending. `claim` NULL: of all that this container has. */
 drakkar_metadata_status drakkar_metadata_read_available(const char* claim, const char* request,
                                                         int64_t timeout_ms,
                                                         drakkar_metadata** metadata, char** error);
@@ -110,8 +110,8 @@ drakkar_metadata_status drakkar_metadata_get_attribute(const drakkar_metadata* m
                                                        size_t attribute,
                                                        drakkar_metadata_attribute* out);
 /* Item `item` of an attribute as text; 0 for one that is no list. */
-const char* drakkar_metadata_get_item(const drakkar_metadata* metadata, size_t claim,
-                                      size_t device, size_t attribute, size_t item);
+const char* drakkar_metadata_get_item(const drakkar_metadata* metadata, size_t claim, size_t device,
+                                      size_t attribute, size_t item);
 /* By name: the text of an attribute, or NULL. */
 const char* drakkar_metadata_attribute_text(const drakkar_metadata* metadata, size_t claim,
                                             size_t device, const char* name);

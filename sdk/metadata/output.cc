@@ -84,7 +84,8 @@ int PartialExit(const Query& query, const std::vector<std::string>& pending, std
   return !pending.empty() && query.wait > Reader::kNoWait ? 3 : 0;
 }
 
-Result<std::string> RunQuery(const Query& query, Reader& reader, std::vector<std::string>& pending) {
+Result<std::string> RunQuery(const Query& query, Reader& reader,
+                             std::vector<std::string>& pending) {
   const bool jsonpath = query.output.starts_with(kJsonPath);
   if (!jsonpath && query.output != "json" && query.output != "env") {
     return InvalidArgument(

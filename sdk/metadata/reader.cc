@@ -74,10 +74,10 @@ Result<T> Reader::WaitFor(Duration timeout, Attempt attempt, Watched watched) {
     }
     const Duration left = deadline - clock_.Monotonic();
     if (left <= Duration::zero()) {
-      return Error{ErrorCode::kDeadlineExceeded,
-                   StrCat(result.error().message, " after ",
-                          std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(),
-                          " ms")};
+      return Error{
+          ErrorCode::kDeadlineExceeded,
+          StrCat(result.error().message, " after ",
+                 std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(), " ms")};
     }
     if (watch != nullptr) {
       watch->Wait(std::min(left, kWatchedPause));
@@ -141,9 +141,8 @@ Result<DeviceMetadata> Reader::ReadOnce(const std::string& path) {
     }
     const bool same = before == *text;
     before = std::move(*text);
-    outcome = decoded.error().code == ErrorCode::kNotFound
-                  ? NotYet(path)
-                  : decoded.error().Prefixed(path);
+    outcome = decoded.error().code == ErrorCode::kNotFound ? NotYet(path)
+                                                           : decoded.error().Prefixed(path);
     if (same && attempt >= 2) break;
   }
   return outcome;
@@ -256,8 +255,8 @@ Result<std::vector<DeviceMetadata>> Reader::ReadAllOnce(bool need_some,
   }
   if (claims.empty() && pending != nullptr && !pending->empty()) return NotYet(pending->front());
   if (claims.empty() && need_some) {
-    return NotFound(StrCat("no metadata files found in ", root_, kContainerDirectory, " or ",
-                           kubernetes));
+    return NotFound(
+        StrCat("no metadata files found in ", root_, kContainerDirectory, " or ", kubernetes));
   }
   std::vector<DeviceMetadata> all;
   for (const auto& [claim, files] : claims) all.push_back(MergeMetadata(files));
@@ -271,9 +270,8 @@ Result<std::vector<DeviceMetadata>> Reader::ReadAll(Duration timeout,
   auto whole = WaitFor<std::vector<DeviceMetadata>>(
       timeout, [&] { return ReadAllOnce(need_some, nullptr); }, [&] { return WatchedPaths(); });
   if (pending == nullptr) return whole;
-  return OrPart(std::move(whole), *pending, [&](std::vector<std::string>* missing) {
-    return ReadAllOnce(need_some, missing);
-  });
+  return OrPart(std::move(whole), *pending,
+                [&](std::vector<std::string>* missing) { return ReadAllOnce(need_some, missing); });
 }
 
 }  // namespace drakkar::metadata

@@ -22,12 +22,13 @@ namespace drakkar::metadata {
 //
 // What is empty or not there yet (a driver may bring metadata later) is an error with the code
 // kNotFound, or waited for: with a timeout, readings return as soon as everything is there (told by
-// inotify where it works), and kDeadlineExceeded when the time is up. A file that a driver is just writing is read again. Anything
-// else, such as a file of an unknown version or one that is broken, is an error that names the file.
+// inotify where it works), and kDeadlineExceeded when the time is up. A file that a driver is just
+// writing is read again. Anything else, such as a file of an unknown version or one that is broken,
+// is an error that names the file.
 //
-// A reading of several files is of all of them. Who can do with a part gives a list for what is still
-// missing: then what is there is returned, after the time to wait if there is one, and the paths of
-// the others are in the list. Nothing at all is an error as before.
+// A reading of several files is of all of them. Who can do with a part gives a list for what is
+// still missing: then what is there is returned, after the time to wait if there is one, and the
+// paths of the others are in the list. Nothing at all is an error as before.
 //
 // Not thread-safe; nothing is kept between calls.
 class Reader {
@@ -62,7 +63,7 @@ class Reader {
 
  private:
   struct Place {
-    std::string claim;    // the name of the directory
+    std::string claim;  // the name of the directory
     std::string request;
     std::string path;
   };

@@ -31,7 +31,8 @@ DeviceMetadata Metadata(std::string driver = "d.example.com", std::string reques
   device.driver = std::move(driver);
   device.pool = "node";
   device.name = "gpu-0";
-  device.attributes = {{"model", std::string("it's")}, {"resource.kubernetes.io/numaNode", std::int64_t{3}}};
+  device.attributes = {{"model", std::string("it's")},
+                       {"resource.kubernetes.io/numaNode", std::int64_t{3}}};
   metadata.requests = {{std::move(request), {device}}};
   return metadata;
 }
@@ -97,9 +98,11 @@ TEST_F(MetadataReaderTest, ReadsByClaimAndRequestFromEitherDirectory) {
   DeviceMetadata templated = Metadata("d.example.com", "gpu", "pod-dev-x1");
   templated.pod_claim_name = "dev";
   Put("/var/run/kubernetes.io/dra-device-attributes/resourceclaimtemplates/dev/gpu/"
-      "d.example.com-metadata.json", Text(templated));
+      "d.example.com-metadata.json",
+      Text(templated));
   Put("/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/"
-      "d.example.com-metadata.json", Text(Metadata()));
+      "d.example.com-metadata.json",
+      Text(Metadata()));
   EXPECT_EQ(*reader_.ReadRequest("c", "gpu"), Metadata());
   EXPECT_EQ(*reader_.ReadRequest("c", "gpu/big"), Metadata()) << "subrequests share the file";
   EXPECT_EQ(*reader_.ReadRequest("dev", "gpu"), templated);
@@ -114,7 +117,8 @@ TEST_F(MetadataReaderTest, FilesOfAllDriversOfARequestAreOne) {
   Put(kFile, Text(Metadata()));
   Put("/var/run/dra-device-attributes/c/gpu/bar.com-metadata.json", Text(Metadata("bar.com")));
   Put("/var/run/dra-device-attributes/c/gpu/unrelated.json", "{}");
-  Put("/var/run/dra-device-attributes/c/nic/bar.com-metadata.json", Text(Metadata("bar.com", "nic")));
+  Put("/var/run/dra-device-attributes/c/nic/bar.com-metadata.json",
+      Text(Metadata("bar.com", "nic")));
   const auto request = reader_.ReadRequest("c", "gpu");
   ASSERT_TRUE(request.ok()) << request.error().message;
   ASSERT_EQ(request->requests.size(), 1u);
@@ -126,7 +130,8 @@ TEST_F(MetadataReaderTest, FindsAllThatTheContainerHasOnce) {
   EXPECT_TRUE(reader_.ReadAll()->empty());
   Put(kFile, Text(Metadata()));
   Put("/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/"
-      "d.example.com-metadata.json", Text(Metadata()));
+      "d.example.com-metadata.json",
+      Text(Metadata()));
   Put("/var/run/dra-device-attributes/b/gpu/d.example.com-metadata.json",
       Text(Metadata("d.example.com", "gpu", "b")));
   const auto all = reader_.ReadAll();
@@ -163,18 +168,21 @@ TEST_F(MetadataReaderTest, WaitsForWhatTheSystemTells) {
     waits.push_back(limit);
     if (waits.size() == 3) Put(kFile, Text(Metadata()));
   };
-  for (const auto& read : {std::function<bool()>([&] { return reader_.ReadFile(kFile, kWait).ok(); }),
-                           std::function<bool()>([&] { return reader_.ReadRequest("c", "gpu", kWait).ok(); }),
-                           std::function<bool()>([&] { return reader_.ReadAll(kWait).ok(); })}) {
+  for (const auto& read :
+       {std::function<bool()>([&] { return reader_.ReadFile(kFile, kWait).ok(); }),
+        std::function<bool()>([&] { return reader_.ReadRequest("c", "gpu", kWait).ok(); }),
+        std::function<bool()>([&] { return reader_.ReadAll(kWait).ok(); })}) {
     Put(kFile, "");
     waits.clear();
     EXPECT_TRUE(read());
     // It waits for news; nothing but file systems that tell none make it look again on its own.
-    EXPECT_THAT(waits, ElementsAre(std::chrono::seconds(1), std::chrono::seconds(1), std::chrono::seconds(1)));
+    EXPECT_THAT(waits, ElementsAre(std::chrono::seconds(1), std::chrono::seconds(1),
+                                   std::chrono::seconds(1)));
     EXPECT_THAT(time_.watched, ::testing::Contains(kFile));
   }
   EXPECT_THAT(time_.watched, ::testing::Contains("/var/run/dra-device-attributes"));
-  EXPECT_THAT(time_.watched, ::testing::Contains("/var/run/kubernetes.io/dra-device-attributes/resourceclaims"));
+  EXPECT_THAT(time_.watched,
+              ::testing::Contains("/var/run/kubernetes.io/dra-device-attributes/resourceclaims"));
 }
 
 TEST_F(MetadataReaderTest, GivesUpAtTheDeadline) {
@@ -192,11 +200,14 @@ TEST_F(MetadataReaderTest, GivesUpAtTheDeadline) {
 // Of two requests, one has deferred metadata.
 TEST_F(MetadataReaderTest, WhatIsThereIsGivenWithWhatIsStillMissing) {
   const std::string missing = "/var/run/dra-device-attributes/c/nic/d.example.com-metadata.json";
-  const std::string also = "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/nic/d.example.com-metadata.json";
+  const std::string also =
+      "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/nic/"
+      "d.example.com-metadata.json";
   Put(kFile, Text(Metadata()));
   Put(missing, "");
   Put(also, "");
-  EXPECT_EQ(reader_.ReadRequest("c", "").error().code, ErrorCode::kNotFound) << "all of it or nothing";
+  EXPECT_EQ(reader_.ReadRequest("c", "").error().code, ErrorCode::kNotFound)
+      << "all of it or nothing";
   EXPECT_EQ(reader_.ReadAll().error().code, ErrorCode::kNotFound);
   EXPECT_EQ(reader_.ReadAll(kWait).error().code, ErrorCode::kDeadlineExceeded);
 
@@ -219,7 +230,8 @@ TEST_F(MetadataReaderTest, WhatIsThereIsGivenWithWhatIsStillMissing) {
 
   Put(kFile, "");
   EXPECT_EQ(reader_.ReadAll(Reader::kNoWait, &pending_).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(reader_.ReadRequest("c", "", kWait, &pending_).error().code, ErrorCode::kDeadlineExceeded);
+  EXPECT_EQ(reader_.ReadRequest("c", "", kWait, &pending_).error().code,
+            ErrorCode::kDeadlineExceeded);
   Put(kFile, "{broken");
   EXPECT_EQ(reader_.ReadAll(Reader::kNoWait, &pending_).error().code, ErrorCode::kInvalidArgument);
   Put(kFile, Text(Metadata()));
@@ -258,7 +270,8 @@ TEST_F(MetadataReaderTest, NamesAreNoPaths) {
 
 TEST_F(MetadataReaderTest, PrintsForShells) {
   DeviceMetadata metadata = Metadata();
-  metadata.requests[0].devices[0].network_data = NetworkDeviceData{"eth0", {"10.0.0.5/24", "fd00::1/64"}, "aa:bb"};
+  metadata.requests[0].devices[0].network_data =
+      NetworkDeviceData{"eth0", {"10.0.0.5/24", "fd00::1/64"}, "aa:bb"};
   metadata.requests[0].devices[0].attributes["ints"] = std::vector<std::int64_t>{1, 2};
   Put(kFile, Text(metadata));
   EXPECT_EQ(*RunQuery({.claim = "c", .request = "gpu", .output = "env"}, reader_, pending_),

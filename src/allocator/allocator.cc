@@ -31,10 +31,18 @@ bool HasInvalidPool(const NodeIndex::Entry& entry) {
 // Rules worth asking "what if" about: those that say something about devices and not about how the
 // search goes.
 constexpr std::array kExplainable = {
-    Rule::kInUse,         Rule::kBindingConditionsDisabled, Rule::kClassSelector,
-    Rule::kRequestSelector, Rule::kNodeSelection,           Rule::kCapacity,
-    Rule::kSkipDisabled,  Rule::kSkipUndeclared,            Rule::kCountersDisabled,
-    Rule::kCompatibilityGroups, Rule::kCounters,            Rule::kTaint,
+    Rule::kInUse,
+    Rule::kBindingConditionsDisabled,
+    Rule::kClassSelector,
+    Rule::kRequestSelector,
+    Rule::kNodeSelection,
+    Rule::kCapacity,
+    Rule::kSkipDisabled,
+    Rule::kSkipUndeclared,
+    Rule::kCountersDisabled,
+    Rule::kCompatibilityGroups,
+    Rule::kCounters,
+    Rule::kTaint,
     Rule::kConstraint,
 };
 
@@ -149,8 +157,8 @@ Result<Outcome> Allocator::Allocate(const Problem& problem, std::string_view nod
   }
   problem.plan->Sync(shapes_.epoch(), shapes_.size());
   ASSIGN_OR_RETURN(std::vector<device::AllocationResult> results,
-                   BuildResults(problem, index_.entry(node), options_.features, solved->picks, solved->chosen,
-                                options_.random));
+                   BuildResults(problem, index_.entry(node), options_.features, solved->picks,
+                                solved->chosen, options_.random));
   return Outcome(Allocation{std::move(results)});
 }
 
@@ -238,8 +246,8 @@ Result<Explanation> Allocator::Explain(const Problem& problem, std::string_view 
         RequestExplanation& explained = claim.requests.emplace_back();
         explained.name = request.alternatives[a].full_name();
         explained.wants_all = request.alternatives[a].all;
-        explained.wanted = static_cast<std::size_t>(
-            std::max<std::int64_t>(request.alternatives[a].spec.count, 0));
+        explained.wanted =
+            static_cast<std::size_t>(std::max<std::int64_t>(request.alternatives[a].spec.count, 0));
         std::array<Refusal, kRuleCount> refusals;
         for (std::uint32_t i = 0; i < space.devices.size(); ++i) {
           Result<std::optional<Rule>> asked = asking.Ask(c, r, a, i);

@@ -34,7 +34,9 @@ struct Cluster {
       allocated.AddExclusive({kTestDriver, NodeName(node), StrCat("basic-device-", i)});
     }
   }
-  Problem Prepare(const ClaimPtr& claim) { return allocator.Prepare(std::span(&claim, 1), classes); }
+  Problem Prepare(const ClaimPtr& claim) {
+    return allocator.Prepare(std::span(&claim, 1), classes);
+  }
 
   device::Inventory inventory;
   device::AllocatedState allocated;
@@ -170,7 +172,9 @@ void Backtracking(benchmark::State& state) {
     device::Device& device = devices->devices.emplace_back();
     device.name = StrCat("device-", i);
     device.consumes_counters.push_back(
-        {"set", {{StrCat("cpu-", i), Amount("1")}, {"memory", Amount(i == 0 ? "20Gi" : "10Gi")}}, {}});
+        {"set",
+         {{StrCat("cpu-", i), Amount("1")}, {"memory", Amount(i == 0 ? "20Gi" : "10Gi")}},
+         {}});
   }
   cluster.inventory.SetSlice(counters);
   cluster.inventory.SetSlice(devices);

@@ -182,8 +182,8 @@ TEST(AllocatorProperties, KnowAfterManyChangesWhatANewOneKnows) {
       lasting.allocator.Filter(problem, {}, verdicts);
       for (const char* node : {"node-1", "node-2"}) {
         const NodeNumber number = *lasting.allocator.nodes().FindNode(node);
-        const bool fits = verdicts.distinct[verdicts.by_node[number]].kind ==
-                          Allocator::Verdict::Kind::kFits;
+        const bool fits =
+            verdicts.distinct[verdicts.by_node[number]].kind == Allocator::Verdict::Kind::kFits;
         ASSERT_EQ(fits, fresh.Solve(world, node).kind == BruteForceAnswer::Kind::kFits);
       }
     }

@@ -62,8 +62,8 @@ TEST(Allocator, SearchesOncePerClassOfNodes) {
   cluster.allocator.Filter(problem, {}, verdicts);
   EXPECT_EQ(verdicts.distinct.size(), 2u);
   for (NodeNumber node = 0; node < 50; ++node) {
-    const bool fits = verdicts.distinct[verdicts.by_node[node]].kind ==
-                      Allocator::Verdict::Kind::kFits;
+    const bool fits =
+        verdicts.distinct[verdicts.by_node[node]].kind == Allocator::Verdict::Kind::kFits;
     EXPECT_EQ(fits, node != 7) << node;
   }
 }
@@ -153,14 +153,16 @@ TEST(Allocator, ErrorsOfClaimsAreThoseOfKubernetes) {
   };
   EXPECT_EQ(message([](device::Claim& claim) { claim.requests[0].exactly->device_class = "x"; }),
             "claim default/claim, request r: could not retrieve device class x: no class x");
-  EXPECT_EQ(message([](device::Claim& claim) { claim.requests[0].exactly->allocation_mode = "Half"; }),
-            "claim default/claim, request r: unsupported count mode Half");
-  EXPECT_EQ(message([](device::Claim& claim) {
-              claim.requests[0].first_available.push_back(*claim.requests[0].exactly);
-              claim.requests[0].exactly.reset();
-            }),
-            "claim default/claim, request r: has subrequests, but the DRAPrioritizedList feature is "
-            "disabled");
+  EXPECT_EQ(
+      message([](device::Claim& claim) { claim.requests[0].exactly->allocation_mode = "Half"; }),
+      "claim default/claim, request r: unsupported count mode Half");
+  EXPECT_EQ(
+      message([](device::Claim& claim) {
+        claim.requests[0].first_available.push_back(*claim.requests[0].exactly);
+        claim.requests[0].exactly.reset();
+      }),
+      "claim default/claim, request r: has subrequests, but the DRAPrioritizedList feature is "
+      "disabled");
   EXPECT_EQ(message([](device::Claim& claim) {
               claim.requests[0].exactly->derived_attributes.push_back({"a/b", "1"});
             }),
@@ -233,7 +235,8 @@ TEST(SkipNodeOperations, AreCopiedAsWrittenToNodesThatDeclareThemUnderEitherName
   for (const char* name : {"DraOptionalNodePreparation", "DRAOptionalNodeOperations"}) {
     for (const device::SkipNodeOperations& skip :
          {device::SkipNodeOperations{true}, device::SkipNodeOperations{false},
-          device::SkipNodeOperations{}, device::SkipNodeOperations{std::vector<std::string>{"*"}}}) {
+          device::SkipNodeOperations{},
+          device::SkipNodeOperations{std::vector<std::string>{"*"}}}) {
       SkippingCluster cluster(true, {name}, skip);
       const auto outcome = cluster.Allocate(MakeClaim({ExactRequest("r", 1)}));
       ASSERT_NE(AsYes(outcome), nullptr);
@@ -280,8 +283,10 @@ TEST(Taints, OfARuleRefuseDevicesUntilTheRuleGoes) {
   features.device_taints = true;
   Cluster cluster(1, features);
   const ClaimPtr claim = MakeClaim({ExactRequest("r", 1)});
-  cluster.inventory.SetTaintRule(
-      {"rule", device::TaintRule::DeviceSelector{kTestDriver, {}, {}}, {"k", "", "NoSchedule", ""}, {}});
+  cluster.inventory.SetTaintRule({"rule",
+                                  device::TaintRule::DeviceSelector{kTestDriver, {}, {}},
+                                  {"k", "", "NoSchedule", ""},
+                                  {}});
   EXPECT_NE(AsNo(cluster.Allocate(claim)), nullptr);
   auto tolerant = MakeClaim({ExactRequest("r", 1)});
   tolerant->requests[0].exactly->tolerations.push_back({"k", "Exists", "", "", {}});
@@ -313,44 +318,49 @@ TEST(Explain, CountsWhatEachRuleRefusedAndNamesTheClosestMiss) {
   ASSERT_EQ(explanation.closest.size(), 2u);
   EXPECT_EQ(explanation.closest[0].rule, Rule::kInUse);
   EXPECT_EQ(explanation.closest[1].rule, Rule::kTaint);
-  EXPECT_EQ(RenderText(explanation),
-            "node scheduler-perf-dra-0: does not fit\n"
-            "├─ claim default/claim\n"
-            "│  └─ request gpu wants 4, 3 of 6 devices left\n"
-            "│     ├─ 2 held by another claim (e.g. "
-            "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-0, "
-            "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-1)\n"
-            "│     └─ 1 has a taint that the request does not tolerate (e.g. "
-            "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5)\n"
-            "└─ would fit but for: held by another claim; or: has a taint that the request does not "
-            "tolerate\n"
-            "   ├─ change claim default/claim: spec.devices.requests[0].exactly.count: 4 with 3 free\n"
-            "   └─ or claim default/claim: spec.devices.requests[0].exactly.tolerations: "
-            "broken:NoExecute of test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5\n");
+  EXPECT_EQ(
+      RenderText(explanation),
+      "node scheduler-perf-dra-0: does not fit\n"
+      "├─ claim default/claim\n"
+      "│  └─ request gpu wants 4, 3 of 6 devices left\n"
+      "│     ├─ 2 held by another claim (e.g. "
+      "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-0, "
+      "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-1)\n"
+      "│     └─ 1 has a taint that the request does not tolerate (e.g. "
+      "test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5)\n"
+      "└─ would fit but for: held by another claim; or: has a taint that the request does not "
+      "tolerate\n"
+      "   ├─ change claim default/claim: spec.devices.requests[0].exactly.count: 4 with 3 free\n"
+      "   └─ or claim default/claim: spec.devices.requests[0].exactly.tolerations: "
+      "broken:NoExecute of test-driver.cdi.k8s.io/scheduler-perf-dra-0/basic-device-5\n");
 }
 
 TEST(Explain, SaysHowManyThereAreWhenMoreAreWanted) {
   Cluster cluster(1);
-  EXPECT_EQ(RenderText(cluster.Explain(MakeClaim({ExactRequest("gpu", 11)}))),
-            "node scheduler-perf-dra-0: does not fit\n"
-            "├─ claim default/claim\n"
-            "│  └─ request gpu wants 11, 10 of 10 devices left\n"
-            "└─ there are not more: ask for 10 or fewer in request gpu of claim default/claim, or for "
-            "another node\n");
+  EXPECT_EQ(
+      RenderText(cluster.Explain(MakeClaim({ExactRequest("gpu", 11)}))),
+      "node scheduler-perf-dra-0: does not fit\n"
+      "├─ claim default/claim\n"
+      "│  └─ request gpu wants 11, 10 of 10 devices left\n"
+      "└─ there are not more: ask for 10 or fewer in request gpu of claim default/claim, or for "
+      "another node\n");
 }
 
 TEST(Explain, NamesTheSelectorToChange) {
   Cluster cluster(1);
-  auto claim = MakeClaim({ExactRequest("a", 1), ExactRequest("b", 1, "device.attributes[\"test-driver.cdi.k8s.io\"].model == \"B60\"")});
+  auto claim = MakeClaim(
+      {ExactRequest("a", 1),
+       ExactRequest("b", 1, "device.attributes[\"test-driver.cdi.k8s.io\"].model == \"B60\"")});
   claim->requests[1].exactly->selectors.push_back(
       {"device.attributes[\"test-driver.cdi.k8s.io\"].model == \"C80\""});
   const Explanation explanation = cluster.Explain(claim);
   ASSERT_EQ(explanation.closest.size(), 1u);
   EXPECT_EQ(explanation.closest[0].rule, Rule::kRequestSelector);
-  EXPECT_EQ(explanation.closest[0].remedies,
-            std::vector<std::string>{
-                "claim default/claim: spec.devices.requests[1].exactly.selectors[1].cel.expression: "
-                "device.attributes[\"test-driver.cdi.k8s.io\"].model == \"C80\""});
+  EXPECT_EQ(
+      explanation.closest[0].remedies,
+      std::vector<std::string>{
+          "claim default/claim: spec.devices.requests[1].exactly.selectors[1].cel.expression: "
+          "device.attributes[\"test-driver.cdi.k8s.io\"].model == \"C80\""});
 }
 
 TEST(Explain, TellsAConstraintThatKeepsRequestsApart) {

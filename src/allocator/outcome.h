@@ -16,11 +16,11 @@ struct Allocation {
 
 // Why a node cannot serve the claims, as much as a scheduling event says; Explain tells the rest.
 enum class Reason : std::uint8_t {
-  kNoDevices,       // "cannot allocate all claims"
-  kInvalidPools,    // "invalid resource pools were encountered"
-  kSkipUndeclared,  // it would fit if the node declared that it can skip node operations
-  kSkipDisabled,    // it would fit if the gate for skipping node operations were on
-  kBindingDisabled, // it would fit if the gates for binding conditions were on
+  kNoDevices,        // "cannot allocate all claims"
+  kInvalidPools,     // "invalid resource pools were encountered"
+  kSkipUndeclared,   // it would fit if the node declared that it can skip node operations
+  kSkipDisabled,     // it would fit if the gate for skipping node operations were on
+  kBindingDisabled,  // it would fit if the gates for binding conditions were on
 };
 
 struct Unsatisfiable {

@@ -2,7 +2,6 @@
 
 #include <array>
 
-
 namespace drakkar::allocator {
 namespace {
 
@@ -20,9 +19,9 @@ constexpr std::array<Texts, kRuleCount> kTexts = {{
     {"node-selection", "not for this node"},
     {"capacity", "not enough capacity"},
     {"skip-disabled",
-     "its slice skips node operations, but the DRAOptionalNodePreparation feature gate is disabled"},
-    {"skip-undeclared",
-     "node(s) did not match node declared features: DraOptionalNodePreparation"},
+     "its slice skips node operations, but the DRAOptionalNodePreparation feature gate is "
+     "disabled"},
+    {"skip-undeclared", "node(s) did not match node declared features: DraOptionalNodePreparation"},
     {"counters-disabled", "consumes counters, but partitionable devices are disabled"},
     {"compatibility-groups", "not compatible with its neighbours"},
     {"counters", "not enough shared counters"},

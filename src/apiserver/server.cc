@@ -82,7 +82,8 @@ std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port
                           host.find(':') != std::string::npos;
   if (host.empty() || !is_address || host == "0.0.0.0" || host == "::") return {};
   const auto metadata = [](std::string_view label, std::string_view value) {
-    return api::Draft{{"name", "kubernetes"}, {"namespace", "default"}, {"labels", {{label, value}}}};
+    return api::Draft{
+        {"name", "kubernetes"}, {"namespace", "default"}, {"labels", {{label, value}}}};
   };
   const auto only = [](api::Draft element) {
     std::vector<api::Draft> elements;
@@ -90,18 +91,17 @@ std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port
     return api::Draft::Array(std::move(elements));
   };
   const int number = port;
-  api::Draft service{{"apiVersion", "v1"},
-                     {"kind", "Service"},
-                     {"metadata", metadata("component", "apiserver")},
-                     {"spec",
-                      {{"ports", only({{"name", "https"},
-                                       {"protocol", "TCP"},
-                                       {"port", number},
-                                       {"targetPort", number}})},
-                       {"clusterIP", host},
-                       {"clusterIPs", only(host)},
-                       {"type", "ClusterIP"},
-                       {"sessionAffinity", "None"}}}};
+  api::Draft service{
+      {"apiVersion", "v1"},
+      {"kind", "Service"},
+      {"metadata", metadata("component", "apiserver")},
+      {"spec",
+       {{"ports",
+         only({{"name", "https"}, {"protocol", "TCP"}, {"port", number}, {"targetPort", number}})},
+        {"clusterIP", host},
+        {"clusterIPs", only(host)},
+        {"type", "ClusterIP"},
+        {"sessionAffinity", "None"}}}};
   service["metadata"]["labels"]["provider"] = "kubernetes";
   const api::Draft endpoints{
       {"apiVersion", "v1"},
@@ -126,12 +126,10 @@ constexpr SystemPriority kPriorities[] = {
      "Used for system critical pods that must not be moved from their current node."}};
 
 api::TreePtr PriorityTree(const SystemPriority& priority) {
-  return api::Draft{{"apiVersion", "scheduling.k8s.io/v1"},
-                    {"kind", "PriorityClass"},
-                    {"metadata", {{"name", priority.name}}},
-                    {"value", priority.value},
-                    {"description", priority.description},
-                    {"preemptionPolicy", "PreemptLowerPriority"}}
+  return api::Draft{
+      {"apiVersion", "scheduling.k8s.io/v1"},  {"kind", "PriorityClass"},
+      {"metadata", {{"name", priority.name}}}, {"value", priority.value},
+      {"description", priority.description},   {"preemptionPolicy", "PreemptLowerPriority"}}
       .Freeze();
 }
 
@@ -140,25 +138,23 @@ api::TreePtr PriorityTree(const SystemPriority& priority) {
 struct ApiServer::Impl {
   explicit Impl(Options o)
       : options(std::move(o)),
-        core(Core::Options{.loop = options.loop,
-                           .random = RealRandom(),
-                           .store = *options.store,
-                           .gates = options.gates,
-                           .authorizer = &authorizer,
-                           .admission = MakeAdmissionChain({.rbac = &rbac, .metrics = &options.metrics}),
-                           .answerer = &answerers,
-                           .on_store_call =
-                               [this](const api::KindSchema& kind, std::string_view operation,
-                                      Duration took) {
-                                 store_metrics.Observe(kind, operation, took);
-                               },
-                           .on_write = options.stay_awake
-                                           ? std::function<void()>([this] { wakefulness->Touch(); })
+        core(Core::Options{
+            .loop = options.loop,
+            .random = RealRandom(),
+            .store = *options.store,
+            .gates = options.gates,
+            .authorizer = &authorizer,
+            .admission = MakeAdmissionChain({.rbac = &rbac, .metrics = &options.metrics}),
+            .answerer = &answerers,
+            .on_store_call = [this](
+                                 const api::KindSchema& kind, std::string_view operation,
+                                 Duration took) { store_metrics.Observe(kind, operation, took); },
+            .on_write = options.stay_awake ? std::function<void()>([this] { wakefulness->Touch(); })
                                            : nullptr,
-                           .on_store_failed =
-                               [](const Error& why) {
-                                 kLog.Error("the store failed", {{"error", why.message}});
-                               }}) {
+            .on_store_failed =
+                [](const Error& why) {
+                  kLog.Error("the store failed", {{"error", why.message}});
+                }}) {
     ShowBuild();
     rbac.Attach(core);
     answerers.Add(reviews);
@@ -238,7 +234,8 @@ struct ApiServer::Impl {
     server_part["emulatedVersion"] = options.gates.emulated().ToString();
     server_part["bindAddress"] = options.address.host;
     server_part["serviceAccountIssuer"] = ServiceAccountTokens::kIssuer;
-    for (std::string_view step : core.AdmissionNames()) server_part["admissionPlugins"].Append(step);
+    for (std::string_view step : core.AdmissionNames())
+      server_part["admissionPlugins"].Append(step);
     for (std::string_view mode : {"Node", "RBAC"}) server_part["authorizationModes"].Append(mode);
     return api::WriteJson(out.Freeze()->root());
   }
@@ -358,8 +355,8 @@ struct ApiServer::Impl {
     }
   }
 
-  // Ends what is on the HTTP loops, then the loops; whatever is posted to them from now on waits for
-  // their destructors, which drop it.
+  // Ends what is on the HTTP loops, then the loops; whatever is posted to them from now on waits
+  // for their destructors, which drop it.
   void CloseDoors() {
     server.reset();
     for (Door& door : doors) {

@@ -51,8 +51,8 @@ class ApiServer {
 
   Core& core();
   std::uint16_t port() const;
-  // Serves subresources ("pods/log"); before Start. `make` is called once on each HTTP loop, and what it
-  // makes is destroyed there.
+  // Serves subresources ("pods/log"); before Start. `make` is called once on each HTTP loop, and
+  // what it makes is destroyed there.
   using MakeProxy = std::function<std::unique_ptr<SubresourceProxy>(UvLoop& loop)>;
   void AddProxy(std::vector<std::string> subresources, MakeProxy make);
   // What /readyz waits for besides the store.

@@ -72,7 +72,8 @@ class ApiServerTest : public ::testing::Test {
       started = true;
     });
     RunUntil([&] { return started; });
-    for (std::size_t i = 0; i <= kLoops; ++i) admins_.push_back(NewClient("admin", "system:masters"));
+    for (std::size_t i = 0; i <= kLoops; ++i)
+      admins_.push_back(NewClient("admin", "system:masters"));
   }
   ~ApiServerTest() override {
     admins_.clear();
@@ -90,12 +91,12 @@ class ApiServerTest : public ::testing::Test {
 
   template <typename Condition>
   void RunUntil(Condition done) {
-    TimerHandle limit = loop_.RunAfter(std::chrono::seconds(30), [&] {
-      ADD_FAILURE() << "nothing happened for thirty seconds";
-    });
+    TimerHandle limit = loop_.RunAfter(
+        std::chrono::seconds(30), [&] { ADD_FAILURE() << "nothing happened for thirty seconds"; });
     while (!done() && !HasFailure()) {
       TimerHandle step;
-      loop_.Post([&] { step = loop_.RunAfter(std::chrono::milliseconds(1), [&] { loop_.Stop(); }); });
+      loop_.Post(
+          [&] { step = loop_.RunAfter(std::chrono::milliseconds(1), [&] { loop_.Stop(); }); });
       loop_.Run();
     }
   }
@@ -131,11 +132,13 @@ class ApiServerTest : public ::testing::Test {
 
 TEST_F(ApiServerTest, AGetSeesEveryWriteThatWasAnsweredWhicheverLoopItComesTo) {
   const std::string path = StrCat(kMaps, "/x");
-  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})")).status, 201);
+  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})")).status,
+            201);
   for (std::size_t i = 0; i < 60; ++i) {
     const std::string data = StrCat(R"("round":")", i, "\"");
-    ASSERT_EQ(Do(Admin(i), Ask(net::Method::kPatch, path, StrCat(R"({"data":{)", data, "}}"))).status,
-              200);
+    ASSERT_EQ(
+        Do(Admin(i), Ask(net::Method::kPatch, path, StrCat(R"({"data":{)", data, "}}"))).status,
+        200);
     for (std::size_t reader = 1; reader <= 3; ++reader) {
       const net::Response read = Do(Admin(i + reader), Ask(net::Method::kGet, path));
       ASSERT_NE(read.body.find(data), std::string::npos) << read.body;
@@ -151,14 +154,16 @@ TEST_F(ApiServerTest, RightsThatAreTakenAwayAreGoneForTheNextGet) {
   auto bob = NewClient("bob", "users");
   const std::string path = StrCat(kMaps, "/x");
   const std::string bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
-  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})")).status, 201);
-  EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, path)).status, 403);
-  ASSERT_EQ(Do(Admin(1), Ask(net::Method::kPost, bindings,
-                             R"({"metadata":{"name":"bob"},"subjects":[{"kind":"User","name":"bob",)"
-                             R"("apiGroup":"rbac.authorization.k8s.io"}],"roleRef":{"kind":)"
-                             R"("ClusterRole","name":"view","apiGroup":"rbac.authorization.k8s.io"}})"))
-                .status,
+  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})")).status,
             201);
+  EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, path)).status, 403);
+  ASSERT_EQ(
+      Do(Admin(1), Ask(net::Method::kPost, bindings,
+                       R"({"metadata":{"name":"bob"},"subjects":[{"kind":"User","name":"bob",)"
+                       R"("apiGroup":"rbac.authorization.k8s.io"}],"roleRef":{"kind":)"
+                       R"("ClusterRole","name":"view","apiGroup":"rbac.authorization.k8s.io"}})"))
+          .status,
+      201);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, path)).status, 200);
   ASSERT_EQ(Do(Admin(2), Ask(net::Method::kDelete, bindings + "/bob")).status, 200);
   EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, path)).status, 403);
@@ -209,20 +214,23 @@ TEST_F(ApiServerTest, TheRightToWatchIsEnoughForAWatchWithItsInitialState) {
                              R"("resources":["configmaps"],"verbs":["watch"]}]})"))
                 .status,
             201);
-  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, StrCat(rbac, "rolebindings"),
-                             R"({"metadata":{"name":"bob"},"subjects":[{"kind":"User","name":"bob",)"
-                             R"("apiGroup":"rbac.authorization.k8s.io"}],"roleRef":{"kind":"Role",)"
-                             R"("name":"watcher","apiGroup":"rbac.authorization.k8s.io"}})"))
-                .status,
+  ASSERT_EQ(
+      Do(Admin(0), Ask(net::Method::kPost, StrCat(rbac, "rolebindings"),
+                       R"({"metadata":{"name":"bob"},"subjects":[{"kind":"User","name":"bob",)"
+                       R"("apiGroup":"rbac.authorization.k8s.io"}],"roleRef":{"kind":"Role",)"
+                       R"("name":"watcher","apiGroup":"rbac.authorization.k8s.io"}})"))
+          .status,
+      201);
+  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})")).status,
             201);
-  ASSERT_EQ(Do(Admin(0), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"x"}})")).status, 201);
   EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, kMaps)).status, 403) << "no list";
   Lines sink(/*ordered=*/false);
   auto watch = bob->Stream(Ask(net::Method::kGet, StrCat(kMaps, "?watch=1")), sink);
   RunUntil([&] { return sink.count > 0 || sink.ended; });
   EXPECT_EQ(sink.status, 200);
   Lines refused(/*ordered=*/false);
-  auto other = bob->Stream(Ask(net::Method::kGet, "/api/v1/namespaces/default/secrets?watch=1"), refused);
+  auto other =
+      bob->Stream(Ask(net::Method::kGet, "/api/v1/namespaces/default/secrets?watch=1"), refused);
   RunUntil([&] { return refused.status != 0; });
   EXPECT_EQ(refused.status, 403);
 }
@@ -232,7 +240,8 @@ TEST_F(ApiServerTest, AFullDiskIsAnsweredLoggedAndSeenInTheHealth) {
   SetLogSink([&](std::string_view line) { log += line; });
   const net::Response most =
       Do(Admin(0), Ask(net::Method::kGet, "/readyz?verbose&exclude=ping&exclude=log"));
-  EXPECT_NE(most.body.find("[+]ping excluded: ok\n[+]log excluded: ok"), std::string::npos) << most.body;
+  EXPECT_NE(most.body.find("[+]ping excluded: ok\n[+]log excluded: ok"), std::string::npos)
+      << most.body;
   const net::Response well = Do(Admin(0), Ask(net::Method::kGet, "/readyz?verbose"));
   EXPECT_NE(well.body.find("[+]etcd ok"), std::string::npos) << well.body;
   disk_.FailSync(1, Unavailable("no space left on device"));
@@ -242,7 +251,8 @@ TEST_F(ApiServerTest, AFullDiskIsAnsweredLoggedAndSeenInTheHealth) {
   EXPECT_NE(lost.body.find("no space left on device"), std::string::npos) << lost.body;
   EXPECT_EQ(Do(Admin(1), Ask(net::Method::kGet, kMaps)).status, 500);
   EXPECT_EQ(Do(Admin(2), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1"))).status, 500);
-  EXPECT_EQ(Do(Admin(2), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"y"}})")).status, 503);
+  EXPECT_EQ(Do(Admin(2), Ask(net::Method::kPost, kMaps, R"({"metadata":{"name":"y"}})")).status,
+            503);
   EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, "/api/v1/namespaces/default")).status, 200)
       << "what is durable can be read";
   for (const char* path : {"/readyz", "/livez", "/healthz"}) {
@@ -260,9 +270,10 @@ TEST_F(ApiServerTest, ABodyThatIsTooLargeIsRefusedWithAStatus) {
   const net::Response refused =
       Do(Admin(0), Ask(net::Method::kPost, kMaps, std::string((3 << 20) + 1, ' ')));
   EXPECT_EQ(refused.status, 413);
-  EXPECT_NE(refused.body.find("\"message\":\"Request entity too large: limit is 3145728\",\"reason\":"
-                              "\"RequestEntityTooLarge\""),
-            std::string::npos)
+  EXPECT_NE(
+      refused.body.find("\"message\":\"Request entity too large: limit is 3145728\",\"reason\":"
+                        "\"RequestEntityTooLarge\""),
+      std::string::npos)
       << refused.body;
 }
 
@@ -270,7 +281,8 @@ TEST_F(ApiServerTest, SaysWhereItIsInAServiceAndItsEndpoints) {
   const std::string port = StrCat("\"port\":", server_->port());
   for (const char* kind : {"services", "endpoints"}) {
     const net::Response found =
-        Do(Admin(0), Ask(net::Method::kGet, StrCat("/api/v1/namespaces/default/", kind, "/kubernetes")));
+        Do(Admin(0),
+           Ask(net::Method::kGet, StrCat("/api/v1/namespaces/default/", kind, "/kubernetes")));
     EXPECT_EQ(found.status, 200);
     EXPECT_NE(found.body.find(port), std::string::npos) << found.body;
     EXPECT_NE(found.body.find("\"127.0.0.1\""), std::string::npos) << found.body;
@@ -280,14 +292,18 @@ TEST_F(ApiServerTest, SaysWhereItIsInAServiceAndItsEndpoints) {
 TEST_F(ApiServerTest, MetricsTellOfAnswersRightsAndTheProcess) {
   auto bob = NewClient("bob", "users");
   EXPECT_EQ(Do(*bob, Ask(net::Method::kGet, StrCat(kMaps, "?watch=1"))).status, 403);
-  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1&resourceVersion=99999"))).status, 504);
-  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1&timeoutSeconds=1"))).status, 200);
+  EXPECT_EQ(
+      Do(Admin(0), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1&resourceVersion=99999"))).status,
+      504);
+  EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, StrCat(kMaps, "?watch=1&timeoutSeconds=1"))).status,
+            200);
   EXPECT_EQ(Do(Admin(0), Ask(net::Method::kGet, kMaps)).status, 200);
   const std::string text = Do(Admin(0), Ask(net::Method::kGet, "/metrics")).body;
   for (const char* code : {"403", "504", "200"}) {
-    EXPECT_NE(text.find(StrCat("apiserver_request_total{code=\"", code,
-                               "\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"configmaps\","
-                               "scope=\"namespace\",subresource=\"\",verb=\"WATCH\",version=\"v1\"} 1")),
+    EXPECT_NE(text.find(StrCat(
+                  "apiserver_request_total{code=\"", code,
+                  "\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"configmaps\","
+                  "scope=\"namespace\",subresource=\"\",verb=\"WATCH\",version=\"v1\"} 1")),
               std::string::npos)
         << code;
   }

@@ -105,8 +105,8 @@ void Cache::AddDevices(const std::shared_ptr<const File>& file) {
     }
     // Files are read in rising priority, so this is the same one.
     entry.conflicted = true;
-    const std::string text = StrCat("conflicting device ", id, " (specs ", entry.file->path, ", ",
-                                    file->path, ")");
+    const std::string text =
+        StrCat("conflicting device ", id, " (specs ", entry.file->path, ", ", file->path, ")");
     errors_[entry.file->path].push_back(text);
     errors_[file->path].push_back(text);
   }

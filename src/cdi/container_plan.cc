@@ -23,9 +23,12 @@ void SetVariable(const std::string& variable, std::vector<std::string>* env) {
 
 std::string_view TypeLetter(DeviceNodeType type) {
   switch (type) {
-    case DeviceNodeType::kBlock: return "b";
-    case DeviceNodeType::kCharacter: return "c";
-    case DeviceNodeType::kFifo: return "p";
+    case DeviceNodeType::kBlock:
+      return "b";
+    case DeviceNodeType::kCharacter:
+      return "c";
+    case DeviceNodeType::kFifo:
+      return "p";
   }
   return "";
 }

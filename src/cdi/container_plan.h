@@ -57,8 +57,8 @@ struct PlannedHook {
 };
 
 struct ContainerPlan {
-  std::vector<std::string> env;       // "K=V", names are unique
-  std::vector<PlannedMount> mounts;   // destinations are unique
+  std::vector<std::string> env;        // "K=V", names are unique
+  std::vector<PlannedMount> mounts;    // destinations are unique
   std::vector<PlannedDevice> devices;  // paths are unique
   std::vector<DeviceRule> device_rules;
   std::map<std::string, std::vector<PlannedHook>> hooks;  // by OCI hook name, in order

@@ -68,19 +68,17 @@ TEST_F(ContainerPlanTest, BindMountsAreMappedInAUserNamespace) {
 TEST_F(ContainerPlanTest, DevicesAreLookedUpOnTheHostWhereTheSpecIsSilent) {
   probe_.nodes["/dev/gpu"] = {.type = DeviceNodeType::kCharacter, .major = 195, .minor = 3};
   probe_.nodes["/dev/host-disk"] = {.type = DeviceNodeType::kBlock, .major = 8, .minor = 1};
-  Apply({.device_nodes = {{.path = "/dev/gpu"},
-                          {.path = "/dev/disk", .host_path = "/dev/host-disk", .type = "b",
-                           .permissions = "r"},
-                          {.path = "/dev/fifo", .type = "p"},
-                          {.path = "/dev/full", .type = "c", .major = 1, .minor = 7,
-                           .permissions = "none"}}});
+  Apply({.device_nodes = {
+             {.path = "/dev/gpu"},
+             {.path = "/dev/disk", .host_path = "/dev/host-disk", .type = "b", .permissions = "r"},
+             {.path = "/dev/fifo", .type = "p"},
+             {.path = "/dev/full", .type = "c", .major = 1, .minor = 7, .permissions = "none"}}});
   EXPECT_EQ(probe_.probes, 2);
-  EXPECT_THAT(
-      plan_.devices,
-      ElementsAre(PlannedDevice{.path = "/dev/gpu", .type = "c", .major = 195, .minor = 3},
-                  PlannedDevice{.path = "/dev/disk", .type = "b", .major = 8, .minor = 1},
-                  PlannedDevice{.path = "/dev/fifo", .type = "p"},
-                  PlannedDevice{.path = "/dev/full", .type = "c", .major = 1, .minor = 7}));
+  EXPECT_THAT(plan_.devices,
+              ElementsAre(PlannedDevice{.path = "/dev/gpu", .type = "c", .major = 195, .minor = 3},
+                          PlannedDevice{.path = "/dev/disk", .type = "b", .major = 8, .minor = 1},
+                          PlannedDevice{.path = "/dev/fifo", .type = "p"},
+                          PlannedDevice{.path = "/dev/full", .type = "c", .major = 1, .minor = 7}));
   EXPECT_THAT(plan_.device_rules,
               ElementsAre(DeviceRule{.type = "c", .major = 195, .minor = 3, .access = "rwm"},
                           DeviceRule{.type = "b", .major = 8, .minor = 1, .access = "r"}));
@@ -111,9 +109,9 @@ TEST_F(ContainerPlanTest, AFailureLeavesThePlanAlone) {
   probe_.nodes["/dev/disk"] = {.type = DeviceNodeType::kBlock, .major = 8};
   plan_.env = {"A=1"};
   const ContainerPlan before = plan_;
-  EXPECT_EQ(ApplyEdits({.env = {"A=2"}, .device_nodes = {{.path = "/dev/none"}}}, probe_, &plan_)
-                .error(),
-            NotFound("CDI device /dev/none: stat /dev/none: No such file or directory"));
+  EXPECT_EQ(
+      ApplyEdits({.env = {"A=2"}, .device_nodes = {{.path = "/dev/none"}}}, probe_, &plan_).error(),
+      NotFound("CDI device /dev/none: stat /dev/none: No such file or directory"));
   EXPECT_EQ(ApplyEdits({.env = {"A=2"}, .device_nodes = {{.path = "/dev/disk", .type = "c"}}},
                        probe_, &plan_)
                 .error()
@@ -133,8 +131,7 @@ TEST_F(ContainerPlanTest, HooksGroupsNetDevicesAndRdtAreAdded) {
          .additional_gids = {0, 8, 7, 8}});
   EXPECT_THAT(plan_.additional_gids, ElementsAre(7, 8));
   ASSERT_EQ(plan_.hooks.at("createRuntime").size(), 2u);
-  EXPECT_EQ(plan_.hooks.at("createRuntime")[0],
-            (PlannedHook{.path = "/a", .timeout_seconds = 3}));
+  EXPECT_EQ(plan_.hooks.at("createRuntime")[0], (PlannedHook{.path = "/a", .timeout_seconds = 3}));
   EXPECT_EQ(plan_.hooks.at("poststop").size(), 1u);
   EXPECT_EQ(plan_.net_devices.at("eth1"), "net0");
   EXPECT_EQ(plan_.intel_rdt->clos_id, "x");

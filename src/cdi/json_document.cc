@@ -54,14 +54,17 @@ class Parser {
     }
     Document document;
     switch (Peek()) {
-      case '{': return ParseObject(depth);
-      case '[': return ParseArray(depth);
+      case '{':
+        return ParseObject(depth);
+      case '[':
+        return ParseArray(depth);
       case '"': {
         document.kind = Document::Kind::kString;
         ASSIGN_OR_RETURN(document.text, ParseString());
         return document;
       }
-      default: break;
+      default:
+        break;
     }
     if (TakeWord("null")) return document;
     if (TakeWord("true") || TakeWord("false")) {
@@ -187,7 +190,8 @@ class Parser {
       const bool upper = c >= 'A' && c <= 'F';
       const bool digit = c >= '0' && c <= '9';
       if (!lower && !upper && !digit) return Failure("expected four hexadecimal digits after \\u");
-      code = code * 16 + static_cast<std::uint32_t>(digit ? c - '0' : (lower ? c - 'a' : c - 'A') + 10);
+      code = code * 16 +
+             static_cast<std::uint32_t>(digit ? c - '0' : (lower ? c - 'a' : c - 'A') + 10);
       ++position_;
     }
     return code;
@@ -204,8 +208,8 @@ class Parser {
 
 Result<Document> ParseJsonDocument(std::string_view text) {
   if (text.size() > kMaxSpecBytes) {
-    return InvalidArgument(StrCat("the document has ", text.size(), " bytes, more than ",
-                                  kMaxSpecBytes));
+    return InvalidArgument(
+        StrCat("the document has ", text.size(), " bytes, more than ", kMaxSpecBytes));
   }
   if (!IsValidUtf8(text)) return InvalidArgument("the document is not valid UTF-8");
   return Parser(text).ParseAll();

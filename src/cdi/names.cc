@@ -29,8 +29,7 @@ Result<void> ValidateName(std::string_view what, std::string_view name, bool sta
     }
   }
   if (!IsLetterOrDigit(name.back())) {
-    return InvalidArgument(
-        StrCat(what, " name ", Quote(name), " must end with a letter or digit"));
+    return InvalidArgument(StrCat(what, " name ", Quote(name), " must end with a letter or digit"));
   }
   return Ok();
 }

@@ -72,7 +72,8 @@ class Fields {
   }
 
   template <typename T>
-  void Object(std::string_view key, T* out, Result<void> (*read)(const Document&, std::string, T*)) {
+  void Object(std::string_view key, T* out,
+              Result<void> (*read)(const Document&, std::string, T*)) {
     if (const Document* value = Find(key)) Keep(read(*value, Place(key), out));
   }
 

@@ -26,19 +26,33 @@ TEST(SpecReader, ReadsEveryField) {
       "additionalGids": [5, 0]}}],
     "containerEdits": {"env": ["E=F"]}})");
   ASSERT_TRUE(spec.ok()) << spec.error().message;
-  Spec expected{.cdi_version = "1.1.0", .kind = "vendor.com/gpu", .annotations = {{"whose", "ours"}}};
+  Spec expected{
+      .cdi_version = "1.1.0", .kind = "vendor.com/gpu", .annotations = {{"whose", "ours"}}};
   ContainerEdits edits;
   edits.env = {"A=B"};
-  edits.device_nodes = {{.path = "/dev/g", .host_path = "/dev/h", .type = "c", .major = 195,
-                         .minor = 1, .file_mode = 0666, .permissions = "rw", .uid = 0,
+  edits.device_nodes = {{.path = "/dev/g",
+                         .host_path = "/dev/h",
+                         .type = "c",
+                         .major = 195,
+                         .minor = 1,
+                         .file_mode = 0666,
+                         .permissions = "rw",
+                         .uid = 0,
                          .gid = 4294967295}};
   edits.net_devices = {{.host_interface_name = "eth1", .name = "net0"}};
-  edits.hooks = {{.hook_name = "createContainer", .path = "/bin/h", .args = {"h", "x"},
-                  .env = {"C=D"}, .timeout_seconds = 5}};
-  edits.mounts = {{.host_path = "/h", .container_path = "/c", .options = {"ro", "bind"},
-                   .type = "none"}};
-  edits.intel_rdt = IntelRdt{.clos_id = "c", .l3_cache_schema = "l", .mem_bw_schema = "m",
-                             .enable_cmt = true, .enable_mbm = true, .schemata = {"s"},
+  edits.hooks = {{.hook_name = "createContainer",
+                  .path = "/bin/h",
+                  .args = {"h", "x"},
+                  .env = {"C=D"},
+                  .timeout_seconds = 5}};
+  edits.mounts = {
+      {.host_path = "/h", .container_path = "/c", .options = {"ro", "bind"}, .type = "none"}};
+  edits.intel_rdt = IntelRdt{.clos_id = "c",
+                             .l3_cache_schema = "l",
+                             .mem_bw_schema = "m",
+                             .enable_cmt = true,
+                             .enable_mbm = true,
+                             .schemata = {"s"},
                              .enable_monitoring = true};
   edits.additional_gids = {5, 0};
   expected.devices = {{.name = "gpu0", .annotations = {{"a", "b"}}, .container_edits = edits}};

@@ -42,13 +42,21 @@ TEST(SpecWriter, WhatItWritesReadsBackTheSame) {
   Spec spec{.cdi_version = "1.1.0", .kind = "v.com/c", .annotations = {{"a", "1"}, {"b", "2"}}};
   ContainerEdits edits;
   edits.env = {"A=\"<&>\\\x01\x7f\xc3\xa9\xe2\x80\xa8\t"};
-  edits.device_nodes = {{.path = "/dev/a", .host_path = "/dev/b", .type = "b", .major = 8,
-                         .minor = 0, .file_mode = 0, .permissions = "none", .uid = 0, .gid = 7},
+  edits.device_nodes = {{.path = "/dev/a",
+                         .host_path = "/dev/b",
+                         .type = "b",
+                         .major = 8,
+                         .minor = 0,
+                         .file_mode = 0,
+                         .permissions = "none",
+                         .uid = 0,
+                         .gid = 7},
                         {.path = "/dev/c"}};
   edits.net_devices = {{.host_interface_name = "e", .name = "n"}};
-  edits.hooks = {{.hook_name = "poststop", .path = "/p", .args = {"p"}, .env = {"X="},
-                  .timeout_seconds = 0}};
-  edits.mounts = {{.host_path = "/h", .container_path = "/c", .options = {"rbind"}, .type = "bind"}};
+  edits.hooks = {
+      {.hook_name = "poststop", .path = "/p", .args = {"p"}, .env = {"X="}, .timeout_seconds = 0}};
+  edits.mounts = {
+      {.host_path = "/h", .container_path = "/c", .options = {"rbind"}, .type = "bind"}};
   edits.intel_rdt = IntelRdt{.clos_id = "/", .enable_cmt = true, .schemata = {"MB:0=10"}};
   edits.additional_gids = {0, 1};
   spec.devices = {{.name = "d", .annotations = {{"x", "y"}}, .container_edits = edits},

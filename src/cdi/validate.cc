@@ -56,7 +56,8 @@ constexpr Feature kFeatures[] = {
      }},
     {"0.5.0",
      [](const ContainerEdits& edits) {
-       return Any(edits.device_nodes, [](const DeviceNode& node) { return !node.host_path.empty(); });
+       return Any(edits.device_nodes,
+                  [](const DeviceNode& node) { return !node.host_path.empty(); });
      },
      [](const Spec& spec) {
        return Any(spec.devices, [](const Device& device) {
@@ -90,8 +91,7 @@ Result<void> ValidateDeviceNode(const DeviceNode& node) {
   }
   // Minus one would be a wildcard in a cgroup rule.
   if (node.major < 0 || node.minor < 0) {
-    return InvalidArgument(
-        StrCat(what, ": negative device number ", node.major, ":", node.minor));
+    return InvalidArgument(StrCat(what, ": negative device number ", node.major, ":", node.minor));
   }
   if (node.permissions != "none" &&
       node.permissions.find_first_not_of("rwm") != std::string::npos) {
@@ -121,8 +121,8 @@ Result<void> ValidateNetDevices(const std::vector<NetDevice>& devices) {
       return InvalidArgument("a net device needs both hostInterfaceName and name");
     }
     if (!hosts.insert(device.host_interface_name).second) {
-      return InvalidArgument(
-          StrCat("net device hostInterfaceName ", Quote(device.host_interface_name), " is used twice"));
+      return InvalidArgument(StrCat("net device hostInterfaceName ",
+                                    Quote(device.host_interface_name), " is used twice"));
     }
     if (!names.insert(device.name).second) {
       return InvalidArgument(StrCat("net device name ", Quote(device.name), " is used twice"));
@@ -147,16 +147,18 @@ Result<void> ValidateAnnotations(const std::map<std::string, std::string>& annot
   for (const auto& [key, value] : annotations) {
     size_bytes += key.size() + value.size();
     const std::size_t slash = key.find('/');
-    const std::string_view name =
-        slash == std::string::npos ? std::string_view(key) : std::string_view(key).substr(slash + 1);
+    const std::string_view name = slash == std::string::npos
+                                      ? std::string_view(key)
+                                      : std::string_view(key).substr(slash + 1);
     const bool good = !name.empty() && name.size() <= 63 && ValidateDeviceName(name).ok() &&
                       name.find(':') == std::string_view::npos && slash != 0 &&
                       (slash == std::string::npos || slash <= 253);
-    if (!good) return InvalidArgument(StrCat("annotation key ", Quote(key), " is not a valid name"));
+    if (!good)
+      return InvalidArgument(StrCat("annotation key ", Quote(key), " is not a valid name"));
   }
   if (size_bytes > kMaxAnnotationsBytes) {
-    return InvalidArgument(StrCat("annotations have ", size_bytes, " bytes, more than ",
-                                  kMaxAnnotationsBytes));
+    return InvalidArgument(
+        StrCat("annotations have ", size_bytes, " bytes, more than ", kMaxAnnotationsBytes));
   }
   return Ok();
 }
@@ -210,8 +212,8 @@ Result<void> ValidateSpec(const Spec& spec) {
   RETURN_IF_ERROR(ValidateKind(spec.kind));
   const std::string_view minimum = MinimumVersion(spec);
   if (version < VersionIndex(minimum)) {
-    return InvalidArgument(StrCat("cdiVersion is ", spec.cdi_version, ", but the spec needs ",
-                                  minimum, " or newer"));
+    return InvalidArgument(
+        StrCat("cdiVersion is ", spec.cdi_version, ", but the spec needs ", minimum, " or newer"));
   }
   RETURN_IF_ERROR(ValidateAnnotations(spec.annotations));
   RETURN_IF_ERROR(ValidateEdits(spec.container_edits));

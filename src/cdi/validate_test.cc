@@ -25,9 +25,15 @@ TEST(Validate, KnowsTheVersionEachFeatureNeeds) {
   };
   const Case cases[] = {
       {"0.3.0", [](Spec&) {}},
-      {"0.4.0", [](Spec& s) { s.container_edits.mounts = {{.host_path = "/a", .container_path = "/b", .type = "tmpfs"}}; }},
+      {"0.4.0",
+       [](Spec& s) {
+         s.container_edits.mounts = {{.host_path = "/a", .container_path = "/b", .type = "tmpfs"}};
+       }},
       {"0.5.0", [](Spec& s) { s.devices[0].name = "0dev"; }},
-      {"0.5.0", [](Spec& s) { s.devices[0].container_edits.device_nodes = {{.path = "/dev/a", .host_path = "/dev/b"}}; }},
+      {"0.5.0",
+       [](Spec& s) {
+         s.devices[0].container_edits.device_nodes = {{.path = "/dev/a", .host_path = "/dev/b"}};
+       }},
       {"0.6.0", [](Spec& s) { s.annotations["a"] = "b"; }},
       {"0.6.0", [](Spec& s) { s.devices[0].annotations["a"] = "b"; }},
       {"0.6.0", [](Spec& s) { s.kind = "vendor.com/my.class"; }},
@@ -35,7 +41,11 @@ TEST(Validate, KnowsTheVersionEachFeatureNeeds) {
       {"0.7.0", [](Spec& s) { s.container_edits.intel_rdt = IntelRdt{.clos_id = "x"}; }},
       {"1.1.0", [](Spec& s) { s.container_edits.intel_rdt = IntelRdt{.schemata = {"L3:0=f"}}; }},
       {"1.1.0", [](Spec& s) { s.container_edits.intel_rdt = IntelRdt{.enable_monitoring = true}; }},
-      {"1.1.0", [](Spec& s) { s.devices[0].container_edits.net_devices = {{.host_interface_name = "eth1", .name = "net0"}}; }},
+      {"1.1.0",
+       [](Spec& s) {
+         s.devices[0].container_edits.net_devices = {
+             {.host_interface_name = "eth1", .name = "net0"}};
+       }},
   };
   for (const Case& each : cases) {
     Spec spec = SmallSpec();

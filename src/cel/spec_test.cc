@@ -26,7 +26,10 @@ const Json& One(const Json& json, std::string_view key) {
   return list && !list->items.empty() ? list->items[0] : kNone;
 }
 std::string Text(const Json& json) {
-  if (const Json* literal = json.Find("$literal")) return literal->text.empty() && literal->kind == Json::Kind::kBool ? (literal->boolean ? "true" : "false") : literal->text;
+  if (const Json* literal = json.Find("$literal"))
+    return literal->text.empty() && literal->kind == Json::Kind::kBool
+               ? (literal->boolean ? "true" : "false")
+               : literal->text;
   if (const Json* hex = json.Find("$bytesHex")) {
     std::string bytes;
     for (std::size_t i = 0; i + 1 < hex->text.size(); i += 2) {
@@ -39,7 +42,9 @@ std::string Text(const Json& json) {
 
 struct NeedsMessages {};
 
-double ReadDouble(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
+double ReadDouble(const std::string& text) {
+  return std::strtod(text.c_str(), nullptr);
+}
 
 Value ReadValue(Arena& arena, const Json& json) {
   if (json.members.empty()) throw NeedsMessages();
@@ -47,7 +52,8 @@ Value ReadValue(Arena& arena, const Json& json) {
   const Json& content = list.items[0];
   if (kind == "null_value") return MakeNull();
   if (kind == "bool_value") return MakeBool(Text(content) == "true");
-  if (kind == "int64_value") return MakeInt(static_cast<std::int64_t>(std::strtoll(Text(content).c_str(), nullptr, 0)));
+  if (kind == "int64_value")
+    return MakeInt(static_cast<std::int64_t>(std::strtoll(Text(content).c_str(), nullptr, 0)));
   if (kind == "uint64_value") return MakeUint(std::strtoull(Text(content).c_str(), nullptr, 0));
   if (kind == "double_value") return MakeDouble(ReadDouble(Text(content)));
   if (kind == "string_value") return NewString(arena, Text(content));
@@ -64,7 +70,8 @@ Value ReadValue(Arena& arena, const Json& json) {
     Value map = NewMap(arena, 4);
     if (const Json* entries = content.Find("entries")) {
       for (const Json& entry : entries->items) {
-        map = MapInsert(arena, map, ReadValue(arena, One(entry, "key")), ReadValue(arena, One(entry, "value")));
+        map = MapInsert(arena, map, ReadValue(arena, One(entry, "key")),
+                        ReadValue(arena, One(entry, "value")));
       }
     }
     return map;
@@ -76,14 +83,18 @@ Value ReadValue(Arena& arena, const Json& json) {
     const std::string nanos = Text(One(message, "nanos"));
     const std::int64_t s = std::strtoll(seconds.c_str(), nullptr, 10);
     const std::int64_t n = std::strtoll(nanos.c_str(), nullptr, 10);
-    if (url.find("google.protobuf.Duration") != std::string::npos) return MakeDuration(s * 1'000'000'000 + n);
-    if (url.find("google.protobuf.Timestamp") != std::string::npos) return MakeTimestamp(s, static_cast<std::uint32_t>(n));
+    if (url.find("google.protobuf.Duration") != std::string::npos)
+      return MakeDuration(s * 1'000'000'000 + n);
+    if (url.find("google.protobuf.Timestamp") != std::string::npos)
+      return MakeTimestamp(s, static_cast<std::uint32_t>(n));
   }
   throw NeedsMessages();
 }
 
 bool SameValue(const Value& a, const Value& b) {
-  if (a.kind == Kind::kDouble && b.kind == Kind::kDouble && std::isnan(a.number) && std::isnan(b.number)) return true;
+  if (a.kind == Kind::kDouble && b.kind == Kind::kDouble && std::isnan(a.number) &&
+      std::isnan(b.number))
+    return true;
   return a.kind == b.kind && Equal(a, b);
 }
 
@@ -94,7 +105,7 @@ TypeRef ReadType(const Json& json) {
   const std::string text = Text(content);
   const auto primitive = [](const std::string& name) -> TypeRef {
     static const std::map<std::string, TypeRef> kTypes = {
-        {"BOOL", types::Bool()}, {"INT64", types::Int()}, {"UINT64", types::Uint()},
+        {"BOOL", types::Bool()},     {"INT64", types::Int()},     {"UINT64", types::Uint()},
         {"DOUBLE", types::Double()}, {"STRING", types::String()}, {"BYTES", types::Bytes()}};
     const auto found = kTypes.find(name);
     if (found == kTypes.end()) throw NeedsMessages();
@@ -104,13 +115,20 @@ TypeRef ReadType(const Json& json) {
   if (kind == "wrapper") return types::Wrapper(primitive(text));
   if (kind == "dyn") return types::Dyn();
   if (kind == "null") return types::Null();
-  if (kind == "well_known") return text == "DURATION" ? types::Duration() : text == "TIMESTAMP" ? types::Timestamp() : types::Any();
-  if (kind == "list_type") return types::List(content.Has("elem_type") ? ReadType(One(content, "elem_type")) : types::Dyn());
+  if (kind == "well_known")
+    return text == "DURATION"    ? types::Duration()
+           : text == "TIMESTAMP" ? types::Timestamp()
+                                 : types::Any();
+  if (kind == "list_type")
+    return types::List(content.Has("elem_type") ? ReadType(One(content, "elem_type"))
+                                                : types::Dyn());
   if (kind == "map_type") {
-    return types::Map(content.Has("key_type") ? ReadType(One(content, "key_type")) : types::Dyn(),
-                      content.Has("value_type") ? ReadType(One(content, "value_type")) : types::Dyn());
+    return types::Map(
+        content.Has("key_type") ? ReadType(One(content, "key_type")) : types::Dyn(),
+        content.Has("value_type") ? ReadType(One(content, "value_type")) : types::Dyn());
   }
-  if (kind == "type") return types::TypeOf(content.members.empty() ? types::Dyn() : ReadType(content));
+  if (kind == "type")
+    return types::TypeOf(content.members.empty() ? types::Dyn() : ReadType(content));
   if (kind == "type_param") return types::Param(text);
   if (kind == "abstract_type") {
     std::vector<TypeRef> parameters;
@@ -128,7 +146,8 @@ void DeclareFunction(Declarations& d, const std::string& name, const Json& funct
   for (const Json& entry : function["overloads"].items) {
     Overload overload;
     overload.id = Text(One(entry, "overload_id"));
-    for (const Json& parameter : entry["params"].items) overload.args.push_back(ReadType(parameter));
+    for (const Json& parameter : entry["params"].items)
+      overload.args.push_back(ReadType(parameter));
     overload.result = ReadType(One(entry, "result_type"));
     overload.is_member = Text(One(entry, "is_instance_function")) == "true";
     d.AddFunction(name, std::move(overload));
@@ -184,12 +203,14 @@ class SpecRunner {
     if (const Json* list = c.Find("type_env")) {
       for (const Json& entry : list->items) {
         if (entry.Has("function")) {
-          DeclareFunction(environment.declarations(), Text(One(entry, "name")), One(entry, "function"));
+          DeclareFunction(environment.declarations(), Text(One(entry, "name")),
+                          One(entry, "function"));
           continue;
         }
         if (!entry.Has("ident")) throw NeedsMessages();
         declared.insert(Text(One(entry, "name")));
-        environment.AddVariable(Text(One(entry, "name")), ReadType(One(One(entry, "ident"), "type")));
+        environment.AddVariable(Text(One(entry, "name")),
+                                ReadType(One(One(entry, "ident"), "type")));
       }
     }
     for (const auto& [name, value] : bindings) {
@@ -203,22 +224,28 @@ class SpecRunner {
     if (typed.Has("deduced_type")) {
       const TypeRef want = ReadType(One(typed, "deduced_type"));
       if (!Type::Same(*want, *compiled.compiled->output_type)) {
-        return StrCat("type ", compiled.compiled->output_type->ToString(), ", want ", want->ToString());
+        return StrCat("type ", compiled.compiled->output_type->ToString(), ", want ",
+                      want->ToString());
       }
     }
     if (Text(One(c, "check_only")) == "true") return "";
     std::vector<Value> variables;
     for (const std::string& name : environment.variables()) {
       const auto found = bindings.find(name);
-      variables.push_back(found != bindings.end() ? found->second : NewError(arena, "no such attribute(s): " + name));
+      variables.push_back(found != bindings.end()
+                              ? found->second
+                              : NewError(arena, "no such attribute(s): " + name));
     }
     Evaluator evaluator;
-    const Evaluation result = compiled.compiled->program->Evaluate(evaluator, variables, 100'000'000);
-    if (wants_error) return result.value.IsError() ? "" : "no error, got " + DebugText(result.value);
+    const Evaluation result =
+        compiled.compiled->program->Evaluate(evaluator, variables, 100'000'000);
+    if (wants_error)
+      return result.value.IsError() ? "" : "no error, got " + DebugText(result.value);
     if (result.value.IsError()) return "error: " + result.value.error->message;
     const Json& want_json = typed.Has("result") ? One(typed, "result") : One(c, "value");
     const Value want = want_json.IsNull() ? MakeBool(true) : ReadValue(arena, want_json);
-    if (!SameValue(result.value, want)) return "got " + DebugText(result.value) + ", want " + DebugText(want);
+    if (!SameValue(result.value, want))
+      return "got " + DebugText(result.value) + ", want " + DebugText(want);
     return "";
   }
 };
@@ -236,12 +263,17 @@ TEST(CelSpec, EveryCaseThatNeedsNoMessagesPasses) {
   std::size_t passed = 0;
   std::size_t failed = 0;
   std::size_t exempt = 0;
-  for (const char* file : {"basic", "bindings_ext", "block_ext", "comparisons", "conversions", "dynamic", "encoders_ext",
-                           "enums", "fields", "fp_math", "integer_math", "lists", "logic", "macros", "macros2", "math_ext",
-                           "namespace", "network_ext", "optionals", "parse", "plumbing", "proto2", "proto2_ext", "proto3",
-                           "string", "string_ext", "timestamps", "type_deduction", "unknowns", "wrappers"}) {
-    for (const Json& c : testing::ReadJsonFile(StrCat(directory, "/cel-spec/", file, ".json")).items) {
-      const std::string name = StrCat(file, "/", Text(One(c, "section")), "/", Text(One(c, "name")));
+  for (const char* file :
+       {"basic",        "bindings_ext", "block_ext",      "comparisons", "conversions",
+        "dynamic",      "encoders_ext", "enums",          "fields",      "fp_math",
+        "integer_math", "lists",        "logic",          "macros",      "macros2",
+        "math_ext",     "namespace",    "network_ext",    "optionals",   "parse",
+        "plumbing",     "proto2",       "proto2_ext",     "proto3",      "string",
+        "string_ext",   "timestamps",   "type_deduction", "unknowns",    "wrappers"}) {
+    for (const Json& c :
+         testing::ReadJsonFile(StrCat(directory, "/cel-spec/", file, ".json")).items) {
+      const std::string name =
+          StrCat(file, "/", Text(One(c, "section")), "/", Text(One(c, "name")));
       const std::string problem = runner.Run(c);
       if (problem.empty()) {
         ++passed;
@@ -253,8 +285,11 @@ TEST(CelSpec, EveryCaseThatNeedsNoMessagesPasses) {
         ++exempt;
       } else {
         ++failed;
-        if (print) std::printf("FAIL\t%s\t%s\t%s\n", name.c_str(), Text(One(c, "expr")).c_str(), problem.c_str());
-        else ADD_FAILURE() << name << ": " << Text(One(c, "expr")) << "\n  " << problem;
+        if (print)
+          std::printf("FAIL\t%s\t%s\t%s\n", name.c_str(), Text(One(c, "expr")).c_str(),
+                      problem.c_str());
+        else
+          ADD_FAILURE() << name << ": " << Text(One(c, "expr")) << "\n  " << problem;
       }
     }
   }

@@ -21,7 +21,8 @@ const std::vector<Flag>& ClusterFlags() {
       {"progress", 0, FlagType::kBool,
        "Say what is being waited for after two seconds, also when standard error is no terminal.",
        "false"},
-      {"v", 'v', FlagType::kInt, "From 6 on, each request is shown on standard error.", "0", "LEVEL"},
+      {"v", 'v', FlagType::kInt, "From 6 on, each request is shown on standard error.", "0",
+       "LEVEL"},
   };
   return *kFlags;
 }
@@ -59,7 +60,8 @@ std::string WrongValue(const Flag& flag, const std::string& value) {
     case FlagType::kDuration:
       return ReadDuration(value).ok() ? "" : start + "it must be a duration such as 30s, 5m or 1h";
     case FlagType::kString:
-    case FlagType::kRepeated: return "";
+    case FlagType::kRepeated:
+      return "";
   }
   return "";
 }
@@ -206,7 +208,8 @@ int App::ReportUnknownCommand(const std::vector<std::string>& words, Console& co
   std::string group;  // "image" of "image import", when that is what was asked for
   for (const Command& command : commands_) {
     names.push_back(command.name);
-    if (command.name.starts_with(words[0] + " ")) group += (group.empty() ? "" : ", ") + command.name;
+    if (command.name.starts_with(words[0] + " "))
+      group += (group.empty() ? "" : ", ") + command.name;
   }
   if (!group.empty() && words.size() == 1) {
     console.Error(StrCat(Quote(words[0]), " needs one more word: ", group));
@@ -248,13 +251,13 @@ Result<Arguments> App::Parse(const Command& command, const std::vector<std::stri
     const auto given = parsed.given.find(flag.name);
     if (given == parsed.given.end()) continue;
     for (const std::string& value : given->second) {
-      if (std::string wrong = WrongValue(flag, value); !wrong.empty()) return InvalidArgument(wrong);
+      if (std::string wrong = WrongValue(flag, value); !wrong.empty())
+        return InvalidArgument(wrong);
     }
   }
   const std::size_t count = parsed.positionals.size();
-  const std::string usage =
-      StrCat("`", program_, " ", command.name, command.arguments.empty() ? "" : " ",
-             command.arguments, "`");
+  const std::string usage = StrCat("`", program_, " ", command.name,
+                                   command.arguments.empty() ? "" : " ", command.arguments, "`");
   if (count < command.min_arguments) {
     return InvalidArgument(StrCat(Quote(command.name), " needs more arguments: ", usage));
   }
@@ -289,8 +292,10 @@ int App::Run(const std::vector<std::string>& all_words, Console& console) const 
                            " --help` lists them"));
       return kExitUsage;
     }
-    const std::size_t taken = !has_value && flag->type != FlagType::kBool && words.size() > 1 ? 2 : 1;
-    leading.insert(leading.end(), words.begin(), words.begin() + static_cast<std::ptrdiff_t>(taken));
+    const std::size_t taken =
+        !has_value && flag->type != FlagType::kBool && words.size() > 1 ? 2 : 1;
+    leading.insert(leading.end(), words.begin(),
+                   words.begin() + static_cast<std::ptrdiff_t>(taken));
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(taken));
   }
   if (words.empty()) {

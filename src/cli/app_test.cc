@@ -22,13 +22,14 @@ class AppTest : public ::testing::Test {
     get.group = FlagGroup::kCluster;
     get.min_arguments = 1;
     get.max_arguments = 3;
-    get.flags = {{"output", 'o', FlagType::kString, "How.", "", "FORMAT"},
-                 {"wait", 0, FlagType::kBool, "Wait.", "true"},
-                 {"recursive", 'R', FlagType::kBool, "Deeper.", "false"},
-                 {"file", 'f', FlagType::kRepeated, "Files.", "", "FILE"},
-                 {"tail", 0, FlagType::kInt, "Lines.", "-1", "N"},
-                 {"timeout", 0, FlagType::kDuration, "Time.", "30s", "TIME"},
-                 {"cascade", 0, FlagType::kString, "How deep.", "background", "MODE", "foreground"}};
+    get.flags = {
+        {"output", 'o', FlagType::kString, "How.", "", "FORMAT"},
+        {"wait", 0, FlagType::kBool, "Wait.", "true"},
+        {"recursive", 'R', FlagType::kBool, "Deeper.", "false"},
+        {"file", 'f', FlagType::kRepeated, "Files.", "", "FILE"},
+        {"tail", 0, FlagType::kInt, "Lines.", "-1", "N"},
+        {"timeout", 0, FlagType::kDuration, "Time.", "30s", "TIME"},
+        {"cascade", 0, FlagType::kString, "How deep.", "background", "MODE", "foreground"}};
     get.run = [this](const Arguments& arguments, Console&) {
       arguments_ = arguments;
       return 7;
@@ -71,7 +72,8 @@ TEST_F(AppTest, FlagsComeInAllTheUsualForms) {
 }
 
 TEST_F(AppTest, ValuesAreKeptAsTheyAre) {
-  for (const std::string value : {"jsonpath={.items[*]}", "{}", "[a,b]", "", "a b", "-", "\"q\"", "a=b"}) {
+  for (const std::string value :
+       {"jsonpath={.items[*]}", "{}", "[a,b]", "", "a b", "-", "\"q\"", "a=b"}) {
     EXPECT_EQ(Run({"get", "pods", "-o", value}), 7) << value << console_.err;
     EXPECT_EQ(arguments_.Text("output"), value);
     EXPECT_EQ(Run({"get", "pods", "--output=" + value}), 7) << value << console_.err;
@@ -121,7 +123,8 @@ TEST_F(AppTest, MistakesGiveOneSentenceWithTheNearestWord) {
   EXPECT_EQ(Run({"image"}), kExitUsage);
   EXPECT_EQ(console_.err, "error: \"image\" needs one more word: image import\n");
   EXPECT_EQ(Run({"image", "improt"}), kExitUsage);
-  EXPECT_EQ(console_.err, "error: unknown command \"image improt\", did you mean \"image import\"?\n");
+  EXPECT_EQ(console_.err,
+            "error: unknown command \"image improt\", did you mean \"image import\"?\n");
   EXPECT_EQ(Run({"get", "pods", "--ouptut", "x"}), kExitUsage);
   EXPECT_EQ(console_.err, "error: unknown flag --ouptut for \"get\", did you mean --output?\n");
   EXPECT_EQ(Run({"get", "pods", "-x"}), kExitUsage);

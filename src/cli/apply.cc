@@ -27,22 +27,23 @@ Result<DryRun> ReadDryRun(const std::string& text) {
   if (text == "none" || text.empty()) return DryRun::kNone;
   if (text == "client") return DryRun::kClient;
   if (text == "server") return DryRun::kServer;
-  return InvalidArgument(StrCat("invalid value ", Quote(text),
-                                " for --dry-run: it must be none, client or server"));
+  return InvalidArgument(
+      StrCat("invalid value ", Quote(text), " for --dry-run: it must be none, client or server"));
 }
 
 Result<api::Strictness> ReadValidate(const std::string& text) {
   if (text == "strict" || text == "true") return api::Strictness::kStrict;
   if (text == "warn") return api::Strictness::kWarn;
   if (text == "ignore" || text == "false") return api::Strictness::kIgnore;
-  return InvalidArgument(StrCat("invalid value ", Quote(text),
-                                " for --validate: it must be strict, warn or ignore"));
+  return InvalidArgument(
+      StrCat("invalid value ", Quote(text), " for --validate: it must be strict, warn or ignore"));
 }
 
 // What apply and create have in common: reading, the namespace, telling what happened.
 class ManifestRun {
  public:
-  ManifestRun(const Arguments& arguments, Console& console) : arguments_(arguments), console_(console) {}
+  ManifestRun(const Arguments& arguments, Console& console)
+      : arguments_(arguments), console_(console) {}
   virtual ~ManifestRun() = default;
 
   int Run() {
@@ -135,7 +136,8 @@ class ManifestRun {
  private:
   Result<void> Prepare() {
     if (arguments_.List("filename").empty()) {
-      return InvalidArgument("name the manifests with -f: a file, a directory, or - for standard input");
+      return InvalidArgument(
+          "name the manifests with -f: a file, a directory, or - for standard input");
     }
     ASSIGN_OR_RETURN(dry_run_, ReadDryRun(arguments_.Text("dry-run")));
     ASSIGN_OR_RETURN(strictness_, ReadValidate(arguments_.Text("validate")));
@@ -207,9 +209,10 @@ class ApplyRun final : public ManifestRun {
       return true;
     }
     if (!(*current)->root()["metadata"]["annotations"][kLastApplied].exists()) {
-      console_.Err(StrCat("Warning: ", ObjectName(*object.kind, ref.name),
-                          " was not made by apply: fields that are not in the manifest stay as they "
-                          "are\n"));
+      console_.Err(
+          StrCat("Warning: ", ObjectName(*object.kind, ref.name),
+                 " was not made by apply: fields that are not in the manifest stay as they "
+                 "are\n"));
     }
     Result<std::string> patch =
         CreateApplyPatch((*current)->root(), modified->root(), *object.kind->schema);
@@ -225,9 +228,8 @@ class ApplyRun final : public ManifestRun {
       Done(object, (*current)->root(), "configured");
       return true;
     }
-    Result<api::ObjectPtr> result =
-        session_->Patch(ref, client::PatchType::kStrategicMerge, *patch,
-                        Options("kubectl-client-side-apply"));
+    Result<api::ObjectPtr> result = session_->Patch(ref, client::PatchType::kStrategicMerge, *patch,
+                                                    Options("kubectl-client-side-apply"));
     if (!result.ok()) return Recover(object, ref, modified, result.error(), conflict);
     const bool same = dry_run_ == DryRun::kNone &&
                       (*result)->resource_version() == (*current)->resource_version();
@@ -240,8 +242,8 @@ class ApplyRun final : public ManifestRun {
       Done(object, modified->root(), "created");
       return true;
     }
-    Result<api::ObjectPtr> created = session_->Create(RefOf(object, modified->root(), true), modified,
-                                                      Options("kubectl-client-side-apply"));
+    Result<api::ObjectPtr> created = session_->Create(
+        RefOf(object, modified->root(), true), modified, Options("kubectl-client-side-apply"));
     if (!created.ok() && created.error().code == ErrorCode::kAlreadyExists) {
       conflict = created.error();
       return false;
@@ -324,7 +326,8 @@ Command ApplyCommand() {
   command.arguments = "-f FILE|DIRECTORY|-";
   command.summary = "Create or change objects so that they are as manifests say";
   command.help =
-      "Manifests are YAML or JSON, several documents to a file. What a manifest had when it was last "
+      "Manifests are YAML or JSON, several documents to a file. What a manifest had when it was "
+      "last "
       "applied and has no more is removed; fields it never had are left alone. Each object that "
       "cannot be applied gives one line that says where in which file, and the others are applied.";
   command.examples =
@@ -344,8 +347,8 @@ Command ApplyCommand() {
                            "Let the server merge, by who owns which field.", "false"});
   command.flags.push_back({"force-conflicts", 0, FlagType::kBool,
                            "With --server-side: take fields over that others own.", "false"});
-  command.flags.push_back({"force", 0, FlagType::kBool,
-                           "Delete and recreate what cannot be changed.", "false"});
+  command.flags.push_back(
+      {"force", 0, FlagType::kBool, "Delete and recreate what cannot be changed.", "false"});
   command.run = [](const Arguments& arguments, Console& console) {
     return ApplyRun(arguments, console).Run();
   };
@@ -358,7 +361,8 @@ Command CreateCommand() {
   command.arguments = "-f FILE|DIRECTORY|-";
   command.summary = "Create objects from manifests; it fails if they exist";
   command.help =
-      "Manifests are YAML or JSON, several documents to a file. Unlike apply, metadata.generateName "
+      "Manifests are YAML or JSON, several documents to a file. Unlike apply, "
+      "metadata.generateName "
       "works, and an object that exists already is an error.";
   command.examples =
       "  drakkar create -f claim.yaml\n"

@@ -49,10 +49,10 @@ TreePtr WithLastApplied(Value manifest) {
 
 Result<std::string> CreateApplyPatch(Value current, Value modified,
                                      const api::StructSchema& schema) {
-  // Three objects (last applied, manifest, current) and patches between two: first what changed from
-  // the last manifest to this one, deletions among it, is done to the current object; then the whole
-  // manifest is laid over it, which undoes what others changed in the fields it has. The patch is
-  // the difference of that to where we started.
+  // Three objects (last applied, manifest, current) and patches between two: first what changed
+  // from the last manifest to this one, deletions among it, is done to the current object; then the
+  // whole manifest is laid over it, which undoes what others changed in the fields it has. The
+  // patch is the difference of that to where we started.
   TreePtr target;
   const Value last = current["metadata"]["annotations"][kLastApplied];
   TreePtr original;

@@ -15,9 +15,10 @@ inline constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-app
 // The manifest with itself, as one line of JSON, in that annotation.
 api::TreePtr WithLastApplied(api::Value manifest);
 
-// The strategic merge patch that brings `current` (as the server has it) to `modified` (the manifest
-// made by WithLastApplied): fields of the manifest are set, fields that were in the manifest applied
-// last and are no more are removed, everything else stays. "{}" if nothing is to be done.
+// The strategic merge patch that brings `current` (as the server has it) to `modified` (the
+// manifest made by WithLastApplied): fields of the manifest are set, fields that were in the
+// manifest applied last and are no more are removed, everything else stays. "{}" if nothing is to
+// be done.
 Result<std::string> CreateApplyPatch(api::Value current, api::Value modified,
                                      const api::StructSchema& schema);
 

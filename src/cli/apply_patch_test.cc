@@ -12,9 +12,13 @@ namespace {
 
 using api::TreePtr;
 
-TreePtr Yaml(std::string_view text) { return api::ParseYaml(text).value().at(0); }
+TreePtr Yaml(std::string_view text) {
+  return api::ParseYaml(text).value().at(0);
+}
 
-const api::StructSchema& PodSchema() { return *api::FindKind("", "v1", "Pod")->schema; }
+const api::StructSchema& PodSchema() {
+  return *api::FindKind("", "v1", "Pod")->schema;
+}
 
 // What is there after the manifest `first` was applied, the server and others changed it by
 // `changes` (a strategic patch), and `second` is applied.
@@ -54,9 +58,11 @@ status: {phase: Running}
 
 TEST(ApplyPatch, AnnotationHoldsTheManifestAsOneLine) {
   const TreePtr tree = WithLastApplied(
-      Yaml("kind: Pod\napiVersion: v1\nmetadata: {name: a, creationTimestamp: null}\nstatus: {}")->root());
+      Yaml("kind: Pod\napiVersion: v1\nmetadata: {name: a, creationTimestamp: null}\nstatus: {}")
+          ->root());
   EXPECT_EQ(tree->root()["metadata"]["annotations"][kLastApplied].str(),
-            "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"annotations\":{},\"name\":\"a\"}}\n");
+            "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"annotations\":{},\"name\":"
+            "\"a\"}}\n");
 }
 
 TEST(ApplyPatch, TheSameManifestChangesNothing) {
@@ -98,7 +104,8 @@ spec:
 TEST(ApplyPatch, WhatOthersAddedStays) {
   const std::string second = std::string(kPod).replace(kPod.find("x: '1'"), 6, "x: '2'");
   const std::string patch = PatchFor(
-      kPod, "metadata: {labels: {other: y}}\nspec: {containers: [{name: sidecar, image: s}]}", second);
+      kPod, "metadata: {labels: {other: y}}\nspec: {containers: [{name: sidecar, image: s}]}",
+      second);
   EXPECT_EQ(patch.find("other"), std::string::npos) << patch;
   EXPECT_EQ(patch.find(R"("$patch")"), std::string::npos) << patch;
   EXPECT_NE(patch.find(R"("x":"2")"), std::string::npos) << patch;
@@ -110,9 +117,11 @@ TEST(ApplyPatch, WhatOthersChangedInTheManifestsFieldsIsChangedBack) {
 }
 
 TEST(ApplyPatch, AnObjectNotMadeByApplyKeepsWhatTheManifestDoesNotName) {
-  const TreePtr current = Yaml("metadata: {name: a, labels: {old: o}}\nspec: {containers: [{name: c, image: i}]}");
+  const TreePtr current =
+      Yaml("metadata: {name: a, labels: {old: o}}\nspec: {containers: [{name: c, image: i}]}");
   const TreePtr modified = WithLastApplied(Yaml(kPod)->root());
-  const std::string patch = CreateApplyPatch(current->root(), modified->root(), PodSchema()).value();
+  const std::string patch =
+      CreateApplyPatch(current->root(), modified->root(), PodSchema()).value();
   EXPECT_EQ(patch.find("old"), std::string::npos) << patch;
   EXPECT_NE(patch.find(R"("x":"1")"), std::string::npos) << patch;
 }

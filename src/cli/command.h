@@ -82,7 +82,8 @@ constexpr int kExitUsage = 2;
 // may come in any order, `--flag value` or `--flag=value`, short ones together (-Rf dir).
 class App {
  public:
-  App(std::string program, std::string summary) : program_(std::move(program)), summary_(std::move(summary)) {}
+  App(std::string program, std::string summary)
+      : program_(std::move(program)), summary_(std::move(summary)) {}
 
   // Two commands of one name are a bug.
   void Add(Command command);

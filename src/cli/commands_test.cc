@@ -8,9 +8,9 @@ namespace {
 
 using testing::CommandTest;
 using testing::FakeConsole;
-using testing::PodManifest;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::PodManifest;
 using ::testing::StartsWith;
 
 TEST_F(CommandTest, ApplyCreatesThenLeavesAloneThenChanges) {
@@ -25,7 +25,8 @@ TEST_F(CommandTest, ApplyCreatesThenLeavesAloneThenChanges) {
 TEST_F(CommandTest, ApplyRemovesWhatTheManifestHasNoMore) {
   const std::string with =
       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\ndata:\n  a: '1'\n  b: '2'\n";
-  const std::string without = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\ndata:\n  a: '1'\n";
+  const std::string without =
+      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\ndata:\n  a: '1'\n";
   EXPECT_EQ(Run("apply -f -", with).out, "configmap/m created\n");
   EXPECT_EQ(Run("apply -f -", without).out, "configmap/m configured\n");
   EXPECT_EQ(Run("get cm m -o jsonpath={.data}").out, R"({"a":"1"})");
@@ -48,14 +49,16 @@ TEST_F(CommandTest, GetShowsATableOfTheServer) {
 
 TEST_F(CommandTest, GetOfSeveralTypesShowsOneTableEach) {
   Run("apply -f -", PodManifest("a"));
-  EXPECT_THAT(Run("get namespaces,pods").out,
-              ::testing::MatchesRegex("NAME +STATUS +AGE\nnamespace/default .*\n\nNAME .*\npod/a .*\n"));
+  EXPECT_THAT(
+      Run("get namespaces,pods").out,
+      ::testing::MatchesRegex("NAME +STATUS +AGE\nnamespace/default .*\n\nNAME .*\npod/a .*\n"));
 }
 
 TEST_F(CommandTest, GetPrintsObjectsInOtherForms) {
   Run("apply -f -", PodManifest("a"));
   EXPECT_THAT(Run("get pod a -o yaml").out, StartsWith("apiVersion: v1\nkind: Pod\nmetadata:\n"));
-  EXPECT_THAT(Run("get pods -o yaml").out, StartsWith("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n"));
+  EXPECT_THAT(Run("get pods -o yaml").out,
+              StartsWith("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n"));
   EXPECT_THAT(Run("get pod a -o json").out, StartsWith("{\n    \"apiVersion\": \"v1\",\n"));
   EXPECT_EQ(Run("get pods -o name").out, "pod/a\n");
   EXPECT_EQ(Run("get pods -o custom-columns=N:.metadata.name,X:.x").out, "N   X\na   <none>\n");
@@ -130,7 +133,9 @@ TEST_F(CommandTest, MistakesInManifestsAreToldByFileDocumentAndLine) {
 }
 
 TEST_F(CommandTest, WhatTheServerRefusesIsToldInItsWords) {
-  Outcome outcome = Run("apply -f -", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: A_b\nspec:\n  containers:\n  - name: c\n    image: i\n");
+  Outcome outcome = Run("apply -f -",
+                        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: A_b\nspec:\n  containers:\n "
+                        " - name: c\n    image: i\n");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, StartsWith("The Pod \"A_b\" is invalid: "));
   EXPECT_THAT(outcome.err, HasSubstr("(standard input: document 1, line 1)"));
@@ -176,7 +181,8 @@ TEST_F(CommandTest, WaitEndsWhenTheConditionIsMet) {
   std::future<Outcome> waiting = Start("wait --for=jsonpath={.metadata.labels.done}=yes pod/a");
   EXPECT_EQ(Run("apply -f -",
                 "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {done: 'yes'}}\n"
-                "spec: {containers: [{name: main, image: 'busybox:1'}]}\n").out,
+                "spec: {containers: [{name: main, image: 'busybox:1'}]}\n")
+                .out,
             "pod/a configured\n");
   EXPECT_EQ(waiting.get().out, "pod/a condition met\n");
 }
@@ -190,8 +196,10 @@ TEST_F(CommandTest, RunsACommandWithTheConsolesStreams) {
   EXPECT_EQ(exec.err, "oh no\ncommand terminated with exit code 7\n");
   EXPECT_EQ(log_query_, "container=main&command=cat&command=-u&stdin=true&stdout=true&stderr=true");
   EXPECT_EQ(Run("exec a").err,
-            "error: you must specify at least one command for the container: drakkar exec POD -- COMMAND\n");
-  EXPECT_EQ(Run("exec nope -- true").err, "Error from server (NotFound): pods \"nope\" not found\n");
+            "error: you must specify at least one command for the container: drakkar exec POD -- "
+            "COMMAND\n");
+  EXPECT_EQ(Run("exec nope -- true").err,
+            "Error from server (NotFound): pods \"nope\" not found\n");
 }
 
 TEST_F(CommandTest, LogsAreStreamedWithTheOptionsAsked) {
@@ -202,7 +210,8 @@ TEST_F(CommandTest, LogsAreStreamedWithTheOptionsAsked) {
   EXPECT_EQ(logs.out, "one\ntwo\n");
   EXPECT_EQ(log_query_, "container=main&follow=true&timestamps=true&tailLines=5&sinceSeconds=90");
   EXPECT_EQ(Run("logs pod/a --prefix").out, "[pod/a/main] one\n[pod/a/main] two\n");
-  EXPECT_EQ(Run("logs a -c other").err, "error: container other is not valid for pod a: it has main\n");
+  EXPECT_EQ(Run("logs a -c other").err,
+            "error: container other is not valid for pod a: it has main\n");
   EXPECT_EQ(Run("logs nope").code, 1);
 }
 
@@ -253,20 +262,27 @@ spec:
 )");
   ASSERT_EQ(applied.code, 0) << applied.err;
   const std::string uid = Run("get pod a -o jsonpath={.metadata.uid}").out;
-  Outcome event = Run("create -f -", StrCat("apiVersion: v1\nkind: Event\nmetadata: {name: a.1}\n"
-                                            "involvedObject: {kind: Pod, name: a, namespace: default, uid: ",
-                                            uid, "}\nreason: FailedScheduling\nmessage: no nodes\n"
-                                            "type: Warning\nlastTimestamp: '2025-01-01T00:00:00Z'\n"));
+  Outcome event =
+      Run("create -f -", StrCat("apiVersion: v1\nkind: Event\nmetadata: {name: a.1}\n"
+                                "involvedObject: {kind: Pod, name: a, namespace: default, uid: ",
+                                uid,
+                                "}\nreason: FailedScheduling\nmessage: no nodes\n"
+                                "type: Warning\nlastTimestamp: '2025-01-01T00:00:00Z'\n"));
   ASSERT_EQ(event.code, 0) << event.err;
   Outcome pod = Run("describe pod a");
   EXPECT_EQ(pod.code, 0) << pod.err;
   EXPECT_THAT(pod.out, StartsWith("Name:             a\nNamespace:        default\n"));
-  EXPECT_THAT(pod.out, HasSubstr("Resource Claims:\n  dev:\n    Claim:    gpu\n    State:    pending\n    Devices:  <none>\n"));
+  EXPECT_THAT(pod.out, HasSubstr("Resource Claims:\n  dev:\n    Claim:    gpu\n    State:    "
+                                 "pending\n    Devices:  <none>\n"));
   EXPECT_THAT(pod.out, HasSubstr("Containers:\n  main:\n"));
-  EXPECT_THAT(pod.out, ::testing::ContainsRegex("Events:\n +Type +Reason .*\n +Warning +FailedScheduling .* no nodes\n"));
+  EXPECT_THAT(pod.out,
+              ::testing::ContainsRegex(
+                  "Events:\n +Type +Reason .*\n +Warning +FailedScheduling .* no nodes\n"));
   Outcome claim = Run("describe resourceclaim/gpu");
-  EXPECT_THAT(claim.out, HasSubstr("Requests:\n  one:\n    Device Class:  gpu.example.com\n    Count:         1\n"
-                                   "    Selectors:     device.driver == 'x'\n"));
+  EXPECT_THAT(
+      claim.out,
+      HasSubstr("Requests:\n  one:\n    Device Class:  gpu.example.com\n    Count:         1\n"
+                "    Selectors:     device.driver == 'x'\n"));
   EXPECT_THAT(claim.out, HasSubstr("Reserved For:  <none>\n"));
   EXPECT_THAT(Run("describe ns default").out, HasSubstr("Events:"));
   EXPECT_EQ(Run("describe pod nope").code, 1);
@@ -323,10 +339,14 @@ spec: {driver: fabric.example.com, allNodes: true, pool: {name: all, generation:
     {"driver":"gpu.example.com","pool":"n1","device":"a","health":"Unhealthy","message":"too hot","since":"2000-01-01T00:00:00Z"}]})";
   Outcome shown = Run("get devices -o wide");
   EXPECT_EQ(shown.code, 0) << shown.err;
-  EXPECT_THAT(shown.out, HasSubstr("NODE    DRIVER               POOL   DEVICE   HEALTH      SINCE"));
+  EXPECT_THAT(shown.out,
+              HasSubstr("NODE    DRIVER               POOL   DEVICE   HEALTH      SINCE"));
   EXPECT_THAT(shown.out, HasSubstr("CLAIM    POD      MESSAGE\n"));
-  EXPECT_THAT(shown.out, ::testing::ContainsRegex("n1      gpu.example.com      n1     a        Unhealthy   [0-9]+y.* too hot\n"));
-  EXPECT_THAT(shown.out, HasSubstr("<any>   fabric.example.com   all    x        Unknown     <none>"));
+  EXPECT_THAT(shown.out,
+              ::testing::ContainsRegex(
+                  "n1      gpu.example.com      n1     a        Unhealthy   [0-9]+y.* too hot\n"));
+  EXPECT_THAT(shown.out,
+              HasSubstr("<any>   fabric.example.com   all    x        Unknown     <none>"));
   EXPECT_THAT(shown.out, ::testing::Not(HasSubstr("gone")));
   EXPECT_THAT(Run("get devices -o jsonpath={.items[*].health}").out, HasSubstr("Unhealthy"));
   node_devices_.clear();
@@ -343,7 +363,8 @@ kind: ResourceSlice
 metadata: {name: s}
 spec: {driver: gpu.example.com, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1}, devices: [{name: a}, {name: b}]}
 )");
-  const std::string device = R"({"driver":"gpu.example.com","pool":"n1","device":"a","since":"2000-01-01T00:00:00Z","health":")";
+  const std::string device =
+      R"({"driver":"gpu.example.com","pool":"n1","device":"a","since":"2000-01-01T00:00:00Z","health":")";
   node_devices_ = StrCat(R"({"kind":"DeviceList","items":[)", device, R"(Healthy"}]})");
   FakeConsole console;
   Prepare(console);
@@ -358,12 +379,16 @@ spec: {driver: gpu.example.com, nodeName: n1, pool: {name: n1, generation: 1, re
     return app_.Run({"get", "devices", "-w"}, console);
   });
   listed.get_future().wait();
-  thread_.RunSync([&] { node_devices_ = StrCat(R"({"kind":"DeviceList","items":[)", device, R"(Unhealthy"}]})"); });
+  thread_.RunSync([&] {
+    node_devices_ = StrCat(R"({"kind":"DeviceList","items":[)", device, R"(Unhealthy"}]})");
+  });
   changed.get_future().wait();
   thread_.RunSync([this] { server_.reset(); });
   EXPECT_EQ(watching.get(), 1);
   // Both at first, then the one that changed, in line with the first.
-  EXPECT_THAT(console.out, ::testing::MatchesRegex("NODE .*\nn1 .* a .*Healthy .*\nn1 .* b .*Unknown .*\nn1 .* a .*Unhealthy .*\n"));
+  EXPECT_THAT(console.out,
+              ::testing::MatchesRegex(
+                  "NODE .*\nn1 .* a .*Healthy .*\nn1 .* b .*Unknown .*\nn1 .* a .*Unhealthy .*\n"));
 }
 
 TEST_F(CommandTest, ForgetDriverWritesTheNodesListAndWarns) {
@@ -371,12 +396,17 @@ TEST_F(CommandTest, ForgetDriverWritesTheNodesListAndWarns) {
   const std::string path = "get node n1 -o jsonpath={.metadata.annotations}";
   Outcome done = Run("node forget-driver n1 gpu.example.com");
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_THAT(done.err, HasSubstr("warning: claims of pods that end on node n1 are now given up without gpu.example.com"));
+  EXPECT_THAT(
+      done.err,
+      HasSubstr(
+          "warning: claims of pods that end on node n1 are now given up without gpu.example.com"));
   EXPECT_EQ(done.out, "node/n1 has forgotten gpu.example.com\n");
-  EXPECT_EQ(Run("node forget-driver n1 gpu.example.com").out, "node/n1 has forgotten gpu.example.com already\n");
+  EXPECT_EQ(Run("node forget-driver n1 gpu.example.com").out,
+            "node/n1 has forgotten gpu.example.com already\n");
   Run("node forget-driver n1 a.example.com");
   EXPECT_THAT(Run(path).out, HasSubstr("a.example.com,gpu.example.com"));
-  EXPECT_EQ(Run("node forget-driver n1 a.example.com --undo").out, "node/n1 waits for a.example.com again\n");
+  EXPECT_EQ(Run("node forget-driver n1 a.example.com --undo").out,
+            "node/n1 waits for a.example.com again\n");
   EXPECT_THAT(Run(path).out, ::testing::Not(HasSubstr("a.example.com,")));
   EXPECT_EQ(Run("node forget-driver nope gpu.example.com").code, 1);
 }

@@ -45,52 +45,64 @@ std::vector<std::string> FirstWords(const App& app) {
 // bash and zsh share it: zsh can run completions of bash.
 std::string BashScript(const App& app) {
   const std::string& name = app.program();
-  std::string out = StrCat("# Completion of ", name, " for bash: source <(", name, " completion bash)\n",
-                           "_", name, "() {\n"
-                           "  local current=\"${COMP_WORDS[COMP_CWORD]}\" words=() word skip=\n"
-                           "  COMPREPLY=()\n"
-                           "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-                           "    if [ -n \"$skip\" ]; then skip=; continue; fi\n"
-                           "    case \"$word\" in\n"
-                           "      ", Join(ValueFlags(app), "|"), ") skip=1 ;;\n"
-                           "      -*) ;;\n"
-                           "      *) words+=(\"$word\") ;;\n"
-                           "    esac\n"
-                           "  done\n"
-                           "  if [ -n \"$skip\" ]; then COMPREPLY=($(compgen -f -- \"$current\")); return; fi\n"
-                           "  local flags= types= next=\n"
-                           "  case \"${words[*]}\" in\n"
-                           "    '') next='", Join(FirstWords(app), " "), " help' ;;\n");
+  std::string out = StrCat(
+      "# Completion of ", name, " for bash: source <(", name, " completion bash)\n", "_", name,
+      "() {\n"
+      "  local current=\"${COMP_WORDS[COMP_CWORD]}\" words=() word skip=\n"
+      "  COMPREPLY=()\n"
+      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+      "    if [ -n \"$skip\" ]; then skip=; continue; fi\n"
+      "    case \"$word\" in\n"
+      "      ",
+      Join(ValueFlags(app), "|"),
+      ") skip=1 ;;\n"
+      "      -*) ;;\n"
+      "      *) words+=(\"$word\") ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  if [ -n \"$skip\" ]; then COMPREPLY=($(compgen -f -- \"$current\")); return; fi\n"
+      "  local flags= types= next=\n"
+      "  case \"${words[*]}\" in\n"
+      "    '') next='",
+      Join(FirstWords(app), " "), " help' ;;\n");
   // Longer names first: "image import" before "image".
   std::vector<const Command*> commands;
   for (const Command& command : app.commands()) commands.push_back(&command);
-  std::ranges::stable_sort(commands, std::greater<>(), [](const Command* c) { return c->name.size(); });
+  std::ranges::stable_sort(commands, std::greater<>(),
+                           [](const Command* c) { return c->name.size(); });
   std::map<std::string, std::vector<std::string>> groups;
   for (const Command* command : commands) {
     if (const std::size_t space = command->name.find(' '); space != std::string::npos) {
       groups[command->name.substr(0, space)].push_back(command->name.substr(space + 1));
     }
     out += StrCat("    '", command->name, "'|'", command->name, " '*) flags='",
-                  Join(FlagWords(*command), " "), "'", TakesTypes(*command) ? " types=1" : "", " ;;\n");
+                  Join(FlagWords(*command), " "), "'", TakesTypes(*command) ? " types=1" : "",
+                  " ;;\n");
   }
   for (const auto& [group, names] : groups) {
     out += StrCat("    '", group, "') next='", Join(names, " "), "' ;;\n");
   }
-  out += StrCat("  esac\n"
-                "  case \"$current\" in\n"
-                "    -*) COMPREPLY=($(compgen -W \"$flags\" -- \"$current\")); return ;;\n"
-                "  esac\n"
-                "  if [ -n \"$next\" ]; then COMPREPLY=($(compgen -W \"$next\" -- \"$current\")); return; fi\n"
-                "  if [ \"${words[0]}\" = logs ]; then words=(logs pods); types=1; fi\n"
-                "  if [ -n \"$types\" ] && [ ${#words[@]} -eq 1 ]; then\n"
-                "    COMPREPLY=($(compgen -W '", Join(AllTypeNames(), " "), "' -- \"$current\"))\n"
-                "  elif [ -n \"$types\" ]; then\n"
-                "    COMPREPLY=($(compgen -W \"$(", name, " get \"${words[1]}\" -o name 2>/dev/null | "
-                "sed 's,.*/,,')\" -- \"$current\"))\n"
-                "  else\n"
-                "    COMPREPLY=($(compgen -f -- \"$current\"))\n"
-                "  fi\n"
-                "}\n");
+  out += StrCat(
+      "  esac\n"
+      "  case \"$current\" in\n"
+      "    -*) COMPREPLY=($(compgen -W \"$flags\" -- \"$current\")); return ;;\n"
+      "  esac\n"
+      "  if [ -n \"$next\" ]; then COMPREPLY=($(compgen -W \"$next\" -- \"$current\")); return; "
+      "fi\n"
+      "  if [ \"${words[0]}\" = logs ]; then words=(logs pods); types=1; fi\n"
+      "  if [ -n \"$types\" ] && [ ${#words[@]} -eq 1 ]; then\n"
+      "    COMPREPLY=($(compgen -W '",
+      Join(AllTypeNames(), " "),
+      "' -- \"$current\"))\n"
+      "  elif [ -n \"$types\" ]; then\n"
+      "    COMPREPLY=($(compgen -W \"$(",
+      name,
+      " get \"${words[1]}\" -o name 2>/dev/null | "
+      "sed 's,.*/,,')\" -- \"$current\"))\n"
+      "  else\n"
+      "    COMPREPLY=($(compgen -f -- \"$current\"))\n"
+      "  fi\n"
+      "}\n");
   return out;
 }
 
@@ -105,7 +117,8 @@ std::string FishQuote(std::string_view text) {
 
 std::string FishScript(const App& app) {
   const std::string& name = app.program();
-  std::string out = StrCat("# Completion of ", name, " for fish: ", name, " completion fish | source\n");
+  std::string out =
+      StrCat("# Completion of ", name, " for fish: ", name, " completion fish | source\n");
   for (const Command& command : app.commands()) {
     const std::size_t space = command.name.find(' ');
     const std::string first = command.name.substr(0, space);
@@ -163,7 +176,8 @@ Command CompletionCommand(const App& app) {
     } else if (shell == "fish") {
       console.Out(FishScript(app));
     } else {
-      console.Error(StrCat("there is no completion for ", Quote(shell), ": bash, zsh and fish have one"));
+      console.Error(
+          StrCat("there is no completion for ", Quote(shell), ": bash, zsh and fish have one"));
       return kExitUsage;
     }
     return kExitOk;

@@ -20,8 +20,7 @@ void Console::Error(std::string_view message) {
 }
 
 void ProcessConsole::Out(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
-      std::fflush(stdout) != 0) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     had_write_error_ = true;
   }
 }
@@ -39,7 +38,8 @@ Result<std::string> ProcessConsole::ReadInput() {
     if (count < 0) return ErrnoError(errno, "standard input");
     if (count == 0) return text;
     text.append(buffer, static_cast<std::size_t>(count));
-    if (text.size() > kMaxInputBytes) return InvalidArgument("standard input is larger than 256 MiB");
+    if (text.size() > kMaxInputBytes)
+      return InvalidArgument("standard input is larger than 256 MiB");
   }
 }
 

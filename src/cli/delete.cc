@@ -61,7 +61,8 @@ class DeleteRun {
     if (!has_files) {
       ASSIGN_OR_RETURN(selection_, ParseSelection(arguments_.positionals()));
       if (selection_.names_given && has_selector) {
-        return InvalidArgument("names and --selector, --field-selector or --all exclude each other");
+        return InvalidArgument(
+            "names and --selector, --field-selector or --all exclude each other");
       }
       if (!selection_.names_given && !has_selector) {
         return InvalidArgument("name what to delete: NAMEs, --selector or --all");
@@ -72,19 +73,21 @@ class DeleteRun {
     }
     const std::string& dry_run = arguments_.Text("dry-run");
     if (dry_run != "none" && dry_run != "client") {
-      return InvalidArgument(StrCat("invalid value ", Quote(dry_run),
-                                    " for --dry-run: it must be none or client"));
+      return InvalidArgument(
+          StrCat("invalid value ", Quote(dry_run), " for --dry-run: it must be none or client"));
     }
     is_dry_run_ = dry_run == "client";
     ASSIGN_OR_RETURN(options_.propagation_policy, PropagationOf(arguments_.Text("cascade")));
     std::int64_t grace = arguments_.Int("grace-period");
     if (arguments_.Bool("now")) grace = 1;
     if (arguments_.Bool("force")) {
-      if (grace > 0) return InvalidArgument("--force and a --grace-period above 0 exclude each other");
+      if (grace > 0)
+        return InvalidArgument("--force and a --grace-period above 0 exclude each other");
       grace = 0;
-      console_.Err("Warning: Immediate deletion does not wait for confirmation that the running "
-                   "resource has been terminated. The resource may continue to run on the cluster "
-                   "indefinitely.\n");
+      console_.Err(
+          "Warning: Immediate deletion does not wait for confirmation that the running "
+          "resource has been terminated. The resource may continue to run on the cluster "
+          "indefinitely.\n");
     } else if (grace == 0) {
       // As kubectl: without --force nobody gets less than a second.
       grace = 1;
@@ -102,9 +105,8 @@ class DeleteRun {
   std::vector<client::ResourceRef> FindTargets() {
     std::vector<client::ResourceRef> targets;
     if (!arguments_.List("filename").empty()) {
-      Manifests manifests =
-          ReadManifests(console_, arguments_.List("filename"),
-                        {arguments_.Bool("recursive"), api::Strictness::kIgnore});
+      Manifests manifests = ReadManifests(console_, arguments_.List("filename"),
+                                          {arguments_.Bool("recursive"), api::Strictness::kIgnore});
       for (const Error& problem : manifests.problems) Fail(problem);
       for (const ManifestObject& object : manifests.objects) {
         const Value metadata = object.tree->root()["metadata"];
@@ -154,10 +156,11 @@ class DeleteRun {
     if (arguments_.Text("output") == "name") {
       console_.Out(ObjectName(*ref.kind, ref.name) + "\n");
     } else {
-      console_.Out(StrCat(SingularName(*ref.kind), " ", Quote(ref.name),
-                          arguments_.Bool("force") ? " force deleted" : " deleted",
-                          ref.namespace_.empty() ? "" : StrCat(" from ", ref.namespace_, " namespace"),
-                          is_dry_run_ ? " (dry run)" : "", "\n"));
+      console_.Out(
+          StrCat(SingularName(*ref.kind), " ", Quote(ref.name),
+                 arguments_.Bool("force") ? " force deleted" : " deleted",
+                 ref.namespace_.empty() ? "" : StrCat(" from ", ref.namespace_, " namespace"),
+                 is_dry_run_ ? " (dry run)" : "", "\n"));
     }
     deleted_.push_back(std::move(target));
   }
@@ -196,7 +199,8 @@ Command DeleteCommand() {
   command.arguments = "TYPE NAME... | TYPE/NAME... | -f FILE";
   command.summary = "Delete objects and wait until they are gone";
   command.help =
-      "A pod gets its grace period to end by itself. The command returns when the objects are gone; "
+      "A pod gets its grace period to end by itself. The command returns when the objects are "
+      "gone; "
       "--wait=false returns at once.";
   command.examples =
       "  drakkar delete pod web\n"

@@ -40,9 +40,8 @@ class DescribeRun {
       return exit_code_;
     }
     for (const KindSchema* kind : selection.kinds) {
-      Result<api::TreePtr> list =
-          session_.List(session_.Ref(*kind, "", arguments_.Bool("all-namespaces")),
-                        arguments_.Text("selector"));
+      Result<api::TreePtr> list = session_.List(
+          session_.Ref(*kind, "", arguments_.Bool("all-namespaces")), arguments_.Text("selector"));
       if (!list.ok()) {
         Fail(list.error());
         continue;
@@ -100,8 +99,8 @@ class DescribeRun {
         if (kind.kind == "Secret" && (member.name == "data" || member.name == "stringData")) {
           Entry& data = description.Add("Data");
           for (const auto& secret : member.value.members()) {
-            data.entries.push_back({std::string(secret.name),
-                                    StrCat(secret.value.str().size() * 3 / 4, " bytes")});
+            data.entries.push_back(
+                {std::string(secret.name), StrCat(secret.value.str().size() * 3 / 4, " bytes")});
           }
           continue;
         }
@@ -119,8 +118,8 @@ class DescribeRun {
   template <typename Fetch>
   void AddEvents(Description& description, const KindSchema& kind, Value object, Fetch& fetch) {
     const Value metadata = object["metadata"];
-    std::string fields = StrCat("involvedObject.kind=", kind.kind,
-                                ",involvedObject.name=", metadata["name"].str());
+    std::string fields =
+        StrCat("involvedObject.kind=", kind.kind, ",involvedObject.name=", metadata["name"].str());
     // Nodes are named by their name in the events of the node agent, others by their uid.
     if (kind.kind != "Node" && !metadata["uid"].str().empty()) {
       fields += StrCat(",involvedObject.uid=", metadata["uid"].str());

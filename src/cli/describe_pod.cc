@@ -78,7 +78,8 @@ Entry DescribeContainer(Value container, Value status) {
   std::vector<std::string> claims;
   for (Value claim : container["resources"]["claims"].elements()) {
     const std::string_view request = claim["request"].str();
-    claims.push_back(StrCat(claim["name"].str(), request.empty() ? "" : StrCat(" (request ", request, ")")));
+    claims.push_back(
+        StrCat(claim["name"].str(), request.empty() ? "" : StrCat(" (request ", request, ")")));
   }
   add("Resource Claims", Join(claims, "\n"));
   std::vector<std::string> health;

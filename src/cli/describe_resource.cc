@@ -9,8 +9,8 @@ namespace {
 using api::Value;
 
 std::string DeviceName(Value device) {
-  std::string name = StrCat(device["driver"].str(), "/", device["pool"].str(), "/",
-                            device["device"].str());
+  std::string name =
+      StrCat(device["driver"].str(), "/", device["pool"].str(), "/", device["device"].str());
   if (const std::string_view share = device["shareID"].str(); !share.empty()) {
     name += StrCat(" share ", share);
   }
@@ -155,8 +155,8 @@ void DescribeResourceClaim(Description& out, Value claim, const RelatedObjects& 
   }
   std::vector<std::string> users;
   for (Value user : claim["status"]["reservedFor"].elements()) {
-    users.push_back(StrCat(user["resource"].str(), "/", user["name"].str(), " (uid ",
-                           user["uid"].str(), ")"));
+    users.push_back(
+        StrCat(user["resource"].str(), "/", user["name"].str(), " (uid ", user["uid"].str(), ")"));
   }
   out.Add("Reserved For", users.empty() ? "<none>" : Join(users, "\n"));
 }
@@ -164,9 +164,9 @@ void DescribeResourceClaim(Description& out, Value claim, const RelatedObjects& 
 void DescribeResourceSlice(Description& out, Value slice, const RelatedObjects&) {
   const Value spec = slice["spec"];
   out.Add("Driver", spec["driver"].str());
-  out.Add("Pool", StrCat(spec["pool"]["name"].str(), ", generation ",
-                         spec["pool"]["generation"].integer(), ", ",
-                         spec["pool"]["resourceSliceCount"].integer(), " slice(s)"));
+  out.Add("Pool",
+          StrCat(spec["pool"]["name"].str(), ", generation ", spec["pool"]["generation"].integer(),
+                 ", ", spec["pool"]["resourceSliceCount"].integer(), " slice(s)"));
   if (!spec["nodeName"].str().empty()) {
     out.Add("Node", spec["nodeName"].str());
   } else if (spec["allNodes"].boolean()) {
@@ -201,8 +201,8 @@ void DescribeResourceSlice(Description& out, Value slice, const RelatedObjects&)
     lines.clear();
     for (Value taint : body["taints"].elements()) {
       const std::string_view value = taint["value"].str();
-      lines.push_back(StrCat(taint["key"].str(), value.empty() ? "" : "=", value, ":",
-                             taint["effect"].str()));
+      lines.push_back(
+          StrCat(taint["key"].str(), value.empty() ? "" : "=", value, ":", taint["effect"].str()));
     }
     if (!lines.empty()) entry.entries.push_back({"Taints", Join(lines, "\n")});
     for (std::string_view field :

@@ -12,7 +12,9 @@ using api::TreePtr;
 using api::Value;
 using ::testing::HasSubstr;
 
-TreePtr Yaml(std::string_view text) { return api::ParseYaml(text).value().at(0); }
+TreePtr Yaml(std::string_view text) {
+  return api::ParseYaml(text).value().at(0);
+}
 
 constexpr std::string_view kClaim = R"(
 metadata: {name: gpu, namespace: default}
@@ -122,9 +124,12 @@ status:
   EXPECT_THAT(text, HasSubstr("    Restart Count:    3\n"));
   EXPECT_THAT(text, HasSubstr("    Device Health:    claim:dev x/y/z: Unhealthy\n"));
   EXPECT_THAT(text, HasSubstr("    Resource Claims:  dev (request any)\n"));
-  EXPECT_THAT(text, HasSubstr("  dev:\n    Template:  tmpl\n    Claim:     gpu\n    State:     allocated,reserved\n"
-                              "    Devices:   d.example.com/p/dev-0\n"
-                              "               d.example.com/p/dev-1 share s1\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "  dev:\n    Template:  tmpl\n    Claim:     gpu\n    State:     allocated,reserved\n"
+          "    Devices:   d.example.com/p/dev-0\n"
+          "               d.example.com/p/dev-1 share s1\n"));
   EXPECT_THAT(text, HasSubstr("  later:\n    Template:  tmpl\n    Claim:     <not created yet>\n"));
 }
 
@@ -146,16 +151,18 @@ spec:
   const std::string text = PrintDescription(description_);
   EXPECT_THAT(text, HasSubstr("Pool:                  p, generation 2, 1 slice(s)\n"));
   EXPECT_THAT(text, HasSubstr("Skip Node Operations:  [\"*\"]\n"));
-  EXPECT_THAT(text, HasSubstr("  dev-0:\n    Attributes:  model: fast\n                 cores: 8\n"
-                              "    Capacity:    memory: 8Gi\n    Taints:      broken:NoSchedule\n"));
+  EXPECT_THAT(text,
+              HasSubstr("  dev-0:\n    Attributes:  model: fast\n                 cores: 8\n"
+                        "    Capacity:    memory: 8Gi\n    Taints:      broken:NoSchedule\n"));
   EXPECT_THAT(text, HasSubstr("  dev-1:  <no attributes>\n"));
 }
 
 TEST_F(DescribeTest, NodeShowsFeaturesDevicesAndPods) {
   objects_["resourceslices"] = Yaml(
-      "items: [{metadata: {name: s}, spec: {driver: d, pool: {name: p}, devices: [{name: a}, {name: b}]}}]");
-  objects_["pods"] = Yaml(
-      "items: [{metadata: {name: web, namespace: default}, status: {phase: Running}}]");
+      "items: [{metadata: {name: s}, spec: {driver: d, pool: {name: p}, devices: [{name: a}, "
+      "{name: b}]}}]");
+  objects_["pods"] =
+      Yaml("items: [{metadata: {name: web, namespace: default}, status: {phase: Running}}]");
   const TreePtr node = Yaml(R"(
 metadata: {name: n1}
 spec: {taints: [{key: k, value: v, effect: NoExecute}]}

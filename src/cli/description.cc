@@ -51,7 +51,9 @@ void Print(const std::vector<Entry>& entries, std::size_t indent, std::string& o
   }
 }
 
-bool IsScalar(Value value) { return !value.is_array() && !value.is_object(); }
+bool IsScalar(Value value) {
+  return !value.is_array() && !value.is_object();
+}
 
 Entry AnyEntry(std::string label, Value value, int depth) {
   Entry entry{std::move(label), ""};
@@ -207,8 +209,8 @@ Entry EventsEntry(Value events, WallTime now) {
     std::string from(event["source"]["component"].str());
     if (from.empty()) from = event["reportingComponent"].str();
     rows.push_back({last,
-                    {std::string(event["type"].str()), std::string(event["reason"].str()), age, from,
-                     std::string(Trim(event["message"].str()))}});
+                    {std::string(event["type"].str()), std::string(event["reason"].str()), age,
+                     from, std::string(Trim(event["message"].str()))}});
   }
   std::ranges::stable_sort(rows, {}, &Row::time);
   entry.table.push_back({"Type", "Reason", "Age", "From", "Message"});

@@ -12,8 +12,8 @@ namespace drakkar::cli {
 // A readable description: labels with values, and sections of them.
 struct Entry {
   std::string label;
-  std::string value;                // lines after the first stand under it
-  std::vector<Entry> entries = {};  // the section's
+  std::string value;                                 // lines after the first stand under it
+  std::vector<Entry> entries = {};                   // the section's
   std::vector<std::vector<std::string>> table = {};  // rows of a section that is a table
 };
 

@@ -15,7 +15,8 @@ int RunExec(const Arguments& arguments, Console& console) {
   const std::vector<std::string> command(arguments.positionals().begin() + 1,
                                          arguments.positionals().end());
   if (command.empty()) {
-    console.Error("you must specify at least one command for the container: drakkar exec POD -- COMMAND");
+    console.Error(
+        "you must specify at least one command for the container: drakkar exec POD -- COMMAND");
     return kExitUsage;
   }
   Result<std::unique_ptr<Session>> opened = Session::Open(arguments, console);
@@ -32,11 +33,13 @@ int RunExec(const Arguments& arguments, Console& console) {
   }
   const std::string phase((*pod)->root()["status"]["phase"].str());
   if (phase == "Succeeded" || phase == "Failed") {
-    console.Error(StrCat("cannot exec into a container in a completed pod; current phase is ", phase));
+    console.Error(
+        StrCat("cannot exec into a container in a completed pod; current phase is ", phase));
     return kExitFailure;
   }
-  const std::string container = arguments.Has("container") ? arguments.Text("container")
-                                                           : DefaultContainer((*pod)->root(), console);
+  const std::string container = arguments.Has("container")
+                                    ? arguments.Text("container")
+                                    : DefaultContainer((*pod)->root(), console);
   RemoteCommandOptions options;
   options.standard_input = arguments.Bool("stdin");
   options.terminal = arguments.Bool("tty");
@@ -68,7 +71,8 @@ Command ExecCommand() {
   command.arguments = "POD [-c CONTAINER] [-i] [-t] -- COMMAND [ARGUMENT...]";
   command.summary = "Run a command in a pod's container";
   command.help =
-      "Its output is the command's output and its exit code the command's exit code. -i hands standard "
+      "Its output is the command's output and its exit code the command's exit code. -i hands "
+      "standard "
       "input over, -t gives the command a terminal; both together make a shell usable.";
   command.examples =
       "  drakkar exec hello -- ls /dev\n"

@@ -1,5 +1,5 @@
-// drakkar explain: why the claims of a pod do or do not fit, node by node and rule by rule. It reads
-// the cluster and asks the same allocator the scheduler uses; nothing is written.
+// drakkar explain: why the claims of a pod do or do not fit, node by node and rule by rule. It
+// reads the cluster and asks the same allocator the scheduler uses; nothing is written.
 #include <algorithm>
 #include <map>
 
@@ -54,7 +54,8 @@ class ClusterDevices {
       std::string name(item["metadata"]["name"].str());
       classes_[name] = std::make_shared<const device::DeviceClass>(std::move(device_class));
     }
-    ASSIGN_OR_RETURN(api::TreePtr nodes, session_.List(session_.Ref(*api::FindKind("", "v1", "Node"))));
+    ASSIGN_OR_RETURN(api::TreePtr nodes,
+                     session_.List(session_.Ref(*api::FindKind("", "v1", "Node"))));
     for (Value item : nodes->root()["items"].elements()) {
       nodes_.emplace_back(item["metadata"]["name"].str());
       allocator_.SetNode(device::NodeFromApi(item));
@@ -89,7 +90,8 @@ class ClusterDevices {
     // What the server stores is what its gates let through; here everything is understood.
     allocator::Features features;
     features.admin_access = features.compatibility_groups = features.consumable_capacity = true;
-    features.derived_attributes = features.device_binding_and_status = features.device_taints = true;
+    features.derived_attributes = features.device_binding_and_status = features.device_taints =
+        true;
     features.fractional_capacity_range = features.list_type_attributes = true;
     features.optional_node_operations = features.partitionable_devices = true;
     features.prioritized_list = true;
@@ -240,10 +242,10 @@ int Run(const Arguments& arguments, Console& console) {
   for (const std::string& key : order) {
     const std::vector<std::string>& nodes = by_text[key];
     constexpr std::size_t kShown = 3;
-    std::vector<std::string> shown(nodes.begin(),
-                                   nodes.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, nodes.size())));
-    std::string who = StrCat(nodes.size() == 1 ? "node " : StrCat(nodes.size(), " nodes: "),
-                             Join(shown, ", "));
+    std::vector<std::string> shown(
+        nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, nodes.size())));
+    std::string who =
+        StrCat(nodes.size() == 1 ? "node " : StrCat(nodes.size(), " nodes: "), Join(shown, ", "));
     if (nodes.size() > kShown) who += StrCat(" and ", nodes.size() - kShown, " more");
     console.Out(StrCat(who, ": ", key, key.ends_with('\n') ? "" : "\n"));
   }
@@ -256,13 +258,19 @@ Command ExplainCommand() {
   return {.name = "explain",
           .arguments = "pod|claim NAME",
           .summary = "Say why claims do or do not fit, node by node and rule by rule",
-          .help = "Asks the scheduler's own allocator, with the cluster as it is now, whether the "
-                  "claims of a pod (or one claim) fit each node, how many devices each rule refused, "
-                  "and which single rule stands in the way. Nothing is changed.",
-          .examples = "  drakkar explain pod train-0\n"
-                      "  drakkar explain claim gpu -n team --node worker-3 -o json\n",
+          .help =
+              "Asks the scheduler's own allocator, with the cluster as it is now, whether the "
+              "claims of a pod (or one claim) fit each node, how many devices each rule refused, "
+              "and which single rule stands in the way. Nothing is changed.",
+          .examples =
+              "  drakkar explain pod train-0\n"
+              "  drakkar explain claim gpu -n team --node worker-3 -o json\n",
           .flags = {{.name = "node", .help = "Only this node.", .placeholder = "NAME"},
-                    {.name = "output", .short_name = 'o', .help = "text or json.", .default_value = "text", .placeholder = "FORMAT"}},
+                    {.name = "output",
+                     .short_name = 'o',
+                     .help = "text or json.",
+                     .default_value = "text",
+                     .placeholder = "FORMAT"}},
           .min_arguments = 2,
           .max_arguments = 2,
           .group = FlagGroup::kCluster,

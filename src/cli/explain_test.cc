@@ -14,25 +14,29 @@ class ExplainTest : public testing::CommandTest {
   ExplainTest() {
     Create("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n");
     Create("apiVersion: v1\nkind: Node\nmetadata: {name: n2}\n");
-    Create("apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\n"
-           "spec: {selectors: [{cel: {expression: \"device.driver == 'd.example.com'\"}}]}\n");
-    Create("apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s1}\n"
-           "spec:\n  driver: d.example.com\n  nodeName: n1\n"
-           "  pool: {name: n1, generation: 1, resourceSliceCount: 1}\n"
-           "  devices:\n"
-           "  - {name: small, attributes: {size: {int: 1}}}\n"
-           "  - {name: large, attributes: {size: {int: 9}}}\n");
+    Create(
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\n"
+        "spec: {selectors: [{cel: {expression: \"device.driver == 'd.example.com'\"}}]}\n");
+    Create(
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s1}\n"
+        "spec:\n  driver: d.example.com\n  nodeName: n1\n"
+        "  pool: {name: n1, generation: 1, resourceSliceCount: 1}\n"
+        "  devices:\n"
+        "  - {name: small, attributes: {size: {int: 1}}}\n"
+        "  - {name: large, attributes: {size: {int: 9}}}\n");
   }
   void Create(const std::string& manifest) {
     Outcome outcome = Run("create -f -", manifest);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
   }
   void CreateClaim(const std::string& name, int count, int size) {
-    Create("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: " + name +
-           "}\nspec:\n  devices:\n    requests:\n    - name: r\n      exactly:\n"
-           "        deviceClassName: gpu\n        count: " + std::to_string(count) +
-           "\n        selectors: [{cel: {expression: \"device.attributes['d.example.com'].size >= " +
-           std::to_string(size) + "\"}}]\n");
+    Create(
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: " + name +
+        "}\nspec:\n  devices:\n    requests:\n    - name: r\n      exactly:\n"
+        "        deviceClassName: gpu\n        count: " +
+        std::to_string(count) +
+        "\n        selectors: [{cel: {expression: \"device.attributes['d.example.com'].size >= " +
+        std::to_string(size) + "\"}}]\n");
   }
 };
 
@@ -40,13 +44,14 @@ TEST_F(ExplainTest, SaysWhichRuleStandsInTheWayOfAClaim) {
   CreateClaim("c", 2, 5);
   Outcome told = Run("explain claim c");
   EXPECT_EQ(told.code, 0) << told.err;
-  EXPECT_THAT(told.out, AllOf(HasSubstr("node n1: does not fit"),
-                              HasSubstr("request r wants 2, 1 of 2 devices left"),
-                              HasSubstr("1 not selected by the request (e.g. d.example.com/n1/small)"),
-                              HasSubstr("would fit but for: not selected by the request"),
-                              HasSubstr("change claim default/c: spec.devices.requests[0].exactly."
-                                        "selectors[0].cel.expression: "
-                                        "device.attributes['d.example.com'].size >= 5")));
+  EXPECT_THAT(
+      told.out,
+      AllOf(HasSubstr("node n1: does not fit"), HasSubstr("request r wants 2, 1 of 2 devices left"),
+            HasSubstr("1 not selected by the request (e.g. d.example.com/n1/small)"),
+            HasSubstr("would fit but for: not selected by the request"),
+            HasSubstr("change claim default/c: spec.devices.requests[0].exactly."
+                      "selectors[0].cel.expression: "
+                      "device.attributes['d.example.com'].size >= 5")));
   EXPECT_THAT(told.out, HasSubstr("node n2: does not fit"));
 }
 
@@ -58,9 +63,10 @@ TEST_F(ExplainTest, SaysWhenItFitsAndSpeaksJson) {
 
 TEST_F(ExplainTest, ExplainsAPodByItsClaims) {
   CreateClaim("c", 2, 5);
-  Create("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
-         "  containers: [{name: a, image: i, resources: {claims: [{name: x}]}}]\n"
-         "  resourceClaims: [{name: x, resourceClaimName: c}]\n");
+  Create(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
+      "  containers: [{name: a, image: i, resources: {claims: [{name: x}]}}]\n"
+      "  resourceClaims: [{name: x, resourceClaimName: c}]\n");
   EXPECT_THAT(Run("explain pod p").out, HasSubstr("claim default/c"));
 }
 

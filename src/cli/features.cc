@@ -23,7 +23,10 @@ int Fail(Console& console, const Error& error) {
 }
 
 Flag OutputFlag() {
-  return {.name = "output", .short_name = 'o', .help = "text or json.", .default_value = "text",
+  return {.name = "output",
+          .short_name = 'o',
+          .help = "text or json.",
+          .default_value = "text",
           .placeholder = "FORMAT"};
 }
 
@@ -49,7 +52,8 @@ Flag CatalogFlag() {
 Result<const features::Framework*> ReadCatalog(const Arguments& arguments) {
   const std::string& name = arguments.Text("catalog");
   if (name == "kep") return &features::DefaultFramework(features::CatalogSetting::kKep);
-  if (name == "kubernetes") return &features::DefaultFramework(features::CatalogSetting::kKubernetes);
+  if (name == "kubernetes")
+    return &features::DefaultFramework(features::CatalogSetting::kKubernetes);
   return InvalidArgument(StrCat("--catalog must be kep or kubernetes, not ", Quote(name)));
 }
 
@@ -99,11 +103,12 @@ int RunRequire(const Arguments& arguments, Console& console) {
     if (object.kind->kind == "ResourceClaim") {
       claims.push_back(&object);
     } else if (object.kind->kind != "Pod") {
-      console.Error(StrCat(object.source, ": a Pod or a ResourceClaim is needed, not a ",
-                           object.kind->kind));
+      console.Error(
+          StrCat(object.source, ": a Pod or a ResourceClaim is needed, not a ", object.kind->kind));
       return kExitFailure;
     } else if (pod != nullptr) {
-      console.Error(StrCat(object.source, ": one pod at a time, please; the first is at ", pod->source));
+      console.Error(
+          StrCat(object.source, ": one pod at a time, please; the first is at ", pod->source));
       return kExitFailure;
     } else {
       pod = &object;
@@ -118,7 +123,8 @@ int RunRequire(const Arguments& arguments, Console& console) {
   const api::Value root = pod->tree->root();
   const auto is_used = [&](api::Value claim) {
     const std::string_view name = claim["metadata"]["name"].str();
-    if (claim["metadata"]["namespace"].str("default") != root["metadata"]["namespace"].str("default")) {
+    if (claim["metadata"]["namespace"].str("default") !=
+        root["metadata"]["namespace"].str("default")) {
       return false;
     }
     for (api::Value each : root["spec"]["resourceClaims"].elements()) {
@@ -184,16 +190,17 @@ int RunNeeds(const Arguments& arguments, Console& console) {
 }  // namespace
 
 std::vector<Flag> NodeDescriptionFlags() {
-  return {{.name = "kubelet-config",
-           .help = "A KubeletConfiguration file; - reads standard input.",
-           .placeholder = "FILE"},
-          {.name = "feature-gates",
-           .help = "Gates of the node, over those of the file: A=true,B=false.",
-           .placeholder = "GATES"},
-          {.name = "runtime-features",
-           .help = "What its container runtime has: UserNamespacesHostNetwork, MountOptions.",
-           .placeholder = "NAMES"},
-          {.name = "version", .help = "The node's version; default: ours.", .placeholder = "VERSION"}};
+  return {
+      {.name = "kubelet-config",
+       .help = "A KubeletConfiguration file; - reads standard input.",
+       .placeholder = "FILE"},
+      {.name = "feature-gates",
+       .help = "Gates of the node, over those of the file: A=true,B=false.",
+       .placeholder = "GATES"},
+      {.name = "runtime-features",
+       .help = "What its container runtime has: UserNamespacesHostNetwork, MountOptions.",
+       .placeholder = "NAMES"},
+      {.name = "version", .help = "The node's version; default: ours.", .placeholder = "VERSION"}};
 }
 
 Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console& console) {
@@ -220,17 +227,19 @@ Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console&
 void AddFeatureCommands(App& app) {
   std::vector<Flag> discover_flags = NodeDescriptionFlags();
   discover_flags.push_back({.name = "agent",
-                            .help = "What runs on the node: kubelet, or drakkar for our node agent, "
-                                    "which declares only what it does.",
+                            .help =
+                                "What runs on the node: kubelet, or drakkar for our node agent, "
+                                "which declares only what it does.",
                             .default_value = "kubelet",
                             .placeholder = "NAME"});
   discover_flags.push_back(CatalogFlag());
   discover_flags.push_back(OutputFlag());
   app.Add({.name = "features discover",
            .summary = "Say what a node with a given configuration will declare",
-           .help = "Prints the features that a node would put into status.declaredFeatures, found "
-                   "from its version, feature gates, static settings and runtime alone: the node need "
-                   "not exist. Gates that are not given have the default of the version.",
+           .help =
+               "Prints the features that a node would put into status.declaredFeatures, found "
+               "from its version, feature gates, static settings and runtime alone: the node need "
+               "not exist. Gates that are not given have the default of the version.",
            .examples = "  drakkar features discover --kubelet-config kubelet.yaml --version 1.36\n"
                        "  drakkar features discover --feature-gates "
                        "UserNamespacesHostNetworkSupport=true \\\n"
@@ -257,15 +266,17 @@ void AddFeatureCommands(App& app) {
                      {.name = "version",
                       .help = "The version of whoever asks (scheduler, autoscaler); default: ours.",
                       .placeholder = "VERSION"},
-                     CatalogFlag(), OutputFlag()},
+                     CatalogFlag(),
+                     OutputFlag()},
            .max_arguments = 0,
            .section = kSection,
            .run = RunRequire});
   app.Add({.name = "features needs",
            .arguments = "[FEATURE]",
            .summary = "Say what a feature depends on",
-           .help = "Prints the feature gates, settings and runtime features that a node must have to "
-                   "declare the feature. Without a name, lists all features that are known.",
+           .help =
+               "Prints the feature gates, settings and runtime features that a node must have to "
+               "declare the feature. Without a name, lists all features that are known.",
            .examples = "  drakkar features needs\n"
                        "  drakkar features needs UserNamespacesHostNetworkSupport\n",
            .flags = {CatalogFlag(), OutputFlag()},

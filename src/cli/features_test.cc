@@ -27,11 +27,14 @@ class FeatureCommands : public ::testing::Test {
 };
 
 TEST_F(FeatureCommands, DiscoverSaysWhatANodeWillDeclare) {
-  Write("/kubelet.yaml",
-        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-        "featureGates: {UserNamespacesHostNetworkSupport: true, ExtendWebSocketsToKubelet: false}\n");
+  Write(
+      "/kubelet.yaml",
+      "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+      "featureGates: {UserNamespacesHostNetworkSupport: true, ExtendWebSocketsToKubelet: false}\n");
   EXPECT_EQ(Run({"features", "discover", "--kubelet-config", "/kubelet.yaml", "--runtime-features",
-                 "UserNamespacesHostNetwork", "--version", "1.37"}), kExitOk) << console_.err;
+                 "UserNamespacesHostNetwork", "--version", "1.37"}),
+            kExitOk)
+      << console_.err;
   EXPECT_THAT(console_.out, HasSubstr("UserNamespacesHostNetworkSupport\n"));
   EXPECT_THAT(console_.out, ::testing::Not(HasSubstr("ExtendWebSockets")));
   const std::string once = console_.out;
@@ -42,7 +45,9 @@ TEST_F(FeatureCommands, DiscoverSaysWhatANodeWillDeclare) {
   EXPECT_EQ(Run({"features", "discover", "--agent", "drakkar"}), kExitOk);
   EXPECT_EQ(console_.out, "ExtendWebSocketsToKubelet\nRestartAllContainersOnContainerExits\n");
   EXPECT_EQ(Run({"features", "discover", "--agent", "drakkar", "-o", "json"}), kExitOk);
-  EXPECT_EQ(console_.out, "{\n  \"declaredFeatures\": [\n    \"ExtendWebSocketsToKubelet\",\n    \"RestartAllContainersOnContainerExits\"\n  ]\n}\n");
+  EXPECT_EQ(console_.out,
+            "{\n  \"declaredFeatures\": [\n    \"ExtendWebSocketsToKubelet\",\n    "
+            "\"RestartAllContainersOnContainerExits\"\n  ]\n}\n");
 }
 
 TEST_F(FeatureCommands, MistakesAreOneSentence) {

@@ -29,8 +29,8 @@ Result<bool> Follow(Session& session, const client::ResourceRef& ref,
     options.field_selector = selector;
     options.resource_version =
         ParseInt64(list->root()["metadata"]["resourceVersion"].str()).value_or(0);
-    const WatchEnd end =
-        session.Watch(collection, std::move(options), left, what, [&](const client::WatchEvent& event) {
+    const WatchEnd end = session.Watch(
+        collection, std::move(options), left, what, [&](const client::WatchEvent& event) {
           if (event.type == client::EventType::kBookmark) return false;
           return check(event.type == client::EventType::kDeleted ? api::Value()
                                                                  : event.object->root());

@@ -26,8 +26,7 @@ int RunForgetDriver(const Arguments& arguments, Console& console) {
     Report(console, session.error());
     return kExitFailure;
   }
-  const client::ResourceRef ref =
-      (*session)->Ref(*api::FindResource("", "v1", "nodes"), node_name);
+  const client::ResourceRef ref = (*session)->Ref(*api::FindResource("", "v1", "nodes"), node_name);
   for (int attempt = 1;; ++attempt) {
     Result<api::ObjectPtr> node = (*session)->Get(ref);
     if (!node.ok()) {
@@ -35,19 +34,21 @@ int RunForgetDriver(const Arguments& arguments, Console& console) {
       return kExitFailure;
     }
     std::set<std::string> drivers;
-    for (std::string_view each : Split((**node)["metadata"]["annotations"][kAnnotation].str(), ',')) {
+    for (std::string_view each :
+         Split((**node)["metadata"]["annotations"][kAnnotation].str(), ',')) {
       if (!Trim(each).empty()) drivers.emplace(Trim(each));
     }
     const bool changed = undo ? drivers.erase(driver) > 0 : drivers.insert(driver).second;
     if (!changed) {
-      console.Out(StrCat("node/", node_name, undo ? " has not forgotten " : " has forgotten ", driver,
-                         undo ? "\n" : " already\n"));
+      console.Out(StrCat("node/", node_name, undo ? " has not forgotten " : " has forgotten ",
+                         driver, undo ? "\n" : " already\n"));
       return kExitOk;
     }
     std::string value = "null";
     if (!drivers.empty()) {
       value.clear();
-      api::AppendJsonString(value, Join(std::vector<std::string>(drivers.begin(), drivers.end()), ","));
+      api::AppendJsonString(value,
+                            Join(std::vector<std::string>(drivers.begin(), drivers.end()), ","));
     }
     // With the version read: a list somebody else has changed meanwhile is not overwritten.
     Result<api::ObjectPtr> patched = (*session)->Patch(
@@ -65,8 +66,9 @@ int RunForgetDriver(const Arguments& arguments, Console& console) {
     console.Out(StrCat("node/", node_name, " waits for ", driver, " again\n"));
     return kExitOk;
   }
-  console.Err(StrCat("warning: claims of pods that end on node ", node_name, " are now given up without ",
-                     driver, ": what the driver has set up for them stays as it is\n"));
+  console.Err(StrCat("warning: claims of pods that end on node ", node_name,
+                     " are now given up without ", driver,
+                     ": what the driver has set up for them stays as it is\n"));
   console.Out(StrCat("node/", node_name, " has forgotten ", driver, "\n"));
   return kExitOk;
 }
@@ -80,8 +82,10 @@ Command ForgetDriverCommand() {
   command.summary = "Let pods go although their DRA driver will not come back";
   command.help =
       "A pod with a device stays Terminating until its driver has taken the device back. When the "
-      "driver is gone for good (uninstalled, replaced by one of another name), say so here: the node "
-      "then gives its claims up without it and records an event. Nothing undoes what the driver had "
+      "driver is gone for good (uninstalled, replaced by one of another name), say so here: the "
+      "node "
+      "then gives its claims up without it and records an event. Nothing undoes what the driver "
+      "had "
       "set up on the node. A driver that registers again is called again and taken off the list.";
   command.examples = "  drakkar node forget-driver node-1 gpu.example.com\n";
   command.flags = {{"undo", 0, FlagType::kBool, "Take the driver off the list.", "false"}};

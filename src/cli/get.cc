@@ -30,8 +30,8 @@ constexpr std::string_view kAcceptTable =
 // The columns every kind has, for a server that makes no tables.
 TreePtr MakeTable(Value answer, WallTime now) {
   Draft table = {{"kind", "Table"}, {"rows", Draft::Array()}};
-  table["columnDefinitions"] = Draft::Array(
-      {Draft({{"name", "Name"}, {"format", "name"}}), Draft({{"name", "Age"}})});
+  table["columnDefinitions"] =
+      Draft::Array({Draft({{"name", "Name"}, {"format", "name"}}), Draft({{"name", "Age"}})});
   auto add = [&](Value object) {
     Draft row;
     row["cells"] = Draft::Array({Draft(object["metadata"]["name"].str()),
@@ -59,7 +59,8 @@ class GetRun {
       console_.Error("a watch follows one resource type, or one object: name only one");
       return kExitUsage;
     }
-    if (watches) return Watch(*selection.kinds[0], selection.names_given ? selection.items[0].name : "");
+    if (watches)
+      return Watch(*selection.kinds[0], selection.names_given ? selection.items[0].name : "");
     if (!format_.is_table()) return PrintAll(selection);
     bool any = false;
     for (const KindSchema* kind : selection.kinds) {
@@ -86,11 +87,13 @@ class GetRun {
 
   void NothingFound(const ResourceSelection& selection) {
     if (arguments_.Bool("ignore-not-found")) return;
-    const bool in_namespace =
-        !arguments_.Bool("all-namespaces") &&
-        std::ranges::any_of(selection.kinds, [](const KindSchema* kind) { return kind->namespaced; });
-    console_.Err(in_namespace ? StrCat("No resources found in ", session_.namespace_(), " namespace.\n")
-                              : "No resources found\n");
+    const bool in_namespace = !arguments_.Bool("all-namespaces") &&
+                              std::ranges::any_of(selection.kinds, [](const KindSchema* kind) {
+                                return kind->namespaced;
+                              });
+    console_.Err(in_namespace
+                     ? StrCat("No resources found in ", session_.namespace_(), " namespace.\n")
+                     : "No resources found\n");
   }
 
   bool all_namespaces() const { return arguments_.Bool("all-namespaces"); }
@@ -105,8 +108,9 @@ class GetRun {
   }
 
   Result<TreePtr> TableOf(const client::ResourceRef& ref) {
-    return AsTable(session_.List(ref, arguments_.Text("selector"), arguments_.Text("field-selector"),
-                                 kAcceptTable, NeedsObject() ? "Object" : ""));
+    return AsTable(session_.List(ref, arguments_.Text("selector"),
+                                 arguments_.Text("field-selector"), kAcceptTable,
+                                 NeedsObject() ? "Object" : ""));
   }
 
   // The rows of a kind: its collection, or the objects named.
@@ -115,10 +119,10 @@ class GetRun {
     Draft merged = {{"kind", "Table"}, {"rows", Draft::Array()}};
     for (const NamedResource& item : selection.items) {
       if (item.kind != &kind) continue;
-      Result<TreePtr> table = AsTable(session_.GetPath(
-          client::PathOf(Ref(kind, item.name)) +
-              QueryText({{"includeObject", NeedsObject() ? "Object" : ""}}),
-          kAcceptTable));
+      Result<TreePtr> table = AsTable(
+          session_.GetPath(client::PathOf(Ref(kind, item.name)) +
+                               QueryText({{"includeObject", NeedsObject() ? "Object" : ""}}),
+                           kAcceptTable));
       if (!table.ok()) {
         Fail(table.error());
         continue;
@@ -160,9 +164,8 @@ class GetRun {
       keys.push_back(found.empty() ? Value() : found.front());
       order.push_back(order.size());
     }
-    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-      return Less(keys[a], keys[b]);
-    });
+    std::ranges::stable_sort(order,
+                             [&](std::size_t a, std::size_t b) { return Less(keys[a], keys[b]); });
     return order;
   }
 
@@ -180,8 +183,10 @@ class GetRun {
       Draft draft(item);
       if (!item["kind"].exists()) {
         draft["kind"] = kind.kind;
-        draft["apiVersion"] = api::GroupVersionKind{std::string(kind.group), std::string(kind.version),
-                                                    std::string(kind.kind)}.api_version();
+        draft["apiVersion"] =
+            api::GroupVersionKind{std::string(kind.group), std::string(kind.version),
+                                  std::string(kind.kind)}
+                .api_version();
       }
       keep.push_back(draft.Freeze());
       objects.push_back(keep.back()->root());
@@ -211,8 +216,8 @@ class GetRun {
     PrintOptions options;
     options.no_headers = arguments_.Bool("no-headers");
     options.show_managed_fields = arguments_.Bool("show-managed-fields");
-    console_.Out(PrintObjects(format_, objects, !selection.names_given || selection.items.size() > 1,
-                              options));
+    console_.Out(PrintObjects(format_, objects,
+                              !selection.names_given || selection.items.size() > 1, options));
     return exit_code_;
   }
 
@@ -220,8 +225,7 @@ class GetRun {
     const std::string fields =
         name.empty() ? arguments_.Text("field-selector") : StrCat("metadata.name=", name);
     const std::string_view accept = format_.is_table() ? kAcceptTable : std::string_view();
-    Result<TreePtr> first =
-        session_.List(Ref(kind), arguments_.Text("selector"), fields, accept);
+    Result<TreePtr> first = session_.List(Ref(kind), arguments_.Text("selector"), fields, accept);
     if (!first.ok()) {
       Fail(first.error());
       return exit_code_;
@@ -390,8 +394,8 @@ Command GetCommand() {
       {"show-labels", 0, FlagType::kBool, "A last column with all labels.", "false"},
       {"show-kind", 0, FlagType::kBool, "Names with their type, as in pod/web.", "false"},
       {"no-headers", 0, FlagType::kBool, "Tables without the line of column names.", "false"},
-      {"sort-by", 0, FlagType::kString,
-       "Rows by this field: .metadata.creationTimestamp.", "", "PATH"},
+      {"sort-by", 0, FlagType::kString, "Rows by this field: .metadata.creationTimestamp.", "",
+       "PATH"},
       {"ignore-not-found", 0, FlagType::kBool, "It is fine if a named object does not exist.",
        "false"},
       {"show-managed-fields", 0, FlagType::kBool, "Keep metadata.managedFields in YAML and JSON.",

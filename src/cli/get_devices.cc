@@ -63,7 +63,8 @@ class Devices {
   const DeviceRows& rows() const { return rows_; }
 
  private:
-  Result<TreePtr> List(std::string_view group, std::string_view version, std::string_view resource) {
+  Result<TreePtr> List(std::string_view group, std::string_view version,
+                       std::string_view resource) {
     return session_.List(session_.Ref(*api::FindResource(group, version, resource), "", true));
   }
 
@@ -115,8 +116,8 @@ class Devices {
     for (const auto& [node, ids] : nodes) {
       Result<TreePtr> answer = session_.GetPath(StrCat("/api/v1/nodes/", node, "/proxy/devices"));
       if (!answer.ok()) {
-        console_.Err(StrCat("warning: node ", node, " does not say how its devices are: ",
-                            answer.error().message, "\n"));
+        console_.Err(StrCat("warning: node ", node,
+                            " does not say how its devices are: ", answer.error().message, "\n"));
         continue;
       }
       for (Value device : (*answer)->root()["items"].elements()) {
@@ -143,9 +144,14 @@ std::string TextOf(const std::set<std::string>& names) {
 std::vector<std::vector<std::string>> MakeLines(const DeviceRows& rows, bool wide, WallTime now) {
   std::map<std::string, std::vector<std::vector<std::string>>> by_node;
   for (const auto& [id, row] : rows) {
-    std::vector<std::string> cells = {row.node.empty() ? "<any>" : row.node, id.driver, id.pool, id.device,
-                                      row.health, row.since.empty() ? "<none>" : AgeOf(row.since, now),
-                                      TextOf(row.claims), TextOf(row.pods)};
+    std::vector<std::string> cells = {row.node.empty() ? "<any>" : row.node,
+                                      id.driver,
+                                      id.pool,
+                                      id.device,
+                                      row.health,
+                                      row.since.empty() ? "<none>" : AgeOf(row.since, now),
+                                      TextOf(row.claims),
+                                      TextOf(row.pods)};
     if (wide) cells.push_back(row.message.empty() ? "<none>" : row.message);
     by_node[cells[0]].push_back(std::move(cells));
   }
@@ -159,8 +165,12 @@ std::vector<std::vector<std::string>> MakeLines(const DeviceRows& rows, bool wid
 // Prints rows, aligned with those before them.
 class Printer {
  public:
-  Printer(const Arguments& arguments, Console& console, Session& session, const OutputFormat& format)
-      : console_(console), session_(session), format_(format), headers_(!arguments.Bool("no-headers")) {}
+  Printer(const Arguments& arguments, Console& console, Session& session,
+          const OutputFormat& format)
+      : console_(console),
+        session_(session),
+        format_(format),
+        headers_(!arguments.Bool("no-headers")) {}
 
   void Print(const DeviceRows& rows, bool is_list) {
     if (rows.empty() && !is_list) return;
@@ -168,7 +178,8 @@ class Printer {
     const bool wide = format_.kind == OutputFormat::Kind::kWide;
     auto lines = MakeLines(rows, wide, session_.clock().Now());
     if (std::exchange(headers_, false)) {
-      std::vector<std::string> header = {"NODE", "DRIVER", "POOL", "DEVICE", "HEALTH", "SINCE", "CLAIM", "POD"};
+      std::vector<std::string> header = {"NODE",   "DRIVER", "POOL",  "DEVICE",
+                                         "HEALTH", "SINCE",  "CLAIM", "POD"};
       if (wide) header.emplace_back("MESSAGE");
       lines.insert(lines.begin(), std::move(header));
     }
@@ -193,13 +204,14 @@ class Printer {
   }
 
   static TreePtr ObjectOf(const DeviceId& id, const DeviceRow& row) {
-    Draft item = {{"kind", Draft("Device")},
-                  {"metadata", Draft({{"name", Draft(StrCat(id.driver, "/", id.pool, "/", id.device))}})},
-                  {"node", Draft(row.node)},
-                  {"driver", Draft(id.driver)},
-                  {"pool", Draft(id.pool)},
-                  {"device", Draft(id.device)},
-                  {"health", Draft(row.health)}};
+    Draft item = {
+        {"kind", Draft("Device")},
+        {"metadata", Draft({{"name", Draft(StrCat(id.driver, "/", id.pool, "/", id.device))}})},
+        {"node", Draft(row.node)},
+        {"driver", Draft(id.driver)},
+        {"pool", Draft(id.pool)},
+        {"device", Draft(id.device)},
+        {"health", Draft(row.health)}};
     if (!row.since.empty()) item["since"] = row.since;
     if (!row.message.empty()) item["message"] = row.message;
     for (const std::string& claim : row.claims) item["claims"].Append(Draft(claim));

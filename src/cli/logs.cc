@@ -16,7 +16,8 @@ using api::Value;
 std::vector<std::string> ContainerNames(Value pod) {
   std::vector<std::string> names;
   for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
-    for (Value container : pod["spec"][list].elements()) names.emplace_back(container["name"].str());
+    for (Value container : pod["spec"][list].elements())
+      names.emplace_back(container["name"].str());
   }
   return names;
 }
@@ -47,15 +48,16 @@ class LogsRun {
 
  private:
   int Show(Value pod, const std::string& container) {
-    client::ResourceRef ref = session_.Ref(*api::FindKind("", "v1", "Pod"),
-                                           std::string(pod["metadata"]["name"].str()));
+    client::ResourceRef ref =
+        session_.Ref(*api::FindKind("", "v1", "Pod"), std::string(pod["metadata"]["name"].str()));
     ref.subresource = "log";
     std::vector<std::pair<std::string, std::string>> query = {{"container", container}};
     if (arguments_.Bool("follow")) query.emplace_back("follow", "true");
     if (arguments_.Bool("previous")) query.emplace_back("previous", "true");
     if (arguments_.Bool("timestamps")) query.emplace_back("timestamps", "true");
     if (arguments_.Int("tail") >= 0) query.emplace_back("tailLines", arguments_.Text("tail"));
-    if (arguments_.Has("limit-bytes")) query.emplace_back("limitBytes", arguments_.Text("limit-bytes"));
+    if (arguments_.Has("limit-bytes"))
+      query.emplace_back("limitBytes", arguments_.Text("limit-bytes"));
     if (arguments_.Has("since")) {
       const auto seconds =
           std::chrono::ceil<std::chrono::seconds>(arguments_.Time("since")).count();

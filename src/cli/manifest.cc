@@ -28,8 +28,8 @@ std::vector<Document> SplitDocuments(std::string_view text) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view row = text.substr(at, end - at);
     const std::size_t next = std::min(end + 1, text.size());
-    if (row.starts_with("---") && (row.size() == 3 || row[3] == ' ' || row[3] == '\t' ||
-                                   row[3] == '\r')) {
+    if (row.starts_with("---") &&
+        (row.size() == 3 || row[3] == ' ' || row[3] == '\t' || row[3] == '\r')) {
       documents.push_back({text.substr(begin, at - begin), begin_line});
       begin = next;
       begin_line = line + 1;
@@ -87,8 +87,8 @@ LineKey ReadLineKey(std::string_view line) {
   return result;
 }
 
-// `line 3, column 7` at the end of a YAML error is within its document; in messages it is within the
-// file, and stands in front.
+// `line 3, column 7` at the end of a YAML error is within its document; in messages it is within
+// the file, and stands in front.
 struct Located {
   std::size_t line = 0;
   std::string message;
@@ -170,7 +170,8 @@ class DocumentReader {
     if (!object["metadata"].is_object()) return Problem(start, "metadata is missing");
     if (object["metadata"]["name"].str().empty() &&
         object["metadata"]["generateName"].str().empty()) {
-      return Problem(object["metadata"]["name"].exists() ? LineOf(dot + "metadata.name") : LineOf(dot + "metadata"),
+      return Problem(object["metadata"]["name"].exists() ? LineOf(dot + "metadata.name")
+                                                         : LineOf(dot + "metadata"),
                      "metadata.name is missing or empty");
     }
     if (!CheckFields(object, *kind, dot, start)) return;
@@ -296,7 +297,7 @@ void ReadPath(Console& console, const std::string& path, const ManifestOptions& 
 
 std::size_t FindFieldLine(std::string_view document, std::string_view path) {
   const std::vector<std::string_view> lines = Split(document, '\n');
-  std::size_t at = 0;          // where to look from
+  std::size_t at = 0;  // where to look from
   std::size_t found = FirstContentLine(document) - 1;
   std::size_t min_column = 0;  // a child stands to the right of its parent
   std::string plain;
@@ -335,8 +336,7 @@ std::size_t FindFieldLine(std::string_view document, std::string_view path) {
   return found + 1;
 }
 
-Manifests ParseManifests(std::string_view text, std::string_view name,
-                         api::Strictness strictness) {
+Manifests ParseManifests(std::string_view text, std::string_view name, api::Strictness strictness) {
   Manifests manifests;
   std::size_t number = 0;
   for (const Document& document : SplitDocuments(text)) {
@@ -359,9 +359,9 @@ Manifests ReadManifests(Console& console, const std::vector<std::string>& paths,
         manifests.problems.push_back(text.error());
       }
     } else if (path.starts_with("http://") || path.starts_with("https://")) {
-      manifests.problems.push_back(InvalidArgument(
-          StrCat(path, ": manifests are not fetched from the network; use `curl ", path,
-                 " | drakkar apply -f -`")));
+      manifests.problems.push_back(
+          InvalidArgument(StrCat(path, ": manifests are not fetched from the network; use `curl ",
+                                 path, " | drakkar apply -f -`")));
     } else {
       ReadPath(console, path, options, 0, manifests);
     }

@@ -40,8 +40,7 @@ Manifests ReadManifests(Console& console, const std::vector<std::string>& paths,
                         const ManifestOptions& options);
 
 // One stream of YAML or JSON documents; lists are taken apart. `name` is what errors start with.
-Manifests ParseManifests(std::string_view text, std::string_view name,
-                         api::Strictness strictness);
+Manifests ParseManifests(std::string_view text, std::string_view name, api::Strictness strictness);
 
 // The line, from 1, of a field such as `spec.containers[0].image` in one YAML or JSON document:
 // that of the deepest part of the path which is found. For people, not for machines.

@@ -17,7 +17,8 @@ Manifests Parse(std::string_view text) {
 constexpr std::string_view kMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\n";
 
 TEST(Manifest, DocumentsAreSplitAndEmptyOnesSkipped) {
-  const std::string text = "# nothing\n---\n" + std::string(kMap) + "---\n\n--- # comment\n" + std::string(kMap);
+  const std::string text =
+      "# nothing\n---\n" + std::string(kMap) + "---\n\n--- # comment\n" + std::string(kMap);
   const Manifests manifests = Parse(text);
   ASSERT_TRUE(manifests.problems.empty()) << manifests.problems[0].message;
   ASSERT_EQ(manifests.objects.size(), 2u);
@@ -40,38 +41,42 @@ TEST(Manifest, JsonAndListsAreRead) {
 TEST(Manifest, MistakesNameTheirLine) {
   auto problem = [](std::string_view text) {
     const Manifests manifests = Parse(text);
-    return manifests.problems.size() == 1 ? manifests.problems[0].message
-                                          : "there are " + std::to_string(manifests.problems.size());
+    return manifests.problems.size() == 1
+               ? manifests.problems[0].message
+               : "there are " + std::to_string(manifests.problems.size());
   };
   EXPECT_EQ(problem("kind: Pod\n"), "f.yaml: document 1, line 1: apiVersion is missing");
   EXPECT_EQ(problem("apiVersion: v1\n"), "f.yaml: document 1, line 1: kind is missing");
-  EXPECT_EQ(problem("- 1\n"),
-            "f.yaml: document 1, line 1: it is no object: a manifest has apiVersion, kind and metadata");
-  EXPECT_EQ(problem("apiVersion: v2\nkind: Pod\nmetadata: {name: x}\n"),
-            "f.yaml: document 1, line 1: no matches for kind \"Pod\" in version \"v2\", it is in v1");
+  EXPECT_EQ(
+      problem("- 1\n"),
+      "f.yaml: document 1, line 1: it is no object: a manifest has apiVersion, kind and metadata");
+  EXPECT_EQ(
+      problem("apiVersion: v2\nkind: Pod\nmetadata: {name: x}\n"),
+      "f.yaml: document 1, line 1: no matches for kind \"Pod\" in version \"v2\", it is in v1");
   EXPECT_EQ(problem("apiVersion: v1\nkind: Pod\nmetadata:\n  labels: {}\n"),
             "f.yaml: document 1, line 3: metadata.name is missing or empty");
   EXPECT_EQ(problem(std::string(kMap) + "data:\n  a: '1'\nimmutabel: true\n"),
             "f.yaml: document 1, line 7: unknown field \"immutabel\" in ConfigMap");
   EXPECT_EQ(problem(std::string(kMap) + "immutable: very\n"),
             "f.yaml: document 1, line 5: immutable must be bool, not string");
-  const std::string twice = problem(std::string(kMap) + "---\n" + std::string(kMap) + "data:\n  a: '1'\n  a: '2'\n");
+  const std::string twice =
+      problem(std::string(kMap) + "---\n" + std::string(kMap) + "data:\n  a: '1'\n  a: '2'\n");
   EXPECT_TRUE(twice.starts_with("f.yaml: document 2, line 12: ")) << twice;
 }
 
 TEST(Manifest, LinesOfFieldsAreFoundInListsToo) {
   constexpr std::string_view kPod =
-      "spec:\n"               // 1
-      "  containers:\n"       // 2
-      "  - name: a\n"         // 3
-      "    env:\n"            // 4
-      "    - name: X\n"       // 5
-      "      value: y\n"      // 6
-      "  - name: b\n"         // 7
-      "    image: i\n"        // 8
-      "    env:\n"            // 9
-      "    - name: X\n"       // 10
-      "      valeu: y\n";     // 11
+      "spec:\n"            // 1
+      "  containers:\n"    // 2
+      "  - name: a\n"      // 3
+      "    env:\n"         // 4
+      "    - name: X\n"    // 5
+      "      value: y\n"   // 6
+      "  - name: b\n"      // 7
+      "    image: i\n"     // 8
+      "    env:\n"         // 9
+      "    - name: X\n"    // 10
+      "      valeu: y\n";  // 11
   EXPECT_EQ(FindFieldLine(kPod, "spec.containers[1].env[0].valeu"), 11u);
   EXPECT_EQ(FindFieldLine(kPod, "spec.containers[1].name"), 7u);
   EXPECT_EQ(FindFieldLine(kPod, "spec.containers[0].env[0].value"), 6u);

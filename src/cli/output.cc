@@ -66,7 +66,8 @@ Result<OutputFormat> ParseOutputFormat(const std::string& text) {
   const std::string name = text.substr(0, equals);
   const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
   if (name == "jsonpath" || name == "custom-columns") {
-    if (value.empty()) return InvalidArgument(StrCat("-o ", name, " needs a template: ", name, "=..."));
+    if (value.empty())
+      return InvalidArgument(StrCat("-o ", name, " needs a template: ", name, "=..."));
     if (name == "custom-columns") return ParseColumns(value);
     format.kind = OutputFormat::Kind::kJsonPath;
     ASSIGN_OR_RETURN(format.path, JsonPath::Parse(value));
@@ -82,7 +83,8 @@ Result<OutputFormat> ParseOutputFormat(const std::string& text) {
   } else if (text == "name") {
     format.kind = OutputFormat::Kind::kName;
   } else {
-    return InvalidArgument(StrCat("unknown output format ", Quote(text), ": it must be ", kFormats));
+    return InvalidArgument(
+        StrCat("unknown output format ", Quote(text), ": it must be ", kFormats));
   }
   return format;
 }
@@ -95,8 +97,8 @@ std::string NameOf(Value object) {
   return StrCat(ToLower(object["kind"].str()), "/", name);
 }
 
-std::string PrintObjects(const OutputFormat& format, const std::vector<Value>& objects, bool as_list,
-                         const PrintOptions& options) {
+std::string PrintObjects(const OutputFormat& format, const std::vector<Value>& objects,
+                         bool as_list, const PrintOptions& options) {
   if (format.kind == OutputFormat::Kind::kName) {
     std::string out;
     for (Value object : objects) out += NameOf(object) + "\n";
@@ -127,8 +129,10 @@ std::string PrintObjects(const OutputFormat& format, const std::vector<Value>& o
       if (!text.ends_with('\n')) text += '\n';
       return text;
     }
-    case OutputFormat::Kind::kJsonPath: return format.path->Print(tree->root());
-    default: return api::WriteYaml(tree->root());
+    case OutputFormat::Kind::kJsonPath:
+      return format.path->Print(tree->root());
+    default:
+      return api::WriteYaml(tree->root());
   }
 }
 

@@ -14,8 +14,8 @@ namespace drakkar::cli {
 struct OutputFormat {
   enum class Kind { kTable, kWide, kYaml, kJson, kName, kJsonPath, kCustomColumns };
   Kind kind = Kind::kTable;
-  std::optional<JsonPath> path;                               // kJsonPath
-  std::vector<std::pair<std::string, JsonPath>> columns;      // kCustomColumns: header and path
+  std::optional<JsonPath> path;                           // kJsonPath
+  std::vector<std::pair<std::string, JsonPath>> columns;  // kCustomColumns: header and path
   bool is_table() const { return kind == Kind::kTable || kind == Kind::kWide; }
 };
 

@@ -18,15 +18,16 @@ const Flag* FindShort(const std::vector<Flag>& flags, char name) {
   return nullptr;
 }
 
-// CLI11 takes "-o=wide" for the value "=wide", and "--output=" for a flag without a value: such words
-// are brought into a form that it reads as everybody else does.
+// CLI11 takes "-o=wide" for the value "=wide", and "--output=" for a flag without a value: such
+// words are brought into a form that it reads as everybody else does.
 std::vector<std::string> Normalize(const std::vector<Flag>& flags,
                                    const std::vector<std::string>& words) {
   std::vector<std::string> normal;
   bool only_positionals = false;
   for (const std::string& word : words) {
     if (word == "--") only_positionals = true;
-    if (!only_positionals && word.size() > 3 && word[0] == '-' && word[1] != '-' && word[2] == '=') {
+    if (!only_positionals && word.size() > 3 && word[0] == '-' && word[1] != '-' &&
+        word[2] == '=') {
       if (const Flag* flag = FindShort(flags, word[1])) {
         normal.push_back(StrCat("--", flag->name, word.substr(2)));
         continue;
@@ -55,9 +56,8 @@ Result<ParsedWords> ParseWords(const std::vector<Flag>& flags,
     for (const Flag& flag : flags) {
       std::string names = StrCat("--", flag.name);
       if (flag.short_name != 0) names += StrCat(",-", flag.short_name);
-      CLI::Option* option = IsSwitch(flag)
-                                ? parser.add_flag(names)
-                                : parser.add_option(names)->expected(1)->type_size(1);
+      CLI::Option* option = IsSwitch(flag) ? parser.add_flag(names)
+                                           : parser.add_option(names)->expected(1)->type_size(1);
       option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
       if (!IsSwitch(flag)) option->allow_extra_args(false);
       options.emplace_back(&flag, option);
@@ -80,10 +80,9 @@ Result<ParsedWords> ParseWords(const std::vector<Flag>& flags,
   for (const auto& [flag, option] : options) {
     if (option->count() == 0) continue;
     for (const std::string& value : option->results()) {
-      parsed.given[flag->name].push_back(IsSwitch(*flag) && value == "true" &&
-                                                 !flag->implied_value.empty()
-                                             ? flag->implied_value
-                                             : value);
+      parsed.given[flag->name].push_back(
+          IsSwitch(*flag) && value == "true" && !flag->implied_value.empty() ? flag->implied_value
+                                                                             : value);
     }
   }
   bool only_positionals = false;

@@ -48,9 +48,14 @@ class RawMode {
 
 class Running final : public RemoteCommand, private ws::Session::Events {
  public:
-  Running(UvLoop& loop, Console& console, const RemoteCommandOptions& options, Refused refused, Done done)
-      : loop_(loop), console_(console), options_(options), refused_(std::move(refused)),
-        done_(std::move(done)), session_(ws::Role::kClient, RealRandom(), *this) {}
+  Running(UvLoop& loop, Console& console, const RemoteCommandOptions& options, Refused refused,
+          Done done)
+      : loop_(loop),
+        console_(console),
+        options_(options),
+        refused_(std::move(refused)),
+        done_(std::move(done)),
+        session_(ws::Role::kClient, RealRandom(), *this) {}
 
   void Connect(net::HttpClient& http, net::ClientRequest request) {
     std::string nonce;
@@ -60,8 +65,8 @@ class Running final : public RemoteCommand, private ws::Session::Events {
       }
     }
     key_ = Base64Encode(nonce);
-    for (const auto& [name, value] : ws::RequestHeaders(
-             key_, StrCat(ws::kChannelProtocolV5, ", ", ws::kChannelProtocolV4))) {
+    for (const auto& [name, value] :
+         ws::RequestHeaders(key_, StrCat(ws::kChannelProtocolV5, ", ", ws::kChannelProtocolV4))) {
       request.headers.Set(name, value);
     }
     handle_ = http.Upgrade(std::move(request), [this](Result<net::UpgradedConnection> upgraded) {
@@ -226,20 +231,23 @@ std::unique_ptr<RemoteCommand> RemoteCommand::Start(UvLoop& loop, net::HttpClien
                                                     Console& console, net::ClientRequest request,
                                                     const RemoteCommandOptions& options,
                                                     Refused refused, Done done) {
-  auto running = std::make_unique<Running>(loop, console, options, std::move(refused), std::move(done));
+  auto running =
+      std::make_unique<Running>(loop, console, options, std::move(refused), std::move(done));
   running->Connect(http, std::move(request));
   return running;
 }
 
 Result<int> ExitCodeOf(std::string_view status_json) {
   Result<api::TreePtr> tree = api::ParseJson(status_json);
-  if (!tree.ok()) return Unavailable(StrCat("the command ended with an unreadable status: ", status_json));
+  if (!tree.ok())
+    return Unavailable(StrCat("the command ended with an unreadable status: ", status_json));
   const api::Value root = (*tree)->root();
   if (root["status"].str() == "Success") return 0;
   if (root["reason"].str() == "NonZeroExitCode") {
     for (api::Value cause : root["details"]["causes"].elements()) {
       const auto code = ParseInt64(cause["message"].str());
-      if (cause["reason"].str() == "ExitCode" && code && *code > 0 && *code < 256) return static_cast<int>(*code);
+      if (cause["reason"].str() == "ExitCode" && code && *code > 0 && *code < 256)
+        return static_cast<int>(*code);
     }
   }
   return api::ErrorFromStatus(api::Status::FromTree(root));

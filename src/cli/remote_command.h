@@ -17,8 +17,8 @@ struct RemoteCommandOptions {
 };
 
 // A command in a container, over a WebSocket: the console's streams are its streams. Made, used and
-// destroyed on its loop; `done` is called there once, with the command's exit code or what prevented
-// one. A refusal of the server is handed to `refused` as it came.
+// destroyed on its loop; `done` is called there once, with the command's exit code or what
+// prevented one. A refusal of the server is handed to `refused` as it came.
 class RemoteCommand {
  public:
   using Done = std::function<void(Result<int>)>;

@@ -37,8 +37,8 @@ Result<const KindSchema*> FindType(std::string_view word) {
       if (rest != kind.group) return &kind;
     }
     // The version objects are stored in is the one servers prefer; core comes before other groups.
-    if (found == nullptr || (kind.group == found->group && kind.storage == &kind &&
-                             found->storage != found)) {
+    if (found == nullptr ||
+        (kind.group == found->group && kind.storage == &kind && found->storage != found)) {
       found = &kind;
     }
   }
@@ -55,7 +55,8 @@ Result<std::vector<const KindSchema*>> FindTypes(std::string_view word) {
     if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   };
   for (std::string_view part : Split(word, ',')) {
-    if (part.empty()) return InvalidArgument(StrCat("there is an empty resource type in ", Quote(word)));
+    if (part.empty())
+      return InvalidArgument(StrCat("there is an empty resource type in ", Quote(word)));
     bool is_category = false;
     for (const KindSchema& kind : api::AllKinds()) {
       if (std::ranges::find(kind.categories, part) == kind.categories.end()) continue;
@@ -112,7 +113,8 @@ Result<ResourceSelection> ParseSelection(const std::vector<std::string>& words) 
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i].empty()) return InvalidArgument("a resource name may not be empty");
     if (words[i].find('/') != std::string::npos) {
-      return InvalidArgument(StrCat(Quote(words[i]), " is no name: after a TYPE only names follow"));
+      return InvalidArgument(
+          StrCat(Quote(words[i]), " is no name: after a TYPE only names follow"));
     }
     selection.names_given = true;
     for (const KindSchema* kind : selection.kinds) selection.items.push_back({kind, words[i]});

@@ -41,8 +41,8 @@ Result<std::string> ChooseKubeconfig(const Arguments& arguments, Console& consol
   if (console.files().Exists(std::string(kDataDirectoryKubeconfig))) {
     return std::string(kDataDirectoryKubeconfig);
   }
-  return InvalidArgument(StrCat("no kubeconfig: neither ", home_file, home_file.empty() ? "" : " nor ",
-                                kDataDirectoryKubeconfig,
+  return InvalidArgument(StrCat("no kubeconfig: neither ", home_file,
+                                home_file.empty() ? "" : " nor ", kDataDirectoryKubeconfig,
                                 " exists; `drakkar up` writes one, --kubeconfig names another"));
 }
 
@@ -80,7 +80,8 @@ struct Session::Impl {
         shows_requests(verbose),
         thread("client") {
     thread.RunSync([this] {
-      client = client::MakeHttpClient(thread.loop(), access, "drakkar", RealFileSystem(), client::FieldSets::kRead);
+      client = client::MakeHttpClient(thread.loop(), access, "drakkar", RealFileSystem(),
+                                      client::FieldSets::kRead);
       http = std::make_unique<net::HttpClient>(thread.loop(), client::HttpOptionsFor(access));
     });
   }
@@ -91,8 +92,8 @@ struct Session::Impl {
     });
   }
 
-  // Waits, and says what for when it takes long. `what` empty: the server's answer. The callback that
-  // brought the answer has returned by then, so that what it refers to may go.
+  // Waits, and says what for when it takes long. `what` empty: the server's answer. The callback
+  // that brought the answer has returned by then, so that what it refers to may go.
   template <typename T>
   T Await(std::future<T> future, std::string_view what) {
     if (shows_progress) ShowProgress(future, what);
@@ -122,9 +123,8 @@ struct Session::Impl {
     Trace(method, client::PathOf(ref));
     std::promise<client::Reply> promise;
     auto future = promise.get_future();
-    thread.RunSync([&] {
-      start([&promise](client::Reply reply) { promise.set_value(std::move(reply)); });
-    });
+    thread.RunSync(
+        [&] { start([&promise](client::Reply reply) { promise.set_value(std::move(reply)); }); });
     client::Reply reply = Await(std::move(future), "");
     for (const std::string& warning : reply.warnings) {
       // 299 - "text"
@@ -187,18 +187,23 @@ Result<std::unique_ptr<Session>> Session::Open(const Arguments& arguments, Conso
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
-const std::string& Session::namespace_() const { return impl_->namespace_; }
-const std::string& Session::server() const { return impl_->access.server; }
-const Clock& Session::clock() const { return impl_->thread.loop().clock(); }
+const std::string& Session::namespace_() const {
+  return impl_->namespace_;
+}
+const std::string& Session::server() const {
+  return impl_->access.server;
+}
+const Clock& Session::clock() const {
+  return impl_->thread.loop().clock();
+}
 
 client::ResourceRef Session::Ref(const api::KindSchema& kind, std::string name, bool all) const {
   return {&kind, kind.namespaced && !all ? impl_->namespace_ : "", std::move(name), ""};
 }
 
 Result<api::ObjectPtr> Session::Get(const client::ResourceRef& ref) {
-  return impl_->Call("GET", ref, [&](client::ReplyCallback done) {
-    impl_->client->Get(ref, std::move(done));
-  });
+  return impl_->Call("GET", ref,
+                     [&](client::ReplyCallback done) { impl_->client->Get(ref, std::move(done)); });
 }
 
 Result<api::ObjectPtr> Session::Create(const client::ResourceRef& ref, api::TreePtr body,
@@ -352,7 +357,8 @@ Result<int> Session::RunCommand(const std::string& path, const RemoteCommandOpti
   std::unique_ptr<RemoteCommand> command;
   impl_->thread.RunSync([&] {
     command = RemoteCommand::Start(
-        impl_->thread.loop(), *impl_->http, impl_->console, impl_->MakeRequest(path, "*/*"), options,
+        impl_->thread.loop(), *impl_->http, impl_->console, impl_->MakeRequest(path, "*/*"),
+        options,
         [this](int status, const std::string& body) { return impl_->FromResponse(status, body); },
         [&promise](Result<int> code) { promise.set_value(std::move(code)); });
   });

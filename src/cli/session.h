@@ -19,9 +19,9 @@ struct RemoteCommandOptions;
 
 // How a watch came to its end.
 enum class WatchEnd {
-  kDone,     // the callback said so
+  kDone,  // the callback said so
   kTimeout,
-  kClosed,   // the server or the connection: list again and go on
+  kClosed,  // the server or the connection: list again and go on
 };
 
 // A conversation with an API server, for commands that do one thing after the other: each call
@@ -42,8 +42,10 @@ class Session {
   const std::string& namespace_() const;
   const std::string& server() const;
   const Clock& clock() const;
-  // `kind` in the session's namespace, or in none if it is of the cluster; `all`: of all namespaces.
-  client::ResourceRef Ref(const api::KindSchema& kind, std::string name = {}, bool all = false) const;
+  // `kind` in the session's namespace, or in none if it is of the cluster; `all`: of all
+  // namespaces.
+  client::ResourceRef Ref(const api::KindSchema& kind, std::string name = {},
+                          bool all = false) const;
 
   Result<api::ObjectPtr> Get(const client::ResourceRef& ref);
   Result<api::ObjectPtr> Create(const client::ResourceRef& ref, api::TreePtr body,
@@ -58,8 +60,8 @@ class Session {
                             std::string_view field_selector = {}, std::string_view accept = {},
                             std::string_view include_object = {});
 
-  // Follows `ref`'s collection until `on_event` returns true. No `timeout`: for as long as it takes.
-  // `what` is for the progress line, "pod/x to be deleted".
+  // Follows `ref`'s collection until `on_event` returns true. No `timeout`: for as long as it
+  // takes. `what` is for the progress line, "pod/x to be deleted".
   WatchEnd Watch(const client::ResourceRef& ref, client::WatchOptions options,
                  std::optional<Duration> timeout, std::string_view what,
                  std::function<bool(const client::WatchEvent&)> on_event);

@@ -72,8 +72,8 @@ std::string TablePrinter::Print(Value table, const std::vector<std::size_t>& ord
     std::size_t cell = 0;
     for (Value definition : table["columnDefinitions"].elements()) {
       if (options_.wide || definition["priority"].integer() == 0) {
-        columns_.push_back({ToUpper(definition["name"].str()), cell,
-                            definition["format"].str() == "name"});
+        columns_.push_back(
+            {ToUpper(definition["name"].str()), cell, definition["format"].str() == "name"});
       }
       ++cell;
     }

@@ -11,9 +11,9 @@ namespace drakkar::cli {
 struct TableOptions {
   bool wide = false;
   bool no_headers = false;
-  bool with_namespace = false;   // a first column with the object's namespace
-  bool show_labels = false;      // a last column with the object's labels
-  std::string name_prefix;       // "pod/": put before names
+  bool with_namespace = false;  // a first column with the object's namespace
+  bool show_labels = false;     // a last column with the object's labels
+  std::string name_prefix;      // "pod/": put before names
 };
 
 // Prints meta/v1 Tables: columns as wide as what came so far, so that the rows of a watch stay in

@@ -31,8 +31,9 @@ TEST_F(TableTest, WideShowsAllColumns) {
 }
 
 TEST_F(TableTest, NamespacesLabelsAndPrefixesAreAdded) {
-  EXPECT_EQ(Print({.no_headers = true, .with_namespace = true, .show_labels = true, .name_prefix = "p/"}),
-            "x   p/a        3          a=1,b=2\ny   p/longer   first...   <none>\n");
+  EXPECT_EQ(
+      Print({.no_headers = true, .with_namespace = true, .show_labels = true, .name_prefix = "p/"}),
+      "x   p/a        3          a=1,b=2\ny   p/longer   first...   <none>\n");
 }
 
 TEST_F(TableTest, RowsComeInTheOrderGiven) {
@@ -42,7 +43,8 @@ TEST_F(TableTest, RowsComeInTheOrderGiven) {
 TEST_F(TableTest, LaterRowsKeepTheColumnsOfTheFirst) {
   TablePrinter printer({});
   printer.Print(tree_->root());
-  const api::TreePtr later = api::ParseJson(R"({"kind":"Table","rows":[{"cells":["b",4,"n"]}]})").value();
+  const api::TreePtr later =
+      api::ParseJson(R"({"kind":"Table","rows":[{"cells":["b",4,"n"]}]})").value();
   EXPECT_EQ(printer.Print(later->root()), "b        4\n");
 }
 

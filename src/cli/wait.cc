@@ -21,8 +21,10 @@ struct Goal {
 
   bool IsMet(Value object) const {
     switch (kind) {
-      case Kind::kDelete: return !object.exists();
-      case Kind::kCreate: return object.exists();
+      case Kind::kDelete:
+        return !object.exists();
+      case Kind::kCreate:
+        return object.exists();
       case Kind::kCondition:
         for (Value entry : object["status"]["conditions"].elements()) {
           if (ToLower(entry["type"].str()) != condition) continue;
@@ -55,7 +57,8 @@ Result<Goal> ParseGoal(const std::string& text) {
     const std::size_t equals = rest.find('=');
     goal.condition = ToLower(rest.substr(0, equals));
     goal.value = equals == std::string::npos ? "true" : ToLower(rest.substr(equals + 1));
-    if (goal.condition.empty()) return InvalidArgument("--for=condition= needs the condition's type");
+    if (goal.condition.empty())
+      return InvalidArgument("--for=condition= needs the condition's type");
     return goal;
   }
   if (text.starts_with("jsonpath=")) {
@@ -67,7 +70,8 @@ Result<Goal> ParseGoal(const std::string& text) {
     if (equals != std::string::npos) {
       goal.value = rest.substr(equals + 1);
       rest = rest.substr(0, equals);
-      if (goal.value->empty()) return InvalidArgument("--for=jsonpath=PATH= needs a value after the =");
+      if (goal.value->empty())
+        return InvalidArgument("--for=jsonpath=PATH= needs a value after the =");
     }
     ASSIGN_OR_RETURN(goal.path, JsonPath::ParsePath(rest));
     return goal;
@@ -139,12 +143,12 @@ int RunWait(const Arguments& arguments, Console& console) {
     const std::string name = ObjectName(*ref.kind, ref.name);
     // An object that does not exist is waited for only if that is the goal.
     bool missing = false;
-    Result<bool> met = Follow(session, ref, left, StrCat(name, ": ", arguments.Text("for")),
-                              [&](Value object) {
-                                missing = !object.exists() && goal->kind != Goal::Kind::kCreate &&
-                                          goal->kind != Goal::Kind::kDelete;
-                                return missing || goal->IsMet(object);
-                              });
+    Result<bool> met =
+        Follow(session, ref, left, StrCat(name, ": ", arguments.Text("for")), [&](Value object) {
+          missing = !object.exists() && goal->kind != Goal::Kind::kCreate &&
+                    goal->kind != Goal::Kind::kDelete;
+          return missing || goal->IsMet(object);
+        });
     if (!met.ok()) {
       Report(console, met.error());
       exit_code = kExitFailure;
@@ -153,7 +157,8 @@ int RunWait(const Arguments& arguments, Console& console) {
                                       Quote(ref.name), " not found")));
       exit_code = kExitFailure;
     } else if (!*met) {
-      console.Error(StrCat("timed out waiting for the condition on ", ref.kind->plural, "/", ref.name));
+      console.Error(
+          StrCat("timed out waiting for the condition on ", ref.kind->plural, "/", ref.name));
       exit_code = kExitFailure;
     } else {
       console.Out(StrCat(name, " condition met\n"));

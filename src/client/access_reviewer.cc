@@ -30,7 +30,8 @@ AccessReviewer::User UserIn(api::Value user) {
 }  // namespace
 
 template <typename T>
-const T* AccessReviewer::Find(const std::map<std::string, Kept<T>>& kept, const std::string& id) const {
+const T* AccessReviewer::Find(const std::map<std::string, Kept<T>>& kept,
+                              const std::string& id) const {
   const auto found = kept.find(id);
   if (found == kept.end() || found->second.until <= loop_.clock().Monotonic()) return nullptr;
   return &found->second.answer;
@@ -39,11 +40,12 @@ const T* AccessReviewer::Find(const std::map<std::string, Kept<T>>& kept, const 
 template <typename T>
 void AccessReviewer::Keep(std::map<std::string, Kept<T>>& kept, std::string id, T answer) {
   if (kept.size() >= kMaxKept) kept.clear();
-  kept.insert_or_assign(std::move(id), Kept<T>{std::move(answer), loop_.clock().Monotonic() + kKept});
+  kept.insert_or_assign(std::move(id),
+                        Kept<T>{std::move(answer), loop_.clock().Monotonic() + kKept});
 }
 
-void AccessReviewer::Review(const std::optional<User>& certificate, std::string token, std::string path,
-                            Done done) {
+void AccessReviewer::Review(const std::optional<User>& certificate, std::string token,
+                            std::string path, Done done) {
   if (certificate) {
     User user = *certificate;
     user.groups.emplace_back("system:authenticated");
@@ -95,8 +97,8 @@ void AccessReviewer::ReviewAccess(User user, std::string path, Done done) {
   review["spec"]["nonResourceAttributes"]["path"] = path;
   review["spec"]["nonResourceAttributes"]["verb"] = "get";
   client_.Create({kind, "", "", ""}, review.Freeze(), {},
-                 [this, alive = alive_, id = std::move(id), name = user.name, path = std::move(path), refusal,
-                  done = std::move(done)](Reply reply) mutable {
+                 [this, alive = alive_, id = std::move(id), name = user.name,
+                  path = std::move(path), refusal, done = std::move(done)](Reply reply) mutable {
                    if (!*alive) return;
                    if (!reply.ok()) return done(Unanswered(*reply.error));
                    const bool allowed = reply.object->root()["status"]["allowed"].boolean();

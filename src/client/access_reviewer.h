@@ -13,9 +13,9 @@
 
 namespace drakkar::client {
 
-// Decides by the API server who may see a component's own pages, as Kubernetes' components delegate it: a
-// bearer token is resolved by a TokenReview, and a SubjectAccessReview says whether that user (or the one
-// of a client certificate, or nobody) may get the path. Answers are kept for kKept.
+// Decides by the API server who may see a component's own pages, as Kubernetes' components delegate
+// it: a bearer token is resolved by a TokenReview, and a SubjectAccessReview says whether that user
+// (or the one of a client certificate, or nobody) may get the path. Answers are kept for kKept.
 //
 // Loop-bound. At most kMaxKept answers of each kind are kept; past that all are dropped.
 class AccessReviewer {
@@ -40,10 +40,11 @@ class AccessReviewer {
   AccessReviewer(const AccessReviewer&) = delete;
   AccessReviewer& operator=(const AccessReviewer&) = delete;
 
-  // `certificate` is who a verified client certificate names; without one the token counts, and without
-  // either the caller is system:anonymous. `done` may run before this returns, and does not run any more
-  // once the reviewer is gone.
-  void Review(const std::optional<User>& certificate, std::string token, std::string path, Done done);
+  // `certificate` is who a verified client certificate names; without one the token counts, and
+  // without either the caller is system:anonymous. `done` may run before this returns, and does not
+  // run any more once the reviewer is gone.
+  void Review(const std::optional<User>& certificate, std::string token, std::string path,
+              Done done);
 
  private:
   template <typename T>
@@ -62,8 +63,9 @@ class AccessReviewer {
 
   EventLoop& loop_;
   Client& client_;
-  std::map<std::string, Kept<std::optional<User>>> tokens_;  // by the token's hash; nothing: not valid
-  std::map<std::string, Kept<bool>> decisions_;              // by user, groups and path
+  std::map<std::string, Kept<std::optional<User>>>
+      tokens_;                                   // by the token's hash; nothing: not valid
+  std::map<std::string, Kept<bool>> decisions_;  // by user, groups and path
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -77,7 +77,8 @@ class AccessReviewerTest : public ::testing::Test {
 TEST_F(AccessReviewerTest, ATokenIsResolvedAndItsUserMustBeAllowed) {
   EXPECT_EQ(Ask("good"), "allowed");
   EXPECT_EQ(Ask("other"), R"(403 forbidden: User "stranger" cannot get path "/metrics")");
-  EXPECT_EQ(Ask("good", std::nullopt, "/configz"), R"(403 forbidden: User "reader" cannot get path "/configz")");
+  EXPECT_EQ(Ask("good", std::nullopt, "/configz"),
+            R"(403 forbidden: User "reader" cannot get path "/configz")");
   EXPECT_EQ(Ask("bad"), "401 Unauthorized");
 }
 

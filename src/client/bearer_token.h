@@ -8,12 +8,13 @@
 
 namespace drakkar::client {
 
-// The token a client proves itself with: a fixed one, or that of a file which somebody replaces from
-// time to time, as a node does with the tokens of service accounts (they live for an hour or so).
+// The token a client proves itself with: a fixed one, or that of a file which somebody replaces
+// from time to time, as a node does with the tokens of service accounts (they live for an hour or
+// so).
 //
 // The file is read again when what is known of it is older than kTokenAge, and at once when the
-// server refused the token. While it cannot be read, or is empty, the last good one stays. Loop-bound;
-// a call blocks for the time of one small file.
+// server refused the token. While it cannot be read, or is empty, the last good one stays.
+// Loop-bound; a call blocks for the time of one small file.
 class BearerToken {
  public:
   // As old as Kubernetes' own clients let it become.

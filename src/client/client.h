@@ -19,16 +19,17 @@ namespace drakkar::client {
 // Names a resource, a collection of it, or a subresource.
 struct ResourceRef {
   const api::KindSchema* kind = nullptr;
-  std::string namespace_;   // empty for cluster-scoped kinds, and for collections over all namespaces
-  std::string name;         // empty for collections
+  std::string
+      namespace_;    // empty for cluster-scoped kinds, and for collections over all namespaces
+  std::string name;  // empty for collections
   std::string subresource;  // "status", "binding" ... or empty
 };
 
 // What came back from the server. A failure carries the server's Status object when there is one.
 struct Reply {
   int http_status = 0;
-  api::ObjectPtr object;        // the object, or the Status of a failure; may be null
-  std::optional<Error> error;   // set on failure; the code follows the Status reason
+  api::ObjectPtr object;       // the object, or the Status of a failure; may be null
+  std::optional<Error> error;  // set on failure; the code follows the Status reason
   std::vector<std::string> warnings;
   std::optional<int> retry_after_seconds;
 
@@ -46,7 +47,7 @@ struct WriteOptions {
 
 struct DeleteOptions {
   std::optional<std::int64_t> grace_period_seconds;
-  std::string propagation_policy;       // empty: the kind's default
+  std::string propagation_policy;  // empty: the kind's default
   std::string precondition_uid;
   std::string precondition_resource_version;
 };
@@ -92,8 +93,8 @@ class WatchHandle {
   virtual ~WatchHandle() = default;
 };
 
-// What a server serves: each resource once, in the version it prefers. Kinds that our schema does not
-// have are among them, with `schema` null; they live as long as the client.
+// What a server serves: each resource once, in the version it prefers. Kinds that our schema does
+// not have are among them, with `schema` null; they live as long as the client.
 struct ServedKinds {
   std::vector<const api::KindSchema*> kinds;
   bool fixed = true;        // stays as it is: there is no need to ask again
@@ -111,8 +112,7 @@ class Client {
   virtual ~Client() = default;
 
   virtual void Get(ResourceRef ref, ReplyCallback done) = 0;
-  virtual void List(ResourceRef ref, ListOptions options,
-                    std::function<void(ListReply)> done) = 0;
+  virtual void List(ResourceRef ref, ListOptions options, std::function<void(ListReply)> done) = 0;
   virtual void Create(ResourceRef ref, api::TreePtr body, WriteOptions options,
                       ReplyCallback done) = 0;
   virtual void Update(ResourceRef ref, api::TreePtr body, WriteOptions options,

@@ -55,7 +55,8 @@ const api::KindSchema* KindCatalog::Intern(std::string_view group, std::string_v
 
 Result<void> KindCatalog::Read(api::Value list, ServedKinds& into) {
   if (list["kind"].str() != "APIGroupDiscoveryList") {
-    return InvalidArgument("the server does not speak aggregated discovery (apidiscovery.k8s.io/v2)");
+    return InvalidArgument(
+        "the server does not speak aggregated discovery (apidiscovery.k8s.io/v2)");
   }
   for (api::Value group : list["items"].elements()) {
     const std::string_view name = group["metadata"]["name"].str();

@@ -39,7 +39,8 @@ api::TreePtr SameInAll(const EventRecorder::Options& options) {
 // 16 digits.
 std::string Hex(std::uint64_t number) {
   std::string text(16, '0');
-  for (std::size_t i = text.size(); i-- > 0; number >>= 4) text[i] = "0123456789abcdef"[number & 15];
+  for (std::size_t i = text.size(); i-- > 0; number >>= 4)
+    text[i] = "0123456789abcdef"[number & 15];
   return text;
 }
 
@@ -104,8 +105,8 @@ void EventRecorder::Record(const api::ObjectPtr& object, EventKind kind, std::st
     Raise(seen);
     return;
   }
-  seen = std::make_shared<Seen>(
-      Seen{.reason = std::string(reason), .message = std::string(same), .count = 1, .writing = true});
+  seen = std::make_shared<Seen>(Seen{
+      .reason = std::string(reason), .message = std::string(same), .count = 1, .writing = true});
   about.seen.push_back(seen);
   Enqueue({std::move(seen), MakeEvent(*object, kind, reason, std::move(message), action), true});
 }
@@ -170,7 +171,8 @@ void EventRecorder::Raise(const SeenPtr& seen) {
 }
 
 void EventRecorder::Enqueue(Write write) {
-  if (options_.delay > Duration::zero()) write.due = options_.loop.clock().Monotonic() + options_.delay;
+  if (options_.delay > Duration::zero())
+    write.due = options_.loop.clock().Monotonic() + options_.delay;
   queue_.push_back(std::move(write));
   if (queue_.size() > kMaxQueued) {
     queue_.front().seen->lost = true;

@@ -40,7 +40,8 @@ class EventRecorder {
     std::string component;  // "default-scheduler"
     std::string instance;   // of the component, e.g. "default-scheduler-host1"
     std::string host = {};  // where it runs, if events are to say so
-    // How long each event waits before it is written, so that whoever acts on what happened goes first.
+    // How long each event waits before it is written, so that whoever acts on what happened goes
+    // first.
     Duration delay = Duration::zero();
   };
   explicit EventRecorder(Options options);
@@ -60,18 +61,18 @@ class EventRecorder {
   std::uint64_t dropped() const { return dropped_; }
 
  private:
-  struct Seen {                  // one message about one object
+  struct Seen {  // one message about one object
     std::string reason;
     std::string message;
-    api::ObjectPtr stored;       // null until the API has answered
+    api::ObjectPtr stored;  // null until the API has answered
     std::int64_t count = 0;
     bool writing = false;
-    bool again = false;          // raised while it was being written
-    bool lost = false;           // could not be written: the next one starts anew
+    bool again = false;  // raised while it was being written
+    bool lost = false;   // could not be written: the next one starts anew
   };
   using SeenPtr = std::shared_ptr<Seen>;
-  struct About {                 // one object
-    std::vector<SeenPtr> seen;   // kMostDifferent and one for each reason; reasons are constants
+  struct About {                // one object
+    std::vector<SeenPtr> seen;  // kMostDifferent and one for each reason; reasons are constants
     double tokens = kBurst;
     MonotonicTime refilled{};
   };
@@ -96,7 +97,7 @@ class EventRecorder {
   const std::string& FormatSecond(WallTime now);
 
   const Options options_;
-  const api::TreePtr same_in_all_;  // the members that every event has
+  const api::TreePtr same_in_all_;                // the members that every event has
   std::unordered_map<std::string, About> about_;  // by uid; looked up only
   std::deque<const std::string*> about_order_;    // the keys of it, oldest first
   std::deque<Write> queue_;

@@ -102,8 +102,11 @@ TEST_F(EventRecorderTest, OneObjectCannotFloodTheApi) {
 }
 
 TEST_F(EventRecorderTest, WhatHappenedGoesOnBeforeItIsWrittenDown) {
-  EventRecorder recorder{
-      {.loop = loop_, .client = client_, .component = "s", .instance = "s-1", .delay = std::chrono::milliseconds(10)}};
+  EventRecorder recorder{{.loop = loop_,
+                          .client = client_,
+                          .component = "s",
+                          .instance = "s-1",
+                          .delay = std::chrono::milliseconds(10)}};
   recorder.Normal(Pod("u"), "Scheduled", "to n1");
   loop_.Advance(std::chrono::milliseconds(9));
   recorder.Normal(Pod("v"), "Scheduled", "to n1");

@@ -18,7 +18,8 @@
 namespace drakkar::client {
 namespace {
 
-// Longer than any answer but a watch should take; a server that does not answer is one that is gone.
+// Longer than any answer but a watch should take; a server that does not answer is one that is
+// gone.
 constexpr Duration kCallTimeout = std::chrono::seconds(60);
 // A server that is too busy says when to come again. So often we do, and no later than that.
 constexpr int kMaxBusyAnswers = 10;
@@ -50,10 +51,14 @@ class QueryBuilder {
 
 std::string_view ContentTypeOf(PatchType type) {
   switch (type) {
-    case PatchType::kJson: return "application/json-patch+json";
-    case PatchType::kMerge: return "application/merge-patch+json";
-    case PatchType::kStrategicMerge: return "application/strategic-merge-patch+json";
-    case PatchType::kApply: return "application/apply-patch+yaml";
+    case PatchType::kJson:
+      return "application/json-patch+json";
+    case PatchType::kMerge:
+      return "application/merge-patch+json";
+    case PatchType::kStrategicMerge:
+      return "application/strategic-merge-patch+json";
+    case PatchType::kApply:
+      return "application/apply-patch+yaml";
   }
   return "";
 }
@@ -209,20 +214,17 @@ class HttpApiClient final : public Client {
 
   void Create(ResourceRef ref, api::TreePtr body, WriteOptions options,
               ReplyCallback done) override {
-    Write(net::Method::kPost, ref, "application/json", Encode(ref, body), options,
-          std::move(done));
+    Write(net::Method::kPost, ref, "application/json", Encode(ref, body), options, std::move(done));
   }
 
   void Update(ResourceRef ref, api::TreePtr body, WriteOptions options,
               ReplyCallback done) override {
-    Write(net::Method::kPut, ref, "application/json", Encode(ref, body), options,
-          std::move(done));
+    Write(net::Method::kPut, ref, "application/json", Encode(ref, body), options, std::move(done));
   }
 
   void Patch(ResourceRef ref, PatchType type, std::string body, WriteOptions options,
              ReplyCallback done) override {
-    Write(net::Method::kPatch, ref, ContentTypeOf(type), std::move(body), options,
-          std::move(done));
+    Write(net::Method::kPatch, ref, ContentTypeOf(type), std::move(body), options, std::move(done));
   }
 
   void Delete(ResourceRef ref, DeleteOptions options, ReplyCallback done) override {
@@ -247,8 +249,8 @@ class HttpApiClient final : public Client {
         .Add("resourceVersion", std::to_string(options.resource_version));
     if (options.bookmarks) query.Add("allowWatchBookmarks", "true");
     // Who watches tries again, with the token of then.
-    auto watch = std::make_unique<HttpWatch>(
-        std::move(callbacks), field_sets_, [this, used = token_.Get()] { token_.Replace(used); });
+    auto watch = std::make_unique<HttpWatch>(std::move(callbacks), field_sets_,
+                                             [this, used = token_.Get()] { token_.Replace(used); });
     watch->Start(http_, MakeRequest(net::Method::kGet, PathOf(ref) + query.text(), "", ""));
     return watch;
   }
@@ -271,11 +273,13 @@ class HttpApiClient final : public Client {
     net::ClientRequest request = MakeRequest(net::Method::kGet, path, "", "");
     request.headers.Set("Accept", std::string(kDiscoveryType));
     request.timeout = kCallTimeout;
-    Send(std::move(request), kMaxBusyAnswers, [this, path, into, done = std::move(done)](Reply reply) {
-      Result<void> read = reply.ok() ? catalog_.Read(reply.object->root(), *into)
-                                     : Result<void>(*reply.error);
-      done(read.ok() ? Ok() : Result<void>(read.error().Prefixed(StrCat("discovery of ", path))));
-    });
+    Send(std::move(request), kMaxBusyAnswers,
+         [this, path, into, done = std::move(done)](Reply reply) {
+           Result<void> read =
+               reply.ok() ? catalog_.Read(reply.object->root(), *into) : Result<void>(*reply.error);
+           done(read.ok() ? Ok()
+                          : Result<void>(read.error().Prefixed(StrCat("discovery of ", path))));
+         });
   }
 
   static void AddListOptions(QueryBuilder& query, const ListOptions& options) {
@@ -291,9 +295,8 @@ class HttpApiClient final : public Client {
     api::Draft draft(body);
     const bool is_binding = ref.subresource == "binding";
     draft["kind"] = is_binding ? std::string_view("Binding") : ref.kind->kind;
-    draft["apiVersion"] = ref.kind->group.empty()
-                              ? std::string(ref.kind->version)
-                              : StrCat(ref.kind->group, "/", ref.kind->version);
+    draft["apiVersion"] = ref.kind->group.empty() ? std::string(ref.kind->version)
+                                                  : StrCat(ref.kind->group, "/", ref.kind->version);
     return api::WriteJson(draft.Freeze()->root());
   }
 
@@ -349,8 +352,7 @@ class HttpApiClient final : public Client {
             bool token_replaced = false) {
     net::ClientRequest again = request;
     // What the server did not even look at may be sent once more, if there is a newer token.
-    http_.Do(std::move(request), [this, again = std::move(again), busy_answers_left,
-                                  token_replaced,
+    http_.Do(std::move(request), [this, again = std::move(again), busy_answers_left, token_replaced,
                                   done = std::move(done)](Result<net::Response> response) mutable {
       if (!token_replaced && response.ok() && response->status == 401 &&
           token_.Replace(TokenOf(again))) {
@@ -386,9 +388,9 @@ class HttpApiClient final : public Client {
 }  // namespace
 
 std::string PathOf(const ResourceRef& ref) {
-  std::string path = ref.kind->group.empty() ? StrCat("/api/", ref.kind->version)
-                                             : StrCat("/apis/", ref.kind->group, "/",
-                                                      ref.kind->version);
+  std::string path = ref.kind->group.empty()
+                         ? StrCat("/api/", ref.kind->version)
+                         : StrCat("/apis/", ref.kind->group, "/", ref.kind->version);
   if (ref.kind->namespaced && !ref.namespace_.empty()) {
     path += StrCat("/namespaces/", net::PercentEncode(ref.namespace_));
   }
@@ -409,7 +411,8 @@ net::HttpClientOptions HttpOptionsFor(const ClusterAccess& access) {
 }
 
 std::unique_ptr<Client> MakeHttpClient(UvLoop& loop, const ClusterAccess& access,
-                                       std::string user_agent, FileSystem& files, FieldSets field_sets) {
+                                       std::string user_agent, FileSystem& files,
+                                       FieldSets field_sets) {
   return std::make_unique<HttpApiClient>(loop, access, std::move(user_agent), files, field_sets);
 }
 

@@ -124,9 +124,10 @@ TEST_F(HttpClientTest, AWatchThatIsRefusedLeavesANewTokenForTheNext) {
   auto closed = promise.get_future();
   std::unique_ptr<WatchHandle> watch;
   server_.RunSync([&] {
-    watch = client_->Watch({api::FindKind("", "v1", "Pod"), "", "", ""}, {},
-                           {.on_events = [](std::vector<WatchEvent>) {},
-                            .on_closed = [&](Error error) { promise.set_value(std::move(error)); }});
+    watch =
+        client_->Watch({api::FindKind("", "v1", "Pod"), "", "", ""}, {},
+                       {.on_events = [](std::vector<WatchEvent>) {},
+                        .on_closed = [&](Error error) { promise.set_value(std::move(error)); }});
   });
   EXPECT_EQ(Await(std::move(closed)).code, ErrorCode::kUnauthenticated);
   server_.RunSync([&] { watch.reset(); });
@@ -163,13 +164,13 @@ TEST_F(HttpClientTest, AClientDestroyedWhileItWaitsAsksNoMore) {
   when_ = "60";
   int answers = 0;
   server_.RunSync([&] {
-    client_->Get({api::FindKind("", "v1", "Pod"), "default", "a", ""},
-                 [&](Reply) { ++answers; });
+    client_->Get({api::FindKind("", "v1", "Pod"), "default", "a", ""}, [&](Reply) { ++answers; });
   });
   server_.RunSync([&] { client_.reset(); });
   server_.RunSync([] {});
   EXPECT_LE(requests_.size(), 1u);
-  EXPECT_LE(answers, 1) << "a call under way when the client goes fails, one that waits is forgotten";
+  EXPECT_LE(answers, 1)
+      << "a call under way when the client goes fails, one that waits is forgotten";
 }
 
 }  // namespace

@@ -107,9 +107,14 @@ void Informer::OnEvents(std::vector<WatchEvent> events) {
     resource_version_ = std::max(resource_version_, event.object->resource_version());
     switch (event.type) {
       case EventType::kAdded:
-      case EventType::kModified: Put(std::move(event.object)); break;
-      case EventType::kDeleted: Erase(event.object->qualified_name()); break;
-      case EventType::kBookmark: break;
+      case EventType::kModified:
+        Put(std::move(event.object));
+        break;
+      case EventType::kDeleted:
+        Erase(event.object->qualified_name());
+        break;
+      case EventType::kBookmark:
+        break;
     }
   }
 }
@@ -126,7 +131,8 @@ void Informer::RetryLater(void (Informer::*step)()) {
   // Doubling from 50 ms, with jitter so that a restarted server is not met by everyone at once.
   Duration delay = std::min(kFirstRetry * (1 << std::min(failures_, 8)), kLongestRetry);
   ++failures_;
-  delay += Duration(static_cast<std::int64_t>(random_.Fraction() * static_cast<double>(delay.count()) / 2));
+  delay += Duration(
+      static_cast<std::int64_t>(random_.Fraction() * static_cast<double>(delay.count()) / 2));
   retry_ = loop_.RunAfter(delay, [this, step] { (this->*step)(); });
 }
 

@@ -78,8 +78,8 @@ class Informer {
   IndexedMap<api::ObjectPtr> objects_;
   std::int64_t resource_version_ = 0;
   bool synced_ = false;
-  int failures_ = 0;               // in a row, for the backoff
-  std::uint64_t generation_ = 0;   // of the list under way: a late answer of an older one is dropped
+  int failures_ = 0;              // in a row, for the backoff
+  std::uint64_t generation_ = 0;  // of the list under way: a late answer of an older one is dropped
   std::vector<std::function<void()>> synced_callbacks_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<WatchHandle> watch_;

@@ -18,8 +18,8 @@ class KubeconfigTest : public ::testing::Test {
     const std::string text =
         StrCat("apiVersion: v1\nkind: Config\ncurrent-context: c\n",
                "clusters: [{name: c, cluster: {server: \"https://127.0.0.1:1/\"}}]\n",
-               "contexts: [{name: c, context: {cluster: c, user: u}}]\n", "users: [{name: u, user: ",
-               user, "}]\n");
+               "contexts: [{name: c, context: {cluster: c, user: u}}]\n",
+               "users: [{name: u, user: ", user, "}]\n");
     EXPECT_TRUE(files_.WriteFile("/etc/x/kubeconfig", text, 0600).ok());
     return LoadKubeconfig(files_, "/etc/x/kubeconfig");
   }

@@ -35,8 +35,10 @@ Result<void> CheckLeaderElection(const LeaderElectionConfig& config) {
     return InvalidArgument(
         "leader election: leaseDuration must be at least a second and longer than renewDeadline");
   }
-  if (config.renew_deadline <= std::chrono::duration_cast<Duration>(config.retry_period * kJitter)) {
-    return InvalidArgument("leader election: renewDeadline must be longer than 1.2 times retryPeriod");
+  if (config.renew_deadline <=
+      std::chrono::duration_cast<Duration>(config.retry_period * kJitter)) {
+    return InvalidArgument(
+        "leader election: renewDeadline must be longer than 1.2 times retryPeriod");
   }
   return Ok();
 }
@@ -51,12 +53,13 @@ LeaseRecord ReadLease(const api::Object& lease) {
 
 api::TreePtr WriteLease(const LeaseRecord& record, const LeaderElectionConfig& config,
                         const api::Object* old) {
-  api::Draft draft = old != nullptr ? api::Draft(old->tree())
-                                    : api::Draft{{"apiVersion", "coordination.k8s.io/v1"},
-                                                 {"kind", "Lease"},
-                                                 {"metadata",
-                                                  {{"name", config.lease_name},
-                                                   {"namespace", config.lease_namespace}}}};
+  api::Draft draft =
+      old != nullptr
+          ? api::Draft(old->tree())
+          : api::Draft{
+                {"apiVersion", "coordination.k8s.io/v1"},
+                {"kind", "Lease"},
+                {"metadata", {{"name", config.lease_name}, {"namespace", config.lease_namespace}}}};
   api::Draft& spec = draft["spec"];
   spec["holderIdentity"] = record.holder;
   spec["leaseDurationSeconds"] = WholeSeconds(record.duration);
@@ -133,8 +136,7 @@ void LeaderElector::OnRead(Reply reply) {
   std::optional<LeaseRecord> seen;
   if (lease_ != nullptr) seen = ReadLease(*lease_);
   const MonotonicTime now = options_.loop.clock().Monotonic();
-  const std::optional<LeaseRecord> next =
-      contest_.OnRead(seen, now, options_.loop.clock().Now());
+  const std::optional<LeaseRecord> next = contest_.OnRead(seen, now, options_.loop.clock().Now());
   if (!next) {
     if (announced_) {
       Lose();  // taken from us
@@ -185,8 +187,8 @@ void LeaderElector::Lose() {
   if (ended_) return;
   ended_ = true;
   retry_.reset();
-  kLog.Error("not leading any more", {{"lease", options_.config.lease_name},
-                                      {"holder", contest_.holder()}});
+  kLog.Error("not leading any more",
+             {{"lease", options_.config.lease_name}, {"holder", contest_.holder()}});
   // May destroy this, and with it the timer that is running.
   options_.loop.Post([alive = alive_, on_lost = options_.on_lost] {
     if (*alive && on_lost) on_lost();

@@ -36,8 +36,8 @@ LeaseRecord ReadLease(const api::Object& lease);
 api::TreePtr WriteLease(const LeaseRecord& record, const LeaderElectionConfig& config,
                         const api::Object* old);
 
-// The rules of the contest for one Lease, without I/O: what is read and what was written in, what to
-// write out. A record of somebody else counts from when we first saw it, by our own clock, so
+// The rules of the contest for one Lease, without I/O: what is read and what was written in, what
+// to write out. A record of somebody else counts from when we first saw it, by our own clock, so
 // clocks need not agree.
 class LeaseContest {
  public:
@@ -78,9 +78,9 @@ class LeaderElector {
     Random& random;
     Client& client;
     LeaderElectionConfig config;
-    std::string identity;            // unique among the instances
+    std::string identity;  // unique among the instances
     std::function<void()> on_started;
-    std::function<void()> on_lost;   // after on_started, once; it does not try again
+    std::function<void()> on_lost;  // after on_started, once; it does not try again
   };
   explicit LeaderElector(Options options);
   ~LeaderElector() { *alive_ = false; }
@@ -108,7 +108,7 @@ class LeaderElector {
 
   const Options options_;
   LeaseContest contest_;
-  api::ObjectPtr lease_;  // as last seen; null: none
+  api::ObjectPtr lease_;       // as last seen; null: none
   std::uint64_t attempt_ = 0;  // answers of older ones are dropped
   bool announced_ = false;
   bool ended_ = false;

@@ -14,8 +14,7 @@ void ScopedClient::Get(ResourceRef ref, ReplyCallback done) {
   beneath_.Get(std::move(ref), Guard(std::move(done)));
 }
 
-void ScopedClient::List(ResourceRef ref, ListOptions options,
-                        std::function<void(ListReply)> done) {
+void ScopedClient::List(ResourceRef ref, ListOptions options, std::function<void(ListReply)> done) {
   beneath_.List(std::move(ref), std::move(options),
                 [alive = alive_, done = std::move(done)](ListReply reply) {
                   if (*alive) done(std::move(reply));
@@ -34,8 +33,7 @@ void ScopedClient::Update(ResourceRef ref, api::TreePtr body, WriteOptions optio
 
 void ScopedClient::Patch(ResourceRef ref, PatchType type, std::string body, WriteOptions options,
                          ReplyCallback done) {
-  beneath_.Patch(std::move(ref), type, std::move(body), std::move(options),
-                 Guard(std::move(done)));
+  beneath_.Patch(std::move(ref), type, std::move(body), std::move(options), Guard(std::move(done)));
 }
 
 void ScopedClient::Delete(ResourceRef ref, DeleteOptions options, ReplyCallback done) {

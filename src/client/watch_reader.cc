@@ -16,7 +16,8 @@ std::optional<EventType> FindEventType(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<Error> ReadEvent(std::string_view line, const api::ReadOptions& options, std::vector<WatchEvent>& events) {
+std::optional<Error> ReadEvent(std::string_view line, const api::ReadOptions& options,
+                               std::vector<WatchEvent>& events) {
   Result<api::TreePtr> tree = api::ParseJson(line, options);
   if (!tree.ok()) return tree.error().Prefixed("an event of the watch");
   const api::Value root = (*tree)->root();
@@ -24,7 +25,8 @@ std::optional<Error> ReadEvent(std::string_view line, const api::ReadOptions& op
     return api::ErrorFromStatus(api::Status::FromTree(root["object"]));
   }
   const std::optional<EventType> type = FindEventType(root["type"].str());
-  if (!type) return InvalidArgument(StrCat("an event of the watch has the type ", root["type"].str()));
+  if (!type)
+    return InvalidArgument(StrCat("an event of the watch has the type ", root["type"].str()));
   if (!root["object"].is_object()) return InvalidArgument("an event of the watch has no object");
   events.push_back({*type, std::make_shared<const api::Object>(api::CopyTree(root["object"]))});
   return std::nullopt;

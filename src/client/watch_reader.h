@@ -20,8 +20,8 @@ class WatchReader {
 
   explicit WatchReader(api::ReadOptions options = {}) : options_(options) {}
 
-  // Takes the next bytes and appends the events that are complete with them. An error ends the watch: the
-  // server said so, or what it said cannot be understood. Those before it are appended.
+  // Takes the next bytes and appends the events that are complete with them. An error ends the
+  // watch: the server said so, or what it said cannot be understood. Those before it are appended.
   std::optional<Error> Read(std::string_view bytes, std::vector<WatchEvent>& events);
 
  private:

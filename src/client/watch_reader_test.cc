@@ -21,7 +21,8 @@ TEST(WatchReader, AnErrorComesAfterTheEventsBeforeIt) {
   std::vector<WatchEvent> events;
   const auto error = reader.Read(
       "{\"type\":\"ADDED\",\"object\":{}}\n"
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\",\"message\":\"too old\"}}\n",
+      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\","
+      "\"message\":\"too old\"}}\n",
       events);
   EXPECT_EQ(events.size(), 1u);
   ASSERT_TRUE(error);

@@ -26,10 +26,16 @@ void WorkQueue::Add(const std::string& key) {
   const auto at = keys_.try_emplace(key).first;
   Key& state = at->second;
   switch (state.place) {
-    case Place::kReady: return;
-    case Place::kInFlight: state.again = true; return;
-    case Place::kDelayed: state.timer.reset(); break;
-    case Place::kNowhere: break;
+    case Place::kReady:
+      return;
+    case Place::kInFlight:
+      state.again = true;
+      return;
+    case Place::kDelayed:
+      state.timer.reset();
+      break;
+    case Place::kNowhere:
+      break;
   }
   state.place = Place::kReady;
   ready_.push_back(&*at);

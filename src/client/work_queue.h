@@ -24,7 +24,7 @@ class WorkQueue {
   using Process = std::function<void(const std::string& key, Done done)>;
 
   struct Options {
-    std::string name;               // for the log
+    std::string name;  // for the log
     std::size_t max_in_flight = 64;
   };
   WorkQueue(EventLoop& loop, Random& random, Options options, Process process);
@@ -55,7 +55,7 @@ class WorkQueue {
   const Options options_;
   Process process_;
   using Keys = std::unordered_map<std::string, Key>;
-  Keys keys_;  // looked up only
+  Keys keys_;                            // looked up only
   std::deque<Keys::value_type*> ready_;  // a key stays where it is until it is nowhere
   std::size_t in_flight_ = 0;
   bool scheduled_ = false;

@@ -42,8 +42,8 @@ Controllers::Controllers(Options options) : impl_(std::make_unique<Impl>(std::mo
 Controllers::~Controllers() = default;
 
 void Controllers::Start() {
-  for (client::Informer* informer : {&impl_->nodes, &impl_->accounts, &impl_->namespaces, &impl_->templates,
-                                     &impl_->claims, &impl_->pods}) {
+  for (client::Informer* informer : {&impl_->nodes, &impl_->accounts, &impl_->namespaces,
+                                     &impl_->templates, &impl_->claims, &impl_->pods}) {
     informer->Start();
   }
   impl_->garbage_collector.Start();

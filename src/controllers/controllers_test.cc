@@ -22,9 +22,10 @@ class ControllersTest : public ::testing::Test {
         .random = loop_.random(),
         .client = faulty_,
         .metrics = metrics_,
-        .warn = [this](const api::ObjectPtr&, std::string_view reason, std::string message) {
-          warnings_.push_back(std::string(reason) + ": " + message);
-        },
+        .warn =
+            [this](const api::ObjectPtr&, std::string_view reason, std::string message) {
+              warnings_.push_back(std::string(reason) + ": " + message);
+            },
         .ca_pem = "the authority"});
     controllers_->Start();
     Settle();
@@ -109,16 +110,19 @@ TEST_F(ControllersTest, WhatIsListedBeforeTheOtherSideIsLookedAtAgain) {
     CreateTemplate();
     CreatePod(name);
     api::ObjectPtr claim = server_.Create(R"({"apiVersion":"resource.k8s.io/v1",
-      "kind":"ResourceClaim","metadata":{"name":"of-)" + name + R"("},
+      "kind":"ResourceClaim","metadata":{"name":"of-)" +
+                                          name + R"("},
       "spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})");
     api::Draft status(claim->tree());
     status["status"]["allocation"]["devices"] = api::Draft::Object();
     status["status"]["reservedFor"].Append(
         {{"resource", "pods"}, {"name", "gone"}, {"uid", "gone-uid"}});
-    ASSERT_TRUE(server_.Update("ResourceClaim", claim->qualified_name(), "status", status.Freeze())
-                    .ok());
+    ASSERT_TRUE(
+        server_.Update("ResourceClaim", claim->qualified_name(), "status", status.Freeze()).ok());
     faulty_.loses = [late](std::string_view verb, const client::ResourceRef& ref,
-                           const api::TreePtr&) { return verb == "list" && ref.kind->kind == late; };
+                           const api::TreePtr&) {
+      return verb == "list" && ref.kind->kind == late;
+    };
     Start();
     Settle(std::chrono::seconds(5));
     faulty_.loses = nullptr;
@@ -187,8 +191,7 @@ TEST_F(ControllersTest, ASharedClaimOutlivesItsConsumersButNotTheirReservations)
     consumer["uid"] = server_.Get("Pod", "default/" + std::string(pod))->uid();
     status["status"]["reservedFor"].Append(std::move(consumer));
   }
-  ASSERT_TRUE(
-      server_.Update("ResourceClaim", "default/shared", "status", status.Freeze()).ok());
+  ASSERT_TRUE(server_.Update("ResourceClaim", "default/shared", "status", status.Freeze()).ok());
   server_.Delete("Pod", "default/a");
   Settle();
   api::ObjectPtr claim = server_.Get("ResourceClaim", "default/shared");
@@ -256,7 +259,8 @@ TEST_F(ControllersTest, ForegroundDeletionWaitsForDependents) {
       server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}})");
   server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child",
     "finalizers":["x/hold"],"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap",
-    "name":"owner","uid":")" + std::string(owner->uid()) + R"("}]}})");
+    "name":"owner","uid":")" +
+                 std::string(owner->uid()) + R"("}]}})");
   Settle();
   server_.Delete("ConfigMap", "default/owner", {.propagation_policy = "Foreground"});
   Settle();
@@ -276,7 +280,8 @@ TEST_F(ControllersTest, OrphaningLeavesDependentsWithoutTheOwner) {
       server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}})");
   server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child",
     "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap",
-    "name":"owner","uid":")" + std::string(owner->uid()) + R"("}]}})");
+    "name":"owner","uid":")" +
+                 std::string(owner->uid()) + R"("}]}})");
   Settle();
   server_.Delete("ConfigMap", "default/owner", {.propagation_policy = "Orphan"});
   Settle();
@@ -340,8 +345,10 @@ TEST_F(ControllersTest, AKindThatIsNotServedHoldsNothingUp) {
   server_.Create(
       R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner","namespace":"team"}})");
   const std::string uid(server_.Get("ConfigMap", "team/owner")->uid());
-  server_.Create(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"team",
-    "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":")" + uid + R"("}]}})");
+  server_.Create(
+      R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"team",
+    "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":")" +
+      uid + R"("}]}})");
   server_.Delete("ConfigMap", "team/owner");
   Settle(std::chrono::seconds(3));
   EXPECT_EQ(server_.Get("Secret", "team/owned"), nullptr);
@@ -383,14 +390,16 @@ TEST_F(ControllersTest, DiscoveryThatFailsIsTriedAgainAndNewKindsAreSeen) {
   faulty_.serves = [&]() -> Result<client::ServedKinds> {
     if (++calls == 1) return Unavailable("connection closed");
     client::ServedKinds served = WithoutPoolStatus();
-    if (calls == 2) std::erase_if(served.kinds, [](const auto* each) { return each->kind == "Secret"; });
+    if (calls == 2)
+      std::erase_if(served.kinds, [](const auto* each) { return each->kind == "Secret"; });
     return served;
   };
   Start();
   server_.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}})");
   const std::string uid(server_.Get("ConfigMap", "default/owner")->uid());
   server_.Create(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned",
-    "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":")" + uid + R"("}]}})");
+    "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":")" +
+                 uid + R"("}]}})");
   server_.Delete("ConfigMap", "default/owner");
   Settle(std::chrono::seconds(10));
   EXPECT_NE(server_.Get("Secret", "default/owned"), nullptr);

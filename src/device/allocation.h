@@ -23,7 +23,7 @@ struct DeviceResult {
   std::vector<Toleration> tolerations;
   std::vector<std::string> binding_conditions;
   std::vector<std::string> binding_failure_conditions;
-  std::string share_id;  // empty: the device is held exclusively
+  std::string share_id;                             // empty: the device is held exclusively
   std::vector<ConsumedCapacity> consumed_capacity;  // sorted by name
   SkipNodeOperations skip_node_operations;
 };

@@ -86,8 +86,8 @@ TEST(FromApi, ReadsTaintRulesAndNodes) {
   EXPECT_EQ(*TaintRuleFromApi(rule->root())->selector->pool, "p");
   const api::TreePtr all = Tree(R"({"spec":{"taint":{"key":"k"}}})");
   EXPECT_FALSE(TaintRuleFromApi(all->root())->selector.has_value());
-  const api::TreePtr node = Tree(
-      R"({"metadata":{"name":"n","labels":{"a":"b"}},"status":{"declaredFeatures":["X"]}})");
+  const api::TreePtr node =
+      Tree(R"({"metadata":{"name":"n","labels":{"a":"b"}},"status":{"declaredFeatures":["X"]}})");
   EXPECT_EQ(NodeFromApi(node->root()), (Node{"n", {{"a", "b"}}, {"X"}}));
 }
 

@@ -48,9 +48,13 @@ class DomainMap final : public cel::MapValue {
     }
     return false;
   }
-  cel::Value KeyAt(std::uint32_t index) const override { return cel::MakeString(entries[index].name); }
+  cel::Value KeyAt(std::uint32_t index) const override {
+    return cel::MakeString(entries[index].name);
+  }
   cel::Value ValueAt(std::uint32_t index) const override { return entries[index].value; }
-  cel::Value AsValue() const { return cel::MakeMap(this, static_cast<std::uint32_t>(entries.size())); }
+  cel::Value AsValue() const {
+    return cel::MakeMap(this, static_cast<std::uint32_t>(entries.size()));
+  }
 
   std::vector<Entry> entries;
 };
@@ -70,21 +74,30 @@ class DomainsMap final : public cel::MapValue {
     *out = (found ? found : &kEmpty)->AsValue();
     return true;
   }
-  bool Contains(const cel::Value& key, std::uint32_t) const override { return FindDomain(key) != nullptr; }
-  cel::Value KeyAt(std::uint32_t index) const override { return cel::MakeString(domains[index].name); }
+  bool Contains(const cel::Value& key, std::uint32_t) const override {
+    return FindDomain(key) != nullptr;
+  }
+  cel::Value KeyAt(std::uint32_t index) const override {
+    return cel::MakeString(domains[index].name);
+  }
   cel::Value ValueAt(std::uint32_t index) const override { return domains[index].map.AsValue(); }
-  cel::Value AsValue() const { return cel::MakeMap(this, static_cast<std::uint32_t>(domains.size())); }
+  cel::Value AsValue() const {
+    return cel::MakeMap(this, static_cast<std::uint32_t>(domains.size()));
+  }
 
   void Add(std::string_view domain, std::string_view name, cel::Value value) {
-    auto at = std::find_if(domains.begin(), domains.end(), [&](const Domain& d) { return d.name == domain; });
+    auto at = std::find_if(domains.begin(), domains.end(),
+                           [&](const Domain& d) { return d.name == domain; });
     if (at == domains.end()) at = domains.insert(at, Domain{domain, {}});
     at->map.entries.push_back({name, value});
   }
   void Sort() {
-    std::sort(domains.begin(), domains.end(), [](const Domain& a, const Domain& b) { return a.name < b.name; });
+    std::sort(domains.begin(), domains.end(),
+              [](const Domain& a, const Domain& b) { return a.name < b.name; });
     for (Domain& domain : domains) {
-      std::sort(domain.map.entries.begin(), domain.map.entries.end(),
-                [](const DomainMap::Entry& a, const DomainMap::Entry& b) { return a.name < b.name; });
+      std::sort(
+          domain.map.entries.begin(), domain.map.entries.end(),
+          [](const DomainMap::Entry& a, const DomainMap::Entry& b) { return a.name < b.name; });
     }
   }
 
@@ -151,7 +164,8 @@ struct CelDevice::State final : public cel::MapValue {
   cel::Value KeyAt(std::uint32_t index) const override { return cel::MakeString(kFields[index]); }
   cel::Value ValueAt(std::uint32_t index) const override { return fields[index]; }
 
-  static constexpr std::string_view kFields[] = {"attributes", "capacity", "driver", "allowMultipleAllocations"};
+  static constexpr std::string_view kFields[] = {"attributes", "capacity", "driver",
+                                                 "allowMultipleAllocations"};
 
   struct Path {
     std::uint64_t hash = 0;
@@ -190,21 +204,33 @@ Result<cel::Value> ListOf(cel::Arena& arena, const std::vector<T>& items, const 
 
 Result<cel::Value> Convert(cel::Arena& arena, const AttributeValue& attribute) {
   switch (attribute.index()) {
-    case 1: return cel::MakeInt(std::get<1>(attribute));
-    case 2: return cel::MakeBool(std::get<2>(attribute));
-    case 3: return cel::MakeString(std::get<3>(attribute));
-    case 4: return VersionValue(arena, std::get<4>(attribute));
-    case 5: return ListOf(arena, std::get<5>(attribute), [](std::int64_t i) -> Result<cel::Value> { return cel::MakeInt(i); });
-    case 6: return ListOf(arena, std::get<6>(attribute), [](bool b) -> Result<cel::Value> { return cel::MakeBool(b); });
+    case 1:
+      return cel::MakeInt(std::get<1>(attribute));
+    case 2:
+      return cel::MakeBool(std::get<2>(attribute));
+    case 3:
+      return cel::MakeString(std::get<3>(attribute));
+    case 4:
+      return VersionValue(arena, std::get<4>(attribute));
+    case 5:
+      return ListOf(arena, std::get<5>(attribute),
+                    [](std::int64_t i) -> Result<cel::Value> { return cel::MakeInt(i); });
+    case 6:
+      return ListOf(arena, std::get<6>(attribute),
+                    [](bool b) -> Result<cel::Value> { return cel::MakeBool(b); });
     case 7:
       return ListOf(arena, std::get<7>(attribute),
                     [](const std::string& s) -> Result<cel::Value> { return cel::MakeString(s); });
-    case 8: return ListOf(arena, std::get<8>(attribute), [&](const VersionText& v) { return VersionValue(arena, v); });
-    default: return InvalidArgument("unsupported attribute value");
+    case 8:
+      return ListOf(arena, std::get<8>(attribute),
+                    [&](const VersionText& v) { return VersionValue(arena, v); });
+    default:
+      return InvalidArgument("unsupported attribute value");
   }
 }
 
-std::pair<std::string_view, std::string_view> SplitName(std::string_view name, std::string_view driver) {
+std::pair<std::string_view, std::string_view> SplitName(std::string_view name,
+                                                        std::string_view driver) {
   const std::size_t slash = name.find('/');
   if (slash == std::string_view::npos) return {driver, name};
   return {name.substr(0, slash), name.substr(slash + 1)};
@@ -214,31 +240,47 @@ std::pair<std::string_view, std::string_view> SplitName(std::string_view name, s
 // an actual value.
 std::string_view WantedName(const cel::Value& value) {
   switch (value.kind) {
-    case cel::Kind::kInt: return "int";
-    case cel::Kind::kBool: return "bool";
-    case cel::Kind::kString: return "string";
-    default: return "semver";
+    case cel::Kind::kInt:
+      return "int";
+    case cel::Kind::kBool:
+      return "bool";
+    case cel::Kind::kString:
+      return "string";
+    default:
+      return "semver";
   }
 }
 std::string_view NativeName(const cel::Value& value) {
   switch (value.kind) {
-    case cel::Kind::kNull: return "structpb.NullValue";
-    case cel::Kind::kInt: return "int64";
-    case cel::Kind::kUint: return "uint64";
-    case cel::Kind::kDouble: return "float64";
-    case cel::Kind::kBytes: return "[]uint8";
-    case cel::Kind::kMap: return "map[ref.Val]ref.Val";
-    case cel::Kind::kList: return "[]ref.Val";
-    case cel::Kind::kDuration: return "time.Duration";
-    case cel::Kind::kTimestamp: return "time.Time";
+    case cel::Kind::kNull:
+      return "structpb.NullValue";
+    case cel::Kind::kInt:
+      return "int64";
+    case cel::Kind::kUint:
+      return "uint64";
+    case cel::Kind::kDouble:
+      return "float64";
+    case cel::Kind::kBytes:
+      return "[]uint8";
+    case cel::Kind::kMap:
+      return "map[ref.Val]ref.Val";
+    case cel::Kind::kList:
+      return "[]ref.Val";
+    case cel::Kind::kDuration:
+      return "time.Duration";
+    case cel::Kind::kTimestamp:
+      return "time.Time";
     case cel::Kind::kObject:
-      return value.object->type_name() == cel::SemverValue::kTypeName ? "semver.Version" : value.object->type_name();
-    default: return cel::TypeName(value);
+      return value.object->type_name() == cel::SemverValue::kTypeName ? "semver.Version"
+                                                                      : value.object->type_name();
+    default:
+      return cel::TypeName(value);
   }
 }
 
 bool IsSemver(const cel::Value& value) {
-  return value.kind == cel::Kind::kObject && value.object->type_name() == cel::SemverValue::kTypeName;
+  return value.kind == cel::Kind::kObject &&
+         value.object->type_name() == cel::SemverValue::kTypeName;
 }
 VersionText TextOf(const cel::Value& value) {
   return {static_cast<const cel::SemverValue*>(value.object)->version.ToString()};
@@ -248,13 +290,14 @@ Result<AttributeValue> ToList(const cel::Value& list) {
   if (list.size == 0) return AttributeValue(std::vector<std::string>());
   const cel::Value* items = cel::ListItems(list);
   const cel::Value& first = items[0];
-  if (first.kind != cel::Kind::kInt && first.kind != cel::Kind::kBool && first.kind != cel::Kind::kString && !IsSemver(first)) {
+  if (first.kind != cel::Kind::kInt && first.kind != cel::Kind::kBool &&
+      first.kind != cel::Kind::kString && !IsSemver(first)) {
     return InvalidArgument(StrCat("unsupported list element type: ", NativeName(first)));
   }
   for (std::uint32_t i = 1; i < list.size; ++i) {
     if (items[i].kind != first.kind || IsSemver(items[i]) != IsSemver(first)) {
-      return InvalidArgument(StrCat("expected list element at index ", i, " to be ", WantedName(first), ", got ",
-                                    NativeName(items[i])));
+      return InvalidArgument(StrCat("expected list element at index ", i, " to be ",
+                                    WantedName(first), ", got ", NativeName(items[i])));
     }
   }
   std::vector<std::int64_t> ints;
@@ -263,17 +306,29 @@ Result<AttributeValue> ToList(const cel::Value& list) {
   std::vector<VersionText> versions;
   for (std::uint32_t i = 0; i < list.size; ++i) {
     switch (first.kind) {
-      case cel::Kind::kInt: ints.push_back(items[i].integer); break;
-      case cel::Kind::kBool: bools.push_back(items[i].boolean); break;
-      case cel::Kind::kString: strings.emplace_back(items[i].text()); break;
-      default: versions.push_back(TextOf(items[i])); break;
+      case cel::Kind::kInt:
+        ints.push_back(items[i].integer);
+        break;
+      case cel::Kind::kBool:
+        bools.push_back(items[i].boolean);
+        break;
+      case cel::Kind::kString:
+        strings.emplace_back(items[i].text());
+        break;
+      default:
+        versions.push_back(TextOf(items[i]));
+        break;
     }
   }
   switch (first.kind) {
-    case cel::Kind::kInt: return AttributeValue(std::move(ints));
-    case cel::Kind::kBool: return AttributeValue(std::move(bools));
-    case cel::Kind::kString: return AttributeValue(std::move(strings));
-    default: return AttributeValue(std::move(versions));
+    case cel::Kind::kInt:
+      return AttributeValue(std::move(ints));
+    case cel::Kind::kBool:
+      return AttributeValue(std::move(bools));
+    case cel::Kind::kString:
+      return AttributeValue(std::move(strings));
+    default:
+      return AttributeValue(std::move(versions));
   }
 }
 
@@ -282,7 +337,9 @@ Result<AttributeValue> ToList(const cel::Value& list) {
 CelDevice::CelDevice(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CelDevice::~CelDevice() = default;
 
-std::span<const cel::Value> CelDevice::variables() const { return {&state_->variable, 1}; }
+std::span<const cel::Value> CelDevice::variables() const {
+  return {&state_->variable, 1};
+}
 
 Result<std::unique_ptr<const CelDevice>> CelDevice::Create(const DeviceInput& input) {
   auto state = std::make_unique<State>();
@@ -296,7 +353,8 @@ Result<std::unique_ptr<const CelDevice>> CelDevice::Create(const DeviceInput& in
   }
   for (const auto& [name, quantity] : kept.capacity) {
     const auto [domain, id] = SplitName(name, kept.driver);
-    state->capacity.Add(domain, id, cel::MakeObject(state->arena.New<cel::QuantityValue>(quantity)));
+    state->capacity.Add(domain, id,
+                        cel::MakeObject(state->arena.New<cel::QuantityValue>(quantity)));
   }
   state->attributes.Sort();
   state->capacity.Sort();
@@ -311,10 +369,14 @@ Result<std::unique_ptr<const CelDevice>> CelDevice::Create(const DeviceInput& in
 
 Result<AttributeValue> ToAttributeValue(const cel::Value& value) {
   switch (value.kind) {
-    case cel::Kind::kInt: return AttributeValue(value.integer);
-    case cel::Kind::kBool: return AttributeValue(value.boolean);
-    case cel::Kind::kString: return AttributeValue(std::string(value.text()));
-    case cel::Kind::kList: return ToList(value);
+    case cel::Kind::kInt:
+      return AttributeValue(value.integer);
+    case cel::Kind::kBool:
+      return AttributeValue(value.boolean);
+    case cel::Kind::kString:
+      return AttributeValue(std::string(value.text()));
+    case cel::Kind::kList:
+      return ToList(value);
     default:
       if (IsSemver(value)) return AttributeValue(TextOf(value));
       return InvalidArgument(StrCat("unsupported CEL return type: ", NativeName(value)));

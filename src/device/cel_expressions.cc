@@ -65,8 +65,8 @@ CelExpressions::CelExpressions()
 CelExpressions::~CelExpressions() = default;
 
 std::shared_ptr<const Expression> CelExpressions::CompileSelector(std::string_view text) {
-  return std::make_shared<CelExpression>(
-      compiler_.CompileSelector(text, ExpressionSet::kStored), evaluator_);
+  return std::make_shared<CelExpression>(compiler_.CompileSelector(text, ExpressionSet::kStored),
+                                         evaluator_);
 }
 
 std::shared_ptr<const Expression> CelExpressions::CompileDerived(std::string_view text) {

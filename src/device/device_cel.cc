@@ -17,9 +17,11 @@ constexpr std::size_t kMaxDomainLength = 63;
 constexpr std::size_t kMaxIdLength = 32;
 constexpr std::size_t kMaxDriverLength = 63;
 constexpr std::size_t kMaxEntries = 32;
-constexpr std::size_t kMaxValueSize = 64;    // a string's length; more than a list can have
+constexpr std::size_t kMaxValueSize = 64;  // a string's length; more than a list can have
 
-cel::TypeRef AttributeType(bool lists) { return lists ? cel::types::Dyn() : cel::types::Any(); }
+cel::TypeRef AttributeType(bool lists) {
+  return lists ? cel::types::Dyn() : cel::types::Any();
+}
 
 cel::TypeRef Nested(const cel::TypeRef& value) {
   return cel::types::Map(cel::types::String(), cel::types::Map(cel::types::String(), value));
@@ -37,7 +39,8 @@ std::unique_ptr<cel::Environment> MakeEnvironment(bool lists, bool consumable, i
   if (consumable) device.fields["allowMultipleAllocations"] = cel::types::Bool();
   environment->declarations().AddStruct(kDeviceType, std::move(device));
   environment->AddVariable("device", cel::types::Struct(kDeviceType));
-  if (lists && minor < 37) cel::library::AddIncludes(environment->declarations(), "dra_includes_dyn_dyn");
+  if (lists && minor < 37)
+    cel::library::AddIncludes(environment->declarations(), "dra_includes_dyn_dyn");
   return environment;
 }
 
@@ -47,15 +50,19 @@ std::optional<cel::Estimate> SizeOfPath(std::span<const std::string> path) {
   if (path.size() == 1) return cel::Estimate{0, 0};
   const auto upto = [](std::size_t size) { return cel::Estimate{0, size}; };
   const std::string& field = path[1];
-  if (field == "driver") return path.size() == 2 ? std::optional(upto(kMaxDriverLength)) : std::nullopt;
-  if (field == "allowMultipleAllocations") return path.size() == 2 ? std::optional(upto(1)) : std::nullopt;
+  if (field == "driver")
+    return path.size() == 2 ? std::optional(upto(kMaxDriverLength)) : std::nullopt;
+  if (field == "allowMultipleAllocations")
+    return path.size() == 2 ? std::optional(upto(1)) : std::nullopt;
   const bool attributes = field == "attributes";
   if (!attributes && field != "capacity") return std::nullopt;
   if (path.size() == 2) return upto(kMaxEntries);
-  if (path[2] == "@keys") return path.size() == 3 ? std::optional(upto(kMaxDomainLength)) : std::nullopt;
+  if (path[2] == "@keys")
+    return path.size() == 3 ? std::optional(upto(kMaxDomainLength)) : std::nullopt;
   if (path[2] != "@values" && path[2] != "@items") return std::nullopt;
   if (path.size() == 3) return upto(kMaxEntries);
-  if (path[3] == "@keys") return path.size() == 4 ? std::optional(upto(kMaxIdLength)) : std::nullopt;
+  if (path[3] == "@keys")
+    return path.size() == 4 ? std::optional(upto(kMaxIdLength)) : std::nullopt;
   const bool by_index = path[3] == "@values" || path[3] == "@items";
   if (path.size() > 4) return std::nullopt;
   if (attributes) return upto(kMaxValueSize);
@@ -73,9 +80,12 @@ bool IsDerivedScalar(const cel::Type& type) {
     case cel::TypeKind::kInt:
     case cel::TypeKind::kString:
     case cel::TypeKind::kAny:
-    case cel::TypeKind::kDyn: return !type.nullable();
-    case cel::TypeKind::kStruct: return type.name() == "kubernetes.Semver";
-    default: return false;
+    case cel::TypeKind::kDyn:
+      return !type.nullable();
+    case cel::TypeKind::kStruct:
+      return type.name() == "kubernetes.Semver";
+    default:
+      return false;
   }
 }
 
@@ -117,11 +127,19 @@ std::string NotABool(const cel::Value& value) {
   const std::string type(cel::TypeName(value));
   std::string reason;
   switch (value.kind) {
-    case cel::Kind::kString: reason = "unsupported native conversion from string to 'bool'"; break;
-    case cel::Kind::kInt: reason = "unsupported type conversion from 'int' to bool"; break;
+    case cel::Kind::kString:
+      reason = "unsupported native conversion from string to 'bool'";
+      break;
+    case cel::Kind::kInt:
+      reason = "unsupported type conversion from 'int' to bool";
+      break;
     case cel::Kind::kList:
-    case cel::Kind::kMap: reason = StrCat("type conversion error from ", type, " to 'bool'"); break;
-    default: reason = StrCat("type conversion error from '", type, "' to 'bool'"); break;
+    case cel::Kind::kMap:
+      reason = StrCat("type conversion error from ", type, " to 'bool'");
+      break;
+    default:
+      reason = StrCat("type conversion error from '", type, "' to 'bool'");
+      break;
   }
   return StrCat("CEL result of type ", type, " could not be converted to bool: ", reason);
 }
@@ -130,23 +148,29 @@ std::string NotABool(const cel::Value& value) {
 
 std::string WithHint(std::string_view error) {
   if (error.find("no such key:") == std::string_view::npos) return std::string(error);
-  return StrCat(error, ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with "
-                       "has() for optional fields");
+  return StrCat(error,
+                ". consider using CEL optional chaining (.? followed by orValue()) or guarding the "
+                "check with "
+                "has() for optional fields");
 }
 
 DeviceExpression::DeviceExpression(std::unique_ptr<cel::Compiled> compiled)
     : compiled_(std::move(compiled)), read_set_(MakeReadSet(*compiled_->program)) {}
 DeviceExpression::~DeviceExpression() = default;
 
-const cel::TypeRef& DeviceExpression::output_type() const { return compiled_->output_type; }
+const cel::TypeRef& DeviceExpression::output_type() const {
+  return compiled_->output_type;
+}
 
 cel::Estimate DeviceExpression::EstimateCost() const {
   return cel::EstimateCost(compiled_->checked, SelectorEstimatorOptions());
 }
 
-DeviceExpression::Answer DeviceExpression::Matches(const CelDevice& device, cel::Evaluator& evaluator,
+DeviceExpression::Answer DeviceExpression::Matches(const CelDevice& device,
+                                                   cel::Evaluator& evaluator,
                                                    std::uint64_t cost_limit) const {
-  const cel::Evaluation result = compiled_->program->Evaluate(evaluator, device.variables(), cost_limit);
+  const cel::Evaluation result =
+      compiled_->program->Evaluate(evaluator, device.variables(), cost_limit);
   Answer answer;
   answer.cost = result.cost;
   if (result.value.kind == cel::Kind::kBool) {
@@ -157,9 +181,11 @@ DeviceExpression::Answer DeviceExpression::Matches(const CelDevice& device, cel:
   return answer;
 }
 
-DeviceExpression::Derived DeviceExpression::Derive(const CelDevice& device, cel::Evaluator& evaluator,
+DeviceExpression::Derived DeviceExpression::Derive(const CelDevice& device,
+                                                   cel::Evaluator& evaluator,
                                                    std::uint64_t cost_limit) const {
-  const cel::Evaluation result = compiled_->program->Evaluate(evaluator, device.variables(), cost_limit);
+  const cel::Evaluation result =
+      compiled_->program->Evaluate(evaluator, device.variables(), cost_limit);
   Derived derived;
   derived.cost = result.cost;
   if (result.value.IsError()) {
@@ -177,19 +203,23 @@ DeviceExpression::Derived DeviceExpression::Derive(const CelDevice& device, cel:
 
 DeviceCompiler::DeviceCompiler(const CelFeatures& features)
     : features_(features),
-      new_(MakeEnvironment(features.list_type_attributes, features.consumable_capacity, features.compatibility_minor)),
+      new_(MakeEnvironment(features.list_type_attributes, features.consumable_capacity,
+                           features.compatibility_minor)),
       // Stored expressions ignore the switches: whatever was once accepted keeps compiling.
       stored_(MakeEnvironment(true, true, 1'000)) {}
 DeviceCompiler::~DeviceCompiler() = default;
 
-DeviceCompiler::Outcome DeviceCompiler::CompileSelector(std::string_view source, ExpressionSet set) const {
+DeviceCompiler::Outcome DeviceCompiler::CompileSelector(std::string_view source,
+                                                        ExpressionSet set) const {
   return Compile(source, set, false);
 }
-DeviceCompiler::Outcome DeviceCompiler::CompileDerivedAttribute(std::string_view source, ExpressionSet set) const {
+DeviceCompiler::Outcome DeviceCompiler::CompileDerivedAttribute(std::string_view source,
+                                                                ExpressionSet set) const {
   return Compile(source, set, true);
 }
 
-DeviceCompiler::Outcome DeviceCompiler::Compile(std::string_view source, ExpressionSet set, bool derived) const {
+DeviceCompiler::Outcome DeviceCompiler::Compile(std::string_view source, ExpressionSet set,
+                                                bool derived) const {
   const cel::Environment& environment = set == ExpressionSet::kNew ? *new_ : *stored_;
   const bool lists = set == ExpressionSet::kStored || features_.list_type_attributes;
   Outcome outcome;
@@ -205,14 +235,17 @@ DeviceCompiler::Outcome DeviceCompiler::Compile(std::string_view source, Express
   const cel::Type& type = *result.compiled->output_type;
   const cel::TypeRef attribute_type = AttributeType(lists);
   if (derived) {
-    const bool list = lists && type.kind() == cel::TypeKind::kList && IsDerivedScalar(*type.parameter(0));
+    const bool list =
+        lists && type.kind() == cel::TypeKind::kList && IsDerivedScalar(*type.parameter(0));
     if (!IsDerivedScalar(type) && !list) {
-      outcome.failure.message = StrCat("must evaluate to a primitive scalar (string, integer, boolean, semver)",
-                                       lists ? " or a list of these scalars" : "", ", not ", type.ToString());
+      outcome.failure.message =
+          StrCat("must evaluate to a primitive scalar (string, integer, boolean, semver)",
+                 lists ? " or a list of these scalars" : "", ", not ", type.ToString());
       return outcome;
     }
   } else if (!((type.kind() == cel::TypeKind::kBool) || cel::Type::Same(type, *attribute_type))) {
-    outcome.failure.message = StrCat("must evaluate to bool or the unknown type, not ", type.ToString());
+    outcome.failure.message =
+        StrCat("must evaluate to bool or the unknown type, not ", type.ToString());
     return outcome;
   }
   outcome.expression.reset(new DeviceExpression(std::move(result.compiled)));

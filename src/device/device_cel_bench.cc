@@ -30,7 +30,8 @@ BENCHMARK(CelEval)->Name("cel.eval");
 void CelCompile(benchmark::State& state) {
   const DeviceCompiler compiler({});
   for (auto _ : state) {
-    auto outcome = compiler.CompileSelector(R"(device.attributes["d"].driverVersion.major() >= 1)", ExpressionSet::kStored);
+    auto outcome = compiler.CompileSelector(R"(device.attributes["d"].driverVersion.major() >= 1)",
+                                            ExpressionSet::kStored);
     benchmark::DoNotOptimize(outcome.expression.get());
   }
 }

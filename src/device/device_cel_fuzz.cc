@@ -1,5 +1,5 @@
-// Any text, as a selector and as a derived attribute: lexer, parser, checker, planner, estimator and evaluator end
-// with an answer, the same every time.
+// Any text, as a selector and as a derived attribute: lexer, parser, checker, planner, estimator
+// and evaluator end with an answer, the same every time.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const auto device = [] {
     DeviceInput input;
     input.driver = "d";
-    input.attributes = {{"s", std::string("text")}, {"i", std::int64_t{7}}, {"v", VersionText{"1.2.3"}}};
+    input.attributes = {
+        {"s", std::string("text")}, {"i", std::int64_t{7}}, {"v", VersionText{"1.2.3"}}};
     input.capacity = {{"m", *drakkar::api::Quantity::Parse("1Gi")}};
     return CelDevice::Create(input);
   }();
@@ -29,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto answer = selector.expression->Matches(**device, evaluator, 10'000);
     CHECK(!answer.error || !answer.matches);
     const auto again = selector.expression->Matches(**device, evaluator, 10'000);
-    CHECK(again.matches == answer.matches && again.error == answer.error && again.cost == answer.cost);
+    CHECK(again.matches == answer.matches && again.error == answer.error &&
+          again.cost == answer.cost);
   }
   const auto outcome = compiler.CompileDerivedAttribute(source, ExpressionSet::kStored);
   if (!outcome.expression) return 0;

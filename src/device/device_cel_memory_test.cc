@@ -20,8 +20,12 @@ std::size_t allocations = 0;
   ++allocations;
   return std::malloc(size == 0 ? 1 : size);
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace drakkar::device {
 namespace {
@@ -42,17 +46,18 @@ TEST(DeviceCelMemory, EvaluatingAllocatesNothingOnceWarm) {
   const auto device = CelDevice::Create(Gpu());
   ASSERT_TRUE(device.ok());
   cel::Evaluator evaluator;
-  for (const std::string_view source : {
-           R"(device.attributes["gpu.example.com"].driverVersion.major() >= 1 &&)"
-           R"( device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("1Mi")))",
-           R"(device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model in ["A100", "H100"])",
-           R"(device.attributes["gpu.example.com"].?numa.orValue(0) == 1)",
-           R"(device.attributes["other.example.com"].links.exists(x, x > 2))",
-           R"(device.attributes["other.example.com"].links.map(x, x * 2).size() == 3)",
-           R"(has(device.attributes["gpu.example.com"].model) ? device.attributes["gpu.example.com"].numa < 2 : false)",
-           R"(device.attributes["gpu.example.com"].driverVersion.isGreaterThan(semver("1.0.0")))",
-           R"(device.attributes["gpu.example.com"].model.startsWith("A"))",
-       }) {
+  for (
+      const std::string_view source : {
+          R"(device.attributes["gpu.example.com"].driverVersion.major() >= 1 &&)"
+          R"( device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("1Mi")))",
+          R"(device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model in ["A100", "H100"])",
+          R"(device.attributes["gpu.example.com"].?numa.orValue(0) == 1)",
+          R"(device.attributes["other.example.com"].links.exists(x, x > 2))",
+          R"(device.attributes["other.example.com"].links.map(x, x * 2).size() == 3)",
+          R"(has(device.attributes["gpu.example.com"].model) ? device.attributes["gpu.example.com"].numa < 2 : false)",
+          R"(device.attributes["gpu.example.com"].driverVersion.isGreaterThan(semver("1.0.0")))",
+          R"(device.attributes["gpu.example.com"].model.startsWith("A"))",
+      }) {
     const auto outcome = compiler.CompileSelector(source, ExpressionSet::kStored);
     ASSERT_TRUE(outcome.expression) << outcome.failure.message;
     const DeviceExpression::Answer warm = outcome.expression->Matches(**device, evaluator);

@@ -8,7 +8,9 @@ namespace {
 DeviceInput Gpu() {
   DeviceInput device;
   device.driver = "gpu.example.com";
-  device.attributes = {{"driverVersion", VersionText{"2.1.0"}}, {"model", std::string("A100")}, {"other.example.com/x", std::int64_t{3}}};
+  device.attributes = {{"driverVersion", VersionText{"2.1.0"}},
+                       {"model", std::string("A100")},
+                       {"other.example.com/x", std::int64_t{3}}};
   device.capacity = {{"memory", *api::Quantity::Parse("40Gi")}};
   return device;
 }
@@ -21,9 +23,9 @@ std::unique_ptr<const DeviceExpression> Selector(std::string_view source) {
 }
 
 TEST(DeviceCel, SelectorReadsVersionsAndQuantities) {
-  const auto selector = Selector(
-      R"(device.attributes["gpu.example.com"].driverVersion.major() >= 1 &&)"
-      R"( device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("1Mi")))");
+  const auto selector =
+      Selector(R"(device.attributes["gpu.example.com"].driverVersion.major() >= 1 &&)"
+               R"( device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("1Mi")))");
   ASSERT_TRUE(selector);
   const auto device = CelDevice::Create(Gpu());
   ASSERT_TRUE(device.ok());
@@ -75,7 +77,8 @@ TEST(DeviceCel, TheCostLimitStopsAnEvaluation) {
 TEST(DeviceCel, MissingKeysGetAHint) {
   EXPECT_EQ(WithHint("division by zero"), "division by zero");
   EXPECT_EQ(WithHint("no such key: a"),
-            "no such key: a. consider using CEL optional chaining (.? followed by orValue()) or guarding the check with "
+            "no such key: a. consider using CEL optional chaining (.? followed by orValue()) or "
+            "guarding the check with "
             "has() for optional fields");
 }
 

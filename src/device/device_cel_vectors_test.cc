@@ -46,7 +46,8 @@ DeviceInput ReadDevice(const Json& json) {
   DeviceInput device;
   device.driver = json["driver"].text;
   device.allow_multiple_allocations = json["allowMultipleAllocations"].boolean;
-  for (const auto& [name, value] : json["attributes"].members) device.attributes.emplace_back(name, ReadAttribute(value));
+  for (const auto& [name, value] : json["attributes"].members)
+    device.attributes.emplace_back(name, ReadAttribute(value));
   for (const auto& [name, value] : json["capacity"].members) {
     Result<api::Quantity> quantity = api::Quantity::Parse(value["value"].text);
     EXPECT_TRUE(quantity.ok());
@@ -64,15 +65,18 @@ class Vectors {
       const DeviceInput input = ReadDevice(device);
       const auto prepared = CelDevice::Create(input);
       for (const Json& run : c["runs"].items) {
-        const std::string problem = RunOne(c, run, prepared, path.find("derived") != std::string::npos);
+        const std::string problem =
+            RunOne(c, run, prepared, path.find("derived") != std::string::npos);
         if (problem.empty()) {
           ++passed;
           continue;
         }
         ++failed;
         if (reported_[c["name"].text]++ == 0) {
-          ADD_FAILURE() << c["name"].text << ": " << c["expression"].text << "\n  (lists " << run["listTypeAttributes"].boolean
-                        << ", consumable " << run["consumableCapacity"].boolean << ", " << run["envType"].text << ")\n  " << problem;
+          ADD_FAILURE() << c["name"].text << ": " << c["expression"].text << "\n  (lists "
+                        << run["listTypeAttributes"].boolean << ", consumable "
+                        << run["consumableCapacity"].boolean << ", " << run["envType"].text
+                        << ")\n  " << problem;
         }
       }
     }
@@ -88,18 +92,22 @@ class Vectors {
     return *compiler;
   }
 
-  std::string RunOne(const Json& c, const Json& run, const Result<std::unique_ptr<const CelDevice>>& device, bool derived) {
-    const DeviceCompiler& compiler = CompilerFor(run["listTypeAttributes"].boolean, run["consumableCapacity"].boolean);
-    const ExpressionSet set = run["envType"].text == "NewExpressions" ? ExpressionSet::kNew : ExpressionSet::kStored;
+  std::string RunOne(const Json& c, const Json& run,
+                     const Result<std::unique_ptr<const CelDevice>>& device, bool derived) {
+    const DeviceCompiler& compiler =
+        CompilerFor(run["listTypeAttributes"].boolean, run["consumableCapacity"].boolean);
+    const ExpressionSet set =
+        run["envType"].text == "NewExpressions" ? ExpressionSet::kNew : ExpressionSet::kStored;
     const std::string& source = c["expression"].text;
-    const DeviceCompiler::Outcome outcome =
-        derived ? compiler.CompileDerivedAttribute(source, set) : compiler.CompileSelector(source, set);
+    const DeviceCompiler::Outcome outcome = derived ? compiler.CompileDerivedAttribute(source, set)
+                                                    : compiler.CompileSelector(source, set);
     if (const Json* error = run.Find("compileError")) {
       if (outcome.expression) return "compiled, but should not: " + error->text;
       if (outcome.failure.message != error->text) {
         return "compile error\n    is   " + outcome.failure.message + "\n    want " + error->text;
       }
-      if (outcome.failure.internal != (run["compileErrorType"].text == "InternalError")) return "wrong kind of error";
+      if (outcome.failure.internal != (run["compileErrorType"].text == "InternalError"))
+        return "wrong kind of error";
       return "";
     }
     if (!outcome.expression) return "does not compile: " + outcome.failure.message;
@@ -108,9 +116,10 @@ class Vectors {
       return "type is " + expression.output_type()->ToString() + ", want " + run["outputType"].text;
     }
     const cel::Estimate estimate = expression.EstimateCost();
-    if (std::to_string(estimate.min) != run["estimatedCostMin"].text || std::to_string(estimate.max) != run["estimatedCostMax"].text) {
-      return "estimate is " + std::to_string(estimate.min) + ".." + std::to_string(estimate.max) + ", want " +
-             run["estimatedCostMin"].text + ".." + run["estimatedCostMax"].text;
+    if (std::to_string(estimate.min) != run["estimatedCostMin"].text ||
+        std::to_string(estimate.max) != run["estimatedCostMax"].text) {
+      return "estimate is " + std::to_string(estimate.min) + ".." + std::to_string(estimate.max) +
+             ", want " + run["estimatedCostMin"].text + ".." + run["estimatedCostMax"].text;
     }
     return Evaluate(c["name"].text, expression, run, device, derived);
   }
@@ -118,7 +127,10 @@ class Vectors {
   std::string Evaluate(const std::string& name, const DeviceExpression& expression, const Json& run,
                        const Result<std::unique_ptr<const CelDevice>>& device, bool derived) {
     const std::string want_error = run["runtimeError"].text;
-    if (!device.ok()) return device.error().message == want_error ? "" : "device: " + device.error().message + ", want " + want_error;
+    if (!device.ok())
+      return device.error().message == want_error
+                 ? ""
+                 : "device: " + device.error().message + ", want " + want_error;
     std::optional<std::string> error;
     std::uint64_t cost = 0;
     bool agrees = true;
@@ -135,7 +147,8 @@ class Vectors {
       cost = answer.cost;
       agrees = error || answer.matches == run["match"].boolean;
     }
-    if (error.value_or("") != want_error) return "error is '" + error.value_or("") + "', want '" + want_error + "'";
+    if (error.value_or("") != want_error)
+      return "error is '" + error.value_or("") + "', want '" + want_error + "'";
     if (!agrees) return "wrong answer";
     if (run.Has("actualCost") && std::to_string(cost) != run["actualCost"].text) {
       // Upstream walks maps in random order, so how early a search ends differs from run to run.
@@ -157,10 +170,12 @@ class Vectors {
 TEST(DeviceCelVectors, EveryExpressionCompilesCostsAndAnswersAsInKubernetes) {
   SKIP_WITHOUT_VECTORS(directory);
   Vectors vectors;
-  for (const char* file : {"upstream_selectors", "generated_selectors", "upstream_derived", "generated_derived"}) {
+  for (const char* file :
+       {"upstream_selectors", "generated_selectors", "upstream_derived", "generated_derived"}) {
     vectors.Run(directory + "/cel/" + file + ".json");
   }
-  std::printf("cel: %d passed, %d failed, %zu listed deviations\n", vectors.passed, vectors.failed, vectors.listed.size());
+  std::printf("cel: %d passed, %d failed, %zu listed deviations\n", vectors.passed, vectors.failed,
+              vectors.listed.size());
 }
 
 }  // namespace

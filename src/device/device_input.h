@@ -17,9 +17,9 @@ struct VersionText {
 };
 
 // One value of an attribute, or a list of one kind; monostate is an attribute without a value.
-using AttributeValue =
-    std::variant<std::monostate, std::int64_t, bool, std::string, VersionText, std::vector<std::int64_t>,
-                 std::vector<bool>, std::vector<std::string>, std::vector<VersionText>>;
+using AttributeValue = std::variant<std::monostate, std::int64_t, bool, std::string, VersionText,
+                                    std::vector<std::int64_t>, std::vector<bool>,
+                                    std::vector<std::string>, std::vector<VersionText>>;
 
 // What a selector sees of a device. Names are as in the slice: "domain/name", or "name" for the
 // driver's own domain.

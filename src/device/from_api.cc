@@ -86,9 +86,9 @@ class Reader {
 
   Value value_;
   const Reader* parent_ = nullptr;
-  std::string_view name_;          // in the parent
-  std::size_t index_ = kNoIndex;   // in a list of that name
-  std::string_view entry_;         // in a map of that name
+  std::string_view name_;         // in the parent
+  std::size_t index_ = kNoIndex;  // in a list of that name
+  std::string_view entry_;        // in a map of that name
   std::vector<std::string>* unknown_;
 };
 
@@ -444,9 +444,9 @@ Result<TaintRule> TaintRuleFromApi(Value value) {
   const Reader selector = spec.Object("deviceSelector");
   if (selector.value().has_value()) {
     selector.Known({"driver", "pool", "device"});
-    rule.selector = TaintRule::DeviceSelector{selector.OptionalText("driver"),
-                                              selector.OptionalText("pool"),
-                                              selector.OptionalText("device")};
+    rule.selector =
+        TaintRule::DeviceSelector{selector.OptionalText("driver"), selector.OptionalText("pool"),
+                                  selector.OptionalText("device")};
   }
   rule.taint = ReadTaint(spec.Object("taint"));
   return rule;

@@ -51,7 +51,8 @@ TEST(Inventory, ReplacesASliceThatMovedToAnotherPoolAndNode) {
 
 TEST(Inventory, AddsTaintsOfRulesInOrderOfTheirNames) {
   Inventory inventory;
-  inventory.SetTaintRule({"b", TaintRule::DeviceSelector{"d", {}, {}}, {"kb", "", "NoSchedule", ""}, {}});
+  inventory.SetTaintRule(
+      {"b", TaintRule::DeviceSelector{"d", {}, {}}, {"kb", "", "NoSchedule", ""}, {}});
   inventory.SetSlice(MakeSlice("s1", "p1", "n1"));
   inventory.TakeChanges();
   inventory.SetTaintRule({"a", TaintRule::DeviceSelector{}, {"ka", "", "NoExecute", ""}, {}});
@@ -62,7 +63,8 @@ TEST(Inventory, AddsTaintsOfRulesInOrderOfTheirNames) {
   EXPECT_EQ(pool->TaintsOf(device)[0].key, "ka");
   inventory.RemoveTaintRule("a");
   ASSERT_EQ(pool->TaintsOf(device).size(), 1u);
-  inventory.SetTaintRule({"b", TaintRule::DeviceSelector{{}, {}, "other"}, {"kb", "", "NoSchedule", ""}, {}});
+  inventory.SetTaintRule(
+      {"b", TaintRule::DeviceSelector{{}, {}, "other"}, {"kb", "", "NoSchedule", ""}, {}});
   EXPECT_TRUE(pool->TaintsOf(device).empty());
 }
 

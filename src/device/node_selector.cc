@@ -13,8 +13,7 @@ bool Contains(const std::vector<std::string>& values, std::string_view value) {
 }
 
 Error Bad(const NodeSelectorRequirement& requirement, std::string_view why) {
-  return InvalidArgument(
-      StrCat("node selector requirement ", Quote(requirement.key), ": ", why));
+  return InvalidArgument(StrCat("node selector requirement ", Quote(requirement.key), ": ", why));
 }
 
 // Gt and Lt compare integers; a label that is absent or no number does not match.
@@ -86,8 +85,7 @@ Result<bool> Matches(const NodeSelector& selector, const Node& node) {
 
 NodeSelector SelectNode(std::string node_name) {
   NodeSelector selector;
-  NodeSelectorRequirement& requirement =
-      selector.terms.emplace_back().match_fields.emplace_back();
+  NodeSelectorRequirement& requirement = selector.terms.emplace_back().match_fields.emplace_back();
   requirement.key = "metadata.name";
   requirement.op = "In";
   requirement.values.push_back(std::move(node_name));

@@ -73,10 +73,10 @@ Result<bool> Matches(const NodeTarget& target, const Node& node);
 
 struct Device {
   std::string name;
-  std::vector<Attribute> attributes;           // sorted by name
-  std::vector<Capacity> capacity;              // sorted by name
+  std::vector<Attribute> attributes;  // sorted by name
+  std::vector<Capacity> capacity;     // sorted by name
   std::vector<CounterConsumption> consumes_counters;
-  NodeTarget target;                           // used if the slice selects per device
+  NodeTarget target;  // used if the slice selects per device
   std::vector<Taint> taints;
   bool binds_to_node = false;
   std::vector<std::string> binding_conditions;

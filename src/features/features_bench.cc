@@ -41,9 +41,9 @@ void FilterNodes(benchmark::State& state) {
     for (const FeatureSet& set : declared) fitting += required.IsSubsetOf(set) ? 1 : 0;
     benchmark::DoNotOptimize(fitting);
   }
-  state.counters["per_node"] = benchmark::Counter(
-      static_cast<double>(nodes),
-      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["per_node"] =
+      benchmark::Counter(static_cast<double>(nodes), benchmark::Counter::kIsIterationInvariantRate |
+                                                         benchmark::Counter::kInvert);
 }
 BENCHMARK(FilterNodes)->ArgsProduct({{5, 20, 40, 100}, {5'000, 100'000}})->Name("features.filter");
 

@@ -144,8 +144,7 @@ Result<KubeletSettings> ReadKubeletConfiguration(api::Value kubelet) {
 }
 
 Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
-  ASSIGN_OR_RETURN(KubeletSettings kubelet,
-                   ReadKubeletConfiguration(input.kubelet_configuration));
+  ASSIGN_OR_RETURN(KubeletSettings kubelet, ReadKubeletConfiguration(input.kubelet_configuration));
   ReadConfiguration read;
   ReleaseVersion release = kOurVersion;
   read.configuration.version = VersionOf(kOurVersion);

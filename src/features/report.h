@@ -37,7 +37,7 @@ struct NodeInput {
 // those that we do not know are taken as given.
 struct ReadConfiguration {
   NodeConfiguration configuration;
-  bool declares_features = false;  // gate NodeDeclaredFeatures
+  bool declares_features = false;          // gate NodeDeclaredFeatures
   std::vector<std::string> unknown_gates;  // given, and not in our table
   std::vector<std::string> notes;
 };

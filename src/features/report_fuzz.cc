@@ -1,4 +1,5 @@
-// Gates, versions and runtime features as flags give them, a line each, and a KubeletConfiguration behind them.
+// Gates, versions and runtime features as flags give them, a line each, and a KubeletConfiguration
+// behind them.
 #include "features/report.h"
 
 #include <cstddef>
@@ -39,6 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto read = features::ReadNodeConfiguration(input);
   const auto again = features::ReadNodeConfiguration(input);
   CHECK(read.ok() == again.ok());
-  if (!read.ok()) CHECK(!read.error().message.empty() && read.error().message == again.error().message);
+  if (!read.ok())
+    CHECK(!read.error().message.empty() && read.error().message == again.error().message);
   return 0;
 }

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
-#include "base/text/text.h"
 #include "api/json/writer.h"
+#include "base/text/text.h"
 #include "features/catalog/catalog.h"
 #include "features/declared.h"
 #include "features/testing/static_cpu_feature.h"
@@ -92,11 +92,14 @@ TEST(Report, ANewerNodeIsTakenWithOurGates) {
 }
 
 TEST(Report, AGateThatNobodyKnowsIsTold) {
-  const DiscoverReport report = Discover({.feature_gates = "RestartAllContainersOnContainerExit=false"});
+  const DiscoverReport report =
+      Discover({.feature_gates = "RestartAllContainersOnContainerExit=false"});
   EXPECT_EQ(report.declared, Discover({}).declared);
-  EXPECT_THAT(report.notes,
-              ElementsAre("feature gate RestartAllContainersOnContainerExit is not known: no feature depends "
-                          "on it"));
+  EXPECT_THAT(
+      report.notes,
+      ElementsAre(
+          "feature gate RestartAllContainersOnContainerExit is not known: no feature depends "
+          "on it"));
 }
 
 TEST(Report, AVersionHasAtLeastMajorAndMinor) {

@@ -28,8 +28,9 @@ struct Certificates {
     const WallTime now = RealClock().Now();
     const Validity validity{now - std::chrono::hours(1), now + std::chrono::hours(1)};
     ca = CreateCa("ca", validity).value();
-    server = IssueCertificate(ca, {"server", {}, {}, {"127.0.0.1"}}, CertificateUse::kServer, validity)
-                 .value();
+    server =
+        IssueCertificate(ca, {"server", {}, {}, {"127.0.0.1"}}, CertificateUse::kServer, validity)
+            .value();
   }
 };
 
@@ -98,10 +99,11 @@ void RunLoad(benchmark::State& state, bool tls, bool http2) {
     options.tls.ca_pem = certificates.ca.certificate_pem;
     options.http2_prior_knowledge = http2;
     options.max_connections_per_host = 1;
-    load = std::make_unique<Load>(client_thread.loop(), options,
-                                  StrCat(tls ? "https" : "http", "://127.0.0.1:", server->port(),
-                                         "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/a"),
-                                  connections, depth);
+    load = std::make_unique<Load>(
+        client_thread.loop(), options,
+        StrCat(tls ? "https" : "http", "://127.0.0.1:", server->port(),
+               "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/a"),
+        connections, depth);
   });
   auto run = [&](std::int64_t total) {
     std::promise<void> done;
@@ -116,12 +118,25 @@ void RunLoad(benchmark::State& state, bool tls, bool http2) {
   server_thread.RunSync([&] { server.reset(); });
 }
 
-void BM_TlsHttp2(benchmark::State& state) { RunLoad(state, true, true); }
-void BM_TlsHttp1(benchmark::State& state) { RunLoad(state, true, false); }
-void BM_PlainHttp2(benchmark::State& state) { RunLoad(state, false, true); }
-void BM_PlainHttp1(benchmark::State& state) { RunLoad(state, false, false); }
+void BM_TlsHttp2(benchmark::State& state) {
+  RunLoad(state, true, true);
+}
+void BM_TlsHttp1(benchmark::State& state) {
+  RunLoad(state, true, false);
+}
+void BM_PlainHttp2(benchmark::State& state) {
+  RunLoad(state, false, true);
+}
+void BM_PlainHttp1(benchmark::State& state) {
+  RunLoad(state, false, false);
+}
 
-BENCHMARK(BM_TlsHttp2)->Args({32, 1})->Args({32, 8})->Args({1, 100})->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_TlsHttp2)
+    ->Args({32, 1})
+    ->Args({32, 8})
+    ->Args({1, 100})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_TlsHttp1)->Args({32, 1})->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_PlainHttp2)->Args({32, 8})->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_PlainHttp1)->Args({32, 1})->UseRealTime()->Unit(benchmark::kMillisecond);

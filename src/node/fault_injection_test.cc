@@ -45,8 +45,9 @@ void StartSupervised(NodeHarness& node) {
 }
 
 // All that a node does with files, with a driver and with the API: it starts, a driver with health
-// and CDI files comes, a pod with volumes runs, the agent is restarted and reads what it had written,
-// the device turns bad, the pod goes. One thing that fails on the way changes nothing of it.
+// and CDI files comes, a pod with volumes runs, the agent is restarted and reads what it had
+// written, the device turns bad, the pod goes. One thing that fails on the way changes nothing of
+// it.
 void LiveThrough(NodeHarness& node) {
   StartSupervised(node);
   FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
@@ -114,10 +115,11 @@ TEST(FaultInjection, RecoversFromEachDriverCallWhoseAnswerIsLost) {
     NodeHarness node;
     node.api.Create(kSettings);
     int calls = 0;
-    node.transport.SetAnswerFault([&](const std::string&, std::string_view) -> std::optional<Error> {
-      if (calls++ == call) return Unavailable("rpc error: code = Unavailable desc = lost");
-      return std::nullopt;
-    });
+    node.transport.SetAnswerFault(
+        [&](const std::string&, std::string_view) -> std::optional<Error> {
+          if (calls++ == call) return Unavailable("rpc error: code = Unavailable desc = lost");
+          return std::nullopt;
+        });
     LiveThrough(node);
     if (HasFailure()) break;
     if (calls <= call) {

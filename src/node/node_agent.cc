@@ -39,19 +39,20 @@ struct NodeAgent::Parts {
   explicit Parts(const Options& options)
       : loop(options.loop),
         wiper(options.loop, options.random, options.client, options.node_name),
-        store(options.transport,
-              {.on_added = [this](const PluginInstancePtr& plugin) { health.Add(plugin); },
-               .on_removed = [this](const PluginInstancePtr& plugin) { health.Remove(plugin); },
-               .on_connected = [this](const PluginInstancePtr& plugin) { health.Connected(plugin); },
-               .on_usable =
-                   [this](const std::string& driver, bool usable) {
-                     wiper.SetUsable(driver, usable);
-                     if (usable) {
-                       DriverUsable(driver);
-                     } else if (dra.IsForgotten(driver)) {
-                       RetryWaiting();  // nobody waits for this one any longer
-                     }
-                   }}),
+        store(
+            options.transport,
+            {.on_added = [this](const PluginInstancePtr& plugin) { health.Add(plugin); },
+             .on_removed = [this](const PluginInstancePtr& plugin) { health.Remove(plugin); },
+             .on_connected = [this](const PluginInstancePtr& plugin) { health.Connected(plugin); },
+             .on_usable =
+                 [this](const std::string& driver, bool usable) {
+                   wiper.SetUsable(driver, usable);
+                   if (usable) {
+                     DriverUsable(driver);
+                   } else if (dra.IsForgotten(driver)) {
+                     RetryWaiting();  // nobody waits for this one any longer
+                   }
+                 }}),
         checkpoint(options.loop, options.files, options.blocking, options.root_directory),
         dra({.loop = options.loop,
              .client = options.client,
@@ -60,8 +61,8 @@ struct NodeAgent::Parts {
              .gates = options.gates,
              .metrics = options.metrics,
              .wakefulness = options.wakefulness,
-             .on_given_up =
-                 [this](const std::string& driver, const std::string& uid) { GivenUp(driver, uid); }}),
+             .on_given_up = [this](const std::string& driver,
+                                   const std::string& uid) { GivenUp(driver, uid); }}),
         health({.loop = options.loop,
                 .files = options.files,
                 .work = options.blocking,
@@ -141,11 +142,11 @@ struct NodeAgent::Parts {
     dra.SetForgottenDrivers(change.drivers);
     for (const std::string& driver : change.untold) {
       const bool connected = store.IsUsable(driver);
-      const std::string message =
-          StrCat("DRA driver ", driver, " was declared gone: ",
-                 connected ? "it is connected and called all the same, claims are unprepared without "
-                             "it once it is not"
-                           : "claims are unprepared without it");
+      const std::string message = StrCat(
+          "DRA driver ", driver, " was declared gone: ",
+          connected ? "it is connected and called all the same, claims are unprepared without "
+                      "it once it is not"
+                    : "claims are unprepared without it");
       kLog.Warning(message);
       events.Warning(change.node, "DriverForgotten", message);
     }
@@ -155,8 +156,9 @@ struct NodeAgent::Parts {
   void GivenUp(const std::string& driver, const std::string& uid) {
     const api::ObjectPtr pod = FindPod(uid);
     if (pod == nullptr) return;
-    events.Warning(pod, "DriverForgotten",
-                   StrCat("DRA driver ", driver, " was declared gone: claims were unprepared without it"));
+    events.Warning(
+        pod, "DriverForgotten",
+        StrCat("DRA driver ", driver, " was declared gone: claims were unprepared without it"));
   }
 
   api::ObjectPtr FindPod(const std::string& uid) const {
@@ -253,8 +255,9 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     const std::string directory = JoinPath(options_.root_directory, "pod-resources");
     auto serving = options_.files.MakeDirectories(directory, 0750);
     if (serving.ok()) {
-      ready.resources_server = rpc::CreateServer(options_.transport, JoinPath(directory, "kubelet.sock"),
-                                                 {.pod_resources = &ready.resources});
+      ready.resources_server =
+          rpc::CreateServer(options_.transport, JoinPath(directory, "kubelet.sock"),
+                            {.pod_resources = &ready.resources});
       serving = ready.resources_server->Start();
     }
     if (!serving.ok()) {
@@ -271,9 +274,8 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.pods->Start([&ready] { ready.dra.ReconcileNow(); });
     ready.rotation = std::make_unique<LogRotation>(options_.loop, options_.files, options_.runtime);
     ready.rotation->Start();
-    ready.dra.StartReconcile([&ready] {
-      return ready.pods != nullptr ? ready.pods->ActivePods() : std::nullopt;
-    });
+    ready.dra.StartReconcile(
+        [&ready] { return ready.pods != nullptr ? ready.pods->ActivePods() : std::nullopt; });
     kLog.Info("node agent started", {{"node", options_.node_name}});
     done(Ok());
   });
@@ -294,9 +296,17 @@ void NodeAgent::UpdateGauges() const {
   if (parts_ != nullptr) parts_->health.CountDevices();
 }
 
-const PodManager& NodeAgent::pods() const { return *parts_->pods; }
-const DraManager& NodeAgent::dra() const { return parts_->dra; }
-const PluginStore& NodeAgent::plugins() const { return parts_->store; }
-const HealthMonitor& NodeAgent::health() const { return parts_->health; }
+const PodManager& NodeAgent::pods() const {
+  return *parts_->pods;
+}
+const DraManager& NodeAgent::dra() const {
+  return parts_->dra;
+}
+const PluginStore& NodeAgent::plugins() const {
+  return parts_->store;
+}
+const HealthMonitor& NodeAgent::health() const {
+  return parts_->health;
+}
 
 }  // namespace drakkar::node

@@ -44,11 +44,11 @@ class NodeAgent {
     Random& random;
     FileSystem& files;
     FileWatcher& watcher;
-    BlockingWork& blocking;       // for writes that sync
-    BlockingWork& removing;       // for files of pods that went, which no pod's start may wait for
-    client::Client& client;       // as the user system:node:<name>
-    rpc::Transport& transport;    // gRPC, or memory in a simulation
-    Runtime& runtime;             // not opened yet
+    BlockingWork& blocking;     // for writes that sync
+    BlockingWork& removing;     // for files of pods that went, which no pod's start may wait for
+    client::Client& client;     // as the user system:node:<name>
+    rpc::Transport& transport;  // gRPC, or memory in a simulation
+    Runtime& runtime;           // not opened yet
     DeviceNodeProbe& device_probe;
     FeatureGates gates;
     Metrics* metrics = nullptr;
@@ -56,11 +56,11 @@ class NodeAgent {
     std::string node_name;
     NodeFacts facts;
     std::map<std::string, std::string> labels;
-    NodeFeatureOptions features;                       // what decides about declared features
-    std::string root_directory = "/var/lib/kubelet";   // checkpoints, volumes
-    std::string registry_directory;                    // empty: <root>/plugins_registry
+    NodeFeatureOptions features;                      // what decides about declared features
+    std::string root_directory = "/var/lib/kubelet";  // checkpoints, volumes
+    std::string registry_directory;                   // empty: <root>/plugins_registry
     std::string log_directory = "/var/log/pods";
-    std::vector<std::string> cdi_directories;          // empty: /etc/cdi, /var/run/cdi
+    std::vector<std::string> cdi_directories;              // empty: /etc/cdi, /var/run/cdi
     std::map<std::string, std::string> service_variables;  // KUBERNETES_SERVICE_HOST, _PORT
     int port = 10250;
     NetworkProber* prober = nullptr;  // null: httpGet and tcpSocket probes are reported, not run

@@ -146,7 +146,8 @@ TEST(NodeAgent, AFailedInitContainerFailsThePodThatIsNeverRestarted) {
   NodeHarness node;
   node.RunFor(seconds(1), 3);
   node.StartAgent();
-  node.CreatePod("p", R"("restartPolicy":"Never","initContainers":[{"name":"i","image":"busybox:1"}],
+  node.CreatePod("p",
+                 R"("restartPolicy":"Never","initContainers":[{"name":"i","image":"busybox:1"}],
                          "containers":[{"name":"a","image":"busybox:1"}])");
   node.Advance(seconds(2));
   EXPECT_EQ(node.Phase("p"), "Failed");
@@ -157,7 +158,8 @@ TEST(NodeAgent, RestartsACrashingContainerWithBackoff) {
   NodeHarness node;
   node.RunFor(seconds(1), 1);
   node.StartAgent();
-  node.CreatePod("p", R"("restartPolicy":"Always","containers":[{"name":"a","image":"busybox:1"}])");
+  node.CreatePod("p",
+                 R"("restartPolicy":"Always","containers":[{"name":"a","image":"busybox:1"}])");
   auto restarts = [&] {
     return (*node.Pod("p"))["status"]["containerStatuses"].at(0)["restartCount"].integer();
   };
@@ -184,7 +186,8 @@ TEST(NodeAgent, OnFailureRestartsOnlyWhatFailed) {
     return HollowProgram{.runs_for = seconds(1), .exit_code = config.attempt == 0 ? 1 : 0};
   };
   node.StartAgent();
-  node.CreatePod("p", R"("restartPolicy":"OnFailure","containers":[{"name":"a","image":"busybox:1"}])");
+  node.CreatePod("p",
+                 R"("restartPolicy":"OnFailure","containers":[{"name":"a","image":"busybox:1"}])");
   node.Advance(seconds(5));
   EXPECT_EQ(node.Phase("p"), "Succeeded");
   EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["restartCount"].integer(), 1);
@@ -193,7 +196,8 @@ TEST(NodeAgent, OnFailureRestartsOnlyWhatFailed) {
 TEST(NodeAgent, SaysHowToImportAMissingImage) {
   NodeHarness node;
   node.StartAgent();
-  node.CreatePod("p", R"("containers":[{"name":"a","image":"nothing:1","imagePullPolicy":"Never"}])");
+  node.CreatePod("p",
+                 R"("containers":[{"name":"a","image":"nothing:1","imagePullPolicy":"Never"}])");
   const auto waiting = (*node.Pod("p"))["status"]["containerStatuses"].at(0)["state"]["waiting"];
   EXPECT_EQ(waiting["reason"].str(), "ErrImageNeverPull");
   EXPECT_THAT(std::string(waiting["message"].str()), HasSubstr("drakkar image import"));
@@ -236,8 +240,9 @@ TEST(NodeAgent, SurvivesBeingKilledAfterAnyNumberOfSteps) {
     driver.Start();
     node.CreateClaim("c", {"gpu.example.com/dev-0"});
     // Created and reserved, then bound: the steps are counted from the binding on.
-    auto pod = node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
-                                      kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
+    auto pod = node.api.Create(StrCat(
+        R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+        kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
     ASSERT_NE(pod, nullptr);
     api::Draft claim(node.api.Get("ResourceClaim", "default/c")->tree());
     claim["status"]["reservedFor"].Append({{"resource", api::Draft("pods")},
@@ -300,7 +305,8 @@ TEST(NodeAgent, StopsAPodAtItsActiveDeadline) {
 TEST(NodeAgent, RunsContainersThatAreAddedToARunningPodOnce) {
   NodeHarness node;
   node.machine.program_of = [](const ContainerConfig& config) {
-    return config.name == "debug" ? HollowProgram{.runs_for = seconds(5), .exit_code = 4} : HollowProgram{};
+    return config.name == "debug" ? HollowProgram{.runs_for = seconds(5), .exit_code = 4}
+                                  : HollowProgram{};
   };
   node.StartAgent();
   node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}])");
@@ -317,7 +323,9 @@ TEST(NodeAgent, RunsContainersThatAreAddedToARunningPodOnce) {
   const ContainerConfig& config = node.Containers("p", "debug").at(0)->config;
   EXPECT_TRUE(config.tty && config.standard_input);
   EXPECT_EQ(config.process_namespace_of, node.Containers("p", "a").at(0)->status.pid);
-  auto state = [&] { return (*node.Pod("p"))["status"]["ephemeralContainerStatuses"].at(0)["state"]; };
+  auto state = [&] {
+    return (*node.Pod("p"))["status"]["ephemeralContainerStatuses"].at(0)["state"];
+  };
   EXPECT_TRUE(state()["running"].has_value());
   node.Advance(seconds(60));
   EXPECT_EQ(state()["terminated"]["exitCode"].integer(), 4);
@@ -348,7 +356,9 @@ class NodeAgentResize : public ::testing::Test {
  protected:
   NodeAgentResize() {
     node_.StartAgent();
-    node_.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1","resources":{"requests":{"cpu":"100m"},
+    node_.CreatePod(
+        "p",
+        R"("containers":[{"name":"a","image":"busybox:1","resources":{"requests":{"cpu":"100m"},
       "limits":{"cpu":"200m","memory":"64Mi"}}}])");
   }
   Result<void> Resize(const std::string& request, const std::string& limit) {
@@ -362,7 +372,8 @@ class NodeAgentResize : public ::testing::Test {
   }
   std::string Condition(const std::string& type) {
     for (api::Value each : (*node_.Pod("p"))["status"]["conditions"].elements()) {
-      if (each["type"].str() == type) return StrCat(each["status"].str(), " ", each["reason"].str());
+      if (each["type"].str() == type)
+        return StrCat(each["status"].str(), " ", each["reason"].str());
     }
     return "";
   }
@@ -404,9 +415,10 @@ TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {
     "livenessProbe":{"grpc":{"port":80}},"securityContext":{"appArmorProfile":{"type":"Unconfined"},
     "seLinuxOptions":{"level":"s0"}}}],"securityContext":{"seccompProfile":{"type":"RuntimeDefault"}})");
   EXPECT_EQ(node.Phase("p"), "Running");
-  EXPECT_EQ(node.Events("UnsupportedFields").at(0),
-            "this node does not act on: securityContext.seccompProfile, livenessProbe of container a, "
-            "securityContext.seLinuxOptions of container a");
+  EXPECT_EQ(
+      node.Events("UnsupportedFields").at(0),
+      "this node does not act on: securityContext.seccompProfile, livenessProbe of container a, "
+      "securityContext.seLinuxOptions of container a");
 }
 
 TEST(NodeAgent, ProbesSayWhenAContainerIsReadyAndKillOneThatIsStuck) {
@@ -470,7 +482,8 @@ TEST(NodeAgent, RunsThePostStartHookBeforeTheContainerIsReadyAndTheNextOneStarts
     return HollowProgram{.exec = [&](const std::vector<std::string>& command) {
       seen.push_back(command.at(0));
       const auto pod = node.Pod("p");
-      EXPECT_FALSE(pod != nullptr && (*pod)["status"]["containerStatuses"].at(0)["ready"].boolean());
+      EXPECT_FALSE(pod != nullptr &&
+                   (*pod)["status"]["containerStatuses"].at(0)["ready"].boolean());
       return ExecResult{};
     }};
   };
@@ -496,7 +509,8 @@ TEST(NodeAgent, AFailedPostStartHookEndsTheContainerWhichIsStartedAgain) {
     "lifecycle":{"postStart":{"exec":{"command":["hello"]}}}}])");
   node.Advance(seconds(60));
   EXPECT_EQ(runs, 2);
-  EXPECT_THAT(node.Events("FailedPostStartHook"), ElementsAre("PostStartHook failed: exit code 3: no"));
+  EXPECT_THAT(node.Events("FailedPostStartHook"),
+              ElementsAre("PostStartHook failed: exit code 3: no"));
   EXPECT_EQ(node.Containers("p", "a").size(), 2u);
   EXPECT_TRUE((*node.Pod("p"))["status"]["containerStatuses"].at(0)["ready"].boolean());
 }
@@ -504,13 +518,15 @@ TEST(NodeAgent, AFailedPostStartHookEndsTheContainerWhichIsStartedAgain) {
 TEST(NodeAgent, AHookThatSleepsHoldsUpTheStartAndGivesWayToTheEnd) {
   NodeHarness node;
   node.StartAgent();
-  node.CreatePod("p", R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
+  node.CreatePod("p",
+                 R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
     "lifecycle":{"postStart":{"sleep":{"seconds":20}}}},{"name":"b","image":"busybox:1"}])");
   node.Advance(seconds(19));
   EXPECT_EQ(node.Containers("p", "b").size(), 0u);
   node.Advance(seconds(2));
   EXPECT_EQ(node.Containers("p", "b").size(), 1u);
-  node.CreatePod("q", R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
+  node.CreatePod("q",
+                 R"("terminationGracePeriodSeconds":1,"containers":[{"name":"a","image":"busybox:1",
     "lifecycle":{"postStart":{"sleep":{"seconds":2000}}}}])");
   node.DeletePod("q");
   node.Advance(seconds(5));
@@ -531,13 +547,15 @@ TEST(NodeAgent, HostAliasesAreInTheHostsFileOfEachContainer) {
   const std::string text = *node.files.ReadFile(file);
   EXPECT_THAT(text, HasSubstr("127.0.0.1\tlocalhost\n"));
   EXPECT_THAT(text, HasSubstr("10.0.0.1\tp\n"));
-  EXPECT_TRUE(text.ends_with("\n# Entries added by HostAliases.\n10.1.2.3\tdb\tdb.local\n")) << text;
+  EXPECT_TRUE(text.ends_with("\n# Entries added by HostAliases.\n10.1.2.3\tdb\tdb.local\n"))
+      << text;
   EXPECT_TRUE(node.Events("UnsupportedFields").empty());
 }
 
 TEST(NodeAgent, VolumesFollowTheirConfigMapWithinAMinute) {
   NodeHarness node;
-  node.api.Create(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"s","namespace":"default"},
+  node.api.Create(
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"s","namespace":"default"},
     "data":{"k":"v","old":"x"}})");
   node.StartAgent();
   node.CreatePod("p", R"("volumes":[{"name":"c","configMap":{"name":"s"}}],

@@ -49,7 +49,8 @@ TEST(NodeFeatures, AreDeclaredSortedAndUnderAllNames) {
 TEST(NodeFeatures, AreOnlyThoseThatTheNodeReallyDoes) {
   // All gates on: the library knows more than this node does.
   FeatureGates all = FeatureGates();
-  for (int i = 0; i < static_cast<int>(Gate::kCount); ++i) all = all.With(static_cast<Gate>(i), true);
+  for (int i = 0; i < static_cast<int>(Gate::kCount); ++i)
+    all = all.With(static_cast<Gate>(i), true);
   NodeHarness node(all);
   node.StartAgent();
   EXPECT_THAT(Declared(node), ElementsAre("DRAOptionalNodeOperations", "DraOptionalNodePreparation",
@@ -100,8 +101,8 @@ TEST(NodeFeatures, AreRestoredWhenSomebodyElseChangesThem) {
 
 TEST(NodeFeatures, OfTheRuntimeCountWhenStatedAndOffered) {
   const std::string_view implemented[] = {"UserNamespacesHostNetworkSupport"};
-  for (const auto& [stated, offered] :
-       std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}, {true, true}}) {
+  for (const auto& [stated, offered] : std::vector<std::pair<bool, bool>>{
+           {false, false}, {true, false}, {false, true}, {true, true}}) {
     NodeHarness node(FeatureGates().With(Gate::kUserNamespacesHostNetworkSupport, true));
     node.features.implemented = implemented;
     node.features.runtime_features.user_namespaces_host_network = stated;
@@ -192,7 +193,8 @@ TEST(NodeFeatures, ARejectedPodGivesItsClaimsBack) {
   node.CreatePod("p", StrCat(R"("restartPolicy":"Never","containers":[{"name":"a",
     "image":"busybox:1","resources":{"claims":[{"name":"c"}]},"restartPolicy":"Never",
     "restartPolicyRules":[{"action":"RestartAllContainers","exitCodes":{"operator":"In",
-    "values":[42]}}]}])"), {"c"});
+    "values":[42]}}]}])"),
+                 {"c"});
   ASSERT_EQ(node.Phase("p"), "Running");
   Restart(node, node.gates.With(Gate::kRestartAllContainersOnContainerExits, false));
   EXPECT_EQ(node.Phase("p"), "Failed");
@@ -211,14 +213,16 @@ TEST(NodeFeatures, APodThatIsBeingDeletedIsNotChecked) {
   node.Advance(seconds(31));
   EXPECT_EQ(node.Phase("p"), "(gone)");
   EXPECT_THAT(node.Events("PodFeatureUnsupported"), IsEmpty());
-  EXPECT_THAT(node.metrics.Text(), ::testing::Not(HasSubstr("kubelet_admission_rejections_total{")));
+  EXPECT_THAT(node.metrics.Text(),
+              ::testing::Not(HasSubstr("kubelet_admission_rejections_total{")));
 }
 
 TEST(NodeFeatures, ClaimsThatSkipAreSeenByReleasesThatKnowTheField) {
   for (const int minor : {36, 37}) {
     NodeHarness node;
     FakeDriver driver(node, "gpu.example.com", "gpu-reg.sock");
-    node.gates = FeatureGates::Create({.emulated = {1, minor}, .overrides = {}, .turned_on = {}}).value();
+    node.gates =
+        FeatureGates::Create({.emulated = {1, minor}, .overrides = {}, .turned_on = {}}).value();
     node.StartAgent();
     driver.Start();
     node.CreateClaim("c", {"gpu.example.com/dev-0"}, "*");
@@ -232,7 +236,8 @@ TEST(NodeFeatures, AReleaseBeforeTheFrameworkRefusesWhatItCannotRun) {
   node.StartAgent();
   node.CreatePod("p", kRestartingPod);
   ASSERT_EQ(node.Phase("p"), "Running");
-  Restart(node, FeatureGates::Create({.emulated = {1, 34}, .overrides = {}, .turned_on = {}}).value());
+  Restart(node,
+          FeatureGates::Create({.emulated = {1, 34}, .overrides = {}, .turned_on = {}}).value());
   EXPECT_THAT(Declared(node), IsEmpty());
   EXPECT_EQ(node.Phase("p"), "Failed");
   EXPECT_EQ((*node.Pod("p"))["status"]["reason"].str(), "PodFeatureUnsupported");
@@ -241,7 +246,8 @@ TEST(NodeFeatures, AReleaseBeforeTheFrameworkRefusesWhatItCannotRun) {
 TEST(NodeFeatures, AChangeThatNeedsMoreIsToldAndStands) {
   NodeHarness node;
   node.StartAgent();
-  node.CreatePod("p", R"("resources":{"limits":{"cpu":"1"}},"containers":[{"name":"a","image":"busybox:1"}])");
+  node.CreatePod(
+      "p", R"("resources":{"limits":{"cpu":"1"}},"containers":[{"name":"a","image":"busybox:1"}])");
   ASSERT_EQ(node.Phase("p"), "Running");
   features::FeatureList more;
   more.push_back(std::make_unique<features::StaticCpuFeature>());

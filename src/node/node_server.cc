@@ -36,8 +36,8 @@ Result<LogTarget> FindLog(const NodeAgent& agent, const Runtime& runtime, const 
     for (const ContainerFacts& each : *list) {
       if (each.name != container) continue;
       if (previous && !each.previous) {
-        return InvalidArgument(StrCat("previous terminated container ", Quote(container), " in pod ",
-                                      Quote(pod), " not found"));
+        return InvalidArgument(StrCat("previous terminated container ", Quote(container),
+                                      " in pod ", Quote(pod), " not found"));
       }
       const auto& status = previous ? each.previous : each.current;
       if (!status || status->state == ContainerState::kCreated) {
@@ -94,13 +94,16 @@ struct NodeServer::Follower {
 };
 
 NodeServer::NodeServer(Options options) : options_(std::move(options)) {}
-NodeServer::~NodeServer() { *alive_ = false; }
+NodeServer::~NodeServer() {
+  *alive_ = false;
+}
 
 void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) {
   options_.loop.AssertInLoop();
   const std::vector<std::string_view> parts = Split(request.path, '/');
   const bool is_command = parts.size() == 5 && (parts[1] == "exec" || parts[1] == "attach");
-  if (request.method != net::Method::kGet && !(is_command && request.method == net::Method::kPost)) {
+  if (request.method != net::Method::kGet &&
+      !(is_command && request.method == net::Method::kPost)) {
     return writer->Send(405, PlainText(), std::string("only GET is served here\n"));
   }
   if (request.path == "/healthz" || request.path == "/healthz/ping") {
@@ -128,14 +131,16 @@ void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::Respons
   if (request.path == "/devices") {
     const api::Draft list = {{"kind", api::Draft("DeviceList")},
                              {"items", options_.agent.health().ListDevices()}};
-    return writer->Send(200, {{"Content-Type", "application/json"}}, api::WriteJson(list.Freeze()->root()));
+    return writer->Send(200, {{"Content-Type", "application/json"}},
+                        api::WriteJson(list.Freeze()->root()));
   }
   if (is_command) {
     return ServeCommand(request, parts[1], std::string(parts[2]), std::string(parts[3]),
                         std::string(parts[4]), *writer);
   }
   if (parts.size() == 5 && parts[1] == "containerLogs") {
-    return SendLogs(request, std::string(parts[2]), std::string(parts[3]), std::string(parts[4]), writer);
+    return SendLogs(request, std::string(parts[2]), std::string(parts[3]), std::string(parts[4]),
+                    writer);
   }
   writer->Send(404, PlainText(), std::string("404 page not found\n"));
 }
@@ -149,7 +154,8 @@ void NodeServer::SendLogs(const net::ServerRequest& request, const std::string& 
   if (!request.query().ok()) return fail(request.query().error());
   auto options = ParseLogOptions(*request.query(), options_.loop.clock().Now());
   if (!options.ok()) return fail(options.error());
-  auto target = FindLog(options_.agent, options_.runtime, namespace_name, pod, container, options->previous);
+  auto target =
+      FindLog(options_.agent, options_.runtime, namespace_name, pod, container, options->previous);
   if (!target.ok()) return fail(target.error());
   if (followers_.size() >= kMaxLogStreams) {
     return fail({ErrorCode::kResourceExhausted, "too many logs are being read on this node"});
@@ -182,7 +188,8 @@ void NodeServer::WatchLog(std::uint64_t id, const std::string& path) {
         // Many writes, one look.
         options_.loop.Post([this, alive = alive_, id] {
           if (!*alive) return;
-          if (auto woken = followers_.find(id); woken != followers_.end()) woken->second->woken = false;
+          if (auto woken = followers_.find(id); woken != followers_.end())
+            woken->second->woken = false;
           Pump(id);
         });
       });

@@ -63,7 +63,8 @@ class NodeServerTest : public ::testing::Test {
  protected:
   NodeServerTest() {
     node_.StartAgent();
-    node_.CreatePod("p", R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1"}])");
+    node_.CreatePod("p",
+                    R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1"}])");
     server_ = std::make_unique<NodeServer>(NodeServer::Options{
         .loop = node_.loop,
         .files = node_.files,
@@ -76,8 +77,8 @@ class NodeServerTest : public ::testing::Test {
     EXPECT_TRUE(node_.files.WriteFile(log_, "2027-01-15T08:00:01Z stdout F one\n", 0644).ok());
   }
 
-  std::shared_ptr<FakeWriter> Get(const std::string& path, const std::string& query = "", bool trusted = true,
-                                  net::Headers headers = {}) {
+  std::shared_ptr<FakeWriter> Get(const std::string& path, const std::string& query = "",
+                                  bool trusted = true, net::Headers headers = {}) {
     auto writer = std::make_shared<FakeWriter>();
     net::ServerRequest request;
     request.path = path;
@@ -111,9 +112,12 @@ TEST_F(NodeServerTest, ServesLogsPodsMetricsAndHealth) {
 TEST_F(NodeServerTest, MetricsCountDevicesByTheirHealthNow) {
   FakeDriver driver(node_, "gpu.example.com", "gpu.sock");
   driver.Start();
-  driver.plugin.PushHealth({{.pool_name = "pool", .device_name = "d", .health = rpc::DeviceHealthState::kHealthy}});
+  driver.plugin.PushHealth(
+      {{.pool_name = "pool", .device_name = "d", .health = rpc::DeviceHealthState::kHealthy}});
   node_.Run();
-  EXPECT_NE(Get("/metrics")->text.find("drakkar_node_devices{driver_name=\"gpu.example.com\",health=\"Healthy\"} 1\n"),
+  EXPECT_NE(Get("/metrics")
+                ->text.find(
+                    "drakkar_node_devices{driver_name=\"gpu.example.com\",health=\"Healthy\"} 1\n"),
             std::string::npos);
 }
 
@@ -131,12 +135,14 @@ TEST_F(NodeServerTest, SaysWhatIsWrongWithARequest) {
 }
 
 TEST_F(NodeServerTest, RunsCommandsOverAWebSocket) {
-  node_.machine.containers.begin()->second.program.exec = [](const std::vector<std::string>& command) {
-    return ExecResult{.exit_code = 3, .output = Join(command, " ")};
-  };
+  node_.machine.containers.begin()->second.program.exec =
+      [](const std::vector<std::string>& command) {
+        return ExecResult{.exit_code = 3, .output = Join(command, " ")};
+      };
   const net::Headers handshake =
       net::websocket::RequestHeaders("dGhlIHNhbXBsZSBub25jZQ==", "v4.channel.k8s.io");
-  auto exec = Get("/exec/default/p/a", "command=say&command=a%20b&output=1&error=1", true, handshake);
+  auto exec =
+      Get("/exec/default/p/a", "command=say&command=a%20b&output=1&error=1", true, handshake);
   EXPECT_EQ(exec->code, 101) << exec->text;
   EXPECT_EQ(exec->protocol, "v4.channel.k8s.io");
   node_.Run();
@@ -146,9 +152,12 @@ TEST_F(NodeServerTest, RunsCommandsOverAWebSocket) {
     auto answer = Get(path, query, true, std::move(headers));
     return StrCat(answer->code, " ", answer->text);
   };
-  EXPECT_EQ(refusal("/exec/default/none/a", "command=x&output=1", handshake), "404 pod does not exist");
-  EXPECT_EQ(refusal("/exec/default/p/b", "command=x&output=1", handshake), "500 container not found (\"b\")");
-  EXPECT_EQ(refusal("/exec/default/p/a", "output=1", handshake), "400 you must specify at least 1 command");
+  EXPECT_EQ(refusal("/exec/default/none/a", "command=x&output=1", handshake),
+            "404 pod does not exist");
+  EXPECT_EQ(refusal("/exec/default/p/b", "command=x&output=1", handshake),
+            "500 container not found (\"b\")");
+  EXPECT_EQ(refusal("/exec/default/p/a", "output=1", handshake),
+            "400 you must specify at least 1 command");
   EXPECT_EQ(refusal("/exec/default/p/a", "command=x", handshake),
             "400 you must specify at least 1 of stdin, stdout, stderr");
   EXPECT_EQ(refusal("/exec/default/p/a", "command=x&output=1", {}),
@@ -163,7 +172,8 @@ TEST_F(NodeServerTest, FollowsUntilTheContainerEnds) {
   node_.Advance(milliseconds(250));
   EXPECT_EQ(logs->text, "two\n");
   EXPECT_FALSE(logs->finished);
-  node_.runtime->StopContainer(node_.Containers("p", "a").at(0)->status.id, seconds(1), [](Result<void>) {});
+  node_.runtime->StopContainer(node_.Containers("p", "a").at(0)->status.id, seconds(1),
+                               [](Result<void>) {});
   node_.Advance(seconds(1));
   EXPECT_TRUE(logs->finished);
 }
@@ -187,7 +197,8 @@ TEST_F(NodeServerTest, FollowsByWritesWhereTheyAreReported) {
   watcher.Emit(std::string(DirectoryName(log_)), FileChange::kModified, "other.log");
   node_.Run();
   EXPECT_EQ(writer->text, "");
-  for (int i = 0; i < 3; ++i) watcher.Emit(std::string(DirectoryName(log_)), FileChange::kModified, BaseOf(log_));
+  for (int i = 0; i < 3; ++i)
+    watcher.Emit(std::string(DirectoryName(log_)), FileChange::kModified, BaseOf(log_));
   node_.Run();
   EXPECT_EQ(writer->text, "two\n") << "without time passing";
   writer->on_closed(false);

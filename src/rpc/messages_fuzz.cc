@@ -44,7 +44,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const DraVersion version = data[0] % 12 == 1 ? DraVersion::kV1 : DraVersion::kV1beta1;
       ThereAndBack(
           bytes, [&](const std::string& text) { return dra::DecodePrepareResults(text, version); },
-          [&](const PrepareResults& results) { return dra::EncodePrepareResults(results, version); });
+          [&](const PrepareResults& results) {
+            return dra::EncodePrepareResults(results, version);
+          });
       break;
     }
     case 3:

@@ -9,10 +9,12 @@ namespace {
 
 std::string CheckReport(const DriverUnderTest& driver, const rpc::HealthReport& report) {
   std::set<std::pair<std::string, std::string>> published, seen;
-  for (const PublishedDevice& device : driver.published) published.emplace(device.pool, device.device);
+  for (const PublishedDevice& device : driver.published)
+    published.emplace(device.pool, device.device);
   for (const rpc::DeviceHealth& device : report) {
     const std::string name = StrCat(device.pool_name, "/", device.device_name);
-    if (device.pool_name.empty() || device.device_name.empty()) return "a device has no pool or no name";
+    if (device.pool_name.empty() || device.device_name.empty())
+      return "a device has no pool or no name";
     if (!seen.emplace(device.pool_name, device.device_name).second) return name + " comes twice";
     if (!published.empty() && !published.contains({device.pool_name, device.device_name})) {
       return name + " is not published";
@@ -39,7 +41,8 @@ void CheckHealth(DriverUnderTest& driver) {
       if (!report.ok()) return report.error().message;
       for (const rpc::DeviceHealth& device : *report) {
         if (device.health_check_timeout_seconds <= 0) continue;
-        shortest = std::min<Duration>(shortest, std::chrono::seconds(device.health_check_timeout_seconds));
+        shortest =
+            std::min<Duration>(shortest, std::chrono::seconds(device.health_check_timeout_seconds));
       }
       return CheckReport(driver, *report);
     });

@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kClaimsAtOnce = 8;
 constexpr std::size_t kCallsPerClaim = 3;
 
-std::string CheckDevices(const std::vector<rpc::PreparedDevice>& devices, const PublishedDevice& wanted) {
+std::string CheckDevices(const std::vector<rpc::PreparedDevice>& devices,
+                         const PublishedDevice& wanted) {
   bool found = false;
   for (const rpc::PreparedDevice& device : devices) {
     if (device.pool_name.empty() || device.device_name.empty()) {
@@ -19,7 +20,9 @@ std::string CheckDevices(const std::vector<rpc::PreparedDevice>& devices, const 
     }
     found = found || (device.pool_name == wanted.pool && device.device_name == wanted.device);
     for (const std::string& request : device.request_names) {
-      if (request != "sanity") return StrCat("the answer names request ", Quote(request), ", which the claim does not have");
+      if (request != "sanity")
+        return StrCat("the answer names request ", Quote(request),
+                      ", which the claim does not have");
     }
     for (const std::string& id : device.cdi_device_ids) {
       if (auto parsed = cdi::ParseQualifiedName(id); !parsed.ok()) {
@@ -29,7 +32,8 @@ std::string CheckDevices(const std::vector<rpc::PreparedDevice>& devices, const 
   }
   // No devices at all is allowed: a driver may have nothing to hand to containers.
   if (!devices.empty() && !found) {
-    return StrCat("the answer does not name the allocated device ", wanted.pool, "/", wanted.device);
+    return StrCat("the answer does not name the allocated device ", wanted.pool, "/",
+                  wanted.device);
   }
   return "";
 }
@@ -55,7 +59,8 @@ std::string CheckCdiIsGone(DriverUnderTest& driver, const std::vector<rpc::Prepa
   cdi::Cache cache(driver.options().files, {.directories = driver.options().cdi_directories});
   for (const rpc::PreparedDevice& device : devices) {
     for (const std::string& id : device.cdi_device_ids) {
-      if (id.find(claim_uid) != std::string::npos && cache.Resolve({id}).ok()) return id + " is still there";
+      if (id.find(claim_uid) != std::string::npos && cache.Resolve({id}).ok())
+        return id + " is still there";
     }
   }
   return "";
@@ -69,23 +74,25 @@ std::string ExpectRefusal(DriverUnderTest& driver, const rpc::ClaimReference& cl
 }
 
 void CheckConcurrency(DriverUnderTest& driver) {
-  driver.Check("prepare.concurrent", "many calls at once, for several claims and for the same one, all succeed", [&] {
-    std::vector<rpc::ClaimReference> claims;
-    for (std::size_t i = 0; i < std::min(driver.devices.size(), kClaimsAtOnce); ++i) {
-      auto claim = driver.MakeClaim(driver.devices[i]);
-      if (!claim.ok()) return claim.error().message;
-      claims.push_back(*std::move(claim));
-    }
-    std::vector<rpc::ClaimReference> calls;
-    for (std::size_t i = 0; i < kCallsPerClaim; ++i) calls.insert(calls.end(), claims.begin(), claims.end());
-    std::string problem = DescribeFailedCalls(calls, driver.PrepareAtOnce(calls));
-    for (const rpc::ClaimReference& claim : claims) {
-      const std::string undone = driver.UnprepareOne(claim, driver.versions().front());
-      if (problem.empty() && !undone.empty()) problem = "unprepare: " + undone;
-      driver.DeleteClaim(claim);
-    }
-    return problem;
-  });
+  driver.Check("prepare.concurrent",
+               "many calls at once, for several claims and for the same one, all succeed", [&] {
+                 std::vector<rpc::ClaimReference> claims;
+                 for (std::size_t i = 0; i < std::min(driver.devices.size(), kClaimsAtOnce); ++i) {
+                   auto claim = driver.MakeClaim(driver.devices[i]);
+                   if (!claim.ok()) return claim.error().message;
+                   claims.push_back(*std::move(claim));
+                 }
+                 std::vector<rpc::ClaimReference> calls;
+                 for (std::size_t i = 0; i < kCallsPerClaim; ++i)
+                   calls.insert(calls.end(), claims.begin(), claims.end());
+                 std::string problem = DescribeFailedCalls(calls, driver.PrepareAtOnce(calls));
+                 for (const rpc::ClaimReference& claim : claims) {
+                   const std::string undone = driver.UnprepareOne(claim, driver.versions().front());
+                   if (problem.empty() && !undone.empty()) problem = "unprepare: " + undone;
+                   driver.DeleteClaim(claim);
+                 }
+                 return problem;
+               });
 }
 
 }  // namespace
@@ -107,7 +114,8 @@ std::string DescribeFailedCalls(const std::vector<rpc::ClaimReference>& calls,
 
 void CheckPrepare(DriverUnderTest& driver) {
   if (auto connected = driver.Connect(); !connected.ok()) {
-    driver.Check("prepare.connect", "the DRA service can be reached", [&] { return connected.error().message; });
+    driver.Check("prepare.connect", "the DRA service can be reached",
+                 [&] { return connected.error().message; });
     return;
   }
   if (driver.devices.empty()) {
@@ -117,7 +125,8 @@ void CheckPrepare(DriverUnderTest& driver) {
   const rpc::DraVersion version = driver.versions().front();
   auto claim = driver.MakeClaim(wanted);
   if (!claim.ok()) {
-    return driver.Check("prepare.one", "a claim is prepared", [&] { return claim.error().message; });
+    return driver.Check("prepare.one", "a claim is prepared",
+                        [&] { return claim.error().message; });
   }
   std::vector<rpc::PreparedDevice> first;
   driver.Check("prepare.one", "a claim is prepared, and the answer names its device", [&] {
@@ -129,12 +138,14 @@ void CheckPrepare(DriverUnderTest& driver) {
   if (driver.options().cdi_directories.empty()) {
     driver.Skip("prepare.cdi", "its CDI ids are in valid spec files", "no CDI directory was given");
   } else {
-    driver.Check("prepare.cdi", "its CDI ids are in valid spec files", [&] { return CheckCdi(driver, first); });
+    driver.Check("prepare.cdi", "its CDI ids are in valid spec files",
+                 [&] { return CheckCdi(driver, first); });
   }
   driver.Check("prepare.repeat", "prepared again, the answer is the same", [&] {
     const auto again = driver.PrepareOne(*claim, version);
     if (!again.ok()) return again.error().message;
-    return *again == first ? std::string() : std::string("the second answer differs from the first");
+    return *again == first ? std::string()
+                           : std::string("the second answer differs from the first");
   });
   for (const rpc::DraVersion other : driver.versions()) {
     if (other == version) continue;
@@ -144,13 +155,17 @@ void CheckPrepare(DriverUnderTest& driver) {
       // The older version has no share ids.
       std::vector<rpc::PreparedDevice> expected = first;
       for (rpc::PreparedDevice& device : expected) device.share_id.reset();
-      return *devices == expected ? std::string() : std::string("the answer differs from that of v1");
+      return *devices == expected ? std::string()
+                                  : std::string("the answer differs from that of v1");
     });
   }
-  driver.Check("prepare.unknown", "a claim that does not exist is refused",
-               [&] { return ExpectRefusal(driver, {driver.options().namespace_name, "no-such-uid", "drakkar-sanity-nobody"}); });
-  driver.Check("prepare.replaced", "a claim of the same name with another UID is refused",
-               [&] { return ExpectRefusal(driver, {claim->namespace_name, "another-uid", claim->name}); });
+  driver.Check("prepare.unknown", "a claim that does not exist is refused", [&] {
+    return ExpectRefusal(driver,
+                         {driver.options().namespace_name, "no-such-uid", "drakkar-sanity-nobody"});
+  });
+  driver.Check("prepare.replaced", "a claim of the same name with another UID is refused", [&] {
+    return ExpectRefusal(driver, {claim->namespace_name, "another-uid", claim->name});
+  });
   driver.Check("prepare.unallocated", "a claim that is not allocated is refused", [&] {
     const auto unallocated = driver.MakeUnallocatedClaim();
     if (!unallocated.ok()) return unallocated.error().message;
@@ -171,11 +186,14 @@ void CheckPrepare(DriverUnderTest& driver) {
   if (driver.options().cdi_directories.empty()) {
     driver.Skip("unprepare.cdi", kCdiGone, "no CDI directory was given");
   } else {
-    driver.Check("unprepare.cdi", kCdiGone, [&] { return CheckCdiIsGone(driver, first, claim->uid); });
+    driver.Check("unprepare.cdi", kCdiGone,
+                 [&] { return CheckCdiIsGone(driver, first, claim->uid); });
   }
-  driver.Check("unprepare.repeat", "unprepared again, it succeeds", [&] { return driver.UnprepareOne(*claim, version); });
+  driver.Check("unprepare.repeat", "unprepared again, it succeeds",
+               [&] { return driver.UnprepareOne(*claim, version); });
   driver.Check("unprepare.unknown", "a claim that was never prepared is unprepared", [&] {
-    return driver.UnprepareOne({driver.options().namespace_name, "never-prepared", "drakkar-sanity-nobody"}, version);
+    return driver.UnprepareOne(
+        {driver.options().namespace_name, "never-prepared", "drakkar-sanity-nobody"}, version);
   });
   CheckConcurrency(driver);
 }

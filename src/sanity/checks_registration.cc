@@ -8,7 +8,8 @@ namespace {
 constexpr std::size_t kMaxDriverNameBytes = 63;
 
 std::string CheckInfo(const rpc::PluginInfo& info) {
-  if (info.type != rpc::kDraPluginType) return StrCat("the type is ", Quote(info.type), ", not \"DRAPlugin\"");
+  if (info.type != rpc::kDraPluginType)
+    return StrCat("the type is ", Quote(info.type), ", not \"DRAPlugin\"");
   if (info.name.empty() || info.name.size() > kMaxDriverNameBytes) {
     return StrCat("the name ", Quote(info.name), " must have 1 to 63 bytes");
   }
@@ -30,7 +31,8 @@ std::string CheckVersions(const rpc::PluginInfo& info) {
     }
   }
   if (dra) return "";
-  return StrCat("none of v1.DRAPlugin and v1beta1.DRAPlugin is among ", Join(info.supported_versions, ", "));
+  return StrCat("none of v1.DRAPlugin and v1beta1.DRAPlugin is among ",
+                Join(info.supported_versions, ", "));
 }
 
 }  // namespace
@@ -48,7 +50,8 @@ void CheckRegistration(DriverUnderTest& driver) {
     driver.info = *info;
     driver.driver_name = info->name;
     driver.report().driver = info->name;
-    if (const std::string& expected = driver.options().driver_name; !expected.empty() && expected != info->name) {
+    if (const std::string& expected = driver.options().driver_name;
+        !expected.empty() && expected != info->name) {
       return StrCat("it calls itself ", Quote(info->name), ", not ", Quote(expected));
     }
     return CheckInfo(*info);
@@ -59,11 +62,13 @@ void CheckRegistration(DriverUnderTest& driver) {
   driver.Check("registration.repeat", "asked again, it says the same", [&] {
     const auto again = driver.GetInfo();
     if (!again.ok()) return again.error().message;
-    return *again == *info ? std::string() : std::string("the second answer differs from the first");
+    return *again == *info ? std::string()
+                           : std::string("the second answer differs from the first");
   });
   driver.Check("registration.refused", "it survives a registration that was refused", [&] {
     // Whether the notification is answered with an error is up to the driver.
-    static_cast<void>(driver.Notify({.plugin_registered = false, .error = "drakkar sanity: only a test"}));
+    static_cast<void>(
+        driver.Notify({.plugin_registered = false, .error = "drakkar sanity: only a test"}));
     const auto again = driver.GetInfo();
     return again.ok() ? std::string() : "afterwards: " + again.error().message;
   });

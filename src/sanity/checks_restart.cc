@@ -22,12 +22,14 @@ void CheckRestart(DriverUnderTest& driver) {
       Result<rpc::PluginInfo> info = driver.AwaitInfo();
       if (!info.ok()) return "it does not register again: " + info.error().message;
       driver.info = *info;
-      if (auto told = driver.Notify({.plugin_registered = true}); !told.ok()) return told.error().message;
+      if (auto told = driver.Notify({.plugin_registered = true}); !told.ok())
+        return told.error().message;
     }
     if (auto connected = driver.Connect(); !connected.ok()) return connected.error().message;
     const auto after = driver.PrepareOne(*claim, version);
     if (!after.ok()) return "prepare again: " + after.error().message;
-    return *after == *before ? std::string() : std::string("the answer differs from the one before");
+    return *after == *before ? std::string()
+                             : std::string("the answer differs from the one before");
   });
   driver.Check("restart.unprepare", "it undoes what was prepared before the restart", [&] {
     return claim.ok() ? driver.UnprepareOne(*claim, version) : claim.error().message;

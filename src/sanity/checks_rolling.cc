@@ -11,7 +11,8 @@ constexpr char kBeside[] = "a second instance registers beside the first, with s
 std::map<std::string, std::uint64_t> DevicesByPool(const std::vector<api::ObjectPtr>& slices) {
   std::map<std::string, std::uint64_t> devices;
   for (const api::ObjectPtr& slice : slices) {
-    devices[std::string((*slice)["spec"]["pool"]["name"].str())] += (*slice)["spec"]["devices"].size();
+    devices[std::string((*slice)["spec"]["pool"]["name"].str())] +=
+        (*slice)["spec"]["devices"].size();
   }
   return devices;
 }
@@ -22,11 +23,13 @@ std::string CheckBeside(DriverUnderTest& old, DriverUnderTest& fresh) {
   if (!info.ok()) return "the second one: " + info.error().message;
   fresh.info = *info;
   if (info->name != old.driver_name) {
-    return StrCat("the second one calls itself ", Quote(info->name), ", the first ", Quote(old.driver_name));
+    return StrCat("the second one calls itself ", Quote(info->name), ", the first ",
+                  Quote(old.driver_name));
   }
   if (fresh.endpoint() == old.endpoint()) return "both serve at " + fresh.endpoint();
   if (info->supported_versions.empty()) return "the second one advertises no service";
-  if (auto told = fresh.Notify({.plugin_registered = true}); !told.ok()) return told.error().message;
+  if (auto told = fresh.Notify({.plugin_registered = true}); !told.ok())
+    return told.error().message;
   if (auto connected = fresh.Connect(); !connected.ok()) return connected.error().message;
   const auto still = old.GetInfo();
   return still.ok() ? "" : "the first one no longer answers: " + still.error().message;
@@ -40,11 +43,13 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
     return driver.Skip("rolling.beside", kBeside, "the driver's command has no {pod-uid}");
   }
   if (!driver.info || driver.devices.empty()) {
-    return driver.Skip("rolling.beside", kBeside, "there is no registration, or no device to claim");
+    return driver.Skip("rolling.beside", kBeside,
+                       "there is no registration, or no device to claim");
   }
   const rpc::DraVersion version = driver.versions().front();
   auto claim = driver.MakeClaim(driver.devices.front());
-  if (!claim.ok()) return driver.Check("rolling.beside", kBeside, [&] { return claim.error().message; });
+  if (!claim.ok())
+    return driver.Check("rolling.beside", kBeside, [&] { return claim.error().message; });
   const auto before = driver.PrepareOne(*claim, version);
   const auto slices_before = driver.ListSlices();
 
@@ -67,7 +72,8 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
   driver.Check("rolling.prepared", "the second instance knows what the first has prepared", [&] {
     const auto again = fresh.PrepareOne(*claim, version);
     if (!again.ok()) return again.error().message;
-    return *again == *before ? std::string() : std::string("its answer differs from that of the first");
+    return *again == *before ? std::string()
+                             : std::string("its answer differs from that of the first");
   });
   driver.Check("rolling.concurrent", "calls to both instances at once all succeed", [&] {
     const std::vector<rpc::ClaimReference> calls(8, *claim);
@@ -82,7 +88,8 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
     return *again == *before ? std::string() : std::string("its answer has changed");
   });
   driver.Check("rolling.sockets", "the first one took its own sockets away and no other", [&] {
-    if (options.files.Exists(options.driver_socket)) return options.driver_socket + " is still there";
+    if (options.files.Exists(options.driver_socket))
+      return options.driver_socket + " is still there";
     if (options.files.Exists(driver.endpoint())) return driver.endpoint() + " is still there";
     return std::string();
   });

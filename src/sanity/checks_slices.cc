@@ -36,9 +36,11 @@ std::string CheckOwners(const std::vector<api::ObjectPtr>& slices) {
     if (of.empty()) continue;
     bool owned = false;
     for (const Value owner : (*slice)["metadata"]["ownerReferences"].elements()) {
-      owned = owned || (owner["kind"].str() == "Node" && owner["name"].str() == of && owner["controller"].boolean());
+      owned = owned || (owner["kind"].str() == "Node" && owner["name"].str() == of &&
+                        owner["controller"].boolean());
     }
-    if (!owned) return StrCat("slice ", slice->name(), " is not owned by node ", of, ": it would outlive it");
+    if (!owned)
+      return StrCat("slice ", slice->name(), " is not owned by node ", of, ": it would outlive it");
   }
   return "";
 }
@@ -50,7 +52,8 @@ std::size_t AttributeValues(Value device) {
   std::size_t values = 0;
   for (const auto& [key, name, attribute] : device["attributes"].members()) {
     std::size_t items = 0;
-    for (const std::string_view list : {"ints", "bools", "strings", "versions"}) items += attribute[list].size();
+    for (const std::string_view list : {"ints", "bools", "strings", "versions"})
+      items += attribute[list].size();
     values += items == 0 ? 1 : items;
   }
   return values;
@@ -64,16 +67,18 @@ std::string CheckLimits(const std::vector<api::ObjectPtr>& slices) {
       complex = complex || !device["taints"].empty() || !device["consumesCounters"].empty();
       const std::size_t facts = device["attributes"].size() + device["capacity"].size();
       if (facts > 32) {
-        return StrCat("device ", device["name"].str(), " has ", facts, " attributes and capacities, 32 are allowed");
+        return StrCat("device ", device["name"].str(), " has ", facts,
+                      " attributes and capacities, 32 are allowed");
       }
       if (const std::size_t values = AttributeValues(device); values > kMaxAttributeValues) {
-        return StrCat("device ", device["name"].str(), " has ", values, " values of attributes, ", kMaxAttributeValues,
-                      " are allowed");
+        return StrCat("device ", device["name"].str(), " has ", values, " values of attributes, ",
+                      kMaxAttributeValues, " are allowed");
       }
     }
     const std::size_t limit = complex ? 64 : 128;
     if (devices.size() > limit) {
-      return StrCat("slice ", slice->name(), " has ", devices.size(), " devices, ", limit, " are allowed");
+      return StrCat("slice ", slice->name(), " has ", devices.size(), " devices, ", limit,
+                    " are allowed");
     }
   }
   return "";
@@ -84,8 +89,8 @@ std::string CheckLimits(const std::vector<api::ObjectPtr>& slices) {
 std::string DescribeIncompletePools(const std::vector<api::ObjectPtr>& slices) {
   for (const auto& [name, pool] : Pools(slices)) {
     if (static_cast<std::int64_t>(pool.slices.size()) != pool.count) {
-      return StrCat("pool ", name, " has ", pool.slices.size(), " slices of generation ", pool.generation,
-                    " and announces ", pool.count);
+      return StrCat("pool ", name, " has ", pool.slices.size(), " slices of generation ",
+                    pool.generation, " and announces ", pool.count);
     }
     std::set<std::string> names;
     for (const api::ObjectPtr& slice : pool.slices) {
@@ -106,8 +111,9 @@ void CheckSlices(DriverUnderTest& driver) {
   std::vector<api::ObjectPtr> slices;
   driver.Check("slices.published", "its devices are published on the API server", [&] {
     if (driver.driver_name.empty()) {
-      return std::string("the driver's name is not known, as the socket serves no registration: "
-                         "give it with --driver-name");
+      return std::string(
+          "the driver's name is not known, as the socket serves no registration: "
+          "give it with --driver-name");
     }
     // Until the pools are complete or the time is up; the list itself waits too.
     for (int attempt = 0; attempt < 50; ++attempt) {
@@ -127,7 +133,8 @@ void CheckSlices(DriverUnderTest& driver) {
                [&] { return DescribeIncompletePools(slices); });
   driver.Check("slices.owned", "slices of a node are its own and are owned by it",
                [&] { return CheckOwners(slices); });
-  driver.Check("slices.limits", "no slice is beyond the limits of the API", [&] { return CheckLimits(slices); });
+  driver.Check("slices.limits", "no slice is beyond the limits of the API",
+               [&] { return CheckLimits(slices); });
   for (const auto& [name, pool] : Pools(slices)) {
     for (const api::ObjectPtr& slice : pool.slices) {
       for (const Value device : (*slice)["spec"]["devices"].elements()) {
@@ -137,7 +144,8 @@ void CheckSlices(DriverUnderTest& driver) {
   }
   const auto held = driver.HeldDevices();
   if (!held.ok()) {
-    driver.no_device = "claims cannot be listed, so nobody knows which devices are free: " + held.error().message;
+    driver.no_device =
+        "claims cannot be listed, so nobody knows which devices are free: " + held.error().message;
     return;
   }
   std::vector<std::string> in_use;
@@ -156,8 +164,9 @@ void CheckSlices(DriverUnderTest& driver) {
     }
   }
   if (in_use.empty()) return;
-  const std::string why = StrCat("claims hold ", in_use.size(), " of ", in_use.size() + driver.devices.size(),
-                                 " devices, which are left alone: ", Join(in_use, ", "));
+  const std::string why =
+      StrCat("claims hold ", in_use.size(), " of ", in_use.size() + driver.devices.size(),
+             " devices, which are left alone: ", Join(in_use, ", "));
   if (driver.devices.empty()) driver.no_device = why;
   driver.Skip("slices.in-use", "all devices are tried", why);
 }

@@ -16,9 +16,11 @@ const api::KindSchema* Kind(std::string_view name) {
   return api::FindKind("resource.k8s.io", "v1", name);
 }
 
-// Waits for one answer of type T. What comes after the time is up finds nobody: the state is shared.
+// Waits for one answer of type T. What comes after the time is up finds nobody: the state is
+// shared.
 template <typename T>
-Result<T> WaitFor(const Options& options, const std::function<void(std::function<void(Result<T>)>)>& call) {
+Result<T> WaitFor(const Options& options,
+                  const std::function<void(std::function<void(Result<T>)>)>& call) {
   auto answer = std::make_shared<std::optional<Result<T>>>();
   call([answer](Result<T> result) { *answer = std::move(result); });
   if (!options.wait_until([&] { return answer->has_value(); }, options.timeout)) {
@@ -87,7 +89,8 @@ void DriverUnderTest::Check(const std::string& id, const std::string& title,
   if (options_.on_result) options_.on_result(report_.checks.back());
 }
 
-void DriverUnderTest::Skip(const std::string& id, const std::string& title, const std::string& why) {
+void DriverUnderTest::Skip(const std::string& id, const std::string& title,
+                           const std::string& why) {
   report_.checks.push_back({id, title, Outcome::kSkipped, why});
   if (options_.on_result) options_.on_result(report_.checks.back());
 }
@@ -116,7 +119,9 @@ Result<rpc::PluginInfo> DriverUnderTest::AwaitInfo() {
   constexpr int kAttempts = 50;
   Result<rpc::PluginInfo> found = GetInfo();
   // The file of a socket is there a moment before somebody listens.
-  for (int attempt = 0; attempt < kAttempts && !found.ok() && found.error().code == ErrorCode::kUnavailable; ++attempt) {
+  for (int attempt = 0;
+       attempt < kAttempts && !found.ok() && found.error().code == ErrorCode::kUnavailable;
+       ++attempt) {
     options_.wait_until([] { return false; }, options_.timeout / kAttempts);
     found = GetInfo();
   }
@@ -125,8 +130,9 @@ Result<rpc::PluginInfo> DriverUnderTest::AwaitInfo() {
 
 Result<void> DriverUnderTest::Notify(const rpc::RegistrationStatus& status) {
   auto answer = std::make_shared<std::optional<Result<void>>>();
-  registration_->NotifyRegistrationStatus(options_.driver_socket, status, options_.timeout,
-                                          [answer](Result<void> result) { *answer = std::move(result); });
+  registration_->NotifyRegistrationStatus(
+      options_.driver_socket, status, options_.timeout,
+      [answer](Result<void> result) { *answer = std::move(result); });
   if (!WaitUntil([&] { return answer->has_value(); })) {
     return Error{ErrorCode::kDeadlineExceeded, "no answer in time"};
   }
@@ -140,11 +146,11 @@ std::string DriverUnderTest::endpoint() const {
 rpc::DraPluginClient& DriverUnderTest::ClientFor(rpc::DraVersion version) {
   std::unique_ptr<rpc::DraPluginClient>& client = clients_[version];
   if (client == nullptr) {
-    client = rpc::DialDraPlugin(options_.transport,
-                                {.endpoint = endpoint(),
-                                 .version = version,
-                                 .initial_backoff = std::chrono::milliseconds(50),
-                                 .max_backoff = std::chrono::milliseconds(500)});
+    client =
+        rpc::DialDraPlugin(options_.transport, {.endpoint = endpoint(),
+                                                .version = version,
+                                                .initial_backoff = std::chrono::milliseconds(50),
+                                                .max_backoff = std::chrono::milliseconds(500)});
   }
   return *client;
 }
@@ -162,29 +168,29 @@ Result<void> DriverUnderTest::Connect() {
 
 Result<rpc::PrepareResults> DriverUnderTest::Prepare(const std::vector<rpc::ClaimReference>& claims,
                                                      rpc::DraVersion version) {
-  return WaitFor<rpc::PrepareResults>(options_, [&](auto done) {
-    ClientFor(version).Prepare(claims, options_.timeout, done);
-  });
+  return WaitFor<rpc::PrepareResults>(
+      options_, [&](auto done) { ClientFor(version).Prepare(claims, options_.timeout, done); });
 }
 
 Result<rpc::UnprepareResults> DriverUnderTest::Unprepare(
     const std::vector<rpc::ClaimReference>& claims, rpc::DraVersion version) {
-  return WaitFor<rpc::UnprepareResults>(options_, [&](auto done) {
-    ClientFor(version).Unprepare(claims, options_.timeout, done);
-  });
+  return WaitFor<rpc::UnprepareResults>(
+      options_, [&](auto done) { ClientFor(version).Unprepare(claims, options_.timeout, done); });
 }
 
 std::vector<Result<rpc::PrepareResults>> DriverUnderTest::PrepareAtOnce(
     const std::vector<rpc::ClaimReference>& claims, DriverUnderTest* other) {
-  auto answers = std::make_shared<std::vector<std::optional<Result<rpc::PrepareResults>>>>(claims.size());
+  auto answers =
+      std::make_shared<std::vector<std::optional<Result<rpc::PrepareResults>>>>(claims.size());
   auto open = std::make_shared<std::size_t>(claims.size());
   for (std::size_t i = 0; i < claims.size(); ++i) {
     DriverUnderTest& instance = other != nullptr && i % 2 == 1 ? *other : *this;
     instance.ClientFor(versions().front())
-        .Prepare({claims[i]}, options_.timeout, [answers, open, i](Result<rpc::PrepareResults> result) {
-          (*answers)[i] = std::move(result);
-          --*open;
-        });
+        .Prepare({claims[i]}, options_.timeout,
+                 [answers, open, i](Result<rpc::PrepareResults> result) {
+                   (*answers)[i] = std::move(result);
+                   --*open;
+                 });
   }
   WaitUntil([&] { return *open == 0; });
   std::vector<Result<rpc::PrepareResults>> results;
@@ -200,13 +206,16 @@ Result<std::vector<rpc::PreparedDevice>> DriverUnderTest::PrepareOne(
     const rpc::ClaimReference& claim, rpc::DraVersion version) {
   ASSIGN_OR_RETURN(rpc::PrepareResults results, Prepare({claim}, version));
   const auto found = results.find(claim.uid);
-  if (found == results.end()) return FailedPrecondition("the answer does not contain the claim's UID");
-  if (results.size() != 1) return FailedPrecondition("the answer contains claims that were not asked for");
+  if (found == results.end())
+    return FailedPrecondition("the answer does not contain the claim's UID");
+  if (results.size() != 1)
+    return FailedPrecondition("the answer contains claims that were not asked for");
   if (!found->second.error.empty()) return FailedPrecondition(found->second.error);
   return std::move(found->second.devices);
 }
 
-std::string DriverUnderTest::UnprepareOne(const rpc::ClaimReference& claim, rpc::DraVersion version) {
+std::string DriverUnderTest::UnprepareOne(const rpc::ClaimReference& claim,
+                                          rpc::DraVersion version) {
   const auto results = Unprepare({claim}, version);
   if (!results.ok()) return results.error().message;
   const auto found = results->find(claim.uid);
@@ -224,8 +233,9 @@ Result<rpc::HealthReport> DriverUnderTest::FirstHealthReport(rpc::HealthService 
                                            .on_end =
                                                [answer](Result<void> result) {
                                                  if (*answer) return;
-                                                 *answer = result.ok() ? Unavailable("the stream ended")
-                                                                       : result.error();
+                                                 *answer = result.ok()
+                                                               ? Unavailable("the stream ended")
+                                                               : result.error();
                                                }});
   if (!WaitUntil([&] { return answer->has_value(); })) {
     return Error{ErrorCode::kDeadlineExceeded, "no report came in time"};
@@ -236,10 +246,14 @@ Result<rpc::HealthReport> DriverUnderTest::FirstHealthReport(rpc::HealthService 
 std::string DriverUnderTest::AwaitSecondHealthReport(rpc::HealthService service, Duration limit) {
   auto reports = std::make_shared<int>(0);
   auto end = std::make_shared<std::optional<Result<void>>>();
-  auto stream = ClientFor(versions().front())
-                    .WatchHealth(service, {.on_report = [reports](rpc::HealthReport) { ++*reports; },
-                                           .on_end = [end](Result<void> result) { *end = std::move(result); }});
-  if (options_.wait_until([&] { return *reports >= 2 || end->has_value(); }, limit) && *reports >= 2) return "";
+  auto stream =
+      ClientFor(versions().front())
+          .WatchHealth(service,
+                       {.on_report = [reports](rpc::HealthReport) { ++*reports; },
+                        .on_end = [end](Result<void> result) { *end = std::move(result); }});
+  if (options_.wait_until([&] { return *reports >= 2 || end->has_value(); }, limit) &&
+      *reports >= 2)
+    return "";
   if (*end) return (*end)->ok() ? "the stream ended" : (*end)->error().message;
   return StrCat(*reports, " reports in the time after which a node takes health for unknown");
 }
@@ -282,10 +296,12 @@ Result<void> DriverUnderTest::FindNode() {
                    ListAll("ResourceSlice", "spec.driver=" + driver_name));
   std::set<std::string> nodes;
   for (const api::ObjectPtr& slice : slices) {
-    if (const std::string_view of = (*slice)["spec"]["nodeName"].str(); !of.empty()) nodes.emplace(of);
+    if (const std::string_view of = (*slice)["spec"]["nodeName"].str(); !of.empty())
+      nodes.emplace(of);
   }
   if (nodes.size() > 1) {
-    return FailedPrecondition(StrCat("driver ", driver_name, " has slices of several nodes (", Join(nodes, ", "),
+    return FailedPrecondition(StrCat("driver ", driver_name, " has slices of several nodes (",
+                                     Join(nodes, ", "),
                                      "): say with --node-name on which one this is"));
   }
   if (!nodes.empty()) node_name = *nodes.begin();
@@ -296,7 +312,8 @@ Result<std::set<std::pair<std::string, std::string>>> DriverUnderTest::HeldDevic
   ASSIGN_OR_RETURN(const std::vector<api::ObjectPtr> claims, ListAll("ResourceClaim", ""));
   std::set<std::pair<std::string, std::string>> held;
   for (const api::ObjectPtr& claim : claims) {
-    for (const api::Value result : (*claim)["status"]["allocation"]["devices"]["results"].elements()) {
+    for (const api::Value result :
+         (*claim)["status"]["allocation"]["devices"]["results"].elements()) {
       if (result["driver"].str() != driver_name || result["adminAccess"].boolean()) continue;
       held.emplace(result["pool"].str(), result["device"].str());
     }
@@ -307,9 +324,10 @@ Result<std::set<std::pair<std::string, std::string>>> DriverUnderTest::HeldDevic
 Result<rpc::ClaimReference> DriverUnderTest::MakeUnallocatedClaim() {
   const std::string name = StrCat("drakkar-sanity-", run_id_, "-", next_claim_++);
   const Draft request = {{"name", "sanity"}, {"exactly", {{"deviceClassName", "drakkar-sanity"}}}};
-  Draft claim = {{"apiVersion", "resource.k8s.io/v1"},
-                 {"kind", "ResourceClaim"},
-                 {"metadata", {{"name", Draft(name)}, {"namespace", Draft(options_.namespace_name)}}}};
+  Draft claim = {
+      {"apiVersion", "resource.k8s.io/v1"},
+      {"kind", "ResourceClaim"},
+      {"metadata", {{"name", Draft(name)}, {"namespace", Draft(options_.namespace_name)}}}};
   claim["spec"]["devices"]["requests"].Append(request);
   const client::Reply reply = Await([&](client::ReplyCallback done) {
     options_.client.Create({.kind = Kind("ResourceClaim"), .namespace_ = options_.namespace_name},
@@ -322,11 +340,10 @@ Result<rpc::ClaimReference> DriverUnderTest::MakeUnallocatedClaim() {
 
 Result<rpc::ClaimReference> DriverUnderTest::MakeClaim(const PublishedDevice& device) {
   ASSIGN_OR_RETURN(const rpc::ClaimReference claim, MakeUnallocatedClaim());
-  const client::ResourceRef ref = {.kind = Kind("ResourceClaim"),
-                                   .namespace_ = claim.namespace_name,
-                                   .name = claim.name};
-  const client::Reply read = Await(
-      [&](client::ReplyCallback done) { options_.client.Get(ref, std::move(done)); });
+  const client::ResourceRef ref = {
+      .kind = Kind("ResourceClaim"), .namespace_ = claim.namespace_name, .name = claim.name};
+  const client::Reply read =
+      Await([&](client::ReplyCallback done) { options_.client.Get(ref, std::move(done)); });
   if (!read.ok()) return read.error->Prefixed("read the claim");
   Draft object(read.object->tree());
   Draft& allocation = object["status"]["allocation"];
@@ -356,10 +373,9 @@ Result<rpc::ClaimReference> DriverUnderTest::MakeClaim(const PublishedDevice& de
 void DriverUnderTest::DeleteClaim(const rpc::ClaimReference& claim) {
   std::erase(claims_, claim);
   static_cast<void>(Await([&](client::ReplyCallback done) {
-    options_.client.Delete({.kind = Kind("ResourceClaim"),
-                            .namespace_ = claim.namespace_name,
-                            .name = claim.name},
-                           {}, std::move(done));
+    options_.client.Delete(
+        {.kind = Kind("ResourceClaim"), .namespace_ = claim.namespace_name, .name = claim.name}, {},
+        std::move(done));
   }));
 }
 

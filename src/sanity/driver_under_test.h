@@ -59,11 +59,11 @@ class DriverUnderTest {
   Result<rpc::UnprepareResults> Unprepare(const std::vector<rpc::ClaimReference>& claims,
                                           rpc::DraVersion version = rpc::DraVersion::kV1);
   // One call per claim, all at once; as many answers. With `other`, half of them to that instance.
-  std::vector<Result<rpc::PrepareResults>> PrepareAtOnce(const std::vector<rpc::ClaimReference>& claims,
-                                                         DriverUnderTest* other = nullptr);
+  std::vector<Result<rpc::PrepareResults>> PrepareAtOnce(
+      const std::vector<rpc::ClaimReference>& claims, DriverUnderTest* other = nullptr);
   // The answer for one claim, or what is wrong with it.
-  Result<std::vector<rpc::PreparedDevice>> PrepareOne(const rpc::ClaimReference& claim,
-                                                      rpc::DraVersion version = rpc::DraVersion::kV1);
+  Result<std::vector<rpc::PreparedDevice>> PrepareOne(
+      const rpc::ClaimReference& claim, rpc::DraVersion version = rpc::DraVersion::kV1);
   std::string UnprepareOne(const rpc::ClaimReference& claim,
                            rpc::DraVersion version = rpc::DraVersion::kV1);
   // Empty once a stream has sent a second report within `limit`, else what is wrong.
@@ -89,8 +89,8 @@ class DriverUnderTest {
 
  private:
   Result<std::vector<api::ObjectPtr>> ListAll(std::string_view kind, const std::string& selector);
-  // The pod that claims are reserved for: one that exists and waits for ever, else a cluster's claim
-  // controller would take claims back at once.
+  // The pod that claims are reserved for: one that exists and waits for ever, else a cluster's
+  // claim controller would take claims back at once.
   Result<std::string> PodUid();
   client::ResourceRef PodRef() const;
   client::Reply Await(const std::function<void(client::ReplyCallback)>& call);

@@ -58,19 +58,20 @@ class SanityTest : public ::testing::Test {
 class ReferenceUnderTest : public SanityTest {
  protected:
   void Start() { driver_ = StartInstance("", "/plugin"); }
-  std::unique_ptr<driver::ReferenceDriver> StartInstance(const std::string& pod_uid, const std::string& directory) {
-    auto instance = std::make_unique<driver::ReferenceDriver>(driver::ReferenceDriver::Options{
-        .loop = loop_,
-        .random = loop_.random(),
-        .files = files_,
-        .client = api_.client(),
-        .transport = transport_,
-        .node_name = "n1",
-        .registry_directory = "/registry",
-        .plugin_directory = directory,
-        .cdi_directory = "/cdi",
-        .pod_uid = pod_uid,
-        .devices = *driver::ParseDeviceConfig("")});
+  std::unique_ptr<driver::ReferenceDriver> StartInstance(const std::string& pod_uid,
+                                                         const std::string& directory) {
+    auto instance = std::make_unique<driver::ReferenceDriver>(
+        driver::ReferenceDriver::Options{.loop = loop_,
+                                         .random = loop_.random(),
+                                         .files = files_,
+                                         .client = api_.client(),
+                                         .transport = transport_,
+                                         .node_name = "n1",
+                                         .registry_directory = "/registry",
+                                         .plugin_directory = directory,
+                                         .cdi_directory = "/cdi",
+                                         .pod_uid = pod_uid,
+                                         .devices = *driver::ParseDeviceConfig("")});
     EXPECT_TRUE(instance->Start().ok());
     loop_.RunUntilIdle();
     return instance;
@@ -90,7 +91,8 @@ TEST_F(ReferenceUnderTest, OurReferenceDriverPassesEverything) {
   options.slow = true;
   const Report report = RunSanity(options);
   EXPECT_THAT(Failures(report), IsEmpty());
-  EXPECT_EQ(report.Count(Outcome::kSkipped), 1u);  // the rolling update, which has a test of its own
+  EXPECT_EQ(report.Count(Outcome::kSkipped),
+            1u);  // the rolling update, which has a test of its own
   EXPECT_GE(report.Count(Outcome::kPassed), 25u);
   EXPECT_EQ(report.driver, "sim.drakkar.io");
   // Nothing of it is left.
@@ -100,7 +102,8 @@ TEST_F(ReferenceUnderTest, OurReferenceDriverPassesEverything) {
 TEST_F(ReferenceUnderTest, WithoutARestartThatPartIsSkipped) {
   Start();
   const Report report = RunSanity(MakeOptions("/registry/sim.drakkar.io-reg.sock"));
-  EXPECT_EQ(report.Count(Outcome::kSkipped), 5u);  // and the repeats of three health services, rolling
+  EXPECT_EQ(report.Count(Outcome::kSkipped),
+            5u);  // and the repeats of three health services, rolling
   EXPECT_THAT(RenderTable(report), HasSubstr("restart.prepared"));
   EXPECT_THAT(RenderJson(report), HasSubstr("\"failed\": 0"));
 }
@@ -147,22 +150,28 @@ TEST_F(RollingUnderTest, AFirstInstanceThatDoesNotEndIsFoundOut) {
   EXPECT_THAT(Failures(RunSanity(*options_)), Contains("rolling.handover: it does not listen"));
 }
 
-// In a cluster that is used: other nodes, devices in use, a controller that takes back what no pod needs.
+// In a cluster that is used: other nodes, devices in use, a controller that takes back what no pod
+// needs.
 class ClusterUnderTest : public ReferenceUnderTest {
  protected:
   void PutSliceOfAnotherNode() {
-    api_.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"other"},
+    api_.Create(
+        R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"other"},
       "spec":{"driver":"sim.drakkar.io","nodeName":"n2","pool":{"name":"n2","generation":1,"resourceSliceCount":2},
       "devices":[{"name":"far-0"}]}})");
   }
   void Hold(const std::string& device) {
-    api_.Create(StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"of-)", device,
-                       R"(","namespace":"default"},"spec":{"devices":{"requests":[{"name":"r","exactly":)",
-                       R"({"deviceClassName":"sim"}}]}}})"));
+    api_.Create(StrCat(
+        R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"of-)",
+        device, R"(","namespace":"default"},"spec":{"devices":{"requests":[{"name":"r","exactly":)",
+        R"({"deviceClassName":"sim"}}]}}})"));
     api::Draft draft(api_.Get("ResourceClaim", "default/of-" + device)->tree());
-    draft["status"]["allocation"]["devices"]["results"].Append(
-        {{"request", "r"}, {"driver", "sim.drakkar.io"}, {"pool", "n1"}, {"device", api::Draft(device)}});
-    const auto reply = api_.Update("ResourceClaim", "default/of-" + device, "status", draft.Freeze());
+    draft["status"]["allocation"]["devices"]["results"].Append({{"request", "r"},
+                                                                {"driver", "sim.drakkar.io"},
+                                                                {"pool", "n1"},
+                                                                {"device", api::Draft(device)}});
+    const auto reply =
+        api_.Update("ResourceClaim", "default/of-" + device, "status", draft.Freeze());
     ASSERT_TRUE(reply.ok()) << reply.error->message;
   }
   const CheckResult* Find(const Report& report, std::string_view id) {
@@ -179,9 +188,11 @@ TEST_F(ClusterUnderTest, OnlySlicesOfTheNodeCount) {
   Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
   EXPECT_THAT(Failures(RunSanity(options)), IsEmpty());
   options.node_name.clear();
-  EXPECT_THAT(Failures(RunSanity(options)),
-              Contains("slices.published: driver sim.drakkar.io has slices of several nodes (n1, n2): say with "
-                       "--node-name on which one this is"));
+  EXPECT_THAT(
+      Failures(RunSanity(options)),
+      Contains(
+          "slices.published: driver sim.drakkar.io has slices of several nodes (n1, n2): say with "
+          "--node-name on which one this is"));
   options.node_name = "n3";
   EXPECT_THAT(Failures(RunSanity(options)),
               Contains("slices.published: no ResourceSlice of driver sim.drakkar.io for node n3"));
@@ -264,8 +275,9 @@ TEST_F(ClusterUnderTest, ADriverOfAnotherNameIsNotTheOneThatWasMeant) {
   Start();
   Options options = MakeOptions("/registry/sim.drakkar.io-reg.sock");
   options.driver_name = "gpu.example.com";
-  EXPECT_THAT(Failures(RunSanity(options)),
-              Contains("registration.info: it calls itself \"sim.drakkar.io\", not \"gpu.example.com\""));
+  EXPECT_THAT(
+      Failures(RunSanity(options)),
+      Contains("registration.info: it calls itself \"sim.drakkar.io\", not \"gpu.example.com\""));
 }
 
 // A driver that does nothing right.
@@ -279,7 +291,8 @@ class BrokenUnderTest : public SanityTest {
   void Publish(std::int64_t announced) {
     api_.Create(StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice",
       "metadata":{"name":"s"},"spec":{"driver":"broken.example.com","nodeName":"n1",
-      "pool":{"name":"n1","generation":1,"resourceSliceCount":)", announced, R"(},
+      "pool":{"name":"n1","generation":1,"resourceSliceCount":)",
+                       announced, R"(},
       "devices":[{"name":"a"},{"name":"b"}]}})"));
   }
   rpc::FakeDraPlugin plugin_;
@@ -295,10 +308,14 @@ TEST_F(BrokenUnderTest, WhatItDoesWrongIsNamed) {
                                            .device_name = "a",
                                            .cdi_device_ids = {StrCat("v.com/c=d", calls++)}}}};
   };
-  plugin_.unprepare_claim = [&](const rpc::ClaimReference&) { return rpc::UnprepareResult{"never heard of it"}; };
+  plugin_.unprepare_claim = [&](const rpc::ClaimReference&) {
+    return rpc::UnprepareResult{"never heard of it"};
+  };
   plugin_.PushHealth({{.pool_name = "n1", .device_name = "ghost"}});
   const std::vector<std::string> failures = Failures(RunSanity(MakeOptions("/broken.sock")));
-  EXPECT_THAT(failures, Contains(HasSubstr("slices.complete: pool n1 has 1 slices of generation 1 and announces 2")));
+  EXPECT_THAT(
+      failures,
+      Contains(HasSubstr("slices.complete: pool n1 has 1 slices of generation 1 and announces 2")));
   EXPECT_THAT(failures, Contains(HasSubstr("slices.owned: slice s is not owned by node n1")));
   EXPECT_THAT(failures, Contains(HasSubstr("prepare.cdi: unresolvable CDI devices v.com/c=d0")));
   EXPECT_THAT(failures, Contains("prepare.repeat: the second answer differs from the first"));
@@ -311,8 +328,9 @@ TEST_F(BrokenUnderTest, WhatItDoesWrongIsNamed) {
 TEST_F(BrokenUnderTest, CdiIdsThatStayAfterUnprepareAreNamed) {
   Publish(1);
   plugin_.prepare_claim = [&](const rpc::ClaimReference& claim) {
-    const std::string spec = StrCat(R"({"cdiVersion":"0.5.0","kind":"v.com/c","devices":[{"name":"x)", claim.uid,
-                                    R"(","containerEdits":{"env":["A=b"]}}]})");
+    const std::string spec =
+        StrCat(R"({"cdiVersion":"0.5.0","kind":"v.com/c","devices":[{"name":"x)", claim.uid,
+               R"(","containerEdits":{"env":["A=b"]}}]})");
     EXPECT_TRUE(files_.MakeDirectories("/cdi", 0755).ok());
     EXPECT_TRUE(files_.WriteFile(StrCat("/cdi/", claim.uid, ".json"), spec, 0644).ok());
     return rpc::PrepareResult{.devices = {{.request_names = {"sanity"},
@@ -321,7 +339,8 @@ TEST_F(BrokenUnderTest, CdiIdsThatStayAfterUnprepareAreNamed) {
                                            .cdi_device_ids = {"v.com/c=x" + claim.uid}}}};
   };
   EXPECT_THAT(Failures(RunSanity(MakeOptions("/broken.sock"))),
-              Contains(::testing::AllOf(HasSubstr("unprepare.cdi: v.com/c=x"), HasSubstr("is still there"))));
+              Contains(::testing::AllOf(HasSubstr("unprepare.cdi: v.com/c=x"),
+                                        HasSubstr("is still there"))));
 }
 
 TEST_F(BrokenUnderTest, ADriverThatDoesNotAnswerFailsInsteadOfHangingUs) {

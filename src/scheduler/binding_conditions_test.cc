@@ -10,11 +10,11 @@
 namespace drakkar::scheduler {
 namespace {
 
+using std::chrono::minutes;
+using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using std::chrono::minutes;
-using std::chrono::seconds;
 
 class BindingConditions : public ::testing::Test {
  protected:
@@ -77,9 +77,10 @@ TEST_F(BindingConditions, AFailureFreesTheDeviceAndTakesAnotherAtOnce) {
   EXPECT_THAT(cluster.DevicesOf("c"), ElementsAre("d.example.com/n1/dev-1"))
       << "the one that failed is avoided";
   EXPECT_THAT(cluster.ReservedFor("c"), ElementsAre("p"));
-  EXPECT_THAT(cluster.Events("p", "FailedScheduling"),
-              ElementsAre("device binding failed: claim=c, device=d.example.com/n1/dev-0, "
-                          "condition=d.example.com/failed, reason=Test, message=\"said the test\""));
+  EXPECT_THAT(
+      cluster.Events("p", "FailedScheduling"),
+      ElementsAre("device binding failed: claim=c, device=d.example.com/n1/dev-0, "
+                  "condition=d.example.com/failed, reason=Test, message=\"said the test\""));
   cluster.SetDeviceCondition("c", "d.example.com/attached", "True");
   EXPECT_EQ(cluster.NodeOf("p"), "n1");
   EXPECT_THAT(cluster.metrics().Text(),
@@ -106,7 +107,10 @@ TEST_F(BindingConditions, FailureWinsOverSuccess) {
   cluster.Update("ResourceClaim", "c", "status", [](api::Draft& claim) {
     api::Draft conditions = api::Draft::Array();
     for (const char* type : {"d.example.com/attached", "d.example.com/failed"}) {
-      conditions.Append({{"type", type}, {"status", "True"}, {"reason", "R"}, {"message", "m"},
+      conditions.Append({{"type", type},
+                         {"status", "True"},
+                         {"reason", "R"},
+                         {"message", "m"},
                          {"lastTransitionTime", "2027-01-01T00:00:00Z"}});
     }
     api::Draft device{{"driver", "d.example.com"}, {"pool", "n1"}, {"device", "dev-0"}};

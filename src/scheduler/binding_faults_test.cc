@@ -1,5 +1,5 @@
-// KEP-5007: slow writes, many devices that fail, nodes, pods and claims that go while a pod is on its
-// way.
+// KEP-5007: slow writes, many devices that fail, nodes, pods and claims that go while a pod is on
+// its way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,13 +13,13 @@
 namespace drakkar::scheduler {
 namespace {
 
+using std::chrono::minutes;
+using std::chrono::seconds;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using std::chrono::minutes;
-using std::chrono::seconds;
 
 bool IsClaimWrite(std::string_view verb, const client::ResourceRef& ref, const api::TreePtr&) {
   return verb == "update" && ref.kind->kind == "ResourceClaim";
@@ -47,8 +47,8 @@ class BindingFaults : public ::testing::Test {
   void CreateFabric(std::string devices, std::string more = "", int slices = 1) {
     cluster_.Create("ResourceSlice",
                     StrCat(R"({"metadata":{"name":"fabric"},"spec":{"driver":"d.example.com",)",
-                           R"("pool":{"name":"fabric","generation":1,"resourceSliceCount":)", slices,
-                           R"(},"allNodes":true,"devices":[)", devices, "]", more, "}}"));
+                           R"("pool":{"name":"fabric","generation":1,"resourceSliceCount":)",
+                           slices, R"(},"allNodes":true,"devices":[)", devices, "]", more, "}}"));
   }
   std::string Device(std::string claim) {
     const std::vector<std::string> devices = cluster_.DevicesOf(std::move(claim));
@@ -94,9 +94,9 @@ TEST_F(BindingFaults, EveryDeviceOfThePoolHasItsTurn) {
 
 TEST_F(BindingFaults, ADeviceThatIsAvoidedTakesNothingFromTheOthers) {
   cluster_.CreateNode("n1");
-  const std::string consumes = StrCat(
-      R"(,"consumesCounters":[{"counterSet":"chip","counters":{"units":{"value":"4"}}}])",
-      kConditions);
+  const std::string consumes =
+      StrCat(R"(,"consumesCounters":[{"counterSet":"chip","counters":{"units":{"value":"4"}}}])",
+             kConditions);
   CreateFabric(StrCat(R"({"name":"left")", consumes, R"(},{"name":"right")", consumes, "}"), "", 2);
   cluster_.Create("ResourceSlice", R"({"metadata":{"name":"counters"},"spec":{
       "driver":"d.example.com","pool":{"name":"fabric","generation":1,"resourceSliceCount":2},
@@ -197,28 +197,29 @@ TEST_F(BindingFaults, AWaitForSomethingThatWasDeletedIsNoFailureOfDevices) {
   cluster_.CreatePodWithClaims("q", {"d"});
   cluster_.Settle();
   ASSERT_EQ(cluster_.scheduler().counts().waiting_for_conditions, 1u);
-  cluster_.Update("ResourceClaim", "d", "", [](api::Draft& claim) {
-    claim["metadata"].Remove("finalizers");
-  });
+  cluster_.Update("ResourceClaim", "d", "",
+                  [](api::Draft& claim) { claim["metadata"].Remove("finalizers"); });
   cluster_.Delete("ResourceClaim", "d");
   cluster_.Settle();
   ASSERT_EQ(cluster_.scheduler().counts().waiting_for_conditions, 0u);
   const std::string text = cluster_.metrics().Text();
   EXPECT_THAT(text, Not(HasSubstr("scheduler_dra_bindingconditions_allocations_total{")));
-  EXPECT_THAT(text, Not(HasSubstr("prebind_duration_seconds_count{requires_bindingconditions=\"true\","
-                                  "status=\"failure\"}")));
+  EXPECT_THAT(text,
+              Not(HasSubstr("prebind_duration_seconds_count{requires_bindingconditions=\"true\","
+                            "status=\"failure\"}")));
 }
 
 // A controller may keep a device that failed from being picked again.
 TEST_F(BindingFaults, ADeviceWhoseNodeSelectorChangedOrThatWasTaintedIsNotPickedAgain) {
   cluster_.CreateNode("n1", R"({"zone":"a"})");
   for (const char* name : {"0", "1", "2"}) {
-    cluster_.Create("ResourceSlice",
-                    StrCat(R"({"metadata":{"name":"s)", name, R"("},"spec":{"driver":"d.example.com",)",
-                           R"("pool":{"name":"p)", name, R"(","generation":1,"resourceSliceCount":1},)",
-                           R"("nodeSelector":{"nodeSelectorTerms":[{"matchExpressions":[)",
-                           R"({"key":"zone","operator":"In","values":["a"]}]}]},)",
-                           R"("devices":[{"name":"dev-)", name, "\"", kConditions, "}]}}"));
+    cluster_.Create(
+        "ResourceSlice",
+        StrCat(R"({"metadata":{"name":"s)", name, R"("},"spec":{"driver":"d.example.com",)",
+               R"("pool":{"name":"p)", name, R"(","generation":1,"resourceSliceCount":1},)",
+               R"("nodeSelector":{"nodeSelectorTerms":[{"matchExpressions":[)",
+               R"({"key":"zone","operator":"In","values":["a"]}]}]},)",
+               R"("devices":[{"name":"dev-)", name, "\"", kConditions, "}]}}"));
   }
   cluster_.CreateClaim("c");
   cluster_.StartScheduler();
@@ -289,8 +290,8 @@ TEST_F(BindingFaults, EveryTimeoutCounts) {
   for (int i = 1; i <= 3; ++i) {
     cluster_.loop().Advance(minutes(10) + seconds(20));
     EXPECT_THAT(cluster_.metrics().Text(),
-                HasSubstr(StrCat("scheduler_dra_bindingconditions_allocations_total{status=\"timeout\"} ",
-                                 i)));
+                HasSubstr(StrCat(
+                    "scheduler_dra_bindingconditions_allocations_total{status=\"timeout\"} ", i)));
   }
 }
 
@@ -319,9 +320,10 @@ TEST_F(AnotherScheduler, HasADeviceFirstAndThePodGetsAnother) {
   cluster_.Settle();
   EXPECT_EQ(cluster_.NodeOf("p"), "n1");
   EXPECT_EQ(Device("c"), "dev-1");
-  EXPECT_THAT(cluster_.Events("p", "FailedScheduling"),
-              ElementsAre("a device of claim default/c is already allocated to claim default/theirs, "
-                          "by another scheduler"));
+  EXPECT_THAT(
+      cluster_.Events("p", "FailedScheduling"),
+      ElementsAre("a device of claim default/c is already allocated to claim default/theirs, "
+                  "by another scheduler"));
 }
 
 TEST_F(AnotherScheduler, ThatIsLaterHasToGiveWay) {

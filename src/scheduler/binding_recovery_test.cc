@@ -10,13 +10,13 @@
 namespace drakkar::scheduler {
 namespace {
 
+using std::chrono::minutes;
+using std::chrono::seconds;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using std::chrono::minutes;
-using std::chrono::seconds;
 
 std::string Cpu(int cores, int priority = 0) {
   return StrCat(R"(,"priority":)", priority, R"(,"initContainers":[{"name":"i","image":"i",)",
@@ -33,8 +33,8 @@ std::string NominatedNode(TestCluster& cluster, std::string pod) {
 void AllocateByHand(TestCluster& cluster, const std::string& claim, const std::string& node,
                     const std::string& device, const std::string& timestamp) {
   cluster.Update("ResourceClaim", claim, "status", [&](api::Draft& draft) {
-    api::Draft result{{"request", "req"}, {"driver", "d.example.com"}, {"pool", node},
-                      {"device", device}};
+    api::Draft result{
+        {"request", "req"}, {"driver", "d.example.com"}, {"pool", node}, {"device", device}};
     result["bindingConditions"].Append(kAttached);
     result["bindingFailureConditions"].Append(kFailed);
     api::Draft& allocation = draft["status"]["allocation"];
@@ -67,7 +67,9 @@ TEST_F(BindingRecovery, AFailureIsFoundOnAClaimThatWasAllocatedBeforeAndWins) {
   cluster.Update("ResourceClaim", "c", "status", [](api::Draft& claim) {
     api::Draft device{{"driver", "d.example.com"}, {"pool", "n1"}, {"device", "dev-0"}};
     for (const char* type : {kAttached, kFailed}) {
-      device["conditions"].Append({{"type", type}, {"status", "True"}, {"reason", "R"},
+      device["conditions"].Append({{"type", type},
+                                   {"status", "True"},
+                                   {"reason", "R"},
                                    {"message", "m"},
                                    {"lastTransitionTime", "2027-01-01T00:00:00Z"}});
     }
@@ -152,8 +154,9 @@ TEST_F(BindingRecovery, EachClaimOfAPodHasItsOwnTimeout) {
   cluster.StartScheduler();
   cluster.CreatePodWithClaims("p", {"old", "new"});
   cluster.loop().Advance(minutes(4) + seconds(1));
-  EXPECT_THAT(cluster.Events("p", "FailedScheduling"),
-              ElementsAre(HasSubstr("device binding timeout: claim=old, device=d.example.com/n1/dev-0")));
+  EXPECT_THAT(
+      cluster.Events("p", "FailedScheduling"),
+      ElementsAre(HasSubstr("device binding timeout: claim=old, device=d.example.com/n1/dev-0")));
   EXPECT_EQ(cluster.Find("ResourceClaim", "new")
                 ->root()["status"]["allocation"]["allocationTimestamp"]
                 .str(),
@@ -285,10 +288,12 @@ TEST_F(BindingRecovery, ADeviceThatFitsOnlyOnAFullNodeMakesNoHotLoop) {
   StartWaiting(cluster, 1, Cpu(2));
   cluster.CreateNode("full");
   cluster.CreateSlice("full", 1, kConditions);
-  cluster.CreatePod("hog", StrCat(Cpu(4), R"(,"nodeSelector":{})",
-                                  R"(,"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":)",
-                                  R"({"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name",)",
-                                  R"("operator":"In","values":["full"]}]}]}}})"));
+  cluster.CreatePod(
+      "hog",
+      StrCat(Cpu(4), R"(,"nodeSelector":{})",
+             R"(,"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":)",
+             R"({"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name",)",
+             R"("operator":"In","values":["full"]}]}]}}})"));
   cluster.Settle();
   ASSERT_EQ(cluster.NodeOf("hog"), "full");
   int failures = 0;
@@ -315,9 +320,8 @@ TEST_F(BindingRecovery, AFabricDeviceIsWaitedForOnTheSameNodeAfterARestart) {
   cluster.StartScheduler();
   cluster.CreatePodWithClaims("p", {"c"}, Cpu(1));
   cluster.Settle();
-  EXPECT_FALSE(cluster.Find("ResourceClaim", "c")
-                   ->root()["status"]["allocation"]["nodeSelector"]
-                   .exists());
+  EXPECT_FALSE(
+      cluster.Find("ResourceClaim", "c")->root()["status"]["allocation"]["nodeSelector"].exists());
   cluster.KillScheduler();
   for (const char* node : {"n0", "n2"}) cluster.CreateNode(node);
   cluster.CreatePod("filler", R"(,"nodeName":"n1")");

@@ -11,9 +11,9 @@
 namespace drakkar::scheduler {
 namespace {
 
-using ::testing::ElementsAre;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
 
 class BindingRelease : public ::testing::Test {
  protected:
@@ -40,10 +40,10 @@ TEST_F(BindingRelease, APodIsNotBoundWithAClaimWhoseReleaseIsStillOnItsWay) {
   cluster_.KillScheduler();
   cluster_.loop().Advance(minutes(11));
   // The next scheduler finds the claim past its deadline, and its calls about it get lost.
-  client_.loses = [](std::string_view verb, const client::ResourceRef& ref, const api::TreePtr& body) {
+  client_.loses = [](std::string_view verb, const client::ResourceRef& ref,
+                     const api::TreePtr& body) {
     if (ref.kind->kind != "ResourceClaim") return false;
-    return verb == "get" ||
-           (verb == "update" && !body->root()["status"]["allocation"].has_value());
+    return verb == "get" || (verb == "update" && !body->root()["status"]["allocation"].has_value());
   };
   cluster_.StartScheduler();
   cluster_.loop().Advance(seconds(5));

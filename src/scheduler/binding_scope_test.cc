@@ -13,12 +13,12 @@
 namespace drakkar::scheduler {
 namespace {
 
+using std::chrono::minutes;
+using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using std::chrono::minutes;
-using std::chrono::seconds;
 
 void StartOneNode(TestCluster& cluster, std::string device_extra) {
   cluster.CreateNode("n1");
@@ -46,8 +46,9 @@ TEST(BindingScope, ADeviceThatBindsToItsNodePinsTheClaimToExactlyThatNode) {
   cluster.StartScheduler();
   cluster.CreatePodWithClaims("p", {"c"});
   cluster.Settle();
-  const api::Value terms = cluster.Find("ResourceClaim", "c")
-                               ->root()["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"];
+  const api::Value terms =
+      cluster.Find("ResourceClaim", "c")
+          ->root()["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"];
   ASSERT_EQ(terms.size(), 1u);
   const api::Value field = terms.at(0)["matchFields"].at(0);
   EXPECT_EQ(field["key"].str(), "metadata.name");
@@ -187,14 +188,15 @@ TEST(BindingScope, TurningTheGateOffAndOnAgain) {
 }
 
 TEST(BindingScope, AReleaseBeforeTheFeatureDoesNotSeeTheFields) {
-  const Result<FeatureGates> old = FeatureGates::Create(
-      {.emulated = {1, 33}, .overrides = "DynamicResourceAllocation=true"});
+  const Result<FeatureGates> old =
+      FeatureGates::Create({.emulated = {1, 33}, .overrides = "DynamicResourceAllocation=true"});
   ASSERT_TRUE(old.ok());
   TestCluster cluster(*old);
   StartOneNode(cluster, StrCat(R"(,"bindsToNode":true)", kConditions));
   EXPECT_EQ(cluster.NodeOf("p"), "n1") << "bound as if there were nothing to wait for";
-  const api::Value result =
-      cluster.Find("ResourceClaim", "c")->root()["status"]["allocation"]["devices"]["results"].at(0);
+  const api::Value result = cluster.Find("ResourceClaim", "c")
+                                ->root()["status"]["allocation"]["devices"]["results"]
+                                .at(0);
   EXPECT_FALSE(result["bindingConditions"].exists());
   EXPECT_FALSE(result["bindingFailureConditions"].exists());
 }
@@ -226,9 +228,10 @@ TEST(BindingScope, OneCountPerPreBindThatNeededConditions) {
   EXPECT_TRUE(has(StrCat(kCount, "\"success\"} 1")));
   constexpr char kDuration[] = "scheduler_dra_bindingconditions_prebind_duration_seconds_count{";
   for (const char* status : {"success", "failure", "timeout"}) {
-    EXPECT_TRUE(has(StrCat(kDuration, R"(requires_bindingconditions="true",status=")", status,
-                           "\"} 1")))
-        << status << "\n" << cluster.metrics().Text();
+    EXPECT_TRUE(
+        has(StrCat(kDuration, R"(requires_bindingconditions="true",status=")", status, "\"} 1")))
+        << status << "\n"
+        << cluster.metrics().Text();
   }
   EXPECT_TRUE(has(StrCat(kDuration, R"(requires_bindingconditions="false",status="success"} 1)")));
 }
@@ -306,13 +309,13 @@ TEST(BindingScope, ANodeThatDeclaresTheFeatureWakesThePodAndOtherFeaturesDoNot) 
   cluster.StartScheduler();
   cluster.CreatePodWithClaims("p", {"c"});
   cluster.Settle();
-  EXPECT_THAT(cluster.ConditionMessage("p"),
-              HasSubstr("node(s) did not match node declared features: DraOptionalNodePreparation"));
+  EXPECT_THAT(
+      cluster.ConditionMessage("p"),
+      HasSubstr("node(s) did not match node declared features: DraOptionalNodePreparation"));
   constexpr char kWoken[] = "event=\"NodeDeclaredFeatureChange\"";
   const auto declare = [&](const char* feature) {
-    cluster.Update("Node", "n1", "status", [&](api::Draft& node) {
-      node["status"]["declaredFeatures"].Append(feature);
-    });
+    cluster.Update("Node", "n1", "status",
+                   [&](api::Draft& node) { node["status"]["declaredFeatures"].Append(feature); });
     cluster.Settle();
   };
   declare("AnotherFeature");

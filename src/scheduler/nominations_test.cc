@@ -1,5 +1,5 @@
-// Room that is kept for nominated pods, and what becomes of those who want it too; what pods that are
-// bound already give back.
+// Room that is kept for nominated pods, and what becomes of those who want it too; what pods that
+// are bound already give back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 namespace drakkar::scheduler {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 
 // Nodes have 4 cpu: one such pod fits.
 std::string Big(std::string more = "") {
@@ -124,8 +124,8 @@ class Resizes : public Nominations {
   // As the kubelet reports it.
   void Report(const char* cpu) {
     cluster_.Update("Pod", "f", "status", [&](api::Draft& pod) {
-      api::Draft container{{"name", "c"}, {"image", "i"}, {"imageID", ""}, {"ready", true},
-                           {"restartCount", 0}};
+      api::Draft container{
+          {"name", "c"}, {"image", "i"}, {"imageID", ""}, {"ready", true}, {"restartCount", 0}};
       container["allocatedResources"]["cpu"] = cpu;
       container["resources"]["requests"]["cpu"] = cpu;
       pod["status"]["containerStatuses"] = api::Draft::Array({std::move(container)});

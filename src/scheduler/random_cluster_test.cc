@@ -97,18 +97,29 @@ class RandomCluster {
   void Step() {
     switch (random_.Below(8)) {
       case 0:
-      case 1: AddPod(); break;
-      case 2: DeletePod(); break;
-      case 3: FlipCondition(); break;
+      case 1:
+        AddPod();
+        break;
+      case 2:
+        DeletePod();
+        break;
+      case 3:
+        FlipCondition();
+        break;
       case 4:  // a crash in the middle
         if (random_.Below(4) != 0) break;
         scheduler_.reset();
         scheduler_ = std::make_unique<Scheduler>(cluster_.SchedulerOptions());
         scheduler_->Start();
         break;
-      case 5: cluster_.loop().Advance(std::chrono::milliseconds(random_.Below(20'000))); break;
-      case 6: TouchClaim(); break;
-      case 7: break;
+      case 5:
+        cluster_.loop().Advance(std::chrono::milliseconds(random_.Below(20'000)));
+        break;
+      case 6:
+        TouchClaim();
+        break;
+      case 7:
+        break;
     }
     for (std::uint64_t i = random_.Below(40); i > 0 && cluster_.loop().RunOne(); --i) {
     }
@@ -193,8 +204,7 @@ class RandomCluster {
   }
   void SetCondition(const std::string& claim, std::string type) {
     const api::ObjectPtr object = cluster_.Find("ResourceClaim", claim);
-    const api::Value result =
-        object->root()["status"]["allocation"]["devices"]["results"].at(0);
+    const api::Value result = object->root()["status"]["allocation"]["devices"]["results"].at(0);
     if (!result.exists() || result["bindingConditions"].empty()) return;
     if (!object->root()["status"]["devices"].empty()) return;
     api::Draft draft(object->tree());

@@ -19,7 +19,8 @@ bool SaysWhy(TestCluster& cluster, const std::string& pod) {
 }
 
 void LetFit(TestCluster& cluster) {
-  cluster.Update("Node", "n1", "", [](api::Draft& draft) { draft["spec"].Remove("unschedulable"); });
+  cluster.Update("Node", "n1", "",
+                 [](api::Draft& draft) { draft["spec"].Remove("unschedulable"); });
 }
 
 class Refusals : public ::testing::Test {

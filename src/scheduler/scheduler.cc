@@ -85,7 +85,8 @@ class Scheduler::Impl {
   bool IsBound(std::string_view pod_uid) const;
   std::size_t waiting_pods() const {
     std::size_t count = 0;
-    for (const auto& profile : profiles_) count += profile->plugins.dynamic_resources->waiting_pods();
+    for (const auto& profile : profiles_)
+      count += profile->plugins.dynamic_resources->waiting_pods();
     return count;
   }
   std::size_t binding_writes() const { return bindings_.size() - waiting_pods(); }
@@ -131,7 +132,7 @@ class Scheduler::Impl {
     MonotonicTime first_attempt{};
     bool pod_gone = false;
     bool is_being_written = false;  // the pod may be bound at any moment
-    std::string nominated_node;  // shown as such while the pod waits
+    std::string nominated_node;     // shown as such while the pod waits
   };
   std::map<std::string, Binding> bindings_;  // by pod uid
 
@@ -149,10 +150,18 @@ class Scheduler::Impl {
 
 Scheduler::Scheduler(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Scheduler::~Scheduler() = default;
-void Scheduler::Start() { impl_->Start(); }
-void Scheduler::Stop() { impl_->Stop(); }
-bool Scheduler::IsReady() const { return impl_->IsReady(); }
-Scheduler::Counts Scheduler::counts() const { return impl_->counts(); }
+void Scheduler::Start() {
+  impl_->Start();
+}
+void Scheduler::Stop() {
+  impl_->Stop();
+}
+bool Scheduler::IsReady() const {
+  return impl_->IsReady();
+}
+Scheduler::Counts Scheduler::counts() const {
+  return impl_->counts();
+}
 
 Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
     : name(config.name),
@@ -220,10 +229,10 @@ Scheduler::Impl::Impl(Options options)
     queue.metrics_of = [this](const PodInfo& pod) { return &ProfileOf(pod).metrics; };
   }
   queue_.emplace(std::move(queue));
-  claims_.SetChangeHandler([this](const std::string& claim_key, const ObjectPtr& before,
-                                  const ObjectPtr& after) {
-    OnClaimChanged(claim_key, before, after);
-  });
+  claims_.SetChangeHandler(
+      [this](const std::string& claim_key, const ObjectPtr& before, const ObjectPtr& after) {
+        OnClaimChanged(claim_key, before, after);
+      });
 }
 
 Scheduler::Impl::Profile* Scheduler::Impl::FindProfile(std::string_view scheduler_name) const {
@@ -269,37 +278,37 @@ std::unique_ptr<client::Informer> Scheduler::Impl::MakeInformer(std::string_view
 
 void Scheduler::Impl::Start() {
   options_.loop.AssertInLoop();
-  kLog.Info("there is no preemption: no pod is evicted to make room for one of higher priority", {});
-  informers_.push_back(MakeInformer(
-      "", "v1", "Node",
-      {.on_add = [this](const ObjectPtr& node) { OnNode(nullptr, node); },
-       .on_update = [this](const ObjectPtr& before, const ObjectPtr& after) { OnNode(before, after); },
-       .on_delete = [this](const ObjectPtr& node) { OnNode(node, nullptr); }}));
-  const auto changed = [this](EventKind kind) {
-    queue_->OnEvent({kind, nullptr, nullptr, {}});
-  };
+  kLog.Info("there is no preemption: no pod is evicted to make room for one of higher priority",
+            {});
+  informers_.push_back(
+      MakeInformer("", "v1", "Node",
+                   {.on_add = [this](const ObjectPtr& node) { OnNode(nullptr, node); },
+                    .on_update = [this](const ObjectPtr& before,
+                                        const ObjectPtr& after) { OnNode(before, after); },
+                    .on_delete = [this](const ObjectPtr& node) { OnNode(node, nullptr); }}));
+  const auto changed = [this](EventKind kind) { queue_->OnEvent({kind, nullptr, nullptr, {}}); };
   const auto add_devices = [&](std::string_view version, std::string_view kind, EventKind event,
                                void (DeviceState::*set)(const ObjectPtr&),
                                void (DeviceState::*remove)(const ObjectPtr&),
                                bool may_be_missing = false) {
-    informers_.push_back(MakeInformer(
-        "resource.k8s.io", version, kind,
-        {.on_add =
-             [this, set, event, changed](const ObjectPtr& object) {
-               (devices_.*set)(object);
-               changed(event);
-             },
-         .on_update =
-             [this, set, event, changed](const ObjectPtr&, const ObjectPtr& object) {
-               (devices_.*set)(object);
-               changed(event);
-             },
-         .on_delete =
-             [this, remove, event, changed](const ObjectPtr& object) {
-               (devices_.*remove)(object);
-               changed(event);
-             }},
-        may_be_missing));
+    informers_.push_back(
+        MakeInformer("resource.k8s.io", version, kind,
+                     {.on_add =
+                          [this, set, event, changed](const ObjectPtr& object) {
+                            (devices_.*set)(object);
+                            changed(event);
+                          },
+                      .on_update =
+                          [this, set, event, changed](const ObjectPtr&, const ObjectPtr& object) {
+                            (devices_.*set)(object);
+                            changed(event);
+                          },
+                      .on_delete =
+                          [this, remove, event, changed](const ObjectPtr& object) {
+                            (devices_.*remove)(object);
+                            changed(event);
+                          }},
+                     may_be_missing));
   };
   add_devices("v1", "ResourceSlice", EventKind::kSliceChange, &DeviceState::SetSlice,
               &DeviceState::RemoveSlice);
@@ -325,11 +334,11 @@ void Scheduler::Impl::Start() {
 void Scheduler::Impl::OnInformerSynced() {
   if (--unsynced_ > 0) return;
   if (pods_ == nullptr) {
-    pods_ = MakeInformer(
-        "", "v1", "Pod",
-        {.on_add = [this](const ObjectPtr& pod) { OnPod(nullptr, pod); },
-         .on_update = [this](const ObjectPtr& before, const ObjectPtr& after) { OnPod(before, after); },
-         .on_delete = [this](const ObjectPtr& pod) { OnPodGone(pod); }});
+    pods_ = MakeInformer("", "v1", "Pod",
+                         {.on_add = [this](const ObjectPtr& pod) { OnPod(nullptr, pod); },
+                          .on_update = [this](const ObjectPtr& before,
+                                              const ObjectPtr& after) { OnPod(before, after); },
+                          .on_delete = [this](const ObjectPtr& pod) { OnPodGone(pod); }});
     pods_->Start();
     return;
   }
@@ -352,7 +361,8 @@ void Scheduler::Impl::OnNode(const ObjectPtr& before, const ObjectPtr& after) {
   const Value new_root = after->root();
   const auto differs = [&](Value a, Value b) { return !api::Equal(a, b); };
   const auto tell = [&](EventKind kind) { queue_->OnEvent({kind, before, after, {}}); };
-  if (differs(old_root[key::kStatus][key::kAllocatable], new_root[key::kStatus][key::kAllocatable])) {
+  if (differs(old_root[key::kStatus][key::kAllocatable],
+              new_root[key::kStatus][key::kAllocatable])) {
     tell(EventKind::kNodeAllocatable);
   }
   if (differs(old_root[key::kMetadata][key::kLabels], new_root[key::kMetadata][key::kLabels])) {
@@ -466,7 +476,8 @@ void Scheduler::Impl::OnClaimChanged(const std::string& claim_key, const ObjectP
   // Devices that become free concern every pod; anything else only the claim's users.
   if (!(is_allocated(before) && !is_allocated(after))) event.only_claim = claim_key;
   queue_->OnEvent(event);
-  for (const auto& profile : profiles_) profile->plugins.dynamic_resources->OnClaimChanged(claim_key);
+  for (const auto& profile : profiles_)
+    profile->plugins.dynamic_resources->OnClaimChanged(claim_key);
 }
 
 bool Scheduler::Impl::IsBound(std::string_view pod_uid) const {
@@ -522,7 +533,8 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
   const Decision decision =
       profile.framework.Decide(*cycle, nominated.empty() ? kNoNode : nodes_.Find(nominated));
   if (decision.status.IsRejected()) {
-    profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kUnschedulable, Now() - cycle->started);
+    profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kUnschedulable,
+                                   Now() - cycle->started);
     Refuse(cycle->pod, decision);
     return;
   }
@@ -543,7 +555,7 @@ void Scheduler::Impl::ScheduleOne(const QueuedPod& queued) {
   }
   const bool left_its_room = placements_.Denominate(pod.uid) && nominated != cycle->node_name;
   bindings_[pod.uid] = {cycle, queued.attempts, queued.first_attempt_at.value_or(cycle->started),
-                        false, false, {}};
+                        false, false,           {}};
   queue_->OnBindingBegins(pod.uid);
   refusals_.Drop(pod.uid);
   if (left_its_room) OnRoomFreed(pod.pod);
@@ -589,7 +601,8 @@ void Scheduler::Impl::OnBound(const CyclePtr& cycle) {
     OnRoomFreed(pod.pod);
   }
   profile.events.Record(pod.pod, client::EventKind::kNormal, "Scheduled",
-                 StrCat("Successfully assigned ", pod.key, " to ", cycle->node_name), "Binding");
+                        StrCat("Successfully assigned ", pod.key, " to ", cycle->node_name),
+                        "Binding");
   Wake();
 }
 
@@ -633,8 +646,8 @@ void Scheduler::Impl::Refuse(const PodInfoPtr& pod, const Decision& decision) {
   kLog.Debug("a pod does not fit", {{"pod", pod->key}, {"reason", message}});
   queue_->ReturnRefused(pod->uid, decision.diagnosis.rejected_by);
   if (decision.diagnosis.has_post_filter_message()) {
-    // A claim that is taken back, perhaps because its devices failed: KEP-5007 wants that seen, also
-    // if the next attempt has other devices.
+    // A claim that is taken back, perhaps because its devices failed: KEP-5007 wants that seen,
+    // also if the next attempt has other devices.
     Tell(*pod, "Unschedulable", message);
   } else {
     refusals_.Put(pod, std::move(message));
@@ -652,7 +665,8 @@ void Scheduler::Impl::Tell(const PodInfo& pod, std::string_view reason,
   refusals_.Drop(pod.uid);
   const ObjectPtr current = pods_->Find(pod.key);
   const ObjectPtr& about = current != nullptr && current->uid() == pod.uid ? current : pod.pod;
-  ProfileOf(pod).events.Record(about, client::EventKind::kWarning, "FailedScheduling", message, "Scheduling");
+  ProfileOf(pod).events.Record(about, client::EventKind::kWarning, "FailedScheduling", message,
+                               "Scheduling");
   pod_status_.Write(about, {.reason = std::string(reason), .message = message});
 }
 

@@ -74,9 +74,9 @@ class Scheduler {
     std::size_t backoff = 0;
     std::size_t unschedulable = 0;
     std::size_t gated = 0;
-    std::size_t binding = 0;                 // in flight, waiting pods included
+    std::size_t binding = 0;  // in flight, waiting pods included
     std::size_t waiting_for_conditions = 0;
-    std::size_t with_failed_devices = 0;     // pods of which it is remembered which devices failed
+    std::size_t with_failed_devices = 0;  // pods of which it is remembered which devices failed
   };
   Counts counts() const;
 

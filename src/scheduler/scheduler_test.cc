@@ -80,7 +80,8 @@ TEST(Scheduler, FollowsTaintsSelectorsAndAffinity) {
   TestCluster cluster;
   cluster.CreateNode("plain");
   cluster.CreateNode("ssd", R"({"disk":"ssd","zone":"a"})");
-  cluster.CreateNode("tainted", "{}", R"({"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]})");
+  cluster.CreateNode("tainted", "{}",
+                     R"({"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]})");
   cluster.CreateNode("zone-b", R"({"disk":"ssd","zone":"b"})");
   cluster.StartScheduler();
   cluster.CreatePod("selects", R"(,"nodeSelector":{"disk":"ssd","zone":"a"})");
@@ -98,9 +99,8 @@ TEST(Scheduler, FollowsTaintsSelectorsAndAffinity) {
   EXPECT_EQ(cluster.ConditionMessage("nowhere"),
             "0/4 nodes are available: 1 node(s) had untolerated taint {k: v}, 3 node(s) didn't "
             "match Pod's node affinity/selector.");
-  cluster.Update("Node", "plain", "", [](api::Draft& node) {
-    node["metadata"]["labels"]["disk"] = "tape";
-  });
+  cluster.Update("Node", "plain", "",
+                 [](api::Draft& node) { node["metadata"]["labels"]["disk"] = "tape"; });
   EXPECT_EQ(cluster.NodeOf("nowhere"), "plain") << "a changed label wakes it";
 }
 
@@ -161,8 +161,10 @@ TEST(SchedulerMetrics, LabelsFifteenAttemptsAndMoreAsOneAndHasTheBucketsOfKubern
   for (const int attempts : {14, 15, 40}) scheduler.ObserveScheduled(attempts, Duration::zero());
   scheduler.ObserveAttempt(SchedulerMetrics::Result::kScheduled, Duration::zero());
   const std::string text = metrics.Text();
-  EXPECT_THAT(text, HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"14\"} 1"));
-  EXPECT_THAT(text, HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"15+\"} 2"));
+  EXPECT_THAT(text,
+              HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"14\"} 1"));
+  EXPECT_THAT(text,
+              HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"15+\"} 2"));
   EXPECT_THAT(text, HasSubstr("scheduler_scheduling_attempt_duration_seconds_bucket{profile=\"p\","
                               "result=\"scheduled\",le=\"0.001\"} 1"));
   EXPECT_THAT(text, HasSubstr("le=\"16.384\""));
@@ -184,22 +186,24 @@ TEST(Scheduler, NamesAFieldItDoesNotSupportInsteadOfIgnoringIt) {
 TEST(Scheduler, SaysThatAnExtendedResourceOfADeviceClassIsNotSupported) {
   TestCluster cluster;
   cluster.CreateNode("n1");
-  cluster.Create("DeviceClass",
-                 R"({"metadata":{"name":"gpu"},"spec":{"extendedResourceName":"example.com/gpu"}})");
+  cluster.Create(
+      "DeviceClass",
+      R"({"metadata":{"name":"gpu"},"spec":{"extendedResourceName":"example.com/gpu"}})");
   cluster.StartScheduler();
   for (const char* resource :
        {"example.com/gpu", "deviceclass.resource.kubernetes.io/gpu", "example.com/other"}) {
     const std::string name = std::string("p") + std::to_string(std::string_view(resource).size());
     cluster.Create("Pod", std::string(R"({"metadata":{"name":")") + name +
                               R"("},"spec":{"containers":[{"name":"c","image":"i","resources":{
-                              "requests":{")" + resource + R"(":"1"},"limits":{")" + resource +
-                              R"(":"1"}}}]}})");
+                              "requests":{")" +
+                              resource + R"(":"1"},"limits":{")" + resource + R"(":"1"}}}]}})");
     cluster.Settle();
-    EXPECT_EQ(cluster.ConditionMessage(name),
-              std::string("0/1 nodes are available: 1 Insufficient ") + resource +
-                  (resource == std::string_view("example.com/other")
-                       ? "."
-                       : " (extendedResourceName of a DeviceClass is not supported by this scheduler)."));
+    EXPECT_EQ(
+        cluster.ConditionMessage(name),
+        std::string("0/1 nodes are available: 1 Insufficient ") + resource +
+            (resource == std::string_view("example.com/other")
+                 ? "."
+                 : " (extendedResourceName of a DeviceClass is not supported by this scheduler)."));
   }
 }
 
@@ -261,14 +265,15 @@ TEST(Scheduler, ShowsTheMetricsThatDashboardsOfKubernetesRead) {
   };
   has("scheduler_scheduling_algorithm_duration_seconds_count 20");
   for (const char* point : {"PreFilter", "Filter", "Score", "Reserve", "PreBind", "Bind"}) {
-    has("scheduler_framework_extension_point_duration_seconds_count{extension_point=\"" + std::string(point) +
-        "\",profile=\"default-scheduler\",status=\"Success\"} 2");
+    has("scheduler_framework_extension_point_duration_seconds_count{extension_point=\"" +
+        std::string(point) + "\",profile=\"default-scheduler\",status=\"Success\"} 2");
   }
   has("scheduler_cache_size{type=\"nodes\"} 2");
   has("scheduler_cache_size{type=\"pods\"} 20");
   has("scheduler_cache_size{type=\"assumed_pods\"} 0");
   has("scheduler_unschedulable_pods{plugin=\"NodeAffinity\",profile=\"default-scheduler\"} 1");
-  cluster.Update("Node", "n1", "", [](api::Draft& node) { node["metadata"]["labels"]["disk"] = "tape"; });
+  cluster.Update("Node", "n1", "",
+                 [](api::Draft& node) { node["metadata"]["labels"]["disk"] = "tape"; });
   cluster.loop().Advance(std::chrono::seconds(2));
   cluster.Settle();
   EXPECT_EQ(cluster.NodeOf("homeless"), "n1");

@@ -23,24 +23,24 @@ Result<SimulationAnswer> Simulate(const Simulation& simulation, SimulationOption
   NodeTable nodes;
   DeviceState devices(options.gates, options.compiler, options.random);
   ClaimCache claims(devices.allocated());
-  const PluginList plugins = MakePlugins(
-      {.loop = options.loop,
-       .random = options.random,
-       .client = client,
-       .events = events,
-       .nodes = nodes,
-       .devices = devices,
-       .claims = claims,
-       .gates = options.gates,
-       .metrics = metrics,
-       .filter_timeout = Duration::zero(),
-       .binding_timeout = std::chrono::minutes(10),
-       .notify = [](const ClusterEvent&) {},
-       .nominate = [](const PodInfo&, const std::string&) {},
-       .on_wait_began = [] {},
-       .is_bound = [](std::string_view) { return false; }},
-      options.declared_features != nullptr ? *options.declared_features
-                                           : features::DefaultFramework());
+  const PluginList plugins =
+      MakePlugins({.loop = options.loop,
+                   .random = options.random,
+                   .client = client,
+                   .events = events,
+                   .nodes = nodes,
+                   .devices = devices,
+                   .claims = claims,
+                   .gates = options.gates,
+                   .metrics = metrics,
+                   .filter_timeout = Duration::zero(),
+                   .binding_timeout = std::chrono::minutes(10),
+                   .notify = [](const ClusterEvent&) {},
+                   .nominate = [](const PodInfo&, const std::string&) {},
+                   .on_wait_began = [] {},
+                   .is_bound = [](std::string_view) { return false; }},
+                  options.declared_features != nullptr ? *options.declared_features
+                                                       : features::DefaultFramework());
   for (const api::ObjectPtr& node : simulation.nodes) devices.SetNode(nodes.SetNode(node), node);
   for (const api::ObjectPtr& slice : simulation.slices) devices.SetSlice(slice);
   for (const api::ObjectPtr& each : simulation.classes) devices.SetClass(each);
@@ -75,8 +75,8 @@ Result<SimulationAnswer> Simulate(const Simulation& simulation, SimulationOption
     const CachedClaim* claim = claims.Find(cycle.pod->ClaimKey(each));
     if (claim == nullptr || claim->counted == nullptr) continue;
     for (const auto& result : claim->counted->results) {
-      answer.devices.push_back({each.claim_name, result.request, result.id.driver, result.id.pool,
-                                result.id.device});
+      answer.devices.push_back(
+          {each.claim_name, result.request, result.id.driver, result.id.pool, result.id.device});
     }
   }
   framework.Unreserve(cycle);

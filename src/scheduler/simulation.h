@@ -10,7 +10,7 @@
 namespace drakkar {
 class EventLoop;
 class Random;
-}
+}  // namespace drakkar
 namespace drakkar::device {
 class ExpressionCompiler;
 }
@@ -21,7 +21,8 @@ class Framework;
 namespace drakkar::scheduler {
 
 // Whether a cluster that need not exist would take a pod: the scheduler's own plugins and allocator
-// over the given objects, one attempt, nothing written. For autoscalers (KEP-5328: scale from zero).
+// over the given objects, one attempt, nothing written. For autoscalers (KEP-5328: scale from
+// zero).
 struct Simulation {
   std::vector<api::ObjectPtr> nodes;
   std::vector<api::ObjectPtr> slices;
@@ -32,15 +33,15 @@ struct Simulation {
 };
 
 struct SimulatedDevice {
-  std::string claim;    // name
+  std::string claim;  // name
   std::string request;
   std::string driver, pool, device;
 };
 
 struct SimulationAnswer {
   bool fits = false;
-  std::string node;     // where it would go
-  std::string message;  // why it fits nowhere, as FailedScheduling words it
+  std::string node;                      // where it would go
+  std::string message;                   // why it fits nowhere, as FailedScheduling words it
   std::vector<SimulatedDevice> devices;  // what its claims would get, or have
 };
 

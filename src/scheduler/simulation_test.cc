@@ -31,7 +31,8 @@ class SimulationTest : public ::testing::Test {
   }
   void SetNode(std::string features) {
     simulation_.nodes = {Parse(StrCat(R"({"metadata":{"name":"template"},"status":{"allocatable":{
-      "cpu":"4","memory":"8Gi","pods":"10"},"declaredFeatures":)", features, "}}"))};
+      "cpu":"4","memory":"8Gi","pods":"10"},"declaredFeatures":)",
+                                      features, "}}"))};
   }
   SimulationAnswer Ask(FeatureGates gates = FeatureGates()) {
     return Simulate(simulation_, {.loop = loop_,

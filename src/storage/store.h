@@ -86,16 +86,16 @@ struct WatchCallbacks {
 
 struct RangeOptions {
   std::string prefix;
-  std::string start_after;      // continue behind this key; empty: from the start
-  std::size_t limit = 0;        // 0: no limit
-  Revision revision = 0;        // 0: the newest applied; kExpired when compacted
+  std::string start_after;  // continue behind this key; empty: from the start
+  std::size_t limit = 0;    // 0: no limit
+  Revision revision = 0;    // 0: the newest applied; kExpired when compacted
 };
 
 struct RangeResult {
   std::vector<Entry> entries;  // sorted by key
   Revision revision = 0;       // the state they are from
   bool more = false;
-  std::size_t remaining = 0;   // how many behind the last one returned
+  std::size_t remaining = 0;  // how many behind the last one returned
 };
 
 struct StoreStatistics {
@@ -104,7 +104,7 @@ struct StoreStatistics {
   std::uint64_t syncs = 0;
   std::uint64_t bytes_written = 0;
   std::uint64_t history_bytes = 0;
-  std::string file_system;    // what the data lies on; empty for remote stores
+  std::string file_system;  // what the data lies on; empty for remote stores
 };
 
 // A revisioned key-value store with the semantics of etcd: compare-and-swap transactions, ranges at

@@ -62,26 +62,26 @@ std::shared_ptr<WatchRecord> StoreContract::StartWatch(WatchOptions options) {
   harness_->Do([&] {
     WatchRecord* raw = record.get();
     record->handle = harness_->store().StartWatch(
-        std::move(options),
-        {.on_events =
-             [raw](std::vector<WatchEvent> events, Revision up_to) {
-               EXPECT_FALSE(raw->closed.has_value()) << "events after the end";
-               EXPECT_GT(up_to, raw->reached()) << "a mark that does not rise";
-               for (WatchEvent& event : events) {
-                 EXPECT_GT(event.revision, raw->reached()) << "an event below the mark";
-                 EXPECT_LE(event.revision, up_to);
-                 if (!raw->events.empty()) {
-                   EXPECT_GE(event.revision, raw->events.back().revision);
-                 }
-                 raw->events.push_back(std::move(event));
-               }
-               raw->marks.push_back(up_to);
-             },
-         .on_closed =
-             [raw](Error error) {
-               EXPECT_FALSE(raw->closed.has_value()) << "closed twice";
-               raw->closed = std::move(error);
-             }});
+        std::move(options), {.on_events =
+                                 [raw](std::vector<WatchEvent> events, Revision up_to) {
+                                   EXPECT_FALSE(raw->closed.has_value()) << "events after the end";
+                                   EXPECT_GT(up_to, raw->reached()) << "a mark that does not rise";
+                                   for (WatchEvent& event : events) {
+                                     EXPECT_GT(event.revision, raw->reached())
+                                         << "an event below the mark";
+                                     EXPECT_LE(event.revision, up_to);
+                                     if (!raw->events.empty()) {
+                                       EXPECT_GE(event.revision, raw->events.back().revision);
+                                     }
+                                     raw->events.push_back(std::move(event));
+                                   }
+                                   raw->marks.push_back(up_to);
+                                 },
+                             .on_closed =
+                                 [raw](Error error) {
+                                   EXPECT_FALSE(raw->closed.has_value()) << "closed twice";
+                                   raw->closed = std::move(error);
+                                 }});
   });
   return record;
 }

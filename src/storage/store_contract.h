@@ -32,7 +32,9 @@ struct StoreEngine {
   bool survives_reopen = true;
 };
 
-inline void PrintTo(const StoreEngine& engine, std::ostream* out) { *out << engine.name; }
+inline void PrintTo(const StoreEngine& engine, std::ostream* out) {
+  *out << engine.name;
+}
 
 // Everything a watcher was told.
 struct WatchRecord {

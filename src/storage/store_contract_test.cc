@@ -250,8 +250,8 @@ TEST_P(StoreContract, ConcurrentCommitsReachEveryWatcherInOrderOnce) {
   ASSERT_EQ(first.size(), static_cast<std::size_t>(kCount));
   EXPECT_EQ(first, second);
   for (int i = 0; i < kCount; ++i) {
-    EXPECT_EQ(first[i], "k/" + std::to_string(i % 7) + "=" + std::to_string(i) + "@" +
-                            std::to_string(i + 2));
+    EXPECT_EQ(first[i],
+              "k/" + std::to_string(i % 7) + "=" + std::to_string(i) + "@" + std::to_string(i + 2));
     EXPECT_EQ((*order)[i], i + 2);
   }
   EndWatch(applied);
@@ -401,11 +401,12 @@ TEST_P(StoreContract, StopMakesEverythingDurableAndRefusesTheRest) {
     }
     store.Stop([state] { state->stopped = true; });
     store.Stop([state] { state->stopped_again = true; });
-    store.Commit({{}, {Put("late", "x")}},
-                 [state](Result<TransactionResult> result) {
-                   if (!result.ok()) state->refused = result.error().code;
-                 },
-                 nullptr);
+    store.Commit(
+        {{}, {Put("late", "x")}},
+        [state](Result<TransactionResult> result) {
+          if (!result.ok()) state->refused = result.error().code;
+        },
+        nullptr);
   });
   harness_->WaitUntil([&] { return state->stopped && state->stopped_again; });
   harness_->Do([&] {
@@ -489,9 +490,8 @@ TEST_P(StoreContract, RandomOperationsAgreeWithANaiveModel) {
         ASSERT_EQ(result->revision, newest);
       }
     } else if (kind < 90) {
-      const Revision at = random.Below(2) == 0
-                              ? 0
-                              : 1 + static_cast<Revision>(random.Below(states.size() - 1));
+      const Revision at =
+          random.Below(2) == 0 ? 0 : 1 + static_cast<Revision>(random.Below(states.size() - 1));
       RangeOptions options{.prefix = random.Below(2) == 0 ? "k" : "k1", .revision = at};
       if (random.Below(2) == 0) options.limit = 1 + random.Below(5);
       if (random.Below(3) == 0) options.start_after = key();

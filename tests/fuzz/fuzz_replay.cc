@@ -1,10 +1,11 @@
 // Runs fuzz targets over their seeds and over mutations of them, always the same ones.
 //
-// fuzz_replay [DIRECTORY] TARGET          the seeds of tests/corpus/TARGET (or DIRECTORY), then the mutations
-// fuzz_replay FILE TARGET                 one input, such as one that was found
+// fuzz_replay [DIRECTORY] TARGET          the seeds of tests/corpus/TARGET (or DIRECTORY), then the
+// mutations fuzz_replay FILE TARGET                 one input, such as one that was found
 //
-// DRAKKAR_FUZZ_MUTATIONS=N asks for another number of mutations. An input that ends the process is left in the file that is printed. No seeds is a failure: a target without
-// them tests next to nothing.
+// DRAKKAR_FUZZ_MUTATIONS=N asks for another number of mutations. An input that ends the process is
+// left in the file that is printed. No seeds is a failure: a target without them tests next to
+// nothing.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -27,8 +28,8 @@ namespace drakkar::fuzz {
 namespace {
 
 constexpr int kMutations = 4'000;  // or DRAKKAR_FUZZ_MUTATIONS, then without a limit of time
-// Some targets solve whole problems, and sanitizers are slow: then the later mutations are left to the soak.
-// Time of the processor, here and below: a machine that is busy changes nothing.
+// Some targets solve whole problems, and sanitizers are slow: then the later mutations are left to
+// the soak. Time of the processor, here and below: a machine that is busy changes nothing.
 constexpr std::clock_t kLongest = 10 * CLOCKS_PER_SEC;
 constexpr int kLongestInputSeconds = 25;
 
@@ -56,7 +57,8 @@ void OnSignal(int signal) {
 
 void RunOne(const Target& target, std::string& input) {
   current = &input;
-  const itimerval limit{.it_interval = {}, .it_value = {.tv_sec = kLongestInputSeconds, .tv_usec = 0}};
+  const itimerval limit{.it_interval = {},
+                        .it_value = {.tv_sec = kLongestInputSeconds, .tv_usec = 0}};
   setitimer(ITIMER_PROF, &limit, nullptr);
   // A copy of exactly its size, so that a sanitizer sees the first byte that is read beyond it.
   std::vector<std::uint8_t> bytes(input.begin(), input.end());
@@ -77,9 +79,10 @@ int Main(const std::string& name, std::string path) {
   }
   if (target == nullptr) return Fail("there is no target " + name);
   const char* directory = std::getenv("TMPDIR");
-  std::snprintf(finding_path, sizeof(finding_path), "%s/finding.%s.%d", directory != nullptr ? directory : "/tmp",
-                name.c_str(), getpid());
-  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGPROF}) ::signal(signal, OnSignal);
+  std::snprintf(finding_path, sizeof(finding_path), "%s/finding.%s.%d",
+                directory != nullptr ? directory : "/tmp", name.c_str(), getpid());
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGPROF})
+    ::signal(signal, OnSignal);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(SaveFinding);
 
   FileSystem& files = RealFileSystem();

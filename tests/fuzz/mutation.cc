@@ -11,11 +11,33 @@ constexpr std::size_t kMaxBytes = 64u << 10;
 constexpr std::size_t kMaxPiece = 64;
 
 // What readers often stumble over.
-constexpr std::string_view kWords[] = {
-    "-1", "0", "9223372036854775807", "-9223372036854775808", "18446744073709551616", "1e999", "null", "true",
-    "\"\"", "{}", "[]", "[[[[[[[[", "{\"", "\\u0000", "\\ud800", "\xff", "\xc3\x28", "%00", "../", "\r\n", "\n", ",", ":"};
+constexpr std::string_view kWords[] = {"-1",
+                                       "0",
+                                       "9223372036854775807",
+                                       "-9223372036854775808",
+                                       "18446744073709551616",
+                                       "1e999",
+                                       "null",
+                                       "true",
+                                       "\"\"",
+                                       "{}",
+                                       "[]",
+                                       "[[[[[[[[",
+                                       "{\"",
+                                       "\\u0000",
+                                       "\\ud800",
+                                       "\xff",
+                                       "\xc3\x28",
+                                       "%00",
+                                       "../",
+                                       "\r\n",
+                                       "\n",
+                                       ",",
+                                       ":"};
 
-std::size_t Below(Random& random, std::size_t bound) { return static_cast<std::size_t>(random.Below(bound)); }
+std::size_t Below(Random& random, std::size_t bound) {
+  return static_cast<std::size_t>(random.Below(bound));
+}
 
 std::string_view Piece(std::string_view text, Random& random) {
   if (text.empty()) return text;
@@ -32,12 +54,24 @@ void Change(std::string& text, const std::vector<std::string>& seeds, Random& ra
     case 1:
       if (at < text.size()) text[at] = static_cast<char>(Below(random, 256));
       break;
-    case 2: text.insert(at, 1, static_cast<char>(Below(random, 256))); break;
-    case 3: text.erase(at, 1 + Below(random, kMaxPiece)); break;
-    case 4: text.insert(at, std::string(Piece(text, random))); break;
-    case 5: text.insert(at, kWords[Below(random, std::size(kWords))]); break;
-    case 6: text.insert(at, Piece(seeds[Below(random, seeds.size())], random)); break;
-    case 7: text.resize(at); break;
+    case 2:
+      text.insert(at, 1, static_cast<char>(Below(random, 256)));
+      break;
+    case 3:
+      text.erase(at, 1 + Below(random, kMaxPiece));
+      break;
+    case 4:
+      text.insert(at, std::string(Piece(text, random)));
+      break;
+    case 5:
+      text.insert(at, kWords[Below(random, std::size(kWords))]);
+      break;
+    case 6:
+      text.insert(at, Piece(seeds[Below(random, seeds.size())], random));
+      break;
+    case 7:
+      text.resize(at);
+      break;
   }
   if (text.size() > kMaxBytes) text.resize(kMaxBytes);
 }
@@ -46,7 +80,8 @@ void Change(std::string& text, const std::vector<std::string>& seeds, Random& ra
 
 std::string Mutate(const std::vector<std::string>& seeds, Random& random) {
   std::string text = seeds[Below(random, seeds.size())];
-  for (std::size_t changes = 1 + Below(random, 4); changes > 0; --changes) Change(text, seeds, random);
+  for (std::size_t changes = 1 + Below(random, 4); changes > 0; --changes)
+    Change(text, seeds, random);
   return text;
 }
 

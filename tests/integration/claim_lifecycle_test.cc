@@ -28,11 +28,11 @@ class Cluster {
     controllers_.reset();
     controllers_client_ = node_.api.NewClient("system:kube-controller-manager");
     scheduler_client_ = node_.api.NewClient("system:kube-scheduler");
-    controllers_ = std::make_unique<controllers::Controllers>(controllers::Controllers::Options{
-        .loop = node_.loop,
-        .random = node_.loop.random(),
-        .client = *controllers_client_,
-        .metrics = node_.metrics});
+    controllers_ = std::make_unique<controllers::Controllers>(
+        controllers::Controllers::Options{.loop = node_.loop,
+                                          .random = node_.loop.random(),
+                                          .client = *controllers_client_,
+                                          .metrics = node_.metrics});
     controllers_->Start();
     scheduler_ = std::make_unique<scheduler::Scheduler>(
         scheduler::Scheduler::Options{.loop = node_.loop,
@@ -125,7 +125,9 @@ TEST(ClaimLifecycle, APodRunsWithADeviceAndTheDeviceIsFreeAgainAfterwards) {
   EXPECT_EQ(result["pool"].str(), "node-1");
   EXPECT_EQ(result["request"].str(), "dev");
   EXPECT_FALSE(allocation["allocationTimestamp"].str().empty());
-  EXPECT_EQ(allocation["nodeSelector"]["nodeSelectorTerms"].at(0)["matchFields"].at(0)["values"]
+  EXPECT_EQ(allocation["nodeSelector"]["nodeSelectorTerms"]
+                .at(0)["matchFields"]
+                .at(0)["values"]
                 .at(0)
                 .str(),
             "node-1");

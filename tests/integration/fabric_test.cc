@@ -16,11 +16,11 @@ TEST(Fabric, AnAllocationThatFollowsAnotherUnseenIsAttachedToo) {
   scheduler::TestCluster cluster;
   cluster.binding_timeout = seconds(20);
   testing::FaultyClient client(cluster.loop(), cluster.client());
-  fabric::FabricController fabric({.loop = cluster.loop(),
-                                   .random = cluster.loop().random(),
-                                   .client = client,
-                                   .devices = {{"gpu-0", fabric::Behaviour::kHangs},
-                                               {"gpu-1", fabric::Behaviour::kAttaches}}});
+  fabric::FabricController fabric(
+      {.loop = cluster.loop(),
+       .random = cluster.loop().random(),
+       .client = client,
+       .devices = {{"gpu-0", fabric::Behaviour::kHangs}, {"gpu-1", fabric::Behaviour::kAttaches}}});
   // Its watch is interrupted whenever a claim is free.
   client.hides = [](const client::WatchEvent& event) {
     return event.object->kind() == "ResourceClaim" &&

@@ -9,13 +9,12 @@ namespace {
 
 Result<void> Write(const std::string& directory, metadata::Dialect dialect,
                    std::vector<std::string> versions) {
-  ASSIGN_OR_RETURN(auto store,
-                   driver::MetadataStore::Create({.files = RealFileSystem(),
-                                                  .driver_name = "gpu.example.com",
-                                                  .directory = directory,
-                                                  .cdi_directory = directory + "/cdi",
-                                                  .versions = std::move(versions),
-                                                  .dialect = dialect}));
+  ASSIGN_OR_RETURN(auto store, driver::MetadataStore::Create({.files = RealFileSystem(),
+                                                              .driver_name = "gpu.example.com",
+                                                              .directory = directory,
+                                                              .cdi_directory = directory + "/cdi",
+                                                              .versions = std::move(versions),
+                                                              .dialect = dialect}));
   const api::Object claim(*api::ParseJson(
       R"({"metadata":{"namespace":"ns","name":"c","uid":"9f-1","annotations":
           {"resource.kubernetes.io/pod-claim-name":"dev"}},
@@ -27,15 +26,15 @@ Result<void> Write(const std::string& directory, metadata::Dialect dialect,
   devices[0].pool_name = devices[1].pool_name = "node/a";
   devices[0].device_name = "gpu-0";
   devices[0].metadata.emplace();
-  devices[0].metadata->attributes = {{"text", std::string("a <b> & \"c\" \xe2\x80\xa8")},
-                                     {"number", std::int64_t{-7}},
-                                     {"truth", false},
-                                     {"version", metadata::Version{"1.2.3-rc.1"}},
-                                     {"resource.kubernetes.io/numaNode",
-                                      std::vector<std::int64_t>{0, 1}},
-                                     {"texts", std::vector<std::string>{"x", "y"}},
-                                     {"truths", std::vector<bool>{true, false}},
-                                     {"versions", std::vector<metadata::Version>{{"1.0.0"}}}};
+  devices[0].metadata->attributes = {
+      {"text", std::string("a <b> & \"c\" \xe2\x80\xa8")},
+      {"number", std::int64_t{-7}},
+      {"truth", false},
+      {"version", metadata::Version{"1.2.3-rc.1"}},
+      {"resource.kubernetes.io/numaNode", std::vector<std::int64_t>{0, 1}},
+      {"texts", std::vector<std::string>{"x", "y"}},
+      {"truths", std::vector<bool>{true, false}},
+      {"versions", std::vector<metadata::Version>{{"1.0.0"}}}};
   devices[1].request_names = {"plain"};
   devices[1].device_name = "gpu-1";
   devices[1].metadata.emplace();

@@ -33,7 +33,8 @@ std::vector<std::string> ClaimNames(const api::Object& pod) {
       continue;
     }
     for (api::Value made : pod.root()["status"]["resourceClaimStatuses"].elements()) {
-      if (made["name"].str() == use["name"].str()) names.emplace_back(made["resourceClaimName"].str());
+      if (made["name"].str() == use["name"].str())
+        names.emplace_back(made["resourceClaimName"].str());
     }
   }
   return names;
@@ -51,7 +52,8 @@ void Simulation::Violation(std::string sentence) {
 void Simulation::Check() {
   Referee& referee = server_.referee();
   referee.CheckWatches();
-  for (std::string& sentence : std::exchange(referee.violations, {})) Violation(std::move(sentence));
+  for (std::string& sentence : std::exchange(referee.violations, {}))
+    Violation(std::move(sentence));
   if (!server_.is_up()) {
     CheckNodes();
     return;
@@ -139,7 +141,8 @@ void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
   }
 }
 
-// What a pod's containers use, as it was when it was first seen bound: a claim may be gone before they end.
+// What a pod's containers use, as it was when it was first seen bound: a claim may be gone before
+// they end.
 void Simulation::NoteUse(const api::Object& pod) {
   Use& use = uses_[std::string(pod.uid())];
   for (const std::string& name : ClaimNames(pod)) {
@@ -150,7 +153,8 @@ void Simulation::NoteUse(const api::Object& pod) {
     }
     std::set<std::string> requests;
     bool has_driver = false;
-    for (api::Value result : claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
+    for (api::Value result :
+         claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
       requests.emplace(result["request"].str());
       has_driver = has_driver || !result["skipNodeOperations"].has_value();
     }
@@ -165,8 +169,8 @@ void Simulation::NoteUse(const api::Object& pod) {
   }
 }
 
-// What runs has its claims prepared and sees the metadata of its own requests alone, and what is prepared
-// is in the checkpoint.
+// What runs has its claims prepared and sees the metadata of its own requests alone, and what is
+// prepared is in the checkpoint.
 void Simulation::CheckNodes() {
   for (const auto& node : nodes_) {
     for (const SimNode::Running& container : node->RunningContainers()) {
@@ -180,14 +184,16 @@ void Simulation::CheckNodes() {
                            " sees the metadata of ", seen));
         }
       }
-      if (use->second.is_complete && use->second.claims.empty()) driverless_.insert(container.pod_uid);
+      if (use->second.is_complete && use->second.claims.empty())
+        driverless_.insert(container.pod_uid);
       for (const std::string& uid : use->second.claims) {
         bool prepared = false;
         for (const std::string& driver : node->driver_names()) {
           prepared = prepared || node->prepared(driver).contains(uid);
         }
         if (!prepared) {
-          Violation(StrCat(container.pod_name, " runs on ", node->name(), " with an unprepared claim"));
+          Violation(
+              StrCat(container.pod_name, " runs on ", node->name(), " with an unprepared claim"));
         }
       }
     }
@@ -226,10 +232,10 @@ void Simulation::CheckProgress() {
     for (const std::string& name : ClaimNames(*pod)) {
       const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
       if (claim == nullptr) continue;  // its creation was lost
-      if (claim->root()["spec"]["devices"]["requests"].size() > 1) continue;  // both must be on one node
-      const std::string wanted(claim->root()["spec"]["devices"]["requests"]
-                                   .at(0)["exactly"]["deviceClassName"]
-                                   .str());
+      if (claim->root()["spec"]["devices"]["requests"].size() > 1)
+        continue;  // both must be on one node
+      const std::string wanted(
+          claim->root()["spec"]["devices"]["requests"].at(0)["exactly"]["deviceClassName"].str());
       std::set<std::string> candidates = fabric;
       if (wanted == "plain") {
         candidates.clear();
@@ -254,12 +260,13 @@ void Simulation::CheckSettled() {
   const std::vector<api::ObjectPtr> pods = server_.Objects("", "pods");
   for (const api::ObjectPtr& claim : claims) {
     for (api::Value consumer : claim->root()["status"]["reservedFor"].elements()) {
-      const api::ObjectPtr pod = server_.Find("", "pods", StrCat("default/", consumer["name"].str()));
+      const api::ObjectPtr pod =
+          server_.Find("", "pods", StrCat("default/", consumer["name"].str()));
       if (pod == nullptr || pod->uid() != consumer["uid"].str() || HasEnded(*pod)) {
         Violation(StrCat(claim->name(), " stays reserved for ", consumer["name"].str(), ", which ",
-                         pod == nullptr                             ? "is gone"
+                         pod == nullptr                        ? "is gone"
                          : pod->uid() != consumer["uid"].str() ? "is another one now"
-                                                                    : "has ended"));
+                                                               : "has ended"));
       }
     }
   }

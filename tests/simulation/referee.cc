@@ -46,18 +46,20 @@ std::string NodeTrespass(const std::string& node, const client::ResourceRef& ref
   const std::string_view kind = ref.kind->plural;
   if (kind == "events") return {};
   if (kind == "nodes" || kind == "leases") {
-    const std::string name = ref.name.empty() && object != nullptr ? std::string(object->name()) : ref.name;
+    const std::string name =
+        ref.name.empty() && object != nullptr ? std::string(object->name()) : ref.name;
     return name == node ? std::string() : StrCat(kind, " ", name);
   }
   if (kind != "pods" && kind != "resourceslices") return std::string(kind);
   if (ref.name.empty() && object == nullptr) {
     // A collection: it must be told to be this node's.
     return selector.find(StrCat("spec.nodeName=", node)) == selector.npos ? StrCat("all ", kind)
-                                                                           : std::string();
+                                                                          : std::string();
   }
   if (object == nullptr) return {};
   const std::string_view owner = object->root()["spec"]["nodeName"].str();
-  return owner == node ? std::string() : StrCat(object->name(), " of ", owner.empty() ? "nobody" : owner);
+  return owner == node ? std::string()
+                       : StrCat(object->name(), " of ", owner.empty() ? "nobody" : owner);
 }
 
 // What the control plane's parts write besides events and leases.
@@ -75,13 +77,15 @@ bool MayWrite(std::string_view user, const client::ResourceRef& ref) {
 
 std::string Referee::PrefixOf(const api::KindSchema& kind) {
   const api::KindSchema& stored = kind.storage == nullptr ? kind : *kind.storage;
-  return StrCat("/registry/", stored.group.empty() ? "core" : stored.group, "/", stored.plural, "/");
+  return StrCat("/registry/", stored.group.empty() ? "core" : stored.group, "/", stored.plural,
+                "/");
 }
 
 void Referee::OnStored(const std::vector<storage::WatchEvent>& events, storage::Revision up_to) {
   for (const storage::WatchEvent& event : events) {
     if (event.revision < up_to_) {
-      violations.push_back(StrCat("the store went back from revision ", up_to_, " to ", event.revision));
+      violations.push_back(
+          StrCat("the store went back from revision ", up_to_, " to ", event.revision));
     }
     up_to_ = std::max(up_to_, event.revision);
     std::size_t end = 0;
@@ -101,8 +105,8 @@ void Referee::OnStored(const std::vector<storage::WatchEvent>& events, storage::
     if (event.value == nullptr || !event.key.starts_with(kPods)) continue;
     const api::TreePtr pod = ParseStored(event.value);
     if (event.previous_value == nullptr) pods_.emplace(pod->root()["metadata"]["uid"].str());
-    if (IsBound(pod->root()) && (event.previous_value == nullptr ||
-                                 !IsBound(ParseStored(event.previous_value)->root()))) {
+    if (IsBound(pod->root()) &&
+        (event.previous_value == nullptr || !IsBound(ParseStored(event.previous_value)->root()))) {
       OnBound(pod->root());
     }
   }
@@ -121,8 +125,8 @@ void Referee::OnBound(api::Value pod) {
     for (api::Value result :
          claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
       const auto complain = [&](std::string_view condition, std::string_view how) {
-        violations.push_back(StrCat(pod["metadata"]["name"].str(), " is bound while ", condition, " of ",
-                                    result["device"].str(), " in ", name, how));
+        violations.push_back(StrCat(pod["metadata"]["name"].str(), " is bound while ", condition,
+                                    " of ", result["device"].str(), " in ", name, how));
       };
       for (api::Value type : result["bindingConditions"].elements()) {
         if (!IsTrue(claim->root(), result, type.str())) complain(type.str(), " is not True");
@@ -158,21 +162,25 @@ void Referee::CheckWatches() {
     const auto from = std::upper_bound(all.begin(), all.end(), each.after);
     const auto to = std::upper_bound(from, all.end(), each.up_to);
     if (std::equal(from, to, each.versions.begin(), each.versions.end())) continue;
-    const auto [expected, shown] = std::mismatch(from, to, each.versions.begin(), each.versions.end());
+    const auto [expected, shown] =
+        std::mismatch(from, to, each.versions.begin(), each.versions.end());
     violations.push_back(
         StrCat("a watch of ", each.user, " on ", each.kind, " from version ", each.after, " shows ",
                shown == each.versions.end() ? std::string("nothing") : std::to_string(*shown),
-               " where the store has ", expected == to ? std::string("nothing") : std::to_string(*expected)));
+               " where the store has ",
+               expected == to ? std::string("nothing") : std::to_string(*expected)));
   }
   watched_ = std::move(later);
 }
 
-void Referee::OnWritten(std::string_view user, std::string_view verb, const client::ResourceRef& ref,
-                        const api::ObjectPtr& object, std::string_view selector) {
+void Referee::OnWritten(std::string_view user, std::string_view verb,
+                        const client::ResourceRef& ref, const api::ObjectPtr& object,
+                        std::string_view selector) {
   if (user.starts_with(kNodeUser)) {
     const std::string node(user.substr(kNodeUser.size()));
     const std::string trespass = NodeTrespass(node, ref, object, selector);
-    if (!trespass.empty()) violations.push_back(StrCat("node ", node, " did ", verb, " on ", trespass));
+    if (!trespass.empty())
+      violations.push_back(StrCat("node ", node, " did ", verb, " on ", trespass));
     return;
   }
   if (!MayWrite(user, ref)) {

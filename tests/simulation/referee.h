@@ -13,14 +13,15 @@
 namespace drakkar::simulation {
 
 // Sees every durable change in the store and every write and watch of the clients, and says in a
-// sentence what must never happen among them (design, section 7): a watch event missed, doubled or out
-// of order, a resource version that goes back, a write of what belongs to somebody else, a pod that is
-// bound before its devices are ready.
+// sentence what must never happen among them (design, section 7): a watch event missed, doubled or
+// out of order, a resource version that goes back, a write of what belongs to somebody else, a pod
+// that is bound before its devices are ready.
 class Referee {
  public:
   // The store has these changes, whole revisions in order, up to that one.
   void OnStored(const std::vector<storage::WatchEvent>& events, storage::Revision up_to);
-  // The store cannot tell what happened since (it was compacted): what watchers saw before is not judged.
+  // The store cannot tell what happened since (it was compacted): what watchers saw before is not
+  // judged.
   void Forget(storage::Revision up_to);
   storage::Revision up_to() const { return up_to_; }
 
@@ -28,14 +29,15 @@ class Referee {
   // all there is until `up_to`.
   void OnWatched(std::string_view user, const api::KindSchema& kind, std::int64_t after,
                  std::vector<std::int64_t> versions, std::int64_t up_to);
-  // A write that the server took. `object` is what was there before, or else what was written; null when
-  // nobody can tell any more. `selector` is that of a collection that was deleted.
+  // A write that the server took. `object` is what was there before, or else what was written; null
+  // when nobody can tell any more. `selector` is that of a collection that was deleted.
   void OnWritten(std::string_view user, std::string_view verb, const client::ResourceRef& ref,
                  const api::ObjectPtr& object, std::string_view selector = {});
 
   // Judges the watches that can be judged by now.
   void CheckWatches();
-  // Whether a pod with this uid was ever stored, as far as the referee can tell; only for what is durable.
+  // Whether a pod with this uid was ever stored, as far as the referee can tell; only for what is
+  // durable.
   bool HasBeenPod(std::string_view uid) const { return known_from_ > 0 || pods_.contains(uid); }
 
   std::vector<std::string> violations;
@@ -53,11 +55,12 @@ class Referee {
   void OnBound(api::Value pod);
 
   storage::Revision up_to_ = 0;
-  storage::Revision known_from_ = 0;                        // older changes are not known
-  std::map<std::string, std::vector<std::int64_t>> stored_;  // by prefix: the revisions that changed it
-  std::vector<Watched> watched_;                             // not judged yet
-  std::set<std::string, std::less<>> pods_;                  // uids
-  std::map<std::string, storage::Bytes> claims_;             // by "namespace/name": as stored last
+  storage::Revision known_from_ = 0;  // older changes are not known
+  std::map<std::string, std::vector<std::int64_t>>
+      stored_;                                    // by prefix: the revisions that changed it
+  std::vector<Watched> watched_;                  // not judged yet
+  std::set<std::string, std::less<>> pods_;       // uids
+  std::map<std::string, storage::Bytes> claims_;  // by "namespace/name": as stored last
 };
 
 }  // namespace drakkar::simulation

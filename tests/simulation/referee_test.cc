@@ -22,19 +22,22 @@ storage::WatchEvent Stored(std::string key, storage::Revision revision, std::str
   storage::WatchEvent event;
   event.key = std::move(key);
   event.revision = revision;
-  event.value = std::make_shared<const std::string>(StrCat(R"({"metadata":{"uid":")", uid, R"("}})"));
+  event.value =
+      std::make_shared<const std::string>(StrCat(R"({"metadata":{"uid":")", uid, R"("}})"));
   return event;
 }
 
-const api::KindSchema& Pods() { return *api::FindKind("", "v1", "Pod"); }
+const api::KindSchema& Pods() {
+  return *api::FindKind("", "v1", "Pod");
+}
 
 class RefereeTest : public ::testing::Test {
  protected:
   RefereeTest() {
-    referee_.OnStored({Stored("/registry/core/pods/default/a", 3, "uid-a"),
-                       Stored("/registry/core/nodes/n0", 4),
-                       Stored("/registry/core/pods/default/b", 5, "uid-b")},
-                      6);
+    referee_.OnStored(
+        {Stored("/registry/core/pods/default/a", 3, "uid-a"), Stored("/registry/core/nodes/n0", 4),
+         Stored("/registry/core/pods/default/b", 5, "uid-b")},
+        6);
   }
   void Watched(std::int64_t after, std::vector<std::int64_t> versions, std::int64_t up_to = 0) {
     if (up_to == 0) up_to = versions.back();
@@ -44,7 +47,8 @@ class RefereeTest : public ::testing::Test {
   void WrittenBy(std::string_view user, std::string_view group, std::string_view kind,
                  std::string_view json) {
     const api::ObjectPtr object = Parse(json);
-    referee_.OnWritten(user, "update", {api::FindKind(group, "v1", kind), "", std::string(object->name()), ""},
+    referee_.OnWritten(user, "update",
+                       {api::FindKind(group, "v1", kind), "", std::string(object->name()), ""},
                        object);
   }
 
@@ -123,7 +127,8 @@ TEST_F(RefereeTest, ADriverThatTouchesAnothersSlicesIsFound) {
 }
 
 TEST_F(RefereeTest, ASchedulerThatWritesSlicesIsFound) {
-  WrittenBy("system:kube-scheduler", "resource.k8s.io", "ResourceSlice", R"({"metadata":{"name":"s"}})");
+  WrittenBy("system:kube-scheduler", "resource.k8s.io", "ResourceSlice",
+            R"({"metadata":{"name":"s"}})");
   EXPECT_THAT(referee_.violations, ElementsAre(HasSubstr("resourceslices")));
 }
 
@@ -134,26 +139,31 @@ TEST_F(RefereeTest, APodBoundBeforeItsDevicesAreReadyIsFound) {
     event.key = "/registry/" + key;
     event.revision = ++revision;
     event.value = std::make_shared<const std::string>(std::move(after));
-    if (!before.empty()) event.previous_value = std::make_shared<const std::string>(std::move(before));
+    if (!before.empty())
+      event.previous_value = std::make_shared<const std::string>(std::move(before));
     referee_.OnStored({event}, revision);
   };
   const auto claim = [](std::string conditions) {
-    return StrCat(R"({"status":{"allocation":{"devices":{"results":[{"driver":"d","pool":"p","device":"x",)",
-                  R"("bindingConditions":["ready"],"bindingFailureConditions":["bad"]}]}},"devices":[)",
-                  R"({"driver":"d","pool":"p","device":"x","conditions":[)", conditions, "]}]}}");
+    return StrCat(
+        R"({"status":{"allocation":{"devices":{"results":[{"driver":"d","pool":"p","device":"x",)",
+        R"("bindingConditions":["ready"],"bindingFailureConditions":["bad"]}]}},"devices":[)",
+        R"({"driver":"d","pool":"p","device":"x","conditions":[)", conditions, "]}]}}");
   };
   const auto bind = [&](std::string name) {
-    const std::string head = StrCat(R"({"metadata":{"namespace":"default","name":")", name,
-                                    R"("},"spec":{"resourceClaims":[{"name":"u","resourceClaimName":"c"}])");
+    const std::string head =
+        StrCat(R"({"metadata":{"namespace":"default","name":")", name,
+               R"("},"spec":{"resourceClaims":[{"name":"u","resourceClaimName":"c"}])");
     store("core/pods/default/" + name, head + "}}", head + R"(,"nodeName":"n0"}})");
   };
   const std::string ready = R"({"type":"ready","status":"True"})";
   store("resource.k8s.io/resourceclaims/default/c", "", claim(ready));
   bind("in-time");
   EXPECT_THAT(referee_.violations, IsEmpty());
-  store("resource.k8s.io/resourceclaims/default/c", "", claim(R"({"type":"ready","status":"False"})"));
+  store("resource.k8s.io/resourceclaims/default/c", "",
+        claim(R"({"type":"ready","status":"False"})"));
   bind("early");
-  store("resource.k8s.io/resourceclaims/default/c", "", claim(ready + R"(,{"type":"bad","status":"True"})"));
+  store("resource.k8s.io/resourceclaims/default/c", "",
+        claim(ready + R"(,{"type":"bad","status":"True"})"));
   bind("broken");
   EXPECT_THAT(referee_.violations, ElementsAre("early is bound while ready of x in c is not True",
                                                "broken is bound while bad of x in c is True"));

@@ -37,9 +37,9 @@ SimNode::SimNode(SeededLoop& loop, SimServer& server, const Faults& faults, Feat
     each.plugin.unprepare_claim = [this, driver](const rpc::ClaimReference& claim) {
       return Unprepare(driver, claim);
     };
-    each.server =
-        rpc::CreateServer(host_.transport, StrCat(node::HollowHost::kRegistry, "/", driver, ".sock"),
-                          each.plugin.Services());
+    each.server = rpc::CreateServer(host_.transport,
+                                    StrCat(node::HollowHost::kRegistry, "/", driver, ".sock"),
+                                    each.plugin.Services());
     CHECK(each.server->Start().ok());
     drivers_.emplace(driver, std::move(made));
   }
@@ -47,7 +47,8 @@ SimNode::SimNode(SeededLoop& loop, SimServer& server, const Faults& faults, Feat
 
 // As a real driver does it: what was allocated is read from the API, and every request gets a CDI
 // device of its own, with the metadata of that request (KEP-5304).
-rpc::PrepareResult SimNode::Prepare(const std::string& driver, const rpc::ClaimReference& reference) {
+rpc::PrepareResult SimNode::Prepare(const std::string& driver,
+                                    const rpc::ClaimReference& reference) {
   rpc::PrepareResult result;
   const api::ObjectPtr claim = server_.Find("resource.k8s.io", "resourceclaims",
                                             StrCat(reference.namespace_name, "/", reference.name));
@@ -64,9 +65,9 @@ rpc::PrepareResult SimNode::Prepare(const std::string& driver, const rpc::ClaimR
     const std::string request(each["request"].str());
     const std::string id = StrCat(reference.uid, "_", request);
     devices += StrCat(devices.empty() ? "" : ",", R"({"name":")", id,
-                      R"(","containerEdits":{"env":["DEVICE=x"],"mounts":[{"hostPath":"/metadata/)", id,
-                      R"(","containerPath":")", kMetadata, reference.name, "/", request, "/", driver,
-                      R"(-metadata.json","options":["ro","bind"]}]}})");
+                      R"(","containerEdits":{"env":["DEVICE=x"],"mounts":[{"hostPath":"/metadata/)",
+                      id, R"(","containerPath":")", kMetadata, reference.name, "/", request, "/",
+                      driver, R"(-metadata.json","options":["ro","bind"]}]}})");
     result.devices.push_back({.request_names = {request},
                               .pool_name = std::string(each["pool"].str()),
                               .device_name = std::string(each["device"].str()),
@@ -80,10 +81,11 @@ rpc::PrepareResult SimNode::Prepare(const std::string& driver, const rpc::ClaimR
     return result;
   }
   drivers_.at(driver)->prepared.insert(reference.uid);
-  CHECK(host_.files.WriteFile(StrCat("/var/run/cdi/", driver, "-", reference.uid, ".json"),
-                         StrCat(R"({"cdiVersion":"0.5.0","kind":")", driver, R"(/sim","devices":[)",
-                                devices, "]}"),
-                         0644)
+  CHECK(host_.files
+            .WriteFile(StrCat("/var/run/cdi/", driver, "-", reference.uid, ".json"),
+                       StrCat(R"({"cdiVersion":"0.5.0","kind":")", driver, R"(/sim","devices":[)",
+                              devices, "]}"),
+                       0644)
             .ok());
   return result;
 }
@@ -94,8 +96,8 @@ rpc::UnprepareResult SimNode::Unprepare(const std::string& driver,
   for (const Running& container : RunningContainers()) {
     for (const std::string& uid : claims_of(container.pod_uid)) {
       if (uid != reference.uid) continue;
-      server_.violations.push_back(StrCat("claim ", reference.name, " is unprepared on ", name_, " while ",
-                                          container.pod_name, " runs"));
+      server_.violations.push_back(StrCat("claim ", reference.name, " is unprepared on ", name_,
+                                          " while ", container.pod_name, " runs"));
     }
   }
   if (faults_.on && loop_.random().Below(10) == 0) {
@@ -117,20 +119,21 @@ void SimNode::StartAgent() {
   client_ = std::make_unique<SimClient>(loop_, lane_, server_, faults_, "system:node:" + name_);
   work_ = node::MakeLoopWork(lane_);
   runtime_ = node::MakeHollowRuntime(lane_, host_.machine);
-  agent_ = std::make_unique<node::NodeAgent>(node::NodeAgent::Options{.loop = lane_,
-                                                                      .random = loop_.random(),
-                                                                      .files = host_.files,
-                                                                      .watcher = host_.watcher,
-                                                                      .blocking = *work_,
-                                                                      .removing = *work_,
-                                                                      .client = *client_,
-                                                                      .transport = host_.transport,
-                                                                      .runtime = *runtime_,
-                                                                      .device_probe = node::HollowHost::NoDevices(),
-                                                                      .gates = gates_,
-                                                                      .metrics = &metrics_,
-                                                                      .node_name = name_,
-                                                                      .facts = node::HollowHost::Facts(name_, 64, 64)});
+  agent_ = std::make_unique<node::NodeAgent>(
+      node::NodeAgent::Options{.loop = lane_,
+                               .random = loop_.random(),
+                               .files = host_.files,
+                               .watcher = host_.watcher,
+                               .blocking = *work_,
+                               .removing = *work_,
+                               .client = *client_,
+                               .transport = host_.transport,
+                               .runtime = *runtime_,
+                               .device_probe = node::HollowHost::NoDevices(),
+                               .gates = gates_,
+                               .metrics = &metrics_,
+                               .node_name = name_,
+                               .facts = node::HollowHost::Facts(name_, 64, 64)});
   agent_->Start([](Result<void> result) { CHECK(result.ok()); });
 }
 
@@ -151,7 +154,8 @@ std::vector<SimNode::Running> SimNode::RunningContainers() const {
       const auto found = container.config.labels.find(key);
       return found == container.config.labels.end() ? std::string() : found->second;
     };
-    Running each{label("io.kubernetes.pod.uid"), label("io.kubernetes.pod.name"), container.config.name, {}};
+    Running each{
+        label("io.kubernetes.pod.uid"), label("io.kubernetes.pod.name"), container.config.name, {}};
     for (const node::Mount& mount : container.config.mounts) {
       if (!mount.container_path.starts_with(kMetadata)) continue;
       each.metadata.emplace_back(

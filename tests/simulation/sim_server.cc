@@ -86,8 +86,8 @@ void SimServer::CheckAcknowledged() {
   for (const auto& [uid, version] : must_survive_) {
     const auto found = have.find(uid);
     if (found == have.end() || found->second < version) {
-      violations.push_back(StrCat("the acknowledged write ", version, " of ", uid,
-                                  " is lost after a crash"));
+      violations.push_back(
+          StrCat("the acknowledged write ", version, " of ", uid, " is lost after a crash"));
     }
   }
   must_survive_.clear();
@@ -155,8 +155,8 @@ SimClient::~SimClient() {
 }
 
 void SimClient::Connect() {
-  direct_ = apiserver::MakeDirectClient(lane_, server_.core(), {.name = user_},
-                                        storage::Mark::kDurable);
+  direct_ =
+      apiserver::MakeDirectClient(lane_, server_.core(), {.name = user_}, storage::Mark::kDurable);
 }
 
 void SimClient::Disconnect() {
@@ -201,14 +201,13 @@ void SimClient::Call(Deed deed, Send send, client::ReplyCallback done) {
     return;
   }
   if (!Happens(15)) return Transmit(id, deed, std::move(send));
-  delays_[id] = lane_.RunAfter(
-      std::chrono::milliseconds(loop_.random().Below(3'000)),
-      [this, alive = alive_, id, deed, send = std::move(send)] {
-        // The timer must not be destroyed from within itself.
-        lane_.Post([this, alive, id, deed, send] {
-          if (*alive && calls_.contains(id)) Transmit(id, deed, send);
-        });
-      });
+  delays_[id] = lane_.RunAfter(std::chrono::milliseconds(loop_.random().Below(3'000)),
+                               [this, alive = alive_, id, deed, send = std::move(send)] {
+                                 // The timer must not be destroyed from within itself.
+                                 lane_.Post([this, alive, id, deed, send] {
+                                   if (*alive && calls_.contains(id)) Transmit(id, deed, send);
+                                 });
+                               });
 }
 
 void SimClient::Transmit(std::uint64_t id, const Deed& deed, Send send) {
@@ -221,14 +220,15 @@ void SimClient::Transmit(std::uint64_t id, const Deed& deed, Send send) {
   api::ObjectPtr before;
   if (*deed.verb != '\0' && !deed.ref.name.empty()) {
     const client::ResourceRef& ref = deed.ref;
-    before = server_.Find(ref.kind->group, ref.kind->plural,
-                          ref.namespace_.empty() ? ref.name : StrCat(ref.namespace_, "/", ref.name));
+    before =
+        server_.Find(ref.kind->group, ref.kind->plural,
+                     ref.namespace_.empty() ? ref.name : StrCat(ref.namespace_, "/", ref.name));
   }
   send(*direct_, [this, alive = alive_, id, deed, before, unheard](client::Reply reply) {
     if (!*alive) return;
     if (*deed.verb != '\0' && reply.ok()) {
-      server_.referee().OnWritten(user_, deed.verb, deed.ref, before != nullptr ? before : reply.object,
-                                  deed.selector);
+      server_.referee().OnWritten(user_, deed.verb, deed.ref,
+                                  before != nullptr ? before : reply.object, deed.selector);
     }
     if (unheard) {
       reply = {};
@@ -239,9 +239,10 @@ void SimClient::Transmit(std::uint64_t id, const Deed& deed, Send send) {
 }
 
 void SimClient::Get(client::ResourceRef ref, client::ReplyCallback done) {
-  Call({"", ref, ""},
-       [ref](client::Client& direct, client::ReplyCallback answer) { direct.Get(ref, answer); },
-       std::move(done));
+  Call(
+      {"", ref, ""},
+      [ref](client::Client& direct, client::ReplyCallback answer) { direct.Get(ref, answer); },
+      std::move(done));
 }
 
 void SimClient::List(client::ResourceRef ref, client::ListOptions options,
@@ -271,56 +272,61 @@ void SimClient::List(client::ResourceRef ref, client::ListOptions options,
 
 void SimClient::Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
                        client::ReplyCallback done) {
-  Call({"create", ref, ""},
-       [ref, body, options](client::Client& direct, client::ReplyCallback answer) {
-         direct.Create(ref, body, options, answer);
-       },
-       [this, done = std::move(done)](client::Reply reply) {
-         if (reply.ok()) server_.OnAcknowledged(reply.object);
-         done(std::move(reply));
-       });
+  Call(
+      {"create", ref, ""},
+      [ref, body, options](client::Client& direct, client::ReplyCallback answer) {
+        direct.Create(ref, body, options, answer);
+      },
+      [this, done = std::move(done)](client::Reply reply) {
+        if (reply.ok()) server_.OnAcknowledged(reply.object);
+        done(std::move(reply));
+      });
 }
 
 void SimClient::Update(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
                        client::ReplyCallback done) {
-  Call({"update", ref, ""},
-       [ref, body, options](client::Client& direct, client::ReplyCallback answer) {
-         direct.Update(ref, body, options, answer);
-       },
-       [this, done = std::move(done)](client::Reply reply) {
-         if (reply.ok()) server_.OnAcknowledged(reply.object);
-         done(std::move(reply));
-       });
+  Call(
+      {"update", ref, ""},
+      [ref, body, options](client::Client& direct, client::ReplyCallback answer) {
+        direct.Update(ref, body, options, answer);
+      },
+      [this, done = std::move(done)](client::Reply reply) {
+        if (reply.ok()) server_.OnAcknowledged(reply.object);
+        done(std::move(reply));
+      });
 }
 
 void SimClient::Patch(client::ResourceRef ref, client::PatchType type, std::string body,
                       client::WriteOptions options, client::ReplyCallback done) {
-  Call({"patch", ref, ""},
-       [ref, type, body, options](client::Client& direct, client::ReplyCallback answer) {
-         direct.Patch(ref, type, body, options, answer);
-       },
-       [this, done = std::move(done)](client::Reply reply) {
-         if (reply.ok()) server_.OnAcknowledged(reply.object);
-         done(std::move(reply));
-       });
+  Call(
+      {"patch", ref, ""},
+      [ref, type, body, options](client::Client& direct, client::ReplyCallback answer) {
+        direct.Patch(ref, type, body, options, answer);
+      },
+      [this, done = std::move(done)](client::Reply reply) {
+        if (reply.ok()) server_.OnAcknowledged(reply.object);
+        done(std::move(reply));
+      });
 }
 
 void SimClient::Delete(client::ResourceRef ref, client::DeleteOptions options,
                        client::ReplyCallback done) {
-  Call({"delete", ref, ""},
-       [ref, options](client::Client& direct, client::ReplyCallback answer) {
-         direct.Delete(ref, options, answer);
-       },
-       std::move(done));
+  Call(
+      {"delete", ref, ""},
+      [ref, options](client::Client& direct, client::ReplyCallback answer) {
+        direct.Delete(ref, options, answer);
+      },
+      std::move(done));
 }
 
 void SimClient::DeleteCollection(client::ResourceRef ref, client::ListOptions list,
                                  client::DeleteOptions options, client::ReplyCallback done) {
-  Call({"deletecollection", ref, list.field_selector},
-       [ref, list, options](client::Client& direct, client::ReplyCallback answer) {
-         direct.DeleteCollection(ref, list, options, answer);
-       },
-       std::move(done));
+  Call(
+      {"deletecollection", ref, list.field_selector},
+      [ref, list, options](client::Client& direct, client::ReplyCallback answer) {
+        direct.DeleteCollection(ref, list, options, answer);
+      },
+      std::move(done));
 }
 
 api::ObjectPtr SimClient::Shown(api::ObjectPtr object) const {
@@ -334,7 +340,8 @@ api::ObjectPtr SimClient::Shown(api::ObjectPtr object) const {
     for (api::Value result :
          object->root()["status"]["allocation"]["devices"]["results"].elements()) {
       if (result["bindingConditions"].empty()) continue;
-      api::Draft device{{"driver", result["driver"].str()}, {"pool", result["pool"].str()},
+      api::Draft device{{"driver", result["driver"].str()},
+                        {"pool", result["pool"].str()},
                         {"device", result["device"].str()}};
       for (api::Value type : result["bindingConditions"].elements()) {
         device["conditions"].Append({{"type", type.str()}, {"status", "True"}});
@@ -362,9 +369,10 @@ std::unique_ptr<client::WatchHandle> SimClient::Watch(client::ResourceRef ref,
   } else {
     stream->direct = direct_->Watch(
         std::move(ref), std::move(options),
-        {.on_events = [this, stream](std::vector<client::WatchEvent> events) {
-           OnEvents(stream, std::move(events));
-         },
+        {.on_events =
+             [this, stream](std::vector<client::WatchEvent> events) {
+               OnEvents(stream, std::move(events));
+             },
          .on_closed = [this, stream](Error error) { Close(stream, std::move(error)); }});
   }
   return std::make_unique<SimWatch>(*this, std::move(stream));
@@ -380,8 +388,8 @@ void SimClient::OnEvents(const std::shared_ptr<Stream>& stream,
     const bool grows = event.type == client::EventType::kBookmark ? version >= stream->version
                                                                   : version > stream->version;
     if (!grows) {
-      server_.violations.push_back(StrCat("a watch of ", user_, " went from version ",
-                                          stream->version, " to ", version));
+      server_.violations.push_back(
+          StrCat("a watch of ", user_, " went from version ", stream->version, " to ", version));
     }
     stream->version = version;
     if (event.type != client::EventType::kBookmark) versions.push_back(version);

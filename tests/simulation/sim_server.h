@@ -24,7 +24,7 @@ class SimServer {
   SimServer(SeededLoop& loop, FeatureGates gates);
   ~SimServer();
 
-  void Crash();    // connections break; calls fail until Restart
+  void Crash();  // connections break; calls fail until Restart
   void Restart();
   bool is_up() const { return is_up_; }
 
@@ -54,7 +54,8 @@ class SimServer {
   Referee referee_;
   std::unique_ptr<apiserver::Core> core_;
   bool is_up_ = false;
-  std::vector<SimClient*> clients_;  // as they came: an order by address would not follow from the seed
+  std::vector<SimClient*>
+      clients_;  // as they came: an order by address would not follow from the seed
   std::map<std::string, std::int64_t> acknowledged_;  // by uid: version
   std::map<std::string, std::int64_t> must_survive_;  // of those, what existed at the crash
 };
@@ -67,9 +68,9 @@ struct Faults {
   bool pretend_attached = false;
 };
 
-// A component's connection to the server, with trouble drawn from the seed: requests and answers that
-// get lost, slow ones, conflicts, watches that break (with what was under way), expire, lag or say a
-// thing twice. Tells the referee what was written and watched.
+// A component's connection to the server, with trouble drawn from the seed: requests and answers
+// that get lost, slow ones, conflicts, watches that break (with what was under way), expire, lag or
+// say a thing twice. Tells the referee what was written and watched.
 class SimClient final : public client::Client {
  public:
   SimClient(SeededLoop& loop, EventLoop& lane, SimServer& server, const Faults& faults,

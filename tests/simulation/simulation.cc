@@ -21,32 +21,34 @@ FeatureGates Gates() {
   return FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
 }
 
-// What one node offers besides the fabric: two devices, one that may be shared (10 units), a chip that
-// can be used whole or in halves, and one that needs no driver on the node.
+// What one node offers besides the fabric: two devices, one that may be shared (10 units), a chip
+// that can be used whole or in halves, and one that needs no driver on the node.
 std::vector<std::string> SlicesOf(const std::string& node) {
-  const auto head = [&](std::string name, std::string pool, int count, const char* driver = kDriver) {
-    return StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")",
-                  name, R"("},"spec":{"driver":")", driver, R"(","nodeName":")", node,
-                  R"(","pool":{"name":")", pool, R"(","generation":1,"resourceSliceCount":)", count,
-                  "},");
+  const auto head = [&](std::string name, std::string pool, int count,
+                        const char* driver = kDriver) {
+    return StrCat(
+        R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")", name,
+        R"("},"spec":{"driver":")", driver, R"(","nodeName":")", node, R"(","pool":{"name":")",
+        pool, R"(","generation":1,"resourceSliceCount":)", count, "},");
   };
   const auto kind = [](const char* value) {
     return StrCat(R"("attributes":{"kind":{"string":")", value, R"("}})");
   };
   const auto part = [&](const char* name, const char* type, int amount) {
     return StrCat(R"({"name":")", name, "\",", kind(type),
-                  R"(,"consumesCounters":[{"counterSet":"chip","counters":{"mem":{"value":")", amount,
-                  R"("}}}]})");
+                  R"(,"consumesCounters":[{"counterSet":"chip","counters":{"mem":{"value":")",
+                  amount, R"("}}}]})");
   };
-  return {StrCat(head(node + "-plain", node, 1), R"("devices":[{"name":"dev-0",)", kind("plain"),
-                 R"(},{"name":"dev-1",)", kind("plain"), R"(},{"name":"shared",)", kind("shared"),
-                 R"(,"allowMultipleAllocations":true,"capacity":{"units":{"value":"10"}}}]}})"),
-          StrCat(head(node + "-counters", node + "-chip", 2),
-                 R"("sharedCounters":[{"name":"chip","counters":{"mem":{"value":"4"}}}]}})"),
-          StrCat(head(node + "-parts", node + "-chip", 2), R"("devices":[)", part("whole", "part", 4),
-                 ",", part("half-0", "part", 2), ",", part("half-1", "part", 2), "]}}"),
-          StrCat(head(node + "-remote", node, 1, kRemote),
-                 R"("skipNodeOperations":true,"devices":[{"name":"far"}]}})")};
+  return {
+      StrCat(head(node + "-plain", node, 1), R"("devices":[{"name":"dev-0",)", kind("plain"),
+             R"(},{"name":"dev-1",)", kind("plain"), R"(},{"name":"shared",)", kind("shared"),
+             R"(,"allowMultipleAllocations":true,"capacity":{"units":{"value":"10"}}}]}})"),
+      StrCat(head(node + "-counters", node + "-chip", 2),
+             R"("sharedCounters":[{"name":"chip","counters":{"mem":{"value":"4"}}}]}})"),
+      StrCat(head(node + "-parts", node + "-chip", 2), R"("devices":[)", part("whole", "part", 4),
+             ",", part("half-0", "part", 2), ",", part("half-1", "part", 2), "]}}"),
+      StrCat(head(node + "-remote", node, 1, kRemote),
+             R"("skipNodeOperations":true,"devices":[{"name":"far"}]}})")};
 }
 
 std::string RequestFor(std::string_view kind) {
@@ -54,11 +56,9 @@ std::string RequestFor(std::string_view kind) {
     return R"({"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"plain"}},)"
            R"({"name":"s","exactly":{"deviceClassName":"plain"}}]}})";
   }
-  const char* more = kind == "shared"
-                         ? R"(,"capacity":{"requests":{"units":"4"}})"
-                         : "";
-  return StrCat(R"({"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":")",
-                kind, "\"", more, "}}]}}");
+  const char* more = kind == "shared" ? R"(,"capacity":{"requests":{"units":"4"}})" : "";
+  return StrCat(R"({"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":")", kind, "\"",
+                more, "}}]}}");
 }
 
 }  // namespace
@@ -101,22 +101,24 @@ void Simulation::SetUp() {
   faults_.on = false;
   user_ = std::make_unique<SimClient>(loop_, user_lane_, server_, faults_, "user");
   for (const char* name : {"default", "kube-node-lease"}) {
-    CreateObject("", "v1", "Namespace",
-                 StrCat(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")", name, R"("}})"));
+    CreateObject(
+        "", "v1", "Namespace",
+        StrCat(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")", name, R"("}})"));
   }
   loop_.RunUntilIdle();
   for (const char* kind : {"plain", "shared", "part"}) {
-    CreateObject(kGroup, "v1", "DeviceClass",
-                 StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":")",
-                        kind, R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == ')",
-                        kDriver, R"(' && device.attributes[')", kDriver, R"('].kind == ')", kind,
-                        R"('"}}]}})"));
+    CreateObject(
+        kGroup, "v1", "DeviceClass",
+        StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":")",
+               kind, R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == ')", kDriver,
+               R"(' && device.attributes[')", kDriver, R"('].kind == ')", kind, R"('"}}]}})"));
   }
   for (const auto& [name, driver] : {std::pair("fabric", kFabric), std::pair("remote", kRemote)}) {
-    CreateObject(kGroup, "v1", "DeviceClass",
-                 StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":")",
-                        name, R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == ')",
-                        driver, R"('"}}]}})"));
+    CreateObject(
+        kGroup, "v1", "DeviceClass",
+        StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":")",
+               name, R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == ')", driver,
+               R"('"}}]}})"));
   }
   CreateObject(kGroup, "v1", "ResourceClaimTemplate",
                StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate",)",
@@ -158,14 +160,14 @@ void Simulation::StartScheduler() {
   if (scheduler_ != nullptr) return;
   scheduler_client_ = std::make_unique<SimClient>(loop_, scheduler_lane_, server_,
                                                   scheduler_faults_, "system:kube-scheduler");
-  scheduler_ = std::make_unique<scheduler::Scheduler>(scheduler::Scheduler::Options{
-      .loop = scheduler_lane_,
-      .random = loop_.random(),
-      .client = *scheduler_client_,
-      .metrics = metrics_,
-      .compiler = compiler_,
-      .gates = gates_,
-      .profiles = {{.binding_timeout = kBindingTimeout}}});
+  scheduler_ = std::make_unique<scheduler::Scheduler>(
+      scheduler::Scheduler::Options{.loop = scheduler_lane_,
+                                    .random = loop_.random(),
+                                    .client = *scheduler_client_,
+                                    .metrics = metrics_,
+                                    .compiler = compiler_,
+                                    .gates = gates_,
+                                    .profiles = {{.binding_timeout = kBindingTimeout}}});
   scheduler_->Start();
 }
 
@@ -173,13 +175,12 @@ void Simulation::StartControllers() {
   if (controllers_ != nullptr) return;
   controllers_client_ = std::make_unique<SimClient>(loop_, controllers_lane_, server_, faults_,
                                                     "system:kube-controller-manager");
-  controllers_ = std::make_unique<controllers::Controllers>(
-      controllers::Controllers::Options{.loop = controllers_lane_,
-                                        .random = loop_.random(),
-                                        .client = *controllers_client_,
-                                        .metrics = metrics_,
-                                        .warn = [](const api::ObjectPtr&, std::string_view,
-                                                   std::string) {}});
+  controllers_ = std::make_unique<controllers::Controllers>(controllers::Controllers::Options{
+      .loop = controllers_lane_,
+      .random = loop_.random(),
+      .client = *controllers_client_,
+      .metrics = metrics_,
+      .warn = [](const api::ObjectPtr&, std::string_view, std::string) {}});
   controllers_->Start();
 }
 
@@ -219,7 +220,9 @@ void Simulation::PublishSlices() {
 
 void Simulation::KillSomething() {
   switch (loop_.random().Below(6)) {
-    case 0: server_.Crash(); break;
+    case 0:
+      server_.Crash();
+      break;
     case 1:
       controllers_.reset();
       controllers_client_.reset();
@@ -228,7 +231,9 @@ void Simulation::KillSomething() {
       fabric_.reset();
       fabric_client_.reset();
       break;
-    case 3: nodes_[loop_.random().Below(nodes_.size())]->KillAgent(); break;
+    case 3:
+      nodes_[loop_.random().Below(nodes_.size())]->KillAgent();
+      break;
     default:
       scheduler_.reset();
       scheduler_client_.reset();
@@ -240,7 +245,8 @@ void Simulation::CreatePod() {
   if (live_.size() >= kMaxPods || !server_.is_up()) return;
   const std::string name = StrCat("p", next_pod_++);
   std::string uses;
-  constexpr const char* kKinds[] = {"plain", "shared", "part", "fabric", "fabric", "pair", "remote"};
+  constexpr const char* kKinds[] = {"plain",  "shared", "part",  "fabric",
+                                    "fabric", "pair",   "remote"};
   std::string_view kind = "plain";
   const std::uint64_t how = loop_.random().Below(8);
   if (how == 0) {
@@ -252,21 +258,22 @@ void Simulation::CreatePod() {
     } else {
       ++next_claim_;
       kind = kKinds[loop_.random().Below(std::size(kKinds))];
-      CreateObject(kGroup, "v1", "ResourceClaim",
-                   StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":")",
-                          claim, R"(","namespace":"default"},"spec":)",
-                          RequestFor(kind), "}"));
+      CreateObject(
+          kGroup, "v1", "ResourceClaim",
+          StrCat(
+              R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":")",
+              claim, R"(","namespace":"default"},"spec":)", RequestFor(kind), "}"));
     }
     uses = StrCat(R"({"name":"c","resourceClaimName":")", claim, R"("})");
   }
   // One container uses the whole claim; of a claim with two requests, two use one each.
   const auto container = [](const char* called, const char* request) {
-    return StrCat(R"({"name":")", called, R"(","image":"busybox:1","resources":{"claims":[{"name":"c")",
-                  request, "}]}}");
+    return StrCat(R"({"name":")", called,
+                  R"(","image":"busybox:1","resources":{"claims":[{"name":"c")", request, "}]}}");
   };
-  const std::string containers =
-      kind == "pair" ? StrCat(container("a", R"(,"request":"r")"), ",", container("b", R"(,"request":"s")"))
-                     : container("a", "");
+  const std::string containers = kind == "pair" ? StrCat(container("a", R"(,"request":"r")"), ",",
+                                                         container("b", R"(,"request":"s")"))
+                                                : container("a", "");
   CreateObject("", "v1", "Pod",
                StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
                       R"(","namespace":"default"},"spec":{"restartPolicy":"Never",)",
@@ -295,11 +302,19 @@ void Simulation::Step() {
   switch (loop_.random().Below(10)) {
     case 0:
     case 1:
-    case 2: CreatePod(); break;
-    case 3: DeletePod(); break;
-    case 4: KillSomething(); break;
+    case 2:
+      CreatePod();
+      break;
+    case 3:
+      DeletePod();
+      break;
+    case 4:
+      KillSomething();
+      break;
     case 5:
-    case 6: StartWhatIsDown(); break;
+    case 6:
+      StartWhatIsDown();
+      break;
     case 7:
       loop_.fake_clock().JumpWall(
           std::chrono::seconds(static_cast<std::int64_t>(loop_.random().Below(240)) - 120));
@@ -307,7 +322,9 @@ void Simulation::Step() {
     case 8:  // time passes while tasks wait their turn
       loop_.fake_clock().Advance(std::chrono::milliseconds(loop_.random().Below(5'000)));
       break;
-    default: loop_.Advance(std::chrono::milliseconds(loop_.random().Below(15'000))); break;
+    default:
+      loop_.Advance(std::chrono::milliseconds(loop_.random().Below(15'000)));
+      break;
   }
   for (int i = 0; i < 4; ++i) {
     Run(loop_.random().Below(40));
@@ -333,7 +350,8 @@ void Simulation::Settle() {
     Check();
     if (i >= kSettleTurns - kPatience) CheckProgress();
   }
-  // What is under way in this very moment, as a write that nobody has been told of yet, is given time.
+  // What is under way in this very moment, as a write that nobody has been told of yet, is given
+  // time.
   for (int i = 0;; ++i) {
     const std::size_t before = server_.violations.size();
     CheckSettled();

@@ -18,10 +18,10 @@
 
 namespace drakkar::simulation {
 
-// A whole cluster from one seed: API server, scheduler, controllers, nodes with hollow containers and
-// drivers, a binding controller, and users that make and delete pods; each component on a lane of
-// its own, all of them subject to faults. After every step the state is checked against what must
-// never happen (design, section 7).
+// A whole cluster from one seed: API server, scheduler, controllers, nodes with hollow containers
+// and drivers, a binding controller, and users that make and delete pods; each component on a lane
+// of its own, all of them subject to faults. After every step the state is checked against what
+// must never happen (design, section 7).
 class Simulation {
  public:
   struct Options {
@@ -101,17 +101,17 @@ class Simulation {
 
   int next_pod_ = 0;
   int next_claim_ = 0;
-  std::set<std::string> live_;                       // names of pods that nobody has deleted
-  std::set<std::string> attempted_;                  // names of all pods ever
-  std::map<std::string, int> in_vain_;               // turns that a pod has waited for a free device
+  std::set<std::string> live_;          // names of pods that nobody has deleted
+  std::set<std::string> attempted_;     // names of all pods ever
+  std::map<std::string, int> in_vain_;  // turns that a pod has waited for a free device
   // By pod uid, once bound: the claims that drivers prepare, and what each container may see.
   struct Use {
-    std::vector<std::string> claims;  // uids
+    std::vector<std::string> claims;                        // uids
     std::map<std::string, std::set<std::string>> metadata;  // by container: "<claim>/<request>"
-    bool is_complete = true;  // a claim was gone already
+    bool is_complete = true;                                // a claim was gone already
   };
   std::map<std::string, Use> uses_;
-  std::map<std::string, api::ObjectPtr> known_claims_;          // by uid, the last version
+  std::map<std::string, api::ObjectPtr> known_claims_;  // by uid, the last version
   std::set<std::string> bound_ever_;
   std::set<std::string> metadata_seen_;  // pod uid and container
   std::set<std::string> driverless_;     // uids of pods that ran with a device no driver prepares

@@ -25,7 +25,9 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t fallback) {
 
 // Of one seed the log tells how it came to it; of many nobody could read it.
 struct Silence {
-  Silence() { SetLogSink([](std::string_view) {}); }
+  Silence() {
+    SetLogSink([](std::string_view) {});
+  }
   ~Silence() { SetLogSink({}); }
 };
 
@@ -41,8 +43,7 @@ std::vector<std::string> RunOnce(Simulation::Options options, std::string* finge
 TEST(Simulation, NothingForbiddenHappensWhateverTheSeed) {
   const std::uint64_t only = FromEnvironment("DRAKKAR_SIMULATION_SEED", 0);
   const std::uint64_t first = only == 0 ? FromEnvironment("DRAKKAR_SIMULATION_FIRST", 1) : only;
-  const std::uint64_t last =
-      only == 0 ? FromEnvironment("DRAKKAR_SIMULATION_SEEDS", kSeeds) : only;
+  const std::uint64_t last = only == 0 ? FromEnvironment("DRAKKAR_SIMULATION_SEEDS", kSeeds) : only;
   std::optional<Silence> silence;
   if (only == 0) silence.emplace();
   for (std::uint64_t seed = first; seed <= last; ++seed) {

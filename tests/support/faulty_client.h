@@ -12,9 +12,9 @@
 
 namespace drakkar::testing {
 
-// Loses the requests that the test picks: they never arrive, and the caller hears that the connection
-// was closed. Keeps others back until the test lets them go, and hides what watches say. Everything
-// else goes to the client beneath.
+// Loses the requests that the test picks: they never arrive, and the caller hears that the
+// connection was closed. Keeps others back until the test lets them go, and hides what watches say.
+// Everything else goes to the client beneath.
 class FaultyClient final : public client::Client {
  public:
   // `verb` as in RBAC; `body` is null for what has none.
@@ -61,9 +61,8 @@ class FaultyClient final : public client::Client {
     if (Loses("update", ref, body, done)) return;
     if (holds && holds("update", ref, body)) {
       held_.push_back([this, ref = std::move(ref), body = std::move(body),
-                       options = std::move(options), done = std::move(done)] {
-        beneath_.Update(ref, body, options, done);
-      });
+                       options = std::move(options),
+                       done = std::move(done)] { beneath_.Update(ref, body, options, done); });
       return;
     }
     beneath_.Update(std::move(ref), std::move(body), std::move(options), std::move(done));
@@ -85,11 +84,11 @@ class FaultyClient final : public client::Client {
   }
   std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref, client::WatchOptions options,
                                              client::WatchCallbacks callbacks) override {
-    callbacks.on_events = [this, on_events = std::move(callbacks.on_events)](
-                              std::vector<client::WatchEvent> events) {
-      if (hides) std::erase_if(events, hides);
-      if (!events.empty()) on_events(std::move(events));
-    };
+    callbacks.on_events =
+        [this, on_events = std::move(callbacks.on_events)](std::vector<client::WatchEvent> events) {
+          if (hides) std::erase_if(events, hides);
+          if (!events.empty()) on_events(std::move(events));
+        };
     return beneath_.Watch(std::move(ref), std::move(options), std::move(callbacks));
   }
   void Discover(std::function<void(Result<client::ServedKinds>)> done) override {

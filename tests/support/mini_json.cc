@@ -23,7 +23,9 @@ class Reader {
 
  private:
   void Space() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+    while (at_ < text_.size() &&
+           std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+      ++at_;
   }
   bool Take(std::string_view word) {
     if (text_.substr(at_, word.size()) != word) return false;
@@ -35,13 +37,24 @@ class Reader {
     Space();
     if (at_ >= text_.size()) return false;
     switch (text_[at_]) {
-      case '{': return Object(out);
-      case '[': return Array(out);
-      case '"': out.kind = Json::Kind::kString; return String(out.text);
-      case 't': out.kind = Json::Kind::kBool; out.boolean = true; return Take("true");
-      case 'f': out.kind = Json::Kind::kBool; return Take("false");
-      case 'n': return Take("null");
-      default: return Number(out);
+      case '{':
+        return Object(out);
+      case '[':
+        return Array(out);
+      case '"':
+        out.kind = Json::Kind::kString;
+        return String(out.text);
+      case 't':
+        out.kind = Json::Kind::kBool;
+        out.boolean = true;
+        return Take("true");
+      case 'f':
+        out.kind = Json::Kind::kBool;
+        return Take("false");
+      case 'n':
+        return Take("null");
+      default:
+        return Number(out);
     }
   }
 
@@ -79,7 +92,9 @@ class Reader {
   bool Number(Json& out) {
     out.kind = Json::Kind::kNumber;
     const std::size_t begin = at_;
-    while (at_ < text_.size() && std::string_view("+-.0123456789eE").find(text_[at_]) != std::string_view::npos) ++at_;
+    while (at_ < text_.size() &&
+           std::string_view("+-.0123456789eE").find(text_[at_]) != std::string_view::npos)
+      ++at_;
     out.text = text_.substr(begin, at_ - begin);
     return at_ != begin;
   }
@@ -89,8 +104,10 @@ class Reader {
     unsigned code = 0;
     for (int i = 0; i < 4; ++i) {
       const char c = text_[at_++];
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) return std::nullopt;
       code = code * 16 + static_cast<unsigned>(digit);
     }
@@ -162,10 +179,16 @@ const Json& Json::operator[](std::string_view key) const {
   return found ? *found : kNull;
 }
 
-std::int64_t Json::AsInt() const { return std::strtoll(text.c_str(), nullptr, 10); }
-double Json::AsDouble() const { return std::strtod(text.c_str(), nullptr); }
+std::int64_t Json::AsInt() const {
+  return std::strtoll(text.c_str(), nullptr, 10);
+}
+double Json::AsDouble() const {
+  return std::strtod(text.c_str(), nullptr);
+}
 
-std::optional<Json> ParseJson(std::string_view text) { return Reader(text).Read(); }
+std::optional<Json> ParseJson(std::string_view text) {
+  return Reader(text).Read();
+}
 
 std::optional<std::string> VectorsDirectory() {
   const char* configured = std::getenv("DRAKKAR_VECTORS");

@@ -48,7 +48,7 @@ std::string ReadTextFile(const std::string& path);
 }  // namespace drakkar::testing
 
 // Skips the test where there are no vectors.
-#define SKIP_WITHOUT_VECTORS(directory)                                                       \
-  const std::optional<std::string> directory##_or = ::drakkar::testing::VectorsDirectory();   \
-  if (!directory##_or) GTEST_SKIP() << "no conformance vectors: set DRAKKAR_VECTORS";         \
+#define SKIP_WITHOUT_VECTORS(directory)                                                     \
+  const std::optional<std::string> directory##_or = ::drakkar::testing::VectorsDirectory(); \
+  if (!directory##_or) GTEST_SKIP() << "no conformance vectors: set DRAKKAR_VECTORS";       \
   const std::string& directory = *directory##_or

@@ -104,8 +104,7 @@ std::string Actual(Value vector) {
   for (const Value id : vector["allocatedCapacity"].elements()) {
     std::vector<device::ConsumedCapacity> consumed;
     for (const api::MemberView member : id["consumed"].members()) {
-      consumed.push_back(
-          {std::string(member.name), *api::Quantity::Parse(member.value.str())});
+      consumed.push_back({std::string(member.name), *api::Quantity::Parse(member.value.str())});
     }
     allocated.AddConsumed(ReadId(id), consumed);
   }

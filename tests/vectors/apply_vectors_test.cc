@@ -51,8 +51,12 @@ TEST(ApplyVectors, FieldManagerAgreesWithKubernetes) {
   SeededRandom random(1);
   const FeatureGates gates;
   const UserInfo user;
-  const StrategyContext context{.clock = RealClock(), .random = random, .gates = gates,
-                                .user = user, .lookup = {}, .authorize = {}};
+  const StrategyContext context{.clock = RealClock(),
+                                .random = random,
+                                .gates = gates,
+                                .user = user,
+                                .lookup = {},
+                                .authorize = {}};
   for (const Value test : vectors->root().elements()) {
     std::size_t index = 0;
     for (const Value step : test["steps"].elements()) {
@@ -91,9 +95,9 @@ TEST(ApplyVectors, FieldManagerAgreesWithKubernetes) {
           }
         } else {
           const TreePtr applied = std::get<api::Applied>(result).object;
-          auto canonical = api::ConvertObject(applied->root(), *kind->schema,
-                                              {.strictness = api::Strictness::kIgnore,
-                                               .zero_values = true});
+          auto canonical =
+              api::ConvertObject(applied->root(), *kind->schema,
+                                 {.strictness = api::Strictness::kIgnore, .zero_values = true});
           ASSERT_TRUE(canonical.ok()) << name;
           TreePtr result_tree = ToHubVersion(canonical->tree);
           // Kubernetes gives defaults to what changed.

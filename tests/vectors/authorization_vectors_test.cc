@@ -52,8 +52,8 @@ std::string RunPermissionCase(Value c, bool binding) {
     CheckBindingPermission(found, api::FieldPath("status"), c["newStatus"], c["oldStatus"],
                            context);
   } else {
-    CheckDriverPermission(found, api::FieldPath("status.devices"), c["newStatus"],
-                          c["oldStatus"], "default", context);
+    CheckDriverPermission(found, api::FieldPath("status.devices"), c["newStatus"], c["oldStatus"],
+                          "default", context);
   }
   std::string problem = vectors::CompareErrors(c["errors"], PlainErrors(found), false);
   std::map<std::string, std::int64_t> expected;

@@ -95,8 +95,8 @@ std::string RunCase(Value c, std::string text) {
     if (wanted == nullptr || got == nullptr) {
       problem += StrCat("\n    ", version, ": ", failure);
     } else if (!api::Equal(wanted->root(), got->root())) {
-      problem += StrCat("\n    ", version, " should be ", api::WriteJson(wanted->root()),
-                        "\n    ", version, " is        ", api::WriteJson(got->root()));
+      problem += StrCat("\n    ", version, " should be ", api::WriteJson(wanted->root()), "\n    ",
+                        version, " is        ", api::WriteJson(got->root()));
     }
   }
   return problem;

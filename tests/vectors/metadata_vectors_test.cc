@@ -44,9 +44,9 @@ std::string CheckDecoded(Value expected, std::string_view stream, std::string_vi
 }
 
 std::string RunDecode(Value c) {
-  for (const auto& [field, version] : {std::pair("toInternal", std::string_view()),
-                                       std::pair("toV1alpha1", metadata::kV1alpha1),
-                                       std::pair("toV1beta1", metadata::kV1beta1)}) {
+  for (const auto& [field, version] :
+       {std::pair("toInternal", std::string_view()), std::pair("toV1alpha1", metadata::kV1alpha1),
+        std::pair("toV1beta1", metadata::kV1beta1)}) {
     if (!c[field].has_value()) continue;
     const std::string problem = CheckDecoded(c[field], c["stream"].str(), version);
     if (!problem.empty()) return StrCat(field, ": ", problem);
@@ -170,8 +170,8 @@ std::string RunWriter(Value c) {
        .driver_name = driver_name,
        .directory = std::string(c["pluginDataDir"].str()),
        .cdi_directory = std::string(c["cdiDir"].str()),
-       .versions = ReadList<std::string>(c["versions"],
-                                         [](Value v) { return std::string(v.str()); }),
+       .versions =
+           ReadList<std::string>(c["versions"], [](Value v) { return std::string(v.str()); }),
        .dialect = Dialect::kKubernetes});
   const std::string_view error = c["error"].str();
   const api::Object claim(*api::ParseJson(api::WriteJson(c["claim"])));
@@ -186,7 +186,8 @@ std::string RunWriter(Value c) {
   for (const auto& [key, request, id] : c["cdiDeviceIDs"].members()) {
     for (const driver::PreparedDevice& device : devices) {
       for (const std::string& own : device.cdi_device_ids) {
-        if (own == id.str() && metadata::BaseRequest(device.request_names.front()) == request) ++ids;
+        if (own == id.str() && metadata::BaseRequest(device.request_names.front()) == request)
+          ++ids;
       }
     }
   }
@@ -209,8 +210,8 @@ std::string RunWriter(Value c) {
     problem = CheckFiles(files, c, update["files"]);
     if (!problem.empty()) return "after the update: " + problem;
   }
-  const auto removed = (*store)->Remove({std::string(claim.namespace_()),
-                                         std::string(claim.uid()), std::string(claim.name())});
+  const auto removed = (*store)->Remove(
+      {std::string(claim.namespace_()), std::string(claim.uid()), std::string(claim.name())});
   if (!removed.ok()) return removed.error().message;
   return CheckFiles(files, c, Value());
 }

@@ -2,11 +2,11 @@
 
 #include <set>
 
-#include "api/meta/time.h"
-#include "api/scheme/scheme.h"
+#include "api/codec/object_reader.h"
 #include "api/json/reader.h"
 #include "api/json/writer.h"
-#include "api/codec/object_reader.h"
+#include "api/meta/time.h"
+#include "api/scheme/scheme.h"
 #include "apiserver/conversion/resource_versions.h"
 #include "apiserver/registry/resource_authorization.h"
 #include "apiserver/registry/strategy.h"
@@ -79,8 +79,8 @@ Findings Handwritten(const Run& run) {
   const Value now = run.now();
   const Value old = run.old();
   const bool create = run.before == nullptr;
-  const bool whole = create || (run.kind == "ResourceClaim" && !run.status()) ||
-                     run.kind == "DeviceClass";
+  const bool whole =
+      create || (run.kind == "ResourceClaim" && !run.status()) || run.kind == "DeviceClass";
   if (whole) out.Append(CheckMetadata(now, MetadataRulesOf(run)));
   if (!create) out.Append(CheckMetadataUpdate(now, old));
   if (run.kind == "ResourceSlice") {
@@ -138,8 +138,7 @@ StrategyContext MakeContext(const Run& run, const Clock& clock, Random& random) 
 }
 
 const Strategy& StrategyOf(const Run& run) {
-  const std::string_view version =
-      run.kind == "ResourcePoolStatusRequest" ? "v1alpha3" : "v1";
+  const std::string_view version = run.kind == "ResourcePoolStatusRequest" ? "v1alpha3" : "v1";
   return StrategyFor(*api::FindKind("resource.k8s.io", version, run.kind));
 }
 
@@ -179,8 +178,8 @@ Findings StrategyFindings(const Run& run, const StrategyContext& context) {
 
 // Fields of metadata that a status update cannot change.
 constexpr std::string_view kResetForStatus[] = {
-    "deletionTimestamp", "generation", "selfLink", "labels", "annotations",
-    "finalizers", "ownerReferences", "managedFields"};
+    "deletionTimestamp", "generation", "selfLink",        "labels",
+    "annotations",       "finalizers", "ownerReferences", "managedFields"};
 
 // The step before validation, as the verbs do it around the strategy.
 TreePtr Prepare(const Run& run, const StrategyContext& context, bool full) {
@@ -248,9 +247,8 @@ FieldErrors ServerErrors(const Run& run, const StrategyContext& context) {
 }
 
 FieldErrors WithoutMetadata(FieldErrors errors) {
-  std::erase_if(errors, [](const api::FieldError& error) {
-    return error.field.starts_with("metadata");
-  });
+  std::erase_if(errors,
+                [](const api::FieldError& error) { return error.field.starts_with("metadata"); });
   return errors;
 }
 
@@ -321,19 +319,18 @@ std::string RunValidationCase(const Case& c) {
       was_deleted["metadata"]["deletionTimestamp"] = "0001-01-01T00:00:00Z";
       direct.before = was_deleted.Freeze();
     }
-    problem += Section("handwritten", vectors::CompareErrors(handwritten["errors"],
-                                                             PlainErrors(Handwritten(direct)),
-                                                             false));
+    problem += Section(
+        "handwritten",
+        vectors::CompareErrors(handwritten["errors"], PlainErrors(Handwritten(direct)), false));
   }
   const StrategyContext context = MakeContext(run, clock, random);
   Run prepared = run;
   prepared.object = Prepare(run, context, false);
-  problem += Section("prepared", CompareObjects("object", c["strategy"]["prepared"],
-                                                prepared.object->root()));
-  problem += Section("strategy",
-                     vectors::CompareErrors(c["strategy"]["errors"],
-                                            PlainErrors(StrategyFindings(prepared, context)),
-                                            false));
+  problem += Section("prepared",
+                     CompareObjects("object", c["strategy"]["prepared"], prepared.object->root()));
+  problem += Section(
+      "strategy", vectors::CompareErrors(c["strategy"]["errors"],
+                                         PlainErrors(StrategyFindings(prepared, context)), false));
   problem += Section("warnings", CompareWarnings(c["strategy"]["warnings"],
                                                  StrategyOf(run).Warnings(run.now(), context)));
   Run full = run;
@@ -346,10 +343,9 @@ std::string RunValidationCase(const Case& c) {
   const bool beta = run.gates.Enabled(Gate::kDeclarativeValidationBeta);
   const FieldErrors errors = FullErrors(full, context, beta, "v1");
   problem += Section("full", vectors::CompareErrors(c["full"]["errors"], errors, true));
-  problem += Section("server", CompareSame(WithoutMetadata(errors),
-                                           WithoutMetadata(ServerErrors(full, context))));
-  problem += Section("result", CompareObjects("object", c["full"]["result"],
-                                              full.object->root()));
+  problem += Section(
+      "server", CompareSame(WithoutMetadata(errors), WithoutMetadata(ServerErrors(full, context))));
+  problem += Section("result", CompareObjects("object", c["full"]["result"], full.object->root()));
   return problem;
 }
 
@@ -371,12 +367,12 @@ std::string RunDeclarativeCase(const Case& c) {
   const StrategyContext context = MakeContext(run, clock, random);
   const std::string_view version = c["requestAPIVersion"].str();
   const std::string_view short_version = version.substr(version.rfind('/') + 1);
-  std::string problem =
-      Section("errors", vectors::CompareErrors(
-                            c["errors"], FullErrors(run, context, true, short_version), true));
-  problem += Section("beta off", vectors::CompareErrors(
-                                     c["errorsBetaOff"],
-                                     FullErrors(run, context, false, short_version), true));
+  std::string problem = Section(
+      "errors",
+      vectors::CompareErrors(c["errors"], FullErrors(run, context, true, short_version), true));
+  problem += Section("beta off",
+                     vectors::CompareErrors(c["errorsBetaOff"],
+                                            FullErrors(run, context, false, short_version), true));
   return problem;
 }
 

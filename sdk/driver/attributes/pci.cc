@@ -10,9 +10,8 @@ namespace drakkar::driver {
 namespace {
 
 bool IsHex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 std::string DevicePath(const Sysfs& sysfs, const std::string& bus_id) {
@@ -64,8 +63,8 @@ std::optional<std::int64_t> SocketOf(const Sysfs& sysfs, std::int64_t node) {
   const std::optional<std::int64_t> cpu = FirstCpu(*list);
   if (!cpu) return std::nullopt;
   const auto socket = ReadNumber(
-      sysfs, JoinPath(sysfs.root, StrCat("devices/system/cpu/cpu", *cpu,
-                                         "/topology/physical_package_id")));
+      sysfs, JoinPath(sysfs.root,
+                      StrCat("devices/system/cpu/cpu", *cpu, "/topology/physical_package_id")));
   if (!socket.ok() || *socket < 0) return std::nullopt;
   return *socket;
 }
@@ -132,7 +131,8 @@ Result<std::int64_t> NumaNodeOfPciDevice(const Sysfs& sysfs, const std::string& 
   ASSIGN_OR_RETURN(const std::int64_t node,
                    ReadNumber(sysfs, JoinPath(DevicePath(sysfs, bus_id), "numa_node")));
   if (node < 0) {
-    return FailedPrecondition(StrCat("the machine does not say which NUMA node ", bus_id, " is on"));
+    return FailedPrecondition(
+        StrCat("the machine does not say which NUMA node ", bus_id, " is on"));
   }
   RETURN_IF_ERROR(CheckNumaNode(node));
   return node;

@@ -41,8 +41,8 @@ Result<std::int64_t> NumaNodeOfCpu(const Sysfs& sysfs, std::int64_t cpu);
 // known to be on another socket. One element where the machine does not tell distances.
 Result<std::vector<std::int64_t>> NumaNodesNear(const Sysfs& sysfs, std::int64_t node);
 
-// Puts pciBusID, pcieRoot and numaNode into the device's attributes, each as far as the machine tells
-// it; only a malformed bus id or a device that does not exist is an error.
+// Puts pciBusID, pcieRoot and numaNode into the device's attributes, each as far as the machine
+// tells it; only a malformed bus id or a device that does not exist is an error.
 Result<void> AddPciAttributes(const Sysfs& sysfs, const std::string& bus_id, Device& device);
 
 }  // namespace drakkar::driver

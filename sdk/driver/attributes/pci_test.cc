@@ -27,8 +27,10 @@ class PciTest : public ::testing::Test {
     Link("bus/pci/devices/0000:05:00.0", "../../../devices/virtual/0000:05:00.0");
     const char* distances[] = {"10 12 20 20", "12 10 20 20", "20 20 10 12", "20 20 12 10"};
     for (int node = 0; node < 4; ++node) {
-      Write(StrCat("devices/system/node/node", node, "/distance"), std::string(distances[node]) + "\n");
-      Write(StrCat("devices/system/node/node", node, "/cpulist"), StrCat(node * 4, "-", node * 4 + 3, "\n"));
+      Write(StrCat("devices/system/node/node", node, "/distance"),
+            std::string(distances[node]) + "\n");
+      Write(StrCat("devices/system/node/node", node, "/cpulist"),
+            StrCat(node * 4, "-", node * 4 + 3, "\n"));
       for (int cpu = node * 4; cpu < node * 4 + 4; ++cpu) {
         Write(StrCat("devices/system/cpu/cpu", cpu, "/topology/physical_package_id"),
               StrCat(node / 2, "\n"));
@@ -54,7 +56,8 @@ class PciTest : public ::testing::Test {
 TEST_F(PciTest, ABusIdHasOneForm) {
   EXPECT_TRUE(CheckPciBusId("0000:81:00.1").ok());
   EXPECT_EQ(CheckPciBusId("").error().message, "PCI Bus ID cannot be empty");
-  for (const char* bad : {"81:00.1", "0000:81:00.10", "0000:8G:00.1", "0000:81:00.A", "0000-81:00.1"}) {
+  for (const char* bad :
+       {"81:00.1", "0000:81:00.10", "0000:8G:00.1", "0000:81:00.A", "0000-81:00.1"}) {
     EXPECT_EQ(CheckPciBusId(bad).error().message, StrCat("invalid PCI Bus ID format: ", bad));
   }
 }
@@ -62,7 +65,8 @@ TEST_F(PciTest, ABusIdHasOneForm) {
 TEST_F(PciTest, TheRootIsTheFirstDirectoryOfTheDevicesPath) {
   EXPECT_EQ(*PcieRoot(sysfs(), "0000:81:00.1"), "pci0000:80");
   EXPECT_EQ(*PcieRoot(sysfs(), "0000:00:02.0"), "pci0000:00");
-  EXPECT_THAT(PcieRoot(sysfs(), "0000:05:00.0").error().message, HasSubstr("which is no PCI device"));
+  EXPECT_THAT(PcieRoot(sysfs(), "0000:05:00.0").error().message,
+              HasSubstr("which is no PCI device"));
   EXPECT_FALSE(PcieRoot(sysfs(), "0000:99:00.0").ok());
 }
 

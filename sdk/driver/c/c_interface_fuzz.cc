@@ -18,7 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   drakkar_error error;
   const auto check = [&](int answer) {
     CHECK((answer == 0) == is_object);
-    if (answer != 0) CHECK(std::memchr(error.message, 0, sizeof(error.message)) != nullptr && error.message[0] != 0);
+    if (answer != 0)
+      CHECK(std::memchr(error.message, 0, sizeof(error.message)) != nullptr &&
+            error.message[0] != 0);
   };
   drakkar_claim_status* status = drakkar_claim_status_new();
   CHECK(drakkar_claim_status_add_device(status, "pool", "device", nullptr) == 0);
@@ -34,6 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!is_object) return 0;
   const drakkar_claim claim(api::Object(*tree), "driver.example.com");
   CHECK(drakkar_claim_json(&claim) != nullptr && drakkar_claim_name(&claim) != nullptr);
-  for (const auto& device : claim.devices) CHECK(device.request != nullptr && device.pool != nullptr && device.device != nullptr);
+  for (const auto& device : claim.devices)
+    CHECK(device.request != nullptr && device.pool != nullptr && device.device != nullptr);
   return 0;
 }

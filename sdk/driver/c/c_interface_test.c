@@ -10,17 +10,19 @@
 
 static int failures = 0;
 
-#define EXPECT(condition)                                                  \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      fprintf(stderr, "line %d: %s\n", __LINE__, #condition);              \
-      ++failures;                                                          \
-    }                                                                      \
+#define EXPECT(condition)                                     \
+  do {                                                        \
+    if (!(condition)) {                                       \
+      fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+      ++failures;                                             \
+    }                                                         \
   } while (0)
 
 static void flags_are_taken_out_of_the_command_line(void) {
-  char program[] = "driver", node[] = "--node-name=n1", name[] = "--driver-name", value[] = "c.example.com";
-  char metadata[] = "--enable-device-metadata", own[] = "--own", rest[] = "--", after[] = "--node-name=x";
+  char program[] = "driver", node[] = "--node-name=n1", name[] = "--driver-name",
+       value[] = "c.example.com";
+  char metadata[] = "--enable-device-metadata", own[] = "--own", rest[] = "--",
+       after[] = "--node-name=x";
   char* argv[] = {program, node, name, value, metadata, own, rest, after, NULL};
   int argc = 8;
   drakkar_driver_options options = {.size = sizeof(options)};
@@ -28,7 +30,8 @@ static void flags_are_taken_out_of_the_command_line(void) {
   unsetenv("KUBECONFIG");
   setenv("POD_UID", "pod-1", 1);
   EXPECT(drakkar_driver_parse_flags(&options, &argc, argv, &error) == 0);
-  EXPECT(argc == 4 && strcmp(argv[1], "--own") == 0 && strcmp(argv[3], "--node-name=x") == 0 && argv[4] == NULL);
+  EXPECT(argc == 4 && strcmp(argv[1], "--own") == 0 && strcmp(argv[3], "--node-name=x") == 0 &&
+         argv[4] == NULL);
   EXPECT(strcmp(options.node_name, "n1") == 0 && strcmp(options.driver_name, "c.example.com") == 0);
   EXPECT(options.enable_device_metadata == 1 && options.kubeconfig == NULL);
   EXPECT(strcmp(options.pod_uid, "pod-1") == 0);
@@ -78,13 +81,15 @@ static void devices_have_attributes_of_every_type(void) {
   EXPECT(drakkar_resources_set_ints(resources, "p", "d", "is", numbers, 2) == 0);
   EXPECT(drakkar_resources_set_bools(resources, "p", "d", "bs", truths, 2) == 0);
   EXPECT(drakkar_resources_set_bools(resources, "p", "other", "bs", truths, 2) != 0);
-  EXPECT(drakkar_resources_add_taint(resources, "p", "d", "c.example.com/x", NULL, "NoSchedule") == 0);
+  EXPECT(drakkar_resources_add_taint(resources, "p", "d", "c.example.com/x", NULL, "NoSchedule") ==
+         0);
   EXPECT(drakkar_resources_set_binding(resources, "p", "d", 1, texts, 1, texts + 1, 1) == 0);
   EXPECT(drakkar_resources_set_json(resources, "p", "d", "{\"allNodes\":true}", &error) == 0);
   EXPECT(drakkar_resources_set_json(resources, "p", "d", "[]", &error) != 0);
   EXPECT(strcmp(error.message, "the JSON must be an object") == 0);
   EXPECT(drakkar_resources_set_all_nodes(resources, "p") == 0);
-  EXPECT(drakkar_resources_set_node_selector(resources, "q", "{\"nodeSelectorTerms\":[]}", &error) == 0);
+  EXPECT(drakkar_resources_set_node_selector(resources, "q", "{\"nodeSelectorTerms\":[]}",
+                                             &error) == 0);
   EXPECT(drakkar_resources_skip_node_operations(resources, "p", texts, 2) == 0);
   drakkar_resources_free(resources);
 }
@@ -102,15 +107,18 @@ static void claim_status_is_about_the_device_added_last(void) {
   drakkar_claim_status_free(status);
 }
 
-static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t count, drakkar_error* error) {
+static int prepare_all(void* user_data, drakkar_prepare_item* items, size_t count,
+                       drakkar_error* error) {
   (void)user_data, (void)items, (void)count, (void)error;
   return 0;
 }
-static int unprepare_all(void* user_data, drakkar_unprepare_item* items, size_t count, drakkar_error* error) {
+static int unprepare_all(void* user_data, drakkar_unprepare_item* items, size_t count,
+                         drakkar_error* error) {
   (void)user_data, (void)items, (void)count, (void)error;
   return 0;
 }
-static int run_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod, drakkar_error* error) {
+static int run_pod_sandbox(void* user_data, drakkar_driver* driver, const drakkar_pod* pod,
+                           drakkar_error* error) {
   (void)user_data, (void)driver, (void)pod, (void)error;
   return 0;
 }
@@ -129,7 +137,8 @@ static void a_driver_starts_and_stops(const char* directory) {
   static const char kKubeconfig[] =
       "apiVersion: v1\nkind: Config\ncurrent-context: x\n"
       "clusters: [{name: x, cluster: {server: \"https://127.0.0.1:1\"}}]\n"
-      "users: [{name: x, user: {token: t}}]\ncontexts: [{name: x, context: {cluster: x, user: x}}]\n";
+      "users: [{name: x, user: {token: t}}]\ncontexts: [{name: x, context: {cluster: x, user: "
+      "x}}]\n";
   const int file = open(kubeconfig, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (file < 0 || write(file, kKubeconfig, strlen(kKubeconfig)) < 0 || close(file) != 0) exit(2);
   drakkar_driver_options options = {.size = sizeof(options),
@@ -154,9 +163,14 @@ static void a_driver_starts_and_stops(const char* directory) {
     fprintf(stderr, "%s\n", error.message);
     exit(1);
   }
-  EXPECT(drakkar_driver_is_registered(driver) == 0 && drakkar_driver_is_nri_registered(driver) == 0);
+  EXPECT(drakkar_driver_is_registered(driver) == 0 &&
+         drakkar_driver_is_nri_registered(driver) == 0);
   const drakkar_device_health news[] = {
-      {.pool = "p", .device = "d", .health = DRAKKAR_HEALTH_UNHEALTHY, .message = "hot", .timeout_seconds = 60},
+      {.pool = "p",
+       .device = "d",
+       .health = DRAKKAR_HEALTH_UNHEALTHY,
+       .message = "hot",
+       .timeout_seconds = 60},
       {.pool = "p", .device = "e", .health = DRAKKAR_HEALTH_HEALTHY}};
   EXPECT(drakkar_driver_report(driver, news, 2, &error) == 0);
   EXPECT(drakkar_driver_report_health(driver, "", "d", DRAKKAR_HEALTH_HEALTHY, NULL, &error) != 0);
@@ -172,7 +186,8 @@ static void a_driver_starts_and_stops(const char* directory) {
   char failure[512] = "none yet";
   drakkar_claim_status* status = drakkar_claim_status_new();
   drakkar_claim_status_add_device(status, "p", "d", NULL);
-  EXPECT(drakkar_driver_apply_claim_status(driver, "ns", "claim", "uid", status, applied, failure, &error) == 0);
+  EXPECT(drakkar_driver_apply_claim_status(driver, "ns", "claim", "uid", status, applied, failure,
+                                           &error) == 0);
   drakkar_claim_status_free(status);
   drakkar_driver_stop(driver);
 

@@ -24,8 +24,8 @@ void drakkar_claim_status_free(drakkar_claim_status* status) {
   delete status;
 }
 
-int drakkar_claim_status_add_device(drakkar_claim_status* status, const char* pool, const char* device,
-                                    const char* share_id) {
+int drakkar_claim_status_add_device(drakkar_claim_status* status, const char* pool,
+                                    const char* device, const char* share_id) {
   return Guarded(nullptr, [&] {
     if (status == nullptr || pool == nullptr || device == nullptr) return -1;
     driver::AllocatedDeviceStatus& added = status->devices.emplace_back();
@@ -36,8 +36,8 @@ int drakkar_claim_status_add_device(drakkar_claim_status* status, const char* po
   });
 }
 
-int drakkar_claim_status_add_condition(drakkar_claim_status* status, const char* type, const char* value,
-                                       const char* reason, const char* message) {
+int drakkar_claim_status_add_condition(drakkar_claim_status* status, const char* type,
+                                       const char* value, const char* reason, const char* message) {
   return Guarded(nullptr, [&] {
     driver::AllocatedDeviceStatus* device = Last(status);
     if (device == nullptr || type == nullptr || value == nullptr || reason == nullptr) return -1;
@@ -46,10 +46,12 @@ int drakkar_claim_status_add_condition(drakkar_claim_status* status, const char*
   });
 }
 
-int drakkar_claim_status_set_data(drakkar_claim_status* status, const char* json, drakkar_error* error) {
+int drakkar_claim_status_set_data(drakkar_claim_status* status, const char* json,
+                                  drakkar_error* error) {
   return Guarded(error, [&] {
     driver::AllocatedDeviceStatus* device = Last(status);
-    if (device == nullptr || json == nullptr) return Fail(error, "a device must be added, and json be set");
+    if (device == nullptr || json == nullptr)
+      return Fail(error, "a device must be added, and json be set");
     auto data = api::ParseJson(json);
     if (!data.ok()) return Fail(error, data.error().message);
     if (!(*data)->root().is_object()) return Fail(error, "the data of a device must be an object");
@@ -64,7 +66,8 @@ int drakkar_claim_status_set_network(drakkar_claim_status* status, const char* i
   return Guarded(nullptr, [&] {
     driver::AllocatedDeviceStatus* device = Last(status);
     metadata::NetworkDeviceData network;
-    if (device == nullptr || !ReadNetwork(interface_name, ips, ip_count, hardware_address, network)) return -1;
+    if (device == nullptr || !ReadNetwork(interface_name, ips, ip_count, hardware_address, network))
+      return -1;
     device->network = std::move(network);
     return 0;
   });

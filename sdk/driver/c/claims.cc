@@ -145,7 +145,8 @@ int drakkar_prepare_result_set_int(drakkar_prepare_result* result, const char* a
                                    int64_t value) {
   return Guarded(nullptr, [&] { return Setter(result, attribute)(std::int64_t{value}); });
 }
-int drakkar_prepare_result_set_bool(drakkar_prepare_result* result, const char* attribute, int value) {
+int drakkar_prepare_result_set_bool(drakkar_prepare_result* result, const char* attribute,
+                                    int value) {
   return Guarded(nullptr, [&] { return Setter(result, attribute)(value != 0); });
 }
 int drakkar_prepare_result_set_strings(drakkar_prepare_result* result, const char* attribute,

@@ -40,7 +40,8 @@ class CallbackPlugin final : public driver::Plugin {
   explicit CallbackPlugin(const drakkar_driver_options& options)
       : options_(options), driver_name_(options.driver_name) {}
 
-  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, driver::PrepareDone done) override {
+  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims,
+                             driver::PrepareDone done) override {
     std::deque<drakkar_claim> lent;
     std::vector<drakkar_prepare_result> results(claims.size());
     std::vector<drakkar_prepare_item> items(claims.size());
@@ -117,8 +118,8 @@ constexpr std::array<std::size_t, 2> kOptionSizes = {
 Result<drakkar_driver_options> ReadOptions(const drakkar_driver_options* given) {
   if (given == nullptr) return InvalidArgument("options must be set");
   if (given->size > kOptionSizes.back()) {
-    return InvalidArgument(StrCat("options.size is ", given->size, ", this library knows no more than ",
-                                  kOptionSizes.back(),
+    return InvalidArgument(StrCat("options.size is ", given->size,
+                                  ", this library knows no more than ", kOptionSizes.back(),
                                   " bytes: the program was compiled for a newer one"));
   }
   if (std::ranges::find(kOptionSizes, given->size) == kOptionSizes.end()) {
@@ -153,7 +154,8 @@ using PodCallback = int (*)(void*, drakkar_driver*, const drakkar_pod*, drakkar_
 
 // Everything but the thread lives on the thread's loop.
 struct drakkar_driver {
-  explicit drakkar_driver(const drakkar_driver_options& options) : plugin(options), thread("driver") {}
+  explicit drakkar_driver(const drakkar_driver_options& options)
+      : plugin(options), thread("driver") {}
 
   Result<void> Open(const drakkar_driver_options& options) {
     driver::DriverFlags flags{.driver_name = options.driver_name};
@@ -189,12 +191,12 @@ struct drakkar_driver {
     ASSIGN_OR_RETURN(driver, driver::Driver::Start(std::move(started)));
     OpenHook(options, flags.nri_socket);
     if (options.http_endpoint == nullptr) return Ok();
-    endpoint = std::make_unique<driver::DriverEndpoint>(driver::DriverEndpoint::Options{
-        .loop = loop,
-        .address = options.http_endpoint,
-        .metrics = metrics,
-        .not_ready = [this] { return driver->NotReadyReason(); },
-        .before_metrics = [this] { driver->UpdateMetrics(); }});
+    endpoint = std::make_unique<driver::DriverEndpoint>(
+        driver::DriverEndpoint::Options{.loop = loop,
+                                        .address = options.http_endpoint,
+                                        .metrics = metrics,
+                                        .not_ready = [this] { return driver->NotReadyReason(); },
+                                        .before_metrics = [this] { driver->UpdateMetrics(); }});
     return endpoint->Start();
   }
 
@@ -221,8 +223,8 @@ struct drakkar_driver {
           const drakkar_pod lent{pod};
           drakkar_error error = {};
           if (running(user_data, this, &lent, &error) == 0) continue;
-          plugin.HandleError(FailedPrecondition(StrCat("pod ", pod.namespace_name, "/", pod.name, ": ",
-                                                       ErrorText(error))),
+          plugin.HandleError(FailedPrecondition(StrCat("pod ", pod.namespace_name, "/", pod.name,
+                                                       ": ", ErrorText(error))),
                              true);
         }
       };
@@ -231,11 +233,12 @@ struct drakkar_driver {
         !callbacks.on_remove_pod_sandbox && !callbacks.on_pods) {
       return;
     }
-    hook = std::make_unique<driver::NriHook>(driver::NriHook::Options{.loop = thread.loop(),
-                                                                      .random = RealRandom(),
-                                                                      .socket_path = socket,
-                                                                      .name = options.driver_name,
-                                                                      .callbacks = std::move(callbacks)});
+    hook = std::make_unique<driver::NriHook>(
+        driver::NriHook::Options{.loop = thread.loop(),
+                                 .random = RealRandom(),
+                                 .socket_path = socket,
+                                 .name = options.driver_name,
+                                 .callbacks = std::move(callbacks)});
     hook->Start();
   }
 
@@ -309,7 +312,8 @@ int drakkar_driver_is_registered(drakkar_driver* driver) {
 int drakkar_driver_is_nri_registered(drakkar_driver* driver) {
   int registered = 0;
   Guarded(nullptr, [&] {
-    driver->OnLoop([&] { registered = driver->hook != nullptr && driver->hook->is_registered() ? 1 : 0; });
+    driver->OnLoop(
+        [&] { registered = driver->hook != nullptr && driver->hook->is_registered() ? 1 : 0; });
     return 0;
   });
   return registered;
@@ -318,15 +322,16 @@ int drakkar_driver_is_nri_registered(drakkar_driver* driver) {
 int drakkar_driver_publish(drakkar_driver* driver, const drakkar_resources* resources,
                            drakkar_error* error) {
   return Guarded(error, [&] {
-    if (driver == nullptr || resources == nullptr) return Fail(error, "driver and resources must be set");
+    if (driver == nullptr || resources == nullptr)
+      return Fail(error, "driver and resources must be set");
     Result<void> published;
     driver->OnLoop([&] { published = driver->driver->PublishResources(resources->resources); });
     return Answer(published, error);
   });
 }
 
-int drakkar_driver_report(drakkar_driver* driver, const drakkar_device_health* devices, size_t count,
-                          drakkar_error* error) {
+int drakkar_driver_report(drakkar_driver* driver, const drakkar_device_health* devices,
+                          size_t count, drakkar_error* error) {
   return Guarded(error, [&] {
     if (driver == nullptr || (devices == nullptr && count > 0)) {
       return Fail(error, "driver and devices must be set");
@@ -352,9 +357,12 @@ int drakkar_driver_report(drakkar_driver* driver, const drakkar_device_health* d
 
 int drakkar_driver_report_health(drakkar_driver* driver, const char* pool, const char* device,
                                  drakkar_health health, const char* message, drakkar_error* error) {
-  const drakkar_device_health news = {
-      .pool = pool, .device = device, .health = health, .message = message,
-      .timeout_seconds = 0, .last_updated = 0};
+  const drakkar_device_health news = {.pool = pool,
+                                      .device = device,
+                                      .health = health,
+                                      .message = message,
+                                      .timeout_seconds = 0,
+                                      .last_updated = 0};
   return drakkar_driver_report(driver, &news, 1, error);
 }
 
@@ -367,14 +375,17 @@ int drakkar_driver_forget_health(drakkar_driver* driver, const char* pool, const
 }
 
 int drakkar_driver_update_metadata(drakkar_driver* driver, const char* claim_namespace,
-                                   const char* claim_name, const char* claim_uid, const char* request,
-                                   const drakkar_prepare_result* devices, drakkar_error* error) {
+                                   const char* claim_name, const char* claim_uid,
+                                   const char* request, const drakkar_prepare_result* devices,
+                                   drakkar_error* error) {
   return Guarded(error, [&] {
-    if (driver == nullptr || devices == nullptr) return Fail(error, "driver and devices must be set");
+    if (driver == nullptr || devices == nullptr)
+      return Fail(error, "driver and devices must be set");
     Result<void> updated;
     driver->OnLoop([&] {
       updated = driver->driver->UpdateRequestMetadata(
-          {Text(claim_namespace), Text(claim_name), Text(claim_uid), Text(request)}, devices->devices);
+          {Text(claim_namespace), Text(claim_name), Text(claim_uid), Text(request)},
+          devices->devices);
     });
     return Answer(updated, error);
   });
@@ -397,15 +408,16 @@ int drakkar_driver_prepared_requests(drakkar_driver* driver, drakkar_request_cal
       }
       std::vector<const char*> pods;
       for (const std::string& uid : known.pod_uids) pods.push_back(uid.c_str());
-      const drakkar_prepared_request lent = {.claim_namespace = known.request.claim_namespace.c_str(),
-                                             .claim_name = known.request.claim_name.c_str(),
-                                             .claim_uid = known.request.claim_uid.c_str(),
-                                             .request = known.request.request.c_str(),
-                                             .devices = devices.data(),
-                                             .device_count = devices.size(),
-                                             .pod_uids = pods.data(),
-                                             .pod_count = pods.size(),
-                                             .has_metadata = known.has_metadata ? 1 : 0};
+      const drakkar_prepared_request lent = {
+          .claim_namespace = known.request.claim_namespace.c_str(),
+          .claim_name = known.request.claim_name.c_str(),
+          .claim_uid = known.request.claim_uid.c_str(),
+          .request = known.request.request.c_str(),
+          .devices = devices.data(),
+          .device_count = devices.size(),
+          .pod_uids = pods.data(),
+          .pod_count = pods.size(),
+          .has_metadata = known.has_metadata ? 1 : 0};
       each(user_data, &lent);
     }
     return 0;
@@ -414,8 +426,9 @@ int drakkar_driver_prepared_requests(drakkar_driver* driver, drakkar_request_cal
 
 int drakkar_driver_apply_claim_status(drakkar_driver* driver, const char* claim_namespace,
                                       const char* claim_name, const char* claim_uid,
-                                      const drakkar_claim_status* status, drakkar_done_callback done,
-                                      void* done_data, drakkar_error* error) {
+                                      const drakkar_claim_status* status,
+                                      drakkar_done_callback done, void* done_data,
+                                      drakkar_error* error) {
   return Guarded(error, [&] {
     if (driver == nullptr || status == nullptr) return Fail(error, "driver and status must be set");
     driver->OnLoop([&] {
@@ -453,7 +466,8 @@ int drakkar_cdi_write_spec(const char* path, const char* json, drakkar_error* er
     if (path == nullptr || json == nullptr) return Fail(error, "path and json must be set");
     auto spec = cdi::ReadSpecJson(json);
     if (!spec.ok()) return Fail(error, spec.error().message);
-    if (auto valid = cdi::ValidateSpec(*spec); !valid.ok()) return Fail(error, valid.error().message);
+    if (auto valid = cdi::ValidateSpec(*spec); !valid.ok())
+      return Fail(error, valid.error().message);
     return Answer(RealFileSystem().WriteFileAtomically(path, json, 0644), error);
   });
 }

@@ -90,9 +90,9 @@ TEST(CInterface, DevicesAreNamedBeforeTheyAreDescribed) {
 // A flag that C++ drivers have and C drivers do not would be left over.
 TEST(CInterface, HasEveryFlagThatDriversHave) {
   for (const drakkar::driver::DriverFlagInfo& flag : drakkar::driver::DriverFlags{}.Describe()) {
-    const std::string value = !flag.default_value.empty()        ? flag.default_value
+    const std::string value = !flag.default_value.empty()      ? flag.default_value
                               : flag.name == "unhealthy-taint" ? "NoExecute"
-                                                                 : "x";
+                                                               : "x";
     std::string program = "driver", word = "--" + flag.name + "=" + value;
     char* argv[] = {program.data(), word.data(), nullptr};
     int argc = 2;
@@ -108,7 +108,9 @@ TEST(CInterface, ABadCdiSpecIsNotWritten) {
   drakkar_error error = {};
   const std::string path = ::testing::TempDir() + "/drakkar_c_test_spec.json";
   EXPECT_NE(drakkar_cdi_write_spec(path.c_str(), "{", &error), 0);
-  EXPECT_NE(drakkar_cdi_write_spec(path.c_str(), R"({"cdiVersion":"0.5.0","kind":"x","devices":[]})", &error), 0);
+  EXPECT_NE(drakkar_cdi_write_spec(path.c_str(),
+                                   R"({"cdiVersion":"0.5.0","kind":"x","devices":[]})", &error),
+            0);
   EXPECT_NE(std::string(error.message), "");
 }
 

@@ -18,11 +18,16 @@ struct Field {
   const char* Options::*field;
 };
 constexpr Field kFields[] = {
-    {"driver-name", &Options::driver_name},     {"kubeconfig", &Options::kubeconfig},
-    {"node-name", &Options::node_name},         {"registry-dir", &Options::registry_dir},
-    {"plugin-dir", &Options::plugin_dir},       {"cdi-dir", &Options::cdi_dir},
-    {"pod-uid", &Options::pod_uid},             {"nri-socket", &Options::nri_socket},
-    {"http-endpoint", &Options::http_endpoint}, {"logging-format", &Options::logging_format},
+    {"driver-name", &Options::driver_name},
+    {"kubeconfig", &Options::kubeconfig},
+    {"node-name", &Options::node_name},
+    {"registry-dir", &Options::registry_dir},
+    {"plugin-dir", &Options::plugin_dir},
+    {"cdi-dir", &Options::cdi_dir},
+    {"pod-uid", &Options::pod_uid},
+    {"nri-socket", &Options::nri_socket},
+    {"http-endpoint", &Options::http_endpoint},
+    {"logging-format", &Options::logging_format},
     {"log-level", &Options::log_level},
 };
 constexpr std::string_view kMetadataFlag = "enable-device-metadata";

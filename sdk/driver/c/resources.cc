@@ -26,7 +26,8 @@ driver::Slice& drakkar_resources::SliceOf(const char* pool) {
 
 namespace {
 
-auto Setter(drakkar_resources* resources, const char* pool, const char* device, const char* attribute) {
+auto Setter(drakkar_resources* resources, const char* pool, const char* device,
+            const char* attribute) {
   return [=](metadata::AttributeValue value) {
     driver::Device* found = resources == nullptr ? nullptr : resources->Find(pool, device);
     if (found == nullptr || attribute == nullptr) return -1;
@@ -57,7 +58,8 @@ void drakkar_resources_free(drakkar_resources* resources) {
   delete resources;
 }
 
-int drakkar_resources_add_device(drakkar_resources* resources, const char* pool, const char* device) {
+int drakkar_resources_add_device(drakkar_resources* resources, const char* pool,
+                                 const char* device) {
   return Guarded(nullptr, [&] {
     if (resources == nullptr || pool == nullptr || device == nullptr) return -1;
     if (resources->Find(pool, device) != nullptr) return 0;
@@ -68,39 +70,51 @@ int drakkar_resources_add_device(drakkar_resources* resources, const char* pool,
 
 int drakkar_resources_set_string(drakkar_resources* resources, const char* pool, const char* device,
                                  const char* attribute, const char* value) {
-  return Guarded(nullptr, [&] { return WithText(value, Setter(resources, pool, device, attribute)); });
+  return Guarded(nullptr,
+                 [&] { return WithText(value, Setter(resources, pool, device, attribute)); });
 }
-int drakkar_resources_set_version(drakkar_resources* resources, const char* pool, const char* device,
-                                  const char* attribute, const char* value) {
-  return Guarded(nullptr, [&] { return WithVersion(value, Setter(resources, pool, device, attribute)); });
+int drakkar_resources_set_version(drakkar_resources* resources, const char* pool,
+                                  const char* device, const char* attribute, const char* value) {
+  return Guarded(nullptr,
+                 [&] { return WithVersion(value, Setter(resources, pool, device, attribute)); });
 }
 int drakkar_resources_set_int(drakkar_resources* resources, const char* pool, const char* device,
                               const char* attribute, int64_t value) {
-  return Guarded(nullptr, [&] { return Setter(resources, pool, device, attribute)(std::int64_t{value}); });
+  return Guarded(nullptr,
+                 [&] { return Setter(resources, pool, device, attribute)(std::int64_t{value}); });
 }
 int drakkar_resources_set_bool(drakkar_resources* resources, const char* pool, const char* device,
                                const char* attribute, int value) {
   return Guarded(nullptr, [&] { return Setter(resources, pool, device, attribute)(value != 0); });
 }
-int drakkar_resources_set_strings(drakkar_resources* resources, const char* pool, const char* device,
-                                  const char* attribute, const char* const* values, size_t count) {
-  return Guarded(nullptr, [&] { return WithTexts(values, count, Setter(resources, pool, device, attribute)); });
+int drakkar_resources_set_strings(drakkar_resources* resources, const char* pool,
+                                  const char* device, const char* attribute,
+                                  const char* const* values, size_t count) {
+  return Guarded(nullptr, [&] {
+    return WithTexts(values, count, Setter(resources, pool, device, attribute));
+  });
 }
-int drakkar_resources_set_versions(drakkar_resources* resources, const char* pool, const char* device,
-                                   const char* attribute, const char* const* values, size_t count) {
-  return Guarded(nullptr, [&] { return WithVersions(values, count, Setter(resources, pool, device, attribute)); });
+int drakkar_resources_set_versions(drakkar_resources* resources, const char* pool,
+                                   const char* device, const char* attribute,
+                                   const char* const* values, size_t count) {
+  return Guarded(nullptr, [&] {
+    return WithVersions(values, count, Setter(resources, pool, device, attribute));
+  });
 }
 int drakkar_resources_set_ints(drakkar_resources* resources, const char* pool, const char* device,
                                const char* attribute, const int64_t* values, size_t count) {
-  return Guarded(nullptr, [&] { return WithInts(values, count, Setter(resources, pool, device, attribute)); });
+  return Guarded(
+      nullptr, [&] { return WithInts(values, count, Setter(resources, pool, device, attribute)); });
 }
 int drakkar_resources_set_bools(drakkar_resources* resources, const char* pool, const char* device,
                                 const char* attribute, const int* values, size_t count) {
-  return Guarded(nullptr, [&] { return WithBools(values, count, Setter(resources, pool, device, attribute)); });
+  return Guarded(nullptr, [&] {
+    return WithBools(values, count, Setter(resources, pool, device, attribute));
+  });
 }
 
-int drakkar_resources_set_capacity(drakkar_resources* resources, const char* pool, const char* device,
-                                   const char* name, const char* quantity) {
+int drakkar_resources_set_capacity(drakkar_resources* resources, const char* pool,
+                                   const char* device, const char* name, const char* quantity) {
   return Guarded(nullptr, [&] {
     driver::Device* found = resources == nullptr ? nullptr : resources->Find(pool, device);
     if (found == nullptr || name == nullptr || quantity == nullptr) return -1;
@@ -128,9 +142,10 @@ int drakkar_resources_add_taint(drakkar_resources* resources, const char* pool, 
   });
 }
 
-int drakkar_resources_set_binding(drakkar_resources* resources, const char* pool, const char* device,
-                                  int binds_to_node, const char* const* conditions,
-                                  size_t condition_count, const char* const* failure_conditions,
+int drakkar_resources_set_binding(drakkar_resources* resources, const char* pool,
+                                  const char* device, int binds_to_node,
+                                  const char* const* conditions, size_t condition_count,
+                                  const char* const* failure_conditions,
                                   size_t failure_condition_count) {
   return Guarded(nullptr, [&] {
     driver::Device* found = resources == nullptr ? nullptr : resources->Find(pool, device);
@@ -166,7 +181,8 @@ int drakkar_resources_set_all_nodes(drakkar_resources* resources, const char* po
 int drakkar_resources_set_node_selector(drakkar_resources* resources, const char* pool,
                                         const char* json, drakkar_error* error) {
   return Guarded(error, [&] {
-    if (resources == nullptr || pool == nullptr) return Fail(error, "resources and pool must be set");
+    if (resources == nullptr || pool == nullptr)
+      return Fail(error, "resources and pool must be set");
     return ReadObject(json, resources->resources.pools[pool].node_selector, error);
   });
 }

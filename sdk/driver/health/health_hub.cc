@@ -140,7 +140,8 @@ void HealthHub::RepeatLater(const Name& name, Entry& entry, MonotonicTime now) {
 void HealthHub::SendDue() {
   const MonotonicTime now = loop_.clock().Monotonic();
   rpc::HealthReport report;
-  while (!repeats_.empty() && repeats_.begin()->first <= now && report.size() < kHealthRepeatsPerMessage) {
+  while (!repeats_.empty() && repeats_.begin()->first <= now &&
+         report.size() < kHealthRepeatsPerMessage) {
     const Name name = repeats_.begin()->second;
     Entry& entry = devices_.at(name);
     RepeatLater(name, entry, now);
@@ -153,7 +154,8 @@ void HealthHub::SendDue() {
 void HealthHub::ArmRepeat() {
   if (sinks_.empty() || repeats_.empty()) return repeat_.reset();
   // With more of them due, not before the node had time for the last piece.
-  const Duration wait = std::max<Duration>(repeats_.begin()->first - loop_.clock().Monotonic(), kBetweenPieces);
+  const Duration wait =
+      std::max<Duration>(repeats_.begin()->first - loop_.clock().Monotonic(), kBetweenPieces);
   repeat_ = loop_.RunAfter(wait, [this] { SendDue(); });
 }
 

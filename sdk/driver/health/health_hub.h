@@ -25,8 +25,9 @@ constexpr double kHealthMessagesPerSecond = 200;
 constexpr std::size_t kHealthRepeatsPerMessage = 256;
 
 // Keeps what the driver said about the health of its devices and passes it to every watching node:
-// all of it at once to a new watcher, changes as they come (see above), and each device again before
-// the node would take it for outdated (at half of its timeout, 30 s where the driver set none).
+// all of it at once to a new watcher, changes as they come (see above), and each device again
+// before the node would take it for outdated (at half of its timeout, 30 s where the driver set
+// none).
 //
 // Loop-bound.
 class HealthHub final : public rpc::HealthSource {
@@ -61,7 +62,7 @@ class HealthHub final : public rpc::HealthSource {
   EventLoop& loop_;
   std::map<Name, Entry> devices_;
   std::set<std::pair<MonotonicTime, Name>> repeats_;  // each device with its repeat_at
-  std::set<Name> changed_;  // not told yet
+  std::set<Name> changed_;                            // not told yet
   std::map<rpc::HealthSink*, std::unique_ptr<rpc::HealthSink>> sinks_;
   TokenBucket messages_{kHealthMessagesPerSecond, kHealthBurst};
   TimerHandle repeat_;

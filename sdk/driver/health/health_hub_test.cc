@@ -118,7 +118,8 @@ TEST_F(HealthHubTest, ManyAreRepeatedInPiecesAndNewsGoInBetween) {
   EXPECT_EQ(stream_.reports.back().size(), 1u);
   loop_.Advance(std::chrono::milliseconds(20));
   std::size_t repeated = 0;
-  for (std::size_t i = before; i < stream_.reports.size(); ++i) repeated += stream_.reports[i].size();
+  for (std::size_t i = before; i < stream_.reports.size(); ++i)
+    repeated += stream_.reports[i].size();
   EXPECT_GE(repeated, 1'000u);
   EXPECT_LE(repeated, 1'001u);
 }

@@ -22,7 +22,8 @@ Result<net::Address> ParseListenAddress(const std::string& text) {
   std::optional<std::int64_t> port;
   if (colon != std::string::npos) port = ParseInt64(std::string_view(text).substr(colon + 1));
   if (!port || *port < 0 || *port > 65'535) {
-    return InvalidArgument(StrCat("the address ", Quote(text), " must end in a port, as 127.0.0.1:8080"));
+    return InvalidArgument(
+        StrCat("the address ", Quote(text), " must end in a port, as 127.0.0.1:8080"));
   }
   std::string host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);

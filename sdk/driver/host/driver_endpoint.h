@@ -12,8 +12,8 @@
 namespace drakkar::driver {
 
 // A driver's own HTTP port: /healthz (the process answers and nothing fatal happened), /readyz (the
-// driver does what it is for) and /metrics. Plain HTTP: bind it to loopback or to the pod's address.
-// Loop-bound.
+// driver does what it is for) and /metrics. Plain HTTP: bind it to loopback or to the pod's
+// address. Loop-bound.
 class DriverEndpoint final : public net::RequestHandler {
  public:
   struct Options {

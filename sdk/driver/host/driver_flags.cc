@@ -31,7 +31,8 @@ constexpr std::array<TextFlag, 12> kTextFlags = {{
     {"nri-socket", &DriverFlags::nri_socket, "FILE",
      "The container runtime's NRI socket, for drivers with an NRI hook."},
     {"unhealthy-taint", &DriverFlags::unhealthy_taint, "EFFECT",
-     "The effect of a taint for devices that are unhealthy: NoSchedule, NoExecute or None; default: no taint."},
+     "The effect of a taint for devices that are unhealthy: NoSchedule, NoExecute or None; "
+     "default: no taint."},
     {"http-endpoint", &DriverFlags::http_endpoint, "ADDRESS",
      "Where /healthz, /readyz and /metrics are served, as 127.0.0.1:8080; default: nowhere."},
     {"logging-format", &DriverFlags::logging_format, "FORMAT", "text or json."},
@@ -56,9 +57,10 @@ std::vector<DriverFlagInfo> DriverFlags::Describe() const {
     flags.push_back({std::string(flag.name), std::string(flag.help), this->*flag.field,
                      std::string(flag.placeholder)});
   }
-  flags.push_back({std::string(kMetadataFlag),
-                   "Write the attributes of devices into files that containers can read (KEP-5304).",
-                   enable_device_metadata ? "true" : "false", ""});
+  flags.push_back(
+      {std::string(kMetadataFlag),
+       "Write the attributes of devices into files that containers can read (KEP-5304).",
+       enable_device_metadata ? "true" : "false", ""});
   return flags;
 }
 
@@ -80,8 +82,8 @@ Result<void> DriverFlags::Set(std::string_view name, std::string_view value) {
     return InvalidArgument(
         StrCat("--log-level must be debug, info, warning or error, not ", Quote(value)));
   }
-  if (name == "unhealthy-taint" && !value.empty() && value != "NoSchedule" && value != "NoExecute" &&
-      value != "None") {
+  if (name == "unhealthy-taint" && !value.empty() && value != "NoSchedule" &&
+      value != "NoExecute" && value != "None") {
     return InvalidArgument(
         StrCat("--unhealthy-taint must be NoSchedule, NoExecute or None, not ", Quote(value)));
   }

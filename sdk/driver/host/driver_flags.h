@@ -31,7 +31,7 @@ struct DriverFlags {
   std::string registry_directory = "/var/lib/kubelet/plugins_registry";
   std::string plugin_directory;  // empty: plugins/<driver> beside the registry
   std::string cdi_directory = "/var/run/cdi";
-  std::string pod_uid;  // not empty: rolling updates
+  std::string pod_uid;                               // not empty: rolling updates
   std::string nri_socket = "/var/run/nri/nri.sock";  // used by drivers with an NRI hook
   // "NoSchedule", "NoExecute" or "None": the taint <driver>/unhealthy for devices that are reported
   // unhealthy; empty: none. For drivers with the health service.
@@ -44,12 +44,12 @@ struct DriverFlags {
   std::vector<DriverFlagInfo> Describe() const;
   // One flag; unknown names and values of a wrong form are refused with one sentence.
   Result<void> Set(std::string_view name, std::string_view value);
-  // Takes `--flag value`, `--flag=value` and switches out of `words` and returns the others in order.
-  // Everything after `--` is left alone. A word that looks like a flag but is not one of these is
-  // left to the caller too.
+  // Takes `--flag value`, `--flag=value` and switches out of `words` and returns the others in
+  // order. Everything after `--` is left alone. A word that looks like a flag but is not one of
+  // these is left to the caller too.
   Result<std::vector<std::string>> Parse(const std::vector<std::string>& words);
-  // For a main function without flags of its own, the environment included: false, with what is wrong and the help on standard error,
-  // if there is anything else on the command line.
+  // For a main function without flags of its own, the environment included: false, with what is
+  // wrong and the help on standard error, if there is anything else on the command line.
   bool ParseCommandLine(int argc, char** argv);
   // NODE_NAME, POD_UID and KUBECONFIG fill what is still empty: what a DaemonSet hands to its pods.
   void ReadEnvironment(const std::function<const char*(const char*)>& get);

@@ -15,8 +15,8 @@
 
 namespace drakkar::driver {
 
-// Everything a driver's process needs around a Driver, made from its flags: loop, client, transport,
-// metrics. Made and used on the thread that runs the loop.
+// Everything a driver's process needs around a Driver, made from its flags: loop, client,
+// transport, metrics. Made and used on the thread that runs the loop.
 class DriverHost {
  public:
   // Reads the kubeconfig, or the pod's service account. Sets logging up.
@@ -34,9 +34,9 @@ class DriverHost {
   // The options of a driver as the flags have them; change what the driver wants otherwise.
   DriverOptions Options(Plugin& plugin);
 
-  // Runs until SIGINT, SIGTERM or End. `start` is called on the loop and gives the driver, or null for
-  // a process without one; an error ends the process with 1. The port of --http-endpoint is open
-  // meanwhile. Returns the process's exit code.
+  // Runs until SIGINT, SIGTERM or End. `start` is called on the loop and gives the driver, or null
+  // for a process without one; an error ends the process with 1. The port of --http-endpoint is
+  // open meanwhile. Returns the process's exit code.
   using StartFunction = std::function<Result<std::unique_ptr<Driver>>(DriverHost& host)>;
   int Run(const StartFunction& start);
   // Ends Run, with exit code 1 if there is an error. From the loop.
@@ -60,13 +60,13 @@ class DriverHost {
   std::string failure_;
 };
 
-// The whole main function of a simple driver: runs `plugin` as the flags say. `on_started` is called
-// on the loop once the driver is open, and usually publishes its devices.
+// The whole main function of a simple driver: runs `plugin` as the flags say. `on_started` is
+// called on the loop once the driver is open, and usually publishes its devices.
 int RunDriver(const DriverFlags& flags, Plugin& plugin,
               std::function<Result<void>(Driver& driver)> on_started);
 
-// What every process of a driver begins with: sets logging up as the flags say and finds the API server,
-// by the kubeconfig or by the pod's service account.
+// What every process of a driver begins with: sets logging up as the flags say and finds the API
+// server, by the kubeconfig or by the pod's service account.
 Result<client::ClusterAccess> BeginDriverProcess(const DriverFlags& flags);
 
 // What a driver runs on.

@@ -29,8 +29,10 @@ TEST(InCluster, AccessIsThatOfTheServiceAccount) {
   EXPECT_EQ(access->token_file, "/sa/token") << "it is read again before the token expires";
   EXPECT_EQ(access->ca_pem, "CA");
   EXPECT_EQ(access->namespace_, "drivers");
-  EXPECT_THAT(LoadInClusterAccess(files, [](const char*) -> const char* { return nullptr; }, "/sa")
-                  .error().message,
+  EXPECT_THAT(LoadInClusterAccess(
+                  files, [](const char*) -> const char* { return nullptr; }, "/sa")
+                  .error()
+                  .message,
               HasSubstr("--kubeconfig is needed outside of a pod"));
   EXPECT_FALSE(LoadInClusterAccess(files, environment, "/elsewhere").ok());
 }

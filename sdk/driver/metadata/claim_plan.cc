@@ -22,7 +22,8 @@ constexpr std::size_t kMaxUidBytes = 128;
 
 }  // namespace
 
-Result<void> CheckClaimNames(std::string_view namespace_name, std::string_view name, std::string_view uid) {
+Result<void> CheckClaimNames(std::string_view namespace_name, std::string_view name,
+                             std::string_view uid) {
   if (!api::CheckDnsLabel(namespace_name).empty()) {
     return InvalidArgument("namespace " + Quote(namespace_name) + " is not a DNS label");
   }
@@ -43,12 +44,15 @@ Result<void> CheckRequestName(std::string_view request) {
   return InvalidArgument("request " + Quote(request) + " is not a DNS label");
 }
 
-std::string MetadataPlaces::ClaimDirectory(std::string_view namespace_name, std::string_view name) const {
+std::string MetadataPlaces::ClaimDirectory(std::string_view namespace_name,
+                                           std::string_view name) const {
   return JoinPath(JoinPath(directory, metadata::kHostDirectory), StrCat(namespace_name, "_", name));
 }
 
-std::string MetadataPlaces::MetadataPath(const ClaimRecord& record, const std::string& request) const {
-  return JoinPath(JoinPath(ClaimDirectory(record.namespace_name, record.name), request), metadata::kHostFile);
+std::string MetadataPlaces::MetadataPath(const ClaimRecord& record,
+                                         const std::string& request) const {
+  return JoinPath(JoinPath(ClaimDirectory(record.namespace_name, record.name), request),
+                  metadata::kHostFile);
 }
 
 std::string MetadataPlaces::SpecPrefix() const {
@@ -67,16 +71,19 @@ std::string MetadataPlaces::SpecKind() const {
   return StrCat(driver_name, "/", kClass);
 }
 
-std::string MetadataPlaces::SpecDevice(const ClaimRecord& record, const std::string& request) const {
+std::string MetadataPlaces::SpecDevice(const ClaimRecord& record,
+                                       const std::string& request) const {
   return StrCat(record.uid, "_", request);
 }
 
-Result<std::string> MetadataPlaces::SpecText(const ClaimRecord& record, const std::string& request) const {
+Result<std::string> MetadataPlaces::SpecText(const ClaimRecord& record,
+                                             const std::string& request) const {
   const std::string file = driver_name + std::string(metadata::kFileSuffix);
   const bool from_template = record.pod_claim_name.has_value() && !record.pod_claim_name->empty();
   std::vector<std::string> container_paths;
   if (dialect == Dialect::kKep) {
-    container_paths.push_back(StrCat(metadata::kContainerDirectory, "/", record.name, "/", request, "/", file));
+    container_paths.push_back(
+        StrCat(metadata::kContainerDirectory, "/", record.name, "/", request, "/", file));
   }
   container_paths.push_back(
       StrCat(metadata::kKubernetesContainerDirectory, "/",
@@ -106,10 +113,12 @@ Result<ClaimPlan> PlanClaim(const api::Object& claim, const MetadataPlaces& plac
   record.name = claim.name();
   record.uid = claim.uid();
   RETURN_IF_ERROR(CheckClaimNames(record.namespace_name, record.name, record.uid));
-  if (const api::Value name = claim["metadata"]["annotations"][metadata::kPodClaimAnnotation]; name.is_string()) {
+  if (const api::Value name = claim["metadata"]["annotations"][metadata::kPodClaimAnnotation];
+      name.is_string()) {
     record.pod_claim_name = std::string(name.str());
     if (!name.str().empty() && !api::CheckDnsLabel(name.str()).empty()) {
-      return InvalidArgument("the claim's name in the pod, " + Quote(name.str()) + ", is not a DNS label");
+      return InvalidArgument("the claim's name in the pod, " + Quote(name.str()) +
+                             ", is not a DNS label");
     }
   }
   for (const api::Value consumer : claim["status"]["reservedFor"].elements()) {
@@ -123,7 +132,8 @@ Result<ClaimPlan> PlanClaim(const api::Object& claim, const MetadataPlaces& plac
     ClaimRecord::Device& device = request.devices.emplace_back();
     device.pool_name = result["pool"].str();
     device.device_name = result["device"].str();
-    if (const api::Value share = result["shareID"]; share.is_string()) device.share_id = std::string(share.str());
+    if (const api::Value share = result["shareID"]; share.is_string())
+      device.share_id = std::string(share.str());
   }
   for (const auto& [name, request] : record.requests) {
     RETURN_IF_ERROR(CheckRequestName(name));

@@ -12,7 +12,8 @@
 namespace drakkar::driver {
 
 // Everything that becomes part of a path is checked first.
-Result<void> CheckClaimNames(std::string_view namespace_name, std::string_view name, std::string_view uid);
+Result<void> CheckClaimNames(std::string_view namespace_name, std::string_view name,
+                             std::string_view uid);
 Result<void> CheckRequestName(std::string_view request);
 
 // Where one driver has the metadata of its claims, and how containers get it.

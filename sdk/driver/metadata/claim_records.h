@@ -15,8 +15,8 @@ namespace drakkar::driver {
 //
 //   <directory>/dra-device-metadata-records/<namespace>_<claim>              (0600)
 //
-// Earlier drivers kept it as claim.json in the claim's UpdateDirectory: there it is read, and goes with
-// the claim.
+// Earlier drivers kept it as claim.json in the claim's UpdateDirectory: there it is read, and goes
+// with the claim.
 class ClaimRecords {
  public:
   ClaimRecords(FileSystem& files, std::string directory)

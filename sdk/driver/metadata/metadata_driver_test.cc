@@ -21,7 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr Duration kTimeout = std::chrono::seconds(45);
-constexpr char kFile[] = "/kubelet/plugins/d.example.com/dra-device-metadata/ns_a/gpu/metadata.json";
+constexpr char kFile[] =
+    "/kubelet/plugins/d.example.com/dra-device-metadata/ns_a/gpu/metadata.json";
 
 // Holds claims of namespace "ns".
 class GpuClaims final : public ClaimClient {
@@ -39,13 +40,16 @@ class GpuClaims final : public ClaimClient {
 
   // Whatever is asked for besides claims.
   int other_calls = 0;
-  void List(client::ResourceRef, client::ListOptions, std::function<void(client::ListReply)>) override {
+  void List(client::ResourceRef, client::ListOptions,
+            std::function<void(client::ListReply)>) override {
     ++other_calls;
   }
-  void Create(client::ResourceRef, api::TreePtr, client::WriteOptions, client::ReplyCallback) override {
+  void Create(client::ResourceRef, api::TreePtr, client::WriteOptions,
+              client::ReplyCallback) override {
     ++other_calls;
   }
-  void Update(client::ResourceRef, api::TreePtr, client::WriteOptions, client::ReplyCallback) override {
+  void Update(client::ResourceRef, api::TreePtr, client::WriteOptions,
+              client::ReplyCallback) override {
     ++other_calls;
   }
   void Patch(client::ResourceRef, client::PatchType, std::string, client::WriteOptions,
@@ -187,7 +191,8 @@ TEST_F(MetadataDriverTest, WhatWasMadeWhileTheFlagWasOnStaysUntilUnprepare) {
 TEST_F(MetadataDriverTest, AWriteFailureFailsThePrepareOfThatClaimAlone) {
   Start();
   client_.Put("b", "uid-b");
-  ASSERT_TRUE(files_.WriteFile("/kubelet/plugins/d.example.com/dra-device-metadata", "", 0644).ok());
+  ASSERT_TRUE(
+      files_.WriteFile("/kubelet/plugins/d.example.com/dra-device-metadata", "", 0644).ok());
   const rpc::PrepareResult result = Prepare();
   EXPECT_THAT(result.error, HasSubstr("write device metadata: request \"gpu\": "));
   EXPECT_THAT(result.devices, IsEmpty());
@@ -316,14 +321,21 @@ TEST_F(MetadataDriverTest, FailuresWithLeftoversAreReportedAndCounted) {
   Metrics metrics;
   DriverOptions options = Options();
   options.metrics = &metrics;
-  ASSERT_TRUE(files_.MakeDirectories("/kubelet/plugins/d.example.com/dra-device-metadata-claims/ns_a", 0700).ok());
-  ASSERT_TRUE(files_.WriteFile("/kubelet/plugins/d.example.com/dra-device-metadata-claims/ns_a/gpu.update",
-                               "", 0600).ok());
+  ASSERT_TRUE(
+      files_.MakeDirectories("/kubelet/plugins/d.example.com/dra-device-metadata-claims/ns_a", 0700)
+          .ok());
+  ASSERT_TRUE(
+      files_
+          .WriteFile("/kubelet/plugins/d.example.com/dra-device-metadata-claims/ns_a/gpu.update",
+                     "", 0600)
+          .ok());
   ASSERT_TRUE(files_.RemoveTree("/kubelet/plugins/d.example.com/dra-device-metadata").ok());
-  ASSERT_TRUE(files_.WriteFile("/kubelet/plugins/d.example.com/dra-device-metadata", "", 0600).ok());
+  ASSERT_TRUE(
+      files_.WriteFile("/kubelet/plugins/d.example.com/dra-device-metadata", "", 0600).ok());
   StartDriver(std::move(options));
   EXPECT_THAT(plugin_.errors, ::testing::Not(IsEmpty()));
-  EXPECT_THAT(metrics.Text(), HasSubstr("dra_driver_background_errors_total{recoverable=\"true\"}"));
+  EXPECT_THAT(metrics.Text(),
+              HasSubstr("dra_driver_background_errors_total{recoverable=\"true\"}"));
 }
 
 TEST_F(MetadataDriverTest, PreparedRequestsSayWhichPodsWaitForThemAlsoAfterARestart) {

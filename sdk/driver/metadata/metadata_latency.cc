@@ -290,7 +290,8 @@ bool MeasureCalls(CalledDriver& without, CalledDriver& with, int count, int roun
       } else {
         (driver == &with ? full : plain).Measure(prepare);
       }
-      if (auto undone = driver->Unprepare(100'000 + round); !undone.ok() && round >= 0) return false;
+      if (auto undone = driver->Unprepare(100'000 + round); !undone.ok() && round >= 0)
+        return false;
     }
   }
   return plain.Print(count) && full.Print(count);

@@ -49,8 +49,8 @@ metadata::Device Describe(const std::string& driver_name, const std::string& poo
 }
 
 // Of metadata as generation 1, in the one form that never changes.
-std::string Digest(const metadata::DeviceMetadata& metadata, const std::vector<std::string>& versions,
-                   const std::string& encoded) {
+std::string Digest(const metadata::DeviceMetadata& metadata,
+                   const std::vector<std::string>& versions, const std::string& encoded) {
   if (versions.size() == 1 && versions.front() == metadata::kV1alpha1) return Sha256Hex(encoded);
   return Sha256Hex(EncodeMetadata(metadata, std::vector{std::string(metadata::kV1alpha1)}));
 }
@@ -113,7 +113,8 @@ Result<std::unique_ptr<MetadataStore>> MetadataStore::Create(Options options) {
 // --- where things are ---
 
 std::string MetadataStore::UpdatePath(const ClaimRecord& record, const std::string& request) const {
-  return JoinPath(records_.UpdateDirectory(record.namespace_name, record.name), request + kUpdateSuffix);
+  return JoinPath(records_.UpdateDirectory(record.namespace_name, record.name),
+                  request + kUpdateSuffix);
 }
 
 // --- prepare ---
@@ -132,7 +133,8 @@ void MetadataStore::Expect(const api::ObjectPtr& claim) {
 }
 
 Result<ClaimPlan> MetadataStore::TakePlan(const api::Object& claim) {
-  const auto known = std::ranges::find_if(expected_, [&](const auto& entry) { return entry.first.get() == &claim; });
+  const auto known = std::ranges::find_if(
+      expected_, [&](const auto& entry) { return entry.first.get() == &claim; });
   if (known == expected_.end()) return PlanClaim(claim, places_);
   ClaimPlan plan = std::move(known->second);
   expected_.erase(known);
@@ -166,10 +168,10 @@ Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
     for (auto& [name, request] : wanted) {
       const bool named =
           device.request_names.empty() ||
-          std::ranges::any_of(device.request_names, [&, base = std::string_view(name)](
-                                                        const std::string& reference) {
-            return BaseRequest(reference) == base;
-          });
+          std::ranges::any_of(device.request_names,
+                              [&, base = std::string_view(name)](const std::string& reference) {
+                                return BaseRequest(reference) == base;
+                              });
       if (!named) continue;
       for (std::size_t i = 0; i < request.allocated.size(); ++i) {
         if (request.devices[i] != nullptr || !Matches(device, request.allocated[i])) continue;
@@ -179,11 +181,11 @@ Result<MetadataStore::WantedRequests> MetadataStore::FindRequests(
       }
     }
     if (!found && device.metadata.has_value()) {
-      return InvalidArgument(StrCat("the driver returned metadata of device ", device.pool_name, "/",
-                                    device.device_name, ", which the claim was not given for ",
-                                    device.request_names.empty() ? "any request"
-                                                                 : "request " +
-                                                                       device.request_names.front()));
+      return InvalidArgument(StrCat("the driver returned metadata of device ", device.pool_name,
+                                    "/", device.device_name, ", which the claim was not given for ",
+                                    device.request_names.empty()
+                                        ? "any request"
+                                        : "request " + device.request_names.front()));
     }
   }
   return wanted;
@@ -228,9 +230,8 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
   ASSIGN_OR_RETURN(std::optional<ClaimRecord> before,
                    records_.Find(record.namespace_name, record.name));
   if (before.has_value() && before->uid != record.uid) {
-    RETURN_IF_ERROR(Remove({.namespace_name = before->namespace_name,
-                            .uid = before->uid,
-                            .name = before->name}));
+    RETURN_IF_ERROR(Remove(
+        {.namespace_name = before->namespace_name, .uid = before->uid, .name = before->name}));
     before.reset();
   }
   // The record first: whatever comes after it can be found and removed again. It has the digests of
@@ -240,7 +241,8 @@ Result<void> MetadataStore::Prepare(const api::Object& claim,
     ClaimRecord::Request& entry = finished.requests[name];
     entry.reference = request.reference;
     entry.devices = request.allocated;
-    if (!request.deferred) entry.prepared = Digest(request.document, options_.versions, request.text);
+    if (!request.deferred)
+      entry.prepared = Digest(request.document, options_.versions, request.text);
     if (before.has_value() && before->requests.contains(name)) {
       const std::string& known = before->requests.at(name).prepared;
       if (request.deferred) entry.prepared = known;
@@ -297,7 +299,8 @@ Result<void> MetadataStore::MakeRequestDirectory(const ClaimRecord& record,
                                                  const std::string& request) {
   const std::string directory = places_.ClaimDirectory(record.namespace_name, record.name);
   const std::string spare = JoinPath(options_.directory, kSpareDirectory);
-  if (options_.files.Exists(JoinPath(spare, request)) && options_.files.Rename(spare, directory).ok()) {
+  if (options_.files.Exists(JoinPath(spare, request)) &&
+      options_.files.Rename(spare, directory).ok()) {
     return Ok();
   }
   return options_.files.MakeDirectories(JoinPath(directory, request), 0755);
@@ -360,8 +363,7 @@ void MetadataStore::AddIds(const ClaimRecord& record, const WantedRequests& want
 
 Result<void> MetadataStore::Update(const RequestReference& request,
                                    const std::vector<PreparedDevice>& devices) {
-  RETURN_IF_ERROR(
-      CheckClaimNames(request.claim_namespace, request.claim_name, request.claim_uid));
+  RETURN_IF_ERROR(CheckClaimNames(request.claim_namespace, request.claim_name, request.claim_uid));
   const std::string name = BaseRequest(request.request);
   RETURN_IF_ERROR(CheckRequestName(name));
   ASSIGN_OR_RETURN(const Guard guard, Lock());
@@ -413,8 +415,8 @@ Result<void> MetadataStore::WriteInPlace(const ClaimRecord& record, const std::s
   const std::string text = EncodeMetadata(metadata, options_.versions);
   const std::string update = UpdatePath(record, request);
   const std::string path = places_.MetadataPath(record, request);
-  // Two waits for the disk: that the side file is under its name is only needed while the machine is
-  // up, since a machine that lost power has no containers and prepares anew.
+  // Two waits for the disk: that the side file is under its name is only needed while the machine
+  // is up, since a machine that lost power has no containers and prepares anew.
   const std::string fresh = update + kFreshSuffix;
   RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(update), 0700));
   RETURN_IF_ERROR(options_.files.WriteFile(fresh, text, 0600));
@@ -517,23 +519,23 @@ Result<void> MetadataStore::RemoveSpecs(std::string_view claim_uid) {
   const std::string prefix = places_.SpecPrefixOf(claim_uid);
   for (const std::string& name : *names) {
     if (!name.starts_with(prefix) || !name.ends_with(".json")) continue;
-    RETURN_IF_ERROR(
-        IgnoreAbsent(options_.files.Remove(JoinPath(options_.cdi_directory, name))));
+    RETURN_IF_ERROR(IgnoreAbsent(options_.files.Remove(JoinPath(options_.cdi_directory, name))));
   }
   return Ok();
 }
 
 Result<std::vector<rpc::ClaimReference>> MetadataStore::Claims() {
   ASSIGN_OR_RETURN(std::set<std::string> names, records_.List());
-  auto with_files = options_.files.ListDirectory(JoinPath(options_.directory, metadata::kHostDirectory));
+  auto with_files =
+      options_.files.ListDirectory(JoinPath(options_.directory, metadata::kHostDirectory));
   if (!with_files.ok() && !IsAbsent(with_files.error())) return std::move(with_files).error();
   if (with_files.ok()) names.insert(with_files->begin(), with_files->end());
   std::vector<rpc::ClaimReference> claims;
   for (const std::string& name : names) {
     const std::size_t line = name.find('_');
     if (line == std::string::npos) continue;
-    rpc::ClaimReference claim{.namespace_name = name.substr(0, line), .uid = "",
-                              .name = name.substr(line + 1)};
+    rpc::ClaimReference claim{
+        .namespace_name = name.substr(0, line), .uid = "", .name = name.substr(line + 1)};
     if (!CheckClaimNames(claim.namespace_name, claim.name, "").ok()) continue;
     ASSIGN_OR_RETURN(const auto record, records_.Find(claim.namespace_name, claim.name));
     if (record.has_value()) {
@@ -543,9 +545,9 @@ Result<std::vector<rpc::ClaimReference>> MetadataStore::Claims() {
                requests.ok()) {
       // Without a record, perhaps by another library: the files say whose they are.
       for (const std::string& request : *requests) {
-        auto text = options_.files.ReadFile(JoinPath(
-            JoinPath(places_.ClaimDirectory(claim.namespace_name, claim.name), request),
-            metadata::kHostFile));
+        auto text = options_.files.ReadFile(
+            JoinPath(JoinPath(places_.ClaimDirectory(claim.namespace_name, claim.name), request),
+                     metadata::kHostFile));
         if (!text.ok()) continue;
         if (auto decoded = metadata::DecodeMetadata(*text); decoded.ok()) {
           claim.uid = decoded->claim_uid;

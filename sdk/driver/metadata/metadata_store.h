@@ -33,16 +33,17 @@ namespace drakkar::driver {
 //
 // and a record of whose it is (ClaimRecords).
 //
-// Prepare syncs nothing: a node that lost power has no containers, and prepares anew. Its files, and
-// with them what the file system has to do, are as few as can be: pods wait for it. A new file that
-// a crash tore is written anew by the next prepare, and nobody saw it. What is there for the claim
-// already is kept, inode and generation, so that containers of other pods keep theirs. A change to
-// such a file is written in place, since running containers have mounted the inode: the new text is synced to `<request>.update` first, and a file
-// that a crash tore is completed from it (Replay, or the next call for the request).
+// Prepare syncs nothing: a node that lost power has no containers, and prepares anew. Its files,
+// and with them what the file system has to do, are as few as can be: pods wait for it. A new file
+// that a crash tore is written anew by the next prepare, and nobody saw it. What is there for the
+// claim already is kept, inode and generation, so that containers of other pods keep theirs. A
+// change to such a file is written in place, since running containers have mounted the inode: the
+// new text is synced to `<request>.update` first, and a file that a crash tore is completed from it
+// (Replay, or the next call for the request).
 //
-// Not a word of it is kept in memory (a ClaimPlan says what the claim says, not what is on disk): instances of
-// a driver that hand over to each other see the same, and change it one at a time. Not thread-safe; calls
-// block for the time of a few small files.
+// Not a word of it is kept in memory (a ClaimPlan says what the claim says, not what is on disk):
+// instances of a driver that hand over to each other see the same, and change it one at a time. Not
+// thread-safe; calls block for the time of a few small files.
 class MetadataStore {
  public:
   struct Options {
@@ -61,8 +62,8 @@ class MetadataStore {
   // An error if none of the versions is known.
   static Result<std::unique_ptr<MetadataStore>> Create(Options options);
 
-  // Prepare of this very object comes soon, or never: works out what it needs of it. Changes nothing. The
-  // latest kMaxExpected are remembered.
+  // Prepare of this very object comes soon, or never: works out what it needs of it. Changes
+  // nothing. The latest kMaxExpected are remembered.
   static constexpr std::size_t kMaxExpected = 16;
   void Expect(const api::ObjectPtr& claim);
 
@@ -75,8 +76,8 @@ class MetadataStore {
   // See MetadataUpdater.
   Result<void> Update(const RequestReference& request, const std::vector<PreparedDevice>& devices);
 
-  // Removes all of the claim; a claim that is not there is fine. What belongs to a claim of the same
-  // name with another UID stays. Without a UID: whatever claim has the name.
+  // Removes all of the claim; a claim that is not there is fine. What belongs to a claim of the
+  // same name with another UID stays. Without a UID: whatever claim has the name.
   Result<void> Remove(const rpc::ClaimReference& claim);
 
   // What was prepared and can be updated.
@@ -98,7 +99,7 @@ class MetadataStore {
     std::vector<const PreparedDevice*> devices;  // beside `allocated`; null: not returned
     metadata::DeviceMetadata document;           // what they say, as generation 1
     bool deferred = false;                       // the driver said nothing about them yet
-    std::string text;  // of the document, unless deferred
+    std::string text;                            // of the document, unless deferred
   };
   using WantedRequests = std::map<std::string, Wanted>;  // by base name
 
@@ -110,7 +111,8 @@ class MetadataStore {
   std::string UpdatePath(const ClaimRecord& record, const std::string& request) const;
 
   Result<ClaimPlan> TakePlan(const api::Object& claim);
-  Result<WantedRequests> FindRequests(const ClaimPlan& plan, const std::vector<PreparedDevice>& devices) const;
+  Result<WantedRequests> FindRequests(const ClaimPlan& plan,
+                                      const std::vector<PreparedDevice>& devices) const;
   // Fills in the document, and checks what the API would not take.
   Result<void> Describe(const ClaimRecord& record, Wanted& wanted) const;
   Result<void> PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,

@@ -32,7 +32,8 @@ std::string ResultJson(std::string_view request, std::string_view device,
                 R"(","pool":"node","device":")", device, "\"", more, "}");
 }
 
-api::TreePtr ClaimTree(const std::vector<std::string>& results, std::string_view uid, std::string_view more_metadata) {
+api::TreePtr ClaimTree(const std::vector<std::string>& results, std::string_view uid,
+                       std::string_view more_metadata) {
   return *api::ParseJson(
       StrCat(R"({"metadata":{"namespace":"ns","name":"c","uid":")", uid, "\"", more_metadata,
              R"(},"status":{"allocation":{"devices":{"results":[)", Join(results, ","), "]}}}}"));
@@ -198,11 +199,12 @@ TEST_F(MetadataStoreTest, AnIdThatStartsWithADigitNeedsANewerCdiVersion) {
 
 TEST_F(MetadataStoreTest, ClaimsFromTemplatesKeepTheirNameInThePod) {
   devices_ = {Prepared("gpu", "gpu-0", "x")};
-  ASSERT_TRUE(store_
-                  ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}, "u1",
-                                      R"(,"annotations":{"resource.kubernetes.io/pod-claim-name":"dev"})"),
-                            devices_)
-                  .ok());
+  ASSERT_TRUE(
+      store_
+          ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}, "u1",
+                              R"(,"annotations":{"resource.kubernetes.io/pod-claim-name":"dev"})"),
+                    devices_)
+          .ok());
   EXPECT_EQ(Read().pod_claim_name, "dev");
   const auto spec = cdi::ReadSpecJson(Text("/cdi/gpu.example.com_metadata_u1_gpu.json"));
   const auto& mounts = spec->devices[0].container_edits.mounts;
@@ -239,10 +241,10 @@ TEST_F(MetadataStoreTest, ADeviceOfSeveralRequestsGivesNoContainerTheMetadataOfA
   PreparedDevice all = Prepared("", "gpu-0", "a");
   for (const PreparedDevice& device : {both, all}) {
     devices_ = {device};
-    ASSERT_TRUE(store_
-                    ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "gpu-0")}),
-                              devices_)
-                    .ok());
+    ASSERT_TRUE(
+        store_
+            ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "gpu-0")}), devices_)
+            .ok());
     ASSERT_EQ(devices_.size(), 3u);
     EXPECT_EQ(devices_[0].cdi_device_ids.size(), 1u);
     EXPECT_THAT(devices_[1].request_names, ElementsAre("gpu"));
@@ -267,12 +269,12 @@ TEST_F(MetadataStoreTest, SubrequestsUseTheBaseNameForPathsAndKeepTheirsInTheFil
 
 TEST_F(MetadataStoreTest, OnlyDevicesOfThisDriverAreWritten) {
   devices_ = {Prepared("gpu", "gpu-0", "a")};
-  ASSERT_TRUE(store_
-                  ->Prepare(MakeClaim({ResultJson("gpu", "bar-0", "bar.com"),
-                                       ResultJson("gpu", "gpu-0"),
-                                       ResultJson("theirs", "bar-1", "bar.com")}),
-                            devices_)
-                  .ok());
+  ASSERT_TRUE(
+      store_
+          ->Prepare(MakeClaim({ResultJson("gpu", "bar-0", "bar.com"), ResultJson("gpu", "gpu-0"),
+                               ResultJson("theirs", "bar-1", "bar.com")}),
+                    devices_)
+          .ok());
   EXPECT_EQ(Read().requests[0].devices.size(), 1u);
   EXPECT_THAT(List(StrCat(kHome, "/dra-device-metadata/ns_c")), ElementsAre("gpu"));
 }
@@ -348,9 +350,9 @@ TEST_F(MetadataStoreTest, EveryUpdateIsTheNextGeneration) {
 
 TEST_F(MetadataStoreTest, RemovingAClaimLeavesOthersAlone) {
   ASSERT_TRUE(PrepareOne("a").ok());
-  const api::Object other(*api::ParseJson(
-      StrCat(R"({"metadata":{"namespace":"ns","name":"c2","uid":"u2"},"status":{"allocation":{"devices":{)",
-             R"("results":[)", ResultJson("gpu", "gpu-1"), "]}}}}")));
+  const api::Object other(*api::ParseJson(StrCat(
+      R"({"metadata":{"namespace":"ns","name":"c2","uid":"u2"},"status":{"allocation":{"devices":{)",
+      R"("results":[)", ResultJson("gpu", "gpu-1"), "]}}}}")));
   std::vector<PreparedDevice> devices = {Prepared("gpu", "gpu-1", "b")};
   ASSERT_TRUE(store_->Prepare(other, devices).ok());
   ASSERT_TRUE(store_->Remove({"ns", "u2", "c2"}).ok());
@@ -406,10 +408,9 @@ TEST_F(MetadataStoreTest, UpdatesWorkAfterARestart) {
   Open();
   EXPECT_TRUE(UpdateOne("b").ok());
   EXPECT_EQ(Read().generation, 2);
-  EXPECT_THAT(store_->Update({"ns", "c", "u1", "gpu"}, {Prepared("gpu", "gpu-9", "x")})
-                  .error()
-                  .message,
-              HasSubstr("was not given"));
+  EXPECT_THAT(
+      store_->Update({"ns", "c", "u1", "gpu"}, {Prepared("gpu", "gpu-9", "x")}).error().message,
+      HasSubstr("was not given"));
 }
 
 TEST_F(MetadataStoreTest, BadMetadataIsRefusedBeforeAnythingIsWritten) {
@@ -446,10 +447,9 @@ TEST_F(MetadataStoreTest, NamesThatAreNoNamesBecomeNoPaths) {
 
 TEST_F(MetadataStoreTest, RemovingIsCompleteAndIdempotent) {
   devices_ = {Prepared("gpu", "gpu-0", "a")};
-  ASSERT_TRUE(store_
-                  ->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "nic-0")}),
-                            devices_)
-                  .ok());
+  ASSERT_TRUE(
+      store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0"), ResultJson("nic", "nic-0")}), devices_)
+          .ok());
   ASSERT_TRUE(files_.WriteFile("/cdi/gpu.example.com_metadata_u11_gpu.json", "{}", 0644).ok());
   ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
   EXPECT_THAT(List("/cdi"), ElementsAre("gpu.example.com_metadata_u11_gpu.json"));
@@ -671,7 +671,8 @@ TEST_F(MetadataStoreTest, FilesOfAnotherLibraryAreTakenOver) {
 }
 
 TEST_F(MetadataStoreTest, InstancesThatHandOverChangeFilesOneAtATime) {
-  const std::string lock_file = StrCat(::testing::TempDir(), "drakkar-metadata-", getpid(), ".lock");
+  const std::string lock_file =
+      StrCat(::testing::TempDir(), "drakkar-metadata-", getpid(), ".lock");
   auto store = MetadataStore::Create({.files = files_,
                                       .driver_name = kDriver,
                                       .directory = kHome,
@@ -684,8 +685,9 @@ TEST_F(MetadataStoreTest, InstancesThatHandOverChangeFilesOneAtATime) {
   ASSERT_TRUE(*other.TryLock());
   ASSERT_TRUE(files_.MakeDirectories(DirectoryName(kUpdateFile), 0700).ok());
   ASSERT_TRUE(files_.WriteFile(kUpdateFile, "of another instance", 0600).ok());
-  for (const Result<void>& result : {UpdateOne("second"), PrepareOne("third"), store_->Replay(),
-                                     store_->Remove({"ns", "u1", "c"}), store_->RemoveStraySpecs()}) {
+  for (const Result<void>& result :
+       {UpdateOne("second"), PrepareOne("third"), store_->Replay(),
+        store_->Remove({"ns", "u1", "c"}), store_->RemoveStraySpecs()}) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
     EXPECT_THAT(result.error().message, HasSubstr("lock out other instances"));

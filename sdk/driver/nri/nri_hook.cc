@@ -20,16 +20,16 @@ struct NriHook::Impl final : net::Socket::Handler, std::enable_shared_from_this<
 
   void Connect() {
     retry.reset();
-    connector = net::Connector::Start(
-        options.loop, {.unix_path = options.socket_path},
-        [this](Result<std::unique_ptr<net::Socket>> connected) {
-          options.loop.Post([weak = weak_from_this()] {
-            if (const auto self = weak.lock()) self->connector.reset();
-          });
-          if (!connected.ok()) return Lost(connected.error());
-          socket = *std::move(connected);
-          Open();
-        });
+    connector = net::Connector::Start(options.loop, {.unix_path = options.socket_path},
+                                      [this](Result<std::unique_ptr<net::Socket>> connected) {
+                                        options.loop.Post([weak = weak_from_this()] {
+                                          if (const auto self = weak.lock())
+                                            self->connector.reset();
+                                        });
+                                        if (!connected.ok()) return Lost(connected.error());
+                                        socket = *std::move(connected);
+                                        Open();
+                                      });
   }
 
   void Open() {
@@ -42,15 +42,15 @@ struct NriHook::Impl final : net::Socket::Handler, std::enable_shared_from_this<
       if (options.callbacks.on_ready) options.callbacks.on_ready(runtime);
     };
     callbacks.on_failed = [this](const Error& error) { Drop(error); };
-    session = std::make_unique<rpc::NriPluginSession>(rpc::NriPluginSession::Options{
-        .loop = options.loop,
-        .name = options.name,
-        .index = options.index,
-        .send =
-            [this](std::string bytes) {
-              if (socket != nullptr) socket->Write(bytes);
-            },
-        .callbacks = std::move(callbacks)});
+    session = std::make_unique<rpc::NriPluginSession>(
+        rpc::NriPluginSession::Options{.loop = options.loop,
+                                       .name = options.name,
+                                       .index = options.index,
+                                       .send =
+                                           [this](std::string bytes) {
+                                             if (socket != nullptr) socket->Write(bytes);
+                                           },
+                                       .callbacks = std::move(callbacks)});
     socket->Start(*this);
     session->Start();
   }
@@ -84,8 +84,9 @@ struct NriHook::Impl final : net::Socket::Handler, std::enable_shared_from_this<
                    {{"socket", options.socket_path}, {"error", error.message}});
       if (options.callbacks.on_failed) options.callbacks.on_failed(error);
     }
-    const Duration wait = delay + Duration(static_cast<std::int64_t>(
-                                      static_cast<double>(delay.count()) * 0.2 * options.random.Fraction()));
+    const Duration wait =
+        delay + Duration(static_cast<std::int64_t>(static_cast<double>(delay.count()) * 0.2 *
+                                                   options.random.Fraction()));
     delay = std::min(delay * 2, kLongestRetry);
     retry = options.loop.RunAfter(wait, [this] { Connect(); });
   }

@@ -13,9 +13,9 @@ namespace drakkar::driver {
 // their devices only after the pod's network is there: update the metadata from on_run_pod_sandbox
 // (Driver::UpdateRequestMetadata) and call `done`; no container of the pod starts before.
 //
-// Connects at once, and again with back-off (0.1 s to 5 s) whenever the runtime is not there or goes
-// away: a runtime that restarts finds the plugin again by itself. Loop-bound; nothing is called once
-// destroyed.
+// Connects at once, and again with back-off (0.1 s to 5 s) whenever the runtime is not there or
+// goes away: a runtime that restarts finds the plugin again by itself. Loop-bound; nothing is
+// called once destroyed.
 class NriHook {
  public:
   struct Options {

@@ -9,14 +9,16 @@ namespace drakkar::driver {
 namespace {
 
 // Nothing unless the node said of each what it says.
-std::optional<std::vector<Result<api::ObjectPtr>>> ReadPassedOn(const std::vector<rpc::AnnouncedClaim>& announced) {
+std::optional<std::vector<Result<api::ObjectPtr>>> ReadPassedOn(
+    const std::vector<rpc::AnnouncedClaim>& announced) {
   std::vector<Result<api::ObjectPtr>> claims;
   for (const rpc::AnnouncedClaim& claim : announced) {
     if (claim.object.empty()) return std::nullopt;
     auto tree = api::ParseJson(claim.object, {.opaque_field_sets = true});
     if (!tree.ok()) return std::nullopt;
     auto object = std::make_shared<const api::Object>(*std::move(tree));
-    if (object->namespace_() != claim.reference.namespace_name || object->name() != claim.reference.name) {
+    if (object->namespace_() != claim.reference.namespace_name ||
+        object->name() != claim.reference.name) {
       return std::nullopt;
     }
     claims.push_back(CheckClaim(claim.reference, std::move(object)));
@@ -62,20 +64,24 @@ void AnnouncedClaims::Keep(Batch& batch, std::vector<Result<api::ObjectPtr>> ans
   batch.answers = std::move(answers);
 }
 
-void AnnouncedClaims::FetchEach(std::vector<rpc::ClaimReference> claims, ClaimFetcher::EachDone done) {
+void AnnouncedClaims::FetchEach(std::vector<rpc::ClaimReference> claims,
+                                ClaimFetcher::EachDone done) {
   loop_.AssertInLoop();
   const auto found = batches_.find(KeyOf(claims));
   if (found == batches_.end()) return fetcher_.FetchEach(std::move(claims), std::move(done));
   const std::shared_ptr<Batch> batch = std::move(found->second);
   batches_.erase(found);
   batch->forget = nullptr;
-  if (batch->answers) return Deliver(*std::move(batch->answers), std::move(claims), std::move(done));
+  if (batch->answers)
+    return Deliver(*std::move(batch->answers), std::move(claims), std::move(done));
   batch->waiting = std::move(done);
 }
 
 void AnnouncedClaims::Deliver(std::vector<Result<api::ObjectPtr>> answers,
-                              std::vector<rpc::ClaimReference> claims, ClaimFetcher::EachDone done) {
-  const bool complete = std::ranges::all_of(answers, [](const auto& answer) { return answer.ok(); });
+                              std::vector<rpc::ClaimReference> claims,
+                              ClaimFetcher::EachDone done) {
+  const bool complete =
+      std::ranges::all_of(answers, [](const auto& answer) { return answer.ok(); });
   if (complete) return done(std::move(answers));
   fetcher_.FetchEach(std::move(claims), std::move(done));
 }

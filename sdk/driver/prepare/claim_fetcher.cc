@@ -20,7 +20,8 @@ std::string Describe(const rpc::ClaimReference& claim) {
 }  // namespace
 
 Result<api::ObjectPtr> CheckClaim(const rpc::ClaimReference& wanted, api::ObjectPtr claim) {
-  if (!(*claim)["status"]["allocation"].has_value()) return FailedPrecondition(Describe(wanted) + " not allocated");
+  if (!(*claim)["status"]["allocation"].has_value())
+    return FailedPrecondition(Describe(wanted) + " not allocated");
   if (claim->uid() != wanted.uid) return FailedPrecondition(Describe(wanted) + " got replaced");
   return claim;
 }
@@ -41,20 +42,22 @@ struct ClaimFetcher::Batch {
 
   void Finish() {
     std::vector<Result<api::ObjectPtr>> objects;
-    for (std::optional<Result<api::ObjectPtr>>& answer : answers) objects.push_back(*std::move(answer));
+    for (std::optional<Result<api::ObjectPtr>>& answer : answers)
+      objects.push_back(*std::move(answer));
     done(std::move(objects));
   }
 };
 
 void ClaimFetcher::Fetch(std::vector<rpc::ClaimReference> claims, Done done) {
-  FetchEach(std::move(claims), [done = std::move(done)](std::vector<Result<api::ObjectPtr>> answers) {
-    std::vector<api::ObjectPtr> objects;
-    for (Result<api::ObjectPtr>& answer : answers) {
-      if (!answer.ok()) return done(std::move(answer).error());
-      objects.push_back(*std::move(answer));
-    }
-    done(std::move(objects));
-  });
+  FetchEach(std::move(claims),
+            [done = std::move(done)](std::vector<Result<api::ObjectPtr>> answers) {
+              std::vector<api::ObjectPtr> objects;
+              for (Result<api::ObjectPtr>& answer : answers) {
+                if (!answer.ok()) return done(std::move(answer).error());
+                objects.push_back(*std::move(answer));
+              }
+              done(std::move(objects));
+            });
 }
 
 void ClaimFetcher::FetchEach(std::vector<rpc::ClaimReference> claims, EachDone done) {

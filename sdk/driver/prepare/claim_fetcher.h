@@ -11,7 +11,8 @@
 
 namespace drakkar::driver {
 
-// A claim that is what the node means, or `claim ns/name not allocated`, `claim ns/name got replaced`.
+// A claim that is what the node means, or `claim ns/name not allocated`, `claim ns/name got
+// replaced`.
 Result<api::ObjectPtr> CheckClaim(const rpc::ClaimReference& wanted, api::ObjectPtr claim);
 
 // Reads claims from the server and checks that they are what the node means. Loop-bound; runs no

@@ -96,8 +96,8 @@ void ClaimLeftovers::AskLater(std::uint64_t id) {
   later_.insert(id);
   if (armed_) return;
   armed_ = true;
-  const auto jitter = Duration(static_cast<std::int64_t>(
-      static_cast<double>(delay_.count()) * 0.2 * options_.random.Fraction()));
+  const auto jitter = Duration(static_cast<std::int64_t>(static_cast<double>(delay_.count()) * 0.2 *
+                                                         options_.random.Fraction()));
   timer_ = options_.loop.RunAfter(delay_ + jitter, [this] {
     armed_ = false;
     delay_ = std::min(delay_ * 2, kLongestDelay);

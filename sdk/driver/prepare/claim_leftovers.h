@@ -16,13 +16,13 @@
 
 namespace drakkar::driver {
 
-// Looks after what an earlier run of the driver left of claims: what belongs to a claim that is gone,
-// was replaced or deallocated, or is not reserved any more is removed. Where the server cannot be
-// reached, or does not say, it stays and the server is asked again (after 1 s to 5 min).
+// Looks after what an earlier run of the driver left of claims: what belongs to a claim that is
+// gone, was replaced or deallocated, or is not reserved any more is removed. Where the server
+// cannot be reached, or does not say, it stays and the server is asked again (after 1 s to 5 min).
 //
-// Nothing is removed by an answer that may be out of date: the server is asked once more in a turn of
-// its own, while no call of the node is served, by this instance or by one that hands over to it; and
-// a claim that this instance was asked to prepare is not looked at any more.
+// Nothing is removed by an answer that may be out of date: the server is asked once more in a turn
+// of its own, while no call of the node is served, by this instance or by one that hands over to
+// it; and a claim that this instance was asked to prepare is not looked at any more.
 //
 // Loop-bound; destroying it ends it. Bounded by the claims that were left.
 class ClaimLeftovers {
@@ -37,7 +37,8 @@ class ClaimLeftovers {
     std::function<void(std::function<void(Result<Turn> turn)>)> take_turn;
   };
   explicit ClaimLeftovers(Options options)
-      : options_(std::move(options)), fetcher_(options_.client, ClaimFetcher::EmptyUid::kMatchesAny) {}
+      : options_(std::move(options)),
+        fetcher_(options_.client, ClaimFetcher::EmptyUid::kMatchesAny) {}
 
   // A claim without a UID is whatever claim has the name.
   void Look(const std::vector<rpc::ClaimReference>& claims, const Remove& remove);

@@ -178,7 +178,7 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
   // Reading needs no turn of its own. The callback must be copyable, so the answer is shared.
   auto answer = std::make_shared<rpc::PrepareDone>(std::move(done));
   announced_.FetchEach(claims, [this, answer, request_id, begun,
-                              claims](std::vector<Result<api::ObjectPtr>> answers) {
+                                claims](std::vector<Result<api::ObjectPtr>> answers) {
     const MonotonicTime fetched = options_.loop.clock().Monotonic();
     // A claim that cannot be had fails alone; the plugin gets the others.
     std::vector<api::ObjectPtr> found;
@@ -201,8 +201,9 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
         for (const api::ObjectPtr& claim : claims) options_.on_prepare(*claim);
       }
       options_.plugin.PrepareResourceClaims(
-          claims, [this, alive = alive_, answer = std::move(answer), failed = std::move(failed), claims,
-                   request_id, begun, fetched, turn = *std::move(turn)](Result<PrepareResults> results) mutable {
+          claims, [this, alive = alive_, answer = std::move(answer), failed = std::move(failed),
+                   claims, request_id, begun, fetched,
+                   turn = *std::move(turn)](Result<PrepareResults> results) mutable {
             if (!*alive) {
               (*answer)(Unavailable("the driver was stopped"));
             } else if (results.ok()) {
@@ -213,7 +214,8 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
                          {{"requestID", request_id},
                           {"fetchMicroseconds", Microseconds(fetched - begun)},
                           {"pluginMicroseconds", Microseconds(prepared - fetched)},
-                          {"metadataMicroseconds", Microseconds(options_.loop.clock().Monotonic() - prepared)}});
+                          {"metadataMicroseconds",
+                           Microseconds(options_.loop.clock().Monotonic() - prepared)}});
               (*answer)(std::move(complete));
             } else {
               (*answer)(results.error().Prefixed("prepare resource claims"));

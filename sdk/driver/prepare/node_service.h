@@ -16,7 +16,7 @@
 namespace drakkar {
 class Metrics;
 class Wakefulness;
-}
+}  // namespace drakkar
 
 namespace drakkar::driver {
 
@@ -36,9 +36,10 @@ class NodeService final : public rpc::DraPluginService {
     client::Client& client;
     Plugin& plugin;
     bool serialize = true;
-    std::string lock_file;  // empty: none; only with serialize
+    std::string lock_file;       // empty: none; only with serialize
     Metrics* metrics = nullptr;  // null: none are kept
-    Wakefulness* wakefulness = nullptr;  // held from the announcement or the call of a prepare to its answer
+    Wakefulness* wakefulness =
+        nullptr;  // held from the announcement or the call of a prepare to its answer
     std::function<void(const Error& error)> on_error;
     MetadataStore& metadata;
     // Off: nothing is written, but what was written before is still removed.
@@ -68,8 +69,8 @@ class NodeService final : public rpc::DraPluginService {
   template <typename Done>
   Done StayAwakeUntil(Done done);
   template <typename Results>
-  absl::AnyInvocable<void(Result<Results>)> Counted(
-      const char* method, absl::AnyInvocable<void(Result<Results>)> done);
+  absl::AnyInvocable<void(Result<Results>)> Counted(const char* method,
+                                                    absl::AnyInvocable<void(Result<Results>)> done);
   void Count(const char* method, Duration took, bool ok, std::size_t failed_claims);
   rpc::PrepareResults Complete(const std::vector<api::ObjectPtr>& claims, PrepareResults results);
   rpc::UnprepareResults Complete(const std::vector<rpc::ClaimReference>& claims,

@@ -39,7 +39,8 @@ Result<void> CheckUid(std::string_view uid) {
 // Attributes and capacity by name; a capacity wins over an attribute of the same name.
 std::map<std::string, std::string> Facts(const SimulatedDevice& device) {
   std::map<std::string, std::string> facts;
-  for (const auto& [name, value] : device.device.attributes) facts[name] = metadata::AttributeText(value, ",");
+  for (const auto& [name, value] : device.device.attributes)
+    facts[name] = metadata::AttributeText(value, ",");
   for (const auto& [name, quantity] : device.device.capacity) facts[name] = quantity;
   return facts;
 }
@@ -56,8 +57,8 @@ std::string ParametersFor(api::Value claim, std::string_view driver, const std::
     }
     if (!applies) continue;
     const api::Value value = entry["opaque"]["parameters"];
-    parameters = value.kind() == api::ValueKind::kRaw ? std::string(value.str())
-                                                      : api::WriteJson(value);
+    parameters =
+        value.kind() == api::ValueKind::kRaw ? std::string(value.str()) : api::WriteJson(value);
   }
   return parameters;
 }
@@ -77,10 +78,12 @@ std::string ClaimFiles::SpecPath(const std::string& claim_uid) const {
                   StrCat(options_.driver_name, "_", kClass, "_", claim_uid, ".json"));
 }
 
-Result<void> ClaimFiles::WriteDevice(const std::string& name, const std::map<std::string, std::string>& facts) {
+Result<void> ClaimFiles::WriteDevice(const std::string& name,
+                                     const std::map<std::string, std::string>& facts) {
   const std::string directory = DeviceDirectory(name);
   const auto known = written_.find(name);
-  if (known != written_.end() && known->second == facts && options_.files.Exists(directory)) return Ok();
+  if (known != written_.end() && known->second == facts && options_.files.Exists(directory))
+    return Ok();
   RETURN_IF_ERROR(options_.files.EnsureFile(JoinPath(directory, "name"), name + "\n", 0644));
   for (const auto& [fact, text] : facts) {
     std::string file = fact;
@@ -102,13 +105,14 @@ Result<cdi::Device> ClaimFiles::DescribeRequest(
   for (const SimulatedDevice* device : devices) names.push_back(device->device.name);
   std::vector<std::string>& env = result.container_edits.env;
   env.push_back("DRAKKAR_DEVICES=" + Join(names, ","));
-  env.push_back(StrCat("DRAKKAR_DEVICE_", metadata::EnvironmentName(request), "=", Join(names, ",")));
+  env.push_back(
+      StrCat("DRAKKAR_DEVICE_", metadata::EnvironmentName(request), "=", Join(names, ",")));
   for (const SimulatedDevice* device : devices) {
     const std::string& name = device->device.name;
     const std::map<std::string, std::string> facts = Facts(*device);
     for (const auto& [fact, text] : facts) {
-      env.push_back(
-          StrCat("DRAKKAR_", metadata::EnvironmentName(name), "_", metadata::EnvironmentName(fact), "=", text));
+      env.push_back(StrCat("DRAKKAR_", metadata::EnvironmentName(name), "_",
+                           metadata::EnvironmentName(fact), "=", text));
     }
     RETURN_IF_ERROR(WriteDevice(name, facts));
     result.container_edits.mounts.push_back({.host_path = DeviceDirectory(name),
@@ -152,9 +156,8 @@ Result<std::vector<PreparedDevice>> ClaimFiles::Prepare(const api::Object& claim
     std::vector<const SimulatedDevice*>& together = by_request[request];
     // One CDI device has the edits for the whole request: naming it once is enough.
     if (together.empty()) {
-      device.cdi_device_ids = {cdi::QualifiedName{options_.driver_name, kClass,
-                                                  StrCat(uid, "-", request)}
-                                   .ToString()};
+      device.cdi_device_ids = {
+          cdi::QualifiedName{options_.driver_name, kClass, StrCat(uid, "-", request)}.ToString()};
     }
     if (std::find(together.begin(), together.end(), &found->second) == together.end()) {
       together.push_back(&found->second);
@@ -216,7 +219,8 @@ Result<ClaimFiles::Records> ClaimFiles::ReadRecords() {
     record.claim.namespace_name = claim->second.substr(0, slash);
     record.claim.name = claim->second.substr(slash + 1);
     record.devices.clear();
-    for (const std::string_view device : Split(devices->second, ',')) record.devices.emplace_back(device);
+    for (const std::string_view device : Split(devices->second, ','))
+      record.devices.emplace_back(device);
   }
   return records;
 }
@@ -240,7 +244,8 @@ Result<void> ClaimFiles::ReadOldRecords(Records& records) {
     const api::Value root = (*tree)->root();
     record.claim.namespace_name = root["namespace"].str();
     record.claim.name = root["name"].str();
-    for (const api::Value device : root["devices"].elements()) record.devices.emplace_back(device.str());
+    for (const api::Value device : root["devices"].elements())
+      record.devices.emplace_back(device.str());
   }
   return Ok();
 }
@@ -254,7 +259,9 @@ Result<std::vector<rpc::ClaimReference>> ClaimFiles::Prepared() {
 
 Result<void> ClaimFiles::RemoveOldDevices(const Devices& known) {
   auto names = options_.files.ListDirectory(DirectoryName(DeviceDirectory("x")));
-  if (!names.ok()) return names.error().code == ErrorCode::kNotFound ? Ok() : Result<void>(std::move(names).error());
+  if (!names.ok())
+    return names.error().code == ErrorCode::kNotFound ? Ok()
+                                                      : Result<void>(std::move(names).error());
   ASSIGN_OR_RETURN(const Records records, ReadRecords());
   std::set<std::string> held;
   for (const auto& [uid, record] : records) {

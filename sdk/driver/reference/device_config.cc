@@ -55,11 +55,11 @@ class Parser {
     }
     const Value root = documents.empty() ? Value() : documents.front()->root();
     if (root.has_value() && !root.is_object()) return At({}, "must be a map");
-    RETURN_IF_ERROR(CheckFields(
-        root, {},
-        {"driver", "count", "namePrefix", "attributes", "capacity", "taints", "bindsToNode",
-         "bindingConditions", "bindingFailureConditions", "skipNodeOperations", "deferMetadata",
-         "devices"}));
+    RETURN_IF_ERROR(
+        CheckFields(root, {},
+                    {"driver", "count", "namePrefix", "attributes", "capacity", "taints",
+                     "bindsToNode", "bindingConditions", "bindingFailureConditions",
+                     "skipNodeOperations", "deferMetadata", "devices"}));
     RETURN_IF_ERROR(ReadDriver(root, config));
     SimulatedDevice pattern;
     RETURN_IF_ERROR(ReadDevice(root, {}, pattern));
@@ -102,7 +102,8 @@ class Parser {
     for (const std::string_view each : Split(text_, '\n')) {
       ++line;
       if (each.starts_with("---") && content) return line;
-      content = content || (!Trim(each).empty() && !each.starts_with("#") && !each.starts_with("---"));
+      content =
+          content || (!Trim(each).empty() && !each.starts_with("#") && !each.starts_with("---"));
     }
     return line;
   }
@@ -143,7 +144,8 @@ class Parser {
     RETURN_IF_ERROR(ReadText(root, {}, "driver", config.driver_name));
     if (const auto problems = api::CheckDnsSubdomain(config.driver_name);
         !problems.empty() || config.driver_name.size() > 63) {
-      return At({"driver"}, problems.empty() ? "must have no more than 63 bytes" : problems.front());
+      return At({"driver"},
+                problems.empty() ? "must have no more than 63 bytes" : problems.front());
     }
     // It is the vendor of the CDI devices.
     if (auto valid = cdi::ValidateVendor(config.driver_name); !valid.ok()) {
@@ -194,8 +196,8 @@ class Parser {
     for (const api::MemberView& member : capacity.members()) {
       const Path at = Below(Below(path, "capacity"), std::string(member.name));
       RETURN_IF_ERROR(CheckQualifiedName(member.name, at));
-      const std::string text = member.value.is_string() ? std::string(member.value.str())
-                                                        : api::WriteJson(member.value);
+      const std::string text =
+          member.value.is_string() ? std::string(member.value.str()) : api::WriteJson(member.value);
       if (!api::Quantity::Parse(text).ok()) return At(at, "must be a quantity such as 16Gi");
       device.device.capacity[std::string(member.name)] = text;
     }
@@ -244,13 +246,17 @@ class Parser {
 
   Result<AttributeValue> ReadAttribute(Value value, const Path& path) const {
     switch (value.kind()) {
-      case ValueKind::kInt: return AttributeValue(value.integer());
-      case ValueKind::kBool: return AttributeValue(value.boolean());
-      case ValueKind::kString: return Scalar(value, ValueKind::kString, path, "a text");
+      case ValueKind::kInt:
+        return AttributeValue(value.integer());
+      case ValueKind::kBool:
+        return AttributeValue(value.boolean());
+      case ValueKind::kString:
+        return Scalar(value, ValueKind::kString, path, "a text");
       case ValueKind::kObject:
         if (value.size() == 1) return ReadTypedAttribute(*value.members().begin(), path);
         break;
-      default: break;
+      default:
+        break;
     }
     return At(path,
               "must be a text, a whole number, true or false, or one of {int: }, {bool: }, "
@@ -355,10 +361,10 @@ class Parser {
     for (const Value each : list.elements()) {
       const Path path = {"devices", std::to_string(index++)};
       if (!each.is_object()) return At(path, "must be a map");
-      RETURN_IF_ERROR(CheckFields(each, path,
-                                  {"name", "attributes", "capacity", "taints", "bindsToNode",
-                                   "bindingConditions", "bindingFailureConditions", "health",
-                                   "message"}));
+      RETURN_IF_ERROR(
+          CheckFields(each, path,
+                      {"name", "attributes", "capacity", "taints", "bindsToNode",
+                       "bindingConditions", "bindingFailureConditions", "health", "message"}));
       std::string name;
       RETURN_IF_ERROR(ReadText(each, path, "name", name));
       if (const auto problems = api::CheckDnsLabel(name); !problems.empty()) {

@@ -46,8 +46,7 @@ TEST(DeviceConfig, ReadsAttributesOfEveryType) {
   EXPECT_EQ(attributes.at("numbers"), AttributeValue(std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(attributes.at("truths"), AttributeValue(std::vector<bool>{true, false}));
   EXPECT_EQ(attributes.at("texts"), AttributeValue(std::vector<std::string>{"a"}));
-  EXPECT_EQ(attributes.at("versions"),
-            AttributeValue(std::vector<Version>{{"1.0.0"}, {"2.0.0"}}));
+  EXPECT_EQ(attributes.at("versions"), AttributeValue(std::vector<Version>{{"1.0.0"}, {"2.0.0"}}));
 }
 
 TEST(DeviceConfig, SingleDevicesAddToAndReplaceWhatAllHave) {

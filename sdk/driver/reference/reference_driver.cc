@@ -106,8 +106,7 @@ DeviceMetadata ReferenceDriver::Describe(const std::string& device_name) const {
   return metadata;
 }
 
-Result<void> ReferenceDriver::UpdateMetadata(const ClaimFiles::Devices& before,
-                                             bool was_deferred) {
+Result<void> ReferenceDriver::UpdateMetadata(const ClaimFiles::Devices& before, bool was_deferred) {
   if (!options_.device_metadata || options_.devices.defer_metadata) return Ok();
   ASSIGN_OR_RETURN(std::vector<PreparedRequest> requests, driver_->PreparedRequests());
   for (PreparedRequest& prepared : requests) {

@@ -13,8 +13,9 @@ namespace drakkar::driver {
 
 // A complete driver for accelerators that do not exist (`drakkar driver`): publishes them as one
 // pool named after the node, and gives them to containers through CDI (see ClaimFiles). Health
-// that is not "Healthy" is reported to the node and, as an option, taints the device. With device metadata on,
-// containers are told the attributes of their devices; SetDevices tells those that run what changed.
+// that is not "Healthy" is reported to the node and, as an option, taints the device. With device
+// metadata on, containers are told the attributes of their devices; SetDevices tells those that run
+// what changed.
 //
 // State survives a restart; files of claims that are gone meanwhile are removed at start, and kept
 // where the server cannot be reached. Loop-bound.

@@ -83,18 +83,16 @@ class ReferenceDriverTest : public ::testing::Test {
     if (results.empty()) return {"default", std::string(claim->uid()), name};
     api::Draft draft(claim->tree());
     for (const auto& [request, device] : results) {
-      draft["status"]["allocation"]["devices"]["results"].Append(
-          {{"request", api::Draft(request)},
-           {"driver", "sim.drakkar.io"},
-           {"pool", "node-1"},
-           {"device", api::Draft(device)}});
+      draft["status"]["allocation"]["devices"]["results"].Append({{"request", api::Draft(request)},
+                                                                  {"driver", "sim.drakkar.io"},
+                                                                  {"pool", "node-1"},
+                                                                  {"device", api::Draft(device)}});
     }
     if (!config.empty()) {
       draft["status"]["allocation"]["devices"]["config"].Append(
           {{"source", "FromClaim"},
            {"requests", api::Draft::Array({api::Draft("gpu")})},
-           {"opaque",
-            {{"driver", "sim.drakkar.io"}, {"parameters", api::Draft::Raw(config)}}}});
+           {"opaque", {{"driver", "sim.drakkar.io"}, {"parameters", api::Draft::Raw(config)}}}});
     }
     draft["status"]["reservedFor"].Append(
         {{"resource", "pods"}, {"name", "pod"}, {"uid", "pod-uid"}});
@@ -154,9 +152,10 @@ TEST_F(ReferenceDriverTest, RegistersWithANode) {
   EXPECT_EQ((*info)->type, "DRAPlugin");
   EXPECT_EQ((*info)->name, "sim.drakkar.io");
   EXPECT_EQ((*info)->endpoint, "/plugin/dra.sock");
-  EXPECT_THAT((*info)->supported_versions,
-              ElementsAre("v1.DRAPlugin", "v1beta1.DRAPlugin", "drakkar.v1.PrepareAnnouncements",
-                          "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth", "v1alpha1.NodeHealth"));
+  EXPECT_THAT(
+      (*info)->supported_versions,
+      ElementsAre("v1.DRAPlugin", "v1beta1.DRAPlugin", "drakkar.v1.PrepareAnnouncements",
+                  "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth", "v1alpha1.NodeHealth"));
   EXPECT_FALSE(driver_->driver()->registration_status().has_value());
   // A node deletes the slices of its drivers when it starts; they are back with the registration.
   server_.Delete("ResourceSlice", std::string(Slices().front()->name()));
@@ -283,10 +282,12 @@ TEST_F(ReferenceDriverTest, ClaimsOfAnEarlierDriverAreFoundByTheirRecords) {
     cdi::Spec spec = SpecOf(claim);
     spec.annotations.clear();
     ASSERT_TRUE(files_.WriteFile(SpecPath(claim), cdi::WriteSpecJson(spec), 0644).ok());
-    ASSERT_TRUE(files_.WriteFile(StrCat("/plugin/claims/", claim.uid, ".json"),
-                                 StrCat(R"({"namespace":"default","name":")", claim.name, R"(","uid":")", claim.uid,
-                                        R"(","devices":["sim-1"]})"),
-                                 0600).ok());
+    ASSERT_TRUE(files_
+                    .WriteFile(StrCat("/plugin/claims/", claim.uid, ".json"),
+                               StrCat(R"({"namespace":"default","name":")", claim.name,
+                                      R"(","uid":")", claim.uid, R"(","devices":["sim-1"]})"),
+                               0600)
+                    .ok());
   }
   const auto release = [&](const std::string& key) {
     server_.Delete("ResourceClaim", key);
@@ -312,10 +313,11 @@ TEST(ReferenceDriverLeftovers, AnAnswerThatIsLateRemovesNothing) {
   rpc::MemoryTransport transport(loop);
   ClaimClient client(loop);
   const auto put = [&](bool reserved) {
-    client.PutJson(StrCat(R"({"metadata":{"name":"a","namespace":"ns","uid":"u1"},"status":{)",
-                          reserved ? R"("reservedFor":[{"resource":"pods","name":"p","uid":"p"}],)" : "",
-                          R"("allocation":{"devices":{"results":[{"request":"gpu","driver":)",
-                          R"("sim.drakkar.io","pool":"node-1","device":"sim-0"}]}}}})"));
+    client.PutJson(
+        StrCat(R"({"metadata":{"name":"a","namespace":"ns","uid":"u1"},"status":{)",
+               reserved ? R"("reservedFor":[{"resource":"pods","name":"p","uid":"p"}],)" : "",
+               R"("allocation":{"devices":{"results":[{"request":"gpu","driver":)",
+               R"("sim.drakkar.io","pool":"node-1","device":"sim-0"}]}}}})"));
   };
   const auto start = [&] {
     auto driver = std::make_unique<ReferenceDriver>(
@@ -408,9 +410,9 @@ TEST_F(ReferenceDriverTest, UnhealthyDevicesAreReportedAndTainted) {
   EXPECT_EQ((*slices[0])["spec"]["devices"].at(1)["taints"].at(0)["key"].str(),
             "sim.drakkar.io/unhealthy");
   rpc::HealthReport report;
-  auto stream = plugin_->WatchHealth(
-      rpc::HealthService::kV1,
-      {.on_report = [&](rpc::HealthReport got) { report = std::move(got); }});
+  auto stream =
+      plugin_->WatchHealth(rpc::HealthService::kV1,
+                           {.on_report = [&](rpc::HealthReport got) { report = std::move(got); }});
   loop_.RunUntilIdle();
   ASSERT_EQ(report.size(), 2u);
   EXPECT_EQ(report[0].health, rpc::DeviceHealthState::kHealthy);
@@ -422,9 +424,10 @@ TEST_F(ReferenceDriverTest, ADeviceThatFailsIsTaintedByOneWriteAndFreedWhenItRec
   Start("count: 2\n");
   using State = rpc::DeviceHealthState;
   const auto report = [&](State state) {
-    EXPECT_TRUE(driver_->driver()
-                    ->ReportHealth({{.pool_name = "node-1", .device_name = "sim-1", .health = state}})
-                    .ok());
+    EXPECT_TRUE(
+        driver_->driver()
+            ->ReportHealth({{.pool_name = "node-1", .device_name = "sim-1", .health = state}})
+            .ok());
     loop_.RunUntilIdle();
     return (*Slices()[0])["spec"]["devices"].at(1)["taints"].size();
   };

@@ -14,8 +14,8 @@ class Registrar final : public rpc::RegistrationHandler {
  public:
   struct Options {
     std::string driver_name;
-    std::string endpoint;                  // path of the service socket
-    std::vector<std::string> services;     // in the order in which they are advertised
+    std::string endpoint;               // path of the service socket
+    std::vector<std::string> services;  // in the order in which they are advertised
     std::function<void()> on_registered;
     // The node refused the driver; it tries again by itself.
     std::function<void(const Error& error)> on_refused;

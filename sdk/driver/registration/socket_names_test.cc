@@ -20,9 +20,8 @@ TEST(SocketNames, AShortDriverNameKeepsThePodUid) {
 }
 
 TEST(SocketNames, ALongerOneKeepsAHashOfIt) {
-  EXPECT_EQ(
-      RollingUpdateRegistrarSocketName(kRegistry, "gpu.dra-example-driver.sigs.k8s.io", kUid),
-      "gpu.dra-example-driver.sigs.k8s.io-Jk8-oymVURI-reg.sock");
+  EXPECT_EQ(RollingUpdateRegistrarSocketName(kRegistry, "gpu.dra-example-driver.sigs.k8s.io", kUid),
+            "gpu.dra-example-driver.sigs.k8s.io-Jk8-oymVURI-reg.sock");
 }
 
 TEST(SocketNames, TheLongestIsAHashOfBoth) {

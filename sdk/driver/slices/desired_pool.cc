@@ -41,7 +41,8 @@ Draft RenderAttribute(const AttributeValue& value) {
       return {{"strings", RenderList(texts, [](const std::string& each) { return Draft(each); })}};
     }
     Draft operator()(const std::vector<Version>& versions) const {
-      return {{"versions", RenderList(versions, [](const Version& each) { return Draft(each.text); })}};
+      return {
+          {"versions", RenderList(versions, [](const Version& each) { return Draft(each.text); })}};
     }
   };
   return std::visit(Renderer(), value);

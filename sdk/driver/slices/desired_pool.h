@@ -26,9 +26,9 @@ struct DesiredPool {
   std::vector<api::TreePtr> specs;  // at least one
 };
 
-// Splits, renders and checks. Refused: names that come twice in a pool, counters that no counter set
-// of the pool has, fields the API does not know, values of a wrong form, and a selection of nodes
-// that does not fit (`on_node` is whether the driver publishes for one node).
+// Splits, renders and checks. Refused: names that come twice in a pool, counters that no counter
+// set of the pool has, fields the API does not know, values of a wrong form, and a selection of
+// nodes that does not fit (`on_node` is whether the driver publishes for one node).
 Result<std::map<std::string, DesiredPool>> MakeDesiredPools(const DriverResources& resources,
                                                             bool on_node);
 

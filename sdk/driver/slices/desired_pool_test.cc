@@ -43,10 +43,8 @@ std::string ErrorOf(Pool pool, bool on_node = true) {
 
 TEST(DesiredPool, RendersEveryFieldOfADevice) {
   Device device{.name = "gpu-0"};
-  device.attributes = {{"model", std::string("x")},
-                       {"n", std::int64_t{3}},
-                       {"ok", true},
-                       {"v", Version{"1.2.3"}}};
+  device.attributes = {
+      {"model", std::string("x")}, {"n", std::int64_t{3}}, {"ok", true}, {"v", Version{"1.2.3"}}};
   device.capacity = {{"memory", "1024Mi"}};
   device.taints = {{.key = "k", .value = "v", .effect = "NoSchedule"}};
   device.binds_to_node = true;

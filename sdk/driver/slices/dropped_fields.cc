@@ -33,8 +33,7 @@ bool Lost(Value sent, Value stored) {
 
 bool LostRequestPolicy(Value sent, Value stored) {
   for (const api::MemberView& capacity : sent["capacity"].members()) {
-    if (Lost(capacity.value["requestPolicy"],
-             stored["capacity"][capacity.name]["requestPolicy"])) {
+    if (Lost(capacity.value["requestPolicy"], stored["capacity"][capacity.name]["requestPolicy"])) {
       return true;
     }
   }
@@ -61,7 +60,8 @@ bool AnyDevice(Value sent, Value stored, const std::function<bool(Value, Value)>
   return false;
 }
 
-void FindDropped(const std::string& path, Value sent, Value stored, std::vector<std::string>& paths) {
+void FindDropped(const std::string& path, Value sent, Value stored,
+                 std::vector<std::string>& paths) {
   if (paths.size() >= kMaxDroppedPaths) return;
   if (Lost(sent, stored)) {
     paths.push_back(path);

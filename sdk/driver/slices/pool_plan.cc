@@ -79,9 +79,9 @@ Draft RenderSpec(const SliceIdentity& identity, const std::string& pool_name,
 }  // namespace
 
 const std::vector<std::string_view>& SliceContentFields() {
-  static const std::vector<std::string_view> fields = {
-      "nodeSelector",   "allNodes",       "devices", "perDeviceNodeSelection",
-      "sharedCounters", "partitionTypeAttribute"};
+  static const std::vector<std::string_view> fields = {"nodeSelector",   "allNodes",
+                                                       "devices",        "perDeviceNodeSelection",
+                                                       "sharedCounters", "partitionTypeAttribute"};
   return fields;
 }
 
@@ -111,8 +111,8 @@ api::TreePtr WithStoredTaintTimes(const api::TreePtr& desired, Value stored) {
   for (const Value device : desired->root()["devices"].elements()) {
     std::size_t taint_index = 0;
     for (const Value taint : device["taints"].elements()) {
-      const auto found = times.find({device["name"].str(), taint["key"].str(),
-                                     taint["value"].str(), taint["effect"].str()});
+      const auto found = times.find(
+          {device["name"].str(), taint["key"].str(), taint["value"].str(), taint["effect"].str()});
       const std::string_view wanted = taint["timeAdded"].str();
       if (found != times.end() && (wanted.empty() || TimesAgree(wanted, found->second))) {
         draft["devices"].at(device_index)["taints"].at(taint_index)["timeAdded"] = found->second;
@@ -177,8 +177,9 @@ PoolPlan PlanPool(const SliceIdentity& identity, const std::string& pool_name,
       ++late;
       continue;
     }
-    differs[i] = stored["pool"]["resourceSliceCount"].integer() != static_cast<std::int64_t>(count) ||
-                 !SameSliceContent(contents[i]->root(), stored);
+    differs[i] =
+        stored["pool"]["resourceSliceCount"].integer() != static_cast<std::int64_t>(count) ||
+        !SameSliceContent(contents[i]->root(), stored);
     if (differs[i]) ++changed;
   }
 

@@ -102,8 +102,8 @@ TEST(PoolPlan, TheDriversGenerationCountsWhenItIsLarger) {
 
 TEST(PoolPlan, StrangersAndTwinsAreDeleted) {
   auto slices = Apply(Plan(Want({"a"}), {}), {});
-  for (const char* name : {"foreign", "000000-d.example.com-n-x", "00001-d.example.com-n-x",
-                           "00000-zzz"}) {
+  for (const char* name :
+       {"foreign", "000000-d.example.com-n-x", "00001-d.example.com-n-x", "00000-zzz"}) {
     api::Draft draft(slices[0]->tree());
     draft["metadata"]["name"] = name;
     slices.push_back(std::make_shared<api::Object>(draft.Freeze()));
@@ -181,8 +181,9 @@ TEST(DroppedFeatures, AreNamedByTheirGate) {
             "DRADeviceTaints");
   EXPECT_EQ(dropped(R"({"devices":[{"name":"a","bindingConditions":["x"]}]})", kPlain),
             "DRADeviceBindingConditions");
-  EXPECT_EQ(dropped(R"({"devices":[{"name":"a","consumesCounters":[{"counterSet":"s"}]}]})", kPlain),
-            "DRAPartitionableDevices");
+  EXPECT_EQ(
+      dropped(R"({"devices":[{"name":"a","consumesCounters":[{"counterSet":"s"}]}]})", kPlain),
+      "DRAPartitionableDevices");
   EXPECT_EQ(dropped(R"({"devices":[{"name":"a","allowMultipleAllocations":true}]})", kPlain),
             "DRAConsumableCapacity");
   EXPECT_EQ(dropped(R"({"devices":[{"name":"a"}],"partitionTypeAttribute":"x/y",)"

@@ -78,8 +78,10 @@ TEST_F(PublishTest, WithoutANodeAPoolIsForThoseOfASelectorOrForAll) {
   EXPECT_FALSE(spec["nodeName"].exists());
   EXPECT_EQ(spec["nodeSelector"]["nodeSelectorTerms"].size(), 1u);
   EXPECT_TRUE(spec["devices"].at(0)["bindsToNode"].boolean());
-  EXPECT_EQ(api::WriteJson(spec["devices"].at(0)["bindingConditions"]), R"(["example.com/attached"])");
-  EXPECT_EQ(api::WriteJson(spec["devices"].at(0)["bindingFailureConditions"]), R"(["example.com/failed"])");
+  EXPECT_EQ(api::WriteJson(spec["devices"].at(0)["bindingConditions"]),
+            R"(["example.com/attached"])");
+  EXPECT_EQ(api::WriteJson(spec["devices"].at(0)["bindingFailureConditions"]),
+            R"(["example.com/failed"])");
   EXPECT_TRUE((*slices[0])["metadata"]["ownerReferences"].empty());
   controller_.reset();
 

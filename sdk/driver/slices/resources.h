@@ -42,7 +42,8 @@ struct Device {
   std::vector<std::string> binding_failure_conditions;
   bool allow_multiple_allocations = false;
   // Further members of the API's Device, taken as they are (requestPolicy under `capacity`, node
-  // selection per device, nodeAllocatableResources ...). They win over the fields above. May be null.
+  // selection per device, nodeAllocatableResources ...). They win over the fields above. May be
+  // null.
   api::TreePtr more;
 };
 
@@ -69,8 +70,8 @@ struct Pool {
   api::TreePtr node_selector;  // core/v1 NodeSelector with one term; may be null
   bool all_nodes = false;
   std::int64_t generation = 0;  // used when larger than what is on the server
-  // Devices may get taints later: slices hold no more devices than fit with taints, so that one taint
-  // changes one slice.
+  // Devices may get taints later: slices hold no more devices than fit with taints, so that one
+  // taint changes one slice.
   bool may_be_tainted = false;
   std::vector<Slice> slices;
 };

@@ -85,8 +85,8 @@ Result<void> SliceController::Publish(const DriverResources& resources) {
   if (!options_.pool_name.empty() &&
       (resources.pools.size() != 1 || !resources.pools.contains(options_.pool_name))) {
     return InvalidArgument(StrCat("this controller answers for the pool ",
-                                  Quote(options_.pool_name), " alone, but ",
-                                  resources.pools.size(), " pools were published"));
+                                  Quote(options_.pool_name), " alone, but ", resources.pools.size(),
+                                  " pools were published"));
   }
   ASSIGN_OR_RETURN(auto desired, MakeDesiredPools(resources, !options_.node_name.empty()));
   ++publication_;
@@ -188,17 +188,16 @@ void SliceController::LookUpOwner(const RunPtr& run) {
   // Every time: a Node that was deleted and made anew has another uid, and slices owned by the old
   // one would be collected.
   static const api::KindSchema* const node = api::FindKind("", "v1", "Node");
-  options_.client.Get({.kind = node, .name = options_.node_name},
-                      [this, alive = alive_, run, owner](client::Reply reply) {
-                        if (!*alive) return;
-                        if (!reply.ok()) {
-                          return Fail(run, reply.error->Prefixed(StrCat(
-                                               "look up the owner of the slices, node ",
-                                               options_.node_name)));
-                        }
-                        run->owner = owner(reply.object->uid());
-                        Step(run);
-                      });
+  options_.client.Get({.kind = node, .name = options_.node_name}, [this, alive = alive_, run,
+                                                                   owner](client::Reply reply) {
+    if (!*alive) return;
+    if (!reply.ok()) {
+      return Fail(run, reply.error->Prefixed(
+                           StrCat("look up the owner of the slices, node ", options_.node_name)));
+    }
+    run->owner = owner(reply.object->uid());
+    Step(run);
+  });
 }
 
 void SliceController::Step(const RunPtr& run) {
@@ -222,8 +221,8 @@ void SliceController::Delete(const RunPtr& run, const api::ObjectPtr& slice) {
       [this, alive = alive_, run, slice](client::Reply reply) {
         if (!*alive) return;
         if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) {
-          return Fail(run, reply.error->Prefixed(StrCat("pool ", Quote(run->pool), ", delete ",
-                                                        slice->name())));
+          return Fail(run, reply.error->Prefixed(
+                               StrCat("pool ", Quote(run->pool), ", delete ", slice->name())));
         }
         if (reply.ok()) ++counts_.deletions;
         written_.erase(std::string(slice->name()));
@@ -259,8 +258,8 @@ void SliceController::Create(const RunPtr& run, const SliceCreation& creation) {
       [this, alive = alive_, run, index = creation.index, body](client::Reply reply) {
         if (!*alive) return;
         if (!reply.ok()) {
-          return Fail(run, reply.error->Prefixed(StrCat("pool ", Quote(run->pool), ", slice #",
-                                                        index, ", create")));
+          return Fail(run, reply.error->Prefixed(
+                               StrCat("pool ", Quote(run->pool), ", slice #", index, ", create")));
         }
         ++counts_.creations;
         OnWritten(run, index, body, reply.object);
@@ -274,8 +273,7 @@ void SliceController::OnWritten(const RunPtr& run, std::size_t index, const api:
     written_[std::string(stored->name())] = stored;
   }
   const api::Value spec = (*stored)["spec"];
-  const api::TreePtr expected =
-      WithStoredTaintTimes(api::CopyTree(sent->root()["spec"]), spec);
+  const api::TreePtr expected = WithStoredTaintTimes(api::CopyTree(sent->root()["spec"]), spec);
   const std::vector<std::string> dropped = DroppedFeatures(expected->root(), spec);
   if (dropped.empty()) return;
   const std::vector<std::string> paths = DroppedPaths(expected->root(), spec);

@@ -24,7 +24,7 @@ class FaultyClient final : public client::Client {
       : loop_(loop), real_(std::move(real)) {}
 
   int fault_percent = 0;
-  Duration watch_delay{};  // how far watches lag behind
+  Duration watch_delay{};             // how far watches lag behind
   std::optional<Error> create_error;  // every create
   // Changes what a write stores, as a server that drops fields would.
   std::function<api::TreePtr(api::TreePtr)> rewrite;
@@ -68,8 +68,8 @@ class FaultyClient final : public client::Client {
     auto handle = std::make_unique<LaggingWatch>();
     LaggingWatch* watch = handle.get();
     client::WatchCallbacks delayed;
-    delayed.on_events = [this, watch, on_events = callbacks.on_events](
-                            std::vector<client::WatchEvent> events) {
+    delayed.on_events = [this, watch,
+                         on_events = callbacks.on_events](std::vector<client::WatchEvent> events) {
       if (watch_delay == Duration()) return on_events(std::move(events));
       watch->timers.push_back(loop_.RunAfter(
           watch_delay, [on_events, events = std::move(events)] { on_events(events); }));
@@ -149,9 +149,9 @@ class SliceControllerTest : public ::testing::Test {
     for (const api::ObjectPtr& slice : Slices()) {
       const api::Value spec = (*slice)["spec"];
       if (spec["driver"].str() != kDriver) continue;
-      std::string line = StrCat(spec["pool"]["name"].str(), "/",
-                                spec["pool"]["generation"].integer(), "/",
-                                spec["pool"]["resourceSliceCount"].integer(), ":");
+      std::string line =
+          StrCat(spec["pool"]["name"].str(), "/", spec["pool"]["generation"].integer(), "/",
+                 spec["pool"]["resourceSliceCount"].integer(), ":");
       for (const api::Value device : spec["devices"].elements()) {
         line += StrCat(" ", device["name"].str());
       }
@@ -241,12 +241,13 @@ TEST_F(SliceControllerTest, PoolsThatAreNotPublishedAnyMoreAreRemoved) {
 }
 
 TEST_F(SliceControllerTest, TouchesNoSlicesOfOthers) {
-  for (const char* identity :
-       {R"("driver":"other.example.com","nodeName":"n")", R"("driver":"d.example.com","nodeName":"m")",
-        R"("driver":"d.example.com","allNodes":true)"}) {
+  for (const char* identity : {R"("driver":"other.example.com","nodeName":"n")",
+                               R"("driver":"d.example.com","nodeName":"m")",
+                               R"("driver":"d.example.com","allNodes":true)"}) {
     server_.Create(StrCat(
         R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"generateName":"x-"},)",
-        R"("spec":{)", identity, R"(,"pool":{"name":"p","generation":1,"resourceSliceCount":1}}})"));
+        R"("spec":{)", identity,
+        R"(,"pool":{"name":"p","generation":1,"resourceSliceCount":1}}})"));
   }
   Publish({{{"p", PoolOf({{"a"}})}}});
   loop_.RunUntilIdle();
@@ -393,7 +394,9 @@ class SliceControllerRandomTest : public SliceControllerTest,
     const api::ObjectPtr& slice = slices[loop_.random().Below(slices.size())];
     const std::string name(slice->name());
     switch (loop_.random().Below(3)) {
-      case 0: server_.Delete("ResourceSlice", name); break;
+      case 0:
+        server_.Delete("ResourceSlice", name);
+        break;
       case 1: {
         api::Draft draft(slice->tree());
         draft["spec"]["devices"].Append({{"name", "intruder"}});
@@ -403,8 +406,7 @@ class SliceControllerRandomTest : public SliceControllerTest,
       default: {
         api::Draft draft(slice->tree());
         draft["metadata"] = {{"generateName", "0000"}};
-        draft["spec"]["pool"]["generation"] =
-            (*slice)["spec"]["pool"]["generation"].integer() + 1;
+        draft["spec"]["pool"]["generation"] = (*slice)["spec"]["pool"]["generation"].integer() + 1;
         server_.TryCreate(api::WriteJson(draft.Freeze()->root()));
       }
     }

@@ -52,7 +52,8 @@ Result<void> Check(const AllocatedDeviceStatus& device) {
     if (!types.insert(condition.type).second) {
       return InvalidArgument(StrCat("the condition ", Quote(condition.type), " comes twice"));
     }
-    if (condition.status != "True" && condition.status != "False" && condition.status != "Unknown") {
+    if (condition.status != "True" && condition.status != "False" &&
+        condition.status != "Unknown") {
       return InvalidArgument(StrCat("condition ", condition.type,
                                     ": the status must be True, False or Unknown, not ",
                                     Quote(condition.status)));
@@ -145,20 +146,18 @@ Result<std::string> RenderClaimStatus(const api::Object& claim, const std::strin
 
 void ClaimStatusWriter::Apply(rpc::ClaimReference claim, std::vector<AllocatedDeviceStatus> devices,
                               Done done) {
-  fetcher_.Fetch({std::move(claim)},
-                 [this, devices = std::move(devices),
-                  done = std::move(done)](Result<std::vector<api::ObjectPtr>> objects) {
-                   if (!objects.ok()) return done(objects.error());
-                   Send(objects->front(), devices, done);
-                 });
+  fetcher_.Fetch({std::move(claim)}, [this, devices = std::move(devices), done = std::move(done)](
+                                         Result<std::vector<api::ObjectPtr>> objects) {
+    if (!objects.ok()) return done(objects.error());
+    Send(objects->front(), devices, done);
+  });
 }
 
 void ClaimStatusWriter::Send(const api::ObjectPtr& claim,
                              const std::vector<AllocatedDeviceStatus>& devices, const Done& done) {
   auto patch = RenderClaimStatus(*claim, driver_name_, devices, clock_.Now());
   if (!patch.ok()) return done(patch.error());
-  const api::KindSchema* kind =
-      api::FindKindByApiVersion(claim->api_version(), "ResourceClaim");
+  const api::KindSchema* kind = api::FindKindByApiVersion(claim->api_version(), "ResourceClaim");
   if (kind == nullptr) return done(Internal("a claim of an unknown version was read"));
   client_.Patch({.kind = kind,
                  .namespace_ = std::string(claim->namespace_()),

@@ -41,13 +41,13 @@ constexpr std::size_t kMaxDeviceConditions = 8;
 constexpr std::size_t kMaxDeviceDataBytes = 10'240;
 constexpr std::size_t kMaxDeviceIps = 16;
 
-// Sets a driver's part of `status.devices` by server-side apply, with the driver's name as the field
-// manager: entries of other drivers, and whatever others wrote, stay. What a driver does not name any
-// more is removed from its part.
+// Sets a driver's part of `status.devices` by server-side apply, with the driver's name as the
+// field manager: entries of other drivers, and whatever others wrote, stay. What a driver does not
+// name any more is removed from its part.
 //
-// The claim is read first: it must still be the one that is meant, and the devices must be among the
-// results this driver got. A condition whose status did not change keeps its lastTransitionTime.
-// Loop-bound; runs no callback once destroyed.
+// The claim is read first: it must still be the one that is meant, and the devices must be among
+// the results this driver got. A condition whose status did not change keeps its
+// lastTransitionTime. Loop-bound; runs no callback once destroyed.
 class ClaimStatusWriter {
  public:
   ClaimStatusWriter(client::Client& client, const Clock& clock, std::string driver_name)

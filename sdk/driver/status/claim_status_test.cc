@@ -6,8 +6,8 @@
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/tree/draft.h"
-#include "base/text/text.h"
 #include "base/testing/seeded_loop.h"
+#include "base/text/text.h"
 #include "client/silent_client.h"
 #include "tests/support/api_server.h"
 
@@ -39,26 +39,29 @@ std::string ErrorOf(const std::vector<AllocatedDeviceStatus>& devices) {
 }
 
 TEST(ClaimStatus, CarriesConditionsDataAndNetwork) {
-  auto tree = Render({{.pool_name = "p",
-                       .device_name = "a",
-                       .conditions = {{"Ready", "True", "Up", ""}, {"Attached", "False", "Waiting", "soon"}},
-                       .data = *api::ParseJson(R"({"firmware":"1.2"})"),
-                       .network = DeviceNetworkData{"eth1", {"192.0.2.5/24"}, "02:00:00:00:00:01"}}});
+  auto tree = Render(
+      {{.pool_name = "p",
+        .device_name = "a",
+        .conditions = {{"Ready", "True", "Up", ""}, {"Attached", "False", "Waiting", "soon"}},
+        .data = *api::ParseJson(R"({"firmware":"1.2"})"),
+        .network = DeviceNetworkData{"eth1", {"192.0.2.5/24"}, "02:00:00:00:00:01"}}});
   ASSERT_TRUE(tree.ok()) << tree.error().message;
   EXPECT_EQ(api::WriteJson((*tree)->root()["metadata"]),
             R"({"name":"c","namespace":"default","uid":"u1"})");
   const api::Value device = (*tree)->root()["status"]["devices"].at(0);
   EXPECT_EQ(device["driver"].str(), "d.example.com");
   EXPECT_EQ(device["data"]["firmware"].str(), "1.2");
-  EXPECT_EQ(api::WriteJson(device["networkData"]),
-            R"({"interfaceName":"eth1","ips":["192.0.2.5/24"],"hardwareAddress":"02:00:00:00:00:01"})");
+  EXPECT_EQ(
+      api::WriteJson(device["networkData"]),
+      R"({"interfaceName":"eth1","ips":["192.0.2.5/24"],"hardwareAddress":"02:00:00:00:00:01"})");
   EXPECT_EQ(device["conditions"].size(), 2u);
 }
 
 TEST(ClaimStatus, AConditionThatDidNotChangeKeepsItsTime) {
-  auto tree = Render({{.pool_name = "p",
-                       .device_name = "a",
-                       .conditions = {{"Ready", "True", "StillUp", ""}, {"New", "True", "X", ""}}}});
+  auto tree =
+      Render({{.pool_name = "p",
+               .device_name = "a",
+               .conditions = {{"Ready", "True", "StillUp", ""}, {"New", "True", "X", ""}}}});
   ASSERT_TRUE(tree.ok());
   const api::Value conditions = (*tree)->root()["status"]["devices"].at(0)["conditions"];
   EXPECT_EQ(conditions.at(0)["lastTransitionTime"].str(), "2026-01-02T03:04:05Z");
@@ -66,14 +69,17 @@ TEST(ClaimStatus, AConditionThatDidNotChangeKeepsItsTime) {
 }
 
 TEST(ClaimStatus, RefusesWhatTheServerWouldRefuse) {
-  EXPECT_THAT(ErrorOf({{.pool_name = "p", .device_name = "b"}}),
-              HasSubstr("device p/b was not allocated to claim default/c from driver d.example.com"));
-  EXPECT_THAT(ErrorOf({{.pool_name = "p", .device_name = "a"}, {.pool_name = "p", .device_name = "a"}}),
-              HasSubstr("comes twice"));
+  EXPECT_THAT(
+      ErrorOf({{.pool_name = "p", .device_name = "b"}}),
+      HasSubstr("device p/b was not allocated to claim default/c from driver d.example.com"));
+  EXPECT_THAT(
+      ErrorOf({{.pool_name = "p", .device_name = "a"}, {.pool_name = "p", .device_name = "a"}}),
+      HasSubstr("comes twice"));
   const auto condition = [](DeviceCondition one) {
     return ErrorOf({{.pool_name = "p", .device_name = "a", .conditions = {one}}});
   };
-  EXPECT_THAT(condition({"Ready", "yes", "X", ""}), HasSubstr("True, False or Unknown, not \"yes\""));
+  EXPECT_THAT(condition({"Ready", "yes", "X", ""}),
+              HasSubstr("True, False or Unknown, not \"yes\""));
   EXPECT_THAT(condition({"Ready", "True", "", ""}), HasSubstr("a reason is needed"));
   EXPECT_THAT(ErrorOf({{.pool_name = "p",
                         .device_name = "a",
@@ -81,7 +87,9 @@ TEST(ClaimStatus, RefusesWhatTheServerWouldRefuse) {
               HasSubstr("10240 bytes"));
   EXPECT_THAT(ErrorOf({{.pool_name = "p", .device_name = "a", .data = *api::ParseJson("[1]")}}),
               HasSubstr("must be an object"));
-  EXPECT_THAT(ErrorOf({{.pool_name = "p", .device_name = "a", .network = DeviceNetworkData{"eth1", {"192.0.2.5"}, ""}}}),
+  EXPECT_THAT(ErrorOf({{.pool_name = "p",
+                        .device_name = "a",
+                        .network = DeviceNetworkData{"eth1", {"192.0.2.5"}, ""}}}),
               HasSubstr("the IP address \"192.0.2.5\" must be a valid address in CIDR form"));
 }
 
@@ -136,7 +144,8 @@ TEST(ClaimStatus, AClaimThatWasReplacedIsLeftAlone) {
   PatchClient client(loop);
   ClaimStatusWriter writer(client, loop.clock(), "d.example.com");
   std::optional<Result<void>> done;
-  writer.Apply({"default", "another", "c"}, {}, [&](Result<void> result) { done = std::move(result); });
+  writer.Apply({"default", "another", "c"}, {},
+               [&](Result<void> result) { done = std::move(result); });
   loop.RunUntilIdle();
   ASSERT_TRUE(done && !done->ok());
   EXPECT_THAT(done->error().message, HasSubstr("got replaced"));
@@ -160,7 +169,8 @@ TEST(ClaimStatus, TheServersErrorNamesTheClaim) {
 TEST(ClaimStatus, TheServerKeepsItBesideWhatOtherDriversWrote) {
   SeededLoop loop;
   testing::TestApiServer server(loop);
-  const api::ObjectPtr made = server.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
+  const api::ObjectPtr made =
+      server.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
     "metadata":{"name":"c","namespace":"default"},
     "spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"x"}}]}}})");
   ASSERT_NE(made, nullptr);
@@ -179,9 +189,11 @@ TEST(ClaimStatus, TheServerKeepsItBesideWhatOtherDriversWrote) {
     ASSERT_TRUE(done.has_value());
     EXPECT_TRUE(done->ok()) << done->error().message;
   };
-  apply("d.example.com", {{.pool_name = "p", .device_name = "a", .conditions = {{"Ready", "True", "Up", ""}}}});
-  apply("other.example.com",
-        {{.pool_name = "p", .device_name = "a", .network = DeviceNetworkData{"eth1", {"192.0.2.5/24"}, ""}}});
+  apply("d.example.com",
+        {{.pool_name = "p", .device_name = "a", .conditions = {{"Ready", "True", "Up", ""}}}});
+  apply("other.example.com", {{.pool_name = "p",
+                               .device_name = "a",
+                               .network = DeviceNetworkData{"eth1", {"192.0.2.5/24"}, ""}}});
   const api::ObjectPtr both = server.Get("ResourceClaim", "default/c");
   ASSERT_EQ((*both)["status"]["devices"].size(), 2u);
   for (const api::Value device : (*both)["status"]["devices"].elements()) {

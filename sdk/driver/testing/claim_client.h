@@ -15,8 +15,8 @@
 
 namespace drakkar::driver {
 
-// An API server that has claims and nothing else, for tests of drivers: Get answers from the loop (or
-// when the test lets it), or fails while it cannot be reached; nothing else is answered.
+// An API server that has claims and nothing else, for tests of drivers: Get answers from the loop
+// (or when the test lets it), or fails while it cannot be reached; nothing else is answered.
 class ClaimClient : public client::SilentClient {
  public:
   explicit ClaimClient(EventLoop& loop) : loop_(loop) {}

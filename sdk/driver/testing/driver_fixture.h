@@ -13,8 +13,8 @@
 
 namespace drakkar::driver {
 
-// A driver without a process: a simulated loop, files and sockets in memory, an API server that has claims,
-// and the node that calls it.
+// A driver without a process: a simulated loop, files and sockets in memory, an API server that has
+// claims, and the node that calls it.
 template <typename Claims, typename PluginType>
 class DriverFixture : public ::testing::Test {
  protected:

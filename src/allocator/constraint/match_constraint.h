@@ -11,7 +11,8 @@ class MatchConstraint {
  public:
   explicit MatchConstraint(const ValueTable& values) : values_(&values) {}
 
-  // Adds a device with this value; false, and nothing is changed, if it shares none with the others.
+  // Adds a device with this value; false, and nothing is changed, if it shares none with the
+  // others.
   bool Add(std::int32_t value) {
     if (value < 0) return false;
     if (common_.empty()) {

@@ -86,8 +86,8 @@ std::string RenderText(const Explanation& explanation) {
     tree.Leave();
   }
   for (const PoolProblem& pool : explanation.pools) {
-    tree.Line(StrCat("pool ", pool.pool.ToString(), pool.invalid ? " is invalid: " : " is incomplete: ",
-                     pool.reason),
+    tree.Line(StrCat("pool ", pool.pool.ToString(),
+                     pool.invalid ? " is invalid: " : " is incomplete: ", pool.reason),
               --left == 0);
   }
   if (has_closest) {

@@ -24,8 +24,8 @@ struct RequestExplanation {
   std::string name;  // "request" or "request/subrequest"
   std::size_t wanted = 0;
   bool wants_all = false;
-  std::size_t candidates = 0;      // devices that no rule refuses by itself
-  std::vector<Refusal> refusals;   // in the order in which rules are asked
+  std::size_t candidates = 0;     // devices that no rule refuses by itself
+  std::vector<Refusal> refusals;  // in the order in which rules are asked
 };
 
 struct ClaimExplanation {

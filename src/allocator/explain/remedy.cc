@@ -64,8 +64,8 @@ std::string RemedyFor(Rule rule, const Refused& refused) {
                                  refused.device_class.selectors, refused.device));
     case Rule::kRequestSelector:
       return StrCat(refused.path, ".",
-                    SelectorText(refused.alternative.selectors,
-                                 refused.alternative.spec.selectors, refused.device));
+                    SelectorText(refused.alternative.selectors, refused.alternative.spec.selectors,
+                                 refused.device));
     case Rule::kNodeSelection:
       return StrCat("slice ", view.slice->name, ": the nodes of device ", view.device->name);
     case Rule::kCapacity:
@@ -82,8 +82,7 @@ std::string RemedyFor(Rule rule, const Refused& refused) {
       return "feature gate DRAPartitionableDevices";
     case Rule::kCompatibilityGroups:
     case Rule::kCounters:
-      return StrCat("slice ", view.slice->name, ": consumesCounters of device ",
-                    view.device->name);
+      return StrCat("slice ", view.slice->name, ": consumesCounters of device ", view.device->name);
     case Rule::kConstraint:
       break;
   }
@@ -96,10 +95,10 @@ std::vector<std::string> ConstraintRemedies(const Problem& problem) {
   for (std::size_t c = 0; c < claims.size(); ++c) {
     for (std::size_t i = 0; i < claims[c].constraints.size(); ++i) {
       const ConstraintPlan& constraint = claims[c].constraints[i];
-      remedies.push_back(StrCat("claim ", problem.ClaimName(c), ": spec.devices.constraints[", i,
-                                constraint.distinct ? "].distinctAttribute: "
-                                                    : "].matchAttribute: ",
-                                constraint.attribute));
+      remedies.push_back(
+          StrCat("claim ", problem.ClaimName(c), ": spec.devices.constraints[", i,
+                 constraint.distinct ? "].distinctAttribute: " : "].matchAttribute: ",
+                 constraint.attribute));
     }
   }
   return remedies;
@@ -123,14 +122,15 @@ std::vector<std::string> FindRemedies(Rule rule, const Problem& problem, const S
             std::find_if(explained.refusals.begin(), explained.refusals.end(),
                          [&](const Refusal& refusal) { return refusal.rule == rule; });
         if (found == explained.refusals.end()) continue;
-        const std::string where = request.prioritized ? StrCat("firstAvailable[", a, "]") : "exactly";
+        const std::string where =
+            request.prioritized ? StrCat("firstAvailable[", a, "]") : "exactly";
         const bool enough = !explained.wants_all && explained.candidates >= explained.wanted;
         (enough ? others : short_of)
             .push_back(RemedyFor(
-                rule, {StrCat("claim ", problem.ClaimName(c), ": spec.devices.requests[", r, "].",
-                              where),
-                       request.alternatives[a], *problem.classes[request.first_alternative + a],
-                       explained, space.devices[found->first]}));
+                rule,
+                {StrCat("claim ", problem.ClaimName(c), ": spec.devices.requests[", r, "].", where),
+                 request.alternatives[a], *problem.classes[request.first_alternative + a],
+                 explained, space.devices[found->first]}));
       }
     }
   }

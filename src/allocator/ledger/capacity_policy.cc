@@ -71,8 +71,8 @@ Result<Quantity> RoundUpToRange(const Quantity& requested, const device::Capacit
   if (step == 0) return requested;  // validation admits no such policy
   const std::optional<std::int64_t> rounded = RoundUp(requested.Value(), range.min->Value(), step);
   if (!rounded) {
-    return NotRepresentable(StrCat("rounding request ", requested.ToString(),
-                                   " up to the next step passes MaxInt64"));
+    return NotRepresentable(
+        StrCat("rounding request ", requested.ToString(), " up to the next step passes MaxInt64"));
   }
   return Quantity(*rounded, format);
 }
@@ -152,8 +152,7 @@ CapacityNeed ComputeCapacityNeed(const std::vector<device::Capacity>& capacities
   }
   // An amount that cannot be computed ends the attempt whatever else is wrong with the device.
   for (const device::Capacity& capacity : capacities) {
-    Result<Quantity> amount =
-        Consumed(capacity, FindRequest(requests, capacity.name), fractional);
+    Result<Quantity> amount = Consumed(capacity, FindRequest(requests, capacity.name), fractional);
     if (amount.ok() && amount->Sign() < 0) amount = InvalidArgument("capacity value is negative");
     if (!amount.ok()) {
       need.kind = CapacityNeed::Kind::kFatal;

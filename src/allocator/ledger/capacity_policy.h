@@ -12,10 +12,10 @@ namespace drakkar::allocator {
 // What a request takes of a device's capacities.
 struct CapacityNeed {
   enum class Kind {
-    kFits,    // `amounts` are within the policies and, on an unused device, within the values
-    kTooBig,  // within the policies, but more than the device has
-    kRefused, // a capacity the device lacks, or an amount its policy does not allow
-    kFatal,   // an amount that cannot be computed: ends the attempt
+    kFits,     // `amounts` are within the policies and, on an unused device, within the values
+    kTooBig,   // within the policies, but more than the device has
+    kRefused,  // a capacity the device lacks, or an amount its policy does not allow
+    kFatal,    // an amount that cannot be computed: ends the attempt
   };
   Kind kind = Kind::kFits;
   std::vector<api::Quantity> amounts;  // parallel to the device's capacities

@@ -5,9 +5,12 @@
 namespace drakkar::allocator {
 namespace {
 
-api::Quantity Q(std::string_view text) { return *api::Quantity::Parse(text); }
+api::Quantity Q(std::string_view text) {
+  return *api::Quantity::Parse(text);
+}
 
-device::Capacity Ranged(std::string_view value, const char* min, const char* max, const char* step) {
+device::Capacity Ranged(std::string_view value, const char* min, const char* max,
+                        const char* step) {
   device::Capacity capacity{"c", Q(value), device::CapacityPolicy()};
   capacity.policy->valid_range.emplace();
   if (min != nullptr) capacity.policy->valid_range->min = Q(min);

@@ -15,7 +15,9 @@
 namespace drakkar::allocator {
 namespace {
 
-api::Quantity Units(std::int64_t value) { return api::Quantity(value); }
+api::Quantity Units(std::int64_t value) {
+  return api::Quantity(value);
+}
 
 TEST(CounterLedger, AgreesWithCountingFromScratchThroughAnyBacktracking) {
   SeededRandom random(11);
@@ -47,7 +49,8 @@ TEST(CounterLedger, AgreesWithCountingFromScratchThroughAnyBacktracking) {
     for (std::uint32_t counter = 0; counter < 3; ++counter) {
       std::int64_t left = declared[counter];
       for (const auto& one : taken) {
-        for (const auto& amount : one) left -= amount.counter == counter ? amount.value->Value() : 0;
+        for (const auto& amount : one)
+          left -= amount.counter == counter ? amount.value->Value() : 0;
       }
       ASSERT_EQ(ledger.available(counter).Value(), left);
     }
@@ -104,7 +107,8 @@ std::vector<device::AttributeValue> SomeValues() {
 }
 
 std::set<std::string> Naive(const device::AttributeValue& value) {
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return {"i" + std::to_string(*number)};
+  if (const auto* number = std::get_if<std::int64_t>(&value))
+    return {"i" + std::to_string(*number)};
   if (const auto* text = std::get_if<std::string>(&value)) return {"s" + *text};
   if (const auto* version = std::get_if<device::VersionText>(&value)) return {"v" + version->text};
   if (std::holds_alternative<bool>(value)) return {"b"};

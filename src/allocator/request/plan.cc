@@ -31,17 +31,17 @@ Selection Ask(const std::vector<std::shared_ptr<const Expression>>& selectors,
   return Selection::kYes;
 }
 
-std::optional<std::string> FirstError(const std::vector<std::shared_ptr<const Expression>>& selectors,
-                                      std::string_view driver, const device::DeviceId& id,
-                                      const device::Device& device) {
+std::optional<std::string> FirstError(
+    const std::vector<std::shared_ptr<const Expression>>& selectors, std::string_view driver,
+    const device::DeviceId& id, const device::Device& device) {
   for (std::size_t i = 0; i < selectors.size(); ++i) {
     if (selectors[i]->compile_error()) {
       return StrCat("selector #", i, ": CEL compile error: ", *selectors[i]->compile_error());
     }
     const Result<bool> matches = selectors[i]->Matches(driver, device);
     if (!matches.ok()) {
-      return StrCat("selector #", i, " on device ", id.ToString(), ": CEL runtime error: ",
-                    WithHint(matches.error().message));
+      return StrCat("selector #", i, " on device ", id.ToString(),
+                    ": CEL runtime error: ", WithHint(matches.error().message));
     }
     if (!*matches) return std::nullopt;
   }

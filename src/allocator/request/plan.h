@@ -93,7 +93,8 @@ class Plan {
   // Forgets everything kept by shape if shapes have been numbered anew.
   void Sync(std::uint64_t shape_epoch, std::size_t shape_count);
 
-  Selection SelectionOf(Alternative& alternative, std::string_view driver, const ViewDevice& device);
+  Selection SelectionOf(Alternative& alternative, std::string_view driver,
+                        const ViewDevice& device);
   bool Tolerates(Alternative& alternative, const std::vector<device::Taint>& taints,
                  std::uint32_t shape);
   const CapacityNeed& CapacityOf(Alternative& alternative, const ViewDevice& device);
@@ -106,7 +107,6 @@ class Plan {
   std::uint64_t outcome_generation = ~std::uint64_t{0};
 
  private:
-
   std::vector<ClaimPlan> claims_;
   const Features features_;
   ValueTable values_;

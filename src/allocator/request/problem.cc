@@ -174,8 +174,7 @@ std::optional<Error> PlanCache::CheckAlternative(const RequestSpec& spec,
   }
   for (std::size_t i = 0; i < spec.selectors.size(); ++i) {
     if (spec.selectors[i].cel) continue;
-    return bad(", selector #", i,
-               ": CEL expression empty (unsupported selector type?)");
+    return bad(", selector #", i, ": CEL expression empty (unsupported selector type?)");
   }
   if (spec.admin_access && !features_.admin_access) {
     return bad(": admin access is requested, but the feature is disabled");

@@ -38,7 +38,7 @@ struct Problem {
   // before it were found right on the node at hand (asking for all devices can fail there).
   struct Fault {
     std::size_t claim;
-    std::size_t request;      // == number of requests: found at the end of the claim
+    std::size_t request;  // == number of requests: found at the end of the claim
     std::size_t alternative;
     Error error;
   };
@@ -68,13 +68,13 @@ class PlanCache {
                                     const device::Claim& claim) const;
   std::optional<Error> CheckAlternative(const device::RequestSpec& spec,
                                         const device::Claim& claim) const;
-  std::optional<Error> ResolveClass(const device::RequestSpec& spec, const device::Claim& claim,
-                                    const ClassLookup& classes,
-                                    std::vector<std::shared_ptr<const device::DeviceClass>>& out)
-      const;
+  std::optional<Error> ResolveClass(
+      const device::RequestSpec& spec, const device::Claim& claim, const ClassLookup& classes,
+      std::vector<std::shared_ptr<const device::DeviceClass>>& out) const;
   std::shared_ptr<Plan> BuildPlan(const Problem& problem);
-  Alternative BuildAlternative(const device::RequestSpec& spec, const device::DeviceClass& device_class,
-                               std::string_view parent, const device::Claim& claim);
+  Alternative BuildAlternative(const device::RequestSpec& spec,
+                               const device::DeviceClass& device_class, std::string_view parent,
+                               const device::Claim& claim);
   std::shared_ptr<const device::Expression> Selector(std::string_view text);
   std::shared_ptr<const device::Expression> Derived(std::string_view text);
 

@@ -112,14 +112,13 @@ void AddNew(const std::vector<NodeSelectorRequirement>& from,
   }
 }
 
-Result<std::optional<device::NodeSelector>> BuildNodeSelector(
-    std::span<const SpaceDevice> devices, const std::string& node_name) {
+Result<std::optional<device::NodeSelector>> BuildNodeSelector(std::span<const SpaceDevice> devices,
+                                                              const std::string& node_name) {
   device::NodeSelectorTerm term;
   for (const SpaceDevice& device : devices) {
     const ViewDevice& view = device.view();
-    const device::NodeTarget& target = view.slice->per_device_node_selection
-                                           ? view.device->target
-                                           : view.slice->target;
+    const device::NodeTarget& target =
+        view.slice->per_device_node_selection ? view.device->target : view.slice->target;
     if (!target.node_name.empty() || view.device->binds_to_node) {
       return std::optional(device::SelectNode(node_name));
     }
@@ -158,8 +157,8 @@ Result<std::vector<AllocationResult>> BuildResults(
       FillDevice(plan, alternative, devices[i], features, random, results[c].results[i - first]);
     }
     AddConfig(problem, c, chosen, results[c]);
-    Result<std::optional<device::NodeSelector>> selector = BuildNodeSelector(
-        std::span(devices).subspan(first, next - first), node.node.name);
+    Result<std::optional<device::NodeSelector>> selector =
+        BuildNodeSelector(std::span(devices).subspan(first, next - first), node.node.name);
     if (!selector.ok()) {
       return std::move(selector).error().Prefixed(
           StrCat("create NodeSelector for claim ", problem.claims[c]->name));

@@ -281,8 +281,8 @@ Search::Verdict Search::Take(Slot& slot, std::uint32_t device, bool must) {
     }
     // Counters are paid once for all shares of a device.
     const bool shared_already =
-        shareable && (candidate.pool->shared_use[candidate.index] != nullptr ||
-                      capacity_->shares(device) > 0);
+        shareable &&
+        (candidate.pool->shared_use[candidate.index] != nullptr || capacity_->shares(device) > 0);
     if (features_.partitionable_devices && !shared_already && !TakeCounters(candidate, frame)) {
       return Refuse(slot, *refused_by_, frame);
     }

@@ -52,8 +52,7 @@ void WriteAnswers(KeyBuilder& key, Plan& plan, const SpaceDevice& device) {
       for (Alternative& alternative : request.alternatives) {
         key.Small(static_cast<std::uint32_t>(plan.SelectionOf(alternative, driver, view)));
         for (std::size_t n = 0; n < alternative.constraints.size(); ++n) {
-          key.Small(
-              static_cast<std::uint32_t>(plan.ValueOf(claim, alternative, n, driver, view)));
+          key.Small(static_cast<std::uint32_t>(plan.ValueOf(claim, alternative, n, driver, view)));
         }
       }
     }

@@ -69,8 +69,8 @@ class Solver {
     if (!Request(0, 0)) return {BruteForceAnswer::Kind::kDoesNotFit, {}};
     BruteForceAnswer answer{BruteForceAnswer::Kind::kFits, {}};
     for (const Taken& taken : taken_) {
-      answer.solution.push_back(StrCat(problem_.claims[taken.claim]->name, "/", taken.request, " ",
-                                       taken.candidate->id));
+      answer.solution.push_back(
+          StrCat(problem_.claims[taken.claim]->name, "/", taken.request, " ", taken.candidate->id));
     }
     return answer;
   }

@@ -81,7 +81,8 @@ class Maker {
   void MakeDevice(device::Slice& slice, bool counters, int number) {
     device::Device& device = slice.devices.emplace_back();
     device.name = StrCat("dev-", number);
-    device.attributes.push_back({"kind", std::string(1, static_cast<char>('x' + random_.Below(2)))});
+    device.attributes.push_back(
+        {"kind", std::string(1, static_cast<char>('x' + random_.Below(2)))});
     if (!Chance(9)) device.attributes.push_back({"shared.example/group", RandomValue()});
     if (Chance(2)) device.capacity.push_back({"units", Units(2 + random_.Below(4)), {}});
     if (!device.capacity.empty() && Chance(3)) {
@@ -226,10 +227,10 @@ RandomProblem MakeRandomProblem(Random& random) {
 }
 
 ClassLookup LookupIn(const RandomProblem& problem) {
-  return [&problem](
-             std::string_view name) -> Result<std::shared_ptr<const device::DeviceClass>> {
+  return [&problem](std::string_view name) -> Result<std::shared_ptr<const device::DeviceClass>> {
     for (const auto& device_class : problem.classes) {
-      if (device_class->name == name) return std::shared_ptr<const device::DeviceClass>(device_class);
+      if (device_class->name == name)
+        return std::shared_ptr<const device::DeviceClass>(device_class);
     }
     return NotFound(StrCat("no class ", name));
   };

@@ -41,8 +41,8 @@ class Scanner {
   std::string Word() {
     Space();
     std::size_t size = 0;
-    while (size < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[size])) ||
-                                   rest_[size] == '_')) {
+    while (size < rest_.size() &&
+           (std::isalnum(static_cast<unsigned char>(rest_[size])) || rest_[size] == '_')) {
       ++size;
     }
     std::string word(rest_.substr(0, size));
@@ -96,8 +96,7 @@ class SimpleExpression final : public device::Expression {
   static std::optional<Error> FindBad(const device::Device& device) {
     for (const device::Attribute& attribute : device.attributes) {
       if (!std::holds_alternative<std::monostate>(attribute.value)) continue;
-      return InvalidArgument(
-          StrCat("attribute ", attribute.name, ": unsupported attribute value"));
+      return InvalidArgument(StrCat("attribute ", attribute.name, ": unsupported attribute value"));
     }
     return std::nullopt;
   }

@@ -14,9 +14,13 @@ namespace drakkar::allocator {
 
 inline constexpr char kTestDriver[] = "test-driver.cdi.k8s.io";
 
-inline api::Quantity Amount(std::string_view text) { return *api::Quantity::Parse(text); }
+inline api::Quantity Amount(std::string_view text) {
+  return *api::Quantity::Parse(text);
+}
 
-inline std::string NodeName(int node) { return StrCat("scheduler-perf-dra-", node); }
+inline std::string NodeName(int node) {
+  return StrCat("scheduler-perf-dra-", node);
+}
 
 // A node of Kubernetes' scheduler_perf: ten devices with thirteen attributes each.
 inline std::shared_ptr<device::Slice> PerfSlice(int node, int device_count = 10) {
@@ -61,10 +65,11 @@ inline std::shared_ptr<const device::DeviceClass> PerfClass() {
 }
 
 inline ClassLookup OneClass(std::shared_ptr<const device::DeviceClass> device_class) {
-  return [device_class](std::string_view name) -> Result<std::shared_ptr<const device::DeviceClass>> {
-    if (name != device_class->name) return NotFound(StrCat("no class ", name));
-    return device_class;
-  };
+  return
+      [device_class](std::string_view name) -> Result<std::shared_ptr<const device::DeviceClass>> {
+        if (name != device_class->name) return NotFound(StrCat("no class ", name));
+        return device_class;
+      };
 }
 
 inline device::Request ExactRequest(std::string name, std::int64_t count,

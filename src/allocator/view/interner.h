@@ -10,7 +10,9 @@ namespace drakkar::allocator {
 // Lets tables of strings be asked with any text.
 struct TextHash {
   using is_transparent = void;
-  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
 };
 
 // Gives equal byte strings the same small number: 0, 1, 2 ... in order of first appearance. The

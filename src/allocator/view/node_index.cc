@@ -8,11 +8,10 @@ namespace drakkar::allocator {
 namespace {
 
 bool DeclaresOptionalOperations(const device::Node& node) {
-  return std::any_of(node.declared_features.begin(), node.declared_features.end(),
-                     [](const std::string& feature) {
-                       return feature == kOptionalNodePreparation ||
-                              feature == kOptionalNodeOperations;
-                     });
+  return std::any_of(
+      node.declared_features.begin(), node.declared_features.end(), [](const std::string& feature) {
+        return feature == kOptionalNodePreparation || feature == kOptionalNodeOperations;
+      });
 }
 
 bool OrderById(const std::shared_ptr<PoolView>& view, const device::PoolId& id) {

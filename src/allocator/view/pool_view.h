@@ -57,32 +57,32 @@ struct PoolView {
   Status status = Status::kUsable;
   std::string reason;  // unless usable
 
-  std::vector<ViewDevice> devices;  // in order of slice name, then as listed
+  std::vector<ViewDevice> devices;                 // in order of slice name, then as listed
   std::vector<std::vector<device::Taint>> taints;  // effective, parallel to `devices`
   bool has_binding_conditions = false;
   bool skips_node_operations = false;
 
   // Counters; all empty unless devices consume some.
-  std::vector<api::Quantity> declared;       // per counter
-  std::vector<std::string> counter_names;    // "set/counter"
+  std::vector<api::Quantity> declared;     // per counter
+  std::vector<std::string> counter_names;  // "set/counter"
   std::size_t counter_set_count = 0;
-  std::vector<CounterNeed> counter_needs;    // parallel to `devices`
+  std::vector<CounterNeed> counter_needs;  // parallel to `devices`
   struct Elsewhere {
     std::string device;
     CounterNeed need;
   };
-  std::vector<Elsewhere> elsewhere;          // consumers in slices for other nodes
+  std::vector<Elsewhere> elsewhere;  // consumers in slices for other nodes
 
   // How it is used; set by RefreshUse.
-  std::vector<std::uint8_t> in_use;                      // exclusively, or barred; parallel to `devices`
-  std::vector<const device::DeviceUse*> shared_use;      // null unless shared
-  std::vector<api::Quantity> available;                  // per counter, may be negative
-  bool overcommitted = false;                            // some counter is negative
-  std::vector<GroupState> groups;                        // per counter set
+  std::vector<std::uint8_t> in_use;  // exclusively, or barred; parallel to `devices`
+  std::vector<const device::DeviceUse*> shared_use;  // null unless shared
+  std::vector<api::Quantity> available;              // per counter, may be negative
+  bool overcommitted = false;                        // some counter is negative
+  std::vector<GroupState> groups;                    // per counter set
 
-  std::uint32_t identity = 0;   // of this object, for pools that several nodes see
-  std::uint32_t shape_id = 0;   // equal for equal pools
-  std::uint32_t state_id = 0;   // equal for equal pools in equal use
+  std::uint32_t identity = 0;  // of this object, for pools that several nodes see
+  std::uint32_t shape_id = 0;  // equal for equal pools
+  std::uint32_t state_id = 0;  // equal for equal pools in equal use
 };
 
 // Which slices, and which devices of those that select per device, are for a node.

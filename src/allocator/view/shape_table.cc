@@ -117,8 +117,7 @@ std::uint32_t ShapeTable::Intern(std::string_view driver, const device::Device& 
     std::uint32_t ordinal = 0;
     for (const std::string& name : interest_) {
       ++ordinal;
-      const device::AttributeValue* value =
-          device::FindAttribute(device.attributes, driver, name);
+      const device::AttributeValue* value = device::FindAttribute(device.attributes, driver, name);
       if (value == nullptr) continue;
       key_.Small(ordinal);
       Write(key_, *value);

@@ -1,5 +1,5 @@
-// Server-side apply: an object that is there and a configuration, with a zero byte between. What was applied is in
-// the object, and to apply it once more changes nothing.
+// Server-side apply: an object that is there and a configuration, with a zero byte between. What
+// was applied is in the object, and to apply it once more changes nothing.
 #include <cstddef>
 #include <cstdint>
 #include <variant>
@@ -22,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const KindSchema* kind = FindKindByApiVersion(version, (*applied)->root()["kind"].str());
   if (kind == nullptr) return 0;
   // What is there came through the reader.
-  const auto read = ReadObject(text.substr(0, split), *kind->schema, {.strictness = Strictness::kIgnore});
+  const auto read =
+      ReadObject(text.substr(0, split), *kind->schema, {.strictness = Strictness::kIgnore});
   const Value live = read.ok() ? read->tree->root() : Value();
   FieldManager by;
   by.manager = "m";
@@ -35,7 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CHECK(status->code >= 400 && !status->message.empty());
     return 0;
   }
-  const auto made = ConvertObject(std::get<Applied>(first).object->root(), *kind->schema, {.strictness = Strictness::kIgnore});
+  const auto made = ConvertObject(std::get<Applied>(first).object->root(), *kind->schema,
+                                  {.strictness = Strictness::kIgnore});
   if (!made.ok()) return 0;
   static_cast<void>(TrackUpdate(live, made->tree->root(), by));
   const auto again = ApplyConfiguration(made->tree->root(), (*applied)->root(), false, by);

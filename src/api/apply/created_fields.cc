@@ -11,8 +11,8 @@ namespace {
 
 // What is left out on the way from here on. Both are null below the few paths they name.
 struct Without {
-  const FieldNode* reset = nullptr;    // with everything below
-  const FieldNode* fields = nullptr;   // the paths only
+  const FieldNode* reset = nullptr;   // with everything below
+  const FieldNode* fields = nullptr;  // the paths only
 
   Without At(char kind, std::string_view text, std::uint32_t id) const {
     if (reset == nullptr && fields == nullptr) return {};

@@ -29,12 +29,10 @@ class Parser {
   }
 
  private:
-  std::string Problem() const {
-    return StrCat("fieldsV1 is not a set of fields at byte ", at_);
-  }
+  std::string Problem() const { return StrCat("fieldsV1 is not a set of fields at byte ", at_); }
   void Skip() {
-    while (at_ < json_.size() && (json_[at_] == ' ' || json_[at_] == '\n' || json_[at_] == '\t' ||
-                                  json_[at_] == '\r')) {
+    while (at_ < json_.size() &&
+           (json_[at_] == ' ' || json_[at_] == '\n' || json_[at_] == '\t' || json_[at_] == '\r')) {
       ++at_;
     }
   }
@@ -106,7 +104,8 @@ class Parser {
       child.kind = name[0];
       child.text = name.substr(2);
       if (lasting_ && child.kind == 'f') {
-        if (const Key* known = FindKey(child.text)) child.id = static_cast<std::uint16_t>(known->id);
+        if (const Key* known = FindKey(child.text))
+          child.id = static_cast<std::uint16_t>(known->id);
       }
       if (!ReadObject(child, depth + 1)) return false;
       // A path that ends here is in the set without saying so.
@@ -139,8 +138,7 @@ bool HasOtherMarks(const FieldNode& node, std::uint8_t mask) {
 }
 
 // What `mask` marks in the set, as a plain set; shared where there is nothing to leave out.
-FieldNode Filtered(const FieldNode& node, std::uint8_t mask, FieldStack& scratch,
-                   Arena& arena) {
+FieldNode Filtered(const FieldNode& node, std::uint8_t mask, FieldStack& scratch, Arena& arena) {
   if (mask == kOwned && !HasOtherMarks(node, mask)) return node;
   FieldNode out = node;
   out.children = nullptr;
@@ -164,9 +162,15 @@ FieldNode Combine(const FieldNode& a, const FieldNode& b, std::uint8_t mask, Set
   out.kind = a.kind;
   out.text = a.text;
   switch (what) {
-    case SetOperation::kUnion: out.marks = a.marks != 0 || in_b ? kOwned : std::uint8_t{0}; break;
-    case SetOperation::kSubtract: out.marks = in_b ? std::uint8_t{0} : a.marks; break;
-    case SetOperation::kIntersect: out.marks = in_b ? a.marks : std::uint8_t{0}; break;
+    case SetOperation::kUnion:
+      out.marks = a.marks != 0 || in_b ? kOwned : std::uint8_t{0};
+      break;
+    case SetOperation::kSubtract:
+      out.marks = in_b ? std::uint8_t{0} : a.marks;
+      break;
+    case SetOperation::kIntersect:
+      out.marks = in_b ? a.marks : std::uint8_t{0};
+      break;
   }
   const std::size_t first = scratch.size();
   auto keep = [&](const FieldNode& child) {
@@ -269,8 +273,7 @@ const FieldNode* Union(const FieldNode* a, const FieldNode* b, std::uint8_t mask
   return CombineSets(a, b, mask, SetOperation::kUnion, arena);
 }
 
-const FieldNode* Subtract(const FieldNode* a, const FieldNode* b, std::uint8_t mask,
-                          Arena& arena) {
+const FieldNode* Subtract(const FieldNode* a, const FieldNode* b, std::uint8_t mask, Arena& arena) {
   if (!Intersects(a, b, mask)) return a;
   return CombineSets(a, b, mask, SetOperation::kSubtract, arena);
 }
@@ -357,10 +360,14 @@ const FieldNode* FindChild(const FieldNode* set, const FieldNode& wanted) {
 
 std::string PathElementText(char kind, std::string_view text) {
   switch (kind) {
-    case 'f': return StrCat(".", text);
-    case 'i': return StrCat("[", text, "]");
-    case 'v': return StrCat("[=", text, "]");
-    default: break;
+    case 'f':
+      return StrCat(".", text);
+    case 'i':
+      return StrCat("[", text, "]");
+    case 'v':
+      return StrCat("[=", text, "]");
+    default:
+      break;
   }
   Result<TreePtr> keys = ParseJson(text);
   std::string out = "[";

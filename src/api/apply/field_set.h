@@ -16,24 +16,27 @@ namespace drakkar::api {
 // nodes in an arena that its user keeps; null is the empty set. Sets are never changed: operations
 // make new ones that share what stays the same.
 struct FieldNode {
-  char kind = 0;            // 'f' a member, 'k' an element by its keys, 'v' by value, 'i' by index
-  std::uint8_t marks = 0;   // kOwned, kRemoved
-  std::uint16_t id = 0;     // of the schema's name that `text` is; 0: it is none, or not known to be
-  std::uint32_t count = 0;  // of children
-  std::string_view text;    // the name, or JSON: {"name":"a"}
+  char kind = 0;           // 'f' a member, 'k' an element by its keys, 'v' by value, 'i' by index
+  std::uint8_t marks = 0;  // kOwned, kRemoved
+  std::uint16_t id = 0;    // of the schema's name that `text` is; 0: it is none, or not known to be
+  std::uint32_t count = 0;              // of children
+  std::string_view text;                // the name, or JSON: {"name":"a"}
   const FieldNode* children = nullptr;  // in order of kind, then text
 };
 
 constexpr std::uint8_t kOwned = 1;    // the path itself is in the set; of a comparison: it changed
 constexpr std::uint8_t kRemoved = 2;  // comparisons only
 
-// Order of siblings: below, at or above zero. The ids of schema names have the order of their texts.
+// Order of siblings: below, at or above zero. The ids of schema names have the order of their
+// texts.
 inline int CompareElements(const FieldNode& a, const FieldNode& b) {
   if (a.kind != b.kind) return a.kind < b.kind ? -1 : 1;
   if (a.id != 0 && b.id != 0) return static_cast<int>(a.id) - static_cast<int>(b.id);
   return a.text.compare(b.text);
 }
-inline bool operator<(const FieldNode& a, const FieldNode& b) { return CompareElements(a, b) < 0; }
+inline bool operator<(const FieldNode& a, const FieldNode& b) {
+  return CompareElements(a, b) < 0;
+}
 inline bool SameElement(const FieldNode& a, const FieldNode& b) {
   if (a.id != 0 && b.id != 0) return a.id == b.id && a.kind == b.kind;
   return a.kind == b.kind && a.text == b.text;

@@ -19,8 +19,9 @@ const FieldNode* Parse(std::string_view json, Arena& arena) {
 
 TEST(FieldSet, WritesWhatItReadInOrder) {
   Arena arena;
-  EXPECT_EQ(Text(Parse(R"({ "f:b" : {}, "f:a": {".": {}, "k:{\"name\":\"x\"}": {"f:y":{}}}})", arena)),
-            R"({"f:a":{".":{},"k:{\"name\":\"x\"}":{"f:y":{}}},"f:b":{}})");
+  EXPECT_EQ(
+      Text(Parse(R"({ "f:b" : {}, "f:a": {".": {}, "k:{\"name\":\"x\"}": {"f:y":{}}}})", arena)),
+      R"({"f:a":{".":{},"k:{\"name\":\"x\"}":{"f:y":{}}},"f:b":{}})");
   EXPECT_EQ(Parse("{}", arena), nullptr);
 }
 
@@ -54,8 +55,8 @@ TEST(FieldSet, PathsReadAsKubernetesWritesThem) {
                     R"({"f:name":{}}},"f:set":{"v:\"x\"":{}}}})",
                     arena),
               [&](const std::string& path) { paths.push_back(path); });
-  EXPECT_EQ(paths, (std::vector<std::string>{
-                       ".spec.ports[containerPort=80,protocol=\"TCP\"].name", ".spec.set[=\"x\"]"}));
+  EXPECT_EQ(paths, (std::vector<std::string>{".spec.ports[containerPort=80,protocol=\"TCP\"].name",
+                                             ".spec.set[=\"x\"]"}));
 }
 
 }  // namespace

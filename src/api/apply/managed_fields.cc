@@ -101,16 +101,15 @@ struct Manager {
   std::string_view operation;  // "Apply", "Update"
   std::string_view api_version;
   std::string_view subresource;
-  std::string_view time;       // "" if it has none
+  std::string_view time;  // "" if it has none
   const FieldNode* set = nullptr;
-  std::string_view written;    // what the set is written as, if that is known
-  Value entry;                 // as it was read, if nothing but its time changed
+  std::string_view written;  // what the set is written as, if that is known
+  Value entry;               // as it was read, if nothing but its time changed
 
   bool applies() const { return operation == "Apply"; }
   // Appliers are the same in every version.
   bool Is(const Manager& other) const {
-    return name == other.name && operation == other.operation &&
-           subresource == other.subresource &&
+    return name == other.name && operation == other.operation && subresource == other.subresource &&
            (applies() || api_version == other.api_version);
   }
   // As users read it in conflicts.
@@ -156,9 +155,9 @@ struct Managers {
       if (manager.operation != "Apply" && manager.operation != "Update") return false;
       if (entry[key::kFieldsType].str() != "FieldsV1" || manager.api_version.empty()) return false;
       const Value fields = entry[key::kFieldsV1];
-      manager.set = Parse(fields.kind() == ValueKind::kObject ? arena.CopyText(WriteJson(fields))
-                                                              : fields.str(),
-                          &manager.written);
+      manager.set = Parse(
+          fields.kind() == ValueKind::kObject ? arena.CopyText(WriteJson(fields)) : fields.str(),
+          &manager.written);
       if (manager.set == nullptr) continue;
       all.push_back(manager);
     }
@@ -458,11 +457,11 @@ TreePtr Prune(const TreePtr& merged, const Manager& last, Managers& managers,
   // What anybody owns comes back...
   const FieldNode* owned = nullptr;
   for (const Manager& each : managers.all) owned = Union(owned, each.set, kOwned, arena);
-  pruned = without(Subtract(Subtract(all, set_of(pruned), kOwned, arena), named(owned), kOwned,
-                            arena));
+  pruned =
+      without(Subtract(Subtract(all, set_of(pruned), kOwned, arena), named(owned), kOwned, arena));
   // ... and what nobody ever owned stays.
-  pruned = without(
-      Intersect(Subtract(all, set_of(pruned), kOwned, arena), last_set, kOwned, arena));
+  pruned =
+      without(Intersect(Subtract(all, set_of(pruned), kOwned, arena), last_set, kOwned, arena));
   if (!other_version) return pruned;
   auto [back, back_schema] = by.convert(pruned->root(), by.api_version);
   return back_schema == nullptr ? merged : back;
@@ -523,11 +522,10 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
   if (std::vector<std::string> errors = CheckTyped(applied, *by.schema); !errors.empty()) {
     const std::string_view home = applied["metadata"]["namespace"].str();
     std::string text = errors.size() == 1 ? errors[0] : StrCat("errors:\n  ", Join(errors, "\n  "));
-    return PlainFailure(
-        500, "",
-        StrCat("failed to create typed patch object (", home, home.empty() ? "" : "/",
-               applied["metadata"]["name"].str(), "; ", version, ", Kind=", applied["kind"].str(),
-               "): ", text));
+    return PlainFailure(500, "",
+                        StrCat("failed to create typed patch object (", home,
+                               home.empty() ? "" : "/", applied["metadata"]["name"].str(), "; ",
+                               version, ", Kind=", applied["kind"].str(), "): ", text));
   }
   auto managers = std::make_shared<Managers>();
   if (!managers->Read(live["metadata"]["managedFields"])) {
@@ -549,9 +547,8 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
   const TreePtr base = bare.Freeze();
   managers->kept.push_back(base);
   TreePtr merged = MergeTyped(base->root(), applied, *by.schema).Freeze();
-  const FieldNode* claimed =
-      SubtractBelow(FieldSetOf(applied, *by.schema, managers->arena),
-                    managers->Parse(by.reset_fields), managers->arena);
+  const FieldNode* claimed = SubtractBelow(FieldSetOf(applied, *by.schema, managers->arena),
+                                           managers->Parse(by.reset_fields), managers->arena);
   Manager* known = managers->Find(self);
   const std::optional<Manager> last = known == nullptr ? std::nullopt : std::optional(*known);
   if (known == nullptr) {

@@ -20,11 +20,11 @@ namespace drakkar::api {
 constexpr std::size_t kMaxUpdateManagers = 10;
 
 struct FieldManager {
-  std::string_view manager;      // "" becomes "unknown"
-  std::string_view subresource;  // "" or "status" ...
-  std::string_view api_version;  // of the request
+  std::string_view manager;              // "" becomes "unknown"
+  std::string_view subresource;          // "" or "status" ...
+  std::string_view api_version;          // of the request
   const StructSchema* schema = nullptr;  // in that version
-  std::string_view now;          // RFC 3339
+  std::string_view now;                  // RFC 3339
   // FieldsV1 of what this request cannot change; nobody comes to own it by it.
   std::string_view reset_fields = "{}";
   // The object in another version of its kind and that version's schema; null if there is none.
@@ -43,8 +43,8 @@ struct Applied {
   TreePtr object;
   bool changed = false;  // besides managedFields
 };
-// Merges the configuration into `live` (absent: nothing exists yet). A Status says why not: 409 with
-// a cause per field somebody else owns, 400 or 500 for a configuration that makes no sense.
+// Merges the configuration into `live` (absent: nothing exists yet). A Status says why not: 409
+// with a cause per field somebody else owns, 400 or 500 for a configuration that makes no sense.
 std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool force,
                                                  const FieldManager& by);
 

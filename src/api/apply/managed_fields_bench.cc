@@ -21,8 +21,7 @@ FieldManager By(std::string_view manager, std::string_view version, std::string_
   by.api_version = version;
   by.schema = FindKindByApiVersion(version, kind)->schema;
   by.now = "2025-06-07T08:09:12Z";
-  by.reset_fields =
-      subresource.empty() ? R"({"f:status":{}})" : R"({"f:spec":{},"f:metadata":{}})";
+  by.reset_fields = subresource.empty() ? R"({"f:status":{}})" : R"({"f:spec":{},"f:metadata":{}})";
   return by;
 }
 
@@ -49,12 +48,15 @@ Draft NewClaim(int number) {
       R"("6f4b0c9e-8a53-4f5c-a9ad-)", 100000000000 + number, R"(","controller":true,)",
       R"("blockOwnerDeletion":true}]},"spec":{"devices":{"requests":[{"name":"gpu","exactly":)",
       R"({"deviceClassName":"gpu.example.com","allocationMode":"ExactCount","count":1}}]}}})");
-  return Draft(ReadObject(text, *FindKindByApiVersion(kClaimVersion, "ResourceClaim")->schema)->tree);
+  return Draft(
+      ReadObject(text, *FindKindByApiVersion(kClaimVersion, "ResourceClaim")->schema)->tree);
 }
 
 void Allocate(Draft& claim, int number) {
   Draft& status = claim["status"];
-  Draft result{{"request", "gpu"}, {"driver", "gpu.example.com"}, {"pool", "worker-0042"},
+  Draft result{{"request", "gpu"},
+               {"driver", "gpu.example.com"},
+               {"pool", "worker-0042"},
                {"device", "gpu-3"}};
   status["allocation"]["devices"]["results"].Append(std::move(result));
   status["reservedFor"].Append(
@@ -76,8 +78,8 @@ void TrackAll(benchmark::State& state, const std::vector<Change>& changes, const
   std::size_t at = 0;
   for (auto _ : state) {
     const Change& each = changes[at++ % changes.size()];
-    benchmark::DoNotOptimize(TrackUpdate(
-        each.before == nullptr ? Value() : each.before->root(), each.after->root(), by));
+    benchmark::DoNotOptimize(TrackUpdate(each.before == nullptr ? Value() : each.before->root(),
+                                         each.after->root(), by));
   }
 }
 
@@ -108,15 +110,16 @@ void BM_TrackCreateEvent(benchmark::State& state) {
   const FieldManager by = By("kube-scheduler", "events.k8s.io/v1", "Event");
   const auto changes = Changes([&](int i, Change& each) {
     each.draft = Draft(
-        ReadObject(StrCat(R"({"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"pod.)",
-                          i, R"(","namespace":"default"},"eventTime":"2025-06-07T08:09:10.000012Z",)",
-                          R"("reportingController":"default-scheduler","reportingInstance":)",
-                          R"("default-scheduler-0","action":"Binding","reason":"Scheduled",)",
-                          R"("regarding":{"kind":"Pod","namespace":"default","name":"pod","uid":)",
-                          R"("6f4b0c9e-8a53-4f5c-a9ad-2b3f6a5c1d11","apiVersion":"v1",)",
-                          R"("resourceVersion":"123"},"note":"Successfully assigned default/pod to n",)",
-                          R"("type":"Normal"})"),
-                   *by.schema)
+        ReadObject(
+            StrCat(R"({"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"pod.)", i,
+                   R"(","namespace":"default"},"eventTime":"2025-06-07T08:09:10.000012Z",)",
+                   R"("reportingController":"default-scheduler","reportingInstance":)",
+                   R"("default-scheduler-0","action":"Binding","reason":"Scheduled",)",
+                   R"("regarding":{"kind":"Pod","namespace":"default","name":"pod","uid":)",
+                   R"("6f4b0c9e-8a53-4f5c-a9ad-2b3f6a5c1d11","apiVersion":"v1",)",
+                   R"("resourceVersion":"123"},"note":"Successfully assigned default/pod to n",)",
+                   R"("type":"Normal"})"),
+            *by.schema)
             ->tree);
   });
   TrackAll(state, changes, by);

@@ -89,8 +89,8 @@ std::string PlainTrackUpdate(Value before, Value after, const FieldManager& by) 
       out.Append(Draft(each.as_read));
       continue;
     }
-    Draft entry{{"manager", each.manager}, {"operation", each.operation},
-                {"apiVersion", each.api_version}};
+    Draft entry{
+        {"manager", each.manager}, {"operation", each.operation}, {"apiVersion", each.api_version}};
     if (!each.time.empty()) entry["time"] = each.time;
     entry["fieldsType"] = "FieldsV1";
     entry["fieldsV1"] = Draft::Raw(Fields(each.set));
@@ -171,7 +171,8 @@ constexpr Kind kKinds[] = {{"v1", "Pod"},
                            {"resource.k8s.io/v1", "ResourceClaim"},
                            {"resource.k8s.io/v1", "ResourceSlice"},
                            {"apps/v1", "Deployment"}};
-constexpr std::string_view kResets[] = {"{}", R"({"f:status":{}})", R"({"f:spec":{},"f:metadata":{}})",
+constexpr std::string_view kResets[] = {"{}", R"({"f:status":{}})",
+                                        R"({"f:spec":{},"f:metadata":{}})",
                                         R"({"f:spec":{},"f:metadata":{"f:labels":{}}})"};
 constexpr std::string_view kManagers[] = {"kubectl", "kube-scheduler", "kube-controller-manager"};
 

@@ -26,8 +26,9 @@ class ManagedFieldsTest : public ::testing::Test {
     return by;
   }
   static std::string Map(std::string_view data) {
-    return StrCat(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"n"},)",
-                  R"("data":)", data, "}");
+    return StrCat(
+        R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"n"},)",
+        R"("data":)", data, "}");
   }
   // The object of `text` with the entries after `by` made it so.
   TreePtr Update(const TreePtr& before, std::string_view text, const FieldManager& by) {
@@ -61,21 +62,24 @@ class ManagedFieldsTest : public ::testing::Test {
 
 TEST_F(ManagedFieldsTest, AnUpdateTakesExactlyWhatItChanged) {
   TreePtr object = Update(nullptr, Map(R"({"a":"1","b":"1"})"), By("one", "2025-01-01T00:00:00Z"));
-  EXPECT_EQ(Entries(object), "one Update 2025-01-01 {\"f:data\":{\".\":{},\"f:a\":{},\"f:b\":{}}}\n");
+  EXPECT_EQ(Entries(object),
+            "one Update 2025-01-01 {\"f:data\":{\".\":{},\"f:a\":{},\"f:b\":{}}}\n");
   object = Update(object, Map(R"({"a":"1","b":"2","c":"3"})"), By("two"));
-  EXPECT_EQ(Entries(object), "one Update 2025-01-01 {\"f:data\":{\".\":{},\"f:a\":{}}}\n"
-                             "two Update 2025-01-02 {\"f:data\":{\"f:b\":{},\"f:c\":{}}}\n");
+  EXPECT_EQ(Entries(object),
+            "one Update 2025-01-01 {\"f:data\":{\".\":{},\"f:a\":{}}}\n"
+            "two Update 2025-01-02 {\"f:data\":{\"f:b\":{},\"f:c\":{}}}\n");
   object = Update(object, Map(R"({"b":"2","c":"3"})"), By("two"));
-  EXPECT_EQ(Entries(object), "one Update 2025-01-01 {\"f:data\":{}}\n"
-                             "two Update 2025-01-02 {\"f:data\":{\"f:b\":{},\"f:c\":{}}}\n")
+  EXPECT_EQ(Entries(object),
+            "one Update 2025-01-01 {\"f:data\":{}}\n"
+            "two Update 2025-01-02 {\"f:data\":{\"f:b\":{},\"f:c\":{}}}\n")
       << "a field that is gone belongs to nobody";
 }
 
 TEST_F(ManagedFieldsTest, OneEmptyEntryStopsTrackingUntilTheNextApply) {
   TreePtr object = Update(nullptr, Map(R"({"a":"1"})"), By("one"));
-  const TreePtr asked = Json(
-      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"n",)"
-      R"("managedFields":[{}]},"data":{"a":"1"}})");
+  const TreePtr asked =
+      Json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"n",)"
+           R"("managedFields":[{}]},"data":{"a":"1"}})");
   EXPECT_FALSE(TrackUpdate(object->root(), asked->root(), By("one")).exists());
   object = Update(Json(Map(R"({"a":"1"})")), Map(R"({"a":"2"})"), By("one"));
   EXPECT_EQ(Entries(object), "");
@@ -135,8 +139,9 @@ TEST_F(ManagedFieldsTest, OldUpdatesShareAnEntryBeyondTen) {
 
 TEST_F(ManagedFieldsTest, AConfigurationWithUnknownOrDuplicateFieldsIsRefused) {
   FieldManager by = By("one");
-  EXPECT_EQ(Apply(nullptr, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"x":1})", by),
-            nullptr);
+  EXPECT_EQ(
+      Apply(nullptr, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"x":1})", by),
+      nullptr);
   EXPECT_NE(failure.message.find(".x: field not declared in schema"), std::string::npos);
   EXPECT_EQ(Apply(nullptr, R"({"apiVersion":"v2","kind":"ConfigMap"})", by), nullptr);
   EXPECT_EQ(failure.code, 400);

@@ -70,9 +70,9 @@ bool AppendName(std::string& out, const TypeSchema& list, Value element, std::st
   }
   if (out.size() == before + 1) {
     if (problem != nullptr) {
-      *problem = StrCat("associative list with keys has an element that omits all key fields ",
-                        Quote(list.list_keys[0]),
-                        " (and doesn't have default values for any key fields)");
+      *problem =
+          StrCat("associative list with keys has an element that omits all key fields ",
+                 Quote(list.list_keys[0]), " (and doesn't have default values for any key fields)");
     }
     return false;
   }
@@ -153,16 +153,23 @@ Value ZeroOf(const FieldSchema& field) {
   if (field.pointer) return Value(&kNull);
   switch (field.type.kind) {
     case FieldKind::kString:
-    case FieldKind::kBytes: return Value(&kEmptyText);
-    case FieldKind::kBool: return Value(&kFalse);
+    case FieldKind::kBytes:
+      return Value(&kEmptyText);
+    case FieldKind::kBool:
+      return Value(&kFalse);
     case FieldKind::kInt32:
     case FieldKind::kInt64:
     case FieldKind::kDouble:
-    case FieldKind::kIntOrString: return Value(&kZero);
-    case FieldKind::kQuantity: return Value(&kZeroQuantity);
-    case FieldKind::kDuration: return Value(&kZeroDuration);
-    case FieldKind::kStruct: return Value(&kEmptyObject);
-    default: return Value(&kNull);
+    case FieldKind::kIntOrString:
+      return Value(&kZero);
+    case FieldKind::kQuantity:
+      return Value(&kZeroQuantity);
+    case FieldKind::kDuration:
+      return Value(&kZeroDuration);
+    case FieldKind::kStruct:
+      return Value(&kEmptyObject);
+    default:
+      return Value(&kNull);
   }
 }
 
@@ -171,7 +178,9 @@ bool IsEmptyStruct(Value value, const StructSchema& schema) {
   return value.empty() && !AlwaysHasFields(schema);
 }
 
-Value EmptyObject() { return Value(&kEmptyObject); }
+Value EmptyObject() {
+  return Value(&kEmptyObject);
+}
 
 }  // namespace typed
 
@@ -213,11 +222,15 @@ class Comparer {
   static bool IsSame(Value a, Value b) {
     if (a.kind() != b.kind() || a.node()->size != b.node()->size) return false;
     switch (a.kind()) {
-      case ValueKind::kObject: return a.node()->members == b.node()->members;
-      case ValueKind::kArray: return a.node()->elements == b.node()->elements;
+      case ValueKind::kObject:
+        return a.node()->members == b.node()->members;
+      case ValueKind::kArray:
+        return a.node()->elements == b.node()->elements;
       case ValueKind::kString:
-      case ValueKind::kRaw: return a.node()->text == b.node()->text;
-      default: return false;
+      case ValueKind::kRaw:
+        return a.node()->text == b.node()->text;
+      default:
+        return false;
     }
   }
 
@@ -411,8 +424,7 @@ const FieldNode* KeepRoot(FieldNode& root, Arena& arena) {
 
 }  // namespace
 
-const FieldNode* CompareTyped(Value before, Value after, const StructSchema& schema,
-                              Arena& arena) {
+const FieldNode* CompareTyped(Value before, Value after, const StructSchema& schema, Arena& arena) {
   FieldNode root;
   if (!before.exists()) before = typed::EmptyObject();
   Comparer(arena).Compare(before, after, typed::RootType(schema), root);

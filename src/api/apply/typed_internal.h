@@ -42,8 +42,8 @@ struct FieldOrder {
   std::uint8_t rank[kMaxFields];  // by the place in the schema
   std::uint64_t always = 0;       // by rank: those that Go writes even when they are zero
 };
-// Null: it has more fields. Kept by the thread for the generated schemas, of which there are a fixed
-// number; one made by hand is put into `own`.
+// Null: it has more fields. Kept by the thread for the generated schemas, of which there are a
+// fixed number; one made by hand is put into `own`.
 const FieldOrder* OrderOf(const StructSchema& schema, FieldOrder& own);
 
 // The members of an object by the rank of their fields; the first of a name counts.

@@ -37,7 +37,7 @@ Draft MergeMembers(Value live, Value applied, const TypeSchema& type) {
 }
 
 struct Indexed {
-  std::vector<std::string> names;                     // of the elements, in order
+  std::vector<std::string> names;  // of the elements, in order
   std::vector<Value> values;
   std::map<std::string_view, std::vector<Value>> by_name;
 };
@@ -127,8 +127,7 @@ Draft Remove(Value value, const FieldNode& set, const TypeSchema& type) {
     Draft out = Draft::Array();
     for (Value each : value.elements()) {
       auto element = ElementOf(type, each, nullptr);
-      const FieldNode* found =
-          element ? FindChild(&set, element->kind, element->text) : nullptr;
+      const FieldNode* found = element ? FindChild(&set, element->kind, element->text) : nullptr;
       if (found == nullptr) {
         out.Append(Draft(each));
       } else if (found->marks == 0) {
@@ -148,8 +147,8 @@ Draft Remove(Value value, const FieldNode& set, const TypeSchema& type) {
       }
       if (found->marks != 0) continue;
       const FieldSchema* field = is_struct ? type.structure->Find(name) : nullptr;
-      const TypeSchema* member_type = is_struct ? (field == nullptr ? nullptr : &field->type)
-                                                : type.element;
+      const TypeSchema* member_type =
+          is_struct ? (field == nullptr ? nullptr : &field->type) : type.element;
       out[name] = member_type == nullptr ? Draft(member) : Remove(member, *found, *member_type);
     }
     return out.size() == 0 ? Draft(nullptr) : std::move(out);
@@ -206,7 +205,8 @@ class Checker {
           Below(StrCat(".", name), member, *type.element);
         }
         return;
-      case FieldKind::kList: return CheckList(value, type);
+      case FieldKind::kList:
+        return CheckList(value, type);
       case FieldKind::kString:
       case FieldKind::kTime:
       case FieldKind::kMicroTime:
@@ -223,14 +223,15 @@ class Checker {
           Wrong("numeric (int or float)", value);
         }
         return;
-      default: return;
+      default:
+        return;
     }
   }
 
  private:
   void Wrong(std::string_view expected, Value value) {
-    errors.push_back(StrCat(path_, ": expected ", expected, ", got ",
-                            WriteJson(value, {.escape_html = false})));
+    errors.push_back(
+        StrCat(path_, ": expected ", expected, ", got ", WriteJson(value, {.escape_html = false})));
   }
 
   void Below(const std::string& element, Value value, const TypeSchema& type) {

@@ -83,7 +83,8 @@ TEST(Formats, ObjectsOfEveryKindComeBackFromJsonYamlAndProtobuf) {
       MakeLists(expected);
       EXPECT_EQ(WriteJson(from_protobuf->root()),
                 WriteJson(Strictly(expected.Freeze()->root(), schema)->root()))
-          << kind.kind << "\n" << json;
+          << kind.kind << "\n"
+          << json;
       if (HasFailure()) return;
     }
   }
@@ -91,7 +92,8 @@ TEST(Formats, ObjectsOfEveryKindComeBackFromJsonYamlAndProtobuf) {
 }
 
 TEST(ParseYaml, RefusesDirectivesWhichCouldKeepItBusyForEver) {
-  for (const char* text : {"%YAML 1.2\n---\na: b\n", "a: b\n%\n", "a: b\r%T", "\xef\xbb\xbf%T", "a:\xe2\x80\xa8%x"}) {
+  for (const char* text :
+       {"%YAML 1.2\n---\na: b\n", "a: b\n%\n", "a: b\r%T", "\xef\xbb\xbf%T", "a:\xe2\x80\xa8%x"}) {
     const auto read = ParseYaml(text);
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_NE(read.error().message.find("directives"), std::string::npos) << read.error().message;

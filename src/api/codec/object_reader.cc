@@ -18,8 +18,8 @@ namespace drakkar::api {
 namespace {
 
 constexpr std::size_t kMaxStrictErrors = 100;
-constexpr std::size_t kMaxFields = 256;          // of one struct; the schema has far fewer
-constexpr std::size_t kMaxLinearMembers = 32;    // more keys of a map are looked up by hash
+constexpr std::size_t kMaxFields = 256;        // of one struct; the schema has far fewer
+constexpr std::size_t kMaxLinearMembers = 32;  // more keys of a map are looked up by hash
 
 // The last part of a dotted name.
 std::string_view LastPart(std::string_view name) {
@@ -36,23 +36,39 @@ std::string GoStructName(std::string_view name) {
 
 std::string GoTypeName(const TypeSchema& type) {
   switch (type.kind) {
-    case FieldKind::kString: return "string";
-    case FieldKind::kBool: return "bool";
-    case FieldKind::kInt32: return "int32";
-    case FieldKind::kInt64: return "int64";
-    case FieldKind::kDouble: return "float64";
-    case FieldKind::kQuantity: return "resource.Quantity";
-    case FieldKind::kTime: return "v1.Time";
-    case FieldKind::kMicroTime: return "v1.MicroTime";
-    case FieldKind::kDuration: return "v1.Duration";
-    case FieldKind::kIntOrString: return "intstr.IntOrString";
-    case FieldKind::kBytes: return "[]uint8";
+    case FieldKind::kString:
+      return "string";
+    case FieldKind::kBool:
+      return "bool";
+    case FieldKind::kInt32:
+      return "int32";
+    case FieldKind::kInt64:
+      return "int64";
+    case FieldKind::kDouble:
+      return "float64";
+    case FieldKind::kQuantity:
+      return "resource.Quantity";
+    case FieldKind::kTime:
+      return "v1.Time";
+    case FieldKind::kMicroTime:
+      return "v1.MicroTime";
+    case FieldKind::kDuration:
+      return "v1.Duration";
+    case FieldKind::kIntOrString:
+      return "intstr.IntOrString";
+    case FieldKind::kBytes:
+      return "[]uint8";
     case FieldKind::kRaw:
-    case FieldKind::kJson: return "runtime.RawExtension";
-    case FieldKind::kStruct: return GoStructName(type.structure->name);
-    case FieldKind::kList: return "[]" + GoTypeName(*type.element);
-    case FieldKind::kMap: return "map[string]" + GoTypeName(*type.element);
-    case FieldKind::kSkipNodeOperations: return "[]v1.NodeOperation";
+    case FieldKind::kJson:
+      return "runtime.RawExtension";
+    case FieldKind::kStruct:
+      return GoStructName(type.structure->name);
+    case FieldKind::kList:
+      return "[]" + GoTypeName(*type.element);
+    case FieldKind::kMap:
+      return "map[string]" + GoTypeName(*type.element);
+    case FieldKind::kSkipNodeOperations:
+      return "[]v1.NodeOperation";
   }
   return "";
 }
@@ -142,12 +158,22 @@ class Reader {
   bool SkipWrongType(const TypeSchema& type) {
     std::string_view what;
     switch (cursor_.Peek()) {
-      case '"': what = "string"; break;
-      case '{': what = "object"; break;
-      case '[': what = "array"; break;
+      case '"':
+        what = "string";
+        break;
+      case '{':
+        what = "object";
+        break;
+      case '[':
+        what = "array";
+        break;
       case 't':
-      case 'f': what = "bool"; break;
-      default: what = "number"; break;
+      case 'f':
+        what = "bool";
+        break;
+      default:
+        what = "number";
+        break;
     }
     return Skip() && WrongType(type, what);
   }
@@ -230,8 +256,8 @@ class Reader {
     std::string_view literal;
     if (!cursor_.ReadRaw(literal)) return false;
     const auto value = ParseInt64(literal);
-    const bool fits = value && (type.kind == FieldKind::kInt64 ||
-                                (*value >= INT32_MIN && *value <= INT32_MAX));
+    const bool fits =
+        value && (type.kind == FieldKind::kInt64 || (*value >= INT32_MIN && *value <= INT32_MAX));
     if (!fits) return WrongType(type, StrCat("number ", std::string_view(start, literal.size())));
     out = IntNode(*value);
     return true;
@@ -357,7 +383,8 @@ class Reader {
     for (const FieldSchema& field : schema.fields) {
       if (field.omit_empty || cursor_.FindOpenMember(first_member, field.key) != nullptr) continue;
       complete = false;
-      cursor_.open_members.push_back({field.key, field.pointer ? NullNode() : ZeroValue(field.type)});
+      cursor_.open_members.push_back(
+          {field.key, field.pointer ? NullNode() : ZeroValue(field.type)});
     }
     return complete;
   }
@@ -366,20 +393,26 @@ class Reader {
   Node ZeroValue(const TypeSchema& type) {
     switch (type.kind) {
       case FieldKind::kString:
-      case FieldKind::kBytes: return TextNode("");
-      case FieldKind::kBool: return BoolNode(false);
+      case FieldKind::kBytes:
+        return TextNode("");
+      case FieldKind::kBool:
+        return BoolNode(false);
       case FieldKind::kInt32:
       case FieldKind::kInt64:
       case FieldKind::kDouble:
-      case FieldKind::kIntOrString: return IntNode(0);
-      case FieldKind::kQuantity: return TextNode("0");
-      case FieldKind::kDuration: return TextNode("0s");
+      case FieldKind::kIntOrString:
+        return IntNode(0);
+      case FieldKind::kQuantity:
+        return TextNode("0");
+      case FieldKind::kDuration:
+        return TextNode("0s");
       case FieldKind::kStruct: {
         const std::size_t first_member = cursor_.open_members.size();
         if (options_.zero_values) AddZeroValues(*type.structure, first_member);
         return cursor_.CloseObject(first_member);
       }
-      default: return NullNode();
+      default:
+        return NullNode();
     }
   }
 
@@ -445,9 +478,8 @@ class Reader {
     path_.pop_back();
     if (!ordered) {
       std::sort(cursor_.open_members.begin() + static_cast<std::ptrdiff_t>(first_member),
-                cursor_.open_members.end(), [](const Member& a, const Member& b) {
-                  return a.key->view() < b.key->view();
-                });
+                cursor_.open_members.end(),
+                [](const Member& a, const Member& b) { return a.key->view() < b.key->view(); });
     }
     out = cursor_.CloseObject(first_member);
     return true;
@@ -469,8 +501,8 @@ class Reader {
 Result<ObjectReadResult> ReadObject(std::string_view json, const StructSchema& schema,
                                     const ObjectReadOptions& options) {
   if (json.size() > options.max_size_bytes) {
-    return InvalidArgument(StrCat("the JSON text has ", json.size(), " bytes, more than the limit of ",
-                                  options.max_size_bytes));
+    return InvalidArgument(StrCat("the JSON text has ", json.size(),
+                                  " bytes, more than the limit of ", options.max_size_bytes));
   }
   Arena arena;
   return Reader(json, arena, options).Read(schema);
@@ -507,9 +539,12 @@ Result<ObjectReadResult> ConvertObject(const TreePtr& tree, const StructSchema& 
     Arena arena;
     Node converted;
     switch (ConvertWellTyped(tree->root(), schema, options, arena, converted)) {
-      case Conversion::kUnchanged: return ObjectReadResult{tree, {}};
-      case Conversion::kChanged: return ObjectReadResult{FreezeNode(converted), {}};
-      case Conversion::kUnsure: break;
+      case Conversion::kUnchanged:
+        return ObjectReadResult{tree, {}};
+      case Conversion::kChanged:
+        return ObjectReadResult{FreezeNode(converted), {}};
+      case Conversion::kUnsure:
+        break;
     }
   }
   return ReadAsJson(tree->root(), schema, options);

@@ -8,15 +8,16 @@
 #include "api/scheme/scheme.h"
 #include "base/result/check.h"
 
-// An object of the kind that it says, or of two that have most kinds of fields. What is accepted is in its final
-// form: reading it again changes nothing.
+// An object of the kind that it says, or of two that have most kinds of fields. What is accepted is
+// in its final form: reading it again changes nothing.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view json(reinterpret_cast<const char*>(data), size);
   const auto tree = ParseJson(json, {.refuse_duplicates = false});
   const Value root = tree.ok() ? (*tree)->root() : Value();
   const KindSchema* own = FindKindByApiVersion(root["apiVersion"].str(), root["kind"].str());
-  for (const KindSchema* kind : {own, FindKind("", "v1", "Pod"), FindKind("resource.k8s.io", "v1", "ResourceSlice")}) {
+  for (const KindSchema* kind :
+       {own, FindKind("", "v1", "Pod"), FindKind("resource.k8s.io", "v1", "ResourceSlice")}) {
     if (kind == nullptr) continue;
     const auto once = ReadObject(json, *kind->schema, {.strictness = Strictness::kIgnore});
     if (!once.ok()) continue;

@@ -15,11 +15,18 @@ const StructSchema& Schema(std::string_view api_version, std::string_view kind) 
   CHECK(found != nullptr);
   return *found->schema;
 }
-const StructSchema& Pod() { return Schema("v1", "Pod"); }
-const StructSchema& Slice() { return Schema("resource.k8s.io/v1", "ResourceSlice"); }
-const StructSchema& Class() { return Schema("resource.k8s.io/v1", "DeviceClass"); }
+const StructSchema& Pod() {
+  return Schema("v1", "Pod");
+}
+const StructSchema& Slice() {
+  return Schema("resource.k8s.io/v1", "ResourceSlice");
+}
+const StructSchema& Class() {
+  return Schema("resource.k8s.io/v1", "DeviceClass");
+}
 
-std::string Read(std::string_view json, const StructSchema& schema, ObjectReadOptions options = {}) {
+std::string Read(std::string_view json, const StructSchema& schema,
+                 ObjectReadOptions options = {}) {
   const auto read = ReadObject(json, schema, options);
   if (!read.ok()) return read.error().message;
   std::string text = WriteJson(read->tree->root(), {.escape_html = false});
@@ -28,15 +35,19 @@ std::string Read(std::string_view json, const StructSchema& schema, ObjectReadOp
 }
 
 TEST(ReadObject, PutsFieldsInOrderAndMapsIntoTheOrderOfTheirKeys) {
-  EXPECT_EQ(Read(R"({"spec":{"nodeName":"n"},"metadata":{"labels":{"b":"1","a":"2"},"name":"x"},"kind":"Pod","apiVersion":"v1"})",
-                 Pod(), {}),
-            R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","labels":{"a":"2","b":"1"}},"spec":{"nodeName":"n"}})");
+  EXPECT_EQ(
+      Read(
+          R"({"spec":{"nodeName":"n"},"metadata":{"labels":{"b":"1","a":"2"},"name":"x"},"kind":"Pod","apiVersion":"v1"})",
+          Pod(), {}),
+      R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","labels":{"a":"2","b":"1"}},"spec":{"nodeName":"n"}})");
 }
 
 TEST(ReadObject, LeavesOutWhatGoLeavesOut) {
-  EXPECT_EQ(Read(R"({"metadata":{"name":"","labels":{},"creationTimestamp":null,"annotations":null},"spec":{"hostNetwork":false,"priority":0,"volumes":[]}})",
-                 Pod()),
-            R"({"metadata":{},"spec":{"priority":0}})");
+  EXPECT_EQ(
+      Read(
+          R"({"metadata":{"name":"","labels":{},"creationTimestamp":null,"annotations":null},"spec":{"hostNetwork":false,"priority":0,"volumes":[]}})",
+          Pod()),
+      R"({"metadata":{},"spec":{"priority":0}})");
 }
 
 TEST(ReadObject, NullInListsAndMapsIsTheZeroValue) {
@@ -45,14 +56,18 @@ TEST(ReadObject, NullInListsAndMapsIsTheZeroValue) {
 }
 
 TEST(ReadObject, BringsQuantitiesAndTimesIntoCanonicalForm) {
-  EXPECT_EQ(Read(R"({"metadata":{"creationTimestamp":"2025-01-01T02:00:00.5+01:00"},"spec":{"overhead":{"cpu":0.5,"memory":"1024Mi"}}})",
-                 Pod()),
-            R"({"metadata":{"creationTimestamp":"2025-01-01T01:00:00Z"},"spec":{"overhead":{"cpu":"500m","memory":"1Gi"}}})");
+  EXPECT_EQ(
+      Read(
+          R"({"metadata":{"creationTimestamp":"2025-01-01T02:00:00.5+01:00"},"spec":{"overhead":{"cpu":0.5,"memory":"1024Mi"}}})",
+          Pod()),
+      R"({"metadata":{"creationTimestamp":"2025-01-01T01:00:00Z"},"spec":{"overhead":{"cpu":"500m","memory":"1Gi"}}})");
 }
 
 TEST(ReadObject, KeepsRawBytes) {
-  EXPECT_EQ(Read(R"({"spec":{"config":[{"opaque":{"driver":"d","parameters": { "b" : 1, "a":2 } }}]}})", Class()),
-            R"({"spec":{"config":[{"opaque":{"driver":"d","parameters":{ "b" : 1, "a":2 }}}]}})");
+  EXPECT_EQ(
+      Read(R"({"spec":{"config":[{"opaque":{"driver":"d","parameters": { "b" : 1, "a":2 } }}]}})",
+           Class()),
+      R"({"spec":{"config":[{"opaque":{"driver":"d","parameters":{ "b" : 1, "a":2 }}}]}})");
 }
 
 TEST(ReadObject, KeepsSkipNodeOperationsAsWritten) {
@@ -73,18 +88,21 @@ TEST(ReadObject, TreatsUnknownAndDuplicateFieldsAsAsked) {
   EXPECT_EQ(Read(json, Pod(), {.strictness = Strictness::kWarn}),
             kept + R"( | duplicate field "metadata.name" | duplicate field "metadata.labels.a")"
                    R"( | unknown field "spec.bogus" | unknown field "spec.containers[0].Image")");
-  EXPECT_EQ(Read(json, Pod()),
-            R"(strict decoding error: duplicate field "metadata.name", duplicate field "metadata.labels.a", )"
-            R"(unknown field "spec.bogus", unknown field "spec.containers[0].Image")");
+  EXPECT_EQ(
+      Read(json, Pod()),
+      R"(strict decoding error: duplicate field "metadata.name", duplicate field "metadata.labels.a", )"
+      R"(unknown field "spec.bogus", unknown field "spec.containers[0].Image")");
 }
 
 TEST(ReadObject, NamesWrongTypesAsGoDoes) {
   EXPECT_EQ(Read(R"({"spec":"x"})", Pod()),
             "json: cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec");
   EXPECT_EQ(Read(R"({"spec":{"containers":[{"name":1}]}})", Pod()),
-            "json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string");
+            "json: cannot unmarshal number into Go struct field Container.spec.containers.name of "
+            "type string");
   EXPECT_EQ(Read(R"({"spec":{"priority":3000000000}})", Pod()),
-            "json: cannot unmarshal number 3000000000 into Go struct field PodSpec.spec.priority of type int32");
+            "json: cannot unmarshal number 3000000000 into Go struct field PodSpec.spec.priority "
+            "of type int32");
   EXPECT_EQ(Read(R"([])", Pod()), "json: cannot unmarshal array into Go value of type v1.Pod");
   EXPECT_EQ(Read(R"({"metadata":{"creationTimestamp":"x"}})", Pod()),
             R"(parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006")");
@@ -93,8 +111,9 @@ TEST(ReadObject, NamesWrongTypesAsGoDoes) {
 }
 
 TEST(ReadObject, AddsTheZeroValuesGoWrites) {
-  EXPECT_EQ(Read(R"({"spec":{"driver":"d"}})", Slice(), {.zero_values = true}),
-            R"({"metadata":{},"spec":{"driver":"d","pool":{"name":"","generation":0,"resourceSliceCount":0}}})");
+  EXPECT_EQ(
+      Read(R"({"spec":{"driver":"d"}})", Slice(), {.zero_values = true}),
+      R"({"metadata":{},"spec":{"driver":"d","pool":{"name":"","generation":0,"resourceSliceCount":0}}})");
 }
 
 TEST(ReadObject, ReadsItsOwnOutputUnchanged) {

@@ -9,8 +9,8 @@
 #include "api/scheme/scheme.h"
 #include "base/result/check.h"
 
-// Messages in the envelope that names their kind, or bare ones of the kind that the first byte chooses. What is read
-// as an object is written and read back as the same.
+// Messages in the envelope that names their kind, or bare ones of the kind that the first byte
+// chooses. What is read as an object is written and read back as the same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
@@ -30,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!tree.ok()) return 0;
   const auto object = ConvertObject((*tree)->root(), *kind->schema);
   if (!object.ok()) return 0;
-  const auto again = ReadProtobuf(WriteProtobuf(object->tree->root(), *kind->schema), *kind->schema);
+  const auto again =
+      ReadProtobuf(WriteProtobuf(object->tree->root(), *kind->schema), *kind->schema);
   CHECK(again.ok());
   const auto same = ConvertObject((*again)->root(), *kind->schema);
   CHECK(same.ok() && WriteJson(same->tree->root()) == WriteJson(object->tree->root()));

@@ -22,8 +22,8 @@ enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFix
 struct WireField {
   std::uint32_t number = 0;
   WireType type = WireType::kVarint;
-  std::uint64_t scalar = 0;    // varints and fixed values
-  std::string_view bytes;      // kBytes
+  std::uint64_t scalar = 0;  // varints and fixed values
+  std::string_view bytes;    // kBytes
 };
 
 // Walks the fields of a message.
@@ -44,7 +44,9 @@ class WireReader {
         ASSIGN_OR_RETURN(field.scalar, Varint());
         return field;
       }
-      case 1: field.type = WireType::kFixed64; return Fixed(field, 8);
+      case 1:
+        field.type = WireType::kFixed64;
+        return Fixed(field, 8);
       case 2: {
         field.type = WireType::kBytes;
         ASSIGN_OR_RETURN(const std::uint64_t size, Varint());
@@ -53,8 +55,11 @@ class WireReader {
         rest_.remove_prefix(size);
         return field;
       }
-      case 5: field.type = WireType::kFixed32; return Fixed(field, 4);
-      default: return Broken(StrCat("wire type ", tag & 7));
+      case 5:
+        field.type = WireType::kFixed32;
+        return Fixed(field, 4);
+      default:
+        return Broken(StrCat("wire type ", tag & 7));
     }
   }
 
@@ -132,7 +137,8 @@ Result<Draft> ReadValue(const FieldSchema& field, const TypeSchema& type, const 
     case FieldKind::kDouble:
       if (wire.type != WireType::kFixed64) return WrongType(field);
       return Draft(std::bit_cast<double>(wire.scalar));
-    default: break;
+    default:
+      break;
   }
   if (!is_bytes) return WrongType(field);
   switch (type.kind) {
@@ -167,8 +173,10 @@ Result<Draft> ReadValue(const FieldSchema& field, const TypeSchema& type, const 
       ASSIGN_OR_RETURN(const SmallMessage small, ReadSmall(wire.bytes));
       return Draft::Raw(std::string(small.bytes[1]));
     }
-    case FieldKind::kStruct: return ReadStruct(wire.bytes, *type.structure, depth + 1);
-    default: return WrongType(field);
+    case FieldKind::kStruct:
+      return ReadStruct(wire.bytes, *type.structure, depth + 1);
+    default:
+      return WrongType(field);
   }
 }
 
@@ -224,8 +232,8 @@ Result<void> ReadList(const FieldSchema& field, const TypeSchema& element, const
   return Ok();
 }
 
-Result<void> ReadFields(std::string_view message, const StructSchema& schema,
-                        std::uint32_t outer, Draft& object, int depth) {
+Result<void> ReadFields(std::string_view message, const StructSchema& schema, std::uint32_t outer,
+                        Draft& object, int depth) {
   static const TypeSchema kText{.kind = FieldKind::kString};
   WireReader reader(message);
   while (!reader.done()) {
@@ -279,8 +287,9 @@ bool HasProtobufMagic(std::string_view bytes) {
 
 Result<ProtobufEnvelope> OpenProtobufEnvelope(std::string_view bytes) {
   if (!HasProtobufMagic(bytes)) {
-    return InvalidArgument("provided data does not appear to be a protobuf message, expected prefix "
-                           "[107 56 115 0]");
+    return InvalidArgument(
+        "provided data does not appear to be a protobuf message, expected prefix "
+        "[107 56 115 0]");
   }
   ProtobufEnvelope envelope;
   WireReader reader(bytes.substr(kMagic.size()));

@@ -33,12 +33,12 @@ std::string Read(const char* kind, std::string_view message) {
 }
 
 TEST(Protobuf, ReadsTextsMapsListsNumbersAndNestedMessages) {
-  const std::string metadata = Bytes(1, "a") + Bytes(11, Entry("k", "v")) + Bytes(11, Entry("l", "")) +
+  const std::string metadata = Bytes(1, "a") + Bytes(11, Entry("k", "v")) +
+                               Bytes(11, Entry("l", "")) +
                                Bytes(8, Number(1, 1'700'000'000) + Number(2, 0));
   const std::string port = Bytes(1, "web") + Number(3, 8080);
   const std::string container = Bytes(1, "c") + Bytes(2, "i:1") + Bytes(3, "sh") + Bytes(3, "-c") +
-                                Bytes(6, port) +
-                                Bytes(8, Bytes(2, Entry("cpu", Bytes(1, "500m"))));
+                                Bytes(6, port) + Bytes(8, Bytes(2, Entry("cpu", Bytes(1, "500m"))));
   const std::string spec = Bytes(2, container) + Number(4, 30) + Bytes(3, "Never");
   EXPECT_EQ(Read("Pod", Bytes(1, metadata) + Bytes(2, spec)),
             R"({"metadata":{"name":"a","labels":{"k":"v","l":""},"creationTimestamp":)"
@@ -56,7 +56,8 @@ TEST(Protobuf, ReadsFieldsOfInlinedMessages) {
 }
 
 TEST(Protobuf, NegativeNumbersAndBytesSurvive) {
-  EXPECT_EQ(Read("Secret", Bytes(2, Entry("k", std::string("\0\xff", 2)))), R"({"data":{"k":"AP8="}})");
+  EXPECT_EQ(Read("Secret", Bytes(2, Entry("k", std::string("\0\xff", 2)))),
+            R"({"data":{"k":"AP8="}})");
   EXPECT_EQ(Read("Pod", Bytes(2, Number(4, static_cast<std::uint64_t>(-5)))),
             R"({"spec":{"terminationGracePeriodSeconds":-5}})");
 }
@@ -70,8 +71,7 @@ TEST(Protobuf, MalformedInputIsAnErrorAtEveryCut) {
   const std::string whole = Bytes(1, Bytes(1, "a")) + Bytes(2, Entry("a", "b"));
   for (std::size_t size = 1; size < whole.size(); ++size) {
     if (size == Bytes(1, Bytes(1, "a")).size()) continue;  // a message that ends between fields
-    EXPECT_FALSE(
-        ReadProtobuf(whole.substr(0, size), *FindKind("", "v1", "ConfigMap")->schema).ok())
+    EXPECT_FALSE(ReadProtobuf(whole.substr(0, size), *FindKind("", "v1", "ConfigMap")->schema).ok())
         << size;
   }
   EXPECT_FALSE(ReadProtobuf("\x0b", *FindKind("", "v1", "Pod")->schema).ok());

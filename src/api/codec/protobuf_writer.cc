@@ -60,15 +60,18 @@ void AppendSkipOperations(std::string& out, std::uint32_t number, Value operatio
 // One value that is neither list nor map.
 void AppendValue(std::string& out, std::uint32_t number, Value value, const TypeSchema& type) {
   switch (type.kind) {
-    case FieldKind::kString: return AppendBytes(out, number, value.str());
+    case FieldKind::kString:
+      return AppendBytes(out, number, value.str());
     case FieldKind::kBytes: {
       const Result<std::string> bytes = Base64Decode(value.str());
       if (bytes.ok()) AppendBytes(out, number, *bytes);
       return;
     }
-    case FieldKind::kBool: return AppendNumber(out, number, value.boolean() ? 1 : 0);
+    case FieldKind::kBool:
+      return AppendNumber(out, number, value.boolean() ? 1 : 0);
     case FieldKind::kInt32:
-    case FieldKind::kInt64: return AppendNumber(out, number, value.integer());
+    case FieldKind::kInt64:
+      return AppendNumber(out, number, value.integer());
     case FieldKind::kDouble: {
       AppendTag(out, number, kFixed64);
       const auto bits = std::bit_cast<std::uint64_t>(value.number());
@@ -79,8 +82,10 @@ void AppendValue(std::string& out, std::uint32_t number, Value value, const Type
     }
     case FieldKind::kQuantity:
       return AppendMessage(out, number, [&] { AppendBytes(out, 1, value.str()); });
-    case FieldKind::kTime: return AppendTime(out, number, value.str(), false);
-    case FieldKind::kMicroTime: return AppendTime(out, number, value.str(), true);
+    case FieldKind::kTime:
+      return AppendTime(out, number, value.str(), false);
+    case FieldKind::kMicroTime:
+      return AppendTime(out, number, value.str(), true);
     case FieldKind::kDuration: {
       const Result<Duration> duration = ParseDuration(value.str());
       if (!duration.ok()) return;
@@ -95,14 +100,16 @@ void AppendValue(std::string& out, std::uint32_t number, Value value, const Type
     case FieldKind::kRaw:
     case FieldKind::kJson:
       return AppendMessage(out, number, [&] {
-        AppendBytes(out, 1, value.kind() == ValueKind::kRaw ? std::string(value.str())
-                                                            : WriteJson(value));
+        AppendBytes(out, 1,
+                    value.kind() == ValueKind::kRaw ? std::string(value.str()) : WriteJson(value));
       });
     case FieldKind::kStruct:
       return AppendMessage(out, number, [&] { WriteFields(out, value, *type.structure, 0); });
-    case FieldKind::kSkipNodeOperations: return AppendSkipOperations(out, number, value);
+    case FieldKind::kSkipNodeOperations:
+      return AppendSkipOperations(out, number, value);
     case FieldKind::kList:
-    case FieldKind::kMap: return;  // no message holds them directly
+    case FieldKind::kMap:
+      return;  // no message holds them directly
   }
 }
 

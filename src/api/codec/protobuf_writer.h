@@ -10,8 +10,8 @@ namespace drakkar::api {
 
 // The message of a tree, by the field numbers of the schema: what ReadProtobuf reads. Fields that
 // have no number (kind, apiVersion) and what the schema does not know are left out, and so is what
-// is absent; skipNodeOperations is written as its list. Values must be as ConvertObject leaves them;
-// a text that does not parse (time, base64) is left out.
+// is absent; skipNodeOperations is written as its list. Values must be as ConvertObject leaves
+// them; a text that does not parse (time, base64) is left out.
 std::string WriteProtobuf(Value value, const StructSchema& schema);
 
 // Pieces of the wire format, for who puts messages together out of encoded parts.

@@ -17,13 +17,18 @@ constexpr std::size_t kMaxFields = 256;
 
 bool IsZero(const Node& node) {
   switch (node.kind) {
-    case ValueKind::kBool: return !node.boolean;
-    case ValueKind::kInt: return node.integer == 0;
-    case ValueKind::kDouble: return node.number == 0;
+    case ValueKind::kBool:
+      return !node.boolean;
+    case ValueKind::kInt:
+      return node.integer == 0;
+    case ValueKind::kDouble:
+      return node.number == 0;
     case ValueKind::kString:
     case ValueKind::kArray:
-    case ValueKind::kObject: return node.size == 0;
-    default: return false;
+    case ValueKind::kObject:
+      return node.size == 0;
+    default:
+      return false;
   }
 }
 
@@ -40,7 +45,9 @@ bool IsAscii(std::string_view text) {
   return (high & 0x8080808080808080u) == 0;
 }
 
-std::string_view TextOf(const Node& node) { return {node.text, node.size}; }
+std::string_view TextOf(const Node& node) {
+  return {node.text, node.size};
+}
 
 class Converter {
  public:
@@ -226,12 +233,11 @@ class Converter {
     ++depth_left_;
     if (!ordered) {
       const auto begin = members_.begin() + static_cast<std::ptrdiff_t>(first);
-      std::sort(begin, members_.end(), [](const Member& a, const Member& b) {
-        return a.key->view() < b.key->view();
-      });
-      const auto twice = std::adjacent_find(begin, members_.end(), [](const Member& a, const Member& b) {
-        return a.key->view() == b.key->view();
-      });
+      std::sort(begin, members_.end(),
+                [](const Member& a, const Member& b) { return a.key->view() < b.key->view(); });
+      const auto twice = std::adjacent_find(
+          begin, members_.end(),
+          [](const Member& a, const Member& b) { return a.key->view() == b.key->view(); });
       if (twice != members_.end()) return Conversion::kUnsure;
     }
     return CloseObject(first, changed || !ordered, out);

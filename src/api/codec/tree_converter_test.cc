@@ -24,26 +24,46 @@ Result<ObjectReadResult> ThroughJson(Value value, const StructSchema& schema,
 // Something that is in the object for no good reason.
 Draft Oddity(Random& random) {
   switch (random.Next() % 20) {
-    case 0: return nullptr;
-    case 1: return Draft(true);
-    case 2: return Draft(false);
-    case 3: return Draft(0);
-    case 4: return Draft(std::int64_t{1} << 40);
-    case 5: return Draft(2.0);
-    case 6: return Draft(2.5);
-    case 7: return Draft("");
-    case 8: return Draft("1.0Gi");
-    case 9: return Draft("caf\xC3\xA9");
-    case 10: return Draft("bad\xFFtext \xE2\x80\xA8");
-    case 11: return Draft("2025-06-07T10:09:10+02:00");
-    case 12: return Draft("90s");
-    case 13: return Draft::Array();
-    case 14: return Draft::Array({nullptr, Draft("x")});
-    case 15: return Draft::Object();
-    case 16: return Draft::Raw(" {\"a\": 1} ");
-    case 17: return Draft::Raw("{\"a\":");
-    case 18: return Draft::Raw("null");
-    default: return Draft{{"zeta", "z"}, {"name", "n"}, {"alpha", nullptr}};
+    case 0:
+      return nullptr;
+    case 1:
+      return Draft(true);
+    case 2:
+      return Draft(false);
+    case 3:
+      return Draft(0);
+    case 4:
+      return Draft(std::int64_t{1} << 40);
+    case 5:
+      return Draft(2.0);
+    case 6:
+      return Draft(2.5);
+    case 7:
+      return Draft("");
+    case 8:
+      return Draft("1.0Gi");
+    case 9:
+      return Draft("caf\xC3\xA9");
+    case 10:
+      return Draft("bad\xFFtext \xE2\x80\xA8");
+    case 11:
+      return Draft("2025-06-07T10:09:10+02:00");
+    case 12:
+      return Draft("90s");
+    case 13:
+      return Draft::Array();
+    case 14:
+      return Draft::Array({nullptr, Draft("x")});
+    case 15:
+      return Draft::Object();
+    case 16:
+      return Draft::Raw(" {\"a\": 1} ");
+    case 17:
+      return Draft::Raw("{\"a\":");
+    case 18:
+      return Draft::Raw("null");
+    default:
+      return Draft{{"zeta", "z"}, {"name", "n"}, {"alpha", nullptr}};
   }
 }
 
@@ -60,9 +80,15 @@ void Disturb(Draft& draft, Random& random) {
   if (draft.is_object() && draft.size() > 1 && random.Next() % 2 == 0) {
     auto& members = draft.MutableMembers();
     switch (random.Next() % 3) {
-      case 0: std::swap(members.front(), members.back()); return;
-      case 1: members.push_back(members.front()); return;  // the same name twice
-      default: members.emplace_back(KeyRef("noSuchField"), Draft(1)); return;
+      case 0:
+        std::swap(members.front(), members.back());
+        return;
+      case 1:
+        members.push_back(members.front());
+        return;  // the same name twice
+      default:
+        members.emplace_back(KeyRef("noSuchField"), Draft(1));
+        return;
     }
   }
   draft = Oddity(random);
@@ -84,8 +110,8 @@ TEST(ConvertWellTyped, GivesWhatReadingItsJsonGives) {
     ASSERT_EQ(Show(ConvertObject(tree->root(), *kind.schema, options)), expected) << kind.kind;
     Arena arena;
     Node out;
-    short_ways += ConvertWellTyped(tree->root(), *kind.schema, options, arena, out) !=
-                  Conversion::kUnsure;
+    short_ways +=
+        ConvertWellTyped(tree->root(), *kind.schema, options, arena, out) != Conversion::kUnsure;
   }
   EXPECT_GT(short_ways, 400);  // or nothing was tested
 }
@@ -93,10 +119,11 @@ TEST(ConvertWellTyped, GivesWhatReadingItsJsonGives) {
 TEST(ConvertWellTyped, GivesATreeInCanonicalFormBack) {
   const StructSchema& schema = *FindKind("", "v1", "Pod")->schema;
   const TreePtr first =
-      ReadObject(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"b":"1","a":"2"},
+      ReadObject(
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"b":"1","a":"2"},
                      "managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}}}]},
                      "spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1"}}}]}})",
-                 schema)
+          schema)
           ->tree;
   EXPECT_EQ(ConvertObject(first, schema)->tree, first);
   Draft draft(first);

@@ -5,14 +5,15 @@
 namespace drakkar::api {
 namespace {
 
-constexpr char kText[] = "# devices\n"
-                         "count: 4\n"
-                         "attributes:\n"
-                         "  model: x\n"
-                         "devices:\n"
-                         "  - name: a\n"
-                         "  - name: b\n"
-                         "    taints: [{key: k}, {key: l}]\n";
+constexpr char kText[] =
+    "# devices\n"
+    "count: 4\n"
+    "attributes:\n"
+    "  model: x\n"
+    "devices:\n"
+    "  - name: a\n"
+    "  - name: b\n"
+    "    taints: [{key: k}, {key: l}]\n";
 
 TEST(LocateYaml, FindsTheKeyOfAMember) {
   EXPECT_EQ(LocateYaml(kText, {"count"}), (YamlPosition{2, 1}));

@@ -30,7 +30,8 @@ class Event {
   Event(fy_parser* parser, fy_event* event) : parser_(parser), event_(event) {}
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  Event(Event&& other) noexcept : parser_(other.parser_), event_(std::exchange(other.event_, nullptr)) {}
+  Event(Event&& other) noexcept
+      : parser_(other.parser_), event_(std::exchange(other.event_, nullptr)) {}
   ~Event() {
     if (event_ != nullptr) fy_parser_event_free(parser_, event_);
   }
@@ -52,8 +53,8 @@ class Reader {
     diag_.reset(fy_diag_create(&diag_config));
     fy_diag_set_collect_errors(diag_.get(), true);
     fy_parse_cfg config = {};
-    config.flags = static_cast<fy_parse_cfg_flags>(
-        FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_DISABLE_DEPTH_LIMIT | FYPCF_JSON_NONE);
+    config.flags = static_cast<fy_parse_cfg_flags>(FYPCF_QUIET | FYPCF_COLLECT_DIAG |
+                                                   FYPCF_DISABLE_DEPTH_LIMIT | FYPCF_JSON_NONE);
     config.diag = diag_.get();
     parser_.reset(fy_parser_create(&config));
     fy_parser_set_string(parser_.get(), text.data(), text.size());
@@ -94,7 +95,8 @@ class Reader {
     void* iterator = nullptr;
     const fy_diag_error* error = fy_diag_errors_iterate(diag_.get(), &iterator);
     if (error == nullptr) return InvalidArgument("the text is not valid YAML");
-    return InvalidArgument(StrCat(error->msg, " at line ", error->line, ", column ", error->column));
+    return InvalidArgument(
+        StrCat(error->msg, " at line ", error->line, ", column ", error->column));
   }
 
   static Error At(std::string message, fy_token* token) {
@@ -108,7 +110,8 @@ class Reader {
   Result<void> Weigh(std::size_t bytes, fy_token* token) {
     weight_ += bytes;
     if (weight_ <= options_.max_expanded_bytes) return Ok();
-    return At(StrCat("the documents have more than ", options_.max_expanded_bytes, " bytes"), token);
+    return At(StrCat("the documents have more than ", options_.max_expanded_bytes, " bytes"),
+              token);
   }
 
   Result<Node> ReadNode(const Event& event, int depth) {
@@ -126,7 +129,8 @@ class Reader {
       case FYET_ALIAS: {
         const std::string name(YamlTokenText(event->alias.anchor));
         const auto found = anchors_.find(name);
-        if (found == anchors_.end()) return At("unknown anchor " + Quote(name), event->alias.anchor);
+        if (found == anchors_.end())
+          return At("unknown anchor " + Quote(name), event->alias.anchor);
         RETURN_IF_ERROR(Weigh(found->second.weight, event->alias.anchor));
         return found->second.node;
       }
@@ -160,8 +164,7 @@ class Reader {
 
   Result<Node> ReadScalar(const fy_event_scalar_data& scalar) {
     const std::string_view text = ScalarText(scalar.value);
-    const bool plain =
-        scalar.value == nullptr || fy_token_scalar_style(scalar.value) == FYSS_PLAIN;
+    const bool plain = scalar.value == nullptr || fy_token_scalar_style(scalar.value) == FYSS_PLAIN;
     const std::string_view tag = YamlTokenText(scalar.tag);
     constexpr std::string_view kStandard = "tag:yaml.org,2002:";
     if (tag.empty()) {
@@ -279,8 +282,9 @@ class Reader {
 bool HasDirective(std::string_view text) {
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
     const std::string_view before = text.substr(0, at);
-    if (before.empty() || before.ends_with('\n') || before.ends_with('\r') || before.ends_with("\xc2\x85") ||
-        before.ends_with("\xe2\x80\xa8") || before.ends_with("\xe2\x80\xa9") || before.ends_with("\xef\xbb\xbf")) {
+    if (before.empty() || before.ends_with('\n') || before.ends_with('\r') ||
+        before.ends_with("\xc2\x85") || before.ends_with("\xe2\x80\xa8") ||
+        before.ends_with("\xe2\x80\xa9") || before.ends_with("\xef\xbb\xbf")) {
       return true;
     }
   }
@@ -291,12 +295,13 @@ bool HasDirective(std::string_view text) {
 
 Result<std::vector<TreePtr>> ParseYaml(std::string_view text, const YamlReadOptions& options) {
   if (text.size() > options.max_size_bytes) {
-    return InvalidArgument(StrCat("the YAML text has ", text.size(), " bytes, more than the limit of ",
-                                  options.max_size_bytes));
+    return InvalidArgument(StrCat("the YAML text has ", text.size(),
+                                  " bytes, more than the limit of ", options.max_size_bytes));
   }
   if (text.empty()) return std::vector<TreePtr>();
   if (HasDirective(text)) {
-    return InvalidArgument("YAML directives (lines that begin with %) are not supported: remove them");
+    return InvalidArgument(
+        "YAML directives (lines that begin with %) are not supported: remove them");
   }
   return Reader(text, options).Read();
 }

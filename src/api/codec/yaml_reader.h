@@ -25,8 +25,8 @@ struct YamlReadOptions {
 
 // Reads a stream of YAML documents (JSON too, which is YAML) as kubectl does: documents without
 // content are left out; anchors, aliases and << are resolved; keys are texts. A key that comes
-// twice (see the options), a depth or size beyond the options, or text that is no YAML is an error that ends in
-// "line 3, column 7".
+// twice (see the options), a depth or size beyond the options, or text that is no YAML is an error
+// that ends in "line 3, column 7".
 Result<std::vector<TreePtr>> ParseYaml(std::string_view text, const YamlReadOptions& options = {});
 
 }  // namespace drakkar::api

@@ -22,10 +22,10 @@ bool IsOneOf(std::string_view text, const std::string_view (&words)[N]) {
   return std::find(std::begin(words), std::end(words), text) != std::end(words);
 }
 
-constexpr std::string_view kTrue[] = {"y",    "Y",    "yes",  "Yes", "YES", "true",
-                                      "True", "TRUE", "on",   "On",  "ON"};
-constexpr std::string_view kFalse[] = {"n",     "N",     "no",    "No",  "NO", "false",
-                                       "False", "FALSE", "off",   "Off", "OFF"};
+constexpr std::string_view kTrue[] = {"y",    "Y",    "yes", "Yes", "YES", "true",
+                                      "True", "TRUE", "on",  "On",  "ON"};
+constexpr std::string_view kFalse[] = {"n",     "N",     "no",  "No",  "NO", "false",
+                                       "False", "FALSE", "off", "Off", "OFF"};
 constexpr std::string_view kNull[] = {"", "~", "null", "Null", "NULL"};
 constexpr std::string_view kNan[] = {".nan", ".NaN", ".NAN"};
 constexpr std::string_view kInfinity[] = {".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"};

@@ -39,7 +39,8 @@ TEST(ParseYaml, ResolvesScalarsAsKubernetesToolsDo) {
 }
 
 TEST(ParseYaml, MakesTextsOfKeys) {
-  EXPECT_EQ(Json("1: a\ntrue: b\n1.5: c\non: d"), "key \"true\" already set in map at line 4, column 1");
+  EXPECT_EQ(Json("1: a\ntrue: b\n1.5: c\non: d"),
+            "key \"true\" already set in map at line 4, column 1");
   EXPECT_EQ(Json("1: a\ntrue: b\n1.5: c\n"), R"({"1":"a","true":"b","1.5":"c"})");
 }
 
@@ -164,7 +165,8 @@ TEST(ParseYaml, JoinsLinesThatEndInABackslash) {
 }
 
 TEST(ParseYaml, ReadsSingleQuotesOverSeveralLines) {
-  EXPECT_EQ(Json("a: 'it''s\n  one\n\n  ''two'''\nb: '''''~'\n"), R"({"a":"it's one\n'two'","b":"''~"})");
+  EXPECT_EQ(Json("a: 'it''s\n  one\n\n  ''two'''\nb: '''''~'\n"),
+            R"({"a":"it's one\n'two'","b":"''~"})");
 }
 
 TEST(WriteYaml, IsReadBackAsTheSame) {
@@ -174,9 +176,10 @@ TEST(WriteYaml, IsReadBackAsTheSame) {
     const auto back = ParseYaml(yaml);
     ASSERT_TRUE(back.ok()) << "seed " << seed << ": " << back.error().message << "\n" << yaml;
     ASSERT_EQ(back->size(), 1u) << yaml;
-    EXPECT_TRUE(Equal((*back)[0]->root(), tree->root()))
-        << "seed " << seed << "\n" << yaml << "\n" << WriteJson(tree->root()) << "\n"
-        << WriteJson((*back)[0]->root());
+    EXPECT_TRUE(Equal((*back)[0]->root(), tree->root())) << "seed " << seed << "\n"
+                                                         << yaml << "\n"
+                                                         << WriteJson(tree->root()) << "\n"
+                                                         << WriteJson((*back)[0]->root());
   }
 }
 

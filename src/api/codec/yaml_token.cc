@@ -11,8 +11,12 @@
 namespace drakkar::api {
 namespace {
 
-bool IsBreak(char c) { return c == '\n' || c == '\r'; }
-bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+bool IsBreak(char c) {
+  return c == '\n' || c == '\r';
+}
+bool IsBlank(char c) {
+  return c == ' ' || c == '\t';
+}
 
 // Goes past white space with line breaks in it, from a break on; how many breaks there were.
 std::size_t SkipBreaks(std::string_view source, std::size_t& i) {
@@ -24,8 +28,8 @@ std::size_t SkipBreaks(std::string_view source, std::size_t& i) {
   return breaks;
 }
 
-// Line ends between words: one stands for a space, further ones for themselves; white space around them goes, except
-// before `kept`.
+// Line ends between words: one stands for a space, further ones for themselves; white space around
+// them goes, except before `kept`.
 void FoldBreaks(std::string_view source, std::size_t& i, std::size_t kept, std::string& text) {
   while (text.size() > kept && IsBlank(text.back())) text.pop_back();
   const std::size_t breaks = SkipBreaks(source, i);
@@ -52,25 +56,53 @@ void AppendEscaped(std::string_view source, std::size_t& i, std::string& text) {
   const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
   if (digits > 0) {
     std::uint32_t code = 0;
-    std::from_chars(source.data() + i, source.data() + std::min(i + digits, source.size()), code, 16);
+    std::from_chars(source.data() + i, source.data() + std::min(i + digits, source.size()), code,
+                    16);
     i = std::min(i + digits, source.size());
     return AppendUtf8(text, code);
   }
   switch (c) {
-    case '0': text += '\0'; break;
-    case 'a': text += '\a'; break;
-    case 'b': text += '\b'; break;
-    case 't': text += '\t'; break;
-    case 'n': text += '\n'; break;
-    case 'v': text += '\v'; break;
-    case 'f': text += '\f'; break;
-    case 'r': text += '\r'; break;
-    case 'e': text += '\x1b'; break;
-    case 'N': AppendUtf8(text, 0x85); break;
-    case '_': AppendUtf8(text, 0xA0); break;
-    case 'L': AppendUtf8(text, 0x2028); break;
-    case 'P': AppendUtf8(text, 0x2029); break;
-    default: text += c;  // a space, a tab, a quote, a slash, a backslash
+    case '0':
+      text += '\0';
+      break;
+    case 'a':
+      text += '\a';
+      break;
+    case 'b':
+      text += '\b';
+      break;
+    case 't':
+      text += '\t';
+      break;
+    case 'n':
+      text += '\n';
+      break;
+    case 'v':
+      text += '\v';
+      break;
+    case 'f':
+      text += '\f';
+      break;
+    case 'r':
+      text += '\r';
+      break;
+    case 'e':
+      text += '\x1b';
+      break;
+    case 'N':
+      AppendUtf8(text, 0x85);
+      break;
+    case '_':
+      AppendUtf8(text, 0xA0);
+      break;
+    case 'L':
+      AppendUtf8(text, 0x2028);
+      break;
+    case 'P':
+      AppendUtf8(text, 0x2029);
+      break;
+    default:
+      text += c;  // a space, a tab, a quote, a slash, a backslash
   }
 }
 
@@ -119,7 +151,8 @@ std::string_view YamlScalarText(fy_token* token, std::string_view document, std:
       document.substr(start->input_pos, end->input_pos - start->input_pos);
   if (style == FYSS_SINGLE_QUOTED && source.find_first_of("'\r\n") != std::string_view::npos) {
     decoded = DecodeSingleQuoted(source);
-  } else if (style == FYSS_DOUBLE_QUOTED && source.find_first_of("\r\n") != std::string_view::npos) {
+  } else if (style == FYSS_DOUBLE_QUOTED &&
+             source.find_first_of("\r\n") != std::string_view::npos) {
     decoded = DecodeDoubleQuoted(source);
   } else {
     return YamlTokenText(token);

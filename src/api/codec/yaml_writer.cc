@@ -15,7 +15,9 @@ namespace {
 constexpr std::size_t kBestWidth = 80;
 constexpr std::size_t kMaxSimpleKeyBytes = 128;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
 bool IsLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<signed char>(c) < 0;
 }
@@ -80,12 +82,14 @@ bool IsTimestamp(std::string_view text) {
     return at - start >= least;
   };
   const auto literal = [&](char c) { return at < text.size() && text[at] == c && ++at != 0; };
-  if (!digits(4, 4) || !literal('-') || !digits(1, 2) || !literal('-') || !digits(1, 2)) return false;
+  if (!digits(4, 4) || !literal('-') || !digits(1, 2) || !literal('-') || !digits(1, 2))
+    return false;
   if (at == text.size()) return true;
   const bool zoned = text[at] == 'T' || text[at] == 't';
   if (!zoned && text[at] != ' ') return false;
   ++at;
-  if (!digits(1, 2) || !literal(':') || !digits(1, 2) || !literal(':') || !digits(1, 2)) return false;
+  if (!digits(1, 2) || !literal(':') || !digits(1, 2) || !literal(':') || !digits(1, 2))
+    return false;
   if (literal('.')) digits(0, text.size());
   if (!zoned || at == text.size()) return !zoned && at == text.size();
   if (literal('Z')) return at == text.size();
@@ -131,7 +135,8 @@ Analysis Analyze(std::string_view text) {
     const char c = text[i];
     const bool before_blank = IsBlankOrEnd(text, i + 1);
     if (i == 0) {
-      if (std::string_view("#,[]{}&*!|>'\"%@`").find(c) != std::string_view::npos) indicators = true;
+      if (std::string_view("#,[]{}&*!|>'\"%@`").find(c) != std::string_view::npos)
+        indicators = true;
       if ((c == '?' || c == ':' || c == '-') && before_blank) indicators = true;
     } else {
       if (c == ':' && before_blank) indicators = true;
@@ -161,8 +166,8 @@ Style ChooseStyle(std::string_view text, bool is_key) {
     return analysis.literal && !is_key ? Style::kLiteral : Style::kDoubleQuoted;
   }
   const Node resolved = ResolveYamlScalar(text);
-  if (resolved.kind != ValueKind::kString || IsBase60(text) || IsTimestamp(text) ||
-      text == "<<" || text == "=") {
+  if (resolved.kind != ValueKind::kString || IsBase60(text) || IsTimestamp(text) || text == "<<" ||
+      text == "=") {
     return Style::kDoubleQuoted;
   }
   if (analysis.plain) return Style::kPlain;
@@ -202,13 +207,26 @@ class Writer {
     if (value.is_object() && !value.empty()) return WriteObject(value, indent, inline_start);
     if (value.is_array() && !value.empty()) return WriteArray(value, indent, inline_start);
     switch (value.kind()) {
-      case ValueKind::kObject: out_ += "{}"; break;
-      case ValueKind::kArray: out_ += "[]"; break;
-      case ValueKind::kBool: out_ += value.boolean() ? "true" : "false"; break;
-      case ValueKind::kInt: out_ += std::to_string(value.integer()); break;
-      case ValueKind::kDouble: AppendDouble(value.number()); break;
-      case ValueKind::kString: return WriteScalarLine(value.str(), indent);
-      default: out_ += "null"; break;
+      case ValueKind::kObject:
+        out_ += "{}";
+        break;
+      case ValueKind::kArray:
+        out_ += "[]";
+        break;
+      case ValueKind::kBool:
+        out_ += value.boolean() ? "true" : "false";
+        break;
+      case ValueKind::kInt:
+        out_ += std::to_string(value.integer());
+        break;
+      case ValueKind::kDouble:
+        AppendDouble(value.number());
+        break;
+      case ValueKind::kString:
+        return WriteScalarLine(value.str(), indent);
+      default:
+        out_ += "null";
+        break;
     }
     out_ += '\n';
   }
@@ -216,8 +234,8 @@ class Writer {
   // Go's %g with the shortest digits.
   void AppendDouble(double value) {
     char scientific[64];
-    const auto end =
-        std::to_chars(scientific, scientific + sizeof(scientific), value, std::chars_format::scientific);
+    const auto end = std::to_chars(scientific, scientific + sizeof(scientific), value,
+                                   std::chars_format::scientific);
     const std::string_view text(scientific, static_cast<std::size_t>(end.ptr - scientific));
     const std::size_t mark = text.find('e');
     int exponent = 0;
@@ -239,14 +257,17 @@ class Writer {
 
   void WriteText(std::string_view text, std::size_t indent, bool is_key) {
     switch (ChooseStyle(text, is_key)) {
-      case Style::kPlain: return WriteFolded(text, indent + 2, is_key, false);
+      case Style::kPlain:
+        return WriteFolded(text, indent + 2, is_key, false);
       case Style::kSingleQuoted:
         out_ += '\'';
         WriteFolded(text, indent + 2, is_key, true);
         out_ += '\'';
         return;
-      case Style::kDoubleQuoted: return WriteDoubleQuoted(text);
-      case Style::kLiteral: return WriteLiteral(text, indent + 2);
+      case Style::kDoubleQuoted:
+        return WriteDoubleQuoted(text);
+      case Style::kLiteral:
+        return WriteLiteral(text, indent + 2);
     }
   }
 
@@ -277,18 +298,41 @@ class Writer {
       const auto byte = static_cast<unsigned char>(c);
       const std::string_view three = text.substr(i, 3);
       switch (c) {
-        case '"': out_ += "\\\""; continue;
-        case '\\': out_ += "\\\\"; continue;
-        case '\0': out_ += "\\0"; continue;
-        case '\a': out_ += "\\a"; continue;
-        case '\b': out_ += "\\b"; continue;
-        case '\t': out_ += "\\t"; continue;
-        case '\n': out_ += "\\n"; continue;
-        case '\v': out_ += "\\v"; continue;
-        case '\f': out_ += "\\f"; continue;
-        case '\r': out_ += "\\r"; continue;
-        case '\x1b': out_ += "\\e"; continue;
-        default: break;
+        case '"':
+          out_ += "\\\"";
+          continue;
+        case '\\':
+          out_ += "\\\\";
+          continue;
+        case '\0':
+          out_ += "\\0";
+          continue;
+        case '\a':
+          out_ += "\\a";
+          continue;
+        case '\b':
+          out_ += "\\b";
+          continue;
+        case '\t':
+          out_ += "\\t";
+          continue;
+        case '\n':
+          out_ += "\\n";
+          continue;
+        case '\v':
+          out_ += "\\v";
+          continue;
+        case '\f':
+          out_ += "\\f";
+          continue;
+        case '\r':
+          out_ += "\\r";
+          continue;
+        case '\x1b':
+          out_ += "\\e";
+          continue;
+        default:
+          break;
       }
       if (byte < 0x20 || byte == 0x7f) {
         out_ += "\\x";
@@ -376,9 +420,9 @@ class Writer {
       if (!first) Indent(indent);
       first = false;
       out_ += "- ";
-      const bool block = (element.is_object() || element.is_array() ||
-                          element.kind() == ValueKind::kRaw) &&
-                         (element.kind() == ValueKind::kRaw || !element.empty());
+      const bool block =
+          (element.is_object() || element.is_array() || element.kind() == ValueKind::kRaw) &&
+          (element.kind() == ValueKind::kRaw || !element.empty());
       WriteValue(element, block ? indent + 2 : indent, true);
     }
   }

@@ -125,8 +125,16 @@ bool JsonCursor::ReadValue(Node& out, Duplicates duplicates) {
     case 'n':
       return ReadLiteral(out);
     case '-':
-    case '0': case '1': case '2': case '3': case '4':
-    case '5': case '6': case '7': case '8': case '9':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
       return ReadNumber(out);
     default:
       return Unexpected("looking for beginning of value");
@@ -237,7 +245,8 @@ bool JsonCursor::ReadObject(Node& out, Duplicates duplicates) {
       return Fail(StrCat("duplicate field ", Quote(name)));
     }
     Node value;
-    if (!(keep_field_sets_ ? ReadMember(name, value, duplicates) : ReadValue(value, duplicates))) return false;
+    if (!(keep_field_sets_ ? ReadMember(name, value, duplicates) : ReadValue(value, duplicates)))
+      return false;
     if (index == open_members.size()) {
       open_members.push_back({key, value});
     } else {
@@ -353,14 +362,30 @@ bool JsonCursor::ReadEscape(char*& to) {
   ++at_;
   if (at_ == end_) return Unexpected("");
   switch (*at_) {
-    case '"': *to++ = '"'; break;
-    case '\\': *to++ = '\\'; break;
-    case '/': *to++ = '/'; break;
-    case 'b': *to++ = '\b'; break;
-    case 'f': *to++ = '\f'; break;
-    case 'n': *to++ = '\n'; break;
-    case 'r': *to++ = '\r'; break;
-    case 't': *to++ = '\t'; break;
+    case '"':
+      *to++ = '"';
+      break;
+    case '\\':
+      *to++ = '\\';
+      break;
+    case '/':
+      *to++ = '/';
+      break;
+    case 'b':
+      *to++ = '\b';
+      break;
+    case 'f':
+      *to++ = '\f';
+      break;
+    case 'n':
+      *to++ = '\n';
+      break;
+    case 'r':
+      *to++ = '\r';
+      break;
+    case 't':
+      *to++ = '\t';
+      break;
     case 'u': {
       ++at_;
       std::uint32_t unit;
@@ -393,15 +418,22 @@ bool JsonCursor::ReadEscape(char*& to) {
 bool JsonCursor::ReadLiteral(Node& out) {
   std::string_view word;
   switch (*at_) {
-    case 't': word = "true"; break;
-    case 'f': word = "false"; break;
-    default: word = "null"; break;
+    case 't':
+      word = "true";
+      break;
+    case 'f':
+      word = "false";
+      break;
+    default:
+      word = "null";
+      break;
   }
   ++at_;
   for (std::size_t i = 1; i < word.size(); ++i, ++at_) {
     if (at_ == end_) return Unexpected("");
     if (*at_ != word[i]) {
-      return Unexpected(StrCat("in literal ", word, " (expecting ", ShowByte(word[i]), ")").c_str());
+      return Unexpected(
+          StrCat("in literal ", word, " (expecting ", ShowByte(word[i]), ")").c_str());
     }
   }
   out = word.size() == 4 && word[0] == 'n' ? NullNode() : BoolNode(word[0] == 't');

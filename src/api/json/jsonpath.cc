@@ -333,7 +333,9 @@ class Evaluator {
            OnValues on_values) const {
     for (const JsonPath::Node& node : nodes) {
       switch (node.kind) {
-        case JsonPath::Node::Kind::kText: on_text(node.text); break;
+        case JsonPath::Node::Kind::kText:
+          on_text(node.text);
+          break;
         case JsonPath::Node::Kind::kPath:
           on_values(Walk(node.path, node.from_root, current));
           break;
@@ -369,8 +371,12 @@ class Evaluator {
           if (Value member = value[name]; member.exists()) out.push_back(member);
         }
         break;
-      case Step::Kind::kWildcard: Children(value, out); break;
-      case Step::Kind::kDescend: Descend(value, out); break;
+      case Step::Kind::kWildcard:
+        Children(value, out);
+        break;
+      case Step::Kind::kDescend:
+        Descend(value, out);
+        break;
       case Step::Kind::kSlices:
         if (!value.is_array()) break;
         for (const Slice& slice : step.slices) AddSlice(slice, value, out);
@@ -413,13 +419,20 @@ class Evaluator {
     std::optional<int> order;  // nothing: not to be compared
     if (left->kind == right->kind) {
       switch (left->kind) {
-        case Operand::Kind::kText: order = left->text.compare(right->text); break;
+        case Operand::Kind::kText:
+          order = left->text.compare(right->text);
+          break;
         case Operand::Kind::kNumber:
           order = left->number < right->number ? -1 : left->number > right->number ? 1 : 0;
           break;
-        case Operand::Kind::kBool: order = int{left->boolean} - int{right->boolean}; break;
-        case Operand::Kind::kNull: order = 0; break;
-        case Operand::Kind::kPath: break;
+        case Operand::Kind::kBool:
+          order = int{left->boolean} - int{right->boolean};
+          break;
+        case Operand::Kind::kNull:
+          order = 0;
+          break;
+        case Operand::Kind::kPath:
+          break;
       }
     }
     if (!order) return step.op == "!=";
@@ -451,8 +464,10 @@ class Evaluator {
         plain.kind = Operand::Kind::kBool;
         plain.boolean = value.boolean();
         break;
-      case ValueKind::kNull: break;
-      default: return std::nullopt;
+      case ValueKind::kNull:
+        break;
+      default:
+        return std::nullopt;
     }
     return plain;
   }

@@ -59,8 +59,10 @@ TEST_F(JsonPathTest, ManyValuesHaveASpaceBetweenThem) {
 TEST_F(JsonPathTest, RangesRepeatTheirBody) {
   EXPECT_EQ(Print(R"({range .items[*]}{.metadata.name}{"\t"}{.status.capacity.cpu}{"\n"}{end})"),
             "a\t4\nb\t8\nc\t\n");
-  EXPECT_EQ(Print(R"({range .items[*]}[{.metadata.name}:{range .status.conditions[*]}{.type},{end}] {end})"),
-            "[a:Ready,Full,] [b:] [c:] ");
+  EXPECT_EQ(
+      Print(
+          R"({range .items[*]}[{.metadata.name}:{range .status.conditions[*]}{.type},{end}] {end})"),
+      "[a:Ready,Full,] [b:] [c:] ");
   EXPECT_EQ(Print(R"({range .users[*]}{.name}{" of "}{$.kind};{end})"), "u1 of List;u2 of List;");
 }
 

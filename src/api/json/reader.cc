@@ -21,8 +21,8 @@ std::string DescribePosition(std::string_view text, std::size_t offset) {
 
 Result<TreePtr> ParseJson(std::string_view json, const ReadOptions& options) {
   if (json.size() > options.max_size_bytes) {
-    return InvalidArgument(StrCat("the JSON text has ", json.size(), " bytes, more than the limit of ",
-                                  options.max_size_bytes));
+    return InvalidArgument(StrCat("the JSON text has ", json.size(),
+                                  " bytes, more than the limit of ", options.max_size_bytes));
   }
   Arena arena;
   JsonCursor cursor(json, arena, options.max_depth);

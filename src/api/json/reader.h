@@ -17,8 +17,8 @@ struct ReadOptions {
   bool refuse_duplicates = true;
   // Adds " at line 3, column 7" to errors about the text; without it they read as in Go.
   bool position_in_errors = false;
-  // The sets of fields in managedFields (fieldsV1) are checked but kept as bytes: they are half of many an object, and
-  // few look into them.
+  // The sets of fields in managedFields (fieldsV1) are checked but kept as bytes: they are half of
+  // many an object, and few look into them.
   bool opaque_field_sets = false;
 };
 

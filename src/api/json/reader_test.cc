@@ -10,7 +10,8 @@ namespace {
 
 std::string Reprint(std::string_view json, ReadOptions options = {}) {
   const auto tree = ParseJson(json, options);
-  return tree.ok() ? WriteJson((*tree)->root(), {.escape_html = false}) : "error: " + tree.error().message;
+  return tree.ok() ? WriteJson((*tree)->root(), {.escape_html = false})
+                   : "error: " + tree.error().message;
 }
 
 TEST(ParseJson, KeepsValuesAndTheirOrder) {
@@ -74,7 +75,9 @@ TEST(ParseJson, SaysWhereWhenAsked) {
 TEST(ParseJson, DecodesEscapesAndReplacesWhatIsNoUtf8) {
   EXPECT_EQ(Reprint(R"("\u00e9\ud83d\ude00\/\b")"), "\"é😀/\\b\"");
   EXPECT_EQ(Reprint(R"("\ud83dx")"), "\"\xEF\xBF\xBDx\"");
-  EXPECT_EQ(Reprint(R"("\ud83d\u0041")"), "\"\xEF\xBF\xBD" "A\"");
+  EXPECT_EQ(Reprint(R"("\ud83d\u0041")"),
+            "\"\xEF\xBF\xBD"
+            "A\"");
   EXPECT_EQ(Reprint("\"a\xFF\xC3(\xED\xA0\x80\""),
             "\"a\xEF\xBF\xBD\xEF\xBF\xBD(\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
 }
@@ -115,18 +118,21 @@ TEST(ParseJson, SetsOfFieldsCanBeKeptAsTheyStand) {
   EXPECT_TRUE((*tree)->root()["data"]["fieldsV1"]["f:a"].is_object());
   EXPECT_EQ((*tree)->root()["after"].at(0)["fieldsV1"]["b"].integer(), 1);
   EXPECT_EQ(WriteJson((*tree)->root()), json);
-  EXPECT_FALSE(ParseJson(R"({"managedFields":[{"fieldsV1":{"f:a":}}]})", {.opaque_field_sets = true}).ok());
+  EXPECT_FALSE(
+      ParseJson(R"({"managedFields":[{"fieldsV1":{"f:a":}}]})", {.opaque_field_sets = true}).ok());
   std::string deep = "1";
   for (int i = 0; i < 200; ++i) deep = R"({"a":)" + deep + "}";
   deep = R"({"managedFields":[{"fieldsV1":)" + deep + "}]}";
-  EXPECT_FALSE(ParseJson(deep, {.opaque_field_sets = true}).ok()) << "the depth is bounded there, too";
+  EXPECT_FALSE(ParseJson(deep, {.opaque_field_sets = true}).ok())
+      << "the depth is bounded there, too";
 }
 
 TEST(ParseJson, ReadsBackWhatTheWriterWrites) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const TreePtr tree = RandomTree(seed).Make().Freeze();
     for (const int indent : {0, 2}) {
-      const std::string json = WriteJson(tree->root(), {.indent = indent, .sort_members = indent == 2});
+      const std::string json =
+          WriteJson(tree->root(), {.indent = indent, .sort_members = indent == 2});
       const auto back = ParseJson(json);
       ASSERT_TRUE(back.ok()) << "seed " << seed << ": " << back.error().message << "\n" << json;
       EXPECT_TRUE(Equal((*back)->root(), tree->root())) << "seed " << seed << "\n" << json;

@@ -100,13 +100,20 @@ class Buffer {
 void AddEscaped(Buffer& out, char c) {
   constexpr char kHex[] = "0123456789abcdef";
   switch (c) {
-    case '"': return out.Add("\\\"");
-    case '\\': return out.Add("\\\\");
-    case '\n': return out.Add("\\n");
-    case '\r': return out.Add("\\r");
-    case '\t': return out.Add("\\t");
-    case '\b': return out.Add("\\b");
-    case '\f': return out.Add("\\f");
+    case '"':
+      return out.Add("\\\"");
+    case '\\':
+      return out.Add("\\\\");
+    case '\n':
+      return out.Add("\\n");
+    case '\r':
+      return out.Add("\\r");
+    case '\t':
+      return out.Add("\\t");
+    case '\b':
+      return out.Add("\\b");
+    case '\f':
+      return out.Add("\\f");
     default:
       out.Add("\\u00");
       out.Add(kHex[static_cast<unsigned char>(c) >> 4]);
@@ -315,9 +322,9 @@ void AppendJsonDouble(std::string& out, double value) {
   const double magnitude = std::fabs(value);
   const bool scientific = magnitude != 0 && (magnitude < 1e-6 || magnitude >= 1e21);
   char digits[64];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), value,
-                                 scientific ? std::chars_format::scientific
-                                            : std::chars_format::fixed);
+  const auto end =
+      std::to_chars(digits, digits + sizeof(digits), value,
+                    scientific ? std::chars_format::scientific : std::chars_format::fixed);
   std::string_view text(digits, static_cast<std::size_t>(end.ptr - digits));
   // Go writes 1e-9, C++ 1e-09.
   if (scientific && text.size() >= 4 && text.substr(text.size() - 4, 3) == "e-0") {

@@ -86,7 +86,8 @@ double BigDecimal::UnscaledDouble() const {
   const std::string text = UnscaledText();
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::result_out_of_range) return negative_ ? -__builtin_inf() : __builtin_inf();
+  if (error == std::errc::result_out_of_range)
+    return negative_ ? -__builtin_inf() : __builtin_inf();
   return value;
 }
 
@@ -238,7 +239,8 @@ void BigDecimal::Add(const BigDecimal& other) {
     limbs_.resize(std::max(limbs_.size(), addend.limbs_.size()) + 1, 0);
     std::uint32_t carry = 0;
     for (std::size_t i = 0; i < limbs_.size(); ++i) {
-      const std::uint32_t sum = limbs_[i] + carry + (i < addend.limbs_.size() ? addend.limbs_[i] : 0);
+      const std::uint32_t sum =
+          limbs_[i] + carry + (i < addend.limbs_.size() ? addend.limbs_[i] : 0);
       limbs_[i] = sum % kBase;
       carry = sum / kBase;
     }

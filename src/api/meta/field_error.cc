@@ -38,32 +38,52 @@ FieldPath FieldPath::Key(std::string_view key) const {
 
 std::string_view FieldErrorReason(FieldErrorType type) {
   switch (type) {
-    case FieldErrorType::kNotFound: return "FieldValueNotFound";
-    case FieldErrorType::kRequired: return "FieldValueRequired";
-    case FieldErrorType::kDuplicate: return "FieldValueDuplicate";
-    case FieldErrorType::kInvalid: return "FieldValueInvalid";
-    case FieldErrorType::kNotSupported: return "FieldValueNotSupported";
-    case FieldErrorType::kForbidden: return "FieldValueForbidden";
-    case FieldErrorType::kTooLong: return "FieldValueTooLong";
-    case FieldErrorType::kTooMany: return "FieldValueTooMany";
-    case FieldErrorType::kInternal: return "InternalError";
-    case FieldErrorType::kTypeInvalid: return "FieldValueTypeInvalid";
+    case FieldErrorType::kNotFound:
+      return "FieldValueNotFound";
+    case FieldErrorType::kRequired:
+      return "FieldValueRequired";
+    case FieldErrorType::kDuplicate:
+      return "FieldValueDuplicate";
+    case FieldErrorType::kInvalid:
+      return "FieldValueInvalid";
+    case FieldErrorType::kNotSupported:
+      return "FieldValueNotSupported";
+    case FieldErrorType::kForbidden:
+      return "FieldValueForbidden";
+    case FieldErrorType::kTooLong:
+      return "FieldValueTooLong";
+    case FieldErrorType::kTooMany:
+      return "FieldValueTooMany";
+    case FieldErrorType::kInternal:
+      return "InternalError";
+    case FieldErrorType::kTypeInvalid:
+      return "FieldValueTypeInvalid";
   }
   return "";
 }
 
 std::string_view FieldErrorText(FieldErrorType type) {
   switch (type) {
-    case FieldErrorType::kNotFound: return "Not found";
-    case FieldErrorType::kRequired: return "Required value";
-    case FieldErrorType::kDuplicate: return "Duplicate value";
-    case FieldErrorType::kInvalid: return "Invalid value";
-    case FieldErrorType::kNotSupported: return "Unsupported value";
-    case FieldErrorType::kForbidden: return "Forbidden";
-    case FieldErrorType::kTooLong: return "Too long";
-    case FieldErrorType::kTooMany: return "Too many";
-    case FieldErrorType::kInternal: return "Internal error";
-    case FieldErrorType::kTypeInvalid: return "Invalid value";
+    case FieldErrorType::kNotFound:
+      return "Not found";
+    case FieldErrorType::kRequired:
+      return "Required value";
+    case FieldErrorType::kDuplicate:
+      return "Duplicate value";
+    case FieldErrorType::kInvalid:
+      return "Invalid value";
+    case FieldErrorType::kNotSupported:
+      return "Unsupported value";
+    case FieldErrorType::kForbidden:
+      return "Forbidden";
+    case FieldErrorType::kTooLong:
+      return "Too long";
+    case FieldErrorType::kTooMany:
+      return "Too many";
+    case FieldErrorType::kInternal:
+      return "Internal error";
+    case FieldErrorType::kTypeInvalid:
+      return "Invalid value";
   }
   return "";
 }
@@ -124,8 +144,9 @@ FieldError FieldError::TypeInvalid(const FieldPath& path, BadValue value, std::s
 
 std::string FieldError::Body() const {
   std::string body(FieldErrorText(type));
-  const bool shows_value = type != FieldErrorType::kRequired && type != FieldErrorType::kForbidden &&
-                           type != FieldErrorType::kTooLong && type != FieldErrorType::kInternal &&
+  const bool shows_value = type != FieldErrorType::kRequired &&
+                           type != FieldErrorType::kForbidden && type != FieldErrorType::kTooLong &&
+                           type != FieldErrorType::kInternal &&
                            value.form != BadValue::Form::kOmitted;
   if (shows_value) {
     body += ": ";

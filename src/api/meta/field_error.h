@@ -32,15 +32,15 @@ std::string_view FieldErrorText(FieldErrorType type);
 struct BadValue {
   enum class Form : std::uint8_t { kOmitted, kText, kLiteral };
 
-  BadValue(std::string_view value) : text(value), form(Form::kText) {}     // NOLINT: implicit
-  BadValue(const char* value) : text(value), form(Form::kText) {}          // NOLINT
-  BadValue(const std::string& value) : text(value), form(Form::kText) {}   // NOLINT
+  BadValue(std::string_view value) : text(value), form(Form::kText) {}    // NOLINT: implicit
+  BadValue(const char* value) : text(value), form(Form::kText) {}         // NOLINT
+  BadValue(const std::string& value) : text(value), form(Form::kText) {}  // NOLINT
   BadValue(std::int64_t value) : text(std::to_string(value)), form(Form::kLiteral) {}  // NOLINT
-  BadValue(int value) : BadValue(static_cast<std::int64_t>(value)) {}      // NOLINT
-  BadValue(bool value) : text(value ? "true" : "false"), form(Form::kLiteral) {}  // NOLINT
-  BadValue(std::nullptr_t) : text("null"), form(Form::kLiteral) {}         // NOLINT
+  BadValue(int value) : BadValue(static_cast<std::int64_t>(value)) {}                  // NOLINT
+  BadValue(bool value) : text(value ? "true" : "false"), form(Form::kLiteral) {}       // NOLINT
+  BadValue(std::nullptr_t) : text("null"), form(Form::kLiteral) {}                     // NOLINT
   // Texts as texts, everything else as JSON.
-  BadValue(Value value);                                                   // NOLINT
+  BadValue(Value value);  // NOLINT
   static BadValue Literal(std::string text);
   // "Invalid value: <detail>", for values that are too large or too secret to show.
   static BadValue Omitted();

@@ -32,10 +32,12 @@ TEST(FieldError, IsRenderedAsKubernetesRendersIt) {
   const FieldPath path("spec.x");
   EXPECT_EQ(FieldError::Required(path, "").ToString(), "spec.x: Required value");
   EXPECT_EQ(FieldError::Required(path, "name it").ToString(), "spec.x: Required value: name it");
-  EXPECT_EQ(FieldError::Invalid(path, "a\"b", "no").ToString(), R"(spec.x: Invalid value: "a\"b": no)");
+  EXPECT_EQ(FieldError::Invalid(path, "a\"b", "no").ToString(),
+            R"(spec.x: Invalid value: "a\"b": no)");
   EXPECT_EQ(FieldError::Invalid(path, 5, "no").ToString(), "spec.x: Invalid value: 5: no");
   EXPECT_EQ(FieldError::Invalid(path, nullptr, "no").ToString(), "spec.x: Invalid value: null: no");
-  EXPECT_EQ(FieldError::Invalid(path, BadValue::Omitted(), "no").ToString(), "spec.x: Invalid value: no");
+  EXPECT_EQ(FieldError::Invalid(path, BadValue::Omitted(), "no").ToString(),
+            "spec.x: Invalid value: no");
   EXPECT_EQ(FieldError::Duplicate(path, "a").ToString(), R"(spec.x: Duplicate value: "a")");
   EXPECT_EQ(FieldError::NotSupported(path, "c", {"b", "a"}).ToString(),
             R"(spec.x: Unsupported value: "c": supported values: "a", "b")");

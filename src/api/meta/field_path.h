@@ -10,8 +10,8 @@ namespace drakkar::api {
 
 // Where a field lies in an object: "spec.devices[2].attributes[example.com/x]". The root is empty.
 //
-// Validation makes a path for each field it looks at and hardly ever needs one, so that short paths,
-// which are almost all, lie within the object.
+// Validation makes a path for each field it looks at and hardly ever needs one, so that short
+// paths, which are almost all, lie within the object.
 class FieldPath {
  public:
   FieldPath() = default;
@@ -41,7 +41,7 @@ class FieldPath {
   void Append(std::string_view part);
 
   std::size_t size_ = 0;
-  std::string long_;  // all of it, once it does not fit into the other
+  std::string long_;            // all of it, once it does not fit into the other
   std::array<char, 96> short_;  // uninitialised beyond size_
 };
 

@@ -33,13 +33,14 @@ Result<std::string> UnescapeValue(std::string_view value) {
     if (c == '\\') {
       const std::string_view escaped = value.substr(i + 1, 1);
       if (escaped != "\\" && escaped != "," && escaped != "=") {
-        return InvalidArgument(StrCat("invalid field selector: invalid escape sequence: \\", escaped));
+        return InvalidArgument(
+            StrCat("invalid field selector: invalid escape sequence: \\", escaped));
       }
       out += escaped;
       ++i;
     } else if (c == ',' || c == '=') {
-      return InvalidArgument(StrCat("invalid field selector: unescaped character in value: ",
-                                    static_cast<int>(c)));
+      return InvalidArgument(
+          StrCat("invalid field selector: unescaped character in value: ", static_cast<int>(c)));
     } else {
       out += c;
     }
@@ -98,8 +99,8 @@ std::optional<std::string_view> FieldSelector::RequiresExactMatch(std::string_vi
 std::string FieldSelector::ToString() const {
   std::vector<std::string> texts;
   for (const FieldRequirement& requirement : requirements_) {
-    texts.push_back(StrCat(requirement.field, requirement.equals ? "=" : "!=",
-                           EscapeFieldValue(requirement.value)));
+    texts.push_back(StrCat(requirement.field,
+                           requirement.equals ? "=" : "!=", EscapeFieldValue(requirement.value)));
   }
   return Join(texts, ",");
 }

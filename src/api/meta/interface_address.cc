@@ -60,8 +60,8 @@ std::optional<V6> CanonicalV6(std::string_view text) {
   V6 result;
   result.maps_v4 = mapped;
   if (mapped) {
-    result.canonical = StrCat(int{bytes[12]}, ".", int{bytes[13]}, ".", int{bytes[14]}, ".",
-                              int{bytes[15]});
+    result.canonical =
+        StrCat(int{bytes[12]}, ".", int{bytes[13]}, ".", int{bytes[14]}, ".", int{bytes[15]});
     return result;
   }
   // The longest run of two or more zero groups is left out, the first of equals.

@@ -65,16 +65,27 @@ Result<LabelRequirement> MakeRequirement(std::string key, LabelOperator op,
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Problems problems = CheckLabelValue(values[i]);
     if (problems.empty()) continue;
-    errors.push_back(
-        FieldError::Invalid(path.Index(i).Key(key), values[i], Join(problems, "; ")));
+    errors.push_back(FieldError::Invalid(path.Index(i).Key(key), values[i], Join(problems, "; ")));
   }
   if (!errors.empty()) return InvalidArgument(JoinFieldErrors(errors));
   return LabelRequirement{std::move(key), op, std::move(values)};
 }
 
 enum class Token : std::uint8_t {
-  kEnd, kError, kIdentifier, kIn, kNotIn, kNot, kComma, kOpen, kClose,
-  kEquals, kDoubleEquals, kNotEquals, kGreater, kLess,
+  kEnd,
+  kError,
+  kIdentifier,
+  kIn,
+  kNotIn,
+  kNot,
+  kComma,
+  kOpen,
+  kClose,
+  kEquals,
+  kDoubleEquals,
+  kNotEquals,
+  kGreater,
+  kLess,
 };
 
 struct Item {
@@ -82,8 +93,12 @@ struct Item {
   std::string_view text;
 };
 
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-bool IsSymbol(char c) { return std::string_view("=!(),><").find(c) != std::string_view::npos; }
+bool IsSpace(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+bool IsSymbol(char c) {
+  return std::string_view("=!(),><").find(c) != std::string_view::npos;
+}
 
 Token SymbolToken(std::string_view text) {
   if (text == "=") return Token::kEquals;
@@ -107,7 +122,8 @@ std::vector<Item> Scan(std::string_view text) {
     std::size_t size = 1;
     if (IsSymbol(text[at])) {
       // The longest symbol: "==" and "!=" have two characters, all others one.
-      if (SymbolToken(text.substr(at, 2)) != Token::kError) size = std::min<std::size_t>(2, text.size() - at);
+      if (SymbolToken(text.substr(at, 2)) != Token::kError)
+        size = std::min<std::size_t>(2, text.size() - at);
       const std::string_view symbol = text.substr(at, size);
       items.push_back({SymbolToken(symbol), symbol});
     } else {
@@ -146,7 +162,8 @@ class Parser {
       requirements.push_back(*std::move(requirement));
       const Item separator = Take();
       if (separator.token == Token::kEnd) return requirements;
-      if (separator.token != Token::kComma) return Found(separator, ", expected: ',' or 'end of string'");
+      if (separator.token != Token::kComma)
+        return Found(separator, ", expected: ',' or 'end of string'");
       const Item after = Peek();
       if (after.token != Token::kIdentifier && after.token != Token::kNot) {
         return Found(after, ", expected: identifier after ','");
@@ -193,14 +210,29 @@ class Parser {
     const Item item = TakeAsIs();
     LabelOperator op;
     switch (item.token) {
-      case Token::kIn: op = LabelOperator::kIn; break;
-      case Token::kNotIn: op = LabelOperator::kNotIn; break;
-      case Token::kEquals: op = LabelOperator::kEquals; break;
-      case Token::kDoubleEquals: op = LabelOperator::kDoubleEquals; break;
-      case Token::kNotEquals: op = LabelOperator::kNotEquals; break;
-      case Token::kGreater: op = LabelOperator::kGreaterThan; break;
-      case Token::kLess: op = LabelOperator::kLessThan; break;
-      default: return Found(item, ", expected: in, notin, =, ==, !=, gt, lt");
+      case Token::kIn:
+        op = LabelOperator::kIn;
+        break;
+      case Token::kNotIn:
+        op = LabelOperator::kNotIn;
+        break;
+      case Token::kEquals:
+        op = LabelOperator::kEquals;
+        break;
+      case Token::kDoubleEquals:
+        op = LabelOperator::kDoubleEquals;
+        break;
+      case Token::kNotEquals:
+        op = LabelOperator::kNotEquals;
+        break;
+      case Token::kGreater:
+        op = LabelOperator::kGreaterThan;
+        break;
+      case Token::kLess:
+        op = LabelOperator::kLessThan;
+        break;
+      default:
+        return Found(item, ", expected: in, notin, =, ==, !=, gt, lt");
     }
     const bool set = op == LabelOperator::kIn || op == LabelOperator::kNotIn;
     ASSIGN_OR_RETURN(auto values, set ? ParseValues() : ParseExactValue());
@@ -271,15 +303,24 @@ class Parser {
 
 std::string_view LabelOperatorText(LabelOperator op) {
   switch (op) {
-    case LabelOperator::kEquals: return "=";
-    case LabelOperator::kDoubleEquals: return "==";
-    case LabelOperator::kNotEquals: return "!=";
-    case LabelOperator::kIn: return "in";
-    case LabelOperator::kNotIn: return "notin";
-    case LabelOperator::kExists: return "exists";
-    case LabelOperator::kDoesNotExist: return "!";
-    case LabelOperator::kGreaterThan: return "gt";
-    case LabelOperator::kLessThan: return "lt";
+    case LabelOperator::kEquals:
+      return "=";
+    case LabelOperator::kDoubleEquals:
+      return "==";
+    case LabelOperator::kNotEquals:
+      return "!=";
+    case LabelOperator::kIn:
+      return "in";
+    case LabelOperator::kNotIn:
+      return "notin";
+    case LabelOperator::kExists:
+      return "exists";
+    case LabelOperator::kDoesNotExist:
+      return "!";
+    case LabelOperator::kGreaterThan:
+      return "gt";
+    case LabelOperator::kLessThan:
+      return "lt";
   }
   return "";
 }
@@ -313,13 +354,20 @@ bool LabelRequirement::Matches(Value labels) const {
 
 std::string LabelRequirement::ToString() const {
   switch (op) {
-    case LabelOperator::kExists: return key;
-    case LabelOperator::kDoesNotExist: return "!" + key;
-    case LabelOperator::kIn: return StrCat(key, " in (", Join(values, ","), ")");
-    case LabelOperator::kNotIn: return StrCat(key, " notin (", Join(values, ","), ")");
-    case LabelOperator::kGreaterThan: return StrCat(key, ">", values[0]);
-    case LabelOperator::kLessThan: return StrCat(key, "<", values[0]);
-    default: return StrCat(key, LabelOperatorText(op), values[0]);
+    case LabelOperator::kExists:
+      return key;
+    case LabelOperator::kDoesNotExist:
+      return "!" + key;
+    case LabelOperator::kIn:
+      return StrCat(key, " in (", Join(values, ","), ")");
+    case LabelOperator::kNotIn:
+      return StrCat(key, " notin (", Join(values, ","), ")");
+    case LabelOperator::kGreaterThan:
+      return StrCat(key, ">", values[0]);
+    case LabelOperator::kLessThan:
+      return StrCat(key, "<", values[0]);
+    default:
+      return StrCat(key, LabelOperatorText(op), values[0]);
   }
 }
 
@@ -364,7 +412,8 @@ Result<LabelSelector> LabelSelector::FromObject(Value selector) {
     }
     std::vector<std::string> values;
     for (const Value value : expression["values"].elements()) values.emplace_back(value.str());
-    ASSIGN_OR_RETURN(auto requirement, MakeRequirement(std::string(expression["key"].str()), op, values));
+    ASSIGN_OR_RETURN(auto requirement,
+                     MakeRequirement(std::string(expression["key"].str()), op, values));
     std::ranges::sort(requirement.values);
     const auto repeated = std::ranges::unique(requirement.values);
     requirement.values.erase(repeated.begin(), repeated.end());

@@ -11,11 +11,13 @@ constexpr std::size_t kMaxLabelBytes = 63;
 constexpr std::size_t kMaxSubdomainBytes = 253;
 
 constexpr std::string_view kDnsLabelRule =
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must "
     "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
     "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 constexpr std::string_view kDnsSubdomainRule =
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', "
     "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
     "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 constexpr std::string_view kDns1035LabelRule =
@@ -24,17 +26,26 @@ constexpr std::string_view kDns1035LabelRule =
     "regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 constexpr std::string_view kNameRule =
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+    "validation "
     "is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 constexpr std::string_view kLabelValueRule =
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
     "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLowerOrDigit(char c) { return IsLower(c) || IsDigit(c); }
-bool IsAlphanumeric(char c) { return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z'); }
+bool IsLower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool IsLowerOrDigit(char c) {
+  return IsLower(c) || IsDigit(c);
+}
+bool IsAlphanumeric(char c) {
+  return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z');
+}
 
 bool IsDnsLabelSyntax(std::string_view text) {
   return !text.empty() && IsLowerOrDigit(text.front()) && IsLowerOrDigit(text.back()) &&
@@ -44,9 +55,8 @@ bool IsDnsLabelSyntax(std::string_view text) {
 // The name part of a label key, or a label value that is not empty.
 bool IsNameSyntax(std::string_view text) {
   return !text.empty() && IsAlphanumeric(text.front()) && IsAlphanumeric(text.back()) &&
-         std::ranges::all_of(text, [](char c) {
-           return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
-         });
+         std::ranges::all_of(
+             text, [](char c) { return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 std::string TooLong(std::size_t limit) {

@@ -45,8 +45,12 @@ std::shared_ptr<const void> Object::Form(
   return made.release()->form;
 }
 
-std::string_view Object::api_version() const { return root()["apiVersion"].str(); }
-std::string_view Object::kind() const { return root()["kind"].str(); }
+std::string_view Object::api_version() const {
+  return root()["apiVersion"].str();
+}
+std::string_view Object::kind() const {
+  return root()["kind"].str();
+}
 
 std::shared_ptr<const std::string> Object::json() const {
   Encoding now = encoding_.load(std::memory_order_acquire);

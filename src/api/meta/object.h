@@ -62,7 +62,7 @@ class Object {
   enum class Encoding : std::uint8_t { kNone, kUnderWay, kDone };
   mutable std::atomic<Encoding> encoding_ = Encoding::kNone;
   mutable std::shared_ptr<const std::string> json_;  // set before kDone
-  mutable std::atomic<FormNode*> forms_ = nullptr;  // a list that only grows
+  mutable std::atomic<FormNode*> forms_ = nullptr;   // a list that only grows
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 

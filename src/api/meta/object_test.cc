@@ -9,7 +9,8 @@ namespace {
 
 TEST(Object, ReadsItsMetadata) {
   Draft draft{{"apiVersion", "v1"}, {"kind", "Pod"}};
-  draft["metadata"] = Draft{{"name", "p"}, {"namespace", "n"}, {"uid", "u"}, {"resourceVersion", "42"}};
+  draft["metadata"] =
+      Draft{{"name", "p"}, {"namespace", "n"}, {"uid", "u"}, {"resourceVersion", "42"}};
   const Object pod(draft.Freeze());
   EXPECT_EQ(pod.api_version(), "v1");
   EXPECT_EQ(pod.kind(), "Pod");

@@ -21,10 +21,16 @@ Error FormatError() {
       "quantities must match the regular expression "
       "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
 }
-Error NumericError() { return InvalidArgument("unable to parse numeric part of quantity"); }
-Error SuffixError() { return InvalidArgument("unable to parse quantity's suffix"); }
+Error NumericError() {
+  return InvalidArgument("unable to parse numeric part of quantity");
+}
+Error SuffixError() {
+  return InvalidArgument("unable to parse quantity's suffix");
+}
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 struct Parts {
   bool positive = true;
@@ -60,7 +66,9 @@ std::optional<Parts> SplitText(std::string_view text) {
   }
   parts.value = text.substr(0, at);
   parts.suffix = text.substr(at);
-  while (at < text.size() && std::string_view("eEinumkKMGTP").find(text[at]) != std::string_view::npos) ++at;
+  while (at < text.size() &&
+         std::string_view("eEinumkKMGTP").find(text[at]) != std::string_view::npos)
+    ++at;
   if (at == text.size()) return parts;
   if (text[at] == '-' || text[at] == '+') ++at;
   take_digits();
@@ -76,7 +84,8 @@ struct Suffix {
 
 constexpr std::array<std::string_view, 10> kDecimalSuffixes = {"n", "u", "m", "",  "k",
                                                                "M", "G", "T", "P", "E"};
-constexpr std::array<std::string_view, 7> kBinarySuffixes = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+constexpr std::array<std::string_view, 7> kBinarySuffixes = {"",   "Ki", "Mi", "Gi",
+                                                             "Ti", "Pi", "Ei"};
 
 std::optional<Suffix> ReadSuffix(std::string_view text) {
   for (std::size_t i = 0; i < kDecimalSuffixes.size(); ++i) {
@@ -133,9 +142,10 @@ std::int64_t ScaleDown(std::int64_t base, std::int64_t scale, bool* exact) {
 double Pow10(std::int64_t exponent) {
   if (exponent < -323) return 0;
   if (exponent > 308) return std::numeric_limits<double>::infinity();
-  static constexpr std::array<double, 32> kSmall = {
-      1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31};
+  static constexpr std::array<double, 32> kSmall = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23,
+                                                    1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31};
   static constexpr std::array<double, 10> kUp = {1e0,   1e32,  1e64,  1e96,  1e128,
                                                  1e160, 1e192, 1e224, 1e256, 1e288};
   static constexpr std::array<double, 11> kDown = {1e0,    1e-32,  1e-64,  1e-96,  1e-128, 1e-160,
@@ -180,17 +190,20 @@ bool KeepsText(std::string_view text, const Parts& parts, const Suffix& suffix, 
     if (scale % 3 != 0 || shifted.ends_with("000") || shifted[0] == '0') return false;
   }
   return text.find_first_of("+.E") != std::string_view::npos || text[0] == '0' ||
-         text.starts_with("-0") || text.ends_with("e0") || text.find("e0") != std::string_view::npos ||
-         text.find("e-0") != std::string_view::npos;
+         text.starts_with("-0") || text.ends_with("e0") ||
+         text.find("e0") != std::string_view::npos || text.find("e-0") != std::string_view::npos;
 }
 
 }  // namespace
 
 std::string_view QuantityFormatName(Format format) {
   switch (format) {
-    case Format::kDecimalSI: return "DecimalSI";
-    case Format::kBinarySI: return "BinarySI";
-    case Format::kDecimalExponent: return "DecimalExponent";
+    case Format::kDecimalSI:
+      return "DecimalSI";
+    case Format::kBinarySI:
+      return "BinarySI";
+    case Format::kDecimalExponent:
+      return "DecimalExponent";
   }
   return "";
 }
@@ -229,7 +242,8 @@ Result<Quantity> Quantity::Parse(std::string_view text) {
     std::from_chars(shifted.data(), shifted.data() + shifted.size(), digits);
     std::int64_t value = 0;
     if (!__builtin_mul_overflow(digits, factor, &value)) {
-      Quantity result = Scaled(parts->positive ? value : -value, static_cast<std::int32_t>(scale), suffix->format);
+      Quantity result = Scaled(parts->positive ? value : -value, static_cast<std::int32_t>(scale),
+                               suffix->format);
       if (KeepsText(text, *parts, *suffix, scale, static_cast<std::uint64_t>(digits))) {
         result.extra_ = std::make_shared<const Extra>(Extra{nullptr, std::string(text)});
       }
@@ -432,13 +446,16 @@ std::string Quantity::ToString() const {
   return Canonical();
 }
 
-std::string Quantity::ToDecimalString() const { return ToDecimal().Text(); }
+std::string Quantity::ToDecimalString() const {
+  return ToDecimal().Text();
+}
 
 std::string Quantity::Canonical() const {
   if (IsZero()) return "0";
   if (format_ != Format::kBinarySI) return CanonicalDecimal(format_);
   // Small binary quantities, and those that are no integers, read better in decimal.
-  if (CompareInt64(-1024) > 0 && CompareInt64(1024) < 0) return CanonicalDecimal(Format::kDecimalSI);
+  if (CompareInt64(-1024) > 0 && CompareInt64(1024) < 0)
+    return CanonicalDecimal(Format::kDecimalSI);
   Quantity rounded = *this;
   if (!rounded.RoundUp(0)) return CanonicalDecimal(Format::kDecimalSI);
   return rounded.CanonicalBinary();

@@ -30,7 +30,8 @@ class Quantity {
   Quantity() = default;  // zero
   explicit Quantity(std::int64_t value, Format format = Format::kDecimalSI)
       : value_(value), format_(format) {}
-  static Quantity Scaled(std::int64_t value, std::int32_t scale, Format format = Format::kDecimalSI);
+  static Quantity Scaled(std::int64_t value, std::int32_t scale,
+                         Format format = Format::kDecimalSI);
   static Quantity FromMilli(std::int64_t value, Format format = Format::kDecimalSI) {
     return Scaled(value, kMilli, format);
   }

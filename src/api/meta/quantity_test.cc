@@ -19,7 +19,9 @@ Quantity Must(std::string_view text) {
   return quantity.ok() ? *quantity : Quantity();
 }
 
-double ReadFloat(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
+double ReadFloat(const std::string& text) {
+  return std::strtod(text.c_str(), nullptr);
+}
 
 void CheckParsed(const Json& c) {
   const std::string& input = c["input"].text;
@@ -115,11 +117,13 @@ TEST(QuantityVectors, PrintsNumbersInTheFormatAskedFor) {
   for (const Json& c : ReadJsonFile(directory + "/quantity/from_number.json").items) {
     testing::VectorReport::Case scope(report);
     SCOPED_TRACE(c["number"].text + " " + c["format"].text);
-    const Quantity::Format format = c["format"].text == "BinarySI"    ? Quantity::Format::kBinarySI
-                                    : c["format"].text == "DecimalSI" ? Quantity::Format::kDecimalSI
-                                                                      : Quantity::Format::kDecimalExponent;
+    const Quantity::Format format = c["format"].text == "BinarySI" ? Quantity::Format::kBinarySI
+                                    : c["format"].text == "DecimalSI"
+                                        ? Quantity::Format::kDecimalSI
+                                        : Quantity::Format::kDecimalExponent;
     EXPECT_EQ(Quantity(c["number"].AsInt(), format).ToString(), c["canonical"].text);
-    EXPECT_EQ(Quantity::FromMilli(c["number"].AsInt(), format).ToString(), c["milliCanonical"].text);
+    EXPECT_EQ(Quantity::FromMilli(c["number"].AsInt(), format).ToString(),
+              c["milliCanonical"].text);
   }
 }
 

@@ -106,8 +106,8 @@ TEST(FieldSelector, TellsTheValueAFieldMustHave) {
 }
 
 TEST(LabelSelector, CanonicalTextIsReadBackAsTheSame) {
-  for (const char* text : {"a", "!a", "a=1", "a==1", "a!=1", "a in (1,2)", "a notin (x)", "a>1", "a<2",
-                           "b,a in (),c="}) {
+  for (const char* text : {"a", "!a", "a=1", "a==1", "a!=1", "a in (1,2)", "a notin (x)", "a>1",
+                           "a<2", "b,a in (),c="}) {
     const auto selector = LabelSelector::Parse(text);
     ASSERT_TRUE(selector.ok()) << text;
     EXPECT_EQ(LabelSelector::Parse(selector->ToString())->ToString(), selector->ToString());

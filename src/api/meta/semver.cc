@@ -8,7 +8,9 @@
 namespace drakkar::api {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
 bool IsIdentifierChar(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 }
@@ -27,14 +29,17 @@ bool AllIdentifierChars(std::string_view text) {
   return true;
 }
 
-bool HasLeadingZero(std::string_view text) { return text.size() > 1 && text[0] == '0'; }
+bool HasLeadingZero(std::string_view text) {
+  return text.size() > 1 && text[0] == '0';
+}
 
 Result<std::uint64_t> ParseUint(std::string_view text) {
   std::uint64_t value = 0;
   if (text.empty()) return InvalidArgument("strconv.ParseUint: parsing \"\": invalid syntax");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc()) {
-    return InvalidArgument(StrCat("strconv.ParseUint: parsing ", Quote(text), ": value out of range"));
+    return InvalidArgument(
+        StrCat("strconv.ParseUint: parsing ", Quote(text), ": value out of range"));
   }
   return value;
 }
@@ -46,10 +51,12 @@ struct NumberNames {
 
 Result<std::uint64_t> ParseNumber(std::string_view text, NumberNames names) {
   if (!AllDigits(text)) {
-    return InvalidArgument(StrCat("Invalid character(s) found in ", names.lower, " number ", Quote(text)));
+    return InvalidArgument(
+        StrCat("Invalid character(s) found in ", names.lower, " number ", Quote(text)));
   }
   if (HasLeadingZero(text)) {
-    return InvalidArgument(StrCat(names.upper, " number must not contain leading zeroes ", Quote(text)));
+    return InvalidArgument(
+        StrCat(names.upper, " number must not contain leading zeroes ", Quote(text)));
   }
   return ParseUint(text);
 }
@@ -125,7 +132,8 @@ Result<Semver> Semver::Parse(std::string_view text) {
     for (const std::string_view part : Split(*build, '.')) {
       if (part.empty()) return InvalidArgument("Build meta data is empty");
       if (!AllIdentifierChars(part)) {
-        return InvalidArgument(StrCat("Invalid character(s) found in build meta data ", Quote(part)));
+        return InvalidArgument(
+            StrCat("Invalid character(s) found in build meta data ", Quote(part)));
       }
       version.build.emplace_back(part);
     }
@@ -161,7 +169,8 @@ int Semver::ComparePrerelease(const Semver& other) const {
   if (other.prerelease.empty()) return -1;
   const std::size_t common = std::min(prerelease.size(), other.prerelease.size());
   for (std::size_t i = 0; i < common; ++i) {
-    if (const int order = CompareIdentifier(prerelease[i], other.prerelease[i]); order != 0) return order;
+    if (const int order = CompareIdentifier(prerelease[i], other.prerelease[i]); order != 0)
+      return order;
   }
   if (prerelease.size() == other.prerelease.size()) return 0;
   return prerelease.size() < other.prerelease.size() ? -1 : 1;

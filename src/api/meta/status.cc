@@ -94,7 +94,8 @@ Status Status::FromTree(Value root) {
   status.kind = details["kind"].str();
   status.uid = details["uid"].str();
   for (const Value cause : details["causes"].elements()) {
-    status.causes.push_back({std::string(cause["reason"].str()), std::string(cause["message"].str()),
+    status.causes.push_back({std::string(cause["reason"].str()),
+                             std::string(cause["message"].str()),
                              std::string(cause["field"].str())});
   }
   status.retry_after_seconds = static_cast<int>(details["retryAfterSeconds"].integer());
@@ -160,10 +161,10 @@ Status StatusUnauthorized(std::string message) {
 }
 
 Status StatusMethodNotSupported(const GroupResource& resource, std::string_view action) {
-  return About(Make(405, "MethodNotAllowed",
-                    StrCat(action, " is not supported on resources of kind ",
-                           Quote(resource.ToString()))),
-               resource, "");
+  return About(
+      Make(405, "MethodNotAllowed",
+           StrCat(action, " is not supported on resources of kind ", Quote(resource.ToString()))),
+      resource, "");
 }
 
 Status StatusNotAcceptable(std::string message) {

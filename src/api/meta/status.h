@@ -47,10 +47,12 @@ struct GroupResource {
 
 Status StatusNotFound(const GroupResource& resource, std::string_view name);
 Status StatusAlreadyExists(const GroupResource& resource, std::string_view name);
-Status StatusConflict(const GroupResource& resource, std::string_view name, std::string_view reason);
+Status StatusConflict(const GroupResource& resource, std::string_view name,
+                      std::string_view reason);
 // The conflict of optimistic concurrency, in its usual words.
 Status StatusModified(const GroupResource& resource, std::string_view name);
-Status StatusForbidden(const GroupResource& resource, std::string_view name, std::string_view reason);
+Status StatusForbidden(const GroupResource& resource, std::string_view name,
+                       std::string_view reason);
 Status StatusInvalid(std::string_view group, std::string_view kind, std::string_view name,
                      const FieldErrors& errors);
 Status StatusBadRequest(std::string message);

@@ -139,8 +139,8 @@ void AppendYear(std::string& out, int year) {
 
 std::string Format(Moment moment, bool micro) {
   using std::chrono::days;
-  const std::int64_t day = moment.seconds >= 0 ? moment.seconds / 86400
-                                               : (moment.seconds - 86399) / 86400;
+  const std::int64_t day =
+      moment.seconds >= 0 ? moment.seconds / 86400 : (moment.seconds - 86399) / 86400;
   const std::int64_t in_day = moment.seconds - day * 86400;
   const std::chrono::year_month_day date{std::chrono::sys_days(days(static_cast<int>(day)))};
   std::string out;
@@ -172,7 +172,8 @@ Result<WallTime> ToWallTime(Result<Moment> moment, std::string_view text) {
   if (!moment.ok()) return std::move(moment).error();
   constexpr std::int64_t kMaxSeconds = std::numeric_limits<std::int64_t>::max() / 1'000'000'000 - 1;
   if (moment->seconds > kMaxSeconds || moment->seconds < -kMaxSeconds) {
-    return InvalidArgument(StrCat("the time ", Quote(text), " is too far away to be computed with"));
+    return InvalidArgument(
+        StrCat("the time ", Quote(text), " is too far away to be computed with"));
   }
   return WallTime(std::chrono::seconds(moment->seconds) +
                   std::chrono::nanoseconds(moment->nanoseconds));
@@ -291,7 +292,8 @@ Result<Duration> ParseDuration(std::string_view text) {
     const std::string_view unit = rest.substr(0, unit_size);
     const std::int64_t one = UnitNanoseconds(unit);
     if (one == 0) {
-      return InvalidArgument(StrCat("time: unknown unit ", Quote(unit), " in duration ", Quote(text)));
+      return InvalidArgument(
+          StrCat("time: unknown unit ", Quote(unit), " in duration ", Quote(text)));
     }
     const auto scale = static_cast<std::uint64_t>(one);
     if (whole > kLimit / scale) return invalid();

@@ -1,4 +1,5 @@
-// Times, durations and ages: whatever parses is written as something that parses to the same moment.
+// Times, durations and ages: whatever parses is written as something that parses to the same
+// moment.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto time = ParseTime(text); time.ok()) {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(*time);
     CHECK(ParseTime(FormatTime(*time)).value() == seconds);
-    CHECK(ParseMicroTime(FormatMicroTime(*time)).value() == std::chrono::floor<std::chrono::microseconds>(*time));
+    CHECK(ParseMicroTime(FormatMicroTime(*time)).value() ==
+          std::chrono::floor<std::chrono::microseconds>(*time));
     CHECK(NormalizeTime(text).value() == FormatTime(*time));
   }
   if (const auto normal = NormalizeTime(text); normal.ok() && normal->size() == 20) {

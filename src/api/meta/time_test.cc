@@ -34,23 +34,28 @@ TEST(Time, RefusesInTheWordsOfGo) {
             R"(parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006")");
   EXPECT_EQ(Normal(""),
             R"(parsing time "" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "2006")");
-  EXPECT_EQ(Normal("2025-13-01T00:00:00Z"), R"(parsing time "2025-13-01T00:00:00Z": month out of range)");
-  EXPECT_EQ(Normal("2025-02-30T00:00:00Z"), R"(parsing time "2025-02-30T00:00:00Z": day out of range)");
-  EXPECT_EQ(Normal("2025-01-01T00:00:00"),
-            R"(parsing time "2025-01-01T00:00:00" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00")");
+  EXPECT_EQ(Normal("2025-13-01T00:00:00Z"),
+            R"(parsing time "2025-13-01T00:00:00Z": month out of range)");
+  EXPECT_EQ(Normal("2025-02-30T00:00:00Z"),
+            R"(parsing time "2025-02-30T00:00:00Z": day out of range)");
+  EXPECT_EQ(
+      Normal("2025-01-01T00:00:00"),
+      R"(parsing time "2025-01-01T00:00:00" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00")");
   EXPECT_EQ(Normal("2025-01-01T00:00:00Zx"),
             R"(parsing time "2025-01-01T00:00:00Zx": extra text: "x")");
   EXPECT_FALSE(ParseTime("9999-12-31T23:59:59Z").ok());
 }
 
 TEST(Time, TheQuickWayAgreesWithTheThoroughOne) {
-  for (const char* text : {"2025-06-07T08:09:10Z", "2025-06-28T23:59:59Z", "1000-01-01T00:00:00Z"}) {
+  for (const char* text :
+       {"2025-06-07T08:09:10Z", "2025-06-28T23:59:59Z", "1000-01-01T00:00:00Z"}) {
     EXPECT_TRUE(IsNormalTime(text));
     EXPECT_EQ(Normal(text), text);
   }
-  for (const char* text : {"2025-13-07T08:09:10Z", "2025-02-30T08:09:10Z", "2025-06-07T24:09:10Z",
-                           "2025-06-07T08:60:10Z", "2025-06-07T08:09:60Z", "2025-06-07 08:09:10Z",
-                           "0001-01-01T00:00:00Z", "2025-00-07T08:09:10Z", "2025-06-00T08:09:10Z"}) {
+  for (const char* text :
+       {"2025-13-07T08:09:10Z", "2025-02-30T08:09:10Z", "2025-06-07T24:09:10Z",
+        "2025-06-07T08:60:10Z", "2025-06-07T08:09:60Z", "2025-06-07 08:09:10Z",
+        "0001-01-01T00:00:00Z", "2025-00-07T08:09:10Z", "2025-06-00T08:09:10Z"}) {
     EXPECT_FALSE(IsNormalTime(text)) << text;
   }
 }
@@ -63,7 +68,8 @@ TEST(Time, MicroTimeHasExactlySixDigits) {
 }
 
 TEST(Time, ParsesWhatItFormats) {
-  for (std::int64_t count : {0LL, 1'749'283'750'123'456'000LL, -1'000LL, 951'782'400'000'000'000LL}) {
+  for (std::int64_t count :
+       {0LL, 1'749'283'750'123'456'000LL, -1'000LL, 951'782'400'000'000'000LL}) {
     const WallTime time{nanoseconds(count)};
     EXPECT_EQ(*ParseMicroTime(FormatMicroTime(time)), time);
     EXPECT_EQ(*ParseTime(FormatTime(time)), std::chrono::floor<seconds>(time));

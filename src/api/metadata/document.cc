@@ -212,12 +212,17 @@ constexpr std::string_view kTypeMetaGoType =
 
 std::string_view KindOfJson(Value value) {
   switch (value.kind()) {
-    case api::ValueKind::kBool: return "bool";
+    case api::ValueKind::kBool:
+      return "bool";
     case api::ValueKind::kInt:
-    case api::ValueKind::kDouble: return "number";
-    case api::ValueKind::kString: return "string";
-    case api::ValueKind::kArray: return "array";
-    default: return "object";
+    case api::ValueKind::kDouble:
+      return "number";
+    case api::ValueKind::kString:
+      return "string";
+    case api::ValueKind::kArray:
+      return "array";
+    default:
+      return "object";
   }
 }
 
@@ -228,17 +233,18 @@ Result<TypeMeta> ReadTypeMeta(std::string_view text) {
   TypeMeta meta;
   if (!root.has_value()) return meta;
   if (!root.is_object()) {
-    return BadDocument(StrCat("couldn't get version/kind; json parse error: json: cannot unmarshal ",
-                              KindOfJson(root), " into Go value of type ", kTypeMetaGoType));
+    return BadDocument(
+        StrCat("couldn't get version/kind; json parse error: json: cannot unmarshal ",
+               KindOfJson(root), " into Go value of type ", kTypeMetaGoType));
   }
-  for (const auto& [name, field] : {std::pair("apiVersion", &meta.api_version),
-                                    std::pair("kind", &meta.kind)}) {
+  for (const auto& [name, field] :
+       {std::pair("apiVersion", &meta.api_version), std::pair("kind", &meta.kind)}) {
     const Value value = root[name];
     if (!value.has_value()) continue;
     if (!value.is_string()) {
-      return BadDocument(StrCat("couldn't get version/kind; json parse error: json: cannot unmarshal ",
-                                KindOfJson(value), " into Go struct field .", name,
-                                " of type string"));
+      return BadDocument(
+          StrCat("couldn't get version/kind; json parse error: json: cannot unmarshal ",
+                 KindOfJson(value), " into Go struct field .", name, " of type string"));
     }
     *field = value.str();
   }
@@ -335,15 +341,15 @@ std::string EncodeMetadata(const DeviceMetadata& metadata, std::span<const std::
 
 Result<Document> DecodeDocument(std::string_view stream, const DecodeOptions& options) {
   if (stream.size() > kMaxFileBytes) {
-    return InvalidArgument(StrCat("the metadata has ", stream.size(), " bytes, more than the limit of ",
-                                  kMaxFileBytes));
+    return InvalidArgument(StrCat("the metadata has ", stream.size(),
+                                  " bytes, more than the limit of ", kMaxFileBytes));
   }
   api::Arena arena;
   api::JsonCursor cursor(stream, arena, kMaxDepth);
   std::vector<std::string> unknown_versions;
   // Like Go's decoder of streams, a closing bracket is taken for the end.
-  for (char next = cursor.Peek(); cursor.at() != stream.data() + stream.size() && next != '}' &&
-                                  next != ']';
+  for (char next = cursor.Peek();
+       cursor.at() != stream.data() + stream.size() && next != '}' && next != ']';
        next = cursor.Peek()) {
     std::string_view text;
     if (!cursor.ReadRaw(text)) {
@@ -353,8 +359,8 @@ Result<Document> DecodeDocument(std::string_view stream, const DecodeOptions& op
     }
     ASSIGN_OR_RETURN(const TypeMeta meta, ReadTypeMeta(text));
     ASSIGN_OR_RETURN(const std::string version, VersionPart(meta.api_version));
-    const std::string where = version.empty() ? "decode metadata object: "
-                                              : StrCat("decode ", meta.api_version, ": ");
+    const std::string where =
+        version.empty() ? "decode metadata object: " : StrCat("decode ", meta.api_version, ": ");
     if (meta.kind.empty()) {
       return InvalidArgument(StrCat(where, "Object 'Kind' is missing in '", text, "'"));
     }
@@ -380,8 +386,9 @@ Result<Document> DecodeDocument(std::string_view stream, const DecodeOptions& op
     return Document{meta.api_version, std::move(read->tree)};
   }
   if (unknown_versions.empty()) return NotFound("no metadata objects found in stream");
-  return InvalidArgument(StrCat("no compatible metadata version found in stream (unknown versions: ",
-                                Join(unknown_versions, ", "), ")"));
+  return InvalidArgument(
+      StrCat("no compatible metadata version found in stream (unknown versions: ",
+             Join(unknown_versions, ", "), ")"));
 }
 
 api::TreePtr ConvertDocument(const Document& document, std::string_view api_version) {

@@ -12,8 +12,8 @@
 
 namespace drakkar::metadata {
 
-// A file is a stream of JSON documents that all say the same, each in another version, newest first;
-// mostly it is one document.
+// A file is a stream of JSON documents that all say the same, each in another version, newest
+// first; mostly it is one document.
 
 // Larger files are refused. 128 devices with all the attributes the API allows fit many times.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
@@ -36,8 +36,8 @@ struct DecodeOptions {
 
 // The first document of a known version; what follows it is not looked at. Documents of unknown
 // versions are passed over, unknown fields of a known version are left out. Errors, in the words of
-// Kubernetes: text that is no JSON, a document that does not say its version or kind, a value of the
-// wrong type, and streams without a document, or with none of a known version.
+// Kubernetes: text that is no JSON, a document that does not say its version or kind, a value of
+// the wrong type, and streams without a document, or with none of a known version.
 Result<Document> DecodeDocument(std::string_view stream, const DecodeOptions& options = {});
 
 // The same document in another version, or ("") without one.

@@ -110,7 +110,8 @@ TEST(MetadataDocument, TellsAFalseOrZeroAttributeFromNone) {
 
 TEST(MetadataDocument, NetworkDataIsWrittenWithTheKeysOfTheApiAndReadWithBoth) {
   DeviceMetadata metadata = Example();
-  metadata.requests[0].devices[0].network_data = NetworkDeviceData{"eth0", {"10.0.0.5/24"}, "aa:bb"};
+  metadata.requests[0].devices[0].network_data =
+      NetworkDeviceData{"eth0", {"10.0.0.5/24"}, "aa:bb"};
   std::string text = EncodeMetadata(metadata, kAlpha);
   EXPECT_THAT(text, HasSubstr("\"ips\""));
   EXPECT_THAT(text, HasSubstr("\"hardwareAddress\""));
@@ -133,8 +134,7 @@ TEST(MetadataDocument, FieldsThatAVersionDoesNotHaveAreIgnored) {
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
   EXPECT_EQ(decoded->generation, 2);
   // An attribute of a type that is not known has no value for us.
-  EXPECT_EQ(decoded->requests[0].devices[0].attributes,
-            (Attributes{{"a", std::string("x")}}));
+  EXPECT_EQ(decoded->requests[0].devices[0].attributes, (Attributes{{"a", std::string("x")}}));
 }
 
 TEST(MetadataDocument, TheFirstKnownVersionOfAStreamCounts) {
@@ -151,8 +151,9 @@ TEST(MetadataDocument, UnknownVersionsAndMalformedTextAreClearErrors) {
   EXPECT_EQ(ErrorOf(R"({"apiVersion":"metadata.resource.k8s.io/v2","kind":"DeviceMetadata"})"),
             "no compatible metadata version found in stream (unknown versions: "
             "metadata.resource.k8s.io/v2)");
-  EXPECT_EQ(ErrorOf("{not-json"), "read metadata object from stream: invalid character 'n' looking "
-                                  "for beginning of object key string");
+  EXPECT_EQ(ErrorOf("{not-json"),
+            "read metadata object from stream: invalid character 'n' looking "
+            "for beginning of object key string");
   EXPECT_EQ(ErrorOf(R"({"apiVersion":"metadata.resource.k8s.io/v1alpha1",)"),
             "read metadata object from stream: unexpected EOF");
   EXPECT_EQ(ErrorOf(R"({"apiVersion":"a/b/c","kind":"DeviceMetadata"})"),
@@ -161,10 +162,9 @@ TEST(MetadataDocument, UnknownVersionsAndMalformedTextAreClearErrors) {
               HasSubstr("cannot unmarshal number into Go struct field .apiVersion of type string"));
   EXPECT_EQ(ErrorOf(R"({"apiVersion":"other/v9"})"),
             R"(decode other/v9: Object 'Kind' is missing in '{"apiVersion":"other/v9"}')");
-  EXPECT_EQ(
-      ErrorOf(R"({"apiVersion":"metadata.resource.k8s.io/v1alpha1","kind":"DeviceMetadata",
+  EXPECT_EQ(ErrorOf(R"({"apiVersion":"metadata.resource.k8s.io/v1alpha1","kind":"DeviceMetadata",
                   "requests":[{"name":"r","devices":[{"attributes":{"a":{"int":1,"bool":true}}}]}]})"),
-      "attribute \"a\" has more than one value");
+            "attribute \"a\" has more than one value");
 }
 
 TEST(MetadataDocument, AnEmptyStreamHasNoMetadata) {

@@ -9,7 +9,8 @@ namespace drakkar::metadata {
 // checks them first.
 
 // In containers. The KEP's directory has <claim>/<request>/<driver>-metadata.json, the one of
-// Kubernetes has the same below resourceclaims/<claim> or resourceclaimtemplates/<claim in the pod>.
+// Kubernetes has the same below resourceclaims/<claim> or resourceclaimtemplates/<claim in the
+// pod>.
 inline constexpr std::string_view kContainerDirectory = "/var/run/dra-device-attributes";
 inline constexpr std::string_view kKubernetesContainerDirectory =
     "/var/run/kubernetes.io/dra-device-attributes";

@@ -121,8 +121,7 @@ void CheckDevice(FieldErrors& out, const FieldPath& path, Value device) {
   }
   const Value attributes = device["attributes"];
   if (attributes.size() > kMaxAttributes) {
-    out.push_back(
-        FieldError::TooMany(path.Child("attributes"), attributes.size(), kMaxAttributes));
+    out.push_back(FieldError::TooMany(path.Child("attributes"), attributes.size(), kMaxAttributes));
   } else {
     for (const auto& [key, name, attribute] : attributes.members()) {
       CheckUnion(out, path.Child("attributes").Key(name), attribute);
@@ -161,9 +160,8 @@ bool IsIdentifier(std::string_view text) {
   const auto letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
-  return !text.empty() && letter(text.front()) && std::ranges::all_of(text, [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9');
-  });
+  return !text.empty() && letter(text.front()) &&
+         std::ranges::all_of(text, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
 // What is wrong with the name of an attribute, or "".
@@ -186,7 +184,8 @@ std::string NameProblem(std::string_view name) {
 }
 
 std::string TextProblem(const std::string& text) {
-  if (text.size() > kMaxTextBytes) return StrCat("must not have more than ", kMaxTextBytes, " bytes");
+  if (text.size() > kMaxTextBytes)
+    return StrCat("must not have more than ", kMaxTextBytes, " bytes");
   return IsValidUtf8(text) ? "" : "must be UTF-8";
 }
 
@@ -222,7 +221,8 @@ struct ValueCount {
 };
 
 Error BadDevice(const Device& device, std::string_view problem) {
-  return InvalidArgument(StrCat("metadata of device ", device.pool, "/", device.name, ": ", problem));
+  return InvalidArgument(
+      StrCat("metadata of device ", device.pool, "/", device.name, ": ", problem));
 }
 
 }  // namespace
@@ -254,14 +254,16 @@ Result<void> ValidateDevice(const Device& device) {
   }
   if (!names.empty()) return BadDevice(device, names.front().ToString());
   if (device.attributes.size() > kMaxAttributes) {
-    return BadDevice(device, StrCat("at most ", kMaxAttributes, " attributes are allowed, there are ",
-                                    device.attributes.size()));
+    return BadDevice(device,
+                     StrCat("at most ", kMaxAttributes, " attributes are allowed, there are ",
+                            device.attributes.size()));
   }
   std::size_t values = 0;
   for (const auto& [name, value] : device.attributes) {
     std::string problem = NameProblem(name);
     if (problem.empty()) problem = std::visit(ValueProblem(), value);
-    if (!problem.empty()) return BadDevice(device, StrCat("attribute ", Quote(name), ": ", problem));
+    if (!problem.empty())
+      return BadDevice(device, StrCat("attribute ", Quote(name), ": ", problem));
     values += std::visit(ValueCount(), value);
   }
   if (values > kMaxAttributeValues) {

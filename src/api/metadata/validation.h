@@ -7,8 +7,8 @@
 
 namespace drakkar::metadata {
 
-// What Kubernetes finds wrong with a document, in its words; nothing if it is fine. Reading does not
-// ask for it.
+// What Kubernetes finds wrong with a document, in its words; nothing if it is fine. Reading does
+// not ask for it.
 api::FieldErrors ValidateDocument(const Document& document);
 
 // What the API asks of a device before it is written: names, at most 32 attributes with qualified

@@ -47,7 +47,8 @@ TEST(MetadataValidation, TakesAttributesOfEveryType) {
 
 TEST(MetadataValidation, NamesTheAttributeThatTheApiWouldNotTake) {
   EXPECT_EQ(ProblemWith("model", std::string(65, 'x')),
-            "metadata of device node-1/gpus/gpu-0: attribute \"model\": must not have more than 64 bytes");
+            "metadata of device node-1/gpus/gpu-0: attribute \"model\": must not have more than 64 "
+            "bytes");
   EXPECT_THAT(ProblemWith("driverVersion", Version{"1.0"}), HasSubstr("semantic version"));
   EXPECT_THAT(ProblemWith("versions", std::vector<Version>{{"1.0.0"}, {"v2"}}),
               HasSubstr("not \"v2\""));
@@ -74,7 +75,8 @@ TEST(MetadataValidation, BoundsNetworkData) {
   EXPECT_THAT(ProblemWith({std::string(257, 'e'), {}, ""}), HasSubstr("256 bytes"));
   EXPECT_THAT(ProblemWith({"", {}, std::string(129, 'a')}), HasSubstr("128 bytes"));
   EXPECT_THAT(ProblemWith({"", {"10.0.0.5"}, ""}), HasSubstr("CIDR"));
-  EXPECT_THAT(ProblemWith({"", {"nonsense/24"}, ""}), HasSubstr("must be a valid address in CIDR form"));
+  EXPECT_THAT(ProblemWith({"", {"nonsense/24"}, ""}),
+              HasSubstr("must be a valid address in CIDR form"));
   EXPECT_THAT(ProblemWith({"", {"10.0.0.05/24"}, ""}), HasSubstr("canonical form"));
   EXPECT_THAT(ProblemWith({"", {"10.0.0.5/24", "10.0.0.5/24"}, ""}), HasSubstr("comes twice"));
   std::vector<std::string> many;

@@ -25,7 +25,8 @@ std::string DecodeStep(std::string_view step) {
 }
 
 Error BadIndex(std::string_view index) {
-  return InvalidArgument(StrCat("Unable to access invalid index: ", index, ": invalid index referenced"));
+  return InvalidArgument(
+      StrCat("Unable to access invalid index: ", index, ": invalid index referenced"));
 }
 
 // The index that `text` means in an array of `size`; negative ones count from the end.
@@ -158,8 +159,8 @@ class Patcher {
   Result<void> ApplyAdd(std::string_view path, Value value) {
     const Place place = FindPlace(root_, path);
     if (place.container == nullptr) {
-      return InvalidArgument(StrCat("add operation does not apply: doc is missing path: ",
-                                    Quote(path), ": missing value"));
+      return InvalidArgument(StrCat(
+          "add operation does not apply: doc is missing path: ", Quote(path), ": missing value"));
     }
     const auto added = Add(place, ValueOf(value));
     return added.ok() ? added : InOperation(added.error(), "add", path);
@@ -203,8 +204,8 @@ class Patcher {
   Result<void> ApplyMove(std::string_view from, std::string_view path) {
     const Place source = FindPlace(root_, from);
     if (source.container == nullptr) {
-      return InvalidArgument(StrCat("move operation does not apply: doc is missing from path: ",
-                                    from, ": missing value"));
+      return InvalidArgument(StrCat(
+          "move operation does not apply: doc is missing from path: ", from, ": missing value"));
     }
     const auto found = Get(source);
     if (!found.ok()) return InOperation(found.error(), "move", from);
@@ -214,8 +215,9 @@ class Patcher {
     }
     const Place target = FindPlace(root_, path);
     if (target.container == nullptr) {
-      return InvalidArgument(StrCat(
-          "move operation does not apply: doc is missing destination path: ", path, ": missing value"));
+      return InvalidArgument(
+          StrCat("move operation does not apply: doc is missing destination path: ", path,
+                 ": missing value"));
     }
     const auto added = Add(target, std::move(value));
     return added.ok() ? added : InOperation(added.error(), "move", path);
@@ -224,8 +226,8 @@ class Patcher {
   Result<void> ApplyCopy(std::string_view from, std::string_view path) {
     const Place source = FindPlace(root_, from);
     if (source.container == nullptr) {
-      return InvalidArgument(StrCat("copy operation does not apply: doc is missing from path: ",
-                                    from, ": missing value"));
+      return InvalidArgument(StrCat(
+          "copy operation does not apply: doc is missing from path: ", from, ": missing value"));
     }
     const auto found = Get(source);
     if (!found.ok()) return InOperation(found.error(), "copy", from);
@@ -238,8 +240,9 @@ class Patcher {
     }
     const Place target = FindPlace(root_, path);
     if (target.container == nullptr) {
-      return InvalidArgument(StrCat(
-          "copy operation does not apply: doc is missing destination path: ", path, ": missing value"));
+      return InvalidArgument(
+          StrCat("copy operation does not apply: doc is missing destination path: ", path,
+                 ": missing value"));
     }
     const auto added = Add(target, std::move(value));
     return added.ok() ? added : InOperation(added.error(), "copy", path);
@@ -256,8 +259,8 @@ class Patcher {
     }
     const Place place = FindPlace(root_, path);
     if (place.container == nullptr) {
-      return InvalidArgument(StrCat("test operation does not apply: is missing path: ", path,
-                                    ": missing value"));
+      return InvalidArgument(
+          StrCat("test operation does not apply: is missing path: ", path, ": missing value"));
     }
     const auto found = Get(place);
     if (!found.ok()) return InOperation(found.error(), "test", path);
@@ -275,7 +278,9 @@ class Patcher {
 
 Result<TreePtr> ApplyJsonPatch(Value original, Value patch, const JsonPatchLimits& limits) {
   if (!patch.is_array()) {
-    const std::string_view what = patch.is_object() ? "object" : patch.is_string() ? "string" : "value";
+    const std::string_view what = patch.is_object()   ? "object"
+                                  : patch.is_string() ? "string"
+                                                      : "value";
     return InvalidArgument(
         StrCat("json: cannot unmarshal ", what, " into Go value of type jsonpatch.Patch"));
   }

@@ -10,7 +10,8 @@
 #include "base/result/check.h"
 
 // Two documents, separated by a zero byte: each patch either applies or is refused, and a merge
-// patch that is made of two documents leads from one to the other. The first says its kind; if not, it is a pod.
+// patch that is made of two documents leads from one to the other. The first says its kind; if not,
+// it is a pod.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::api;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -22,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Value from = (*original)->root();
   const Value to = (*patch)->root();
   const KindSchema* kind = FindKindByApiVersion(from["apiVersion"].str(), from["kind"].str());
-  const StructSchema& schema = kind != nullptr ? *kind->schema : *FindKindByApiVersion("v1", "Pod")->schema;
+  const StructSchema& schema =
+      kind != nullptr ? *kind->schema : *FindKindByApiVersion("v1", "Pod")->schema;
   (void)ApplyJsonPatch(from, to, {.max_operations = 100, .max_copied_bytes = 10'000});
   (void)ApplyStrategicPatch(from, to, schema);
   (void)CreateStrategicPatch(from, to, schema);
@@ -30,8 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto a = ApplyMergePatch(nothing->root(), from);
   const auto b = ApplyMergePatch(nothing->root(), to);
   if (!a.ok() || !b.ok() || !(*a)->root().is_object() || !(*b)->root().is_object()) return 0;
-  const auto made = ApplyMergePatch(
-      (*a)->root(), CreateMergePatch((*a)->root(), (*b)->root())->root());
+  const auto made =
+      ApplyMergePatch((*a)->root(), CreateMergePatch((*a)->root(), (*b)->root())->root());
   CHECK(made.ok());
   CHECK(Equal((*made)->root(), (*b)->root()));
   return 0;

@@ -40,7 +40,8 @@ TEST(StrategicPatch, AgreesWithTheVectors) {
   for (const Value test : vectors->root()["cases"].elements()) {
     testing::VectorReport::Case scope(report);
     const Value original = vectors->root()["originals"][test["kind"].str()];
-    Expect(ApplyStrategicPatch(original, test["patch"], SchemaOf(original)), test, test["name"].str());
+    Expect(ApplyStrategicPatch(original, test["patch"], SchemaOf(original)), test,
+           test["name"].str());
   }
 }
 
@@ -50,8 +51,8 @@ TEST(MergePatch, AgreesWithTheVectors) {
   testing::VectorReport report("patch");
   for (const Value test : vectors->root()["cases"].elements()) {
     testing::VectorReport::Case scope(report);
-    const Value original = test["kind"].exists() ? vectors->root()["originals"][test["kind"].str()]
-                                                 : test["original"];
+    const Value original =
+        test["kind"].exists() ? vectors->root()["originals"][test["kind"].str()] : test["original"];
     Expect(ApplyMergePatch(original, test["patch"]), test, Text(test["patch"]));
   }
 }
@@ -77,7 +78,8 @@ TEST(CreatePatch, AgreesWithTheVectors) {
     const Value original = applied->root()["originals"][test["kind"].str()];
     const Value modified = test["modified"];
     const std::string_view name = test["name"].str();
-    EXPECT_EQ(Text(CreateMergePatch(original, modified)->root()), Text(test["jsonMergePatch"])) << name;
+    EXPECT_EQ(Text(CreateMergePatch(original, modified)->root()), Text(test["jsonMergePatch"]))
+        << name;
     const auto patch = CreateStrategicPatch(original, modified, SchemaOf(original));
     ASSERT_TRUE(patch.ok()) << name << ": " << patch.error().message;
     EXPECT_EQ(Text((*patch)->root()), Text(test["strategicPatch"])) << name;
@@ -93,7 +95,8 @@ TEST(MergePatch, WhatIsCreatedMakesTheModifiedValue) {
       const std::string name = random.Text();
       Draft value = random.Make(3);
       if (random.Below(3) != 0) before[name] = value;
-      if (random.Below(3) != 0) after[name] = random.Below(2) == 0 ? std::move(value) : random.Make(3);
+      if (random.Below(3) != 0)
+        after[name] = random.Below(2) == 0 ? std::move(value) : random.Make(3);
     }
     // Null means removal in a merge patch, so the values themselves must be free of it.
     const TreePtr empty = Draft::Object().Freeze();
@@ -102,8 +105,9 @@ TEST(MergePatch, WhatIsCreatedMakesTheModifiedValue) {
     const TreePtr patch = CreateMergePatch(original->root(), modified->root());
     const auto patched = ApplyMergePatch(original->root(), patch->root());
     ASSERT_TRUE(patched.ok());
-    EXPECT_TRUE(Equal((*patched)->root(), modified->root()))
-        << "seed " << seed << "\n" << Text(original->root()) << "\n" << Text(patch->root());
+    EXPECT_TRUE(Equal((*patched)->root(), modified->root())) << "seed " << seed << "\n"
+                                                             << Text(original->root()) << "\n"
+                                                             << Text(patch->root());
   }
 }
 
@@ -111,7 +115,8 @@ TEST(JsonPatch, MovesCopiesAndBoundsWhatItCopies) {
   const TreePtr original = *ParseJson(R"({"a":{"b/c":[1,2]},"d":1})");
   const auto apply = [&](std::string_view patch) {
     const TreePtr operations = *ParseJson(patch);
-    const auto result = ApplyJsonPatch(original->root(), operations->root(), {.max_copied_bytes = 1000});
+    const auto result =
+        ApplyJsonPatch(original->root(), operations->root(), {.max_copied_bytes = 1000});
     return result.ok() ? Text((*result)->root()) : result.error().message;
   };
   EXPECT_EQ(apply(R"([{"op":"move","from":"/d","path":"/a/x"}])"), R"({"a":{"b/c":[1,2],"x":1}})");
@@ -125,7 +130,8 @@ TEST(JsonPatch, MovesCopiesAndBoundsWhatItCopies) {
 }
 
 TEST(StrategicPatch, MergesIntoOpaqueJson) {
-  const TreePtr original = Draft{{"spec", Draft{{"x", Draft::Raw("{\"a\": 1, \"b\": 2}")}}}}.Freeze();
+  const TreePtr original =
+      Draft{{"spec", Draft{{"x", Draft::Raw("{\"a\": 1, \"b\": 2}")}}}}.Freeze();
   const TreePtr patch = *ParseJson(R"({"spec":{"x":{"a":null,"c":3}}})");
   const StructSchema& pod = *FindKindByApiVersion("v1", "Pod")->schema;
   EXPECT_EQ(Text((*ApplyStrategicPatch(original->root(), patch->root(), pod))->root()),

@@ -20,12 +20,17 @@ const TypeSchema* MemberType(const TypeSchema* type, std::string_view name) {
 std::string GoText(Value value) {
   switch (value.kind()) {
     case ValueKind::kAbsent:
-    case ValueKind::kNull: return "<nil>";
-    case ValueKind::kBool: return value.boolean() ? "true" : "false";
-    case ValueKind::kInt: return std::to_string(value.integer());
-    case ValueKind::kDouble: return std::to_string(value.number());
+    case ValueKind::kNull:
+      return "<nil>";
+    case ValueKind::kBool:
+      return value.boolean() ? "true" : "false";
+    case ValueKind::kInt:
+      return std::to_string(value.integer());
+    case ValueKind::kDouble:
+      return std::to_string(value.number());
     case ValueKind::kString:
-    case ValueKind::kRaw: return std::string(value.str());
+    case ValueKind::kRaw:
+      return std::string(value.str());
     case ValueKind::kArray: {
       std::vector<std::string> parts;
       for (const Value element : value.elements()) parts.push_back(GoText(element));
@@ -279,7 +284,8 @@ Result<void> CheckOrder(Value list, Value order, std::string_view merge_key) {
 // $setElementOrder/name, together with the list it is about.
 Result<void> SetElementOrder(Draft& original, Value patch, std::string_view name, Value order,
                              const TypeSchema* type) {
-  if (!order.is_array()) return InvalidArgument(StrCat("expected a list in ", kSetElementOrder, name));
+  if (!order.is_array())
+    return InvalidArgument(StrCat("expected a list in ", kSetElementOrder, name));
   const std::string_view merge_key = MergeKey(type);
   const Value list = patch[name];
   Draft* existing = original.Find(name);
@@ -390,7 +396,8 @@ Result<void> MergeObject(Draft& original, Value patch, const TypeSchema* type) {
     const bool done = std::ranges::find(ordered, member.name) != ordered.end();
     const Draft* existing = done ? original.Find(member.name) : nullptr;
     if (done && existing != nullptr && existing->is_array()) continue;
-    RETURN_IF_ERROR(MergeMember(original, member.name, member.value, MemberType(type, member.name)));
+    RETURN_IF_ERROR(
+        MergeMember(original, member.name, member.value, MemberType(type, member.name)));
   }
   return Ok();
 }

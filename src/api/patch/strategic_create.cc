@@ -56,7 +56,8 @@ Result<void> DiffListOfObjects(Value original, Value modified, std::string_view 
       changes.Append(Draft(element));
       continue;
     }
-    ASSIGN_OR_RETURN(Draft change, DiffObjects(before, element, ElementType(type), RetainsKeys(type)));
+    ASSIGN_OR_RETURN(Draft change,
+                     DiffObjects(before, element, ElementType(type), RetainsKeys(type)));
     if (change.size() == 0) continue;
     change[merge_key] = Draft(element[merge_key]);
     changes.Append(std::move(change));
@@ -126,7 +127,8 @@ Result<Draft> DiffObjects(Value original, Value modified, const TypeSchema* type
     if (member.value.has_value()) retained.push_back(member.name);
     const Value before = original[member.name];
     if (!before.exists() || !SameType(before, member.value)) {
-      if (!before.exists() || !Equal(before, member.value)) patch[member.name] = Draft(member.value);
+      if (!before.exists() || !Equal(before, member.value))
+        patch[member.name] = Draft(member.value);
       continue;
     }
     const TypeSchema* member_type = MemberType(type, member.name);

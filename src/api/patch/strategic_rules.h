@@ -20,7 +20,9 @@ const TypeSchema* MemberType(const TypeSchema* type, std::string_view name);
 inline bool MergesList(const TypeSchema* type) {
   return type != nullptr && type->kind == FieldKind::kList && type->patch_merge;
 }
-inline bool RetainsKeys(const TypeSchema* type) { return type != nullptr && type->patch_retain_keys; }
+inline bool RetainsKeys(const TypeSchema* type) {
+  return type != nullptr && type->patch_retain_keys;
+}
 inline std::string_view MergeKey(const TypeSchema* type) {
   return type == nullptr ? std::string_view() : type->patch_merge_key;
 }

@@ -14,17 +14,17 @@ enum class FieldKind : std::uint8_t {
   kInt32,
   kInt64,
   kDouble,
-  kQuantity,     // string in the tree, canonical form; numbers are accepted on input
-  kTime,         // RFC 3339, seconds
-  kMicroTime,    // RFC 3339, microseconds
-  kDuration,     // Go duration text
+  kQuantity,   // string in the tree, canonical form; numbers are accepted on input
+  kTime,       // RFC 3339, seconds
+  kMicroTime,  // RFC 3339, microseconds
+  kDuration,   // Go duration text
   kIntOrString,
-  kBytes,        // base64 text
-  kRaw,          // any JSON, kept byte for byte (RawExtension, FieldsV1)
-  kJson,         // any JSON, as a tree
+  kBytes,  // base64 text
+  kRaw,    // any JSON, kept byte for byte (RawExtension, FieldsV1)
+  kJson,   // any JSON, as a tree
   kStruct,
   kList,
-  kMap,          // object with free keys, sorted
+  kMap,                 // object with free keys, sorted
   kSkipNodeOperations,  // true, false, or a list of operations: kept as written
 };
 
@@ -41,9 +41,9 @@ struct TypeSchema {
   std::span<const std::string_view> list_keys;  // kMapList: the keys of an element
   // Strategic merge patch: the key elements are merged by; empty: the list is replaced.
   std::string_view patch_merge_key;
-  bool patch_merge = false;                 // patchStrategy has "merge"
-  bool patch_retain_keys = false;           // patchStrategy has "retainKeys"
-  bool patch_replace = false;               // patchStrategy is "replace": also of objects and maps
+  bool patch_merge = false;        // patchStrategy has "merge"
+  bool patch_retain_keys = false;  // patchStrategy has "retainKeys"
+  bool patch_replace = false;      // patchStrategy is "replace": also of objects and maps
 };
 
 struct FieldSchema {
@@ -53,14 +53,14 @@ struct FieldSchema {
   // On the wire the field lies in a message of its own with this number (Go's inlined structs, such
   // as the sources of a Volume); 0: it does not.
   std::uint16_t protobuf_outer = 0;
-  bool required = false;      // must be in OpenAPI's "required"
-  bool omit_empty = true;     // Go leaves it out when it is the zero value
-  bool pointer = false;       // Go tells absent from zero
+  bool required = false;         // must be in OpenAPI's "required"
+  bool omit_empty = true;        // Go leaves it out when it is the zero value
+  bool pointer = false;          // Go tells absent from zero
   std::string_view description;  // ours; empty where we have none
 };
 
 struct StructSchema {
-  std::string_view name;  // "io.k8s.api.core.v1.PodSpec"
+  std::string_view name;                // "io.k8s.api.core.v1.PodSpec"
   std::span<const FieldSchema> fields;  // in declaration order
   // What Find looks into, made without collisions at build time: the place in `fields` of the key
   // with a given id is index[(id * index_multiplier) >> index_shift]; 255 is no field.

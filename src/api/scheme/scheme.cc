@@ -42,8 +42,12 @@ bool KindSchema::is_api_version(std::string_view text) const {
          text[group.size()] == '/' && text.ends_with(version);
 }
 
-std::span<const KindSchema> AllKinds() { return generated::Kinds(); }
-std::span<const KindSchema> BodyKinds() { return generated::Bodies(); }
+std::span<const KindSchema> AllKinds() {
+  return generated::Kinds();
+}
+std::span<const KindSchema> BodyKinds() {
+  return generated::Bodies();
+}
 
 namespace {
 

@@ -20,9 +20,9 @@ struct GroupVersionKind {
 
 struct ColumnSchema {
   std::string_view name;
-  std::string_view type;      // "string", "integer", "date"
-  std::string_view format;    // "name" for the first column
-  int priority = 0;           // above 0 only in wide output
+  std::string_view type;    // "string", "integer", "date"
+  std::string_view format;  // "name" for the first column
+  int priority = 0;         // above 0 only in wide output
   std::string_view description;
 };
 
@@ -31,13 +31,13 @@ struct ColumnSchema {
 struct KindSchema {
   std::string_view group;
   std::string_view version;
-  std::string_view kind;        // "Pod"
-  std::string_view plural;      // "pods"
-  std::string_view singular;    // "pod"
+  std::string_view kind;      // "Pod"
+  std::string_view plural;    // "pods"
+  std::string_view singular;  // "pod"
   std::span<const std::string_view> short_names;
   std::span<const std::string_view> categories;  // "all"
   bool namespaced = false;
-  bool storage_version = true;  // the version objects of this kind are stored in
+  bool storage_version = true;                     // the version objects of this kind are stored in
   std::span<const std::string_view> subresources;  // "status", "binding" ...
   std::span<const std::string_view> verbs;
   const StructSchema* schema = nullptr;

@@ -29,8 +29,8 @@ TEST(Keys, AreFoundByTheirTextAndHaveDistinctTexts) {
 }
 
 TEST(Keys, OtherNamesAreNotFound) {
-  for (std::string_view text : {"", "x", "spe", "specs", "Spec", "nodename", "metadata.name",
-                                "app.kubernetes.io/name"}) {
+  for (std::string_view text :
+       {"", "x", "spe", "specs", "Spec", "nodename", "metadata.name", "app.kubernetes.io/name"}) {
     EXPECT_EQ(FindKey(text), nullptr) << text;
   }
   // Same ends and length as a schema name, other middle.
@@ -93,10 +93,10 @@ TEST(Structs, FieldsCarryTypesNumbersAndMergeRules) {
   EXPECT_EQ(spec.Find(key::kNodeSelector)->type.merge, MergeKind::kAtomic);
   EXPECT_EQ(spec.Find(key::kOverhead)->type.merge, MergeKind::kGranular);
   EXPECT_EQ(spec.Find(key::kOverhead)->type.element->kind, FieldKind::kQuantity);
-  EXPECT_EQ(Get("io.k8s.api.core.v1.EnvVarSource")
-                .Find(key::kConfigMapKeyRef)->type.merge, MergeKind::kAtomic);
-  EXPECT_TRUE(Get("io.k8s.api.policy.v1.PodDisruptionBudgetSpec")
-                  .Find(key::kSelector)->type.patch_replace);
+  EXPECT_EQ(Get("io.k8s.api.core.v1.EnvVarSource").Find(key::kConfigMapKeyRef)->type.merge,
+            MergeKind::kAtomic);
+  EXPECT_TRUE(
+      Get("io.k8s.api.policy.v1.PodDisruptionBudgetSpec").Find(key::kSelector)->type.patch_replace);
 }
 
 TEST(Structs, InlinedGoStructsKeepTheirPlaceOnTheWire) {
@@ -185,8 +185,8 @@ TEST(Kinds, PodsAreDescribedInFull) {
   EXPECT_TRUE(pod->namespaced);
   EXPECT_THAT(pod->short_names, ElementsAre("po"));
   EXPECT_THAT(pod->categories, ElementsAre("all"));
-  EXPECT_THAT(pod->subresources, testing::IsSupersetOf({"status", "binding", "log", "exec",
-                                                        "eviction", "resize"}));
+  EXPECT_THAT(pod->subresources,
+              testing::IsSupersetOf({"status", "binding", "log", "exec", "eviction", "resize"}));
   EXPECT_THAT(pod->field_selectors, testing::IsSupersetOf({"spec.nodeName", "status.phase"}));
   std::vector<std::string_view> names;
   std::vector<std::string_view> wide;

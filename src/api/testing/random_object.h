@@ -28,23 +28,34 @@ inline Draft RandomTypedStruct(const StructSchema& structure, Random& random, in
 inline Draft RandomTyped(const TypeSchema& type, Random& random, int depth) {
   const auto number = static_cast<std::int64_t>(random.Next() % 9 + 1);
   switch (type.kind) {
-    case FieldKind::kBool: return Draft(random.Next() % 2 == 0);
-    case FieldKind::kInt32: return Draft(number > 7 ? -number : number);
-    case FieldKind::kInt64: return Draft(number > 7 ? number << 40 : number);
-    case FieldKind::kDouble: return Draft(static_cast<double>(number) + 0.5);
-    case FieldKind::kQuantity: return Draft(StrCat(number, "Gi"));
-    case FieldKind::kTime: return Draft("2025-06-07T08:09:10Z");
-    case FieldKind::kMicroTime: return Draft("2025-06-07T08:09:10.000012Z");
-    case FieldKind::kDuration: return Draft(StrCat(number, "m0s"));
+    case FieldKind::kBool:
+      return Draft(random.Next() % 2 == 0);
+    case FieldKind::kInt32:
+      return Draft(number > 7 ? -number : number);
+    case FieldKind::kInt64:
+      return Draft(number > 7 ? number << 40 : number);
+    case FieldKind::kDouble:
+      return Draft(static_cast<double>(number) + 0.5);
+    case FieldKind::kQuantity:
+      return Draft(StrCat(number, "Gi"));
+    case FieldKind::kTime:
+      return Draft("2025-06-07T08:09:10Z");
+    case FieldKind::kMicroTime:
+      return Draft("2025-06-07T08:09:10.000012Z");
+    case FieldKind::kDuration:
+      return Draft(StrCat(number, "m0s"));
     case FieldKind::kIntOrString:
       return number > 4 ? Draft(number) : Draft(StrCat(number, "0%"));
-    case FieldKind::kBytes: return Draft(Base64Encode(StrCat("bytes", number)));
+    case FieldKind::kBytes:
+      return Draft(Base64Encode(StrCat("bytes", number)));
     case FieldKind::kRaw:
-    case FieldKind::kJson: return Draft::Raw(StrCat("{\"k\":", number, "}"));
+    case FieldKind::kJson:
+      return Draft::Raw(StrCat("{\"k\":", number, "}"));
     case FieldKind::kSkipNodeOperations:
       if (number > 6) return Draft(true);
       return number > 3 ? Draft(false) : Draft::Array({Draft("*")});
-    case FieldKind::kStruct: return RandomTypedStruct(*type.structure, random, depth);
+    case FieldKind::kStruct:
+      return RandomTypedStruct(*type.structure, random, depth);
     case FieldKind::kList: {
       Draft list = Draft::Array();
       for (std::int64_t i = 0; i < number % 3 && depth > -4; ++i) {
@@ -59,7 +70,8 @@ inline Draft RandomTyped(const TypeSchema& type, Random& random, int depth) {
       }
       return map;
     }
-    default: return Draft(StrCat("text", number));
+    default:
+      return Draft(StrCat("text", number));
   }
 }
 

@@ -119,15 +119,24 @@ Draft::~Draft() = default;
 
 ValueKind Draft::kind() const {
   switch (state_.index()) {
-    case 0: return ValueKind::kAbsent;
-    case 1: return std::get<1>(state_)->kind;
-    case 2: return ValueKind::kNull;
-    case 3: return ValueKind::kBool;
-    case 4: return ValueKind::kInt;
-    case 5: return ValueKind::kDouble;
-    case 6: return std::get<6>(state_).raw ? ValueKind::kRaw : ValueKind::kString;
-    case 7: return ValueKind::kArray;
-    default: return ValueKind::kObject;
+    case 0:
+      return ValueKind::kAbsent;
+    case 1:
+      return std::get<1>(state_)->kind;
+    case 2:
+      return ValueKind::kNull;
+    case 3:
+      return ValueKind::kBool;
+    case 4:
+      return ValueKind::kInt;
+    case 5:
+      return ValueKind::kDouble;
+    case 6:
+      return std::get<6>(state_).raw ? ValueKind::kRaw : ValueKind::kString;
+    case 7:
+      return ValueKind::kArray;
+    default:
+      return ValueKind::kObject;
   }
 }
 
@@ -177,8 +186,8 @@ void Draft::MakeObject() {
   for (const MemberView member : from.members()) {
     Draft value(member.value);
     value.kept_ = kept_;
-    members->emplace_back(
-        member.key->id != 0 ? KeyRef(*member.key) : KeyRef(*member.key, kept_), std::move(value));
+    members->emplace_back(member.key->id != 0 ? KeyRef(*member.key) : KeyRef(*member.key, kept_),
+                          std::move(value));
   }
   state_ = std::move(members);
 }
@@ -277,11 +286,16 @@ void Draft::KeepAlive(std::shared_ptr<const void> owner) {
 
 Node Draft::ToNode(Arena& arena) const {
   switch (state_.index()) {
-    case 1: return *std::get<1>(state_);
-    case 2: return NullNode();
-    case 3: return BoolNode(std::get<3>(state_));
-    case 4: return IntNode(std::get<4>(state_));
-    case 5: return DoubleNode(std::get<5>(state_));
+    case 1:
+      return *std::get<1>(state_);
+    case 2:
+      return NullNode();
+    case 3:
+      return BoolNode(std::get<3>(state_));
+    case 4:
+      return IntNode(std::get<4>(state_));
+    case 5:
+      return DoubleNode(std::get<5>(state_));
     case 6: {
       const OwnedText& text = std::get<6>(state_);
       return TextNode(text.text, text.raw ? ValueKind::kRaw : ValueKind::kString);
@@ -301,7 +315,8 @@ Node Draft::ToNode(Arena& arena) const {
       }
       return ObjectNode(nodes, members.size());
     }
-    default: return Node{};
+    default:
+      return Node{};
   }
 }
 

@@ -49,17 +49,17 @@ class Draft {
   using Members = std::vector<std::pair<KeyRef, Draft>>;
   using Elements = std::vector<Draft>;
 
-  Draft();  // absent: freezing it leaves the member out
-  Draft(std::nullptr_t);                // NOLINT: implicit, as in JSON
+  Draft();                // absent: freezing it leaves the member out
+  Draft(std::nullptr_t);  // NOLINT: implicit, as in JSON
   template <std::same_as<bool> T>
   Draft(T value) : state_(static_cast<bool>(value)) {}  // NOLINT
   template <std::integral T>
     requires(!std::same_as<T, bool> && !std::same_as<T, char>)
   Draft(T value) : state_(static_cast<std::int64_t>(value)) {}  // NOLINT
-  Draft(double value);                  // NOLINT
-  Draft(const char* text);              // NOLINT
-  Draft(std::string_view text);         // NOLINT
-  Draft(std::string text);              // NOLINT
+  Draft(double value);                                          // NOLINT
+  Draft(const char* text);                                      // NOLINT
+  Draft(std::string_view text);                                 // NOLINT
+  Draft(std::string text);                                      // NOLINT
   Draft(std::initializer_list<std::pair<std::string_view, Draft>> members);
   // Borrows: `value` must outlive the draft, or be kept alive by KeepAlive.
   explicit Draft(Value value);
@@ -94,7 +94,7 @@ class Draft {
   // The member or null; changes nothing that can be seen.
   Draft* Find(std::string_view name);
   bool Has(std::string_view name) const;  // there, and not absent
-  bool Remove(std::string_view name);  // true if it was there
+  bool Remove(std::string_view name);     // true if it was there
   void Set(std::string_view name, Draft value) { (*this)[name] = std::move(value); }
 
   // The element; `index` must be less than size().

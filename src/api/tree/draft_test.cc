@@ -19,8 +19,10 @@ TEST(Draft, MakesObjectsOnTheWay) {
 }
 
 TEST(Draft, CopiesOnlyTheLevelsThatChange) {
-  const TreePtr before =
-      Draft{{"spec", Draft{{"a", 1}, {"b", Draft{{"c", "deep"}}}}}, {"status", Draft{{"x", 1}}}}.Freeze();
+  const TreePtr before = Draft{
+      {"spec", Draft{{"a", 1}, {"b", Draft{{"c", "deep"}}}}},
+      {"status",
+       Draft{{"x", 1}}}}.Freeze();
   Draft draft(before);
   draft["spec"]["a"] = 2;
   EXPECT_TRUE(draft["status"].borrowed().exists());
@@ -94,9 +96,10 @@ TEST(Draft, RawKeepsItsBytes) {
 }
 
 TEST(DraftView, ReadsAsTheFrozenTreeAndSharesWhatDidNotChange) {
-  const TreePtr before =
-      Draft{{"spec", Draft{{"a", 1}, {"b", Draft{{"c", "deep"}}}}}, {"list", Draft::Array({1, 2})}}
-          .Freeze();
+  const TreePtr before = Draft{
+      {"spec", Draft{{"a", 1}, {"b", Draft{{"c", "deep"}}}}},
+      {"list",
+       Draft::Array({1, 2})}}.Freeze();
   Draft draft(before);
   draft["spec"]["a"] = "text";
   draft["spec"]["gone"] = Draft();

@@ -5,13 +5,19 @@ namespace drakkar::api {
 Node DraftView::ToNode(Draft& draft) {
   if (const Value borrowed = draft.borrowed(); borrowed.exists()) return *borrowed.node();
   switch (draft.kind()) {
-    case ValueKind::kAbsent: return Node{};
-    case ValueKind::kNull: return NullNode();
-    case ValueKind::kBool: return BoolNode(draft.boolean());
-    case ValueKind::kInt: return IntNode(draft.integer());
-    case ValueKind::kDouble: return DoubleNode(draft.number());
+    case ValueKind::kAbsent:
+      return Node{};
+    case ValueKind::kNull:
+      return NullNode();
+    case ValueKind::kBool:
+      return BoolNode(draft.boolean());
+    case ValueKind::kInt:
+      return IntNode(draft.integer());
+    case ValueKind::kDouble:
+      return DoubleNode(draft.number());
     case ValueKind::kString:
-    case ValueKind::kRaw: return TextNode(draft.str(), draft.kind());
+    case ValueKind::kRaw:
+      return TextNode(draft.str(), draft.kind());
     case ValueKind::kArray: {
       // Nothing is expanded: what is not borrowed is so already.
       Draft::Elements& elements = draft.MutableElements();

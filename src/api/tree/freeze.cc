@@ -140,7 +140,9 @@ struct SpareChunks {
 constinit thread_local bool spares_are_gone = false;
 thread_local SpareChunks spares;
 
-SpareChunks::~SpareChunks() { spares_are_gone = true; }
+SpareChunks::~SpareChunks() {
+  spares_are_gone = true;
+}
 
 }  // namespace
 

@@ -26,9 +26,8 @@ bool EqualSorted(const Node& a, const Node& b) {
   auto sorted = [](const Node& node) {
     std::vector<const Member*> members(node.size);
     for (std::uint32_t i = 0; i < node.size; ++i) members[i] = &node.members[i];
-    std::sort(members.begin(), members.end(), [](const Member* x, const Member* y) {
-      return x->key->view() < y->key->view();
-    });
+    std::sort(members.begin(), members.end(),
+              [](const Member* x, const Member* y) { return x->key->view() < y->key->view(); });
     return members;
   };
   const auto left = sorted(a);

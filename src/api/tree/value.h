@@ -13,7 +13,7 @@ namespace drakkar::api {
 // A field name. Names of the API schema live in one static table, so comparing them is comparing
 // pointers; any other name (map keys, free-form documents) lies beside its object with id 0.
 struct Key {
-  std::uint32_t id;    // index in the table of schema names, 0 for other names
+  std::uint32_t id;  // index in the table of schema names, 0 for other names
   std::uint32_t size;
   const char* text;
   std::string_view view() const { return {text, size}; }
@@ -30,7 +30,7 @@ enum class ValueKind : std::uint8_t {
   kInt,
   kDouble,
   kString,
-  kRaw,     // opaque JSON kept byte for byte (RawExtension, fieldsV1)
+  kRaw,  // opaque JSON kept byte for byte (RawExtension, fieldsV1)
   kArray,
   kObject,
 };
@@ -60,8 +60,8 @@ struct Member {
 class ArrayRange;
 class ObjectRange;
 
-// A borrowed, read-only view of a value in a tree; as cheap as a pointer, valid as long as the tree.
-// Reading what is not there gives an absent value, so chains need no checks:
+// A borrowed, read-only view of a value in a tree; as cheap as a pointer, valid as long as the
+// tree. Reading what is not there gives an absent value, so chains need no checks:
 //   pod["spec"]["nodeName"].str()   is "" when there is no spec.
 class Value {
  public:
@@ -79,7 +79,7 @@ class Value {
   // The typed readings give the fallback when the value has another kind.
   std::string_view str(std::string_view fallback = {}) const;  // also the bytes of kRaw
   std::int64_t integer(std::int64_t fallback = 0) const;
-  double number(double fallback = 0) const;                    // integers too
+  double number(double fallback = 0) const;  // integers too
   bool boolean(bool fallback = false) const;
   std::optional<std::int64_t> optional_integer() const;
   std::optional<bool> optional_boolean() const;
@@ -88,13 +88,13 @@ class Value {
   std::size_t size() const;
   bool empty() const { return size() == 0; }
 
-  Value operator[](const Key& key) const;           // by schema name: pointer comparisons
-  Value operator[](std::string_view name) const;    // by text
+  Value operator[](const Key& key) const;         // by schema name: pointer comparisons
+  Value operator[](std::string_view name) const;  // by text
   Value operator[](const char* name) const { return (*this)[std::string_view(name)]; }
-  Value at(std::size_t index) const;                // absent beyond the end
+  Value at(std::size_t index) const;  // absent beyond the end
 
-  ArrayRange elements() const;   // empty unless an array
-  ObjectRange members() const;   // empty unless an object
+  ArrayRange elements() const;  // empty unless an array
+  ObjectRange members() const;  // empty unless an object
 
   const Node* node() const { return node_; }
 
@@ -111,7 +111,10 @@ class ArrayRange {
    public:
     explicit Iterator(const Node* at) : at_(at) {}
     Value operator*() const { return Value(at_); }
-    Iterator& operator++() { ++at_; return *this; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
     bool operator==(const Iterator&) const = default;
 
    private:
@@ -140,7 +143,10 @@ class ObjectRange {
    public:
     explicit Iterator(const Member* at) : at_(at) {}
     MemberView operator*() const { return {at_->key, at_->key->view(), Value(&at_->value)}; }
-    Iterator& operator++() { ++at_; return *this; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
     bool operator==(const Iterator&) const = default;
 
    private:

@@ -19,7 +19,8 @@ TEST(Value, ReadingWhatIsNotThereGivesAbsentAllTheWay) {
 }
 
 TEST(Value, TypedReadingsGiveTheFallbackForAnotherKind) {
-  const TreePtr tree = Draft{{"i", 7}, {"d", 2.5}, {"b", true}, {"s", "x"}, {"n", nullptr}}.Freeze();
+  const TreePtr tree =
+      Draft{{"i", 7}, {"d", 2.5}, {"b", true}, {"s", "x"}, {"n", nullptr}}.Freeze();
   const Value root = tree->root();
   EXPECT_EQ(root["i"].integer(), 7);
   EXPECT_EQ(root["i"].number(), 7.0);
@@ -56,7 +57,8 @@ TEST(Value, CopyTreeTakesAPartOutOfALargerTree) {
   TreePtr part;
   {
     const TreePtr whole =
-        Draft{{"spec", Draft{{"some.label/x", "v"}, {"list", Draft::Array({"a", nullptr})}}}}.Freeze();
+        Draft{{"spec", Draft{{"some.label/x", "v"}, {"list", Draft::Array({"a", nullptr})}}}}
+            .Freeze();
     part = CopyTree(whole->root()["spec"]);
     EXPECT_TRUE(Equal(part->root(), whole->root()["spec"]));
     EXPECT_LT(part->size_bytes(), whole->size_bytes());

@@ -67,8 +67,11 @@ TEST(Views, AbsentPartsReadAsZeroAndSaySo) {
   EXPECT_FALSE(pod.spec().has_active_deadline_seconds());
   EXPECT_FALSE(pod.spec().has_dns_policy()) << "null counts as absent";
   EXPECT_TRUE(pod.metadata().has_deletion_grace_period_seconds()) << "zero is there";
-  EXPECT_FALSE(pod.spec().affinity().node_affinity()
-                   .required_during_scheduling_ignored_during_execution().exists());
+  EXPECT_FALSE(pod.spec()
+                   .affinity()
+                   .node_affinity()
+                   .required_during_scheduling_ignored_during_execution()
+                   .exists());
   EXPECT_FALSE(core_v1::PodView().exists());
   EXPECT_EQ(pod.spec().containers()[2].name(), "");
 }
@@ -114,8 +117,9 @@ TEST(Views, ReadASliceWithAttributesOfEveryType) {
       "taints": [{"key": "k", "value": "w", "effect": "NoSchedule"}]}]}})");
   const resource_v1::ResourceSliceView slice(tree->root());
   EXPECT_EQ(slice.spec().pool().generation(), 3);
-  EXPECT_EQ(slice.spec().node_selector().node_selector_terms()[0].match_expressions()[0].operator_(),
-            "In");
+  EXPECT_EQ(
+      slice.spec().node_selector().node_selector_terms()[0].match_expressions()[0].operator_(),
+      "In");
   EXPECT_TRUE(slice.spec().skip_node_operations().boolean());
   const resource_v1::DeviceView device = slice.spec().devices()[0];
   EXPECT_EQ(device.attributes().Find("i")->int_(), 4);

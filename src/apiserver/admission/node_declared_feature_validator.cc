@@ -27,9 +27,9 @@ std::optional<Failure> NodeDeclaredFeatureValidator::Admit(const Request& reques
   const auto refuse = [&](std::string_view why) {
     return ForbiddenFailure(*request.kind, request.name, why);
   };
-  const Result<features::FeatureSet> required = framework_.InferForPodUpdate(
-      features::PodInfoOf(before), features::PodInfoOf(after->root()),
-      features::VersionOf(context.gates.emulated()));
+  const Result<features::FeatureSet> required =
+      framework_.InferForPodUpdate(features::PodInfoOf(before), features::PodInfoOf(after->root()),
+                                   features::VersionOf(context.gates.emulated()));
   if (!required.ok()) {
     return refuse(
         StrCat("failed to infer pod capability requirements: ", required.error().message));

@@ -28,7 +28,9 @@ class PuzzledFeature : public features::Feature {
  public:
   std::string_view Name() const override { return "TestPuzzled"; }
   features::FeatureRequirements Requirements() const override {
-    return {.enabled_feature_gates = {"TestPuzzledGate"}, .static_configuration = {}, .runtime_features = {}};
+    return {.enabled_feature_gates = {"TestPuzzledGate"},
+            .static_configuration = {},
+            .runtime_features = {}};
   }
   features::NeededBecauseOf InferForUpdate(const features::PodInfo&,
                                            const features::PodInfo& pod) const override {
@@ -49,9 +51,10 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
                   R"("},"status":{"declaredFeatures":)", features, "}}"));
   }
   void CreatePod(std::string_view name, std::string_view node) {
-    Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
-                  R"("},"spec":{)", node.empty() ? "" : StrCat(R"("nodeName":")", node, R"(",)"),
-                  R"("resources":{"requests":{"cpu":"1"}},"containers":[{"name":"c","image":"i"}]}})"));
+    Create(StrCat(
+        R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name, R"("},"spec":{)",
+        node.empty() ? "" : StrCat(R"("nodeName":")", node, R"(",)"),
+        R"("resources":{"requests":{"cpu":"1"}},"containers":[{"name":"c","image":"i"}]}})"));
   }
   // Changes the pod and says what came of it.
   std::string Change(const std::string& name, const std::string& subresource,
@@ -71,8 +74,8 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
   }
   // Needs the made-up feature.
   static void Tolerate(api::Draft& pod) {
-    pod["spec"]["tolerations"].Append({{"key", api::Draft("exclusive-cpus")},
-                                       {"operator", api::Draft("Exists")}});
+    pod["spec"]["tolerations"].Append(
+        {{"key", api::Draft("exclusive-cpus")}, {"operator", api::Draft("Exists")}});
   }
 
   // The step alone, as a request for a subresource reaches it.
@@ -117,8 +120,9 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
   }
   static constexpr char kTwoCpus[] = R"({"spec":{"resources":{"requests":{"cpu":"2"}}}})";
   std::string CpuOf(const std::string& pod) {
-    return std::string(
-        core_->Find("", "pods", "default/" + pod)->root()["spec"]["resources"]["requests"]["cpu"].str());
+    return std::string(core_->Find("", "pods", "default/" + pod)
+                           ->root()["spec"]["resources"]["requests"]["cpu"]
+                           .str());
   }
 
   Metrics metrics_;
@@ -164,7 +168,8 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AResizeThroughTheApiIsRefusedWhereTheNo
             "pods \"p\" is forbidden: pod update requires features "
             "InPlacePodLevelResourcesVerticalScaling which are not available on node \"plain\"");
   EXPECT_EQ(CpuOf("p"), "1") << "nothing was written";
-  EXPECT_EQ(Change("p", "resize", Resize), refused.failure->message) << "an update is no way around it";
+  EXPECT_EQ(Change("p", "resize", Resize), refused.failure->message)
+      << "an update is no way around it";
 
   const Response allowed = PatchResize("q", kTwoCpus);
   EXPECT_FALSE(allowed.failure) << allowed.failure->message;
@@ -179,7 +184,8 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOfAContainerAsksNothingOfTheNode
   Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"plain",)"
          R"("containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})");
   EXPECT_FALSE(
-      PatchResize("p", R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}})")
+      PatchResize("p",
+                  R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}})")
           .failure);
 }
 
@@ -276,9 +282,9 @@ TEST_F(NodeDeclaredFeatureValidatorTest, IsMeasured) {
   const std::string text = metrics_.Text();
   for (const char* rejected : {"true", "false"}) {
     EXPECT_THAT(text, HasSubstr(StrCat(
-        "apiserver_admission_controller_admission_duration_seconds_count{name=\""
-        "NodeDeclaredFeatureValidator\",operation=\"UPDATE\",rejected=\"",
-        rejected, "\",type=\"validate\"} 1")));
+                          "apiserver_admission_controller_admission_duration_seconds_count{name=\""
+                          "NodeDeclaredFeatureValidator\",operation=\"UPDATE\",rejected=\"",
+                          rejected, "\",type=\"validate\"} 1")));
   }
 }
 
@@ -306,8 +312,9 @@ TEST_F(NodeDeclaredFeatureValidatorTest, TheListIsAtomicAndServedToEverybodyWhoA
     request.subresource = "status";
     request.field_manager = manager;
     request.force = true;
-    request.text = StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"plain"},"status":{)",
-                          R"("declaredFeatures":)", features, "}}");
+    request.text =
+        StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"plain"},"status":{)",
+               R"("declaredFeatures":)", features, "}}");
     const Response response = Handle(std::move(request));
     return response.failure ? response.failure->message : "allowed";
   };
@@ -397,25 +404,31 @@ TEST_F(NodeDeclaredFeatureValidatorTest, RestartRulesOfContainersAreValidated) {
   const char* good = R"({"operator":"In","values":[42]})";
   EXPECT_EQ(create(rule("Restart", good)), "allowed");
   EXPECT_EQ(create(rule("RestartAllContainers", good)), "allowed");
-  EXPECT_THAT(create(R"("restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[1]}}])"),
-              HasSubstr("spec.containers[0].restartPolicy: Required value: must specify "
-                        "restartPolicy when restart rules are used"));
-  EXPECT_THAT(create(rule("DoNotRestart", good)),
-              HasSubstr("spec.containers[0].restartPolicyRules[0].action: Unsupported value: "
-                        "\"DoNotRestart\": supported values: \"Restart\", \"RestartAllContainers\""));
+  EXPECT_THAT(
+      create(
+          R"("restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[1]}}])"),
+      HasSubstr("spec.containers[0].restartPolicy: Required value: must specify "
+                "restartPolicy when restart rules are used"));
+  EXPECT_THAT(
+      create(rule("DoNotRestart", good)),
+      HasSubstr("spec.containers[0].restartPolicyRules[0].action: Unsupported value: "
+                "\"DoNotRestart\": supported values: \"Restart\", \"RestartAllContainers\""));
   EXPECT_THAT(create(rule("Restart", R"({"operator":"Equals","values":[1]})")),
               HasSubstr("exitCodes.operator: Unsupported value: \"Equals\": supported values: "
                         "\"In\", \"NotIn\""));
   EXPECT_THAT(create(R"("restartPolicy":"Never","restartPolicyRules":[{"action":"Restart"}])"),
               HasSubstr("exitCodes: Required value"));
-  EXPECT_THAT(create(R"("restartPolicy":"Sometimes")"), HasSubstr("spec.containers[0].restartPolicy"));
+  EXPECT_THAT(create(R"("restartPolicy":"Sometimes")"),
+              HasSubstr("spec.containers[0].restartPolicy"));
   gates_ = FeatureGates().With(Gate::kRestartAllContainersOnContainerExits, false);
   EXPECT_THAT(create(rule("RestartAllContainers", good)),
               HasSubstr("supported values: \"Restart\""));
   gates_ = gates_.With(Gate::kContainerRestartRules, false);
   EXPECT_EQ(create(rule("Restart", good)), "allowed") << "dropped";
   EXPECT_FALSE(core_->Find("", "pods", StrCat("default/r", number - 1))
-                   ->root()["spec"]["containers"].at(0)["restartPolicyRules"].has_value());
+                   ->root()["spec"]["containers"]
+                   .at(0)["restartPolicyRules"]
+                   .has_value());
 }
 
 }  // namespace

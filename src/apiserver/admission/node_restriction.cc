@@ -46,8 +46,7 @@ Refusal CheckMirrorPod(const Question& q) {
   }
   for (Value owner : q.object["metadata"]["ownerReferences"].elements()) {
     if (owner["kind"].str() != "Node" || owner["name"].str() != q.node) {
-      return StrCat("node ", node,
-                    " can only create pods with an owner reference set to itself");
+      return StrCat("node ", node, " can only create pods with an owner reference set to itself");
     }
   }
   // A mirror pod says what runs already; it must not pull anything into the node's reach.
@@ -106,7 +105,8 @@ Refusal CheckPod(const Question& q) {
                   ", only 'status' and 'eviction' are allowed");
   }
   switch (q.request.verb) {
-    case Verb::kCreate: return CheckMirrorPod(q);
+    case Verb::kCreate:
+      return CheckMirrorPod(q);
     case Verb::kDelete:
       if (q.before["spec"]["nodeName"].str() != q.node) {
         return StrCat("node ", node, " can only delete pods with spec.nodeName set to itself");
@@ -178,8 +178,8 @@ Refusal CheckNode(const Question& q) {
   if (q.request.verb == Verb::kDelete) {
     return StrCat("node ", node, " is not allowed to delete itself");
   }
-  const std::string labels = ChangedRestrictedLabels(q.object["metadata"]["labels"],
-                                                     q.before["metadata"]["labels"]);
+  const std::string labels =
+      ChangedRestrictedLabels(q.object["metadata"]["labels"], q.before["metadata"]["labels"]);
   if (!labels.empty()) {
     return StrCat("node ", node,
                   q.request.verb == Verb::kCreate ? " is not allowed to set the following labels: "
@@ -260,9 +260,9 @@ std::optional<Failure> NodeRestriction::Admit(const Request& request, api::Draft
   const std::string_view driver_node = node.is_node ? "" : NodeOfDriver(request.user);
   if (!node.is_node && driver_node.empty()) return std::nullopt;
   if (node.is_node && node.name.empty()) {
-    return ForbiddenFailure(*request.kind, request.name,
-                            StrCat("could not determine node from user ",
-                                   Quote(request.user.name)));
+    return ForbiddenFailure(
+        *request.kind, request.name,
+        StrCat("could not determine node from user ", Quote(request.user.name)));
   }
   const api::TreePtr frozen = object == nullptr ? nullptr : object->Freeze();
   const Question question{request, node.is_node ? node.name : driver_node,

@@ -31,10 +31,10 @@ class NodeRestrictionTest : public CoreFixture {
   // Changes an object as `user` and says what came of it.
   std::string Change(const api::ObjectPtr& object, UserInfo user, std::string subresource,
                      const std::function<void(api::Draft&)>& change) {
-    const api::ObjectPtr newest = core_->Find(
-        api::FindKindByApiVersion(object->api_version(), object->kind())->group,
-        api::FindKindByApiVersion(object->api_version(), object->kind())->plural,
-        object->qualified_name());
+    const api::ObjectPtr newest =
+        core_->Find(api::FindKindByApiVersion(object->api_version(), object->kind())->group,
+                    api::FindKindByApiVersion(object->api_version(), object->kind())->plural,
+                    object->qualified_name());
     api::Draft draft(newest->tree());
     change(draft);
     Request request;
@@ -105,7 +105,9 @@ TEST_F(NodeRestrictionTest, NodesCreateOnlyMirrorPodsOfTheirOwn) {
             "pods \"a\" is forbidden: pod does not have \"kubernetes.io/config.mirror\" "
             "annotation, node \"n1\" can only create mirror pods");
   EXPECT_EQ(TryCreate(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"b",
-                "annotations":{"kubernetes.io/config.mirror":"x"}})", kPod), NodeUser("n2"))
+                "annotations":{"kubernetes.io/config.mirror":"x"}})",
+                             kPod),
+                      NodeUser("n2"))
                 .http_status,
             403);
 }
@@ -115,7 +117,8 @@ TEST_F(NodeRestrictionTest, NodesKeepToTheirNodeAndItsHarmlessLabels) {
                                 NodeUser("n1"))),
             "nodes \"n2\" is forbidden: node \"n1\" is not allowed to modify node \"n2\"");
   EXPECT_EQ(MessageOf(TryCreate(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1",
-                "labels":{"node-role.kubernetes.io/control-plane":""}}})", NodeUser("n1"))),
+                "labels":{"node-role.kubernetes.io/control-plane":""}}})",
+                                NodeUser("n1"))),
             "nodes \"n1\" is forbidden: node \"n1\" is not allowed to set the following labels: "
             "node-role.kubernetes.io/control-plane");
   Response created = TryCreate(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1",
@@ -128,12 +131,12 @@ TEST_F(NodeRestrictionTest, NodesKeepToTheirNodeAndItsHarmlessLabels) {
                    }),
             "nodes \"n1\" is forbidden: node \"n1\" is not allowed to modify labels: "
             "node-restriction.kubernetes.io/x");
-  EXPECT_EQ(Change(created.object, NodeUser("n1"), "",
-                   [](api::Draft& draft) {
-                     draft["spec"]["taints"].Append(
-                         api::Draft({{"key", "k"}, {"effect", "NoSchedule"}}));
-                   }),
-            "nodes \"n1\" is forbidden: node \"n1\" is not allowed to modify taints");
+  EXPECT_EQ(
+      Change(created.object, NodeUser("n1"), "",
+             [](api::Draft& draft) {
+               draft["spec"]["taints"].Append(api::Draft({{"key", "k"}, {"effect", "NoSchedule"}}));
+             }),
+      "nodes \"n1\" is forbidden: node \"n1\" is not allowed to modify taints");
   EXPECT_EQ(Change(created.object, NodeUser("n1"), "",
                    [](api::Draft& draft) { draft["metadata"]["labels"]["mine"] = "y"; }),
             "allowed");

@@ -23,9 +23,9 @@ std::optional<Failure> PriorityAdmission::Admit(const Request& request, api::Dra
   api::ObjectPtr found;
   if (name.empty()) {
     if (context.find_first) {
-      found = context.find_first("scheduling.k8s.io", "priorityclasses", [](const api::Object& each) {
-        return each["globalDefault"].boolean();
-      });
+      found = context.find_first(
+          "scheduling.k8s.io", "priorityclasses",
+          [](const api::Object& each) { return each["globalDefault"].boolean(); });
     }
   } else {
     found = context.lookup("scheduling.k8s.io", "priorityclasses", name);
@@ -42,8 +42,8 @@ std::optional<Failure> PriorityAdmission::Admit(const Request& request, api::Dra
     return ForbiddenFailure(
         *request.kind, request.name,
         StrCat("the integer value of priority (", spec["priority"].integer(),
-               ") must not be provided in pod spec; priority admission controller computed ",
-               value, " from the given PriorityClass name"));
+               ") must not be provided in pod spec; priority admission controller computed ", value,
+               " from the given PriorityClass name"));
   }
   if (spec["preemptionPolicy"].has_value() && spec["preemptionPolicy"].str() != policy) {
     return ForbiddenFailure(

@@ -4,7 +4,8 @@
 
 namespace drakkar::apiserver {
 
-// Whether a pod may come of it: an apply or an update may be a creation. What the steps below look at.
+// Whether a pod may come of it: an apply or an update may be a creation. What the steps below look
+// at.
 bool IsForNewPod(const Request& request);
 
 // spec.priority and preemptionPolicy from the pod's PriorityClass; pods without one get the global

@@ -20,9 +20,9 @@ class PodDefaultsTest : public CoreFixture {
                             R"("containers":[{"name":"c","image":"i:1"}])", spec, "}}"));
   }
   void CreateClass(std::string_view name, int value, bool global) {
-    Create(StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":")",
-                  name, R"("},"value":)", value, R"(,"globalDefault":)", global ? "true" : "false",
-                  "}"));
+    Create(StrCat(
+        R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":")", name,
+        R"("},"value":)", value, R"(,"globalDefault":)", global ? "true" : "false", "}"));
   }
 };
 
@@ -52,7 +52,8 @@ TEST_F(PodDefaultsTest, WhatDoesNotExistOrContradictsIsForbidden) {
             "serviceaccount \"ghost\" not found");
   EXPECT_EQ(CreatePod(R"(,"runtimeClassName":"vm")").failure->message,
             "pods \"p\" is forbidden: pod rejected: RuntimeClass \"vm\" not found");
-  Create(R"({"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":"vm"},"handler":"h"})");
+  Create(
+      R"({"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":"vm"},"handler":"h"})");
   EXPECT_FALSE(CreatePod(R"(,"runtimeClassName":"vm")").failure);
 }
 

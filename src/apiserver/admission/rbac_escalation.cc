@@ -28,7 +28,9 @@ std::string RuleText(api::Value rule) {
 
 }  // namespace
 
-bool RbacEscalation::Concerns(const Request& request) const { return request.kind->group == kGroup; }
+bool RbacEscalation::Concerns(const Request& request) const {
+  return request.kind->group == kGroup;
+}
 
 std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft* object,
                                              api::Value before, const StrategyContext& context) {
@@ -56,18 +58,16 @@ std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft*
         api::Equal(after["aggregationRule"], before["aggregationRule"])) {
       return std::nullopt;
     }
-    if (!context.authorize("escalate", kGroup, kind.plural, "", request.namespace_,
-                           request.name)) {
+    if (!context.authorize("escalate", kGroup, kind.plural, "", request.namespace_, request.name)) {
       return std::nullopt;
     }
     for (api::Value rule : after["rules"].elements()) granted.push_back(api::CopyTree(rule));
     if (!after["aggregationRule"]["clusterRoleSelectors"].empty()) {
       // An aggregating role may come to hold anything.
-      granted.push_back(
-          api::Draft{{"verbs", api::Draft::Array({"*"})},
-                     {"apiGroups", api::Draft::Array({"*"})},
-                     {"resources", api::Draft::Array({"*"})}}
-              .Freeze());
+      granted.push_back(api::Draft{{"verbs", api::Draft::Array({"*"})},
+                                   {"apiGroups", api::Draft::Array({"*"})},
+                                   {"resources", api::Draft::Array({"*"})}}
+                            .Freeze());
     }
   }
   std::string missing;

@@ -13,8 +13,10 @@ class RbacEscalationTest : public CoreFixture {
     steps.push_back(std::make_unique<RbacEscalation>(rbac_));
     StartCore(&rbac_, std::move(steps));
     rbac_.Attach(*core_);
-    Role("author", R"([{"apiGroups":["rbac.authorization.k8s.io"],"resources":["*"],"verbs":["create","update"]},)"
-                   R"({"apiGroups":[""],"resources":["pods"],"verbs":["get","list"]}])");
+    Role(
+        "author",
+        R"([{"apiGroups":["rbac.authorization.k8s.io"],"resources":["*"],"verbs":["create","update"]},)"
+        R"({"apiGroups":[""],"resources":["pods"],"verbs":["get","list"]}])");
     Bind("author", "author", AdminUser());
   }
   ~RbacEscalationTest() override { rbac_.Detach(); }
@@ -51,9 +53,9 @@ TEST_F(RbacEscalationTest, AnAuthorGrantsOnlyWhatTheyHold) {
             "clusterroles.rbac.authorization.k8s.io \"thieves\" is forbidden: user \"ann\" "
             "(groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not "
             "currently held:\n{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\"]}");
-  EXPECT_TRUE(TryRole("all", R"([{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}])",
-                      PlainUser("ann"))
-                  .failure.has_value());
+  EXPECT_TRUE(
+      TryRole("all", R"([{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}])", PlainUser("ann"))
+          .failure.has_value());
 }
 
 TEST_F(RbacEscalationTest, BindingARoleTakesItsRightsOrTheRightToBind) {
@@ -61,8 +63,9 @@ TEST_F(RbacEscalationTest, BindingARoleTakesItsRightsOrTheRightToBind) {
   Role("thieves", kSecrets);
   EXPECT_FALSE(Bind("mine", "readers", PlainUser("ann")).failure);
   EXPECT_TRUE(Bind("not-mine", "thieves", PlainUser("ann")).failure.has_value());
-  Role("binders",
-       R"([{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":["bind"],"resourceNames":["thieves"]}])");
+  Role(
+      "binders",
+      R"([{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":["bind"],"resourceNames":["thieves"]}])");
   EXPECT_FALSE(Bind("binders", "binders", AdminUser()).failure);
   EXPECT_FALSE(Bind("now-mine", "thieves", PlainUser("ann")).failure);
 }

@@ -143,8 +143,7 @@ bool AccessReviews::Answer(Request& request, Response& response) {
                                "must match metadata.namespace"));
     }
     if (!errors.empty()) return fail(InvalidFailure(kind, "", errors));
-    const UserInfo user =
-        kind.kind == "SelfSubjectAccessReview" ? request.user : UserOf(spec);
+    const UserInfo user = kind.kind == "SelfSubjectAccessReview" ? request.user : UserOf(spec);
     if (std::optional<Failure> failure = ReviewAccess(user, spec, status)) {
       return fail(std::move(*failure));
     }

@@ -30,9 +30,9 @@ class AccessReviewsTest : public CoreFixture {
         StrCat(R"({"apiVersion":")", group, R"(/v1","kind":")", kind, R"(","spec":)", spec, "}"),
         std::move(user));
     if (kind == "SelfSubjectReview") {
-      request.object = api::Draft{{"apiVersion", "authentication.k8s.io/v1"},
-                                  {"kind", "SelfSubjectReview"}}
-                           .Freeze();
+      request.object =
+          api::Draft{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}}
+              .Freeze();
     }
     Response response;
     EXPECT_TRUE(reviews_.Answer(request, response));
@@ -56,10 +56,10 @@ TEST_F(AccessReviewsTest, TellsTheAskerWhatTheyMayDo) {
                        R"({"resourceAttributes":{"verb":"delete","resource":"pods"}})",
                        PlainUser("ann"))),
             R"({"allowed":false})");
-  EXPECT_EQ(Status(Ask("SelfSubjectAccessReview",
-                       R"({"nonResourceAttributes":{"verb":"get","path":"/logs"}})",
-                       PlainUser("ann"))),
-            R"({"allowed":true})");
+  EXPECT_EQ(
+      Status(Ask("SelfSubjectAccessReview",
+                 R"({"nonResourceAttributes":{"verb":"get","path":"/logs"}})", PlainUser("ann"))),
+      R"({"allowed":true})");
 }
 
 TEST_F(AccessReviewsTest, TellsAboutOthersAndRefusesHalfAQuestion) {

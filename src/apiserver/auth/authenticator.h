@@ -25,8 +25,8 @@ class Authenticator {
   void AddStaticToken(std::string token, UserInfo user);
   void AddTokenVerifier(TokenVerifier verifier) { verifiers_.push_back(std::move(verifier)); }
 
-  // Whether a bearer token decides: then Authenticate asks the verifiers, on whose loop it must run.
-  // Otherwise the connection says it all, and Authenticate may run anywhere.
+  // Whether a bearer token decides: then Authenticate asks the verifiers, on whose loop it must
+  // run. Otherwise the connection says it all, and Authenticate may run anywhere.
   static bool NeedsToken(const net::ServerRequest& request);
   // nullopt: credentials were given and are not valid.
   std::optional<UserInfo> Authenticate(const net::ServerRequest& request) const;

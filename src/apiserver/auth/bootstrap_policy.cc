@@ -134,8 +134,7 @@ std::vector<RoleText> UserRoles() {
         {kRead, "apps", kWorkloads},
         {kRead, "policy", "poddisruptionbudgets poddisruptionbudgets/status"},
         {kRead, "coordination.k8s.io", "leases"},
-        {kRead, "resource.k8s.io",
-         "resourceclaims resourceclaims/status resourceclaimtemplates"}},
+        {kRead, "resource.k8s.io", "resourceclaims resourceclaims/status resourceclaimtemplates"}},
        {},
        "view"},
   };
@@ -259,10 +258,9 @@ std::vector<BindingText> Bindings() {
 }
 
 Draft MakeMetadata(std::string_view name) {
-  return Draft(
-      {{"name", name},
-       {"labels", Draft({{"kubernetes.io/bootstrapping", "rbac-defaults"}})},
-       {"annotations", Draft({{"rbac.authorization.kubernetes.io/autoupdate", "true"}})}});
+  return Draft({{"name", name},
+                {"labels", Draft({{"kubernetes.io/bootstrapping", "rbac-defaults"}})},
+                {"annotations", Draft({{"rbac.authorization.kubernetes.io/autoupdate", "true"}})}});
 }
 
 api::TreePtr MakeRole(const RoleText& text) {
@@ -271,15 +269,14 @@ api::TreePtr MakeRole(const RoleText& text) {
               {"metadata", MakeMetadata(text.name)},
               {"rules", Draft::Array()}});
   if (!text.aggregate_to.empty()) {
-    role["metadata"]["labels"][StrCat("rbac.authorization.k8s.io/aggregate-to-",
-                                      text.aggregate_to)] = "true";
+    role["metadata"]["labels"]
+        [StrCat("rbac.authorization.k8s.io/aggregate-to-", text.aggregate_to)] = "true";
   }
   for (const RuleText& rule : text.rules) role["rules"].Append(MakeRule(rule));
   if (!text.paths.empty()) {
     Draft paths = Draft::Array();
     for (std::string_view path : text.paths) paths.Append(path);
-    role["rules"].Append(
-        Draft({{"verbs", Words("get")}, {"nonResourceURLs", std::move(paths)}}));
+    role["rules"].Append(Draft({{"verbs", Words("get")}, {"nonResourceURLs", std::move(paths)}}));
   }
   if (text.name == "cluster-admin") {
     role["rules"].Append(Draft({{"verbs", Words("*")}, {"nonResourceURLs", Words("*")}}));
@@ -309,8 +306,7 @@ api::TreePtr MakeBinding(const BindingText& text) {
                  {"kind", "ClusterRoleBinding"},
                  {"metadata", MakeMetadata(text.name)}});
   if (subjects.size() > 0) binding["subjects"] = std::move(subjects);
-  binding["roleRef"] =
-      Draft({{"apiGroup", kGroup}, {"kind", "ClusterRole"}, {"name", text.role}});
+  binding["roleRef"] = Draft({{"apiGroup", kGroup}, {"kind", "ClusterRole"}, {"name", text.role}});
   return binding.Freeze();
 }
 

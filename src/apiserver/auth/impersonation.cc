@@ -44,15 +44,14 @@ struct Wanted {
 };
 
 std::optional<Failure> Check(Core& core, const UserInfo& user, const Wanted& wanted) {
-  const std::optional<std::string> why =
-      core.Authorize({.user = user,
-                      .verb = "impersonate",
-                      .group = wanted.group,
-                      .resource = wanted.resource,
-                      .subresource = wanted.subresource,
-                      .namespace_ = wanted.namespace_,
-                      .name = wanted.name,
-                      .field_selector = {}});
+  const std::optional<std::string> why = core.Authorize({.user = user,
+                                                         .verb = "impersonate",
+                                                         .group = wanted.group,
+                                                         .resource = wanted.resource,
+                                                         .subresource = wanted.subresource,
+                                                         .namespace_ = wanted.namespace_,
+                                                         .name = wanted.name,
+                                                         .field_selector = {}});
   if (!why) return std::nullopt;
   const std::string resource = wanted.subresource.empty()
                                    ? std::string(wanted.resource)

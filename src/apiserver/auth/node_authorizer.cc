@@ -50,14 +50,16 @@ bool NodeAuthorizer::FollowPods() {
   references_.Clear();
   for (const auto& [key, pod] : cache->objects()) references_.Add(*pod);
   request.resource_version = std::to_string(core_->revision());
-  Core::WatchStart start = core_->StartWatch(
-      request, storage::Mark::kApplied, [this](const std::vector<Change>& changes) {
-        for (const Change& change : changes) {
-          if (change.type == ChangeType::kBookmark) continue;
-          if (change.previous != nullptr) references_.Remove(*change.previous);
-          if (change.type != ChangeType::kDeleted) references_.Add(*change.object);
-        }
-      });
+  Core::WatchStart start = core_->StartWatch(request, storage::Mark::kApplied,
+                                             [this](const std::vector<Change>& changes) {
+                                               for (const Change& change : changes) {
+                                                 if (change.type == ChangeType::kBookmark) continue;
+                                                 if (change.previous != nullptr)
+                                                   references_.Remove(*change.previous);
+                                                 if (change.type != ChangeType::kDeleted)
+                                                   references_.Add(*change.object);
+                                               }
+                                             });
   pods_ = std::move(start.watcher);
   return pods_ != nullptr;
 }
@@ -163,10 +165,9 @@ NodeAuthorizer::Verdict NodeAuthorizer::CheckSlice(std::string_view node,
   }
   if (attributes.verb == "create") return std::nullopt;  // then NodeRestriction
   if (OneOf(attributes.verb, {"get", "update", "patch", "delete"})) {
-    const api::ObjectPtr slice =
-        core_ == nullptr
-            ? nullptr
-            : core_->Find("resource.k8s.io", "resourceslices", std::string(attributes.name));
+    const api::ObjectPtr slice = core_ == nullptr ? nullptr
+                                                  : core_->Find("resource.k8s.io", "resourceslices",
+                                                                std::string(attributes.name));
     if (slice == nullptr || (*slice)["spec"]["nodeName"].str() != node) {
       return StrCat(kNoRelation, node, "' and this object");
     }

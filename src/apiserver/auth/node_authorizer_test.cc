@@ -67,9 +67,8 @@ TEST_F(NodeAuthorizerTest, ReadsOnlyWhatItsPodsName) {
 TEST_F(NodeAuthorizerTest, ClaimsMadeFromTemplatesCountThroughTheStatus) {
   CreatePod("p", "n1", R"(,"resourceClaims":[{"name":"r","resourceClaimTemplateName":"t"}])");
   EXPECT_FALSE(May("n1", "get", "resource.k8s.io", "resourceclaims", "default", "p-r-x"));
-  Request request = RequestFor(Verb::kPatch,
-                               R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}})",
-                               AdminUser());
+  Request request = RequestFor(
+      Verb::kPatch, R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}})", AdminUser());
   request.object = nullptr;
   request.subresource = "status";
   request.patch = PatchKind::kMerge;
@@ -139,11 +138,11 @@ TEST(PodReferencesTest, EveryPlaceThatNamesAnObjectIsFound) {
                    {"persistentVolumeClaim":{"claimName":"f"}}]},
         "status":{"extendedResourceClaimStatus":{"resourceClaimName":"x"}}})")
           .value());
-  EXPECT_EQ(ReferencesOf(pod),
-            (std::vector<std::string>{"configmaps/ns/b", "persistentvolumeclaims/ns/f",
-                                      "persistentvolumeclaims/ns/p-v", "pods/ns/p",
-                                      "resourceclaims/ns/x", "secrets/ns/a", "secrets/ns/c",
-                                      "secrets/ns/d", "secrets/ns/e"}));
+  EXPECT_EQ(
+      ReferencesOf(pod),
+      (std::vector<std::string>{"configmaps/ns/b", "persistentvolumeclaims/ns/f",
+                                "persistentvolumeclaims/ns/p-v", "pods/ns/p", "resourceclaims/ns/x",
+                                "secrets/ns/a", "secrets/ns/c", "secrets/ns/d", "secrets/ns/e"}));
   PodReferences references;
   references.Add(pod);
   references.Add(pod);

@@ -80,7 +80,9 @@ class Collector {
 
 }  // namespace
 
-std::vector<std::string> ReferencesOf(const api::Object& pod) { return Collector(pod).Collect(); }
+std::vector<std::string> ReferencesOf(const api::Object& pod) {
+  return Collector(pod).Collect();
+}
 
 void PodReferences::Add(const api::Object& pod) {
   const std::string_view node = pod["spec"]["nodeName"].str();

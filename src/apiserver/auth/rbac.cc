@@ -197,9 +197,8 @@ std::optional<std::string> RbacAuthorizer::Check(const Attributes& asked) {
       reason += StrCat(reason.empty() ? "RBAC: " : ", ", grant.missing);
       return false;
     }
-    return std::ranges::any_of(grant.role->rules, [&](const PolicyRule& rule) {
-      return rule.Allows(attributes, bit);
-    });
+    return std::ranges::any_of(
+        grant.role->rules, [&](const PolicyRule& rule) { return rule.Allows(attributes, bit); });
   });
   if (allowed) return std::nullopt;
   return reason;
@@ -225,8 +224,7 @@ std::vector<api::TreePtr> RbacAuthorizer::RulesFor(const UserInfo& user,
   std::vector<api::TreePtr> rules;
   if (IsMaster(user)) {
     const api::Draft all = api::Draft::Array({"*"});
-    rules.push_back(
-        api::Draft{{"verbs", all}, {"apiGroups", all}, {"resources", all}}.Freeze());
+    rules.push_back(api::Draft{{"verbs", all}, {"apiGroups", all}, {"resources", all}}.Freeze());
     rules.push_back(api::Draft{{"verbs", all}, {"nonResourceURLs", all}}.Freeze());
     return rules;
   }
@@ -263,9 +261,8 @@ bool RbacAuthorizer::Covers(const UserInfo& user, std::string_view namespace_, a
                           .verb = verb.str(),
                           .group = group.str(),
                           .resource = text.substr(0, slash),
-                          .subresource = slash == std::string_view::npos
-                                             ? std::string_view()
-                                             : text.substr(slash + 1),
+                          .subresource = slash == std::string_view::npos ? std::string_view()
+                                                                         : text.substr(slash + 1),
                           .namespace_ = namespace_,
                           .name = {},
                           .field_selector = {}};

@@ -130,8 +130,8 @@ TEST_F(RbacTest, GroupsAndServiceAccountsAreSubjects) {
   Bind("RoleBinding", "b", "ClusterRole", "c",
        R"({"kind":"Group","name":"team"},{"kind":"ServiceAccount","name":"sa"})");
   EXPECT_TRUE(May(PlainUser("x", {"team"}), "delete", "", "secrets", "default", "s"));
-  EXPECT_TRUE(May(PlainUser("system:serviceaccount:default:sa"), "get", "", "pods/log", "default",
-                  "p"));
+  EXPECT_TRUE(
+      May(PlainUser("system:serviceaccount:default:sa"), "get", "", "pods/log", "default", "p"));
   EXPECT_FALSE(May(PlainUser("system:serviceaccount:other:sa"), "get", "", "pods", "default", "p"));
   EXPECT_FALSE(May(PlainUser("x", {"team"}), "get", "", "nodes", "", "n")) << "cluster scope";
   EXPECT_TRUE(May(PlainUser("x", {"team"}), "get", "", "namespaces", "", "default"))
@@ -212,8 +212,8 @@ TEST_F(RbacTest, PathsThatAreNoResourcesHaveRulesToo) {
 }
 
 TEST_F(RbacTest, RefusedRequestsSayWhoMayNotDoWhat) {
-  Response refused = TryCreate(
-      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}})", PlainUser("u"));
+  Response refused = TryCreate(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}})",
+                               PlainUser("u"));
   EXPECT_EQ(refused.http_status, 403);
   EXPECT_EQ(refused.failure->message,
             "configmaps is forbidden: User \"u\" cannot create resource \"configmaps\" in API "

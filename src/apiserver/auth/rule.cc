@@ -45,8 +45,8 @@ PolicyRule::PolicyRule(api::Value rule) {
       resources_.emplace_back(text);
     } else {
       const std::string_view resource = text.substr(0, slash);
-      subresources_.push_back({std::string(resource == "*" ? "" : resource),
-                               std::string(text.substr(slash + 1))});
+      subresources_.push_back(
+          {std::string(resource == "*" ? "" : resource), std::string(text.substr(slash + 1))});
     }
   }
   for (api::Value each : rule["resourceNames"].elements()) names_.emplace_back(each.str());

@@ -33,14 +33,14 @@ class PolicyRule {
   bool any_resource_ = false;
   std::vector<std::string> other_verbs_;
   std::vector<std::string> groups_;
-  std::vector<std::string> resources_;       // "pods"
+  std::vector<std::string> resources_;  // "pods"
   struct Subresource {
-    std::string resource;                    // empty: of any resource
+    std::string resource;  // empty: of any resource
     std::string subresource;
   };
-  std::vector<Subresource> subresources_;    // "pods/log", "*/status"
-  std::vector<std::string> names_;           // empty: all
-  std::vector<std::string> paths_;           // "/healthz", "/api/*", "*"
+  std::vector<Subresource> subresources_;  // "pods/log", "*/status"
+  std::vector<std::string> names_;         // empty: all
+  std::vector<std::string> paths_;         // "/healthz", "/api/*", "*"
 };
 
 }  // namespace drakkar::apiserver

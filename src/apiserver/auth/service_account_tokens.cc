@@ -107,12 +107,11 @@ std::optional<Failure> ServiceAccountTokens::Issue(Request& request, Response& r
     const std::string name(bound["name"].str());
     const std::string_view plural = PluralOf(kind);
     if (plural.empty()) {
-      return api::StatusBadRequest(
-          StrCat("cannot bind token for serviceaccount to object type ", bound["apiVersion"].str(),
-                 ", Kind=", kind));
+      return api::StatusBadRequest(StrCat("cannot bind token for serviceaccount to object type ",
+                                          bound["apiVersion"].str(), ", Kind=", kind));
     }
-    const api::ObjectPtr object = core_->Find(
-        "", plural, kind == "Node" ? name : StrCat(request.namespace_, "/", name));
+    const api::ObjectPtr object =
+        core_->Find("", plural, kind == "Node" ? name : StrCat(request.namespace_, "/", name));
     if (object == nullptr) return NotFoundFailure(*api::FindKind("", "v1", kind), name);
     if (const std::string_view uid = bound["uid"].str(); !uid.empty() && uid != object->uid()) {
       return ConflictFailure(*api::FindKind("", "v1", kind), name,
@@ -121,9 +120,9 @@ std::optional<Failure> ServiceAccountTokens::Issue(Request& request, Response& r
                                     "been deleted and then recreated"));
     }
     if (kind == "Pod" && (*object)["spec"]["serviceAccountName"].str() != request.name) {
-      return api::StatusBadRequest(
-          StrCat("cannot bind token for serviceaccount ", Quote(request.name), " to pod running ",
-                 "with different serviceaccount name."));
+      return api::StatusBadRequest(StrCat("cannot bind token for serviceaccount ",
+                                          Quote(request.name), " to pod running ",
+                                          "with different serviceaccount name."));
     }
     Draft& entry = about[ToLower(kind)];
     entry["name"] = name;
@@ -141,8 +140,8 @@ std::optional<Failure> ServiceAccountTokens::Issue(Request& request, Response& r
   claims["nbf"] = now;
   claims["sub"] = StrCat("system:serviceaccount:", request.namespace_, ":", request.name);
 
-  const std::string signed_part = StrCat(
-      Encoded(Draft{{"alg", "ES256"}, {"kid", key_id_}}), ".", Encoded(claims));
+  const std::string signed_part =
+      StrCat(Encoded(Draft{{"alg", "ES256"}, {"kid", key_id_}}), ".", Encoded(claims));
   const Result<std::string> signature = signer_->Sign(signed_part);
   if (!signature.ok()) return api::StatusInternalError(signature.error().message);
 
@@ -226,9 +225,12 @@ std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
 }
 
 std::string ServiceAccountTokens::KeysJson() const {
-  const Draft key = {{"use", "sig"},       {"kty", "EC"},
-                     {"kid", key_id_},     {"crv", "P-256"},
-                     {"alg", "ES256"},     {"x", Base64UrlEncode(verifier_->x())},
+  const Draft key = {{"use", "sig"},
+                     {"kty", "EC"},
+                     {"kid", key_id_},
+                     {"crv", "P-256"},
+                     {"alg", "ES256"},
+                     {"x", Base64UrlEncode(verifier_->x())},
                      {"y", Base64UrlEncode(verifier_->y())}};
   return api::WriteJson(Draft{{"keys", Draft::Array({key})}}.Freeze()->root());
 }

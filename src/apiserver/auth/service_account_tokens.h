@@ -14,9 +14,9 @@
 
 namespace drakkar::apiserver {
 
-// Tokens of service accounts: JSON Web Tokens signed with ES256, bound to an audience, a time and an
-// object. Made by POST serviceaccounts/NAME/token; checked on every use against the account and the
-// object they are bound to, so that deleting either ends them.
+// Tokens of service accounts: JSON Web Tokens signed with ES256, bound to an audience, a time and
+// an object. Made by POST serviceaccounts/NAME/token; checked on every use against the account and
+// the object they are bound to, so that deleting either ends them.
 class ServiceAccountTokens final : public Answerer {
  public:
   static constexpr std::string_view kIssuer = "https://kubernetes.default.svc.cluster.local";

@@ -25,8 +25,8 @@ class TokensTest : public CoreFixture {
     request.namespace_ = "default";
     request.name = std::move(name);
     request.subresource = "token";
-    request.text = StrCat(R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":)",
-                          spec, "}");
+    request.text = StrCat(
+        R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":)", spec, "}");
     Response response;
     EXPECT_TRUE(tokens_->Answer(request, response));
     return response;
@@ -49,8 +49,8 @@ TEST_F(TokensTest, ATokenStandsForItsAccountUntilItExpires) {
   const std::optional<UserInfo> user = Verify(token);
   ASSERT_TRUE(user.has_value());
   EXPECT_EQ(user->name, "system:serviceaccount:default:bot");
-  EXPECT_EQ(user->groups, (std::vector<std::string>{"system:serviceaccounts",
-                                                    "system:serviceaccounts:default"}));
+  EXPECT_EQ(user->groups,
+            (std::vector<std::string>{"system:serviceaccounts", "system:serviceaccounts:default"}));
   loop_.Advance(std::chrono::seconds(3601));
   EXPECT_FALSE(Verify(token).has_value());
 }
@@ -90,8 +90,9 @@ TEST_F(TokensTest, NonsenseIsRefusedInAFieldsName) {
             "TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: Invalid "
             "value: 5: may not specify a duration less than 10 minutes");
   EXPECT_EQ(Issue("{}", "ghost").failure->code, 404);
-  EXPECT_EQ(Issue(R"({"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"x"}})").failure->code,
-            404);
+  EXPECT_EQ(
+      Issue(R"({"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"x"}})").failure->code,
+      404);
 }
 
 }  // namespace

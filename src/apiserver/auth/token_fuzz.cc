@@ -1,5 +1,5 @@
-// Tokens of service accounts: any text, and any header and claims (two lines) with a right signature. $UID and $POD
-// stand for the uids of an account and of a pod that exist.
+// Tokens of service accounts: any text, and any header and claims (two lines) with a right
+// signature. $UID and $POD stand for the uids of an account and of a pod that exist.
 #include <cstddef>
 #include <cstdint>
 
@@ -16,21 +16,27 @@ namespace {
 struct World {
   World() {
     tokens->Attach(server.core());
-    account = server.Create(R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"bot"}})")->uid();
-    pod = server.Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{)"
-                        R"("containers":[{"name":"c","image":"i:1"}]}})")->uid();
+    account =
+        server.Create(R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"bot"}})")
+            ->uid();
+    pod = server
+              .Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{)"
+                      R"("containers":[{"name":"c","image":"i:1"}]}})")
+              ->uid();
   }
   std::string Filled(std::string_view line) const {
     return ReplaceAll(ReplaceAll(std::string(line), "$UID", account), "$POD", pod);
   }
   static std::string ReplaceAll(std::string text, std::string_view word, std::string_view by) {
-    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size()) text.replace(at, word.size(), by);
+    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())
+      text.replace(at, word.size(), by);
     return text;
   }
   SeededLoop loop;
   testing::TestApiServer server{loop};
   const std::string key = *net::GenerateKeyPem();
-  std::unique_ptr<ServiceAccountTokens> tokens = *ServiceAccountTokens::Create(key, loop.clock(), loop.random());
+  std::unique_ptr<ServiceAccountTokens> tokens =
+      *ServiceAccountTokens::Create(key, loop.clock(), loop.random());
   std::unique_ptr<const net::Es256Signer> signer = *net::Es256Signer::Create(key);
   std::string account, pod;
 };

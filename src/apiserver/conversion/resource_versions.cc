@@ -14,8 +14,8 @@ using api::Value;
 constexpr std::string_view kGroupPrefix = "resource.k8s.io/";
 // What a request has itself in v1beta1 and in "exactly" elsewhere.
 constexpr std::string_view kRequestFields[] = {
-    "deviceClassName", "selectors", "allocationMode", "count",
-    "adminAccess",     "tolerations", "capacity",     "derivedAttributes"};
+    "deviceClassName", "selectors",   "allocationMode", "count",
+    "adminAccess",     "tolerations", "capacity",       "derivedAttributes"};
 constexpr std::string_view kDeviceName = "name";
 
 bool IsRequestField(std::string_view name) {
@@ -28,10 +28,14 @@ bool IsRequestField(std::string_view name) {
 // Texts and numbers that are as good as not there: v1beta1 always writes some of them.
 bool IsZero(const Draft& value) {
   switch (value.kind()) {
-    case api::ValueKind::kString: return value.str().empty();
-    case api::ValueKind::kInt: return value.integer() == 0;
-    case api::ValueKind::kArray: return value.size() == 0;
-    default: return !value.has_value();
+    case api::ValueKind::kString:
+      return value.str().empty();
+    case api::ValueKind::kInt:
+      return value.integer() == 0;
+    case api::ValueKind::kArray:
+      return value.size() == 0;
+    default:
+      return !value.has_value();
   }
 }
 
@@ -66,7 +70,9 @@ void Unwrap(Draft& item, std::string_view wrapper) {
   }
 }
 
-bool IsDeviceField(std::string_view name) { return name != kDeviceName; }
+bool IsDeviceField(std::string_view name) {
+  return name != kDeviceName;
+}
 
 void ClaimToHub(Draft& spec) {
   if (Draft* devices = FindObject(spec, "devices")) {

@@ -45,16 +45,16 @@ TEST(ResourceVersions, RandomObjectsPassThroughEveryVersionAndBack) {
         const api::TreePtr back = Normalized(ToHubVersion(converted), *hub);
         ASSERT_NE(back, nullptr);
         // Empty there is absent here: v1beta1 cannot tell these two apart.
-        if (version == "v1beta1" && api::WriteJson(object->root()).find("\"exactly\":{}") !=
-                                        std::string::npos) {
+        if (version == "v1beta1" &&
+            api::WriteJson(object->root()).find("\"exactly\":{}") != std::string::npos) {
           continue;
         }
-        const bool false_all_nodes =
-            object->root()["spec"]["allNodes"].has_value() &&
-            !object->root()["spec"]["allNodes"].boolean();
+        const bool false_all_nodes = object->root()["spec"]["allNodes"].has_value() &&
+                                     !object->root()["spec"]["allNodes"].boolean();
         if (version == "v1beta1" && name == "ResourceSlice" && false_all_nodes) continue;
         EXPECT_TRUE(api::Equal(back->root(), object->root()))
-            << version << "\n" << api::WriteJson(object->root()) << "\n"
+            << version << "\n"
+            << api::WriteJson(object->root()) << "\n"
             << api::WriteJson(back->root());
       }
     }

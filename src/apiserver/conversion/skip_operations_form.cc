@@ -10,7 +10,9 @@ using api::Draft;
 constexpr std::string_view kField = "skipNodeOperations";
 constexpr char kTag = 0;  // its address names the form
 
-bool IsBoolean(api::Value owner) { return owner[kField].kind() == api::ValueKind::kBool; }
+bool IsBoolean(api::Value owner) {
+  return owner[kField].kind() == api::ValueKind::kBool;
+}
 
 bool HasBoolean(const api::Object& object) {
   if (IsBoolean(object["spec"])) return true;

@@ -25,10 +25,14 @@ client::Reply ToReply(Response response) {
 
 client::EventType ToEventType(ChangeType type) {
   switch (type) {
-    case ChangeType::kAdded: return client::EventType::kAdded;
-    case ChangeType::kModified: return client::EventType::kModified;
-    case ChangeType::kDeleted: return client::EventType::kDeleted;
-    case ChangeType::kBookmark: return client::EventType::kBookmark;
+    case ChangeType::kAdded:
+      return client::EventType::kAdded;
+    case ChangeType::kModified:
+      return client::EventType::kModified;
+    case ChangeType::kDeleted:
+      return client::EventType::kDeleted;
+    case ChangeType::kBookmark:
+      return client::EventType::kBookmark;
   }
   return client::EventType::kBookmark;
 }
@@ -42,10 +46,10 @@ std::string AgentOf(const UserInfo& user) {
 // What client and server side of a watch share. Each side touches only its own part, on its own
 // loop; `cancelled` is the client's word to itself that nothing may be delivered any more.
 struct WatchState {
-  bool cancelled = false;                           // client's loop
-  client::WatchCallbacks callbacks;                 // client's loop
-  std::unique_ptr<WatchCache::Watcher> watcher;     // core's loop
-  bool closed = false;                              // core's loop: do not start any more
+  bool cancelled = false;                        // client's loop
+  client::WatchCallbacks callbacks;              // client's loop
+  std::unique_ptr<WatchCache::Watcher> watcher;  // core's loop
+  bool closed = false;                           // core's loop: do not start any more
 };
 
 // What the core has for one client: answers and events of one turn of the core's loop go over
@@ -70,7 +74,7 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
 
  private:
   struct Item {
-    Task task;                          // or:
+    Task task;  // or:
     std::shared_ptr<WatchState> watch;
     std::vector<client::WatchEvent> events;
   };
@@ -167,10 +171,18 @@ class DirectClient final : public client::Client {
     Request request = MakeRequest(ref, Verb::kPatch);
     request.text = std::move(body);
     switch (type) {
-      case client::PatchType::kJson: request.patch = PatchKind::kJson; break;
-      case client::PatchType::kMerge: request.patch = PatchKind::kMerge; break;
-      case client::PatchType::kStrategicMerge: request.patch = PatchKind::kStrategicMerge; break;
-      case client::PatchType::kApply: request.patch = PatchKind::kApply; break;
+      case client::PatchType::kJson:
+        request.patch = PatchKind::kJson;
+        break;
+      case client::PatchType::kMerge:
+        request.patch = PatchKind::kMerge;
+        break;
+      case client::PatchType::kStrategicMerge:
+        request.patch = PatchKind::kStrategicMerge;
+        break;
+      case client::PatchType::kApply:
+        request.patch = PatchKind::kApply;
+        break;
     }
     SendWrite(std::move(request), nullptr, options, std::move(done));
   }
@@ -190,8 +202,7 @@ class DirectClient final : public client::Client {
     Send(std::move(request), std::move(done));
   }
 
-  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref,
-                                             client::WatchOptions options,
+  std::unique_ptr<client::WatchHandle> Watch(client::ResourceRef ref, client::WatchOptions options,
                                              client::WatchCallbacks callbacks) override {
     loop_.AssertInLoop();
     auto state = std::make_shared<WatchState>();
@@ -200,32 +211,32 @@ class DirectClient final : public client::Client {
     request.label_selector = options.label_selector;
     request.field_selector = options.field_selector;
     request.resource_version = std::to_string(options.resource_version);
-    core_.loop().Post([this_core = &core_, outbox = outbox_, state, mark = mark_,
-                       request = std::move(request)] {
-      if (state->closed) return;
-      Core::WatchStart start = this_core->StartWatch(
-          request, mark,
-          // Weak, because the state owns the watcher that owns this.
-          [outbox, weak = std::weak_ptr(state)](const std::vector<Change>& changes) {
-            if (std::shared_ptr<WatchState> watched = weak.lock()) {
-              outbox->AddEvents(watched, changes);
-            }
-          },
-          [outbox, weak = std::weak_ptr(state)](const Error& why) {
-            const std::shared_ptr<WatchState> watched = weak.lock();
-            if (watched == nullptr) return;
-            outbox->AddTask([watched, error = Unavailable(why.message)] {
-              if (!watched->cancelled) watched->callbacks.on_closed(error);
+    core_.loop().Post(
+        [this_core = &core_, outbox = outbox_, state, mark = mark_, request = std::move(request)] {
+          if (state->closed) return;
+          Core::WatchStart start = this_core->StartWatch(
+              request, mark,
+              // Weak, because the state owns the watcher that owns this.
+              [outbox, weak = std::weak_ptr(state)](const std::vector<Change>& changes) {
+                if (std::shared_ptr<WatchState> watched = weak.lock()) {
+                  outbox->AddEvents(watched, changes);
+                }
+              },
+              [outbox, weak = std::weak_ptr(state)](const Error& why) {
+                const std::shared_ptr<WatchState> watched = weak.lock();
+                if (watched == nullptr) return;
+                outbox->AddTask([watched, error = Unavailable(why.message)] {
+                  if (!watched->cancelled) watched->callbacks.on_closed(error);
+                });
+              });
+          if (start.failure) {
+            outbox->AddTask([state, error = api::ErrorFromStatus(*start.failure)] {
+              if (!state->cancelled) state->callbacks.on_closed(error);
             });
-          });
-      if (start.failure) {
-        outbox->AddTask([state, error = api::ErrorFromStatus(*start.failure)] {
-          if (!state->cancelled) state->callbacks.on_closed(error);
+            return;
+          }
+          state->watcher = std::move(start.watcher);
         });
-        return;
-      }
-      state->watcher = std::move(start.watcher);
-    });
     return std::make_unique<DirectWatch>(core_.loop(), std::move(state));
   }
 
@@ -281,8 +292,8 @@ class DirectClient final : public client::Client {
                                         done = std::move(done)](Response response) mutable {
         const storage::Revision revision = response.revision;
         // It comes once.
-        auto answer = [outbox, done = std::move(done), response = std::move(response)](
-                          std::optional<Failure> failure) mutable {
+        auto answer = [outbox, done = std::move(done),
+                       response = std::move(response)](std::optional<Failure> failure) mutable {
           if (failure) response = Response::Failed(std::move(*failure));
           outbox->AddTask([done = std::move(done), response = std::move(response)]() mutable {
             done(std::move(response));

@@ -76,9 +76,8 @@ void ChangeFeed::Open(Opening opening, std::shared_ptr<WatchReader> reader) {
 
 void ChangeFeed::AskRevision(std::function<void(storage::Revision)> done) {
   crossing_.ToCore([this, done = std::move(done)]() mutable {
-    crossing_.ToHttp([done = std::move(done), revision = core_.durable_revision()] {
-      done(revision);
-    });
+    crossing_.ToHttp(
+        [done = std::move(done), revision = core_.durable_revision()] { done(revision); });
   });
 }
 

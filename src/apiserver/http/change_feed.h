@@ -25,7 +25,7 @@ class WatchReader {
     Core::WatchPlan plan;                 // `cache` is the core's
     std::vector<api::ObjectPtr> initial;  // the state of initial_revision, if asked for
     storage::Revision initial_revision = 0;
-    std::vector<Change> backlog;          // already seen through plan.options
+    std::vector<Change> backlog;  // already seen through plan.options
     std::shared_ptr<const DeviceUsage> usage;
   };
 
@@ -41,10 +41,10 @@ class WatchReader {
   virtual void OnClosed(const Failure& why) = 0;
 };
 
-// Durable changes on their way from the core to the watches of one HTTP loop. A change is handed over
-// once, however many watch there; a resource nobody watches costs nothing. The order is that of the
-// loops: what the core has handed over before a watch begins is in the watch's backlog, what comes
-// later follows its beginning.
+// Durable changes on their way from the core to the watches of one HTTP loop. A change is handed
+// over once, however many watch there; a resource nobody watches costs nothing. The order is that
+// of the loops: what the core has handed over before a watch begins is in the watch's backlog, what
+// comes later follows its beginning.
 class ChangeFeed {
  public:
   // Changes of one resource that the HTTP loop has not looked at; beyond, its watches of that
@@ -58,7 +58,7 @@ class ChangeFeed {
 
   struct Opening {
     Request request;
-    bool list_first = false;   // begin with the state of now
+    bool list_first = false;  // begin with the state of now
     bool wants_usage = false;
   };
   // On the HTTP loop. Refuse or Begin follows, perhaps at once.

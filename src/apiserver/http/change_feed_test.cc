@@ -99,7 +99,8 @@ class ChangeFeedTest : public ::testing::TestWithParam<std::uint64_t> {
     request.kind = kind;
     request.namespace_ = space;
     if (verb != Verb::kCreate) request.name = name;
-    request.text = StrCat(R"({"metadata":{"name":")", name, R"(","labels":{"color":")", color, R"("}}})");
+    request.text =
+        StrCat(R"({"metadata":{"name":")", name, R"(","labels":{"color":")", color, R"("}}})");
     core_loop_.Post([this, request = std::move(request)]() mutable {
       core_->Handle(std::move(request), [](Response) {});
     });
@@ -153,9 +154,15 @@ TEST_P(ChangeFeedTest, EveryReaderEndsWithTheStateOfTheStore) {
     const std::string color = random.Next() % 2 == 0 ? "red" : "blue";
     switch (random.Next() % 6) {
       case 0:
-      case 1: Write(Verb::kCreate, maps_, "default", name, color); break;
-      case 2: Write(Verb::kUpdate, maps_, "default", name, color); break;
-      case 3: Write(Verb::kDelete, maps_, "default", name); break;
+      case 1:
+        Write(Verb::kCreate, maps_, "default", name, color);
+        break;
+      case 2:
+        Write(Verb::kUpdate, maps_, "default", name, color);
+        break;
+      case 3:
+        Write(Verb::kDelete, maps_, "default", name);
+        break;
       case 4:
         if (all.size() < 10) all.push_back(Open());
         if (red.size() < 10) red.push_back(Open("color=red"));

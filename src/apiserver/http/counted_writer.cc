@@ -27,7 +27,9 @@ class CountedWriter final : public net::ResponseWriter {
   void OnClosed(std::function<void(bool)> callback) override {
     writer_->OnClosed(std::move(callback));
   }
-  void OnDrained(std::function<void()> callback) override { writer_->OnDrained(std::move(callback)); }
+  void OnDrained(std::function<void()> callback) override {
+    writer_->OnDrained(std::move(callback));
+  }
   Result<std::unique_ptr<net::RawStream>> Upgrade(const net::Headers& headers) override {
     Result<std::unique_ptr<net::RawStream>> stream = writer_->Upgrade(headers);
     if (stream.ok()) Tell(101);

@@ -10,8 +10,8 @@ namespace drakkar::apiserver {
 // The way between an HTTP loop, which owns connections and everything about them, and the core's
 // loop. Where both are the same loop, what would be posted runs at once.
 //
-// Close (or destroy) it on the core's loop when the HTTP loop has ended or is the same: what is then
-// still on its way is dropped.
+// Close (or destroy) it on the core's loop when the HTTP loop has ended or is the same: what is
+// then still on its way is dropped.
 class Crossing {
  public:
   Crossing(EventLoop& http, EventLoop& core) : http_(http), core_(core) {}

@@ -18,8 +18,7 @@ void DeviceUsage::Update(const Objects& claims, std::int64_t revision) {
   revision_ = revision;
   devices_.clear();
   for (const auto& [key, claim] : claims) {
-    for (api::Value each :
-         (*claim)["status"]["allocation"]["devices"]["results"].elements()) {
+    for (api::Value each : (*claim)["status"]["allocation"]["devices"]["results"].elements()) {
       if (each["adminAccess"].boolean()) continue;
       devices_.insert(KeyOf(each["driver"].str(), each["pool"].str(), each["device"].str()));
     }

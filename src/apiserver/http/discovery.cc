@@ -120,8 +120,8 @@ Draft ResourceList(const Group& group, const Version& version, const DiscoveryOp
 Draft GroupEntry(const Group& group) {
   Draft versions = Draft::Array();
   for (const Version& version : group.versions) {
-    versions.Append(Draft({{"groupVersion", GroupVersion(group.name, version.name)},
-                           {"version", version.name}}));
+    versions.Append(Draft(
+        {{"groupVersion", GroupVersion(group.name, version.name)}, {"version", version.name}}));
   }
   Draft preferred = versions.at(0);
   return Draft({{"name", group.name},
@@ -265,7 +265,7 @@ Discovery::Discovery(const DiscoveryOptions& options) {
   Draft all_groups = Draft::Array();
   Draft aggregated_core = Draft::Array();
   Draft aggregated_named = Draft::Array();
-  std::vector<std::string_view> paths = {"/healthz", "/livez",   "/metrics", "/openapi/v2",
+  std::vector<std::string_view> paths = {"/healthz",    "/livez",  "/metrics", "/openapi/v2",
                                          "/openapi/v3", "/readyz", "/version"};
   for (const Group& group : ServedGroups(options)) {
     const std::string root = group.name.empty() ? "/api" : StrCat("/apis/", group.name);
@@ -288,9 +288,8 @@ Discovery::Discovery(const DiscoveryOptions& options) {
     all_groups.Append(std::move(entry));
     aggregated_named.Append(AggregatedGroup(group, options));
   }
-  documents_["/apis"] = ToText(Draft({{"kind", "APIGroupList"},
-                                      {"apiVersion", "v1"},
-                                      {"groups", std::move(all_groups)}}));
+  documents_["/apis"] = ToText(
+      Draft({{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", std::move(all_groups)}}));
   documents_["/version"] = ToText(VersionDocument());
   aggregated_["/api"] = ToText(AggregatedList(std::move(aggregated_core)));
   aggregated_["/apis"] = ToText(AggregatedList(std::move(aggregated_named)));

@@ -18,11 +18,14 @@ inline constexpr std::string_view kAggregatedDiscoveryType =
 
 // Subresources that are answered now; the description of a kind may know more.
 inline constexpr std::string_view kServedSubresources[] = {
-    "status", "binding", "log",  "exec", "attach", "ephemeralcontainers", "finalize",
-    "eviction", "resize", "scale", "token"};
-inline constexpr std::string_view kServedQuestions[] = {
-    "tokenreviews",           "selfsubjectreviews",       "subjectaccessreviews",
-    "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"};
+    "status",   "binding",  "log",    "exec",  "attach", "ephemeralcontainers",
+    "finalize", "eviction", "resize", "scale", "token"};
+inline constexpr std::string_view kServedQuestions[] = {"tokenreviews",
+                                                        "selfsubjectreviews",
+                                                        "subjectaccessreviews",
+                                                        "localsubjectaccessreviews",
+                                                        "selfsubjectaccessreviews",
+                                                        "selfsubjectrulesreviews"};
 
 struct DiscoveryOptions {
   std::span<const std::string_view> subresources = kServedSubresources;

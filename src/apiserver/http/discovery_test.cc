@@ -5,8 +5,8 @@
 #include <set>
 
 #include "api/json/reader.h"
-#include "api/tree/draft.h"
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "base/env/file_system.h"
 #include "base/text/text.h"
 
@@ -50,8 +50,7 @@ TEST(DiscoveryTest, PodsAreListedWithTheirSubresources) {
             (std::vector<std::string>{"create", "delete", "deletecollection", "get", "list",
                                       "patch", "update", "watch"}));
   EXPECT_EQ(Named(resources, "name", "pods/binding")["kind"].str(), "Binding");
-  EXPECT_EQ(Texts(Named(resources, "name", "pods/log")["verbs"]),
-            std::vector<std::string>{"get"});
+  EXPECT_EQ(Texts(Named(resources, "name", "pods/log")["verbs"]), std::vector<std::string>{"get"});
   EXPECT_EQ(Texts(Named(resources, "name", "pods/status")["verbs"]),
             (std::vector<std::string>{"get", "patch", "update"}));
   EXPECT_EQ(Texts(Named(resources, "name", "pods/exec")["verbs"]),
@@ -118,10 +117,9 @@ TEST(DiscoveryTest, AggregatedDiscoveryHoldsWhatTheSingleListsHold) {
                                    each["responseKind"]["kind"].str(), " ",
                                    Join(Texts(each["verbs"]), ",")));
           for (api::Value sub : each["subresources"].elements()) {
-            aggregated.insert(StrCat(path, " ", each["resource"].str(), "/",
-                                     sub["subresource"].str(), " ",
-                                     sub["responseKind"]["kind"].str(), " ",
-                                     Join(Texts(sub["verbs"]), ",")));
+            aggregated.insert(
+                StrCat(path, " ", each["resource"].str(), "/", sub["subresource"].str(), " ",
+                       sub["responseKind"]["kind"].str(), " ", Join(Texts(sub["verbs"]), ",")));
           }
         }
       }
@@ -169,7 +167,7 @@ TEST(DiscoveryTest, WhatIsListedIsAmongThePathsOfKubernetes) {
       api::Value verbs = theirs->root()["paths"][item]["verbs"];
       EXPECT_TRUE(verbs.exists()) << item;
       for (const std::string& verb : Texts(each["verbs"])) {
-        const std::string method = verb == "update"                        ? "put"
+        const std::string method = verb == "update"                       ? "put"
                                    : verb == "create" && parts.size() > 1 ? "post"
                                                                           : verb;
         if (method == "create" || method == "list" || method == "watch" ||

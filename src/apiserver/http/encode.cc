@@ -15,10 +15,10 @@ constexpr std::string_view kMetaVersion = "meta.k8s.io/v1";
 constexpr std::string_view kPartial = "PartialObjectMetadata";
 constexpr std::uint32_t kListMetadata = 1;  // of every list
 constexpr std::uint32_t kListItems = 2;
-constexpr std::uint32_t kEventType = 1;     // of a WatchEvent
+constexpr std::uint32_t kEventType = 1;  // of a WatchEvent
 constexpr std::uint32_t kEventObject = 2;
-constexpr std::uint32_t kRawBytes = 1;      // of the RawExtension that holds the object
-constexpr char kPartialTag = 0;             // its address names the form
+constexpr std::uint32_t kRawBytes = 1;  // of the RawExtension that holds the object
+constexpr char kPartialTag = 0;         // its address names the form
 
 EncodedBody EncodeTree(const Negotiated& negotiated, api::Value value) {
   EncodedBody encoded;
@@ -35,8 +35,7 @@ EncodedBody EncodeTree(const Negotiated& negotiated, api::Value value) {
 }
 
 const api::StructSchema* SchemaOf(const api::Object& object) {
-  const api::KindSchema* kind =
-      api::FindKindByApiVersion(object.api_version(), object.kind());
+  const api::KindSchema* kind = api::FindKindByApiVersion(object.api_version(), object.kind());
   return kind == nullptr ? nullptr : kind->schema;
 }
 
@@ -162,8 +161,7 @@ api::ObjectPtr ToPartialMetadata(const api::ObjectPtr& object) {
 }
 
 EncodedBody EncodeObject(const Negotiated& negotiated, const api::ObjectPtr& object) {
-  const bool partial =
-      negotiated.shape == Shape::kPartialMetadata && object->kind() != "Status";
+  const bool partial = negotiated.shape == Shape::kPartialMetadata && object->kind() != "Status";
   const api::ObjectPtr shown = partial ? ToPartialMetadata(object) : object;
   if (negotiated.media == MediaType::kProtobuf) {
     EncodedBody encoded;
@@ -235,8 +233,7 @@ EncodedBody EncodeDocument(const Negotiated& negotiated, const net::Segment& jso
 void AppendEvent(const Negotiated& negotiated, std::string_view type, const api::ObjectPtr& object,
                  net::Body& body) {
   static const net::Segment end = net::MakeSegment("}\n");
-  const bool partial =
-      negotiated.shape == Shape::kPartialMetadata && object->kind() != "Status";
+  const bool partial = negotiated.shape == Shape::kPartialMetadata && object->kind() != "Status";
   const api::ObjectPtr shown = partial ? ToPartialMetadata(object) : object;
   if (negotiated.media == MediaType::kProtobuf) return AppendFrame(type, *shown, body);
   body.push_back(JsonEventHead(type));

@@ -102,8 +102,8 @@ TEST(Encode, AnObjectsMessageIsMadeOnceAndSharedByGetListAndWatch) {
   response.items = {slice, slice};
   response.revision = 9;
   response.continue_token = "t";
-  const EncodedBody list = EncodeList(
-      protobuf, *api::FindKind("resource.k8s.io", "v1", "ResourceSlice"), response);
+  const EncodedBody list =
+      EncodeList(protobuf, *api::FindKind("resource.k8s.io", "v1", "ResourceSlice"), response);
   EXPECT_EQ(Decode(Flat(list.body), "io.k8s.api.resource.v1.ResourceSliceList"),
             R"(resource.k8s.io/v1 ResourceSliceList {"metadata":{"resourceVersion":"9",)"
             R"("continue":"t"},"items":[{"metadata":{"name":"s","resourceVersion":"7"},)"
@@ -136,24 +136,23 @@ TEST(Encode, AWatchEventInProtobufIsAFrameWithItsLengthInFront) {
 
 TEST(Encode, PartialMetadataComesInBothFormats) {
   const api::ObjectPtr slice = MakeSlice("false");
-  EXPECT_EQ(
-      Flat(EncodeObject(
-               Accept("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"), slice)
-               .body),
-      R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",)"
-      R"("metadata":{"name":"s","resourceVersion":"7"}})");
+  EXPECT_EQ(Flat(EncodeObject(
+                     Accept("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"), slice)
+                     .body),
+            R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",)"
+            R"("metadata":{"name":"s","resourceVersion":"7"}})");
   const Negotiated protobuf =
       Accept("application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
   Response response;
   response.items = {slice};
   response.revision = 9;
-  EXPECT_EQ(Decode(Flat(EncodeList(protobuf,
-                                   *api::FindKind("resource.k8s.io", "v1", "ResourceSlice"),
-                                   response)
-                            .body),
-                   "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadataList"),
-            R"(meta.k8s.io/v1 PartialObjectMetadataList {"metadata":{"resourceVersion":"9"},)"
-            R"("items":[{"metadata":{"name":"s","resourceVersion":"7"}}]})");
+  EXPECT_EQ(
+      Decode(Flat(EncodeList(protobuf, *api::FindKind("resource.k8s.io", "v1", "ResourceSlice"),
+                             response)
+                      .body),
+             "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadataList"),
+      R"(meta.k8s.io/v1 PartialObjectMetadataList {"metadata":{"resourceVersion":"9"},)"
+      R"("items":[{"metadata":{"name":"s","resourceVersion":"7"}}]})");
 }
 
 TEST(Encode, AnExpiredListCarriesTheTokenToGoOnWith) {
@@ -163,8 +162,8 @@ TEST(Encode, AnExpiredListCarriesTheTokenToGoOnWith) {
 }
 
 TEST(Encode, FailuresComeAsTheClientReads) {
-  const EncodedBody failed = EncodeFailure(Accept("application/vnd.kubernetes.protobuf"),
-                                           api::StatusBadRequest("no"));
+  const EncodedBody failed =
+      EncodeFailure(Accept("application/vnd.kubernetes.protobuf"), api::StatusBadRequest("no"));
   EXPECT_EQ(Decode(Flat(failed.body), "io.k8s.apimachinery.pkg.apis.meta.v1.Status"),
             R"(v1 Status {"metadata":{},"status":"Failure","message":"no","reason":"BadRequest",)"
             R"("code":400})");
@@ -179,10 +178,10 @@ TEST(SkipOperationsForm, TrueBecomesAListFalseGoesAndListsStay) {
   EXPECT_EQ(skip(R"(["NodePrepareResources","*"])"), R"(["NodePrepareResources","*"])");
   EXPECT_FALSE(
       (*WithSkipOperationsAsList(MakeSlice("false")))["spec"]["skipNodeOperations"].exists());
-  const api::ObjectPtr claim = MakeObject(
-      R"({"kind":"ResourceClaim","status":{"allocation":{"devices":{"results":[)"
-      R"({"device":"a"},{"device":"b","skipNodeOperations":true},)"
-      R"({"device":"c","skipNodeOperations":["*"]}]}}}})");
+  const api::ObjectPtr claim =
+      MakeObject(R"({"kind":"ResourceClaim","status":{"allocation":{"devices":{"results":[)"
+                 R"({"device":"a"},{"device":"b","skipNodeOperations":true},)"
+                 R"({"device":"c","skipNodeOperations":["*"]}]}}}})");
   EXPECT_EQ(api::WriteJson((*WithSkipOperationsAsList(claim))["status"]),
             R"({"allocation":{"devices":{"results":[{"device":"a"},)"
             R"({"device":"b","skipNodeOperations":["*"]},)"

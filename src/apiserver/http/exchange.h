@@ -10,8 +10,8 @@
 
 namespace drakkar::apiserver {
 
-// One request on its way through, private to the frontend. It belongs to the HTTP loop, is lent to the
-// core's between ToCore and SendBack, and ends on the HTTP loop (Crossing::Share).
+// One request on its way through, private to the frontend. It belongs to the HTTP loop, is lent to
+// the core's between ToCore and SendBack, and ends on the HTTP loop (Crossing::Share).
 struct Frontend::Exchange {
   std::shared_ptr<net::ResponseWriter> writer;  // the HTTP loop's alone
   net::ServerRequest request;

@@ -63,32 +63,29 @@ void Frontend::Handle(net::ServerRequest given, std::shared_ptr<net::ResponseWri
   const net::ServerRequest& request = exchange->request;
   exchange->writer = std::move(writer);
   exchange->begun = loop_.clock().Monotonic();
-  exchange->mutating =
-      request.method != net::Method::kGet && request.method != net::Method::kHead;
+  exchange->mutating = request.method != net::Method::kGet && request.method != net::Method::kHead;
   request_metrics_.Began(exchange->mutating);
   if (AnswerFromCache(*exchange)) return request_metrics_.CountLogin(/*known=*/true);
   exchange->info = ParseRequestPath(request.path);
   if (request.body.size() > kMaxBodyBytes) {
-    return Fail(*exchange,
-                api::StatusRequestEntityTooLarge(StrCat("limit is ", kMaxBodyBytes)));
+    return Fail(*exchange, api::StatusRequestEntityTooLarge(StrCat("limit is ", kMaxBodyBytes)));
   }
   if (!request.query().ok()) {
     return Fail(*exchange, api::StatusBadRequest(request.query().error().message));
   }
   const net::Query& query = *request.query();
-  const bool watch = exchange->info.is_resource &&
-                     VerbOf(request.method, exchange->info, query) == Verb::kWatch;
+  const bool watch =
+      exchange->info.is_resource && VerbOf(request.method, exchange->info, query) == Verb::kWatch;
   // Texts and discovery are what they are, whatever is asked for.
-  if (std::optional<Failure> failure = NegotiateAccept(request.headers.Get("accept"), watch,
-                                                       exchange->negotiated);
+  if (std::optional<Failure> failure =
+          NegotiateAccept(request.headers.Get("accept"), watch, exchange->negotiated);
       failure && exchange->info.is_resource) {
     return Fail(*exchange, *failure);
   }
   exchange->accepts_gzip = AcceptsGzip(request.headers.Get("accept-encoding"));
   exchange->include_object = query.Get("includeObject");
   exchange->negotiated.pretty = IsTrueParameter(query.Find("pretty"));
-  exchange->identify =
-      Authenticator::NeedsToken(request) || AsksToImpersonate(request.headers);
+  exchange->identify = Authenticator::NeedsToken(request) || AsksToImpersonate(request.headers);
   if (!exchange->identify) {
     std::optional<UserInfo> user = options_.authenticator.Authenticate(request);
     request_metrics_.CountLogin(user.has_value());
@@ -159,8 +156,8 @@ void Frontend::ReadResource(Exchange& exchange) {
     exchange.refusal = ReadWatch(exchange, std::move(asked));
     return;
   }
-  exchange.refusal = ReadBody(request.headers.Get("content-type"),
-                              std::move(exchange.request.body), asked);
+  exchange.refusal =
+      ReadBody(request.headers.Get("content-type"), std::move(exchange.request.body), asked);
   // Nobody in particular does not get to spend our time before the core has let it in.
   if (!exchange.refusal && may_decode) DecodeEarly(asked);
 }
@@ -177,8 +174,7 @@ std::optional<Failure> Frontend::ReadWatch(Exchange& exchange, Request asked) {
   if (const std::string* timeout = query.Find("timeoutSeconds")) {
     const std::optional<std::int64_t> seconds = ParseInt64(*timeout);
     if (!seconds || *seconds < 0) {
-      return api::StatusBadRequest(
-          StrCat("timeoutSeconds: ", Quote(*timeout), " is not a number"));
+      return api::StatusBadRequest(StrCat("timeoutSeconds: ", Quote(*timeout), " is not a number"));
     }
     if (*seconds > 0) watch.timeout = std::chrono::seconds(std::min(*seconds, kMaxTimeoutSeconds));
   }
@@ -225,14 +221,14 @@ void Frontend::Return(Exchange& exchange) {
 }
 
 std::shared_ptr<net::ResponseWriter> Frontend::Counted(Exchange& exchange) {
-  return CountAnswer(
-      std::move(exchange.writer),
-      [this, open = crossing_.open(), info = exchange.info, verb = exchange.verb_name,
-       mutating = exchange.mutating, begun = exchange.begun](int code) {
-        if (!*open) return;
-        request_metrics_.Ended(mutating);
-        request_metrics_.Count(info, verb, /*dry_run=*/false, code, loop_.clock().Monotonic() - begun);
-      });
+  return CountAnswer(std::move(exchange.writer), [this, open = crossing_.open(),
+                                                  info = exchange.info, verb = exchange.verb_name,
+                                                  mutating = exchange.mutating,
+                                                  begun = exchange.begun](int code) {
+    if (!*open) return;
+    request_metrics_.Ended(mutating);
+    request_metrics_.Count(info, verb, /*dry_run=*/false, code, loop_.clock().Monotonic() - begun);
+  });
 }
 
 void Frontend::AnswerPath(Exchange& exchange) {
@@ -254,9 +250,9 @@ void Frontend::AnswerPath(Exchange& exchange) {
   if (std::shared_ptr<const std::string> document = FindDiscovery(path, aggregated)) {
     Finished(exchange, 200);
     const bool is_aggregated = aggregated && (path == "/api" || path == "/apis");
-    EncodedBody encoded =
-        is_aggregated ? EncodedBody{std::string(kAggregatedDiscoveryType), {document}}
-                      : EncodeDocument(exchange.negotiated, document);
+    EncodedBody encoded = is_aggregated
+                              ? EncodedBody{std::string(kAggregatedDiscoveryType), {document}}
+                              : EncodeDocument(exchange.negotiated, document);
     return Send(exchange, 200, {{"Content-Type", encoded.content_type}, {"Vary", "Accept"}},
                 std::move(encoded.body));
   }
@@ -283,16 +279,16 @@ void Frontend::Answer(Exchange& exchange) {
   if (exchange.negotiated.shape == Shape::kTable && !is_status) {
     TableOptions table;
     table.now = loop_.clock().Now();
-    table.include_object = ParseIncludeObject(exchange.include_object)
-                               .value_or(TableOptions::Include::kMetadata);
+    table.include_object =
+        ParseIncludeObject(exchange.include_object).value_or(TableOptions::Include::kMetadata);
     table.resource_version = std::to_string(response.revision);
     table.continue_token = response.continue_token;
     table.remaining_items = response.remaining_items;
     ShowUsage(exchange.usage, table);
     std::vector<api::ObjectPtr> objects = response.items;
     if (!is_list) objects.push_back(response.object);
-    const api::ObjectPtr tree = std::make_shared<const api::Object>(
-        MakeTable(*exchange.info.kind, objects, table));
+    const api::ObjectPtr tree =
+        std::make_shared<const api::Object>(MakeTable(*exchange.info.kind, objects, table));
     Negotiated plain = exchange.negotiated;
     plain.shape = Shape::kObject;
     encoded = EncodeObject(plain, tree);

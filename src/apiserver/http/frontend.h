@@ -22,25 +22,25 @@
 namespace drakkar {
 class Metrics;
 class WorkerPool;
-}
+}  // namespace drakkar
 
 namespace drakkar::apiserver {
 
-// HTTP in front of the core, for the connections of one loop: who is asking, what for, in which form;
-// then the core; then the answer, once what it is built on is durable. What needs no state of the
-// core (paths, queries, bodies, encodings, client certificates) is done on the HTTP loop; tokens,
-// access and the verbs on the core's.
+// HTTP in front of the core, for the connections of one loop: who is asking, what for, in which
+// form; then the core; then the answer, once what it is built on is durable. What needs no state of
+// the core (paths, queries, bodies, encodings, client certificates) is done on the HTTP loop;
+// tokens, access and the verbs on the core's.
 //
-// Construct and destroy it on the core's loop; destroy it when nothing runs on the HTTP loop any more,
-// unless that is the core's.
+// Construct and destroy it on the core's loop; destroy it when nothing runs on the HTTP loop any
+// more, unless that is the core's.
 class Frontend final : public net::RequestHandler {
  public:
   struct Options {
     Core& core;
     const Authenticator& authenticator;
     Metrics& metrics;
-    // May `user` do `verb` on a path that is no resource? Null: everybody may. This and what follows
-    // is called on the core's loop.
+    // May `user` do `verb` on a path that is no resource? Null: everybody may. This and what
+    // follows is called on the core's loop.
     std::function<bool(const UserInfo& user, std::string_view verb, std::string_view path)>
         authorize_path;
     std::vector<HealthCheck> health_checks;

@@ -24,11 +24,10 @@ void Frontend::OnCore(ExchangePtr exchange) {
     failure = FindTarget(*exchange);
   } else {
     if (exchange->stamp) reads_.Follow(*exchange->info.kind);
-    return options_.core.Handle(
-        std::move(exchange->asked),
-        [this, open = crossing_.open(), exchange](Response response) mutable {
-          if (*open) FinishOnCore(std::move(exchange), std::move(response));
-        });
+    return options_.core.Handle(std::move(exchange->asked), [this, open = crossing_.open(),
+                                                             exchange](Response response) mutable {
+      if (*open) FinishOnCore(std::move(exchange), std::move(response));
+    });
   }
   if (failure) exchange->response = Response::Failed(std::move(*failure));
   SendBack(std::move(exchange));
@@ -42,15 +41,15 @@ void Frontend::FinishOnCore(ExchangePtr exchange, Response response) {
     exchange->usage = Usage();
   }
   if (options_.core.IsDurable(revision)) return SendBack(std::move(exchange));
-  options_.core.WhenDurable(revision,
-                            [this, open = crossing_.open(), exchange = std::move(exchange)](
-                                std::optional<Failure> failure) mutable {
-                              if (!*open) return;
-                              if (failure) {
-                                exchange->response = Response::Failed(std::move(*failure));
-                              }
-                              SendBack(std::move(exchange));
-                            });
+  options_.core.WhenDurable(
+      revision, [this, open = crossing_.open(),
+                 exchange = std::move(exchange)](std::optional<Failure> failure) mutable {
+        if (!*open) return;
+        if (failure) {
+          exchange->response = Response::Failed(std::move(*failure));
+        }
+        SendBack(std::move(exchange));
+      });
 }
 
 void Frontend::SendBack(ExchangePtr exchange) {
@@ -82,8 +81,8 @@ std::optional<Failure> Frontend::LookAtPath(Exchange& exchange) {
     for (const auto& [name, value] : query) {
       if (name == "exclude") excluded.push_back(value);
     }
-    exchange.health = AnswerHealth(path, query.Find("verbose") != nullptr, excluded,
-                                   options_.health_checks);
+    exchange.health =
+        AnswerHealth(path, query.Find("verbose") != nullptr, excluded, options_.health_checks);
   } else if (path == "/metrics") {
     request_metrics_.Refresh(options_.core);
     if (options_.before_metrics) options_.before_metrics();
@@ -107,8 +106,7 @@ std::optional<Failure> Frontend::FindTarget(Exchange& exchange) {
   std::string node = info.name;
   if (info.resource == "pods") {
     exchange.target.pod = core.Find("", "pods", StrCat(info.namespace_, "/", info.name));
-    node = exchange.target.pod == nullptr ? ""
-                                          : (*exchange.target.pod)["spec"]["nodeName"].str();
+    node = exchange.target.pod == nullptr ? "" : (*exchange.target.pod)["spec"]["nodeName"].str();
   }
   if (!node.empty()) exchange.target.node = core.Find("", "nodes", node);
   return std::nullopt;

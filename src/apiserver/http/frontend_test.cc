@@ -82,37 +82,49 @@ TEST_F(FrontendTest, OptionsOfWritesAreCheckedAsKubernetesDoes) {
   };
   const std::string pods = "/api/v1/namespaces/default/pods";
   EXPECT_EQ(refusal(net::Method::kPost, pods + "?dryRun=x", "{}"),
-            "422 CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"x\"]: supported "
+            "422 CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"x\"]: "
+            "supported "
             "values: \"All\"");
-  EXPECT_EQ(refusal(net::Method::kPut, pods + "/kept?fieldValidation=x", "{}"),
-            "422 UpdateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: \"x\": "
-            "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
-  EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept?propagationPolicy=x"),
-            "422 DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"x\": "
-            "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
+  EXPECT_EQ(
+      refusal(net::Method::kPut, pods + "/kept?fieldValidation=x", "{}"),
+      "422 UpdateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: \"x\": "
+      "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
+  EXPECT_EQ(
+      refusal(net::Method::kDelete, pods + "/kept?propagationPolicy=x"),
+      "422 DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"x\": "
+      "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
   EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept",
                     R"({"orphanDependents":true,"propagationPolicy":"Orphan"})"),
-            "422 DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"Orphan\": "
+            "422 DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: "
+            "\"Orphan\": "
             "orphanDependents and deletionPropagation cannot be both set");
-  EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept", R"({"dryRun":["x","All"]})"),
-            "422 DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"x\",\"All\"]: "
-            "supported values: \"All\"");
-  const std::string uid(Parse(Do(net::Method::kGet, pods + "/kept"))->root()["metadata"]["uid"].str());
+  EXPECT_EQ(
+      refusal(net::Method::kDelete, pods + "/kept", R"({"dryRun":["x","All"]})"),
+      "422 DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"x\",\"All\"]: "
+      "supported values: \"All\"");
+  const std::string uid(
+      Parse(Do(net::Method::kGet, pods + "/kept"))->root()["metadata"]["uid"].str());
   const std::string version(
       Parse(Do(net::Method::kGet, pods + "/kept"))->root()["metadata"]["resourceVersion"].str());
-  EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept", R"({"preconditions":{"uid":"other"}})"),
-            StrCat("409 Operation cannot be fulfilled on pods \"kept\": Precondition failed: UID in "
-                   "precondition: other, UID in object meta: ", uid));
-  EXPECT_EQ(refusal(net::Method::kDelete, pods + "/kept", R"({"preconditions":{"resourceVersion":"1"}})"),
-            StrCat("409 Operation cannot be fulfilled on pods \"kept\": Precondition failed: ResourceVersion "
-                   "in precondition: 1, ResourceVersion in object meta: ", version));
+  EXPECT_EQ(
+      refusal(net::Method::kDelete, pods + "/kept", R"({"preconditions":{"uid":"other"}})"),
+      StrCat("409 Operation cannot be fulfilled on pods \"kept\": Precondition failed: UID in "
+             "precondition: other, UID in object meta: ",
+             uid));
+  EXPECT_EQ(
+      refusal(net::Method::kDelete, pods + "/kept", R"({"preconditions":{"resourceVersion":"1"}})"),
+      StrCat("409 Operation cannot be fulfilled on pods \"kept\": Precondition failed: "
+             "ResourceVersion "
+             "in precondition: 1, ResourceVersion in object meta: ",
+             version));
   const net::Response tried = Do(net::Method::kDelete, pods + "/kept?dryRun=All");
   EXPECT_EQ(tried.status, 200);
   EXPECT_EQ(Do(net::Method::kGet, pods + "/kept").status, 200) << "nothing happened";
   const net::Response all = Do(net::Method::kDelete, pods + "?labelSelector=none%3Dsuch");
   EXPECT_EQ(Parse(all)->root()["kind"].str(), "PodList");
   EXPECT_EQ(Parse(all)->root()["items"].size(), 0u);
-  EXPECT_EQ(Parse(Do(net::Method::kDelete, pods))->root()["items"].size(), 1u) << "what was deleted";
+  EXPECT_EQ(Parse(Do(net::Method::kDelete, pods))->root()["items"].size(), 1u)
+      << "what was deleted";
   EXPECT_EQ(Do(net::Method::kGet, pods + "/kept").status, 404);
 }
 
@@ -128,30 +140,35 @@ TEST_F(FrontendTest, TheBodyOfADeleteIsReadByItsSchema) {
   EXPECT_EQ(status(R"({"preconditions":{"uid":7}})"), 400);
   EXPECT_EQ(status("gracePeriodSeconds: abc\n", "application/yaml"), 400);
   EXPECT_EQ(status("{}", "text/plain"), 415);
-  EXPECT_EQ(status("preconditions:\n  uid: other\n", "application/yaml"), 409) << "read and understood";
+  EXPECT_EQ(status("preconditions:\n  uid: other\n", "application/yaml"), 409)
+      << "read and understood";
   EXPECT_EQ(Do(net::Method::kGet, pod).status, 200);
-  EXPECT_EQ(status(R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"foo":1})"), 200);
+  EXPECT_EQ(status(R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"foo":1})"),
+            200);
   EXPECT_EQ(Do(net::Method::kGet, pod).status, 404);
 }
 
 TEST_F(FrontendTest, WhatComesTwiceIsToldRefusedOrLeftAlone) {
   const std::string maps = "/api/v1/namespaces/default/configmaps";
   Post(maps, R"({"metadata":{"name":"m"}})");
-  const auto patch = [&](const std::string& query, const std::string& type, const std::string& body) {
+  const auto patch = [&](const std::string& query, const std::string& type,
+                         const std::string& body) {
     return Do(net::Method::kPatch, StrCat(maps, "/m", query), body, {{"Content-Type", type}});
   };
   constexpr char kMerge[] = "application/merge-patch+json";
   const std::string twice = R"({"data":{"a":"1","a":"2"}})";
   const net::Response strict = patch("?fieldValidation=Strict", kMerge, twice);
   EXPECT_EQ(strict.status, 422) << strict.body;
-  EXPECT_NE(strict.body.find("strict decoding error: duplicate field"), std::string::npos) << strict.body;
+  EXPECT_NE(strict.body.find("strict decoding error: duplicate field"), std::string::npos)
+      << strict.body;
   const net::Response warned = patch("", kMerge, twice);
   EXPECT_EQ(warned.status, 200);
   EXPECT_NE(warned.headers.Get("warning").find("duplicate field"), std::string::npos);
   EXPECT_NE(warned.body.find(R"("a":"2")"), std::string::npos) << "the last one counts";
   EXPECT_EQ(patch("?fieldValidation=Ignore", kMerge, twice).headers.Get("warning"), "");
 
-  const std::string yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: doubled}\ndata:\n  a: one\n  a: two\n";
+  const std::string yaml =
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: doubled}\ndata:\n  a: one\n  a: two\n";
   const auto post = [&](const std::string& query) {
     return Do(net::Method::kPost, maps + query, yaml, {{"Content-Type", "application/yaml"}});
   };
@@ -163,7 +180,8 @@ TEST_F(FrontendTest, WhatComesTwiceIsToldRefusedOrLeftAlone) {
 
   const auto apply = [&](const std::string& name, const std::string& query) {
     return Do(net::Method::kPatch, StrCat(maps, "/", name, "?fieldManager=t", query),
-              "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n  b: one\n  b: two\n",
+              "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name +
+                  "}\ndata:\n  b: one\n  b: two\n",
               {{"Content-Type", "application/apply-patch+yaml"}});
   };
   EXPECT_EQ(apply("z", "&fieldValidation=Strict").status, 400);
@@ -189,23 +207,27 @@ TEST_F(FrontendTest, PatchesThatAreNoneOrTooLongOrOfAnotherKindAreRefused) {
   const net::Response long_one = patch("json-patch+json", many + "]");
   EXPECT_EQ(long_one.status, 413) << long_one.body.substr(0, 200);
   EXPECT_EQ(Parse(long_one)->root()["message"].str(),
-            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
+            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, "
+            "got 10001");
   for (const char* type : {"merge-patch+json", "strategic-merge-patch+json"}) {
     const net::Response other = patch(type, R"({"kind":"Secret"})");
     EXPECT_EQ(other.status, 422) << other.body;
     EXPECT_EQ(patch(type, R"({"apiVersion":"v2"})").status, 422);
     EXPECT_EQ(patch(type, R"({"kind":"Pod","metadata":{"labels":{"l":"v"}}})").status, 200);
   }
-  EXPECT_EQ(patch("json-patch+json", R"([{"op":"replace","path":"/kind","value":"Secret"}])").status, 422);
+  EXPECT_EQ(
+      patch("json-patch+json", R"([{"op":"replace","path":"/kind","value":"Secret"}])").status,
+      422);
 }
 
 TEST_F(FrontendTest, AManagersNameHasABound) {
   const std::string maps = "/api/v1/namespaces/default/configmaps?fieldManager=";
   const net::Response answer = Post(maps + std::string(129, 'm'), R"({"metadata":{"name":"m"}})");
   EXPECT_EQ(answer.status, 422);
-  EXPECT_EQ(Parse(answer)->root()["message"].str(),
-            "CreateOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 "
-            "bytes");
+  EXPECT_EQ(
+      Parse(answer)->root()["message"].str(),
+      "CreateOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 "
+      "bytes");
   EXPECT_EQ(Post(maps + "a%07b", R"({"metadata":{"name":"m"}})").status, 422);
   EXPECT_EQ(Post(maps + std::string(128, 'm'), R"({"metadata":{"name":"m"}})").status, 201);
 }
@@ -215,7 +237,8 @@ TEST_F(FrontendTest, NothingIsWrittenOverAllNamespaces) {
   const net::Response all = Do(net::Method::kDelete, "/api/v1/configmaps");
   EXPECT_EQ(all.status, 405) << all.body;
   EXPECT_EQ(Parse(all)->root()["reason"].str(), "MethodNotAllowed");
-  EXPECT_EQ(Post("/api/v1/configmaps", R"({"metadata":{"name":"m","namespace":"default"}})").status, 405);
+  EXPECT_EQ(Post("/api/v1/configmaps", R"({"metadata":{"name":"m","namespace":"default"}})").status,
+            405);
   EXPECT_EQ(Do(net::Method::kGet, "/api/v1/namespaces/default/configmaps/kept").status, 200);
   EXPECT_EQ(Do(net::Method::kGet, "/api/v1/configmaps").status, 200);
 }
@@ -251,9 +274,9 @@ TEST_F(FrontendTest, SelectorErrorsAreSaidOnce) {
 }
 
 TEST_F(FrontendTest, ImpersonationActsAsSomebodyElse) {
-  const net::Response answer =
-      Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})",
-         {{"Content-Type", "application/json"}, {"Impersonate-User", "jane"}});
+  const net::Response answer = Do(
+      net::Method::kPost, "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})",
+      {{"Content-Type", "application/json"}, {"Impersonate-User", "jane"}});
   EXPECT_EQ(answer.status, 201) << answer.body;
 }
 
@@ -285,16 +308,17 @@ TEST_F(FrontendTest, BadInputGetsAStatusThatSaysWhatIsWrong) {
                 .status,
             422)
       << "apply needs a field manager";
-  net::Response unknown = Post("/api/v1/namespaces/default/pods?fieldValidation=Strict",
-                               R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"colour":"red"}})");
+  net::Response unknown = Post(
+      "/api/v1/namespaces/default/pods?fieldValidation=Strict",
+      R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"colour":"red"}})");
   EXPECT_EQ(unknown.status, 400);
   EXPECT_NE(unknown.body.find("unknown field \\\"spec.colour\\\""), std::string::npos)
       << unknown.body;
 }
 
 TEST_F(FrontendTest, UnknownFieldsAreWarnedAboutByDefault) {
-  net::Response response = Post(
-      "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"a"},"colour":"red"})");
+  net::Response response =
+      Post("/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"a"},"colour":"red"})");
   EXPECT_EQ(response.status, 201);
   EXPECT_EQ(response.headers.Get("warning"), "299 - \"unknown field \\\"colour\\\"\"");
 }
@@ -313,10 +337,11 @@ TEST_F(FrontendTest, PatchesOfThreeKinds) {
                {{"Content-Type", "application/merge-patch+json"}})
                 .status,
             200);
-  EXPECT_EQ(Do(net::Method::kPatch, path, R"([{"op":"add","path":"/metadata/labels/y","value":"2"}])",
-               {{"Content-Type", "application/json-patch+json"}})
-                .status,
-            200);
+  EXPECT_EQ(
+      Do(net::Method::kPatch, path, R"([{"op":"add","path":"/metadata/labels/y","value":"2"}])",
+         {{"Content-Type", "application/json-patch+json"}})
+          .status,
+      200);
   net::Response last =
       Do(net::Method::kPatch, path, R"({"spec":{"containers":[{"name":"c","image":"i:2"}]}})",
          {{"Content-Type", "application/strategic-merge-patch+json"}});
@@ -331,8 +356,9 @@ TEST_F(FrontendTest, PatchesOfThreeKinds) {
 
 TEST_F(FrontendTest, KubectlGetsATable) {
   PostPod("a");
-  net::Response table = Do(net::Method::kGet, "/api/v1/namespaces/default/pods", "",
-                           {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}});
+  net::Response table =
+      Do(net::Method::kGet, "/api/v1/namespaces/default/pods", "",
+         {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}});
   const api::TreePtr tree = Parse(table);
   EXPECT_EQ(tree->root()["kind"].str(), "Table");
   EXPECT_EQ(tree->root()["rows"].at(0)["cells"].at(0).str(), "a");
@@ -340,29 +366,37 @@ TEST_F(FrontendTest, KubectlGetsATable) {
 }
 
 TEST_F(FrontendTest, SpeaksYaml) {
-  net::Response created = Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps",
-                             "metadata:\n  name: a\ndata:\n  k: v\n",
-                             {{"Content-Type", "application/yaml"}, {"Accept", "application/yaml"}});
+  net::Response created =
+      Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps",
+         "metadata:\n  name: a\ndata:\n  k: v\n",
+         {{"Content-Type", "application/yaml"}, {"Accept", "application/yaml"}});
   EXPECT_EQ(created.status, 201) << created.body;
   EXPECT_NE(created.body.find("data:\n  k: v\n"), std::string::npos) << created.body;
 }
 
 TEST_F(FrontendTest, TakesProtobufBodiesAsTypedGoClientsSendThem) {
   // Envelope{typeMeta{v1, ConfigMap}, raw: ConfigMap{metadata{name: "p"}, data{"a": "b"}}}
-  const std::string type = std::string("\x0a\x02v1\x12\x09" "ConfigMap");
-  const std::string body = std::string("\x0a\x03\x0a\x01p") + "\x12\x06\x0a\x01" "a\x12\x01" "b";
+  const std::string type = std::string(
+      "\x0a\x02v1\x12\x09"
+      "ConfigMap");
+  const std::string body = std::string("\x0a\x03\x0a\x01p") +
+                           "\x12\x06\x0a\x01"
+                           "a\x12\x01"
+                           "b";
   auto field = [](char tag, const std::string& content) {
     return std::string(1, tag) + static_cast<char>(content.size()) + content;
   };
   const std::string bytes = std::string("k8s\0", 4) + field('\x0a', type) + field('\x12', body);
-  net::Response created = Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", bytes,
-                             {{"Content-Type", "application/vnd.kubernetes.protobuf"},
-                              {"Accept", "application/json"}});
+  net::Response created =
+      Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", bytes,
+         {{"Content-Type", "application/vnd.kubernetes.protobuf"}, {"Accept", "application/json"}});
   EXPECT_EQ(created.status, 201) << created.body;
   EXPECT_EQ(Parse(created)->root()["data"]["a"].str(), "b");
   // DeleteOptions{gracePeriodSeconds: 0, preconditions{uid: "x"}}
   const std::string options = std::string("\x08\x00\x12\x03\x0a\x01x", 7);
-  const std::string delete_type = std::string("\x0a\x02v1\x12\x0d" "DeleteOptions");
+  const std::string delete_type = std::string(
+      "\x0a\x02v1\x12\x0d"
+      "DeleteOptions");
   net::Response refused =
       Do(net::Method::kDelete, "/api/v1/namespaces/default/configmaps/p",
          std::string("k8s\0", 4) + field('\x0a', delete_type) + field('\x12', options),
@@ -389,12 +423,12 @@ TEST_F(FrontendTest, AnswersAndWatchesInProtobuf) {
                            {{"Accept", protobuf + ";stream=watch"}});
   EXPECT_EQ(watch.headers.Get("content-type"), protobuf + ";stream=watch");
   ASSERT_GT(watch.body.size(), 4u);
-  EXPECT_EQ(static_cast<unsigned char>(watch.body[2]) << 8 |
-                static_cast<unsigned char>(watch.body[3]),
-            watch.body.size() - 4);
-  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/pods?watch=1", "", {{"Accept", "application/yaml"}})
-                .status,
-            406);
+  EXPECT_EQ(
+      static_cast<unsigned char>(watch.body[2]) << 8 | static_cast<unsigned char>(watch.body[3]),
+      watch.body.size() - 4);
+  EXPECT_EQ(
+      Do(net::Method::kGet, "/api/v1/pods?watch=1", "", {{"Accept", "application/yaml"}}).status,
+      406);
   net::Response resources = Do(net::Method::kGet, "/api/v1", "", {{"Accept", protobuf}});
   EXPECT_EQ(resources.headers.Get("content-type"), "application/json");
   EXPECT_EQ(Parse(resources)->root()["kind"].str(), "APIResourceList");
@@ -412,17 +446,18 @@ TEST_F(FrontendTest, LargeAnswersAreCompressedForThoseWhoAsk) {
   EXPECT_LT(packed.body.size(), plain.body.size() / 10);
   EXPECT_EQ(net::Gunzip(packed.body, 1 << 20), plain.body);
   PostPod("a");
-  EXPECT_EQ(Do(net::Method::kGet, "/api/v1/namespaces/default/pods/a", "",
-               {{"Accept-Encoding", "gzip"}})
-                .headers.Get("content-encoding"),
-            "")
+  EXPECT_EQ(
+      Do(net::Method::kGet, "/api/v1/namespaces/default/pods/a", "", {{"Accept-Encoding", "gzip"}})
+          .headers.Get("content-encoding"),
+      "")
       << "small answers are sent as they are";
 }
 
 TEST_F(FrontendTest, SlicesShowHowManyOfTheirDevicesAreFree) {
-  Post("/apis/resource.k8s.io/v1/resourceslices",
-       R"({"metadata":{"name":"s"},"spec":{"driver":"d.example.com","nodeName":"n","pool":{)"
-       R"("name":"p","generation":1,"resourceSliceCount":1},"devices":[{"name":"a"},{"name":"b"}]}})");
+  Post(
+      "/apis/resource.k8s.io/v1/resourceslices",
+      R"({"metadata":{"name":"s"},"spec":{"driver":"d.example.com","nodeName":"n","pool":{)"
+      R"("name":"p","generation":1,"resourceSliceCount":1},"devices":[{"name":"a"},{"name":"b"}]}})");
   Post("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
        R"({"metadata":{"name":"c"},"spec":{"devices":{"requests":[{"name":"r","exactly":{)"
        R"("deviceClassName":"x"}}]}}})");
@@ -432,9 +467,8 @@ TEST_F(FrontendTest, SlicesShowHowManyOfTheirDevicesAreFree) {
          R"("driver":"d.example.com","pool":"p","device":"a"}]}}}})",
          {{"Content-Type", "application/merge-patch+json"}});
   ASSERT_EQ(allocated.status, 200) << allocated.body;
-  net::Response table =
-      Do(net::Method::kGet, "/apis/resource.k8s.io/v1beta1/resourceslices", "",
-         {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
+  net::Response table = Do(net::Method::kGet, "/apis/resource.k8s.io/v1beta1/resourceslices", "",
+                           {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
   const api::TreePtr tree = Parse(table);
   const api::Value cells = tree->root()["rows"].at(0)["cells"];
   ASSERT_EQ(cells.size(), 8u) << table.body;
@@ -463,7 +497,8 @@ TEST_F(FrontendTest, OurOwnClientListsWatchesAndWrites) {
                            .on_closed = [](Error error) { FAIL() << error.message; }});
   PostPod("b");
   std::optional<client::Reply> deleted;
-  client_->Delete({pods, "default", "a", ""}, {}, [&](client::Reply reply) { deleted = std::move(reply); });
+  client_->Delete({pods, "default", "a", ""}, {},
+                  [&](client::Reply reply) { deleted = std::move(reply); });
   RunUntil([&] { return events.size() == 2; });
   EXPECT_EQ(events[0], std::pair(client::EventType::kAdded, std::string("b")));
   EXPECT_EQ(events[1], std::pair(client::EventType::kDeleted, std::string("a")));

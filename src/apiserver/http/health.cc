@@ -53,8 +53,8 @@ HealthAnswer AnswerHealth(std::string_view path, bool verbose,
   }
   for (std::string_view name : excluded) {
     if (std::ranges::none_of(checks, [&](const HealthCheck& each) { return each.name == name; })) {
-      answer.body += StrCat("warn: some health checks cannot be excluded: no matches for ",
-                            Quote(name), "\n");
+      answer.body +=
+          StrCat("warn: some health checks cannot be excluded: no matches for ", Quote(name), "\n");
     }
   }
   const std::string_view what = endpoint.substr(1);

@@ -38,7 +38,8 @@ class LogStream final : public net::StreamSink, public std::enable_shared_from_t
     status_ = status;
     const std::string_view type = headers.Get("content-type");
     if (status == 200) {
-      writer_->StartStream(200, {{"Content-Type", type.empty() ? "text/plain" : std::string(type)}});
+      writer_->StartStream(200,
+                           {{"Content-Type", type.empty() ? "text/plain" : std::string(type)}});
     }
   }
   void OnData(std::string_view bytes) override {
@@ -67,9 +68,9 @@ class LogStream final : public net::StreamSink, public std::enable_shared_from_t
       }
       Refuse(*writer_, failure);
     } else {
-      Refuse(*writer_, api::StatusInternalError(
-                           StrCat("ask node ", node_, ": ",
-                                  result.ok() ? "no answer" : result.error().message)));
+      Refuse(*writer_,
+             api::StatusInternalError(StrCat("ask node ", node_, ": ",
+                                             result.ok() ? "no answer" : result.error().message)));
     }
     End();
   }
@@ -122,7 +123,8 @@ PodLogProxy::~PodLogProxy() = default;
 void PodLogProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
                         std::shared_ptr<net::ResponseWriter> writer) {
   if (request.method != net::Method::kGet) {
-    return Refuse(*writer, MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
+    return Refuse(*writer,
+                  MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
   }
   const api::ObjectPtr& pod = target.pod;
   if (pod == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, info.name));
@@ -155,7 +157,8 @@ NodeProxy::~NodeProxy() = default;
 void NodeProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
                       std::shared_ptr<net::ResponseWriter> writer) {
   if (request.method != net::Method::kGet) {
-    return Refuse(*writer, MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
+    return Refuse(*writer,
+                  MethodNotAllowedFailure(*info.kind, ToLower(net::MethodName(request.method))));
   }
   const api::ObjectPtr& node = target.node;
   if (node == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, info.name));

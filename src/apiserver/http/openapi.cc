@@ -20,7 +20,9 @@ bool HasVerb(const KindSchema& kind, std::string_view verb) {
   return std::ranges::find(kind.verbs, verb) != kind.verbs.end();
 }
 
-Draft Info() { return Draft({{"title", "Kubernetes"}, {"version", "v1.37.0"}}); }
+Draft Info() {
+  return Draft({{"title", "Kubernetes"}, {"version", "v1.37.0"}});
+}
 
 Draft Parameter(std::string_view name, std::string_view type, std::string_view words,
                 std::string_view in = "query") {
@@ -107,14 +109,14 @@ class DocumentMaker {
   }
 
   Draft Operation(std::string_view action, const Identity& identity, Draft answer) {
-    Draft operation({{"tags", Draft::Array({std::string_view("api")})},
-                     {"parameters", Draft::Array()}});
+    Draft operation(
+        {{"tags", Draft::Array({std::string_view("api")})}, {"parameters", Draft::Array()}});
     Draft ok({{"description", "OK"}});
     if (answer.exists()) ok["content"] = JsonContent(std::move(answer));
     operation["responses"] = Draft({{"200", std::move(ok)}});
     operation["x-kubernetes-action"] = action;
-    operation["x-kubernetes-group-version-kind"] = Draft(
-        {{"group", identity.group}, {"version", identity.version}, {"kind", identity.kind}});
+    operation["x-kubernetes-group-version-kind"] =
+        Draft({{"group", identity.group}, {"version", identity.version}, {"kind", identity.kind}});
     return operation;
   }
 
@@ -125,8 +127,8 @@ class DocumentMaker {
 
   Draft List(const KindSchema& kind) {
     const api::StructSchema* list = api::FindStruct(StrCat(kind.schema->name, "List"));
-    Draft operation = Operation("list", IdentityOf(kind),
-                                list == nullptr ? Draft() : schemas_.Reference(*list));
+    Draft operation =
+        Operation("list", IdentityOf(kind), list == nullptr ? Draft() : schemas_.Reference(*list));
     AddListParameters(operation["parameters"]);
     return operation;
   }
@@ -198,8 +200,8 @@ class DocumentMaker {
       if (verb == "get") {
         item["get"] = Operation(stream ? "connect" : "get", identity, answer);
       } else if (verb == "create") {
-        item["post"] = stream ? Operation("connect", identity, answer)
-                              : Write("post", identity, answer);
+        item["post"] =
+            stream ? Operation("connect", identity, answer) : Write("post", identity, answer);
       } else if (verb == "update" && !stream) {
         item["put"] = Write("put", identity, answer);
       } else if (verb == "patch" && !stream) {

@@ -37,9 +37,9 @@ Draft Typed(std::string_view type, std::string_view format = "") {
 }  // namespace
 
 Draft SchemaCollector::NamedReference(std::string_view name) {
-  return Draft({{"$ref", StrCat(version_ == OpenApiVersion::kV3 ? "#/components/schemas/"
-                                                                : "#/definitions/",
-                                name)}});
+  return Draft(
+      {{"$ref", StrCat(version_ == OpenApiVersion::kV3 ? "#/components/schemas/" : "#/definitions/",
+                       name)}});
 }
 
 Draft SchemaCollector::Reference(const api::StructSchema& structure) {
@@ -47,7 +47,9 @@ Draft SchemaCollector::Reference(const api::StructSchema& structure) {
   return NamedReference(structure.name);
 }
 
-Draft SchemaCollector::PatchReference() { return Leaf(StrCat(kMeta, "Patch")); }
+Draft SchemaCollector::PatchReference() {
+  return Leaf(StrCat(kMeta, "Patch"));
+}
 
 // Types that are a text or a number in JSON but have a name in Kubernetes' documents.
 Draft SchemaCollector::Leaf(std::string_view name) {
@@ -77,29 +79,44 @@ Draft SchemaCollector::Leaf(std::string_view name) {
 Draft SchemaCollector::TypeOf(const api::TypeSchema& type) {
   switch (type.kind) {
     case FieldKind::kString:
-    case FieldKind::kDuration: return Typed("string");
-    case FieldKind::kBool: return Typed("boolean");
-    case FieldKind::kInt32: return Typed("integer", "int32");
-    case FieldKind::kInt64: return Typed("integer", "int64");
-    case FieldKind::kDouble: return Typed("number", "double");
-    case FieldKind::kBytes: return Typed("string", "byte");
-    case FieldKind::kQuantity: return Leaf(kQuantity);
-    case FieldKind::kTime: return Leaf(StrCat(kMeta, "Time"));
-    case FieldKind::kMicroTime: return Leaf(StrCat(kMeta, "MicroTime"));
-    case FieldKind::kIntOrString: return Leaf(kIntOrString);
-    case FieldKind::kRaw: return Leaf(kRawExtension);
-    case FieldKind::kJson: return Draft({{"x-kubernetes-preserve-unknown-fields", true}});
+    case FieldKind::kDuration:
+      return Typed("string");
+    case FieldKind::kBool:
+      return Typed("boolean");
+    case FieldKind::kInt32:
+      return Typed("integer", "int32");
+    case FieldKind::kInt64:
+      return Typed("integer", "int64");
+    case FieldKind::kDouble:
+      return Typed("number", "double");
+    case FieldKind::kBytes:
+      return Typed("string", "byte");
+    case FieldKind::kQuantity:
+      return Leaf(kQuantity);
+    case FieldKind::kTime:
+      return Leaf(StrCat(kMeta, "Time"));
+    case FieldKind::kMicroTime:
+      return Leaf(StrCat(kMeta, "MicroTime"));
+    case FieldKind::kIntOrString:
+      return Leaf(kIntOrString);
+    case FieldKind::kRaw:
+      return Leaf(kRawExtension);
+    case FieldKind::kJson:
+      return Draft({{"x-kubernetes-preserve-unknown-fields", true}});
     case FieldKind::kSkipNodeOperations:
       // A boolean or a list of operations.
       if (version_ == OpenApiVersion::kV2) return Draft::Object();
-      return Draft({{"oneOf", Draft::Array({Typed("boolean"),
-                                            Draft({{"type", "array"},
-                                                   {"items", Typed("string")}})})}});
-    case FieldKind::kStruct: return Reference(*type.structure);
+      return Draft(
+          {{"oneOf", Draft::Array({Typed("boolean"),
+                                   Draft({{"type", "array"}, {"items", Typed("string")}})})}});
+    case FieldKind::kStruct:
+      return Reference(*type.structure);
     case FieldKind::kList: {
       Draft schema({{"type", "array"}, {"items", TypeOf(*type.element)}});
       switch (type.merge) {
-        case MergeKind::kSet: schema["x-kubernetes-list-type"] = "set"; break;
+        case MergeKind::kSet:
+          schema["x-kubernetes-list-type"] = "set";
+          break;
         case MergeKind::kMapList:
           schema["x-kubernetes-list-type"] = "map";
           for (std::string_view key : type.list_keys) {
@@ -107,7 +124,9 @@ Draft SchemaCollector::TypeOf(const api::TypeSchema& type) {
           }
           break;
         case MergeKind::kAtomic:
-        case MergeKind::kGranular: schema["x-kubernetes-list-type"] = "atomic"; break;
+        case MergeKind::kGranular:
+          schema["x-kubernetes-list-type"] = "atomic";
+          break;
       }
       return schema;
     }

@@ -76,15 +76,17 @@ TEST(OpenApiTest, NoReferenceLeadsNowhere) {
 
 TEST(OpenApiTest, PatchesTakeFieldValidationSoThatClientsLeaveItToTheServer) {
   api::TreePtr document = Read("/openapi/v3/apis/resource.k8s.io/v1");
-  api::Value patch = document->root()["paths"]
-      ["/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"]["patch"];
+  api::Value patch =
+      document
+          ->root()["paths"]["/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"]
+                  ["patch"];
   EXPECT_EQ(patch["x-kubernetes-action"].str(), "patch");
   EXPECT_EQ(api::WriteJson(patch["x-kubernetes-group-version-kind"]),
             R"({"group":"resource.k8s.io","version":"v1","kind":"ResourceClaim"})");
   std::set<std::string> parameters;
   for (api::Value each : patch["parameters"].elements()) parameters.emplace(each["name"].str());
-  EXPECT_EQ(parameters, (std::set<std::string>{"dryRun", "fieldManager", "fieldValidation",
-                                               "force"}));
+  EXPECT_EQ(parameters,
+            (std::set<std::string>{"dryRun", "fieldManager", "fieldValidation", "force"}));
   EXPECT_TRUE(patch["requestBody"]["content"]["application/apply-patch+yaml"].exists());
 }
 

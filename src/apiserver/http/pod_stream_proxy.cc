@@ -80,8 +80,8 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
  private:
   void OnAnswer(Result<net::UpgradedConnection> upgraded) {
     if (!upgraded.ok()) {
-      Refuse(*writer_, api::StatusInternalError(
-                           StrCat("ask node ", node_, ": ", upgraded.error().message)));
+      Refuse(*writer_,
+             api::StatusInternalError(StrCat("ask node ", node_, ": ", upgraded.error().message)));
       return End();
     }
     const net::Response& answer = upgraded->response;
@@ -89,7 +89,8 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
       // The node's own words: clients know what to make of them.
       const std::string_view type = answer.headers.Get("content-type");
       writer_->Send(answer.status >= 400 ? answer.status : 502,
-                    {{"Content-Type", type.empty() ? "text/plain" : std::string(type)}}, answer.body);
+                    {{"Content-Type", type.empty() ? "text/plain" : std::string(type)}},
+                    answer.body);
       return End();
     }
     net::Headers headers;
@@ -144,8 +145,7 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
 
 }  // namespace
 
-PodStreamProxy::PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls,
-                               std::shared_ptr<Count> open)
+PodStreamProxy::PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls, std::shared_ptr<Count> open)
     : loop_(loop),
       http_(loop,
             [&] {
@@ -176,16 +176,17 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   if (std::optional<Failure> failure = ChooseContainer(*pod, container)) return refuse(*failure);
   const std::string node_name(pod->root()["spec"]["nodeName"].str());
   if (node_name.empty()) {
-    return refuse(api::StatusBadRequest(StrCat("pod ", info.name, " does not have a host assigned")));
+    return refuse(
+        api::StatusBadRequest(StrCat("pod ", info.name, " does not have a host assigned")));
   }
   const api::ObjectPtr& node = target.node;
   if (node == nullptr) {
     return refuse(NotFoundFailure(*api::FindKind("", "v1", "Node"), node_name));
   }
   if (!SpeaksWebSocket(*node)) {
-    return refuse(api::StatusBadRequest(
-        StrCat("node ", node_name, " does not declare the feature ", kFeature, ": ", info.subresource,
-               " needs an agent that speaks WebSocket (Kubernetes 1.36 or newer)")));
+    return refuse(api::StatusBadRequest(StrCat(
+        "node ", node_name, " does not declare the feature ", kFeature, ": ", info.subresource,
+        " needs an agent that speaks WebSocket (Kubernetes 1.36 or newer)")));
   }
   if (!is_web_socket) {
     if (!request.headers.HasToken("connection", "upgrade")) {
@@ -204,7 +205,8 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
     return refuse(api::StatusBadRequest("a WebSocket begins with a GET"));
   }
   if (*open_ >= kMaxStreams) {
-    return refuse(api::StatusTooManyRequests("too many commands are being run over this server", 1));
+    return refuse(
+        api::StatusTooManyRequests("too many commands are being run over this server", 1));
   }
   Result<std::string> url = NodeAgentUrl(*node);
   if (!url.ok()) return refuse(api::StatusInternalError(url.error().message));

@@ -9,10 +9,11 @@
 
 namespace drakkar::apiserver {
 
-// pods/exec and pods/attach: a WebSocket from the client to the pod's node, bytes passed on both ways
-// and read no faster than the other side takes them. The node speaks the channel protocol: it must be
-// one of ours or declare ExtendWebSocketsToKubelet. SPDY is refused with a sentence, after everything
-// else that may be wrong: clients fall back to it when a WebSocket is refused, and show that answer.
+// pods/exec and pods/attach: a WebSocket from the client to the pod's node, bytes passed on both
+// ways and read no faster than the other side takes them. The node speaks the channel protocol: it
+// must be one of ours or declare ExtendWebSocketsToKubelet. SPDY is refused with a sentence, after
+// everything else that may be wrong: clients fall back to it when a WebSocket is refused, and show
+// that answer.
 //
 // Lives on an HTTP loop and must outlive its requests; those of one server share `open`.
 class PodStreamProxy final : public SubresourceProxy {

@@ -45,9 +45,11 @@ class PodStreamProxyTest : public HttpsTest {
   }
   void MakeNode(const std::string& name, const std::string& version, const std::string& features) {
     Create("/api/v1/nodes",
-           StrCat(R"({"metadata":{"name":")", name, R"("},"status":{"addresses":[{"type":"InternalIP",)",
-                  R"("address":"127.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":)", node_->port(),
-                  R"(}},"nodeInfo":{"kubeletVersion":")", version, R"("},"declaredFeatures":)", features, "}}"));
+           StrCat(R"({"metadata":{"name":")", name,
+                  R"("},"status":{"addresses":[{"type":"InternalIP",)",
+                  R"("address":"127.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":)",
+                  node_->port(), R"(}},"nodeInfo":{"kubeletVersion":")", version,
+                  R"("},"declaredFeatures":)", features, "}}"));
   }
   void MakePod(const std::string& name, const std::string& node, const std::string& more = "") {
     Create("/api/v1/namespaces/default/pods",
@@ -63,16 +65,16 @@ class PodStreamProxyTest : public HttpsTest {
     request.url = access_.server + path;
     request.headers = std::move(headers);
     std::optional<Result<net::UpgradedConnection>> answer;
-    auto handle = http_->Upgrade(request, [&](Result<net::UpgradedConnection> upgraded) {
-      answer = std::move(upgraded);
-    });
+    auto handle = http_->Upgrade(
+        request, [&](Result<net::UpgradedConnection> upgraded) { answer = std::move(upgraded); });
     RunUntil([&] { return answer.has_value(); });
     if (!answer || !answer->ok()) return {};
     client_end_ = std::move((*answer)->stream);
     return (*answer)->response;
   }
   net::Response WebSocket(const std::string& path) {
-    return Upgrade(path, net::websocket::RequestHeaders(kKey, "v5.channel.k8s.io, v4.channel.k8s.io"));
+    return Upgrade(path,
+                   net::websocket::RequestHeaders(kKey, "v5.channel.k8s.io, v4.channel.k8s.io"));
   }
   static std::string Message(const net::Response& response) {
     Result<api::TreePtr> tree = api::ParseJson(response.body);
@@ -80,7 +82,8 @@ class PodStreamProxyTest : public HttpsTest {
   }
   // The node repeats whatever it gets, in capitals.
   void NodeEchoes() {
-    node_handler_.function = [this](net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) {
+    node_handler_.function = [this](net::ServerRequest request,
+                                    std::shared_ptr<net::ResponseWriter> writer) {
       asked_ = StrCat(request.path, "?", request.raw_query);
       const std::string_view spoken[] = {"v5.channel.k8s.io"};
       auto accepted = net::websocket::Accept(request.headers, spoken);
@@ -106,8 +109,8 @@ class PodStreamProxyTest : public HttpsTest {
 
 TEST_F(PodStreamProxyTest, PassesBytesBothWaysUntilTheClientLeaves) {
   NodeEchoes();
-  net::Response answer = WebSocket(
-      Path("p", "command=echo&command=a%20b&stdin=true&stdout=true&stderr=false&tty=1"));
+  net::Response answer =
+      WebSocket(Path("p", "command=echo&command=a%20b&stdin=true&stdout=true&stderr=false&tty=1"));
   ASSERT_EQ(answer.status, 101) << answer.body;
   EXPECT_EQ(asked_, "/exec/default/p/c?command=echo&command=a%20b&input=1&output=1&tty=1");
   EXPECT_EQ(net::websocket::CheckAnswer(answer.headers, kKey).value(), "v5.channel.k8s.io");
@@ -158,7 +161,8 @@ TEST_F(PodStreamProxyTest, SaysWhatIsWrongBeforeItAsksTheNode) {
   EXPECT_EQ(refusal("unbound", "command=x"), "400 pod unbound does not have a host assigned");
   EXPECT_EQ(refusal("elsewhere", "command=x"), "404 nodes \"gone\" not found");
   EXPECT_EQ(refusal("behind", "command=x"),
-            "400 node old does not declare the feature ExtendWebSocketsToKubelet: exec needs an agent that "
+            "400 node old does not declare the feature ExtendWebSocketsToKubelet: exec needs an "
+            "agent that "
             "speaks WebSocket (Kubernetes 1.36 or newer)");
 }
 
@@ -171,11 +175,13 @@ TEST_F(PodStreamProxyTest, AsksNodesThatAreNotOursIfTheyDeclareTheFeature) {
 TEST_F(PodStreamProxyTest, RefusesOtherProtocolsLast) {
   const net::Headers spdy = {{"Connection", "Upgrade"}, {"Upgrade", "SPDY/3.1"}};
   EXPECT_EQ(Message(Upgrade(Path("p", "container=z"), spdy)), "container z is not valid for pod p");
-  EXPECT_EQ(Upgrade(Path("p", "command=x"), spdy).body, "container not found (\"c\")") << "it does not run";
-  net::Response running = Do(net::Method::kPatch, "/api/v1/namespaces/default/pods/p/status",
-                             R"({"status":{"containerStatuses":[{"name":"c","image":"i","imageID":"","ready":true,)"
-                             R"("restartCount":0,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}})",
-                             {{"Content-Type", "application/merge-patch+json"}});
+  EXPECT_EQ(Upgrade(Path("p", "command=x"), spdy).body, "container not found (\"c\")")
+      << "it does not run";
+  net::Response running =
+      Do(net::Method::kPatch, "/api/v1/namespaces/default/pods/p/status",
+         R"({"status":{"containerStatuses":[{"name":"c","image":"i","imageID":"","ready":true,)"
+         R"("restartCount":0,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}})",
+         {{"Content-Type", "application/merge-patch+json"}});
   ASSERT_EQ(running.status, 200) << running.body;
   net::Response answer = Upgrade(Path("p", "command=x"), spdy);
   EXPECT_EQ(answer.status, 400);

@@ -50,8 +50,7 @@ const ReadCache::Entry* ReadCache::Find(const std::string& key) {
 
 ReadCache::Stamp ReadCache::StampOf(const RequestInfo& info) const {
   Stamp stamp;
-  const std::string name =
-      info.namespace_.empty() ? info.name : info.namespace_ + "/" + info.name;
+  const std::string name = info.namespace_.empty() ? info.name : info.namespace_ + "/" + info.name;
   stamp.slot = SlotOf(StoredKind(*info.kind), name);
   stamp.object = stamps_[stamp.slot].load(std::memory_order_acquire);
   stamp.policy = policy_.load(std::memory_order_acquire);
@@ -86,8 +85,8 @@ void ReadCache::Follow(const api::KindSchema& kind) {
   }
   follow(stored, [this, &stored](const std::vector<Change>& changes) {
     for (const Change& change : changes) {
-      stamps_[SlotOf(stored, change.object->qualified_name())].fetch_add(
-          1, std::memory_order_release);
+      stamps_[SlotOf(stored, change.object->qualified_name())].fetch_add(1,
+                                                                         std::memory_order_release);
     }
   });
 }
@@ -97,8 +96,8 @@ const api::KindSchema& ReadCache::StoredKind(const api::KindSchema& kind) {
 }
 
 std::size_t ReadCache::SlotOf(const api::KindSchema& stored, std::string_view name) {
-  const std::size_t hash = std::hash<std::string_view>()(name) * 31 +
-                           std::hash<std::string_view>()(stored.plural);
+  const std::size_t hash =
+      std::hash<std::string_view>()(name) * 31 + std::hash<std::string_view>()(stored.plural);
   return (hash ^ hash >> 32) % kSlots;
 }
 

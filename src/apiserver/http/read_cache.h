@@ -15,11 +15,12 @@
 namespace drakkar::apiserver {
 
 // Answers of an HTTP loop to gets, to be given again without asking the core as long as neither the
-// object nor anybody's rights have changed since: a get sees every write that was answered before it,
-// because the core raises the object's stamp when it applies the write.
+// object nor anybody's rights have changed since: a get sees every write that was answered before
+// it, because the core raises the object's stamp when it applies the write.
 //
 // Only for users known by their connection, and not for nodes, whose rights depend on more objects.
-// Bounds: kMaxEntries answers of at most kMaxObjectBytes each, which may be of objects that are gone.
+// Bounds: kMaxEntries answers of at most kMaxObjectBytes each, which may be of objects that are
+// gone.
 class ReadCache {
  public:
   static constexpr std::size_t kMaxEntries = 1'024;
@@ -40,8 +41,8 @@ class ReadCache {
 
   explicit ReadCache(Core& core) : core_(core) {}
 
-  // On the HTTP loop. The name of what a request asks, by whom and in which form; "" if the answer is
-  // nothing to keep.
+  // On the HTTP loop. The name of what a request asks, by whom and in which form; "" if the answer
+  // is nothing to keep.
   static std::string KeyOf(const net::ServerRequest& request);
   const Entry* Find(const std::string& key);
   Stamp StampOf(const RequestInfo& info) const;

@@ -60,7 +60,8 @@ std::optional<Failure> ReadDeleteOptions(Request::Encoding encoding, std::string
   std::string kind;
   Result<api::ObjectReadResult> read = [&]() -> Result<api::ObjectReadResult> {
     switch (encoding) {
-      case Request::Encoding::kJson: break;
+      case Request::Encoding::kJson:
+        break;
       case Request::Encoding::kYaml: {
         ASSIGN_OR_RETURN(const std::vector<api::TreePtr> documents, api::ParseYaml(body));
         if (documents.size() != 1) return InvalidArgument("it must be one YAML document");
@@ -102,8 +103,9 @@ std::optional<Failure> ReadDeleteOptions(Request::Encoding encoding, std::string
   request.precondition_resource_version = options["preconditions"]["resourceVersion"].str();
   for (api::Value dry_run : options["dryRun"].elements()) {
     if (dry_run.str() != "All") {
-      return InvalidOptions(Verb::kDelete, api::FieldError::NotSupported(
-                                               api::FieldPath("dryRun"), options["dryRun"], {"All"}));
+      return InvalidOptions(
+          Verb::kDelete,
+          api::FieldError::NotSupported(api::FieldPath("dryRun"), options["dryRun"], {"All"}));
     }
     request.dry_run = true;
   }
@@ -155,7 +157,8 @@ std::optional<Failure> ReadBody(std::string_view content_type_header, std::strin
       return CheckPropagation(request);
     case Verb::kGet:
     case Verb::kList:
-    case Verb::kWatch: break;
+    case Verb::kWatch:
+      break;
   }
   return std::nullopt;
 }

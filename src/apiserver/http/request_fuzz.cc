@@ -1,4 +1,5 @@
-// The parts of an HTTP request, a line each: Accept, Content-Type, the target; the rest is the body.
+// The parts of an HTTP request, a line each: Accept, Content-Type, the target; the rest is the
+// body.
 #include <cstddef>
 #include <cstdint>
 
@@ -24,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace drakkar;
   using namespace drakkar::apiserver;
   std::string_view text(reinterpret_cast<const char*>(data), size);
-  const std::string_view accept = TakeLine(text), content_type = TakeLine(text), target = TakeLine(text);
+  const std::string_view accept = TakeLine(text), content_type = TakeLine(text),
+                         target = TakeLine(text);
   for (const bool stream : {false, true}) {
     Negotiated negotiated;
     if (const auto failure = NegotiateAccept(accept, stream, negotiated)) {
@@ -43,18 +45,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!query.ok()) return 0;
   const RequestInfo info = ParseRequestPath(url->path);
   if (info.kind != nullptr) CHECK(info.is_resource && info.kind->plural == info.resource);
-  for (const net::Method method : {net::Method::kGet, net::Method::kPost, net::Method::kPut, net::Method::kPatch, net::Method::kDelete}) {
+  for (const net::Method method : {net::Method::kGet, net::Method::kPost, net::Method::kPut,
+                                   net::Method::kPatch, net::Method::kDelete}) {
     const auto verb = VerbOf(method, info, *query);
     if (!verb) continue;
     Request request;
     request.verb = *verb;
     request.kind = info.kind;
-    if (const auto failure = ReadOptions(*query, request)) CHECK(failure->code >= 400 && failure->code < 500);
+    if (const auto failure = ReadOptions(*query, request))
+      CHECK(failure->code >= 400 && failure->code < 500);
     if (const auto failure = ReadBody(content_type, std::string(text), request)) {
       CHECK(failure->code >= 400 && failure->code < 500);
     } else if (*verb == Verb::kDelete) {
       CHECK(request.propagation_policy.empty() || request.propagation_policy == "Orphan" ||
-            request.propagation_policy == "Background" || request.propagation_policy == "Foreground");
+            request.propagation_policy == "Background" ||
+            request.propagation_policy == "Foreground");
     }
   }
   return 0;

@@ -60,12 +60,16 @@ std::optional<Verb> VerbOf(net::Method method, const RequestInfo& info, const ne
       if (IsTrueParameter(query.Find("watch"))) return Verb::kWatch;
       return info.name.empty() ? Verb::kList : Verb::kGet;
     }
-    case net::Method::kPost: return Verb::kCreate;
-    case net::Method::kPut: return Verb::kUpdate;
-    case net::Method::kPatch: return Verb::kPatch;
+    case net::Method::kPost:
+      return Verb::kCreate;
+    case net::Method::kPut:
+      return Verb::kUpdate;
+    case net::Method::kPatch:
+      return Verb::kPatch;
     case net::Method::kDelete:
       return info.name.empty() ? Verb::kDeleteCollection : Verb::kDelete;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -158,10 +162,10 @@ std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
   }
   if (const std::string* dry_run = query.Find("dryRun"); dry_run != nullptr) {
     if (*dry_run != "All") {
-      return InvalidOptions(request.verb,
-                            api::FieldError::NotSupported(
-                                api::FieldPath("dryRun"),
-                                api::BadValue::Literal(StrCat("[", Quote(*dry_run), "]")), {"All"}));
+      return InvalidOptions(
+          request.verb, api::FieldError::NotSupported(
+                            api::FieldPath("dryRun"),
+                            api::BadValue::Literal(StrCat("[", Quote(*dry_run), "]")), {"All"}));
     }
     request.dry_run = true;
   }
@@ -171,8 +175,8 @@ std::optional<Failure> ReadOptions(const net::Query& query, Request& request) {
   } else if (validation == "Ignore") {
     request.field_validation = FieldValidation::kIgnore;
   } else if (!validation.empty() && validation != "Warn") {
-    return InvalidOptions(request.verb,
-                          NotSupported("fieldValidation", validation, {"", "Ignore", "Strict", "Warn"}));
+    return InvalidOptions(request.verb, NotSupported("fieldValidation", validation,
+                                                     {"", "Ignore", "Strict", "Warn"}));
   }
   if (request.verb == Verb::kCreate || request.verb == Verb::kUpdate ||
       request.verb == Verb::kPatch) {

@@ -21,7 +21,7 @@ struct RequestInfo {
   std::string namespace_;
   std::string name;
   std::string subresource;
-  std::vector<std::string> rest;          // behind the subresource (proxies)
+  std::vector<std::string> rest;  // behind the subresource (proxies)
 };
 
 RequestInfo ParseRequestPath(std::string_view path);

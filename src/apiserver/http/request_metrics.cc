@@ -12,9 +12,9 @@ constexpr std::size_t kMaxSeries = 4'000;
 
 // Kubernetes' own bounds.
 const std::vector<double>& DurationBounds() {
-  static const std::vector<double> bounds = {
-      0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
-      45, 60};
+  static const std::vector<double> bounds = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8,
+                                             1.0,   1.25,  1.5,  2,   3,   4,   5,   6,
+                                             8,     10,    15,   20,  30,  45,  60};
   return bounds;
 }
 
@@ -41,7 +41,8 @@ constexpr char kDuration[] =
     "Response latency distribution in seconds for each verb, dry run value, group, version, "
     "resource, subresource, scope and component.";
 constexpr char kSizes[] =
-    "Response size distribution in bytes for each group, version, verb, resource, subresource, scope "
+    "Response size distribution in bytes for each group, version, verb, resource, subresource, "
+    "scope "
     "and component.";
 constexpr char kAttempts[] = "Counter of authenticated attempts.";
 constexpr char kInflight[] =
@@ -116,8 +117,8 @@ void RequestMetrics::Count(const RequestInfo& info, std::string_view verb, bool 
 
 void RequestMetrics::Refresh(const Core& core) {
   core.ForEachCache([this](const api::KindSchema& kind, const WatchCache& cache) {
-    const std::string resource = kind.group.empty() ? std::string(kind.plural)
-                                                    : StrCat(kind.plural, ".", kind.group);
+    const std::string resource =
+        kind.group.empty() ? std::string(kind.plural) : StrCat(kind.plural, ".", kind.group);
     const double objects = static_cast<double>(cache.objects().size());
     metrics_
         .GetGauge("apiserver_storage_objects",

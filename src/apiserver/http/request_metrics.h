@@ -21,8 +21,8 @@ class RequestMetrics {
 
   void Began(bool mutating);
   void Ended(bool mutating);
-  // A request that was answered; `verb` is "" for paths that are no resource, `bytes` the size of what a
-  // read of a resource was answered with.
+  // A request that was answered; `verb` is "" for paths that are no resource, `bytes` the size of
+  // what a read of a resource was answered with.
   void Count(const RequestInfo& info, std::string_view verb, bool dry_run, int code, Duration took,
              std::optional<std::size_t> bytes = {});
 

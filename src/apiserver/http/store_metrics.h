@@ -9,7 +9,7 @@
 namespace drakkar {
 class Histogram;
 class Metrics;
-}
+}  // namespace drakkar
 namespace drakkar::api {
 struct KindSchema;
 }

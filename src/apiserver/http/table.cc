@@ -50,13 +50,17 @@ Draft MakeRow(const api::ObjectPtr& object, CellWriter write,
   Draft row = Draft::Object();
   row["cells"] = Draft::Array(cells.Take());
   switch (options.include_object) {
-    case TableOptions::Include::kNone: row["object"] = nullptr; break;
+    case TableOptions::Include::kNone:
+      row["object"] = nullptr;
+      break;
     case TableOptions::Include::kMetadata:
       row["object"] = Draft({{"kind", "PartialObjectMetadata"},
                              {"apiVersion", "meta.k8s.io/v1"},
                              {"metadata", Draft((*object)["metadata"])}});
       break;
-    case TableOptions::Include::kObject: row["object"] = Draft(object->root()); break;
+    case TableOptions::Include::kObject:
+      row["object"] = Draft(object->root());
+      break;
   }
   return row;
 }
@@ -109,9 +113,13 @@ std::string Cells::AgeOf(std::string_view time) const {
   return api::FormatAge(options_.now - *parsed);
 }
 
-void Cells::AddAge() { Add(AgeOf(object_["metadata"]["creationTimestamp"].str())); }
+void Cells::AddAge() {
+  Add(AgeOf(object_["metadata"]["creationTimestamp"].str()));
+}
 
-void Cells::AddCreated() { AddText(object_["metadata"]["creationTimestamp"].str(), "<unknown>"); }
+void Cells::AddCreated() {
+  AddText(object_["metadata"]["creationTimestamp"].str(), "<unknown>");
+}
 
 CellWriter FindCellWriter(std::string_view group, std::string_view kind) {
   static const std::vector<CellWriterEntry> entries = [] {

@@ -31,7 +31,7 @@ class Cells {
     Add(text.empty() ? fallback : text);
   }
   void AddName() { Add(object_.name()); }
-  void AddAge();  // of the object itself
+  void AddAge();      // of the object itself
   void AddCreated();  // the moment, not the age
 
   // "5m", or "<unknown>" if the time is not set.

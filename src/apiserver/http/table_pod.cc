@@ -101,8 +101,7 @@ class PodReader {
         const std::string_view reason = terminated["reason"].str();
         summary_.status =
             StrCat("Init:", reason.empty() ? ExitText(terminated) : std::string(reason));
-      } else if (!waiting["reason"].str().empty() &&
-                 waiting["reason"].str() != "PodInitializing") {
+      } else if (!waiting["reason"].str().empty() && waiting["reason"].str() != "PodInitializing") {
         summary_.status = StrCat("Init:", waiting["reason"].str());
       } else {
         summary_.status = StrCat("Init:", place, "/", spec_["initContainers"].size());

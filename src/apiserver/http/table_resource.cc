@@ -42,8 +42,8 @@ void WriteClaim(Cells& cells) {
   const Value status = cells["status"];
   std::vector<std::string> devices;
   for (Value each : status["allocation"]["devices"]["results"].elements()) {
-    devices.push_back(StrCat(each["driver"].str(), "/", each["pool"].str(), "/",
-                             each["device"].str()));
+    devices.push_back(
+        StrCat(each["driver"].str(), "/", each["pool"].str(), "/", each["device"].str()));
   }
   std::vector<std::string_view> pods;
   for (Value each : status["reservedFor"].elements()) {

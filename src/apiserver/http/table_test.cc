@@ -39,8 +39,7 @@ std::string CellsOf(std::string_view group, std::string_view version, std::strin
 std::string Pod(std::string_view status, std::string_view spec = "", std::string_view meta = "") {
   return CellsOf("", "v1", "Pod",
                  StrCat(R"({"metadata":{"name":"p","creationTimestamp":"2026-03-01T11:00:00Z")",
-                        meta,
-                        R"(},"spec":{"containers":[{"name":"a"},{"name":"b"}])", spec,
+                        meta, R"(},"spec":{"containers":[{"name":"a"},{"name":"b"}])", spec,
                         R"(},"status":)", status, "}"));
 }
 
@@ -81,7 +80,8 @@ TEST(TableTest, PodsBeforeTheirContainersShowTheInitContainers) {
   constexpr std::string_view kInit = R"(,"initContainers":[{"name":"i"},{"name":"j"}])";
   EXPECT_EQ(Pod(R"({"phase":"Pending","initContainerStatuses":[
                  {"name":"i","state":{"terminated":{"exitCode":0}}},
-                 {"name":"j","state":{"running":{}}}]})", kInit),
+                 {"name":"j","state":{"running":{}}}]})",
+                kInit),
             R"(["p","0/2","Init:1/2","0","60m","<none>","<none>","<none>","<none>"])");
   EXPECT_EQ(Pod(R"({"phase":"Pending","initContainerStatuses":[
                  {"name":"i","restartCount":4,
@@ -89,7 +89,8 @@ TEST(TableTest, PodsBeforeTheirContainersShowTheInitContainers) {
                 kInit),
             R"(["p","0/2","Init:ImagePullBackOff","4","60m","<none>","<none>","<none>","<none>"])");
   EXPECT_EQ(Pod(R"({"phase":"Pending","initContainerStatuses":[
-                 {"name":"i","state":{"terminated":{"exitCode":3}}}]})", kInit),
+                 {"name":"i","state":{"terminated":{"exitCode":3}}}]})",
+                kInit),
             R"(["p","0/2","Init:ExitCode:3","0","60m","<none>","<none>","<none>","<none>"])");
 }
 
@@ -155,15 +156,14 @@ TEST(TableTest, EventsShowWhenWhatAndWhy) {
 TEST(TableTest, ClaimsShowTheirStateDevicesNodeAndPods) {
   EXPECT_EQ(CellsOf("resource.k8s.io", "v1", "ResourceClaim", R"({"metadata":{"name":"c"}})"),
             R"(["c","pending","<unknown>","<none>","<none>","<none>"])");
-  EXPECT_EQ(
-      CellsOf("resource.k8s.io", "v1", "ResourceClaim",
-              R"({"metadata":{"name":"c"},"status":{"allocation":{"devices":{"results":[
+  EXPECT_EQ(CellsOf("resource.k8s.io", "v1", "ResourceClaim",
+                    R"({"metadata":{"name":"c"},"status":{"allocation":{"devices":{"results":[
                   {"driver":"d","pool":"n1","device":"g0"},
                   {"driver":"d","pool":"n1","device":"g1"}]},
                   "nodeSelector":{"nodeSelectorTerms":[{"matchFields":[
                     {"key":"metadata.name","operator":"In","values":["n1"]}]}]}},
                   "reservedFor":[{"resource":"pods","name":"p","uid":"1"}]}})"),
-      R"(["c","allocated,reserved","<unknown>","d/n1/g0,d/n1/g1","n1","p"])");
+            R"(["c","allocated,reserved","<unknown>","d/n1/g0,d/n1/g1","n1","p"])");
   EXPECT_EQ(CellsOf("resource.k8s.io", "v1", "ResourceClaim",
                     R"({"metadata":{"name":"c","deletionTimestamp":"2026-03-01T12:00:00Z"}})"),
             R"(["c","deleted","<unknown>","<none>","<none>","<none>"])");

@@ -7,10 +7,14 @@ namespace {
 
 using api::Value;
 
-Value PodSpecOf(const Cells& cells) { return cells["spec"]["template"]["spec"]; }
+Value PodSpecOf(const Cells& cells) {
+  return cells["spec"]["template"]["spec"];
+}
 
 // spec.replicas is one where nothing is said.
-std::int64_t Desired(const Cells& cells) { return cells["spec"]["replicas"].integer(1); }
+std::int64_t Desired(const Cells& cells) {
+  return cells["spec"]["replicas"].integer(1);
+}
 
 void WriteDeployment(Cells& cells) {
   const Value status = cells["status"];

@@ -15,7 +15,7 @@
 namespace drakkar {
 class Counter;
 class Metrics;
-}
+}  // namespace drakkar
 
 namespace drakkar::apiserver {
 
@@ -35,8 +35,9 @@ class WatchEvents {
   // WatchCache::LeavingObject, the same one however many watch. The newest kMaxEvents are kept.
   const api::ObjectPtr& Leaving(const Change& change);
 
-  // The event with a table of one row. A table shows ages and what `usage` says: it is shared within
-  // one second and one usage, which is as long as a fan-out takes. At most kMaxTables are kept.
+  // The event with a table of one row. A table shows ages and what `usage` says: it is shared
+  // within one second and one usage, which is as long as a fan-out takes. At most kMaxTables are
+  // kept.
   const net::Body& Table(const Negotiated& negotiated, std::string_view type,
                          const api::KindSchema& kind, const api::ObjectPtr& object,
                          TableOptions options, const std::shared_ptr<const DeviceUsage>& usage);
@@ -67,7 +68,7 @@ class WatchEvents {
     api::ObjectPtr object;  // what it changed to; keeps the address its own
     api::ObjectPtr last;
   };
-  std::array<Left, kMaxEvents> left_;       // likewise
+  std::array<Left, kMaxEvents> left_;  // likewise
   std::map<Key, Shown> tables_;
   std::int64_t second_ = 0;                   // of the tables
   std::shared_ptr<const DeviceUsage> usage_;  // likewise

@@ -71,8 +71,8 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
     usage_ = usage;
     for (const Change& change : changes) {
       if (const auto type = WatchCache::TypeFor(plan_.options, change)) {
-        WriteChange(*type, WatchCache::IsLeaving(*type, change) ? events_.Leaving(change)
-                                                                : change.object);
+        WriteChange(*type,
+                    WatchCache::IsLeaving(*type, change) ? events_.Leaving(change) : change.object);
       }
     }
     if (writer_ != nullptr && writer_->pending_bytes() > kMaxPendingBytes) {
@@ -107,10 +107,14 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
     const api::ObjectPtr object =
         plan_.version == nullptr ? stored : ConvertObjectTo(stored, *plan_.version);
     switch (type) {
-      case ChangeType::kAdded: return WriteEvent("ADDED", object);
-      case ChangeType::kModified: return WriteEvent("MODIFIED", object);
-      case ChangeType::kDeleted: return WriteEvent("DELETED", object);
-      case ChangeType::kBookmark: return;
+      case ChangeType::kAdded:
+        return WriteEvent("ADDED", object);
+      case ChangeType::kModified:
+        return WriteEvent("MODIFIED", object);
+      case ChangeType::kDeleted:
+        return WriteEvent("DELETED", object);
+      case ChangeType::kBookmark:
+        return;
     }
   }
 
@@ -144,8 +148,8 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
     if (writer_ == nullptr || writer_->is_closed()) return;
     api::Draft object = api::Draft::Object();
     object["kind"] = kind_.kind;
-    object["apiVersion"] = kind_.group.empty() ? std::string(kind_.version)
-                                               : StrCat(kind_.group, "/", kind_.version);
+    object["apiVersion"] =
+        kind_.group.empty() ? std::string(kind_.version) : StrCat(kind_.group, "/", kind_.version);
     object["metadata"]["resourceVersion"] = std::to_string(revision);
     object["metadata"]["creationTimestamp"] = nullptr;
     if (initial_end) {

@@ -28,8 +28,9 @@ constexpr Duration kExpiredGrace = std::chrono::seconds(30);
 
 // Answers a watch over HTTP: one JSON document or one frame of protobuf per event, durable ones
 // only. It ends at the timeout, when the client leaves, or when the client falls kMaxPendingBytes
-// behind: the last event is then the error 410 Expired, and the client lists again. Lives on the HTTP
-// loop `loop` until its response ends; `feed` and `events`, of the same loop, must live longer.
+// behind: the last event is then the error 410 Expired, and the client lists again. Lives on the
+// HTTP loop `loop` until its response ends; `feed` and `events`, of the same loop, must live
+// longer.
 void ServeWatch(EventLoop& loop, ChangeFeed& feed, WatchEvents& events, WatchStreamOptions options,
                 std::shared_ptr<net::ResponseWriter> writer);
 

@@ -142,7 +142,8 @@ TEST_F(WatchStreamTest, TablesAreEncodedOnceForAllWatchers) {
   ASSERT_EQ(first->segments.size(), 3u);
   ASSERT_EQ(second->segments.size(), 3u);
   EXPECT_NE(first->text.find("columnDefinitions"), std::string::npos);
-  EXPECT_EQ(first->segments[1].get(), second->segments[1].get()) << "the same bytes, not equal ones";
+  EXPECT_EQ(first->segments[1].get(), second->segments[1].get())
+      << "the same bytes, not equal ones";
   Make("b");
   EXPECT_EQ(first->segments[4].get(), second->segments[4].get());
   // One that joins later still gets its columns.

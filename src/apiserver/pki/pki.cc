@@ -54,11 +54,12 @@ void AddUnique(std::vector<std::string>& list, std::string value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
 }
 
-Result<net::CertificateAndKey> ReadOrMakeCa(FileSystem& files, const Clock& clock, const std::string& stem,
-                                            std::string_view name) {
+Result<net::CertificateAndKey> ReadOrMakeCa(FileSystem& files, const Clock& clock,
+                                            const std::string& stem, std::string_view name) {
   if (files.Exists(stem + ".crt")) return ReadPair(files, stem);
   // The serial makes two clusters' authorities tell apart by name.
-  ASSIGN_OR_RETURN(net::CertificateAndKey made, net::CreateCa(std::string(name), ValidFor(clock, kCaLifetime)));
+  ASSIGN_OR_RETURN(net::CertificateAndKey made,
+                   net::CreateCa(std::string(name), ValidFor(clock, kCaLifetime)));
   RETURN_IF_ERROR(WritePair(files, stem, made));
   return made;
 }
@@ -68,9 +69,11 @@ Result<net::CertificateAndKey> ReadOrMakeCa(FileSystem& files, const Clock& cloc
 Result<Pki> Pki::Open(FileSystem& files, const Clock& clock, const Options& options) {
   Pki pki(clock);
   RETURN_IF_ERROR(files.MakeDirectories(options.directory, 0700));
-  ASSIGN_OR_RETURN(pki.ca_, ReadOrMakeCa(files, clock, JoinPath(options.directory, "ca"), "drakkar-ca"));
-  ASSIGN_OR_RETURN(pki.front_proxy_ca_, ReadOrMakeCa(files, clock, JoinPath(options.directory, "front-proxy-ca"),
-                                                     "drakkar-front-proxy-ca"));
+  ASSIGN_OR_RETURN(pki.ca_,
+                   ReadOrMakeCa(files, clock, JoinPath(options.directory, "ca"), "drakkar-ca"));
+  ASSIGN_OR_RETURN(pki.front_proxy_ca_,
+                   ReadOrMakeCa(files, clock, JoinPath(options.directory, "front-proxy-ca"),
+                                "drakkar-front-proxy-ca"));
 
   net::CertificateSubject subject;
   subject.common_name = "drakkar-apiserver";
@@ -125,13 +128,14 @@ Result<net::CertificateAndKey> Pki::IssueServer(std::string_view common_name,
 
 std::string MakeKubeconfig(std::string_view server_url, std::string_view ca_pem,
                            const net::CertificateAndKey& client, std::string_view user) {
-  return StrCat("apiVersion: v1\nkind: Config\nclusters:\n- name: drakkar\n  cluster:\n    server: ",
-                server_url, "\n    certificate-authority-data: ", Base64Encode(ca_pem),
-                "\nusers:\n- name: ", user,
-                "\n  user:\n    client-certificate-data: ", Base64Encode(client.certificate_pem),
-                "\n    client-key-data: ", Base64Encode(client.key_pem),
-                "\ncontexts:\n- name: drakkar\n  context:\n    cluster: drakkar\n    user: ", user,
-                "\ncurrent-context: drakkar\n");
+  return StrCat(
+      "apiVersion: v1\nkind: Config\nclusters:\n- name: drakkar\n  cluster:\n    server: ",
+      server_url, "\n    certificate-authority-data: ", Base64Encode(ca_pem),
+      "\nusers:\n- name: ", user,
+      "\n  user:\n    client-certificate-data: ", Base64Encode(client.certificate_pem),
+      "\n    client-key-data: ", Base64Encode(client.key_pem),
+      "\ncontexts:\n- name: drakkar\n  context:\n    cluster: drakkar\n    user: ", user,
+      "\ncurrent-context: drakkar\n");
 }
 
 }  // namespace drakkar::apiserver

@@ -56,9 +56,9 @@ api::FieldErrors ValidateDeclaredFeatures(api::Value features) {
     const std::string path = StrCat("status.declaredFeatures[", index, "]");
     const std::string_view name = feature.str();
     if (name.size() > 253) {
-      causes.push_back(Invalid(path, name,
-                                   StrCat("invalid feature name ", Quote(name),
-                                          ": must be no more than 253 characters")));
+      causes.push_back(Invalid(
+          path, name,
+          StrCat("invalid feature name ", Quote(name), ": must be no more than 253 characters")));
     } else if (!IsFeatureName(name)) {
       causes.push_back(Invalid(
           path, name,

@@ -15,8 +15,8 @@ class NodeStrategy final : public Strategy {
  public:
   api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
-                                    std::string_view subresource,
-                                    const StrategyContext& context) const override;
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;

@@ -63,8 +63,9 @@ void CheckSecretType(api::Value object, api::FieldErrors& errors) {
     const Result<api::TreePtr> tree =
         text.ok() ? api::ParseJson(*text, {.refuse_duplicates = false}) : text.error();
     if (!tree.ok()) {
-      errors.push_back(api::FieldError::Invalid(
-          KeyPath("data", key), std::string_view("<secret contents redacted>"), tree.error().message));
+      errors.push_back(api::FieldError::Invalid(KeyPath("data", key),
+                                                std::string_view("<secret contents redacted>"),
+                                                tree.error().message));
     }
   };
   if (type == "kubernetes.io/service-account-token") {
@@ -190,8 +191,7 @@ api::FieldErrors ConfigMapStrategy::Validate(api::Value object, const StrategyCo
 }
 
 api::FieldErrors ConfigMapStrategy::ValidateUpdate(api::Value object, api::Value before,
-                                                   std::string_view,
-                                                   const StrategyContext&) const {
+                                                   std::string_view, const StrategyContext&) const {
   api::FieldErrors errors;
   CheckImmutable(object, before, {"data", "binaryData"}, errors);
   for (api::FieldError& error : ValidateConfigMap(object)) errors.push_back(std::move(error));

@@ -11,9 +11,9 @@ namespace {
 
 struct GatedField {
   Gate gate;
-  const char* field;   // its last name, which nothing else in the object has
+  const char* field;  // its last name, which nothing else in the object has
   const char* kind;
-  const char* spec;    // with the field
+  const char* spec;              // with the field
   const char* status = nullptr;  // the field is in here, if given
   Gate also_off = Gate::kCount;  // depends on the gate
 };
@@ -153,13 +153,14 @@ TEST_P(GatedFields, IsDroppedUnlessTheStoredObjectUsesIt) {
   ASSERT_FALSE(updated.failure) << updated.failure->message;
   EXPECT_TRUE(HasField(updated)) << "in use: " << *updated.object->json();
   if (field().status != nullptr) {
-    updated = Merge(R"({"status":{"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]}})",
-                    "status");
+    updated =
+        Merge(R"({"status":{"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]}})", "status");
     ASSERT_FALSE(updated.failure) << updated.failure->message;
     EXPECT_TRUE(HasField(updated)) << "in use: " << *updated.object->json();
   }
   const bool namespaced = on.object->namespace_() == "default";
-  ASSERT_FALSE(Delete("resource.k8s.io/v1", field().kind, namespaced ? "default" : "", "o").failure);
+  ASSERT_FALSE(
+      Delete("resource.k8s.io/v1", field().kind, namespaced ? "default" : "", "o").failure);
 
   Response off = Make();
   // What is left may be less than a valid object; then the missing rest is what is refused.

@@ -29,9 +29,9 @@ void SetIfEmpty(Draft& object, std::string_view member, std::string_view text) {
 void DefaultProbe(Draft& container, std::string_view name) {
   Draft* probe = container.Find(name);
   if (probe == nullptr || !probe->is_object()) return;
-  for (const auto& [field, value] : {std::pair("timeoutSeconds", 1), std::pair("periodSeconds", 10),
-                                     std::pair("successThreshold", 1),
-                                     std::pair("failureThreshold", 3)}) {
+  for (const auto& [field, value] :
+       {std::pair("timeoutSeconds", 1), std::pair("periodSeconds", 10),
+        std::pair("successThreshold", 1), std::pair("failureThreshold", 3)}) {
     if ((*probe)[field].integer() == 0) (*probe)[field] = value;
   }
   if (Draft* http = probe->Find("httpGet"); http != nullptr && http->is_object()) {
@@ -44,8 +44,7 @@ void DefaultProbe(Draft& container, std::string_view name) {
 std::string_view DefaultPullPolicy(std::string_view image) {
   if (image.find('@') != std::string_view::npos) return "IfNotPresent";
   const std::size_t slash = image.rfind('/');
-  const std::string_view last =
-      slash == std::string_view::npos ? image : image.substr(slash + 1);
+  const std::string_view last = slash == std::string_view::npos ? image : image.substr(slash + 1);
   const std::size_t colon = last.rfind(':');
   const bool latest = colon == std::string_view::npos || last.substr(colon + 1) == "latest";
   return latest ? "Always" : "IfNotPresent";
@@ -254,8 +253,8 @@ api::FieldErrors PodStrategy::Validate(Value object, const StrategyContext& cont
 }
 
 api::FieldErrors PodStrategy::ValidateUpdate(Value object, Value before,
-                                               std::string_view subresource,
-                                               const StrategyContext& context) const {
+                                             std::string_view subresource,
+                                             const StrategyContext& context) const {
   if (subresource == "status") return ValidatePodStatusUpdate(object, before, context);
   return ValidatePodUpdate(object, before, subresource, context);
 }

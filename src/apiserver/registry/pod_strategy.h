@@ -4,8 +4,8 @@
 
 namespace drakkar::apiserver {
 
-// Pods: Kubernetes' defaults, the phase and class of service at creation, what of a spec may change,
-// graceful deletion.
+// Pods: Kubernetes' defaults, the phase and class of service at creation, what of a spec may
+// change, graceful deletion.
 class PodStrategy final : public Strategy {
  public:
   void Default(api::Draft& object, const StrategyContext& context) const override;
@@ -15,8 +15,8 @@ class PodStrategy final : public Strategy {
                         const StrategyContext& context) const override;
   api::FieldErrors Validate(api::Value object, const StrategyContext& context) const override;
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
-                                    std::string_view subresource,
-                                    const StrategyContext& context) const override;
+                                  std::string_view subresource,
+                                  const StrategyContext& context) const override;
   bool MaintainsGeneration() const override { return true; }
   bool ReturnsDeletedObject(std::string_view) const override { return true; }
   bool StatusUpdateKeepsMetadata() const override { return true; }

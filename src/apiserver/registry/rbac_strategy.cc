@@ -74,10 +74,9 @@ void CheckBinding(api::Value object, api::FieldErrors& errors) {
   }
   const std::string_view kind = role["kind"].str();
   if (kind != "ClusterRole" && !(namespaced && kind == "Role")) {
-    errors.push_back(NotSupported(
-        "roleRef.kind", kind,
-        namespaced ? std::vector<std::string_view>{"Role", "ClusterRole"}
-                   : std::vector<std::string_view>{"ClusterRole"}));
+    errors.push_back(NotSupported("roleRef.kind", kind,
+                                  namespaced ? std::vector<std::string_view>{"Role", "ClusterRole"}
+                                             : std::vector<std::string_view>{"ClusterRole"}));
   }
   if (role["name"].str().empty()) {
     errors.push_back(Required("roleRef.name"));

@@ -28,9 +28,9 @@ void CheckAdminLabel(Findings& out, const FieldPath& path, std::string_view name
         path, StrCat("could not retrieve namespace to verify admin access: namespaces ",
                      Quote(namespace_), " not found")));
   } else if ((*home)["metadata"]["labels"][kAdminLabel].str() != "true") {
-    out.Add(FieldError::Forbidden(
-        path, StrCat("admin access to devices requires the `", kAdminLabel,
-                     ": true` label on the containing namespace")));
+    out.Add(
+        FieldError::Forbidden(path, StrCat("admin access to devices requires the `", kAdminLabel,
+                                           ": true` label on the containing namespace")));
   }
 }
 
@@ -77,8 +77,7 @@ void CheckAdminAccess(Findings& out, Value requests, std::string_view namespace_
   for (const Value request : requests.elements()) {
     if (request["exactly"]["adminAccess"].boolean()) {
       // The path of every version, without "exactly" and as if of a claim: as Kubernetes tells it.
-      const FieldPath path =
-          FieldPath("spec.devices.requests").Index(index).Child("adminAccess");
+      const FieldPath path = FieldPath("spec.devices.requests").Index(index).Child("adminAccess");
       CheckAdminLabel(out, path, namespace_, context);
       return;
     }
@@ -99,8 +98,7 @@ void CheckAdminAccessStatus(Findings& out, Value claim, Value before,
 
 void CheckBindingPermission(Findings& out, const FieldPath& path, Value status, Value before,
                             const StrategyContext& context) {
-  const api::StructSchema* schema =
-      api::FindStruct("io.k8s.api.resource.v1.ResourceClaimStatus");
+  const api::StructSchema* schema = api::FindStruct("io.k8s.api.resource.v1.ResourceClaimStatus");
   auto same = [&](std::string_view field) {
     return status[field].has_value() == before[field].has_value() &&
            SemanticEqual(status[field], before[field], schema->Find(field)->type);

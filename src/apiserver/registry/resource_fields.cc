@@ -17,7 +17,9 @@ using Names = std::initializer_list<std::string_view>;
 const Names kListAttributes = {"ints", "bools", "strings", "versions"};
 
 // Whether a list has items or anything else has a value.
-bool IsUsed(Value field) { return field.is_array() ? !field.empty() : field.has_value(); }
+bool IsUsed(Value field) {
+  return field.is_array() ? !field.empty() : field.has_value();
+}
 
 bool UsesAny(Value owner, Names fields) {
   for (const std::string_view field : fields) {
@@ -112,7 +114,9 @@ bool SpecUsesCapacity(Value spec) {
          AnyRequestUses(spec, {"capacity"});
 }
 
-Value ResultsOf(Value claim) { return claim["status"]["allocation"]["devices"]["results"]; }
+Value ResultsOf(Value claim) {
+  return claim["status"]["allocation"]["devices"]["results"];
+}
 
 }  // namespace
 
@@ -154,9 +158,8 @@ void DropDisabledSliceFields(Draft& slice, Value before, const FeatureGates& gat
     RemoveFromEach(*spec, "devices", {"nodeAllocatableResources"});
   }
   if (!gates.Enabled(Gate::kDRAListTypeAttributes) && !AnyDevice(before, UsesListAttributes)) {
-    ForEach(*spec, "devices", [](Draft& device) {
-      RemoveFromEach(device, "attributes", kListAttributes);
-    });
+    ForEach(*spec, "devices",
+            [](Draft& device) { RemoveFromEach(device, "attributes", kListAttributes); });
   }
   if (!gates.Enabled(Gate::kDRAPartitionableDevicesType) &&
       !old["partitionTypeAttribute"].has_value()) {

@@ -15,8 +15,7 @@ namespace drakkar::apiserver {
 void DropDisabledSliceFields(api::Draft& slice, api::Value before, const FeatureGates& gates);
 // The spec of a claim, or of the claims a template makes.
 void DropDisabledClaimSpecFields(api::Draft& spec, api::Value before, const FeatureGates& gates);
-void DropDisabledClaimStatusFields(api::Draft& claim, api::Value before,
-                                   const FeatureGates& gates);
+void DropDisabledClaimStatusFields(api::Draft& claim, api::Value before, const FeatureGates& gates);
 void DropDisabledClassFields(api::Draft& object, api::Value before, const FeatureGates& gates);
 void DropDisabledPoolRequestFields(api::Draft& object, api::Value before,
                                    const FeatureGates& gates);

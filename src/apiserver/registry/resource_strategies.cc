@@ -174,7 +174,9 @@ class DeviceTaintRuleStrategy final : public ResourceStrategy {
  public:
   bool MaintainsGeneration() const override { return true; }
   // v1 was made after these two habits were given up.
-  bool AllowsUnconditionalUpdate(std::string_view version) const override { return version != "v1"; }
+  bool AllowsUnconditionalUpdate(std::string_view version) const override {
+    return version != "v1";
+  }
   bool ReturnsDeletedObject(std::string_view version) const override { return version != "v1"; }
 
  private:

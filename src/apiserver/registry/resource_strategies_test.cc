@@ -25,8 +25,8 @@ class SliceRequests : public ::testing::Test {
     store_.reset();
     gates_ = gates;
     store_ = storage::OpenMemoryStore(loop_, disk_);
-    core_ = std::make_unique<Core>(Core::Options{
-        .loop = loop_, .random = loop_.random(), .store = *store_, .gates = gates_});
+    core_ = std::make_unique<Core>(
+        Core::Options{.loop = loop_, .random = loop_.random(), .store = *store_, .gates = gates_});
     core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()) << ready.error().message; });
     Settle();
   }
@@ -91,10 +91,11 @@ TEST_F(SliceRequests, PostIsRefusedWithTheGateOff) {
 // KEP-5007: the usual rule for fields of a gate that is off.
 TEST_F(SliceRequests, BindingConditionsAreDroppedWithTheGateOffUnlessInUse) {
   const auto body = [](std::string name, std::string label) {
-    return StrCat(R"({"metadata":{"name":")", name, R"(","labels":{"l":")", label,
-                  R"("}},"spec":{"driver":"d.example.com","pool":{"name":")", name,
-                  R"(","generation":1,"resourceSliceCount":1},"allNodes":true,"devices":[{"name":"x",)",
-                  R"("bindsToNode":true,"bindingConditions":["a"],"bindingFailureConditions":["b"]}]}})");
+    return StrCat(
+        R"({"metadata":{"name":")", name, R"(","labels":{"l":")", label,
+        R"("}},"spec":{"driver":"d.example.com","pool":{"name":")", name,
+        R"(","generation":1,"resourceSliceCount":1},"allNodes":true,"devices":[{"name":"x",)",
+        R"("bindsToNode":true,"bindingConditions":["a"],"bindingFailureConditions":["b"]}]}})");
   };
   const auto device = [&](const Response& response) {
     return response.object->root()["spec"]["devices"].at(0);
@@ -129,10 +130,10 @@ TEST_F(SliceRequests, EveryPatchFollowsTheSameRules) {
   StoreThenTurnOff("true");
   for (const PatchKind kind : {PatchKind::kMerge, PatchKind::kStrategicMerge}) {
     const std::string label = kind == PatchKind::kMerge ? "m" : "s";
-    EXPECT_EQ(Send(Verb::kPatch, "s", StrCat("{\"metadata\":{\"labels\":{\"l\":\"", label, "\"}}}"),
-                   kind)
-                  .http_status,
-              200);
+    EXPECT_EQ(
+        Send(Verb::kPatch, "s", StrCat("{\"metadata\":{\"labels\":{\"l\":\"", label, "\"}}}"), kind)
+            .http_status,
+        200);
     ExpectRefused(Send(Verb::kPatch, "s",
                        "{\"spec\":{\"skipNodeOperations\":[\"NodeUnprepareResources\"]}}", kind));
   }

@@ -1,5 +1,5 @@
-// skipNodeOperations with its gate off, through every way of writing an object: what design row 5945
-// says about create and update, for slices and for claim status, in every version.
+// skipNodeOperations with its gate off, through every way of writing an object: what design row
+// 5945 says about create and update, for slices and for claim status, in every version.
 #include <gtest/gtest.h>
 
 #include "api/json/reader.h"
@@ -18,13 +18,21 @@ constexpr std::string_view kVersions[] = {"v1", "v1beta2", "v1beta1"};
 constexpr std::string_view kGateName = "DRAOptionalNodePreparation";
 
 // JSON of the field; "" is absent.
-constexpr std::string_view kForms[] = {"",       "false",
-                                       "[]",     "true",
-                                       R"(["*"])", R"(["NodeUnprepareResources"])",
-                                       R"(["NodePrepareResources"])", R"(["Sleep"])"};
+constexpr std::string_view kForms[] = {"",
+                                       "false",
+                                       "[]",
+                                       "true",
+                                       R"(["*"])",
+                                       R"(["NodeUnprepareResources"])",
+                                       R"(["NodePrepareResources"])",
+                                       R"(["Sleep"])"};
 
-bool SkipsNothing(std::string_view form) { return form == "" || form == "false" || form == "[]"; }
-bool SkipsAll(std::string_view form) { return form == "true" || form == R"(["*"])"; }
+bool SkipsNothing(std::string_view form) {
+  return form == "" || form == "false" || form == "[]";
+}
+bool SkipsAll(std::string_view form) {
+  return form == "true" || form == R"(["*"])";
+}
 bool IsValid(std::string_view form) {
   return form != R"(["Sleep"])" && form != R"(["NodePrepareResources"])";
 }
@@ -51,12 +59,12 @@ class SkipOperationsMatrix : public CoreFixture {
     disk_ = storage::MemoryDisk();
     store_ = storage::OpenMemoryStore(loop_, disk_);
     storage::Transaction transaction;
-    transaction.operations.push_back(
-        {"/registry/resource.k8s.io/resourceslices/s",
-         std::make_shared<const std::string>(SliceJson("v1", form))});
-    store_->Commit(std::move(transaction), [](Result<storage::TransactionResult> done) {
-      ASSERT_TRUE(done.ok() && done->succeeded);
-    }, [](Result<storage::Revision>) {});
+    transaction.operations.push_back({"/registry/resource.k8s.io/resourceslices/s",
+                                      std::make_shared<const std::string>(SliceJson("v1", form))});
+    store_->Commit(
+        std::move(transaction),
+        [](Result<storage::TransactionResult> done) { ASSERT_TRUE(done.ok() && done->succeeded); },
+        [](Result<storage::Revision>) {});
     loop_.Advance(std::chrono::milliseconds(1));  // lets the disk finish
     store_.reset();
     StartCore(nullptr);
@@ -87,7 +95,8 @@ class SkipOperationsMatrix : public CoreFixture {
       request.patch = PatchKind::kJson;
       request.text = R"([{"op":"add","path":"/metadata/labels","value":{"l":"new"}})";
       if (!form.empty()) {
-        request.text += StrCat(R"(,{"op":"add","path":"/spec/skipNodeOperations","value":)", form, "}");
+        request.text +=
+            StrCat(R"(,{"op":"add","path":"/spec/skipNodeOperations","value":)", form, "}");
       } else if (!before.empty()) {
         request.text += R"(,{"op":"remove","path":"/spec/skipNodeOperations"})";
       }
@@ -208,9 +217,10 @@ class ClaimStatusMatrix : public SkipOperationsMatrix {
       request.patch = PatchKind::kApply;
       request.field_manager = "tester";
       request.force = true;
-      request.text = StrCat(R"({"apiVersion":"resource.k8s.io/)", version,
-                            R"(","kind":"ResourceClaim","metadata":{"name":"c","namespace":"default"},)",
-                            R"("status":)", status, "}");
+      request.text =
+          StrCat(R"({"apiVersion":"resource.k8s.io/)", version,
+                 R"(","kind":"ResourceClaim","metadata":{"name":"c","namespace":"default"},)",
+                 R"("status":)", status, "}");
       return Handle(std::move(request));
     }
     request.patch = way == Way::kJsonPatch    ? PatchKind::kJson
@@ -230,8 +240,8 @@ TEST_F(ClaimStatusMatrix, AllocatingWithTheFieldIsRefusedWhileTheGateIsOff) {
     for (Way way : kWays) {
       for (std::string_view version : kVersions) {
         for (std::string_view form : kForms) {
-          SCOPED_TRACE(StrCat(gate ? "on " : "off ", form, " way ", static_cast<int>(way), " ",
-                              version));
+          SCOPED_TRACE(
+              StrCat(gate ? "on " : "off ", form, " way ", static_cast<int>(way), " ", version));
           CreateClaim();
           Response response = WriteStatus(way, version, StatusJson(form));
           const bool accepted = IsValid(form) && (gate || SkipsNothing(form));
@@ -261,9 +271,9 @@ TEST_F(ClaimStatusMatrix, WhatAnAllocationHasSurvivesOtherUpdatesAndGoesWithIt) 
       EXPECT_FALSE(WriteStatus(way, "v1", StatusJson(form, kReserved)).failure);
       // The other form of the same meaning is no change of the allocation.
       if (SkipsAll(form)) {
-        EXPECT_FALSE(WriteStatus(way, "v1", StatusJson(form == "true" ? R"(["*"])" : "true",
-                                                       kReserved))
-                         .failure);
+        EXPECT_FALSE(
+            WriteStatus(way, "v1", StatusJson(form == "true" ? R"(["*"])" : "true", kReserved))
+                .failure);
       }
       EXPECT_TRUE(WriteStatus(way, "v1", StatusJson("", kReserved)).failure)
           << "an allocation is never modified"

@@ -54,9 +54,10 @@ void CheckNotNegative(api::Value spec, std::string_view field, api::FieldErrors&
   if (percent) text.remove_suffix(1);
   const std::optional<std::int64_t> number = percent ? ParseInt64(text) : std::nullopt;
   if (!number || *number < 0) {
-    errors.push_back(Invalid(path, given,
-                             "a valid percent string must be a numeric string followed by an ending "
-                             "'%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"));
+    errors.push_back(
+        Invalid(path, given,
+                "a valid percent string must be a numeric string followed by an ending "
+                "'%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"));
   } else if (*number > 100) {
     errors.push_back(Invalid(path, given, "must not be greater than 100%"));
   }
@@ -73,14 +74,13 @@ api::FieldErrors PriorityClassStrategy::Validate(api::Value object, const Strate
   if (object["metadata"]["name"].str().starts_with(kSystemPrefix)) {
     if (const std::string why = WhyNoSystemClass(object); !why.empty()) {
       errors.push_back(Forbidden(
-          "metadata.name",
-          StrCat("priority class names with '", kSystemPrefix,
-                 "' prefix are reserved for system use only. error: ", why)));
+          "metadata.name", StrCat("priority class names with '", kSystemPrefix,
+                                  "' prefix are reserved for system use only. error: ", why)));
     }
   } else if (object["value"].integer() > kHighestUserPriority) {
-    errors.push_back(
-        Forbidden("value", StrCat("maximum allowed value of a user defined priority is ",
-                                  kHighestUserPriority)));
+    errors.push_back(Forbidden(
+        "value",
+        StrCat("maximum allowed value of a user defined priority is ", kHighestUserPriority)));
   }
   const std::string_view policy = object["preemptionPolicy"].str();
   if (policy != "PreemptLowerPriority" && policy != "Never") {
@@ -104,15 +104,15 @@ api::FieldErrors PriorityClassStrategy::ValidateUpdate(api::Value object, api::V
 }
 
 std::string_view PriorityClassStrategy::WhyKept(std::string_view name) const {
-  return FindSystemClass(name) == nullptr
-             ? ""
-             : "this is a system priority class and cannot be deleted";
+  return FindSystemClass(name) == nullptr ? ""
+                                          : "this is a system priority class and cannot be deleted";
 }
 
 api::FieldErrors LeaseStrategy::Validate(api::Value object, const StrategyContext&) const {
   api::FieldErrors errors;
   const api::Value spec = object["spec"];
-  if (const auto seconds = spec["leaseDurationSeconds"].optional_integer(); seconds && *seconds <= 0) {
+  if (const auto seconds = spec["leaseDurationSeconds"].optional_integer();
+      seconds && *seconds <= 0) {
     errors.push_back(Invalid("spec.leaseDurationSeconds", *seconds, "must be greater than 0"));
   }
   if (const auto count = spec["leaseTransitions"].optional_integer(); count && *count < 0) {
@@ -151,8 +151,7 @@ api::FieldErrors EventStrategy::Validate(api::Value object, const StrategyContex
   const std::string_view about = object["involvedObject"]["namespace"].str();
   const std::string_view home = object["metadata"]["namespace"].str();
   if (about.empty() ? home != "default" && !home.empty() : about != home) {
-    errors.push_back(
-        Invalid("involvedObject.namespace", about, "does not match event.namespace"));
+    errors.push_back(Invalid("involvedObject.namespace", about, "does not match event.namespace"));
   }
   const bool has_time = object["eventTime"].has_value() && !object["eventTime"].str().empty();
   if (!has_time) {

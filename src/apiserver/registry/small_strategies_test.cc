@@ -12,17 +12,19 @@ class SmallStrategiesTest : public CoreFixture {
   SmallStrategiesTest() { StartCore(nullptr); }
 
   static std::string Refusal(const Response& response) {
-    return response.failure ? StrCat(response.failure->code, " ", response.failure->message) : "none";
+    return response.failure ? StrCat(response.failure->code, " ", response.failure->message)
+                            : "none";
   }
   std::string Made(std::string_view api_version, std::string_view kind, std::string_view rest,
                    std::string_view name = "x") {
     return Refusal(TryCreate(Body(api_version, kind, rest, name)));
   }
   std::string Updated(std::string_view api_version, std::string_view kind, std::string_view rest) {
-    return Refusal(Handle(RequestFor(Verb::kUpdate, Body(api_version, kind, rest, "x"), AdminUser())));
+    return Refusal(
+        Handle(RequestFor(Verb::kUpdate, Body(api_version, kind, rest, "x"), AdminUser())));
   }
-  static std::string Body(std::string_view api_version, std::string_view kind, std::string_view rest,
-                          std::string_view name) {
+  static std::string Body(std::string_view api_version, std::string_view kind,
+                          std::string_view rest, std::string_view name) {
     return StrCat(R"({"apiVersion":")", api_version, R"(","kind":")", kind,
                   R"(","metadata":{"name":")", name, R"("},)", rest, "}");
   }
@@ -30,10 +32,11 @@ class SmallStrategiesTest : public CoreFixture {
 };
 
 TEST_F(SmallStrategiesTest, ABindingNamesItsRoleAndKeepsIt) {
-  EXPECT_EQ(Made(kRbac, "ClusterRoleBinding", R"("subjects":[])"),
-            "422 ClusterRoleBinding.rbac.authorization.k8s.io \"x\" is invalid: [roleRef.apiGroup: "
-            "Unsupported value: \"\": supported values: \"rbac.authorization.k8s.io\", roleRef.kind: "
-            "Unsupported value: \"\": supported values: \"ClusterRole\", roleRef.name: Required value]");
+  EXPECT_EQ(
+      Made(kRbac, "ClusterRoleBinding", R"("subjects":[])"),
+      "422 ClusterRoleBinding.rbac.authorization.k8s.io \"x\" is invalid: [roleRef.apiGroup: "
+      "Unsupported value: \"\": supported values: \"rbac.authorization.k8s.io\", roleRef.kind: "
+      "Unsupported value: \"\": supported values: \"ClusterRole\", roleRef.name: Required value]");
   EXPECT_EQ(Made(kRbac, "RoleBinding",
                  R"("roleRef":{"kind":"Role","name":"r"},"subjects":[{"kind":"User","name":"u"},)"
                  R"({"kind":"ServiceAccount","name":"s","namespace":"default"}])"),
@@ -42,71 +45,89 @@ TEST_F(SmallStrategiesTest, ABindingNamesItsRoleAndKeepsIt) {
   EXPECT_EQ((*made)["roleRef"]["apiGroup"].str(), "rbac.authorization.k8s.io") << "filled in";
   EXPECT_EQ((*made)["subjects"].at(0)["apiGroup"].str(), "rbac.authorization.k8s.io");
   EXPECT_FALSE((*made)["subjects"].at(1)["apiGroup"].exists());
-  EXPECT_EQ(Updated(kRbac, "RoleBinding", R"("roleRef":{"kind":"ClusterRole","name":"admin"})"),
-            "422 RoleBinding.rbac.authorization.k8s.io \"x\" is invalid: roleRef: Invalid value: "
-            "{\"apiGroup\":\"rbac.authorization.k8s.io\",\"kind\":\"ClusterRole\",\"name\":\"admin\"}: "
-            "cannot change roleRef");
-  EXPECT_EQ(Updated(kRbac, "RoleBinding",
-                    R"("roleRef":{"kind":"Role","name":"r"},"subjects":[{"kind":"Group","name":"g"}])"),
-            "none") << "whom it binds may change";
-  EXPECT_EQ(Updated(kRbac, "RoleBinding",
-                    R"("roleRef":{"kind":"Role","name":"r"},"subjects":[{"kind":"Robot","name":"g"}])"),
-            "422 RoleBinding.rbac.authorization.k8s.io \"x\" is invalid: subjects[0].kind: Unsupported "
-            "value: \"Robot\": supported values: \"Group\", \"ServiceAccount\", \"User\"");
+  EXPECT_EQ(
+      Updated(kRbac, "RoleBinding", R"("roleRef":{"kind":"ClusterRole","name":"admin"})"),
+      "422 RoleBinding.rbac.authorization.k8s.io \"x\" is invalid: roleRef: Invalid value: "
+      "{\"apiGroup\":\"rbac.authorization.k8s.io\",\"kind\":\"ClusterRole\",\"name\":\"admin\"}: "
+      "cannot change roleRef");
+  EXPECT_EQ(
+      Updated(kRbac, "RoleBinding",
+              R"("roleRef":{"kind":"Role","name":"r"},"subjects":[{"kind":"Group","name":"g"}])"),
+      "none")
+      << "whom it binds may change";
+  EXPECT_EQ(
+      Updated(kRbac, "RoleBinding",
+              R"("roleRef":{"kind":"Role","name":"r"},"subjects":[{"kind":"Robot","name":"g"}])"),
+      "422 RoleBinding.rbac.authorization.k8s.io \"x\" is invalid: subjects[0].kind: Unsupported "
+      "value: \"Robot\": supported values: \"Group\", \"ServiceAccount\", \"User\"");
 }
 
 TEST_F(SmallStrategiesTest, ARuleSaysWhatItIsAbout) {
-  EXPECT_EQ(Made(kRbac, "Role", R"("rules":[{"verbs":["get"]}])"),
-            "422 Role.rbac.authorization.k8s.io \"x\" is invalid: [rules[0].apiGroups: Required value: "
-            "resource rules must supply at least one api group, rules[0].resources: Required value: "
-            "resource rules must supply at least one resource]");
-  EXPECT_EQ(Made(kRbac, "Role", R"("rules":[{"verbs":["get"],"nonResourceURLs":["/metrics"]}])"),
-            "422 Role.rbac.authorization.k8s.io \"x\" is invalid: rules[0].nonResourceURLs: Invalid "
-            "value: [\"/metrics\"]: namespaced rules cannot apply to non-resource URLs");
-  EXPECT_EQ(Made(kRbac, "ClusterRole", R"("rules":[{"verbs":["get"],"nonResourceURLs":["/metrics"]}])"),
-            "none");
+  EXPECT_EQ(
+      Made(kRbac, "Role", R"("rules":[{"verbs":["get"]}])"),
+      "422 Role.rbac.authorization.k8s.io \"x\" is invalid: [rules[0].apiGroups: Required value: "
+      "resource rules must supply at least one api group, rules[0].resources: Required value: "
+      "resource rules must supply at least one resource]");
+  EXPECT_EQ(
+      Made(kRbac, "Role", R"("rules":[{"verbs":["get"],"nonResourceURLs":["/metrics"]}])"),
+      "422 Role.rbac.authorization.k8s.io \"x\" is invalid: rules[0].nonResourceURLs: Invalid "
+      "value: [\"/metrics\"]: namespaced rules cannot apply to non-resource URLs");
+  EXPECT_EQ(
+      Made(kRbac, "ClusterRole", R"("rules":[{"verbs":["get"],"nonResourceURLs":["/metrics"]}])"),
+      "none");
 }
 
 TEST_F(SmallStrategiesTest, PrioritiesAboveAThousandMillionAreTheSystems) {
   constexpr std::string_view kVersion = "scheduling.k8s.io/v1";
-  EXPECT_EQ(Made(kVersion, "PriorityClass", R"("value":1000000001)"),
-            "422 PriorityClass.scheduling.k8s.io \"x\" is invalid: value: Forbidden: maximum allowed "
-            "value of a user defined priority is 1000000000");
+  EXPECT_EQ(
+      Made(kVersion, "PriorityClass", R"("value":1000000001)"),
+      "422 PriorityClass.scheduling.k8s.io \"x\" is invalid: value: Forbidden: maximum allowed "
+      "value of a user defined priority is 1000000000");
   EXPECT_EQ(Made(kVersion, "PriorityClass", R"("value":1000000000)"), "none");
-  EXPECT_EQ(Updated(kVersion, "PriorityClass", R"("value":7)"),
-            "422 PriorityClass.scheduling.k8s.io \"x\" is invalid: value: Forbidden: may not be changed "
-            "in an update.");
-  EXPECT_EQ(Made(kVersion, "PriorityClass", R"("value":5)", "system-mine"),
-            "422 PriorityClass.scheduling.k8s.io \"system-mine\" is invalid: metadata.name: Forbidden: "
-            "priority class names with 'system-' prefix are reserved for system use only. error: "
-            "system-mine is not a known system priority class");
-  EXPECT_EQ(Made(kVersion, "PriorityClass", R"("value":2000001000)", "system-node-critical"), "none");
-  EXPECT_EQ(Refusal(Delete(kVersion, "PriorityClass", "", "system-node-critical")),
-            "403 priorityclasses.scheduling.k8s.io \"system-node-critical\" is forbidden: this is a "
-            "system priority class and cannot be deleted");
+  EXPECT_EQ(
+      Updated(kVersion, "PriorityClass", R"("value":7)"),
+      "422 PriorityClass.scheduling.k8s.io \"x\" is invalid: value: Forbidden: may not be changed "
+      "in an update.");
+  EXPECT_EQ(
+      Made(kVersion, "PriorityClass", R"("value":5)", "system-mine"),
+      "422 PriorityClass.scheduling.k8s.io \"system-mine\" is invalid: metadata.name: Forbidden: "
+      "priority class names with 'system-' prefix are reserved for system use only. error: "
+      "system-mine is not a known system priority class");
+  EXPECT_EQ(Made(kVersion, "PriorityClass", R"("value":2000001000)", "system-node-critical"),
+            "none");
+  EXPECT_EQ(
+      Refusal(Delete(kVersion, "PriorityClass", "", "system-node-critical")),
+      "403 priorityclasses.scheduling.k8s.io \"system-node-critical\" is forbidden: this is a "
+      "system priority class and cannot be deleted");
   EXPECT_EQ(Refusal(Delete(kVersion, "PriorityClass", "", "x")), "none");
 }
 
 TEST_F(SmallStrategiesTest, ALeaseLastsAWhile) {
   constexpr std::string_view kVersion = "coordination.k8s.io/v1";
-  EXPECT_EQ(Made(kVersion, "Lease", R"("spec":{"leaseDurationSeconds":0,"leaseTransitions":-1})"),
-            "422 Lease.coordination.k8s.io \"x\" is invalid: [spec.leaseDurationSeconds: Invalid value: 0: "
-            "must be greater than 0, spec.leaseTransitions: Invalid value: -1: must be greater than or "
-            "equal to 0]");
+  EXPECT_EQ(
+      Made(kVersion, "Lease", R"("spec":{"leaseDurationSeconds":0,"leaseTransitions":-1})"),
+      "422 Lease.coordination.k8s.io \"x\" is invalid: [spec.leaseDurationSeconds: Invalid value: "
+      "0: "
+      "must be greater than 0, spec.leaseTransitions: Invalid value: -1: must be greater than or "
+      "equal to 0]");
   EXPECT_EQ(Made(kVersion, "Lease", R"("spec":{"leaseDurationSeconds":1})"), "none");
-  EXPECT_EQ(Updated(kVersion, "Lease", R"("spec":{"leaseDurationSeconds":-5})"),
-            "422 Lease.coordination.k8s.io \"x\" is invalid: spec.leaseDurationSeconds: Invalid value: "
-            "-5: must be greater than 0");
+  EXPECT_EQ(
+      Updated(kVersion, "Lease", R"("spec":{"leaseDurationSeconds":-5})"),
+      "422 Lease.coordination.k8s.io \"x\" is invalid: spec.leaseDurationSeconds: Invalid value: "
+      "-5: must be greater than 0");
 }
 
 TEST_F(SmallStrategiesTest, ABudgetSaysOneThing) {
   constexpr std::string_view kVersion = "policy/v1";
-  EXPECT_EQ(Made(kVersion, "PodDisruptionBudget", R"("spec":{"minAvailable":1,"maxUnavailable":1})"),
-            "422 PodDisruptionBudget.policy \"x\" is invalid: spec: Invalid value: "
-            "{\"minAvailable\":1,\"maxUnavailable\":1}: minAvailable and maxUnavailable cannot be both set");
-  EXPECT_EQ(Made(kVersion, "PodDisruptionBudget", R"("spec":{"minAvailable":-1})"),
-            "422 PodDisruptionBudget.policy \"x\" is invalid: spec.minAvailable: Invalid value: -1: must "
-            "be greater than or equal to 0");
+  EXPECT_EQ(
+      Made(kVersion, "PodDisruptionBudget", R"("spec":{"minAvailable":1,"maxUnavailable":1})"),
+      "422 PodDisruptionBudget.policy \"x\" is invalid: spec: Invalid value: "
+      "{\"minAvailable\":1,\"maxUnavailable\":1}: minAvailable and maxUnavailable cannot be both "
+      "set");
+  EXPECT_EQ(
+      Made(kVersion, "PodDisruptionBudget", R"("spec":{"minAvailable":-1})"),
+      "422 PodDisruptionBudget.policy \"x\" is invalid: spec.minAvailable: Invalid value: -1: must "
+      "be greater than or equal to 0");
   EXPECT_EQ(Made(kVersion, "PodDisruptionBudget", R"("spec":{"maxUnavailable":"101%"})"),
             "422 PodDisruptionBudget.policy \"x\" is invalid: spec.maxUnavailable: Invalid value: "
             "\"101%\": must not be greater than 100%");
@@ -117,32 +138,43 @@ TEST_F(SmallStrategiesTest, TaintsHaveKeysAndEffects) {
   EXPECT_EQ(Made("v1", "Node",
                  R"("spec":{"taints":[{"key":"a","effect":"Sometimes"},{"key":"b"},)"
                  R"({"key":"c","effect":"NoExecute"},{"key":"c","effect":"NoExecute"}]})"),
-            "422 Node \"x\" is invalid: [spec.taints[0].effect: Unsupported value: \"Sometimes\": supported "
-            "values: \"NoExecute\", \"NoSchedule\", \"PreferNoSchedule\", spec.taints[1].effect: Required "
-            "value, spec.taints[3]: Duplicate value: {\"key\":\"c\",\"effect\":\"NoExecute\"}: taints must "
+            "422 Node \"x\" is invalid: [spec.taints[0].effect: Unsupported value: \"Sometimes\": "
+            "supported "
+            "values: \"NoExecute\", \"NoSchedule\", \"PreferNoSchedule\", spec.taints[1].effect: "
+            "Required "
+            "value, spec.taints[3]: Duplicate value: {\"key\":\"c\",\"effect\":\"NoExecute\"}: "
+            "taints must "
             "be unique by key and effect pair]");
   EXPECT_NE(Made("v1", "Node", R"("spec":{"taints":[{"key":"no good","effect":"NoSchedule"}]})")
                 .find("spec.taints[0].key: Invalid value: \"no good\""),
             std::string::npos);
-  EXPECT_EQ(Made("v1", "Node",
-                 R"("spec":{"taints":[{"key":"c","effect":"NoExecute"},{"key":"c","effect":"NoSchedule"}]})"),
-            "none");
+  EXPECT_EQ(
+      Made(
+          "v1", "Node",
+          R"("spec":{"taints":[{"key":"c","effect":"NoExecute"},{"key":"c","effect":"NoSchedule"}]})"),
+      "none");
 }
 
 TEST_F(SmallStrategiesTest, EventsOfTheirOwnGroupSayWhoActed) {
-  EXPECT_EQ(Made("events.k8s.io/v1", "Event",
-                 R"("eventTime":"2026-01-01T00:00:00.000000Z","reason":"r","action":"a","type":"Normal",)"
-                 R"("regarding":{"kind":"Pod","namespace":"default","name":"p"},"reportingInstance":"i")"),
-            "422 Event \"x\" is invalid: reportingController: Required value");
-  EXPECT_EQ(Made("events.k8s.io/v1", "Event",
-                 R"("reason":"r","action":"a","type":"Normal","reportingController":"c.example.com/c",)"
-                 R"("regarding":{"kind":"Pod","namespace":"default","name":"p"},"reportingInstance":"i")"),
-            "422 Event \"x\" is invalid: eventTime: Required value");
+  EXPECT_EQ(
+      Made(
+          "events.k8s.io/v1", "Event",
+          R"("eventTime":"2026-01-01T00:00:00.000000Z","reason":"r","action":"a","type":"Normal",)"
+          R"("regarding":{"kind":"Pod","namespace":"default","name":"p"},"reportingInstance":"i")"),
+      "422 Event \"x\" is invalid: reportingController: Required value");
+  EXPECT_EQ(
+      Made(
+          "events.k8s.io/v1", "Event",
+          R"("reason":"r","action":"a","type":"Normal","reportingController":"c.example.com/c",)"
+          R"("regarding":{"kind":"Pod","namespace":"default","name":"p"},"reportingInstance":"i")"),
+      "422 Event \"x\" is invalid: eventTime: Required value");
   EXPECT_EQ(Made("v1", "Event",
                  R"("reason":"r","involvedObject":{"kind":"Pod","namespace":"other","name":"p"})"),
-            "422 Event \"x\" is invalid: involvedObject.namespace: Invalid value: \"other\": does not match "
+            "422 Event \"x\" is invalid: involvedObject.namespace: Invalid value: \"other\": does "
+            "not match "
             "event.namespace");
-  EXPECT_EQ(Made("v1", "Event", R"("reason":"r","involvedObject":{"kind":"Node","name":"n"})"), "none");
+  EXPECT_EQ(Made("v1", "Event", R"("reason":"r","involvedObject":{"kind":"Node","name":"n"})"),
+            "none");
 }
 
 }  // namespace

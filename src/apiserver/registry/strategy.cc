@@ -14,7 +14,7 @@ api::FieldErrors Strategy::Validate(api::Value, const StrategyContext&) const {
 }
 
 api::FieldErrors Strategy::ValidateUpdate(api::Value, api::Value, std::string_view,
-                                            const StrategyContext&) const {
+                                          const StrategyContext&) const {
   return {};
 }
 

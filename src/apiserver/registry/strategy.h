@@ -31,9 +31,9 @@ struct StrategyContext {
       lookup;
   // Asks the authorizer about a permission beyond the request's own: nothing if the user has it,
   // else the reason why not.
-  std::function<std::optional<std::string>(
-      std::string_view verb, std::string_view group, std::string_view resource,
-      std::string_view subresource, std::string_view namespace_, std::string_view name)>
+  std::function<std::optional<std::string>(std::string_view verb, std::string_view group,
+                                           std::string_view resource, std::string_view subresource,
+                                           std::string_view namespace_, std::string_view name)>
       authorize;
   // The first object of a resource, in the order of names, that `matches`; null if none does.
   std::function<api::ObjectPtr(std::string_view group, std::string_view plural,
@@ -61,14 +61,13 @@ class Strategy {
     Default(object, context);
   }
   virtual void PrepareForCreate(api::Draft& object, const StrategyContext& context) const;
-  virtual void PrepareForUpdate(api::Draft& object, api::Value before,
-                                std::string_view subresource,
+  virtual void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                                 const StrategyContext& context) const;
   // All errors at once, as Kubernetes words them.
   virtual api::FieldErrors Validate(api::Value object, const StrategyContext& context) const;
   virtual api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
-                                            std::string_view subresource,
-                                            const StrategyContext& context) const;
+                                          std::string_view subresource,
+                                          const StrategyContext& context) const;
   virtual std::vector<std::string> Warnings(api::Value object,
                                             const StrategyContext& context) const;
 

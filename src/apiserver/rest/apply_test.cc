@@ -48,8 +48,9 @@ TEST_F(ApplyTest, CreatesWhatIsNotThereAndIsQuietTheSecondTime) {
   ASSERT_FALSE(made.failure) << made.failure->message;
   EXPECT_EQ(made.http_status, 201);
   EXPECT_EQ(Managers(made.object), "me/Apply/ ");
-  EXPECT_EQ((*made.object)["metadata"]["managedFields"].at(0)["fieldsV1"].str(),
-            R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}}}})");
+  EXPECT_EQ(
+      (*made.object)["metadata"]["managedFields"].at(0)["fieldsV1"].str(),
+      R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}}}})");
   const Response again = Apply(kPod, "me");
   ASSERT_FALSE(again.failure);
   EXPECT_EQ(again.http_status, 200);
@@ -74,14 +75,13 @@ TEST_F(ApplyTest, TellsWhoOwnsAFieldAndTakesItByForce) {
 
 TEST_F(ApplyTest, StatusIsAppliedThroughItsSubresourceOnly) {
   Apply(kPod, "me");
-  const Response status = Apply(
-      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nstatus: {message: hello}\n", "agent",
-      "status");
+  const Response status =
+      Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nstatus: {message: hello}\n", "agent",
+            "status");
   ASSERT_FALSE(status.failure) << status.failure->message;
   EXPECT_EQ((*status.object)["status"]["message"].str(), "hello");
   EXPECT_EQ(Managers(status.object), "agent/Apply/status me/Apply/ ");
-  const Response ignored =
-      Apply(StrCat(kPod, "status: {message: other}\n"), "me", "", false);
+  const Response ignored = Apply(StrCat(kPod, "status: {message: other}\n"), "me", "", false);
   ASSERT_FALSE(ignored.failure) << ignored.failure->message;
   EXPECT_EQ((*ignored.object)["status"]["message"].str(), "hello");
 }
@@ -110,9 +110,9 @@ TEST_F(ApplyTest, EveryWriteIsTrackedUnderItsClientsName) {
   const Response made = Handle(std::move(create));
   ASSERT_FALSE(made.failure);
   EXPECT_EQ(Managers(made.object), "kubectl/Update/ ");
-  Request patch = RequestFor(
-      Verb::kPatch, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}})",
-      AdminUser());
+  Request patch =
+      RequestFor(Verb::kPatch, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}})",
+                 AdminUser());
   patch.object = nullptr;
   patch.text = R"({"data":{"b":"2"}})";
   patch.field_manager = "tool";
@@ -127,9 +127,11 @@ TEST_F(ApplyTest, AnEmptyListTakesBackWhatItsManagerApplied) {
   Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c"},)"
          R"("spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"x"}}]}}})");
   auto apply = [&](std::string devices, std::string manager) {
-    return Apply(*api::FindKind("resource.k8s.io", "v1", "ResourceClaim"), "c", "status", std::move(manager),
+    return Apply(*api::FindKind("resource.k8s.io", "v1", "ResourceClaim"), "c", "status",
+                 std::move(manager),
                  StrCat("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
-                        "status: {devices: ", devices, "}\n"));
+                        "status: {devices: ",
+                        devices, "}\n"));
   };
   Request allocate = RequestFor(
       Verb::kUpdate,
@@ -141,10 +143,11 @@ TEST_F(ApplyTest, AnEmptyListTakesBackWhatItsManagerApplied) {
   allocate.subresource = "status";
   ASSERT_FALSE(Handle(std::move(allocate)).failure);
   for (const std::string driver : {"a.io", "b.io"}) {
-    const Response told = apply(
-        StrCat("[{driver: ", driver, ", pool: p, device: d, conditions: [{type: Ready, status: 'True', ",
-               "reason: Up, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}]"),
-        driver);
+    const Response told =
+        apply(StrCat("[{driver: ", driver,
+                     ", pool: p, device: d, conditions: [{type: Ready, status: 'True', ",
+                     "reason: Up, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}]"),
+              driver);
     ASSERT_FALSE(told.failure) << told.failure->message;
   }
   const Response one = apply("[]", "a.io");
@@ -154,7 +157,8 @@ TEST_F(ApplyTest, AnEmptyListTakesBackWhatItsManagerApplied) {
   const Response none = apply("[]", "b.io");
   ASSERT_FALSE(none.failure) << none.failure->message;
   EXPECT_EQ((*none.object)["status"]["devices"].size(), 0u);
-  EXPECT_EQ((*none.object)["status"]["allocation"]["devices"]["results"].size(), 2u) << "others' stay";
+  EXPECT_EQ((*none.object)["status"]["allocation"]["devices"]["results"].size(), 2u)
+      << "others' stay";
 }
 
 }  // namespace

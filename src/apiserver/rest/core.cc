@@ -24,14 +24,22 @@ bool HasVerb(const api::KindSchema& kind, std::string_view verb) {
 
 std::string_view VerbName(Verb verb) {
   switch (verb) {
-    case Verb::kGet: return "get";
-    case Verb::kList: return "list";
-    case Verb::kWatch: return "watch";
-    case Verb::kCreate: return "create";
-    case Verb::kUpdate: return "update";
-    case Verb::kPatch: return "patch";
-    case Verb::kDelete: return "delete";
-    case Verb::kDeleteCollection: return "deletecollection";
+    case Verb::kGet:
+      return "get";
+    case Verb::kList:
+      return "list";
+    case Verb::kWatch:
+      return "watch";
+    case Verb::kCreate:
+      return "create";
+    case Verb::kUpdate:
+      return "update";
+    case Verb::kPatch:
+      return "patch";
+    case Verb::kDelete:
+      return "delete";
+    case Verb::kDeleteCollection:
+      return "deletecollection";
   }
   return "";
 }
@@ -61,35 +69,34 @@ Core::~Core() {
 
 void Core::Start(std::function<void(Result<void>)> ready) {
   options_.loop.AssertInLoop();
-  options_.store.Range(
-      {.prefix = "/registry/"},
-      [this, alive = alive_, ready = std::move(ready)](Result<storage::RangeResult> range) {
-        if (!*alive) return;
-        if (!range.ok()) {
-          ready(range.error().Prefixed("read the store"));
-          return;
-        }
-        for (storage::Entry& entry : range->entries) {
-          // "/registry/<group>/<plural>/<key>"
-          std::vector<std::string_view> parts = Split(entry.key, '/');
-          if (parts.size() < 5) continue;
-          auto found = resources_.find(ByName::Views(parts[2] == "core" ? "" : parts[2], parts[3]));
-          if (found == resources_.end()) continue;  // a kind of a newer version: left alone
-          Result<api::TreePtr> tree = api::ParseJson(*entry.value);
-          if (!tree.ok()) {
-            ready(Error{ErrorCode::kDataLoss, StrCat("stored object ", entry.key, " is corrupt: ",
-                                                     tree.error().message)});
-            return;
-          }
-          api::Draft draft(*tree);
-          draft["metadata"]["resourceVersion"] = std::to_string(entry.mod_revision);
-          found->second->cache.Load(entry.key.substr(found->second->prefix.size()),
-                                    std::make_shared<const api::Object>(draft.Freeze()));
-        }
-        for (auto& [name, resource] : resources_) resource->cache.FinishLoad(range->revision);
-        durable_seen_ = options_.store.durable_revision();
-        ready(Ok());
-      });
+  options_.store.Range({.prefix = "/registry/"}, [this, alive = alive_, ready = std::move(ready)](
+                                                     Result<storage::RangeResult> range) {
+    if (!*alive) return;
+    if (!range.ok()) {
+      ready(range.error().Prefixed("read the store"));
+      return;
+    }
+    for (storage::Entry& entry : range->entries) {
+      // "/registry/<group>/<plural>/<key>"
+      std::vector<std::string_view> parts = Split(entry.key, '/');
+      if (parts.size() < 5) continue;
+      auto found = resources_.find(ByName::Views(parts[2] == "core" ? "" : parts[2], parts[3]));
+      if (found == resources_.end()) continue;  // a kind of a newer version: left alone
+      Result<api::TreePtr> tree = api::ParseJson(*entry.value);
+      if (!tree.ok()) {
+        ready(Error{ErrorCode::kDataLoss,
+                    StrCat("stored object ", entry.key, " is corrupt: ", tree.error().message)});
+        return;
+      }
+      api::Draft draft(*tree);
+      draft["metadata"]["resourceVersion"] = std::to_string(entry.mod_revision);
+      found->second->cache.Load(entry.key.substr(found->second->prefix.size()),
+                                std::make_shared<const api::Object>(draft.Freeze()));
+    }
+    for (auto& [name, resource] : resources_) resource->cache.FinishLoad(range->revision);
+    durable_seen_ = options_.store.durable_revision();
+    ready(Ok());
+  });
 }
 
 Core::Resource* Core::FindResource(const api::KindSchema& kind) {
@@ -123,15 +130,15 @@ StrategyContext Core::ContextFor(const Request& request) {
       .lookup = [this](std::string_view group, std::string_view plural,
                        const std::string& key) { return Find(group, plural, key); },
       .authorize =
-          [this, &request](std::string_view verb, std::string_view group,
-                           std::string_view resource, std::string_view subresource,
-                           std::string_view namespace_, std::string_view name) {
+          [this, &request](std::string_view verb, std::string_view group, std::string_view resource,
+                           std::string_view subresource, std::string_view namespace_,
+                           std::string_view name) {
             return Authorize(
                 {request.user, verb, group, resource, subresource, namespace_, name, {}});
           },
-      .find_first = [this](std::string_view group, std::string_view plural,
-                           const std::function<bool(const api::Object&)>& matches)
-          -> api::ObjectPtr {
+      .find_first = [this](
+                        std::string_view group, std::string_view plural,
+                        const std::function<bool(const api::Object&)>& matches) -> api::ObjectPtr {
         const WatchCache* cache = FindCache(group, plural);
         if (cache == nullptr) return nullptr;
         for (const auto& [key, object] : cache->objects()) {
@@ -154,10 +161,9 @@ std::optional<Failure> Core::CheckAuthorized(const Request& request) {
       Authorize({request.user, VerbName(request.verb), request.kind->group, request.kind->plural,
                  request.subresource, request.namespace_, request.name, request.field_selector});
   if (!why) return std::nullopt;
-  const std::string resource =
-      request.subresource.empty()
-          ? std::string(request.kind->plural)
-          : StrCat(request.kind->plural, "/", request.subresource);
+  const std::string resource = request.subresource.empty()
+                                   ? std::string(request.kind->plural)
+                                   : StrCat(request.kind->plural, "/", request.subresource);
   std::string text =
       StrCat("User ", Quote(request.user.name), " cannot ", VerbName(request.verb), " resource ",
              Quote(resource), " in API group ", Quote(request.kind->group));
@@ -180,7 +186,8 @@ std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, a
   const StrategyContext context = ContextFor(request);
   for (const auto& step : options_.admission) {
     if (!step->Concerns(request)) continue;
-    if (std::optional<Failure> failure = step->Admit(request, object, before, context)) return failure;
+    if (std::optional<Failure> failure = step->Admit(request, object, before, context))
+      return failure;
   }
   return std::nullopt;
 }
@@ -239,7 +246,8 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   const bool plain = request.subresource.empty() || request.subresource == "status";
   switch (request.verb) {
     case Verb::kGet:
-      if (plain || request.subresource == "resize" || request.subresource == "ephemeralcontainers") {
+      if (plain || request.subresource == "resize" ||
+          request.subresource == "ephemeralcontainers") {
         return done(Get(*resource, request));
       }
       if (request.subresource == "scale") {
@@ -287,7 +295,8 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
         return DeleteCollection(*resource, std::move(request), std::move(done));
       }
       break;
-    case Verb::kWatch: break;
+    case Verb::kWatch:
+      break;
   }
   done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));
 }
@@ -305,8 +314,7 @@ api::TreePtr Core::FreezeNumbered(api::Draft& object, const api::ObjectPtr& befo
 
 void Core::CommitObject(
     Resource& resource, const std::string& key, api::TreePtr object, api::ObjectPtr before,
-    bool dry_run,
-    std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done) {
+    bool dry_run, std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done) {
   if (dry_run) {
     if (object == nullptr) return done(before->resource_version(), before);
     return done(revision(), std::make_shared<const api::Object>(std::move(object)));
@@ -317,8 +325,9 @@ void Core::CommitObject(
   const storage::Revision expected = revision() + 1;
   api::ObjectPtr stored;
   if (object != nullptr) stored = std::make_shared<const api::Object>(std::move(object));
-  const std::string_view operation =
-      stored == nullptr ? "delete" : before == nullptr ? "create" : "update";
+  const std::string_view operation = stored == nullptr   ? "delete"
+                                     : before == nullptr ? "create"
+                                                         : "update";
   storage::Transaction transaction;
   transaction.conditions.push_back(
       {resource.prefix + key, before == nullptr ? 0 : before->resource_version()});

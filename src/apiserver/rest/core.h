@@ -26,7 +26,8 @@ class AdmissionStep {
  public:
   virtual ~AdmissionStep() = default;
   virtual std::string_view name() const = 0;
-  // False: Admit would let the request pass whatever it says. Then it is neither asked nor measured.
+  // False: Admit would let the request pass whatever it says. Then it is neither asked nor
+  // measured.
   virtual bool Concerns(const Request&) const { return true; }
   virtual std::optional<Failure> Admit(const Request& request, api::Draft* object,
                                        api::Value before, const StrategyContext& context) = 0;
@@ -71,7 +72,8 @@ class Core {
         on_store_call;
     // Told of every write as it begins. May be null.
     std::function<void()> on_write = {};
-    // Told once, when the store failed: nothing is written or read anew until a restart. May be null.
+    // Told once, when the store failed: nothing is written or read anew until a restart. May be
+    // null.
     std::function<void(const Error& why)> on_store_failed = {};
   };
   explicit Core(Options options);
@@ -91,8 +93,8 @@ class Core {
     std::unique_ptr<WatchCache::Watcher> watcher;
   };
   // Starts delivering to `on_changes` from the request's resourceVersion; the first call may come
-  // before StartWatch returns. Bookmarks are the frontend's business. `on_closed` is told when nothing
-  // can follow because the store failed; may be null.
+  // before StartWatch returns. Bookmarks are the frontend's business. `on_closed` is told when
+  // nothing can follow because the store failed; may be null.
   WatchStart StartWatch(const Request& request, storage::Mark mark,
                         std::function<void(const std::vector<Change>&)> on_changes,
                         std::function<void(const Error& why)> on_closed = {});
@@ -100,14 +102,14 @@ class Core {
   // What StartWatch would start, for whoever feeds many watchers from one (WatchCache::StartFeed).
   struct WatchPlan {
     WatchCache* cache = nullptr;
-    CacheWatchOptions options;                // `after` is a revision, never 0 for "now"
+    CacheWatchOptions options;                 // `after` is a revision, never 0 for "now"
     const api::KindSchema* version = nullptr;  // what objects are converted to; null: as stored
   };
   std::optional<Failure> PlanWatch(const Request& request, storage::Mark mark, WatchPlan& plan);
 
   bool IsDurable(storage::Revision revision) const { return revision <= durable_seen_; }
-  // Runs `done` once `revision` cannot be lost (at once if so already), or with the reason why nobody
-  // will ever know.
+  // Runs `done` once `revision` cannot be lost (at once if so already), or with the reason why
+  // nobody will ever know.
   void WhenDurable(storage::Revision revision, std::function<void(std::optional<Failure>)> done);
 
   // The newest revision, for lists and bookmarks.
@@ -159,8 +161,8 @@ class Core {
   // The object as it will be stored: with the version it gets, which one writer knows beforehand. A
   // dry run keeps the version of now, or none.
   api::TreePtr FreezeNumbered(api::Draft& object, const api::ObjectPtr& before, bool dry_run) const;
-  // Writes `object`, made by FreezeNumbered in the same turn (null: deletes), if the key is still at
-  // `before`.
+  // Writes `object`, made by FreezeNumbered in the same turn (null: deletes), if the key is still
+  // at `before`.
   void CommitObject(Resource& resource, const std::string& key, api::TreePtr object,
                     api::ObjectPtr before, bool dry_run,
                     std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done);

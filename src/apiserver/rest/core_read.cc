@@ -30,8 +30,7 @@ void TakePage(const Objects& objects, const Request& request, const Selection& s
     if (key.compare(0, prefix.size(), prefix) != 0) break;
     if (!request.name.empty() && object->name() != request.name) continue;
     if (selection && !selection(*object)) continue;
-    if (request.limit > 0 &&
-        static_cast<std::int64_t>(response.items.size()) == request.limit) {
+    if (request.limit > 0 && static_cast<std::int64_t>(response.items.size()) == request.limit) {
       more = true;
       // With a selector the rest is not counted: Kubernetes does not either.
       if (selection) break;
@@ -58,10 +57,12 @@ Response ExpiredList(const ContinueToken& from) {
         api::StatusExpired("The resourceVersion for the provided list is too old."));
   }
   Response response = Response::Failed(api::StatusExpired(
-      "The provided continue parameter is too old to display a consistent list result. You can start "
+      "The provided continue parameter is too old to display a consistent list result. You can "
+      "start "
       "a new list without the continue parameter, or use the continue token in this response to "
       "retrieve the remainder of the results. Continuing with the provided token results in an "
-      "inconsistent list - objects that were created, modified, or deleted between the time the first "
+      "inconsistent list - objects that were created, modified, or deleted between the time the "
+      "first "
       "chunk was returned and now may show up in the list."));
   response.continue_token = EncodeContinue({ContinueToken::kNewest, from.last_key});
   return response;
@@ -151,8 +152,8 @@ std::optional<Failure> Core::PlanWatch(const Request& request, storage::Mark mar
   if (after > revision()) return TooLargeVersionFailure(after, revision());
   if (mark == storage::Mark::kDurable && store_failure_) return store_failure_;
   if (after != 0 && after < plan.cache->oldest_watchable()) {
-    return api::StatusExpired(StrCat("too old resource version: ", after, " (",
-                                     plan.cache->oldest_watchable(), ")"));
+    return api::StatusExpired(
+        StrCat("too old resource version: ", after, " (", plan.cache->oldest_watchable(), ")"));
   }
   plan.options.after = after == 0 ? plan.cache->last_change() : after;
   if (request.kind != resource->kind) plan.version = request.kind;
@@ -176,9 +177,8 @@ Core::WatchStart Core::StartWatch(const Request& request, storage::Mark mark,
       on_changes(converted);
     };
   }
-  start.watcher =
-      plan.cache->StartWatch(std::move(plan.options),
-                             CacheWatchCallbacks{std::move(on_changes), std::move(on_closed)});
+  start.watcher = plan.cache->StartWatch(
+      std::move(plan.options), CacheWatchCallbacks{std::move(on_changes), std::move(on_closed)});
   return start;
 }
 

@@ -13,7 +13,7 @@ namespace drakkar::apiserver {
 struct Core::Resource {
   const api::KindSchema* kind = nullptr;  // in the version it is stored in
   const Strategy* strategy = nullptr;
-  std::string prefix;                     // of its keys in the store
+  std::string prefix;  // of its keys in the store
   WatchCache cache;
 };
 

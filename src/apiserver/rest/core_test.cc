@@ -25,12 +25,12 @@ class CoreTest : public ::testing::Test {
     core_.reset();
     store_.reset();
     store_ = storage::OpenMemoryStore(loop_, disk_);
-    core_ = std::make_unique<Core>(Core::Options{
-        .loop = loop_,
-        .random = random != nullptr ? *random : loop_.random(),
-        .store = *store_,
-        .gates = gates_,
-        .on_store_failed = [this](const Error&) { ++store_failures_; }});
+    core_ = std::make_unique<Core>(
+        Core::Options{.loop = loop_,
+                      .random = random != nullptr ? *random : loop_.random(),
+                      .store = *store_,
+                      .gates = gates_,
+                      .on_store_failed = [this](const Error&) { ++store_failures_; }});
     core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()) << ready.error().message; });
     loop_.RunUntilIdle();
     if (core_->Find("", "namespaces", "default") == nullptr) {
@@ -258,10 +258,14 @@ TEST_F(CoreTest, AnExpiredListSaysHowToGoOn) {
   EXPECT_EQ(expired.failure->code, 410);
   EXPECT_EQ(expired.failure->reason, "Expired");
   EXPECT_EQ(expired.failure->message,
-            "The provided continue parameter is too old to display a consistent list result. You can start a "
-            "new list without the continue parameter, or use the continue token in this response to retrieve "
-            "the remainder of the results. Continuing with the provided token results in an inconsistent list "
-            "- objects that were created, modified, or deleted between the time the first chunk was returned "
+            "The provided continue parameter is too old to display a consistent list result. You "
+            "can start a "
+            "new list without the continue parameter, or use the continue token in this response "
+            "to retrieve "
+            "the remainder of the results. Continuing with the provided token results in an "
+            "inconsistent list "
+            "- objects that were created, modified, or deleted between the time the first chunk "
+            "was returned "
             "and now may show up in the list.");
   list.continue_token = expired.continue_token;
   const Response rest = Handle(list);
@@ -275,7 +279,8 @@ TEST_F(CoreTest, AnExpiredListSaysHowToGoOn) {
   Request exact = MakeRequest(Verb::kList, "Pod", "default", "");
   exact.resource_version = "2";
   exact.resource_version_match = "Exact";
-  EXPECT_EQ(Handle(exact).failure->message, "The resourceVersion for the provided list is too old.");
+  EXPECT_EQ(Handle(exact).failure->message,
+            "The resourceVersion for the provided list is too old.");
 }
 
 TEST_F(CoreTest, SelectorsFilterListsAndTurnLeavingIntoDeletion) {
@@ -343,7 +348,8 @@ TEST_F(CoreTest, AStoreThatFailsLeavesNobodyWaiting) {
   EXPECT_TRUE(answers.empty());
   Settle();
   ASSERT_EQ(answers.size(), 2u);
-  EXPECT_TRUE(answers[0].starts_with("500 Internal error occurred: the store failed: no space left"))
+  EXPECT_TRUE(
+      answers[0].starts_with("500 Internal error occurred: the store failed: no space left"))
       << answers[0];
   EXPECT_EQ(answers[1], answers[0]);
   EXPECT_EQ(store_failures_, 1);
@@ -371,16 +377,17 @@ TEST_F(CoreTest, AStoreThatFailsEndsTheWatchesOfPartsThatWaitForTheDisk) {
   std::vector<std::unique_ptr<client::WatchHandle>> watches;
   for (const storage::Mark mark : {storage::Mark::kApplied, storage::Mark::kDurable}) {
     clients.push_back(MakeDirectClient(loop_, *core_, UserInfo{.name = "part"}, mark));
-    watches.push_back(clients.back()->Watch(
-        {pods, "", "", ""}, {.resource_version = core_->revision()},
-        {.on_events = [](std::vector<client::WatchEvent>) {},
-         .on_closed = [&](Error error) { ends.push_back(error.message); }}));
+    watches.push_back(
+        clients.back()->Watch({pods, "", "", ""}, {.resource_version = core_->revision()},
+                              {.on_events = [](std::vector<client::WatchEvent>) {},
+                               .on_closed = [&](Error error) { ends.push_back(error.message); }}));
   }
   Settle();
   disk_.FailSync(1, Unavailable("no space left on device"));
   CreatePod("a");
   std::optional<client::Reply> reply;
-  clients[1]->Get({pods, "default", "a", ""}, [&](client::Reply given) { reply = std::move(given); });
+  clients[1]->Get({pods, "default", "a", ""},
+                  [&](client::Reply given) { reply = std::move(given); });
   Settle();
   ASSERT_EQ(ends.size(), 1u) << "what is applied is all the other one wants";
   EXPECT_TRUE(ends[0].starts_with("no space left on device")) << ends[0];
@@ -460,7 +467,8 @@ TEST_F(CoreTest, AWatchFromAForgottenVersionIsExpired) {
 
 TEST_F(CoreTest, ADryRunAnswersButStoresNothing) {
   Request request = MakeRequest(Verb::kCreate, "Pod", "default", "");
-  request.text = R"({"metadata":{"generateName":"a-"},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+  request.text =
+      R"({"metadata":{"generateName":"a-"},"spec":{"containers":[{"name":"c","image":"i"}]}})";
   request.dry_run = true;
   Response response = Handle(std::move(request));
   ASSERT_EQ(response.http_status, 201) << response.failure->message;
@@ -484,14 +492,16 @@ TEST_F(CoreTest, AGeneratedNameThatIsTakenEachTimeIsToBeTriedAgain) {
   ASSERT_TRUE(second.failure.has_value());
   EXPECT_EQ(second.failure->code, 409);
   EXPECT_EQ(second.failure->reason, "AlreadyExists");
-  EXPECT_EQ(second.failure->message,
-            "configmaps \"" + std::string(first.object->name()) +
-                "\" already exists, the server was not able to generate a unique name for the object");
+  EXPECT_EQ(
+      second.failure->message,
+      "configmaps \"" + std::string(first.object->name()) +
+          "\" already exists, the server was not able to generate a unique name for the object");
   EXPECT_EQ(second.failure->retry_after_seconds, 1);
 }
 
 TEST_F(CoreTest, PartsInTheProcessUseTheSameDoor) {
-  std::unique_ptr<client::Client> client = MakeDirectClient(loop_, *core_, UserInfo{.name = "part"});
+  std::unique_ptr<client::Client> client =
+      MakeDirectClient(loop_, *core_, UserInfo{.name = "part"});
   const api::KindSchema* pods = api::FindKind("", "v1", "Pod");
   std::vector<client::WatchEvent> events;
   auto watch = client->Watch({pods, "", "", ""}, {.resource_version = core_->revision()},
@@ -501,9 +511,11 @@ TEST_F(CoreTest, PartsInTheProcessUseTheSameDoor) {
                                   },
                               .on_closed = [](Error error) { FAIL() << error.message; }});
   std::optional<client::Reply> reply;
-  client->Create({pods, "default", "", ""},
-                 *api::ParseJson(R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}})"),
-                 {}, [&](client::Reply r) { reply = std::move(r); });
+  client->Create(
+      {pods, "default", "", ""},
+      *api::ParseJson(
+          R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}})"),
+      {}, [&](client::Reply r) { reply = std::move(r); });
   EXPECT_FALSE(reply.has_value()) << "never inside the call";
   loop_.RunUntilIdle();
   ASSERT_TRUE(reply && reply->ok());

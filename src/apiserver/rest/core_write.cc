@@ -23,13 +23,12 @@ constexpr int kMaxGeneratedNames = 8;
 // What creating a binding or an eviction is answered with.
 api::ObjectPtr CreatedStatus() {
   static const api::ObjectPtr* const kStatus =
-      new api::ObjectPtr(std::make_shared<const api::Object>(
-          api::Draft{{"kind", "Status"},
-                     {"apiVersion", "v1"},
-                     {"metadata", api::Draft::Object()},
-                     {"status", "Success"},
-                     {"code", 201}}
-              .Freeze()));
+      new api::ObjectPtr(std::make_shared<const api::Object>(api::Draft{
+          {"kind", "Status"},
+          {"apiVersion", "v1"},
+          {"metadata", api::Draft::Object()},
+          {"status", "Success"},
+          {"code", 201}}.Freeze()));
   return *kStatus;
 }
 
@@ -85,13 +84,13 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
       return;
     }
     if (home->is_being_deleted()) {
-      Failure failure = ForbiddenFailure(
-          *resource.kind, object["metadata"]["name"].str(),
-          StrCat("unable to create new content in namespace ", request.namespace_,
-                 " because it is being terminated"));
-      failure.causes.push_back(api::StatusCause{"NamespaceTerminating",
-                                     StrCat("namespace ", request.namespace_, " is being terminated"),
-                                     "metadata.namespace"});
+      Failure failure =
+          ForbiddenFailure(*resource.kind, object["metadata"]["name"].str(),
+                           StrCat("unable to create new content in namespace ", request.namespace_,
+                                  " because it is being terminated"));
+      failure.causes.push_back(api::StatusCause{
+          "NamespaceTerminating", StrCat("namespace ", request.namespace_, " is being terminated"),
+          "metadata.namespace"});
       done(Response::Failed(std::move(failure)));
       return;
     }
@@ -133,20 +132,20 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     return;
   }
   response.http_status = 201;
-  CommitObject(resource, key, candidate, nullptr, request.dry_run,
-               [taken, response = std::move(response),
-                done = std::move(done)](Result<storage::Revision> revision,
-                                        api::ObjectPtr stored) mutable {
-                 if (!revision.ok()) {
-                   done(Response::Failed(revision.error().code == ErrorCode::kConflict
-                                             ? taken()
-                                             : api::StatusServiceUnavailable(revision.error().message)));
-                   return;
-                 }
-                 response.object = std::move(stored);
-                 response.revision = *revision;
-                 done(std::move(response));
-               });
+  CommitObject(
+      resource, key, candidate, nullptr, request.dry_run,
+      [taken, response = std::move(response), done = std::move(done)](
+          Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
+        if (!revision.ok()) {
+          done(Response::Failed(revision.error().code == ErrorCode::kConflict
+                                    ? taken()
+                                    : api::StatusServiceUnavailable(revision.error().message)));
+          return;
+        }
+        response.object = std::move(stored);
+        response.revision = *revision;
+        done(std::move(response));
+      });
 }
 
 void Core::Update(Resource& resource, Request&& request, std::function<void(Response)> done,
@@ -196,8 +195,8 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
     const api::DraftView view(object);
     const api::Value candidate = view.root();
     api::FieldErrors causes = ValidateMetaUpdate(candidate, before->root());
-    for (api::FieldError& cause : resource.strategy->ValidateUpdate(
-             candidate, before->root(), request.subresource, context)) {
+    for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate, before->root(),
+                                                                    request.subresource, context)) {
       causes.push_back(std::move(cause));
     }
     if (!causes.empty()) {
@@ -227,8 +226,7 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
   CommitObject(
       resource, key, last != nullptr ? nullptr : FreezeNumbered(object, before, request.dry_run),
       before, request.dry_run,
-      [this, &resource, last, attempt, request = std::move(request),
-       response = std::move(response),
+      [this, &resource, last, attempt, request = std::move(request), response = std::move(response),
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
           if (revision.error().code != ErrorCode::kConflict) {
@@ -247,7 +245,8 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
       });
 }
 
-void Core::CreateByApply(Resource& resource, Request&& request, std::function<void(Response)> done) {
+void Core::CreateByApply(Resource& resource, Request&& request,
+                         std::function<void(Response)> done) {
   // Applying what does not exist takes the right to create it, too.
   Request creation = request;
   creation.verb = Verb::kCreate;
@@ -268,10 +267,10 @@ void Core::CreateByApply(Resource& resource, Request&& request, std::function<vo
   }
   const api::Value metadata = request.object->root()["metadata"];
   if (const std::string_view uid = metadata["uid"].str(); !uid.empty()) {
-    return done(Response::Failed(ConflictFailure(
-        *request.kind, request.name,
-        StrCat("uid mismatch: the provided object specified uid ", uid,
-               ", and no existing object was found"))));
+    return done(
+        Response::Failed(ConflictFailure(*request.kind, request.name,
+                                         StrCat("uid mismatch: the provided object specified uid ",
+                                                uid, ", and no existing object was found"))));
   }
   const std::string_view name = metadata["name"].str();
   if (name != request.name) {
@@ -317,8 +316,8 @@ void Core::Delete(Resource& resource, Request&& request, std::function<void(Resp
   CommitObject(
       resource, key, now ? nullptr : FreezeNumbered(object, before, request.dry_run), before,
       request.dry_run,
-      [this, &resource, now, before, attempt, request = std::move(request),
-       done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
+      [this, &resource, now, before, attempt, request = std::move(request), done = std::move(done)](
+          Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
           if (revision.error().code != ErrorCode::kConflict) {
             done(Response::Failed(api::StatusServiceUnavailable(revision.error().message)));
@@ -334,7 +333,8 @@ void Core::Delete(Resource& resource, Request&& request, std::function<void(Resp
         if (!now || resource.strategy->ReturnsDeletedObject(request.kind->version)) {
           response.object = now ? before : std::move(stored);
         } else {
-          response.object = std::make_shared<const api::Object>(SuccessStatus(*resource.kind, *before));
+          response.object =
+              std::make_shared<const api::Object>(SuccessStatus(*resource.kind, *before));
         }
         done(std::move(response));
       });
@@ -373,8 +373,7 @@ void Core::DeleteCollection(Resource& resource, Request&& request,
     ++progress->waiting;
     Delete(resource, std::move(one), [progress, object](Response response) {
       // Gone already is what was asked for.
-      if (response.failure && response.failure->code != 404 &&
-          !progress->response.failure) {
+      if (response.failure && response.failure->code != 404 && !progress->response.failure) {
         progress->response.http_status = response.http_status;
         progress->response.failure = std::move(response.failure);
       }
@@ -455,8 +454,8 @@ void Core::Bind(Resource& resource, Request&& request, std::function<void(Respon
     return;
   }
   api::Draft object(before->tree());
-  if (std::optional<Failure> failure = ApplyBinding(
-          *resource.kind, request, *before, options_.loop.clock().Now(), object)) {
+  if (std::optional<Failure> failure =
+          ApplyBinding(*resource.kind, request, *before, options_.loop.clock().Now(), object)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }
@@ -465,21 +464,20 @@ void Core::Bind(Resource& resource, Request&& request, std::function<void(Respon
     return;
   }
   response.http_status = 201;
-  CommitObject(resource, key, FreezeNumbered(object, before, request.dry_run), before,
-               request.dry_run,
-               [kind = resource.kind, before, response = std::move(response),
-                done = std::move(done)](Result<storage::Revision> revision,
-                                        api::ObjectPtr) mutable {
-                 if (!revision.ok()) {
-                   done(Response::Failed(revision.error().code == ErrorCode::kConflict
-                                             ? ModifiedFailure(*kind, before->name())
-                                             : api::StatusServiceUnavailable(revision.error().message)));
-                   return;
-                 }
-                 response.object = CreatedStatus();
-                 response.revision = *revision;
-                 done(std::move(response));
-               });
+  CommitObject(
+      resource, key, FreezeNumbered(object, before, request.dry_run), before, request.dry_run,
+      [kind = resource.kind, before, response = std::move(response), done = std::move(done)](
+          Result<storage::Revision> revision, api::ObjectPtr) mutable {
+        if (!revision.ok()) {
+          done(Response::Failed(revision.error().code == ErrorCode::kConflict
+                                    ? ModifiedFailure(*kind, before->name())
+                                    : api::StatusServiceUnavailable(revision.error().message)));
+          return;
+        }
+        response.object = CreatedStatus();
+        response.revision = *revision;
+        done(std::move(response));
+      });
 }
 
 }  // namespace drakkar::apiserver

@@ -26,18 +26,24 @@ std::optional<Failure> CheckKind(const api::KindSchema& kind, api::Value object)
     return std::nullopt;
   }
   const std::string expected = kind.api_version();
-  return api::StatusBadRequest(StrCat(
-      "the API version in the data (", given_version.empty() ? expected : given_version, ", Kind=",
-      given_kind.empty() ? kind.kind : given_kind, ") does not match the expected API version (",
-      expected, ", Kind=", kind.kind, ")"));
+  return api::StatusBadRequest(
+      StrCat("the API version in the data (", given_version.empty() ? expected : given_version,
+             ", Kind=", given_kind.empty() ? kind.kind : given_kind,
+             ") does not match the expected API version (", expected, ", Kind=", kind.kind, ")"));
 }
 
 api::ObjectReadOptions OptionsFor(const Request& request) {
   api::ObjectReadOptions options;
   switch (request.field_validation) {
-    case FieldValidation::kIgnore: options.strictness = api::Strictness::kIgnore; break;
-    case FieldValidation::kWarn: options.strictness = api::Strictness::kWarn; break;
-    case FieldValidation::kStrict: options.strictness = api::Strictness::kStrict; break;
+    case FieldValidation::kIgnore:
+      options.strictness = api::Strictness::kIgnore;
+      break;
+    case FieldValidation::kWarn:
+      options.strictness = api::Strictness::kWarn;
+      break;
+    case FieldValidation::kStrict:
+      options.strictness = api::Strictness::kStrict;
+      break;
   }
   return options;
 }
@@ -114,17 +120,20 @@ std::optional<Failure> ApplyPatch(const api::KindSchema& kind, const Request& re
     }
     if (change.size() > kMaxPatchOperations) {
       return api::StatusRequestEntityTooLarge(
-          StrCat("The allowed maximum operations in a JSON patch is ", kMaxPatchOperations, ", got ",
-                 change.size()));
+          StrCat("The allowed maximum operations in a JSON patch is ", kMaxPatchOperations,
+                 ", got ", change.size()));
     }
   }
   Result<api::TreePtr> result = [&]() -> Result<api::TreePtr> {
     switch (request.patch) {
-      case PatchKind::kJson: return api::ApplyJsonPatch(before.root(), change);
-      case PatchKind::kMerge: return api::ApplyMergePatch(before.root(), change);
+      case PatchKind::kJson:
+        return api::ApplyJsonPatch(before.root(), change);
+      case PatchKind::kMerge:
+        return api::ApplyMergePatch(before.root(), change);
       case PatchKind::kStrategicMerge:
         return api::ApplyStrategicPatch(before.root(), change, *kind.schema);
-      case PatchKind::kApply: break;
+      case PatchKind::kApply:
+        break;
     }
     return Error{ErrorCode::kUnimplemented, "server-side apply is not supported yet"};
   }();

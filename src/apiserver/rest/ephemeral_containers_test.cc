@@ -46,31 +46,40 @@ TEST_F(EphemeralContainersTest, AreNeitherChangedNorRemoved) {
   ASSERT_FALSE(Patch(Added()).failure);
   const Response changed = Patch(Added(R"(,"tty":true)"));
   ASSERT_TRUE(changed.failure);
-  EXPECT_EQ(changed.failure->message,
-            "Pod \"p\" is invalid: spec.ephemeralContainers: Forbidden: existing ephemeral containers "
-            "\"debug\" may not be changed\n");
+  EXPECT_EQ(
+      changed.failure->message,
+      "Pod \"p\" is invalid: spec.ephemeralContainers: Forbidden: existing ephemeral containers "
+      "\"debug\" may not be changed\n");
   const Response removed = Patch(R"({"spec":{"ephemeralContainers":null}})", PatchKind::kMerge);
   ASSERT_TRUE(removed.failure);
-  EXPECT_EQ(removed.failure->message,
-            "Pod \"p\" is invalid: spec.ephemeralContainers: Forbidden: existing ephemeral containers "
-            "\"debug\" may not be removed\n");
-  EXPECT_EQ(Patch(Added(R"(,"tty":true)"), PatchKind::kMerge, "").failure->code, 422) << "not through the pod";
-  EXPECT_FALSE(Patch(R"({"spec":{"ephemeralContainers":[{"name":"second","image":"busybox:1"}]}})").failure);
+  EXPECT_EQ(
+      removed.failure->message,
+      "Pod \"p\" is invalid: spec.ephemeralContainers: Forbidden: existing ephemeral containers "
+      "\"debug\" may not be removed\n");
+  EXPECT_EQ(Patch(Added(R"(,"tty":true)"), PatchKind::kMerge, "").failure->code, 422)
+      << "not through the pod";
+  EXPECT_FALSE(
+      Patch(R"({"spec":{"ephemeralContainers":[{"name":"second","image":"busybox:1"}]}})").failure);
 }
 
 TEST_F(EphemeralContainersTest, MayNotDoWhatOthersCouldRelyOn) {
   EXPECT_EQ(Patch(Added(R"(,"ports":[{"containerPort":80}])")).failure->message,
-            "Pod \"p\" is invalid: spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral "
+            "Pod \"p\" is invalid: spec.ephemeralContainers[0].ports: Forbidden: cannot be set for "
+            "an Ephemeral "
             "Container");
   EXPECT_EQ(Patch(Added(R"(,"restartPolicy":"Always")")).failure->code, 422);
-  EXPECT_EQ(Patch(Added(R"(,"targetContainerName":"none")")).failure->message,
-            "Pod \"p\" is invalid: spec.ephemeralContainers[0].targetContainerName: Not found: \"none\"");
-  EXPECT_EQ(Patch(R"({"spec":{"ephemeralContainers":[{"name":"c","image":"busybox:1"}]}})").failure->message,
-            "Pod \"p\" is invalid: spec.ephemeralContainers[0].name: Duplicate value: \"c\"");
-  EXPECT_EQ(TryCreate(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"q"},"spec":{"containers":[{)"
-                      R"("name":"c","image":"i:1"}],"ephemeralContainers":[{"name":"d","image":"i:1"}]}})")
+  EXPECT_EQ(
+      Patch(Added(R"(,"targetContainerName":"none")")).failure->message,
+      "Pod \"p\" is invalid: spec.ephemeralContainers[0].targetContainerName: Not found: \"none\"");
+  EXPECT_EQ(Patch(R"({"spec":{"ephemeralContainers":[{"name":"c","image":"busybox:1"}]}})")
                 .failure->message,
-            "Pod \"q\" is invalid: spec.ephemeralContainers: Forbidden: cannot be set on create");
+            "Pod \"p\" is invalid: spec.ephemeralContainers[0].name: Duplicate value: \"c\"");
+  EXPECT_EQ(
+      TryCreate(
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"q"},"spec":{"containers":[{)"
+          R"("name":"c","image":"i:1"}],"ephemeralContainers":[{"name":"d","image":"i:1"}]}})")
+          .failure->message,
+      "Pod \"q\" is invalid: spec.ephemeralContainers: Forbidden: cannot be set on create");
 }
 
 }  // namespace

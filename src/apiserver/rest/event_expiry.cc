@@ -14,9 +14,8 @@ constexpr int kMarks = 60;
 // When an event was written last, by what it says itself.
 WallTime LastTime(const api::Object& event) {
   WallTime last{};
-  for (const api::Value text :
-       {event["metadata"]["creationTimestamp"], event["lastTimestamp"], event["eventTime"],
-        event["series"]["lastObservedTime"]}) {
+  for (const api::Value text : {event["metadata"]["creationTimestamp"], event["lastTimestamp"],
+                                event["eventTime"], event["series"]["lastObservedTime"]}) {
     const Result<WallTime> time = api::ParseTime(text.str());
     if (time.ok()) last = std::max(last, *time);
   }

@@ -8,9 +8,9 @@
 
 namespace drakkar::apiserver {
 
-// Deletes events that nobody has written for `ttl`, as their lease in etcd would: between `ttl` and a
-// sixtieth of it later (at least a second). What is older than this process goes by the times in the
-// event. Loop-bound to the core's loop; destroy it before the core.
+// Deletes events that nobody has written for `ttl`, as their lease in etcd would: between `ttl` and
+// a sixtieth of it later (at least a second). What is older than this process goes by the times in
+// the event. Loop-bound to the core's loop; destroy it before the core.
 class EventExpiry {
  public:
   // Work of one turn of the loop.

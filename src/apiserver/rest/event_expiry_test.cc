@@ -19,13 +19,12 @@ class EventExpiryTest : public CoreFixture {
     expiry_ = std::make_unique<EventExpiry>(*core_, ttl, AdminUser());
     expiry_->Start();
   }
-  void Report(const std::string& name, const std::string& more = "") {
-    Create(Body(name, more));
-  }
+  void Report(const std::string& name, const std::string& more = "") { Create(Body(name, more)); }
   std::string Body(const std::string& name, const std::string& more = "") {
-    return StrCat(R"({"apiVersion":"v1","kind":"Event","metadata":{"name":")", name,
-                  R"(","namespace":"default"},"involvedObject":{"kind":"Pod","namespace":"default",)",
-                  R"("name":"p"},"reason":"Made","type":"Normal")", more, "}");
+    return StrCat(
+        R"({"apiVersion":"v1","kind":"Event","metadata":{"name":")", name,
+        R"(","namespace":"default"},"involvedObject":{"kind":"Pod","namespace":"default",)",
+        R"("name":"p"},"reason":"Made","type":"Normal")", more, "}");
   }
   std::size_t Count() const { return core_->FindCache("", "events")->objects().size(); }
   bool Has(const std::string& name) const {

@@ -36,7 +36,8 @@ Budget Count(Value spec, const api::LabelSelector& selector, std::string_view na
   Budget budget;
   std::int64_t total = 0;
   for (const auto& [key, pod] : pods.objects()) {
-    if (pod->namespace_() != namespace_ || !selector.Matches((*pod)["metadata"]["labels"])) continue;
+    if (pod->namespace_() != namespace_ || !selector.Matches((*pod)["metadata"]["labels"]))
+      continue;
     const std::string_view phase = (*pod)["status"]["phase"].str();
     if (phase == "Succeeded" || phase == "Failed") continue;
     ++total;
@@ -93,19 +94,18 @@ std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,
   if (found == nullptr) return std::nullopt;
   const Value spec = (*found)["spec"];
   const Budget budget = Count(spec, *found_selector, pod.namespace_(), pods);
-  if (!IsReady(pod.root()) &&
-      (spec["unhealthyPodEvictionPolicy"].str() == "AlwaysAllow" ||
-       (budget.healthy >= budget.needed && budget.needed > 0))) {
+  if (!IsReady(pod.root()) && (spec["unhealthyPodEvictionPolicy"].str() == "AlwaysAllow" ||
+                               (budget.healthy >= budget.needed && budget.needed > 0))) {
     return std::nullopt;
   }
   if (budget.healthy > budget.needed) return std::nullopt;
   Failure failure = api::StatusTooManyRequests(
       "Cannot evict pod as it would violate the pod's disruption budget.", 0);
-  failure.causes.push_back({"DisruptionBudget",
-                            StrCat("The disruption budget ", found->name(), " needs ",
-                                   budget.needed, " healthy pods and has ", budget.healthy,
-                                   " currently"),
-                            ""});
+  failure.causes.push_back(
+      {"DisruptionBudget",
+       StrCat("The disruption budget ", found->name(), " needs ", budget.needed,
+              " healthy pods and has ", budget.healthy, " currently"),
+       ""});
   return failure;
 }
 

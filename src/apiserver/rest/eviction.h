@@ -9,9 +9,9 @@
 
 namespace drakkar::apiserver {
 
-// What policy/v1 Eviction asks for: deleting a pod, unless a PodDisruptionBudget needs it. A budget's
-// numbers are taken from its spec and the pods it selects as they are now: no controller has to keep
-// its status.
+// What policy/v1 Eviction asks for: deleting a pod, unless a PodDisruptionBudget needs it. A
+// budget's numbers are taken from its spec and the pods it selects as they are now: no controller
+// has to keep its status.
 //
 // Makes the delete options of the body part of `request`; a failure says why the pod stays.
 std::optional<Failure> CheckEviction(Request& request, const api::Object& pod,

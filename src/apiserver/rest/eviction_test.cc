@@ -39,8 +39,9 @@ class EvictionTest : public CoreFixture {
     return Handle(std::move(request));
   }
   void CreateBudget(std::string_view rule) {
-    Create(StrCat(R"({"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b"},)",
-                  R"("spec":{"selector":{"matchLabels":{"app":"a"}},)", rule, "}}"));
+    Create(
+        StrCat(R"({"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b"},)",
+               R"("spec":{"selector":{"matchLabels":{"app":"a"}},)", rule, "}}"));
   }
   bool IsGoing(const std::string& name) {
     const api::ObjectPtr pod = core_->Find("", "pods", "default/" + name);

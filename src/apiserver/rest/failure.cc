@@ -38,8 +38,7 @@ Failure ModifiedFailure(const api::KindSchema& kind, std::string_view name) {
   return api::StatusModified(ResourceOf(kind), name);
 }
 
-Failure ForbiddenFailure(const api::KindSchema& kind, std::string_view name,
-                         std::string_view why) {
+Failure ForbiddenFailure(const api::KindSchema& kind, std::string_view name, std::string_view why) {
   return api::StatusForbidden(ResourceOf(kind), name, why);
 }
 
@@ -55,8 +54,8 @@ Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
 }
 
 Failure TooLargeVersionFailure(std::int64_t asked, std::int64_t current) {
-  Failure failure = api::StatusTimeout(
-      StrCat("Too large resource version: ", asked, ", current: ", current), 1);
+  Failure failure =
+      api::StatusTimeout(StrCat("Too large resource version: ", asked, ", current: ", current), 1);
   failure.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
   return failure;
 }

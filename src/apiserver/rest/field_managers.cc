@@ -25,9 +25,10 @@ api::FieldManager MakeManager(const api::KindSchema& kind, const Strategy& strat
   by.schema = request.kind->schema;
   by.now = now;
   by.reset_fields = ResetFieldsFor(kind, strategy, request.subresource);
-  by.convert = [wanted = std::string_view(kind.kind)](api::Value value,
-                                                      std::string_view api_version)
-      -> std::pair<api::TreePtr, const api::StructSchema*> {
+  by.convert =
+      [wanted = std::string_view(kind.kind)](
+          api::Value value,
+          std::string_view api_version) -> std::pair<api::TreePtr, const api::StructSchema*> {
     const api::KindSchema* other = api::FindKindByApiVersion(api_version, wanted);
     if (other == nullptr) return {nullptr, nullptr};
     return {ConvertTree(api::CopyTree(value), *other), other->schema};

@@ -17,14 +17,14 @@ std::string ManagerOf(const Request& request);
 // borrowed, so they must not lie in the part of the draft that is replaced.
 void PinSentEntries(api::Draft& object);
 
-// Sets the entries of `object` after a create (`before` null) or an update. `after` is the object as
-// it will be stored, but for its entries; a view of `object` is not valid any more afterwards.
+// Sets the entries of `object` after a create (`before` null) or an update. `after` is the object
+// as it will be stored, but for its entries; a view of `object` is not valid any more afterwards.
 void TrackManagedFields(const api::KindSchema& kind, const Strategy& strategy,
                         const Request& request, const api::Object* before, api::Value after,
                         WallTime now, api::Draft& object);
 
-// What the configuration in the request's body makes of the current object (null: there is none), in
-// the request's version, entries included.
+// What the configuration in the request's body makes of the current object (null: there is none),
+// in the request's version, entries included.
 std::optional<Failure> BuildApply(const api::KindSchema& kind, const Strategy& strategy,
                                   const Request& request, const api::Object* before, WallTime now,
                                   api::TreePtr& asked, std::vector<std::string>& warnings);

@@ -18,9 +18,9 @@ constexpr std::string_view kOrphanFinalizer = "orphan";
 constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
 
 // What the server alone decides; an update gets it back from the current object.
-constexpr std::string_view kServerOwned[] = {"uid", "creationTimestamp", "deletionTimestamp",
-                                             "deletionGracePeriodSeconds", "generation",
-                                             "selfLink"};
+constexpr std::string_view kServerOwned[] = {
+    "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+    "generation", "selfLink"};
 
 bool HasFinalizer(Value metadata, std::string_view name) {
   for (Value finalizer : metadata["finalizers"].elements()) {
@@ -95,20 +95,22 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
   const std::string_view name = metadata["name"].str();
   if (!name.empty() && name != request.name) {
     return api::StatusBadRequest(StrCat("the name of the object (", name,
-                                    ") does not match the name on the URL (", request.name, ")"));
+                                        ") does not match the name on the URL (", request.name,
+                                        ")"));
   }
   const std::string_view namespace_ = metadata["namespace"].str();
   if (!namespace_.empty() && namespace_ != request.namespace_) {
     return api::StatusBadRequest(StrCat("the namespace of the object (", namespace_,
-                                    ") does not match the namespace on the request (",
-                                    request.namespace_, ")"));
+                                        ") does not match the namespace on the request (",
+                                        request.namespace_, ")"));
   }
   const std::string_view version = metadata["resourceVersion"].str();
   if (version.empty() || version == "0") {
-    if (!strategy.AllowsUnconditionalUpdate(request.kind->version) && request.verb == Verb::kUpdate) {
-      return InvalidFailure(kind, request.name,
-                            {Invalid("metadata.resourceVersion", 0,
-                                     "must be specified for an update")});
+    if (!strategy.AllowsUnconditionalUpdate(request.kind->version) &&
+        request.verb == Verb::kUpdate) {
+      return InvalidFailure(
+          kind, request.name,
+          {Invalid("metadata.resourceVersion", 0, "must be specified for an update")});
     }
   } else if (ParseInt64(version) != before.resource_version()) {
     return ModifiedFailure(kind, request.name);
@@ -186,14 +188,11 @@ void UpdateGeneration(Value before, Draft& object) {
   }
 }
 
-api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,
-                              Value object) {
+api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy, Value object) {
   return PlainErrors(CheckMetadata(
       object, {.namespaced = kind.namespaced,
-               .check_name =
-                   [&](std::string_view name, bool prefix) {
-                     return strategy.CheckName(name, prefix);
-                   },
+               .check_name = [&](std::string_view name,
+                                 bool prefix) { return strategy.CheckName(name, prefix); },
                .name_is_declared = strategy.NameIsDeclared()}));
 }
 
@@ -213,32 +212,30 @@ bool EqualButForVersion(Value a, Value b) {
     return left == right;
   };
   return same(a, b, [](std::string_view name) { return name == "metadata"; }) &&
-         same(a["metadata"], b["metadata"],
-              [](std::string_view name) {
-                return name == "resourceVersion" || name == "managedFields";
-              });
+         same(a["metadata"], b["metadata"], [](std::string_view name) {
+           return name == "resourceVersion" || name == "managedFields";
+         });
 }
 
 bool IsReadyToGo(const Strategy& strategy, Value object) {
   const Value metadata = object["metadata"];
-  return !strategy.HoldsDeletion(object) && metadata["deletionTimestamp"].has_value() && metadata["finalizers"].empty() &&
-         metadata["deletionGracePeriodSeconds"].integer() == 0;
+  return !strategy.HoldsDeletion(object) && metadata["deletionTimestamp"].has_value() &&
+         metadata["finalizers"].empty() && metadata["deletionGracePeriodSeconds"].integer() == 0;
 }
 
 std::optional<Failure> CheckPreconditions(const Request& request, const api::Object& object) {
   if (!request.precondition_uid.empty() && request.precondition_uid != object.uid()) {
-    return ConflictFailure(*request.kind, request.name,
-                           StrCat("Precondition failed: UID in precondition: ",
-                                  request.precondition_uid, ", UID in object meta: ",
-                                  object.uid()));
+    return ConflictFailure(
+        *request.kind, request.name,
+        StrCat("Precondition failed: UID in precondition: ", request.precondition_uid,
+               ", UID in object meta: ", object.uid()));
   }
   if (!request.precondition_resource_version.empty() &&
       ParseInt64(request.precondition_resource_version) != object.resource_version()) {
     return ConflictFailure(*request.kind, request.name,
                            StrCat("Precondition failed: ResourceVersion in precondition: ",
                                   request.precondition_resource_version,
-                                  ", ResourceVersion in object meta: ",
-                                  object.resource_version()));
+                                  ", ResourceVersion in object meta: ", object.resource_version()));
   }
   return std::nullopt;
 }
@@ -291,8 +288,8 @@ std::optional<Failure> ApplyBinding(const api::KindSchema& kind, const Request& 
   }
   auto conflict = [&](std::string_view why) {
     Failure failure = ConflictFailure(kind, request.name, why);
-    failure.message = StrCat("Operation cannot be fulfilled on pods/binding ", Quote(request.name),
-                             ": ", why);
+    failure.message =
+        StrCat("Operation cannot be fulfilled on pods/binding ", Quote(request.name), ": ", why);
     return failure;
   };
   const std::string_view uid = binding["metadata"]["uid"].str();
@@ -301,7 +298,8 @@ std::optional<Failure> ApplyBinding(const api::KindSchema& kind, const Request& 
                            ", UID in object meta: ", before.uid()));
   }
   if (before.is_being_deleted()) {
-    return conflict(StrCat("pod ", request.name, " is being deleted, cannot be assigned to a host"));
+    return conflict(
+        StrCat("pod ", request.name, " is being deleted, cannot be assigned to a host"));
   }
   const std::string_view node = before["spec"]["nodeName"].str();
   if (!node.empty()) {

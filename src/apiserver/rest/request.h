@@ -71,8 +71,8 @@ struct Response {
   std::vector<std::string> warnings;
   storage::Revision revision = 0;
 
-  api::ObjectPtr object;                // everything but lists
-  std::vector<api::ObjectPtr> items;    // lists
+  api::ObjectPtr object;              // everything but lists
+  std::vector<api::ObjectPtr> items;  // lists
   std::string continue_token;
   std::optional<std::int64_t> remaining_items;
 

@@ -26,9 +26,9 @@ class ResizeTest : public CoreFixture {
 };
 
 TEST_F(ResizeTest, ChangesRequestsAndNothingElse) {
-  const Response resized = Resize(
-      R"({"metadata":{"labels":{"x":"y"}},"spec":{"nodeName":"n","containers":[{"name":"c",)"
-      R"("image":"other:2","resources":{"requests":{"cpu":"2"}}}]}})");
+  const Response resized =
+      Resize(R"({"metadata":{"labels":{"x":"y"}},"spec":{"nodeName":"n","containers":[{"name":"c",)"
+             R"("image":"other:2","resources":{"requests":{"cpu":"2"}}}]}})");
   ASSERT_FALSE(resized.failure) << resized.failure->message;
   const api::Value container = (*resized.object)["spec"]["containers"].at(0);
   EXPECT_EQ(container["resources"]["requests"]["cpu"].str(), "2");
@@ -65,13 +65,17 @@ TEST_F(ResizeTest, ChangesTheResourcesOfThePodAsAWholeWhileTheirGateIsOn) {
          R"("requests":{"cpu":"1"}},"containers":[{"name":"c","image":"i:1"}]}})");
   const auto cpu = [&] {
     return std::string(core_->Find("", "pods", "default/whole")
-                           ->root()["spec"]["resources"]["requests"]["cpu"].str());
+                           ->root()["spec"]["resources"]["requests"]["cpu"]
+                           .str());
   };
-  EXPECT_EQ(core_->Find("", "pods", "default/whole")->root()["status"]["qosClass"].str(), "Burstable");
+  EXPECT_EQ(core_->Find("", "pods", "default/whole")->root()["status"]["qosClass"].str(),
+            "Burstable");
   EXPECT_FALSE(Resize(R"({"spec":{"resources":{"requests":{"cpu":"2"}}}})", "whole").failure);
   EXPECT_EQ(cpu(), "2");
   EXPECT_EQ(Resize(R"({"spec":{"resources":{"requests":{"cpu":"2","memory":"1Gi"},)"
-                   R"("limits":{"cpu":"2","memory":"1Gi"}}}})", "whole").failure->code,
+                   R"("limits":{"cpu":"2","memory":"1Gi"}}}})",
+                   "whole")
+                .failure->code,
             422)
       << "its class of service would change";
   EXPECT_EQ(Resize(R"({"spec":{"resources":{"requests":{"hugepages-2Mi":"4Mi"}}}})", "whole")

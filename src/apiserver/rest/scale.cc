@@ -35,21 +35,20 @@ std::string SelectorText(Value selector) {
     }
     std::vector<std::string_view> values;
     for (Value value : each["values"].elements()) values.push_back(value.str());
-    parts.push_back(StrCat(each["key"].str(), op == "In" ? " in (" : " notin (",
-                           Join(values, ","), ")"));
+    parts.push_back(
+        StrCat(each["key"].str(), op == "In" ? " in (" : " notin (", Join(values, ","), ")"));
   }
   return Join(parts, ",");
 }
 
 std::optional<Failure> CheckReplicas(const Request& request, std::int64_t replicas) {
   if (replicas >= 0) return std::nullopt;
-  return InvalidFailure(
-      ScaleKind(), request.name,
-      {Invalid("spec.replicas", replicas, "must be greater than or equal to 0")});
+  return InvalidFailure(ScaleKind(), request.name,
+                        {Invalid("spec.replicas", replicas, "must be greater than or equal to 0")});
 }
 
-// What is applied to a scale is applied to the workload's replicas; the manager's entry says by which
-// subresource.
+// What is applied to a scale is applied to the workload's replicas; the manager's entry says by
+// which subresource.
 std::optional<Failure> BuildScaleApply(Request& request) {
   Result<std::vector<api::TreePtr>> documents = api::ParseYaml(request.text);
   if (!documents.ok()) {
@@ -67,7 +66,8 @@ std::optional<Failure> BuildScaleApply(Request& request) {
   const api::KindSchema& kind = *request.kind;
   Draft workload = {{"apiVersion", StrCat(kind.group, kind.group.empty() ? "" : "/", kind.version)},
                     {"kind", kind.kind}};
-  workload["metadata"] = applied["metadata"].is_object() ? Draft(applied["metadata"]) : Draft::Object();
+  workload["metadata"] =
+      applied["metadata"].is_object() ? Draft(applied["metadata"]) : Draft::Object();
   const Value replicas = applied["spec"]["replicas"];
   if (replicas.has_value()) {
     if (replicas.kind() != api::ValueKind::kInt) {
@@ -84,8 +84,8 @@ std::optional<Failure> BuildScaleApply(Request& request) {
 
 api::ObjectPtr ScaleOf(const api::Object& workload) {
   Draft scale = {{"apiVersion", "autoscaling/v1"}, {"kind", "Scale"}};
-  for (std::string_view field : {"name", "namespace", "uid", "resourceVersion",
-                                 "creationTimestamp"}) {
+  for (std::string_view field :
+       {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
     const Value value = workload["metadata"][field];
     if (value.has_value()) scale["metadata"][field] = value.str();
   }

@@ -44,8 +44,9 @@ TEST_F(ScaleTest, IsAppliedWithTheReplicasAsTheManagersOwn) {
     return Apply(*api::FindKind("apps", "v1", "Deployment"), "d", "scale", std::move(manager),
                  std::move(text), force);
   };
-  const Response applied = apply(
-      "apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: 4}\n", "hpa", true);
+  const Response applied =
+      apply("apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: 4}\n",
+            "hpa", true);
   ASSERT_FALSE(applied.failure) << applied.failure->message;
   EXPECT_EQ(applied.object->kind(), "Scale");
   EXPECT_EQ((*applied.object)["spec"]["replicas"].integer(), 4);
@@ -58,15 +59,21 @@ TEST_F(ScaleTest, IsAppliedWithTheReplicasAsTheManagersOwn) {
     }
   }
   EXPECT_EQ(owned, R"(scale {"f:spec":{"f:replicas":{}}})");
-  const Response refused = apply(
-      "apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: 5}\n", "other");
+  const Response refused =
+      apply("apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: 5}\n",
+            "other");
   ASSERT_TRUE(refused.failure);
   EXPECT_EQ(refused.failure->message,
-            "Apply failed with 1 conflict: conflict with \"hpa\" with subresource \"scale\": .spec.replicas");
-  EXPECT_EQ(apply("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", "x").failure->code, 400);
-  EXPECT_EQ(apply("apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: -1}\n", "x")
-                .failure->code,
-            422);
+            "Apply failed with 1 conflict: conflict with \"hpa\" with subresource \"scale\": "
+            ".spec.replicas");
+  EXPECT_EQ(
+      apply("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", "x").failure->code,
+      400);
+  EXPECT_EQ(
+      apply("apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: d}\nspec: {replicas: -1}\n",
+            "x")
+          .failure->code,
+      422);
 }
 
 TEST_F(ScaleTest, RefusesLessThanNothingAndAnOldVersion) {

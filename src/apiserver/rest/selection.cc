@@ -26,9 +26,9 @@ bool IsKnownField(const api::KindSchema& kind, std::string_view field) {
 
 Failure UnknownField(const api::KindSchema& kind, std::string_view field) {
   if (kind.field_selectors.empty()) {
-    return api::StatusBadRequest(
-        StrCat(Quote(field), " is not a known field selector: only \"metadata.name\"",
-               kind.namespaced ? ", \"metadata.namespace\"" : ""));
+    return api::StatusBadRequest(StrCat(Quote(field),
+                                        " is not a known field selector: only \"metadata.name\"",
+                                        kind.namespaced ? ", \"metadata.namespace\"" : ""));
   }
   if (kind.group.empty()) {
     return api::StatusBadRequest(StrCat("field label not supported: ", field));
@@ -46,9 +46,12 @@ std::string FieldText(const api::Object& object, std::string_view field) {
   api::Value value = object.root();
   for (std::string_view part : Split(field, '.')) value = value[part];
   switch (value.kind()) {
-    case api::ValueKind::kBool: return value.boolean() ? "true" : "false";
-    case api::ValueKind::kInt: return std::to_string(value.integer());
-    default: break;
+    case api::ValueKind::kBool:
+      return value.boolean() ? "true" : "false";
+    case api::ValueKind::kInt:
+      return std::to_string(value.integer());
+    default:
+      break;
   }
   if (value.has_value()) return std::string(value.str());
   // Kubernetes matches these as "false" when they are not set.

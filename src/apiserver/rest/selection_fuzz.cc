@@ -18,7 +18,8 @@ void CheckToken(const std::string& text) {
     CHECK(failure->code == 400);
     return;
   }
-  CHECK(!token.last_key.empty() && (token.revision > 0 || token.revision == ContinueToken::kNewest));
+  CHECK(!token.last_key.empty() &&
+        (token.revision > 0 || token.revision == ContinueToken::kNewest));
   CHECK(!DecodeContinue(EncodeContinue(token), again));
   CHECK(again.revision == token.revision && again.last_key == token.last_key);
 }
@@ -30,7 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace drakkar;
   using namespace drakkar::apiserver;
   static const api::Object object([] {
-    api::Draft pod{{"metadata", {{"name", "a"}, {"labels", {{"app", "b"}}}}}, {"spec", {{"nodeName", "n"}}}};
+    api::Draft pod{{"metadata", {{"name", "a"}, {"labels", {{"app", "b"}}}}},
+                   {"spec", {{"nodeName", "n"}}}};
     return pod.Freeze();
   }());
   const std::string text(reinterpret_cast<const char*>(data), size);
@@ -40,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!ParseResourceVersion(text, revision)) CHECK(revision >= 0);
   Request request;
   request.kind = api::FindKind("", "v1", "Pod");
-  for (std::string Request::* selector : {&Request::label_selector, &Request::field_selector}) {
+  for (std::string Request::*selector : {&Request::label_selector, &Request::field_selector}) {
     Request with = request;
     with.*selector = text;
     Selection selection;

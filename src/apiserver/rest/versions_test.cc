@@ -97,9 +97,9 @@ TEST_F(VersionsTest, PatchesOfEveryTypeAreAppliedInTheVersionOfTheRequest) {
   EXPECT_EQ(patched("resource.k8s.io/v1beta1", PatchKind::kStrategicMerge,
                     R"({"spec":{"devices":[{"name":"z","basic":{}}]}})"),
             R"([{"name":"z","basic":{}}])");
-  EXPECT_EQ(patched("resource.k8s.io/v1", PatchKind::kMerge,
-                    R"({"spec":{"devices":[{"name":"q"}]}})"),
-            R"([{"name":"q"}])");
+  EXPECT_EQ(
+      patched("resource.k8s.io/v1", PatchKind::kMerge, R"({"spec":{"devices":[{"name":"q"}]}})"),
+      R"([{"name":"q"}])");
 }
 
 TEST_F(VersionsTest, AnUpdateInOneVersionKeepsWhatAnotherVersionWrote) {
@@ -107,8 +107,7 @@ TEST_F(VersionsTest, AnUpdateInOneVersionKeepsWhatAnotherVersionWrote) {
   Response read = Get("resource.k8s.io/v1beta1", "ResourceSlice", "", "s");
   ASSERT_FALSE(read.failure);
   const api::ObjectPtr stored = core_->Find("resource.k8s.io", "resourceslices", "s");
-  Response written =
-      Handle(RequestFor(Verb::kUpdate, *read.object->json(), AdminUser()));
+  Response written = Handle(RequestFor(Verb::kUpdate, *read.object->json(), AdminUser()));
   ASSERT_FALSE(written.failure) << written.failure->message;
   EXPECT_EQ(core_->Find("resource.k8s.io", "resourceslices", "s"), stored)
       << "nothing has changed, so nothing is written";
@@ -144,16 +143,16 @@ TEST_F(VersionsTest, ListsAndStatusUpdatesSpeakTheVersionOfTheRequest) {
       Handle(RequestOf(Verb::kList, "resource.k8s.io/v1beta1", "ResourceClaim", "default", ""));
   ASSERT_EQ(list.items.size(), 1u);
   EXPECT_EQ(list.items[0]->api_version(), "resource.k8s.io/v1beta1");
-  Response status = Patch("resource.k8s.io/v1beta1", "ResourceClaim", "default", "c",
-                          PatchKind::kMerge,
-                          R"({"status":{"allocation":{"devices":{"results":[{"request":"r",
+  Response status =
+      Patch("resource.k8s.io/v1beta1", "ResourceClaim", "default", "c", PatchKind::kMerge,
+            R"({"status":{"allocation":{"devices":{"results":[{"request":"r",
                               "driver":"d.example.com","pool":"p","device":"a"}]}}}})",
-                          "status");
+            "status");
   ASSERT_FALSE(status.failure) << status.failure->message;
   EXPECT_EQ(status.object->api_version(), "resource.k8s.io/v1beta1");
-  EXPECT_EQ((*Get("resource.k8s.io/v1", "ResourceClaim", "default", "c").object)["status"]
-                ["allocation"]["devices"]["results"]
-                    .size(),
+  EXPECT_EQ((*Get("resource.k8s.io/v1", "ResourceClaim", "default", "c")
+                  .object)["status"]["allocation"]["devices"]["results"]
+                .size(),
             1u);
 }
 

@@ -18,7 +18,9 @@
 
 namespace drakkar::apiserver {
 
-inline UserInfo AdminUser() { return {.name = "admin", .groups = {"system:masters"}}; }
+inline UserInfo AdminUser() {
+  return {.name = "admin", .groups = {"system:masters"}};
+}
 inline UserInfo NodeUser(std::string_view node) {
   return {.name = "system:node:" + std::string(node),
           .groups = {"system:nodes", "system:authenticated"}};

@@ -22,8 +22,8 @@ class HttpsTest : public ::testing::Test {
  protected:
   HttpsTest() {
     store_ = storage::OpenMemoryStore(loop_, disk_);
-    core_ = std::make_unique<Core>(Core::Options{
-        .loop = loop_, .random = random_, .store = *store_, .gates = gates_});
+    core_ = std::make_unique<Core>(
+        Core::Options{.loop = loop_, .random = random_, .store = *store_, .gates = gates_});
     core_->Start([](Result<void> ready) { ASSERT_TRUE(ready.ok()); });
   }
 
@@ -60,7 +60,8 @@ class HttpsTest : public ::testing::Test {
     while (!done() && !HasFailure()) RunOnce();
   }
   void RunOnce() {
-    loop_.Post([this] { step_ = loop_.RunAfter(std::chrono::milliseconds(1), [this] { loop_.Stop(); }); });
+    loop_.Post(
+        [this] { step_ = loop_.RunAfter(std::chrono::milliseconds(1), [this] { loop_.Stop(); }); });
     loop_.Run();
     step_.reset();
   }
@@ -73,7 +74,8 @@ class HttpsTest : public ::testing::Test {
     request.headers = std::move(headers);
     request.body = std::move(body);
     std::optional<Result<net::Response>> answer;
-    http_->Do(std::move(request), [&](Result<net::Response> response) { answer = std::move(response); });
+    http_->Do(std::move(request),
+              [&](Result<net::Response> response) { answer = std::move(response); });
     RunUntil([&] { return answer.has_value(); });
     EXPECT_TRUE(answer && answer->ok());
     return answer && answer->ok() ? **answer : net::Response{};

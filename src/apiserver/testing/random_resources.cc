@@ -39,9 +39,14 @@ Draft RandomResources::NodeSelector() {
 
 void RandomResources::AddNode(Draft& owner) {
   switch (Below(3)) {
-    case 0: owner["nodeName"] = "node-1"; break;
-    case 1: owner["nodeSelector"] = NodeSelector(); break;
-    default: owner["allNodes"] = true;
+    case 0:
+      owner["nodeName"] = "node-1";
+      break;
+    case 1:
+      owner["nodeSelector"] = NodeSelector();
+      break;
+    default:
+      owner["allNodes"] = true;
   }
 }
 
@@ -52,10 +57,14 @@ void RandomResources::AddBindingConditions(Draft& owner) {
 
 Draft RandomResources::SkipOperations() {
   switch (Below(5)) {
-    case 0: return Draft(true);
-    case 1: return Draft(false);
-    case 2: return Draft::Array({Draft("*")});
-    case 3: return Draft::Array({Draft("NodeUnprepareResources")});
+    case 0:
+      return Draft(true);
+    case 1:
+      return Draft(false);
+    case 2:
+      return Draft::Array({Draft("*")});
+    case 3:
+      return Draft::Array({Draft("NodeUnprepareResources")});
     default:
       return Draft::Array({Draft("NodePrepareResources"), Draft("NodeUnprepareResources")});
   }
@@ -91,14 +100,29 @@ Draft RandomResources::Toleration() {
 Draft RandomResources::Attribute() {
   Draft attribute = Draft::Object();
   switch (Below(8)) {
-    case 0: attribute["int"] = Below(2) == 0 ? std::int64_t{-7} : std::int64_t{1} << 52; break;
-    case 1: attribute["bool"] = Maybe(); break;
-    case 2: attribute["string"] = Maybe() ? "A100: \"x\" é" : "12"; break;
-    case 3: attribute["version"] = "1.2.3-beta.1+build"; break;
-    case 4: attribute["ints"] = Draft::Array({Draft(0), Draft(-1)}); break;
-    case 5: attribute["bools"] = Draft::Array({Draft(false), Draft(true)}); break;
-    case 6: attribute["strings"] = Draft::Array({Draft("a"), Draft("true")}); break;
-    default: attribute["versions"] = Draft::Array({Draft("1.0.0"), Draft("2.0.0")});
+    case 0:
+      attribute["int"] = Below(2) == 0 ? std::int64_t{-7} : std::int64_t{1} << 52;
+      break;
+    case 1:
+      attribute["bool"] = Maybe();
+      break;
+    case 2:
+      attribute["string"] = Maybe() ? "A100: \"x\" é" : "12";
+      break;
+    case 3:
+      attribute["version"] = "1.2.3-beta.1+build";
+      break;
+    case 4:
+      attribute["ints"] = Draft::Array({Draft(0), Draft(-1)});
+      break;
+    case 5:
+      attribute["bools"] = Draft::Array({Draft(false), Draft(true)});
+      break;
+    case 6:
+      attribute["strings"] = Draft::Array({Draft("a"), Draft("true")});
+      break;
+    default:
+      attribute["versions"] = Draft::Array({Draft("1.0.0"), Draft("2.0.0")});
   }
   return attribute;
 }
@@ -163,8 +187,8 @@ Draft RandomResources::Slice() {
   if (Below(4) == 0) {
     // Every device that consumes counters says its type.
     Draft device = Device(9, selects_node);
-    device["consumesCounters"] = Draft::Array(
-        {Draft({{"counterSet", "set"}, {"counters", Counters()}})});
+    device["consumesCounters"] =
+        Draft::Array({Draft({{"counterSet", "set"}, {"counters", Counters()}})});
     spec["devices"] = Draft::Array({std::move(device)});
     spec["devices"].at(0)["attributes"]["gpu.example.com/type"]["string"] = "half";
     spec["partitionTypeAttribute"] = "gpu.example.com/type";

@@ -87,9 +87,9 @@ struct Range {
 void CheckBounds(Findings& out, const FieldPath& path, const Range& range,
                  const Quantity& capacity) {
   if (range.min > capacity) {
-    out.Add(FieldError::Invalid(path.Child("min"), range.min.ToString(),
-                                StrCat("min is larger than capacity value: ",
-                                       capacity.ToString())));
+    out.Add(
+        FieldError::Invalid(path.Child("min"), range.min.ToString(),
+                            StrCat("min is larger than capacity value: ", capacity.ToString())));
   }
   if (range.standard < range.min) {
     out.Add(FieldError::Invalid(path.Child("default"), range.standard.ToString(),
@@ -101,9 +101,9 @@ void CheckBounds(Findings& out, const FieldPath& path, const Range& range,
                                 StrCat("min is larger than max: ", range.max->ToString())));
   }
   if (*range.max > capacity) {
-    out.Add(FieldError::Invalid(path.Child("max"), range.max->ToString(),
-                                StrCat("max is larger than capacity value: ",
-                                       capacity.ToString())));
+    out.Add(
+        FieldError::Invalid(path.Child("max"), range.max->ToString(),
+                            StrCat("max is larger than capacity value: ", capacity.ToString())));
   }
   if (range.standard > *range.max) {
     out.Add(FieldError::Invalid(path.Child("default"), range.standard.ToString(),
@@ -151,10 +151,10 @@ void CheckSteps(Findings& out, const FieldPath& path, const Range& range, const 
       static_cast<std::uint64_t>(count(amount)) - static_cast<std::uint64_t>(count(range.min)));
   const std::int64_t step = count(*range.step);
   if (step == -1 || difference % step == 0) return;
-  out.Add(FieldError::Invalid(path, amount.ToString(),
-                              StrCat("value is not a multiple of a given step (",
-                                     range.step->ToString(), ") from (", range.min.ToString(),
-                                     ")")));
+  out.Add(
+      FieldError::Invalid(path, amount.ToString(),
+                          StrCat("value is not a multiple of a given step (",
+                                 range.step->ToString(), ") from (", range.min.ToString(), ")")));
 }
 
 void CheckRange(Findings& out, const FieldPath& path, const Range& range, const Quantity& capacity,

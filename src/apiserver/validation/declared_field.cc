@@ -28,7 +28,9 @@ std::size_t Characters(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-bool IsSet(Value member) { return member.is_array() ? !member.empty() : member.has_value(); }
+bool IsSet(Value member) {
+  return member.is_array() ? !member.empty() : member.has_value();
+}
 
 }  // namespace
 
@@ -44,8 +46,7 @@ DeclaredField DeclaredField::Field(std::string_view name) const {
   if (update_ && known_) {
     const bool same_presence =
         !schema->pointer || field.value_.has_value() == field.before_.has_value();
-    field.there_ =
-        !same_presence || !SemanticEqual(field.value_, field.before_, schema->type);
+    field.there_ = !same_presence || !SemanticEqual(field.value_, field.before_, schema->type);
     // What lies in a part that was not there before is all new.
     if (schema->pointer && field.structure_ != nullptr) field.known_ = field.before_.has_value();
   }
@@ -68,8 +69,8 @@ DeclaredField DeclaredField::Item(Value item, std::size_t index, Match match,
     if (!same) continue;
     field.before_ = old;
     field.known_ = true;
-    field.there_ = !update_ || (match == Match::kByKeys &&
-                                !SemanticEqual(item, old, *type_->element));
+    field.there_ =
+        !update_ || (match == Match::kByKeys && !SemanticEqual(item, old, *type_->element));
     break;
   }
   return field;
@@ -83,17 +84,19 @@ DeclaredField DeclaredField::Member(std::string_view name, Value item) const {
   field.path_ = path_.Key(name);
   field.type_ = type_->element;
   field.structure_ = type_->element->structure;
-  field.there_ = !(update_ && field.known_ &&
-                   SemanticEqual(item, field.before_, *type_->element));
+  field.there_ = !(update_ && field.known_ && SemanticEqual(item, field.before_, *type_->element));
   return field;
 }
 
 bool DeclaredField::IsEmpty() const {
   switch (value_.kind()) {
-    case api::ValueKind::kString: return value_.str().empty();
+    case api::ValueKind::kString:
+      return value_.str().empty();
     case api::ValueKind::kArray:
-    case api::ValueKind::kObject: return value_.empty();
-    default: return !value_.has_value();
+    case api::ValueKind::kObject:
+      return value_.empty();
+    default:
+      return !value_.has_value();
   }
 }
 
@@ -129,8 +132,7 @@ void DeclaredField::Minimum(std::int64_t limit, Level level) const {
 
 void DeclaredField::Maximum(std::int64_t limit, Level level) const {
   if (value_.integer() <= limit) return;
-  Add(FieldError::Invalid(path_, value_.integer(),
-                          StrCat("must be less than or equal to ", limit)),
+  Add(FieldError::Invalid(path_, value_.integer(), StrCat("must be less than or equal to ", limit)),
       "maximum", level);
 }
 

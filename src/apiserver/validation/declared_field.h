@@ -18,8 +18,12 @@ class DeclaredField {
  public:
   DeclaredField(Findings& out, api::Value object, api::Value before,
                 const api::StructSchema& schema)
-      : out_(&out), value_(object), before_(before), update_(before.has_value()),
-        known_(update_), structure_(&schema) {}
+      : out_(&out),
+        value_(object),
+        before_(before),
+        update_(before.has_value()),
+        known_(update_),
+        structure_(&schema) {}
 
   // The field of a struct; unchanged ones (on update) read as not `there`.
   DeclaredField Field(std::string_view name) const;

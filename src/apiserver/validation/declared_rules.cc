@@ -135,8 +135,7 @@ void ClaimSpec(const DeclaredField& at) {
       }
     });
   }
-  if (const DeclaredField config = devices.Field("config");
-      config && config.MaxItems(32, kBeta)) {
+  if (const DeclaredField config = devices.Field("config"); config && config.MaxItems(32, kBeta)) {
     config.Each(Match::kNone, {}, [](const DeclaredField& entry) {
       RequestList(entry);
       Opaque(entry);
@@ -167,11 +166,9 @@ void Allocation(const DeclaredField& at) {
       results && results.MaxItems(32, kBeta)) {
     results.Each(Match::kNone, {}, AllocationResult);
   }
-  if (const DeclaredField config = devices.Field("config");
-      config && config.MaxItems(64, kBeta)) {
+  if (const DeclaredField config = devices.Field("config"); config && config.MaxItems(64, kBeta)) {
     config.Each(Match::kNone, {}, [](const DeclaredField& entry) {
-      if (const DeclaredField source = entry.Field("source");
-          source && source.Required(kBeta)) {
+      if (const DeclaredField source = entry.Field("source"); source && source.Required(kBeta)) {
         source.Enum({"FromClaim", "FromClass"}, kBeta);
       }
       RequestList(entry);

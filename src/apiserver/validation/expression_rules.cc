@@ -10,8 +10,8 @@ const device::DeviceCompiler& CompilerFor(const FeatureGates& gates) {
   const bool capacity = gates.Enabled(Gate::kDRAConsumableCapacity);
   const bool lists = gates.Enabled(Gate::kDRAListTypeAttributes);
   auto make = [](bool consumable_capacity, bool list_type_attributes) {
-    return new device::DeviceCompiler({.consumable_capacity = consumable_capacity,
-                                       .list_type_attributes = list_type_attributes});
+    return new device::DeviceCompiler(
+        {.consumable_capacity = consumable_capacity, .list_type_attributes = list_type_attributes});
   };
   if (capacity && lists) {
     static const device::DeviceCompiler& both = *make(true, true);

@@ -31,11 +31,9 @@ std::string WithoutTrailingDash(std::string_view name, bool prefix) {
 
 void CheckOwner(Findings& out, const FieldPath& path, Value owner) {
   const std::string_view api_version = owner["apiVersion"].str();
-  const std::size_t slashes =
-      static_cast<std::size_t>(std::ranges::count(api_version, '/'));
+  const std::size_t slashes = static_cast<std::size_t>(std::ranges::count(api_version, '/'));
   if (api_version.empty()) {
-    out.Add(FieldError::Required(path.Child("apiVersion"), "must not be empty"), {},
-            Covered::kYes);
+    out.Add(FieldError::Required(path.Child("apiVersion"), "must not be empty"), {}, Covered::kYes);
   } else if (slashes > 1 || api_version.ends_with('/')) {
     out.Add(FieldError::Invalid(path.Child("apiVersion"), api_version,
                                 "must be <group>/<version> or <version>"));
@@ -46,8 +44,7 @@ void CheckOwner(Findings& out, const FieldPath& path, Value owner) {
     }
   }
   if (api_version == "v1" && owner["kind"].str() == "Event") {
-    out.Add(FieldError::Invalid(path, owner,
-                                "/v1, Kind=Event is disallowed from being an owner"));
+    out.Add(FieldError::Invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner"));
   }
 }
 
@@ -135,9 +132,9 @@ void CheckName(Findings& out, const FieldPath& path, Value metadata, const Metad
   const std::string_view generate = metadata["generateName"].str();
   if (rules.name_is_declared) {
     if (!generate.empty() && name.empty()) {
-      out.Add(FieldError::Internal(path.Child("name"),
-                                   StrCat("generateName was specified (", Quote(generate),
-                                          "), but no name was generated")));
+      out.Add(FieldError::Internal(
+          path.Child("name"),
+          StrCat("generateName was specified (", Quote(generate), "), but no name was generated")));
     }
   } else if (!generate.empty()) {
     out.AddProblems(path.Child("generateName"), generate, rules.check_name(generate, true));
@@ -274,8 +271,8 @@ Findings CheckMetadataUpdate(Value object, Value before, bool known_finalizers) 
     }
   }
   if (metadata["resourceVersion"].str().empty()) {
-    out.Add(FieldError::Invalid(path.Child("resourceVersion"), "",
-                                "must be specified for an update"));
+    out.Add(
+        FieldError::Invalid(path.Child("resourceVersion"), "", "must be specified for an update"));
   }
   CheckGeneration(out, path, metadata);
   if (metadata["generation"].integer() < old["generation"].integer()) {

@@ -33,9 +33,15 @@ constexpr std::string_view kCaselessRule =
 constexpr std::string_view kNeedsDomain =
     "a fully qualified name must be a domain and a name separated by a slash";
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool IsLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool IsHex(char c) {
+  return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
 bool IsIdentifier(std::string_view text) {
   return !text.empty() && !IsDigit(text.front()) &&
@@ -132,7 +138,9 @@ std::string UuidProblem(std::string_view id) {
 
 }  // namespace
 
-Problems DnsLabelProblems(std::string_view text) { return LabelProblems(text, "characters"); }
+Problems DnsLabelProblems(std::string_view text) {
+  return LabelProblems(text, "characters");
+}
 Problems DnsSubdomainProblems(std::string_view text) {
   return SubdomainProblems(text, "characters");
 }
@@ -146,8 +154,7 @@ void CheckSubdomainName(Findings& out, const FieldPath& path, std::string_view n
   out.AddProblems(path, name, DnsSubdomainProblems(name), kLongName, covered);
 }
 
-void CheckDriverName(Findings& out, const FieldPath& path, std::string_view name,
-                     Covered covered) {
+void CheckDriverName(Findings& out, const FieldPath& path, std::string_view name, Covered covered) {
   if (name.empty()) {
     out.Add(FieldError::Required(path, ""), {}, covered);
     return;
@@ -301,16 +308,15 @@ void DeclareLabelKey(Findings& out, const FieldPath& path, std::string_view name
 
 void DeclareUuid(Findings& out, const FieldPath& path, std::string_view id, bool beta) {
   if (IsCanonicalUuid(id)) return;
-  out.AddDeclared(
-      FieldError::Invalid(path, id, "must be a lowercase UUID in 8-4-4-4-12 format"), kUuid, beta);
+  out.AddDeclared(FieldError::Invalid(path, id, "must be a lowercase UUID in 8-4-4-4-12 format"),
+                  kUuid, beta);
 }
 
 void DeclareExtendedResourceName(Findings& out, const FieldPath& path, std::string_view name,
                                  bool beta) {
   Problems problems;
   if (name.find('/') == std::string_view::npos) {
-    problems.emplace_back(
-        "a name must be a domain-prefixed path, such as 'example.com/my-prop'");
+    problems.emplace_back("a name must be a domain-prefixed path, such as 'example.com/my-prop'");
   } else if (name.find("kubernetes.io/") != std::string_view::npos) {
     problems.emplace_back("must not have \"kubernetes.io/\" domain");
   }

@@ -41,9 +41,9 @@ void CheckResources(Value resources, const std::string& path, api::FieldErrors& 
     auto requested = api::Quantity::Parse(value.str());
     auto limited = api::Quantity::Parse(limit.str());
     if (requested.ok() && limited.ok() && requested->Compare(*limited) > 0) {
-      causes.push_back(Invalid(path + ".requests", value.str(),
-                                   StrCat("must be less than or equal to ", name, " limit of ",
-                                          limit.str())));
+      causes.push_back(
+          Invalid(path + ".requests", value.str(),
+                  StrCat("must be less than or equal to ", name, " limit of ", limit.str())));
     }
   }
 }
@@ -65,8 +65,8 @@ void CheckClaimReferences(Value claims, const std::string& path,
     const bool twice = requests.contains(request) || (requests.contains("") && !requests.empty()) ||
                        (request.empty() && !requests.empty());
     if (twice) {
-      causes.push_back(Duplicate(at, request.empty() ? std::string(name)
-                                                     : StrCat(name, "/", request)));
+      causes.push_back(
+          Duplicate(at, request.empty() ? std::string(name) : StrCat(name, "/", request)));
     }
     requests.insert(request);
     if (!known.contains(name)) {
@@ -99,20 +99,21 @@ void CheckRestartRules(Value container, const std::string& path, bool init,
   const Value rules = container["restartPolicyRules"];
   if (rules.empty()) return;
   if (!policy.has_value()) {
-    causes.push_back(
-        Required(path + ".restartPolicy", "must specify restartPolicy when restart rules are used"));
+    causes.push_back(Required(path + ".restartPolicy",
+                              "must specify restartPolicy when restart rules are used"));
   }
   const std::string list = path + ".restartPolicyRules";
-  if (rules.size() > kMaxRestartRules) causes.push_back(TooMany(list, rules.size(), kMaxRestartRules));
+  if (rules.size() > kMaxRestartRules)
+    causes.push_back(TooMany(list, rules.size(), kMaxRestartRules));
   std::size_t index = 0;
   for (Value rule : rules.elements()) {
     const std::string at = At(list, index++);
     const std::string_view action = rule["action"].str();
     const bool may_restart_all = gates.Enabled(Gate::kRestartAllContainersOnContainerExits);
     if (action != "Restart" && !(may_restart_all && action == "RestartAllContainers")) {
-      causes.push_back(may_restart_all
-                           ? NotSupported(at + ".action", action, {"Restart", "RestartAllContainers"})
-                           : NotSupported(at + ".action", action, {"Restart"}));
+      causes.push_back(may_restart_all ? NotSupported(at + ".action", action,
+                                                      {"Restart", "RestartAllContainers"})
+                                       : NotSupported(at + ".action", action, {"Restart"}));
     }
     const Value codes = rule["exitCodes"];
     if (!codes.has_value()) {
@@ -136,14 +137,14 @@ void CheckContainer(Value container, const std::string& path,
   if (name.empty()) {
     causes.push_back(Required(path + ".name"));
   } else if (api::Problems why = api::CheckDnsLabel(name); !why.empty()) {
-      AddProblems(causes, path + ".name", name, why);
+    AddProblems(causes, path + ".name", name, why);
   }
   const std::string_view image = container["image"].str();
   if (image.empty()) {
     causes.push_back(Required(path + ".image"));
   } else if (Trim(image) != image) {
-    causes.push_back(Invalid(path + ".image", image,
-                                 "must not have leading or trailing whitespace"));
+    causes.push_back(
+        Invalid(path + ".image", image, "must not have leading or trailing whitespace"));
   }
   const std::string_view pull = container["imagePullPolicy"].str();
   if (!pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never") {
@@ -207,9 +208,8 @@ std::set<std::string_view> CheckClaims(Value spec, api::FieldErrors& causes) {
                                "must specify one of: `resourceClaimName`, "
                                "`resourceClaimTemplateName`"));
     }
-    for (const auto& [value, field] :
-         {std::pair(direct, "resourceClaimName"),
-          std::pair(from_template, "resourceClaimTemplateName")}) {
+    for (const auto& [value, field] : {std::pair(direct, "resourceClaimName"),
+                                       std::pair(from_template, "resourceClaimTemplateName")}) {
       if (!value.has_value()) continue;
       AddProblems(causes, StrCat(path, ".", field), value.str(),
                   api::CheckDnsSubdomain(value.str()));
@@ -276,8 +276,7 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
   }
   const std::string_view restart = spec["restartPolicy"].str();
   if (restart != "Always" && restart != "OnFailure" && restart != "Never") {
-    causes.push_back(
-        NotSupported("spec.restartPolicy", restart, {"Always", "OnFailure", "Never"}));
+    causes.push_back(NotSupported("spec.restartPolicy", restart, {"Always", "OnFailure", "Never"}));
   }
   const Value grace = spec["terminationGracePeriodSeconds"];
   if (grace.integer() < 0) {
@@ -306,23 +305,27 @@ void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
     const std::string path = At("spec.ephemeralContainers", index++);
     CheckContainer(container, path, claims, volumes, causes);
     const std::string_view name = container["name"].str();
-    if (!name.empty() && !names.insert(name).second) causes.push_back(Duplicate(path + ".name", name));
+    if (!name.empty() && !names.insert(name).second)
+      causes.push_back(Duplicate(path + ".name", name));
     const std::string_view target = container["targetContainerName"].str();
     if (!target.empty() && !targets.contains(target)) {
       causes.push_back(NotFoundValue(path + ".targetContainerName", target));
     }
-    for (std::string_view field : {"ports", "resources", "livenessProbe", "readinessProbe", "startupProbe",
-                                   "lifecycle", "resizePolicy", "restartPolicy", "restartPolicyRules"}) {
+    for (std::string_view field :
+         {"ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle",
+          "resizePolicy", "restartPolicy", "restartPolicyRules"}) {
       const Value value = container[field];
       if (value.is_string() ? value.str().empty() : value.empty()) continue;
-      causes.push_back(Forbidden(StrCat(path, ".", field), "cannot be set for an Ephemeral Container"));
+      causes.push_back(
+          Forbidden(StrCat(path, ".", field), "cannot be set for an Ephemeral Container"));
     }
     std::size_t mount_index = 0;
     for (Value mount : container["volumeMounts"].elements()) {
       const std::string at = At(path + ".volumeMounts", mount_index++);
       for (std::string_view field : {"subPath", "subPathExpr"}) {
         if (mount[field].str().empty()) continue;
-        causes.push_back(Forbidden(StrCat(at, ".", field), "cannot be set for an Ephemeral Container"));
+        causes.push_back(
+            Forbidden(StrCat(at, ".", field), "cannot be set for an Ephemeral Container"));
       }
     }
   }
@@ -346,7 +349,7 @@ void CheckEphemeralContainersUpdate(Value pod, Value before, api::FieldErrors& c
 }  // namespace
 
 api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
-                                     const StrategyContext&) {
+                                   const StrategyContext&) {
   api::FieldErrors causes;
   if (subresource == "ephemeralcontainers") {
     CheckEphemeralContainersUpdate(pod, before, causes);
@@ -391,18 +394,17 @@ api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view sub
   }
   for (Value toleration : before["spec"]["tolerations"].elements()) {
     if (!ContainsValue(pod["spec"]["tolerations"], toleration)) {
-      causes.push_back(
-          Forbidden("spec.tolerations", "existing toleration can not be modified except its "
-                                        "tolerationSeconds"));
+      causes.push_back(Forbidden("spec.tolerations",
+                                 "existing toleration can not be modified except its "
+                                 "tolerationSeconds"));
       break;
     }
   }
   for (Value gate : pod["spec"]["schedulingGates"].elements()) {
     if (!ContainsValue(before["spec"]["schedulingGates"], gate)) {
-      causes.push_back(Forbidden(
-          "spec.schedulingGates",
-          StrCat("only deletion is allowed, but found new scheduling gate '",
-                 gate["name"].str(), "'")));
+      causes.push_back(Forbidden("spec.schedulingGates",
+                                 StrCat("only deletion is allowed, but found new scheduling gate '",
+                                        gate["name"].str(), "'")));
     }
   }
   return causes;
@@ -420,7 +422,7 @@ api::FieldErrors ValidatePodStatusUpdate(Value pod, Value, const StrategyContext
     if (!seen.insert(name).second) causes.push_back(Duplicate(path + ".name", name));
     if (!known.contains(name)) {
       causes.push_back(Invalid(path + ".name", name,
-                                   "must match the name of an entry in `spec.resourceClaims`"));
+                               "must match the name of an entry in `spec.resourceClaims`"));
     }
     const Value claim = status["resourceClaimName"];
     if (claim.has_value()) {

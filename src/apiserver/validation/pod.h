@@ -7,9 +7,9 @@
 namespace drakkar::apiserver {
 
 api::FieldErrors ValidatePod(api::Value pod, const StrategyContext& context);
-api::FieldErrors ValidatePodUpdate(api::Value pod, api::Value before,
-                                     std::string_view subresource, const StrategyContext& context);
+api::FieldErrors ValidatePodUpdate(api::Value pod, api::Value before, std::string_view subresource,
+                                   const StrategyContext& context);
 api::FieldErrors ValidatePodStatusUpdate(api::Value pod, api::Value before,
-                                           const StrategyContext& context);
+                                         const StrategyContext& context);
 
 }  // namespace drakkar::apiserver

@@ -95,7 +95,8 @@ api::TreePtr Through(Format format, const api::TreePtr& object, const api::KindS
       EXPECT_TRUE(read.ok() && read->size() == 1);
       return read.ok() ? Strictly(read->front()->root(), kind) : nullptr;
     }
-    case Format::kProtobuf: break;
+    case Format::kProtobuf:
+      break;
   }
   Result<api::TreePtr> read =
       api::ReadProtobuf(api::WriteProtobuf(object->root(), *kind.schema), *kind.schema);
@@ -131,7 +132,8 @@ TEST(RandomResources, PassThroughEveryVersionAndEveryFormatAndBack) {
           if (format == Format::kProtobuf) expected = WithSkipOperationsAsList(expected);
           ASSERT_TRUE(api::Equal(back->root(), expected->root()))
               << version << " format " << static_cast<int>(format) << "\n"
-              << *expected->json() << "\n" << api::WriteJson(back->root());
+              << *expected->json() << "\n"
+              << api::WriteJson(back->root());
         }
       }
     }

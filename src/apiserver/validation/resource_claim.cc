@@ -24,7 +24,9 @@ constexpr std::string_view kNoSuchRequest =
     "must be the name of a request in the claim or the name of a request and a subrequest "
     "separated by '/'";
 
-std::string NameKey(Value item) { return std::string(item["name"].str()); }
+std::string NameKey(Value item) {
+  return std::string(item["name"].str());
+}
 
 // Which attributes constraints compare, by the request they are for ("" is every request).
 class ConstrainedAttributes {
@@ -234,8 +236,8 @@ void CheckDeviceStatus(Findings& out, const FieldPath& path, Value device,
     CheckShareId(out, path.Child("shareID"), share.str(), Covered::kYes);
   }
   if (!allocated.contains(DeviceKeyOf(device))) {
-    out.Add(FieldError::Invalid(path, ShownKey(device),
-                                "must be an allocated device in the claim"));
+    out.Add(
+        FieldError::Invalid(path, ShownKey(device), "must be an allocated device in the claim"));
   }
   const Value conditions = device["conditions"];
   if (conditions.size() > kMaxConditions) {
@@ -277,10 +279,9 @@ void CheckAllocation(Findings& out, const FieldPath& path, Value allocation,
                      const RequestNames& names) {
   constexpr std::size_t kMaxResults = 32;
   const FieldPath devices = path.Child("devices");
-  CheckItems(out, devices.Child("results"), allocation["devices"]["results"], kMaxResults,
-             Covered::kYes, [&](Value result, const FieldPath& at) {
-               CheckAllocationEntry(out, at, result, names);
-             });
+  CheckItems(
+      out, devices.Child("results"), allocation["devices"]["results"], kMaxResults, Covered::kYes,
+      [&](Value result, const FieldPath& at) { CheckAllocationEntry(out, at, result, names); });
   // What the classes bring and what the claim brings.
   CheckItems(out, devices.Child("config"), allocation["devices"]["config"], 2 * kMaxConfigs,
              Covered::kYes, [&](Value config, const FieldPath& at) {
@@ -391,10 +392,9 @@ Findings CheckResourceClaimStatus(Value claim, Value before, const FeatureGates&
     allocated.insert(DeviceKeyOf(result));
   }
   const FieldPath devices_path = path.Child("devices");
-  CheckItems(out, devices_path, status["devices"], std::nullopt, Covered::kNo,
-             [&](Value device, const FieldPath& at) {
-               CheckDeviceStatus(out, at, device, allocated);
-             });
+  CheckItems(
+      out, devices_path, status["devices"], std::nullopt, Covered::kNo,
+      [&](Value device, const FieldPath& at) { CheckDeviceStatus(out, at, device, allocated); });
   std::set<DeviceKey> reported;
   std::size_t index = 0;
   for (const Value device : status["devices"].elements()) {
@@ -407,8 +407,8 @@ Findings CheckResourceClaimStatus(Value claim, Value before, const FeatureGates&
 
   if (!reserved.empty()) {
     if (!allocation.has_value()) {
-      out.Add(FieldError::Forbidden(reserved_path,
-                                    "may not be specified when `allocated` is not set"));
+      out.Add(
+          FieldError::Forbidden(reserved_path, "may not be specified when `allocated` is not set"));
     } else if (claim["metadata"]["deletionTimestamp"].has_value() &&
                HasNewConsumer(reserved, old["reservedFor"])) {
       out.Add(FieldError::Forbidden(reserved_path,

@@ -59,7 +59,9 @@ void CheckUniqueItems(Findings& out, const FieldPath& path, Value list,
   }
 }
 
-std::string TextKey(Value item) { return std::string(item.str()); }
+std::string TextKey(Value item) {
+  return std::string(item.str());
+}
 
 void CheckSelectors(Findings& out, const FieldPath& path, Value selectors,
                     const FeatureGates& gates, Stored stored) {
@@ -69,8 +71,8 @@ void CheckSelectors(Findings& out, const FieldPath& path, Value selectors,
                if (!cel.has_value()) {
                  out.Add(FieldError::Required(at.Child("cel"), ""));
                } else if (stored == Stored::kNo) {
-                 CheckExpression(out, at.Child("cel").Child("expression"),
-                                 cel["expression"].str(), gates, nullptr);
+                 CheckExpression(out, at.Child("cel").Child("expression"), cel["expression"].str(),
+                                 gates, nullptr);
                }
              });
 }
@@ -130,8 +132,8 @@ void CheckToleration(Findings& out, const FieldPath& path, Value toleration) {
   const std::string_view value = toleration["value"].str();
   if (operation == "Exists") {
     if (!value.empty()) {
-      out.Add(FieldError::Invalid(path.Child("value"), value,
-                                  "must be empty for operator `Exists`"));
+      out.Add(
+          FieldError::Invalid(path.Child("value"), value, "must be empty for operator `Exists`"));
     }
   } else if (operation == "Equal") {
     CheckLabelValueAt(out, path.Child("value"), value);
@@ -219,8 +221,8 @@ void CheckNodeRequirement(Findings& out, const FieldPath& path, Value requiremen
           at, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
     }
   } else {
-    out.Add(FieldError::Invalid(path.Child("operator"), operation,
-                                "not a valid selector operator"));
+    out.Add(
+        FieldError::Invalid(path.Child("operator"), operation, "not a valid selector operator"));
   }
   CheckLabelKeyName(out, path.Child("key"), requirement["key"].str());
   std::size_t index = 0;
@@ -233,8 +235,8 @@ void CheckNodeFieldRequirement(Findings& out, const FieldPath& path, Value requi
   const std::string_view operation = requirement["operator"].str();
   const Value values = requirement["values"];
   if (operation != "In" && operation != "NotIn") {
-    out.Add(FieldError::Invalid(path.Child("operator"), operation,
-                                "not a valid selector operator"));
+    out.Add(
+        FieldError::Invalid(path.Child("operator"), operation, "not a valid selector operator"));
   } else if (values.size() != 1) {
     out.Add(FieldError::Required(
         path.Child("values"),

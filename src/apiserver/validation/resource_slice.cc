@@ -46,8 +46,12 @@ bool AnyDevice(Value spec, bool (*test)(Value device)) {
   }
   return false;
 }
-bool HasTaints(Value device) { return !device["taints"].empty(); }
-bool ConsumesCounters(Value device) { return !device["consumesCounters"].empty(); }
+bool HasTaints(Value device) {
+  return !device["taints"].empty();
+}
+bool ConsumesCounters(Value device) {
+  return !device["consumesCounters"].empty();
+}
 bool HasListAttributes(Value device) {
   for (const auto& [key, name, attribute] : device["attributes"].members()) {
     for (const std::string_view list : kListAttributes) {
@@ -66,8 +70,8 @@ void CheckUnchanged(Findings& out, const FieldPath& path, Value value, Value bef
 void CheckPool(Findings& out, const FieldPath& path, Value pool) {
   CheckPoolName(out, path.Child("name"), pool["name"].str());
   if (const std::int64_t count = pool["resourceSliceCount"].integer(); count <= 0) {
-    out.Add(FieldError::Invalid(path.Child("resourceSliceCount"), count,
-                                "must be greater than zero"));
+    out.Add(
+        FieldError::Invalid(path.Child("resourceSliceCount"), count, "must be greater than zero"));
   }
   if (const std::int64_t generation = pool["generation"].integer(); generation < 0) {
     out.Add(FieldError::Invalid(path.Child("generation"), generation,
@@ -103,8 +107,7 @@ void CheckExactlyOneSet(Findings& out, const FieldPath& path, const std::vector<
                         std::string rule, std::string_view if_several) {
   if (set.empty()) out.Add(FieldError::Required(path, rule));
   if (set.size() > 1) {
-    out.Add(FieldError::Invalid(path, StrCat("{", Join(set, ", "), "}"),
-                                StrCat(rule, if_several)));
+    out.Add(FieldError::Invalid(path, StrCat("{", Join(set, ", "), "}"), StrCat(rule, if_several)));
   }
 }
 
@@ -139,8 +142,8 @@ void CheckAttributeText(Findings& out, const FieldPath& path, std::string_view t
 
 void CheckAttributeVersion(Findings& out, const FieldPath& path, std::string_view text) {
   if (!api::Semver::Parse(text).ok()) {
-    out.Add(FieldError::Invalid(path, text,
-                                "must be a string compatible with semver.org spec 2.0.0"));
+    out.Add(
+        FieldError::Invalid(path, text, "must be a string compatible with semver.org spec 2.0.0"));
   }
   CheckAttributeText(out, path, text);
 }
@@ -304,8 +307,8 @@ void CheckAllocatableMapping(Findings& out, const FieldPath& path, Value mapping
   }
   if (const Value per_device = mapping["deviceMultiplier"];
       per_device.has_value() && SignOf(per_device) <= 0) {
-    out.Add(FieldError::Invalid(path.Child("deviceMultiplier"), per_device.str(),
-                                "must be positive"));
+    out.Add(
+        FieldError::Invalid(path.Child("deviceMultiplier"), per_device.str(), "must be positive"));
   }
   if (multiplier.has_value() && !key.has_value()) {
     out.Add(FieldError::Required(path.Child("capacityKey"),
@@ -382,8 +385,7 @@ void CheckPartitionType(Findings& out, const FieldPath& path, Value spec) {
   const std::string_view bare = name.starts_with(own) ? name.substr(own.size()) : name;
   std::size_t index = 0;
   for (const Value device : spec["devices"].elements()) {
-    const FieldPath at =
-        path.Child("devices").Index(index++).Child("attributes").Key(name);
+    const FieldPath at = path.Child("devices").Index(index++).Child("attributes").Key(name);
     if (!ConsumesCounters(device)) continue;
     Value value = device["attributes"][name];
     if (!value.exists() && !bare.empty()) value = device["attributes"][bare];

@@ -45,11 +45,16 @@ bool SameScalar(Value a, Value b) {
   if (a.has_value() && b.has_value()) return api::Equal(a, b);
   const Value there = a.has_value() ? a : b;
   switch (there.kind()) {
-    case api::ValueKind::kString: return there.str().empty();
-    case api::ValueKind::kInt: return there.integer() == 0;
-    case api::ValueKind::kDouble: return there.number() == 0;
-    case api::ValueKind::kBool: return !there.boolean();
-    default: return !there.has_value();
+    case api::ValueKind::kString:
+      return there.str().empty();
+    case api::ValueKind::kInt:
+      return there.integer() == 0;
+    case api::ValueKind::kDouble:
+      return there.number() == 0;
+    case api::ValueKind::kBool:
+      return !there.boolean();
+    default:
+      return !there.has_value();
   }
 }
 
@@ -79,15 +84,21 @@ std::vector<std::string_view> SkippedOperations(Value field) {
 
 bool SemanticEqual(Value a, Value b, const TypeSchema& type) {
   switch (type.kind) {
-    case FieldKind::kList: return SameList(a, b, type);
-    case FieldKind::kMap: return SameMap(a, b, type);
-    case FieldKind::kStruct: return SameStruct(a, b, *type.structure);
-    case FieldKind::kQuantity: return SameQuantity(a, b);
-    case FieldKind::kSkipNodeOperations: return SameSkippedOperations(a, b);
+    case FieldKind::kList:
+      return SameList(a, b, type);
+    case FieldKind::kMap:
+      return SameMap(a, b, type);
+    case FieldKind::kStruct:
+      return SameStruct(a, b, *type.structure);
+    case FieldKind::kQuantity:
+      return SameQuantity(a, b);
+    case FieldKind::kSkipNodeOperations:
+      return SameSkippedOperations(a, b);
     case FieldKind::kRaw:
     case FieldKind::kJson:
       return a.has_value() == b.has_value() && (!a.has_value() || api::Equal(a, b));
-    default: return SameScalar(a, b);
+    default:
+      return SameScalar(a, b);
   }
 }
 

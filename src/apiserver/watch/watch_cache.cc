@@ -178,10 +178,10 @@ std::unique_ptr<WatchCache::Watcher> WatchCache::StartFeed(
 
 std::vector<Change> WatchCache::Backlog(const CacheWatchOptions& options) const {
   // Up to where the other watchers of this mark are.
-  const auto end = changes_.begin() +
-                   static_cast<std::ptrdiff_t>(options.mark == storage::Mark::kApplied
-                                                   ? changes_.size()
-                                                   : durable_index_ - first_index_);
+  const auto end =
+      changes_.begin() + static_cast<std::ptrdiff_t>(options.mark == storage::Mark::kApplied
+                                                         ? changes_.size()
+                                                         : durable_index_ - first_index_);
   // Revisions only rise.
   auto next = std::upper_bound(
       changes_.begin(), end, options.after,

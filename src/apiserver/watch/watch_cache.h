@@ -31,9 +31,9 @@ struct Change {
 using Selection = std::function<bool(const api::Object&)>;
 
 struct CacheWatchOptions {
-  std::string namespace_;            // empty: all
-  std::string name;                  // empty: all
-  Selection selection;               // empty: all
+  std::string namespace_;  // empty: all
+  std::string name;        // empty: all
+  Selection selection;     // empty: all
   storage::Revision after = 0;
   storage::Mark mark = storage::Mark::kDurable;
 };
@@ -83,8 +83,8 @@ class WatchCache {
   // Null when `after` is older than what is kept (and not 0, which means "from now").
   std::unique_ptr<Watcher> StartWatch(CacheWatchOptions options, CacheWatchCallbacks callbacks);
 
-  // For whoever filters on behalf of others: every change from now on, once it has the mark, in order.
-  // `readers` is what it counts for in watcher_count.
+  // For whoever filters on behalf of others: every change from now on, once it has the mark, in
+  // order. `readers` is what it counts for in watcher_count.
   std::unique_ptr<Watcher> StartFeed(std::shared_ptr<const std::size_t> readers, storage::Mark mark,
                                      CacheWatchCallbacks callbacks) const;
   // What a watcher with these options has been given so far of what is kept; `after` is not 0.
@@ -113,11 +113,11 @@ class WatchCache {
 
   IndexedMap<api::ObjectPtr> objects_;
   std::deque<Change> changes_;
-  std::uint64_t first_index_ = 0;      // the number of changes forgotten: index of changes_[0]
-  std::uint64_t durable_index_ = 0;    // changes before it were delivered to durable watchers
+  std::uint64_t first_index_ = 0;    // the number of changes forgotten: index of changes_[0]
+  std::uint64_t durable_index_ = 0;  // changes before it were delivered to durable watchers
   storage::Revision forgotten_up_to_ = 0;
   std::shared_ptr<std::list<WatcherState>> watchers_;
-  int delivering_ = 0;                 // nesting: watchers ended meanwhile are only marked
+  int delivering_ = 0;  // nesting: watchers ended meanwhile are only marked
 };
 
 }  // namespace drakkar::apiserver

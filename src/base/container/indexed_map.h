@@ -10,12 +10,13 @@
 
 namespace drakkar {
 
-// A map that can be walked in order but is mostly asked by key: a hash index finds entries, and a new
-// one takes its place in the order only when somebody walks. Keys here share long prefixes
-// ("default/claim-..."), which makes each step of a descent a comparison over a cache miss, and most
-// entries of a busy server are gone before anybody lists them.
+// A map that can be walked in order but is mostly asked by key: a hash index finds entries, and a
+// new one takes its place in the order only when somebody walks. Keys here share long prefixes
+// ("default/claim-..."), which makes each step of a descent a comparison over a cache miss, and
+// most entries of a busy server are gone before anybody lists them.
 //
-// Entries stay where they are until they are erased. Not shared between threads, not even for reading.
+// Entries stay where they are until they are erased. Not shared between threads, not even for
+// reading.
 template <typename V>
 class IndexedMap {
  public:

@@ -6,7 +6,8 @@
 
 namespace drakkar {
 
-// Owns a file descriptor. Closing is not checked: who must know that a write is on disk syncs first.
+// Owns a file descriptor. Closing is not checked: who must know that a write is on disk syncs
+// first.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}

@@ -7,7 +7,8 @@ namespace drakkar {
 
 class UvLoop;
 
-// Destroying it guarantees that the callback will not run afterwards. Must be destroyed on the loop.
+// Destroying it guarantees that the callback will not run afterwards. Must be destroyed on the
+// loop.
 class [[nodiscard]] DescriptorWatch {
  public:
   virtual ~DescriptorWatch() = default;
@@ -20,8 +21,8 @@ class [[nodiscard]] DescriptorWatch {
 std::unique_ptr<DescriptorWatch> WatchReadable(UvLoop& loop, int descriptor,
                                                std::function<void()> on_readable);
 
-// The same for a descriptor that takes bytes (or whose reader is gone). A descriptor has at most one
-// watch of either kind: duplicate it for the other.
+// The same for a descriptor that takes bytes (or whose reader is gone). A descriptor has at most
+// one watch of either kind: duplicate it for the other.
 std::unique_ptr<DescriptorWatch> WatchWritable(UvLoop& loop, int descriptor,
                                                std::function<void()> on_writable);
 

@@ -34,16 +34,17 @@ class FileSystem {
   virtual Result<void> SyncFile(const std::string& path) = 0;
   virtual Result<void> SyncDirectory(const std::string& path) = 0;
   virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
-  virtual Result<void> Remove(const std::string& path) = 0;         // a file or an empty directory
-  virtual Result<void> RemoveTree(const std::string& path) = 0;     // absent is fine
+  virtual Result<void> Remove(const std::string& path) = 0;      // a file or an empty directory
+  virtual Result<void> RemoveTree(const std::string& path) = 0;  // absent is fine
   virtual Result<void> MakeDirectories(const std::string& path, std::uint32_t mode) = 0;
   virtual Result<std::vector<std::string>> ListDirectory(const std::string& path) = 0;  // sorted
-  virtual Result<FileInfo> Stat(const std::string& path) = 0;       // follows links
-  virtual Result<FileInfo> LinkStat(const std::string& path) = 0;   // does not
+  virtual Result<FileInfo> Stat(const std::string& path) = 0;      // follows links
+  virtual Result<FileInfo> LinkStat(const std::string& path) = 0;  // does not
   virtual Result<std::string> ReadLink(const std::string& path) = 0;
   virtual Result<void> SetMode(const std::string& path, std::uint32_t mode) = 0;
 
-  // At most `max_bytes` from `offset` on; empty at the end. For files that grow while they are read.
+  // At most `max_bytes` from `offset` on; empty at the end. For files that grow while they are
+  // read.
   virtual Result<std::string> ReadFileRange(const std::string& path, std::uint64_t offset,
                                             std::size_t max_bytes);
 
@@ -59,8 +60,9 @@ class FileSystem {
   // syncs the directory: after a crash the old or the new content is there, never a mixture.
   Result<void> WriteFileAtomically(const std::string& path, std::string_view content,
                                    std::uint32_t mode, bool sync = true);
-  // The file has this content afterwards: one that has it already is not touched, any other is replaced as a whole, as
-  // WriteFileAtomically does without a sync. The directory is made if there is none.
+  // The file has this content afterwards: one that has it already is not touched, any other is
+  // replaced as a whole, as WriteFileAtomically does without a sync. The directory is made if there
+  // is none.
   Result<void> EnsureFile(const std::string& path, std::string_view content, std::uint32_t mode);
 
  protected:

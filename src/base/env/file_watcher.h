@@ -9,9 +9,9 @@
 namespace drakkar {
 
 enum class FileChange {
-  kCreated,        // a name appeared: created, or renamed into the directory (also over an old one)
-  kModified,       // a file was closed after writing, or its attributes changed; see FileWatcherOptions
-  kRemoved,        // a name vanished: deleted, or renamed out of the directory
+  kCreated,   // a name appeared: created, or renamed into the directory (also over an old one)
+  kModified,  // a file was closed after writing, or its attributes changed; see FileWatcherOptions
+  kRemoved,   // a name vanished: deleted, or renamed out of the directory
   kEventsLost,     // the kernel dropped events: list the directory again; `name` is empty
   kDirectoryGone,  // the directory itself was removed or moved: nothing more comes; `name` is empty
 };
@@ -30,8 +30,8 @@ class [[nodiscard]] FileWatch {
 };
 
 // Reports changes of names in directories, without recursion. Events arrive on the loop, in order.
-// To miss nothing, watch first and list afterwards: a name may then be seen twice, never not at all.
-// A watch must not outlive its watcher.
+// To miss nothing, watch first and list afterwards: a name may then be seen twice, never not at
+// all. A watch must not outlive its watcher.
 class FileWatcher {
  public:
   virtual ~FileWatcher() = default;

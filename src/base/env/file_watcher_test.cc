@@ -74,11 +74,11 @@ TEST_F(FileWatcherTest, ReportsCreatedRenamedModifiedAndRemovedNames) {
   ASSERT_TRUE(files.Rename(directory_ + "/a", directory_ + "/b").ok());
   ASSERT_TRUE(files.Remove(directory_ + "/b").ok());
   RunUntil(loop, FileChange::kRemoved, "b");
-  EXPECT_THAT(seen_, ElementsAre(FileEvent{FileChange::kCreated, "a"},
-                                 FileEvent{FileChange::kModified, "a"},
-                                 FileEvent{FileChange::kRemoved, "a"},
-                                 FileEvent{FileChange::kCreated, "b"},
-                                 FileEvent{FileChange::kRemoved, "b"}));
+  EXPECT_THAT(
+      seen_,
+      ElementsAre(FileEvent{FileChange::kCreated, "a"}, FileEvent{FileChange::kModified, "a"},
+                  FileEvent{FileChange::kRemoved, "a"}, FileEvent{FileChange::kCreated, "b"},
+                  FileEvent{FileChange::kRemoved, "b"}));
 }
 
 TEST_F(FileWatcherTest, SaysWhenTheDirectoryItselfIsGone) {

@@ -21,8 +21,8 @@ class Pause {
  public:
   virtual ~Pause() = default;
   virtual void For(Duration duration) = 0;
-  // Of files their content, of directories their entries; what does not exist is watched through the
-  // nearest directory above it. Null where that cannot be had: then look again now and then.
+  // Of files their content, of directories their entries; what does not exist is watched through
+  // the nearest directory above it. Null where that cannot be had: then look again now and then.
   virtual std::unique_ptr<ChangeWatch> WatchChanges(const std::vector<std::string>& paths) {
     static_cast<void>(paths);
     return nullptr;

@@ -51,7 +51,8 @@ TEST_F(ChangeWatchTest, EndsAtTheLimitWhenNothingHappens) {
 }
 
 TEST_F(ChangeWatchTest, IsNotHadForMoreThanTheBound) {
-  EXPECT_EQ(RealPause().WatchChanges(std::vector<std::string>(kMaxWatchedPaths + 1, directory_)), nullptr);
+  EXPECT_EQ(RealPause().WatchChanges(std::vector<std::string>(kMaxWatchedPaths + 1, directory_)),
+            nullptr);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct Child {
   std::string output, error_output;
   std::function<void(ProcessExit)> on_exit;
   ProcessExit exit;
-  int open_handles = 0;   // handles whose close callback has not run
-  int pending = 0;        // what must finish before the exit is reported: process and outputs
+  int open_handles = 0;  // handles whose close callback has not run
+  int pending = 0;       // what must finish before the exit is reported: process and outputs
   bool running = false;
   bool detached = false;  // the Process object is gone: report nothing
 

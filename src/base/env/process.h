@@ -22,9 +22,9 @@ struct ProcessOptions {
 };
 
 struct ProcessExit {
-  int exit_code = 0;    // 128 + signal when killed
-  int signal = 0;       // 0 when it exited by itself
-  std::string output;   // standard output, the last kMaxProcessOutput bytes
+  int exit_code = 0;   // 128 + signal when killed
+  int signal = 0;      // 0 when it exited by itself
+  std::string output;  // standard output, the last kMaxProcessOutput bytes
   std::string error_output;
 };
 
@@ -44,8 +44,8 @@ class Spawner {
  public:
   virtual ~Spawner() = default;
   // Starts a program; `on_exit` runs once on the loop after it ended and its output was read.
-  virtual Result<std::unique_ptr<Process>> Spawn(
-      ProcessOptions options, std::function<void(ProcessExit)> on_exit) = 0;
+  virtual Result<std::unique_ptr<Process>> Spawn(ProcessOptions options,
+                                                 std::function<void(ProcessExit)> on_exit) = 0;
 };
 
 class UvLoop;

@@ -174,15 +174,16 @@ class MachineFileSystem final : public FileSystem {
     return Ok();
   }
 
-  Result<void> OverwriteFile(const std::string& path, std::uint64_t offset, std::string_view content,
-                             bool sync) override {
+  Result<void> OverwriteFile(const std::string& path, std::uint64_t offset,
+                             std::string_view content, bool sync) override {
     Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (!fd.ok()) return ErrnoError(errno, "open " + path);
     struct stat st;
     if (::fstat(fd.get(), &st) != 0) return ErrnoError(errno, "stat " + path);
     if (offset + content.size() > static_cast<std::uint64_t>(st.st_size)) return BeyondTheEnd(path);
     while (!content.empty()) {
-      const ssize_t n = ::pwrite(fd.get(), content.data(), content.size(), static_cast<off_t>(offset));
+      const ssize_t n =
+          ::pwrite(fd.get(), content.data(), content.size(), static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return ErrnoError(errno, "write " + path);
       content.remove_prefix(static_cast<std::size_t>(n));
@@ -256,9 +257,8 @@ bool FileSystem::Exists(const std::string& path) {
 Result<void> FileSystem::WriteFileAtomically(const std::string& path, std::string_view content,
                                              std::uint32_t mode, bool sync) {
   const std::string directory = DirectoryName(path);
-  const std::string temporary =
-      JoinPath(directory, "." + std::string(BaseName(path)) + "." + std::to_string(::getpid()) +
-                              ".tmp");
+  const std::string temporary = JoinPath(
+      directory, "." + std::string(BaseName(path)) + "." + std::to_string(::getpid()) + ".tmp");
   Result<void> written = WriteTemporary(temporary, content, mode, sync);
   if (written.ok()) written = Rename(temporary, path);
   if (!written.ok()) {
@@ -269,7 +269,8 @@ Result<void> FileSystem::WriteFileAtomically(const std::string& path, std::strin
   return Ok();
 }
 
-Result<void> FileSystem::EnsureFile(const std::string& path, std::string_view content, std::uint32_t mode) {
+Result<void> FileSystem::EnsureFile(const std::string& path, std::string_view content,
+                                    std::uint32_t mode) {
   auto now = ReadFile(path);
   if (now.ok() && *now == content) return Ok();
   if (!now.ok() && now.error().code != ErrorCode::kNotFound) return std::move(now).error();

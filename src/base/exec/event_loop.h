@@ -29,8 +29,9 @@ class EventLoop {
   // Runs `task` on the loop, in the order posted. Callable from any thread. A task posted after the
   // loop has stopped for good is destroyed with it, without running.
   virtual void Post(Task task) = 0;
-  // As Post, for what begins something new (a request from outside): it may wait until what was begun
-  // before has been finished, for a bounded number of tasks. In the order posted among themselves.
+  // As Post, for what begins something new (a request from outside): it may wait until what was
+  // begun before has been finished, for a bounded number of tasks. In the order posted among
+  // themselves.
   virtual void PostNew(Task task) { Post(std::move(task)); }
 
   // Runs `task` once after `delay` unless the handle is destroyed first. Only from the loop.

@@ -7,10 +7,12 @@
 
 namespace drakkar {
 
-// Lets `burst` through at once and `per_second` after that. Full at the start; asks no clock itself.
+// Lets `burst` through at once and `per_second` after that. Full at the start; asks no clock
+// itself.
 class TokenBucket {
  public:
-  TokenBucket(double per_second, double burst) : per_second_(per_second), burst_(burst), tokens_(burst) {}
+  TokenBucket(double per_second, double burst)
+      : per_second_(per_second), burst_(burst), tokens_(burst) {}
 
   // False: not now. `now` never goes back.
   bool Take(MonotonicTime now) {

@@ -29,8 +29,9 @@ bool Ask(SchedulingAttributes attributes) {
   return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
 }
 
-// `turn`: nanoseconds that it runs at a time while others wait. Since Linux 6.12 whoever has shorter turns has
-// them sooner, and need not wait until the one that runs has had its own, some milliseconds.
+// `turn`: nanoseconds that it runs at a time while others wait. Since Linux 6.12 whoever has
+// shorter turns has them sooner, and need not wait until the one that runs has had its own, some
+// milliseconds.
 bool AskOrdinary(std::int32_t nice, std::uint64_t turn) {
   return Ask({.policy = kOrdinaryPolicy, .nice = nice, .runtime = turn});
 }

@@ -14,9 +14,13 @@
 namespace drakkar {
 namespace {
 
-int Niceness() { return getpriority(PRIO_PROCESS, 0); }
+int Niceness() {
+  return getpriority(PRIO_PROCESS, 0);
+}
 
-int Policy() { return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK; }
+int Policy() {
+  return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+}
 
 bool MayPrefer() {
   int before = 0;
@@ -50,7 +54,9 @@ TEST_P(UrgencyOf, TheThreadAloneIsNotThatOfItsChildren) {
   EXPECT_EQ(Niceness(), ordinary);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, UrgencyOf, ::testing::Values(Preference::kSoon, Preference::kNow, Preference::kFirst));
+INSTANTIATE_TEST_SUITE_P(Each, UrgencyOf,
+                         ::testing::Values(Preference::kSoon, Preference::kNow,
+                                           Preference::kFirst));
 
 TEST(Urgency, AWorkerPoolCanBePreferred) {
   if (!MayPrefer()) GTEST_SKIP() << "this user may not raise priorities";

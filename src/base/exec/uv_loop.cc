@@ -32,13 +32,14 @@ namespace {
 constexpr std::size_t kTasksPerWake = 16;
 // How often in a row a loop runs what its tasks posted to itself before it looks at its sockets.
 constexpr int kRoundsPerTurn = 8;
-// How many new pieces of work a loop begins at a time: when nothing else waits, or after kTasksPerWake
-// other tasks. Requests from outside come in bursts; begun all at once, they would all be in the same
-// step, and whoever does the next step would have nothing to do meanwhile.
+// How many new pieces of work a loop begins at a time: when nothing else waits, or after
+// kTasksPerWake other tasks. Requests from outside come in bursts; begun all at once, they would
+// all be in the same step, and whoever does the next step would have nothing to do meanwhile.
 constexpr std::size_t kNewAtATime = 4;
 
-// Wakes a loop, which may be gone by then. Not a uv_async_t: the woken thread often takes the waker's
-// place on its processor at once, and libuv then waits there for the waker to get to the end of its call.
+// Wakes a loop, which may be gone by then. Not a uv_async_t: the woken thread often takes the
+// waker's place on its processor at once, and libuv then waits there for the waker to get to the
+// end of its call.
 class Waker {
  public:
   Waker() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) { CHECK(event_.ok()); }
@@ -78,11 +79,11 @@ struct UvLoop::Impl {
   uv_prepare_t before_wait;
   const std::shared_ptr<Waker> waker = std::make_shared<Waker>();
   std::mutex mutex;
-  std::vector<Task> posted;   // guarded by mutex
-  std::deque<Task> fresh;     // guarded by mutex: what PostNew was given
-  bool stopping = false;      // guarded by mutex
-  bool stopped = false;       // guarded by mutex
-  bool in_turn = false;       // guarded by mutex: OnWake looks at `posted` again
+  std::vector<Task> posted;        // guarded by mutex
+  std::deque<Task> fresh;          // guarded by mutex: what PostNew was given
+  bool stopping = false;           // guarded by mutex
+  bool stopped = false;            // guarded by mutex
+  bool in_turn = false;            // guarded by mutex: OnWake looks at `posted` again
   std::size_t run_since_wake = 0;  // tasks, up to kTasksPerWake
   std::atomic<std::thread::id> thread{};
 

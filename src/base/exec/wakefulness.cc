@@ -31,12 +31,15 @@ struct Wakefulness::State {
   }
 
   State(EventLoop& its_loop, const std::string& path, bool is_urgent)
-      : loop(its_loop), device(path.empty() ? -1 : ::open(path.c_str(), O_WRONLY | O_CLOEXEC)), urgent(is_urgent) {}
+      : loop(its_loop),
+        device(path.empty() ? -1 : ::open(path.c_str(), O_WRONLY | O_CLOEXEC)),
+        urgent(is_urgent) {}
 
   void Ask(std::int32_t microseconds) const {
     if (!device.ok()) return;
     // A wish: whether it is granted changes nothing but the time things take.
-    [[maybe_unused]] const ssize_t written = ::pwrite(device.get(), &microseconds, sizeof microseconds, 0);
+    [[maybe_unused]] const ssize_t written =
+        ::pwrite(device.get(), &microseconds, sizeof microseconds, 0);
   }
 
   EventLoop& loop;

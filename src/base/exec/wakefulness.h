@@ -8,14 +8,14 @@
 
 namespace drakkar {
 
-// Keeps the machine's idle processors from sleeping while somebody waits for something short that goes
-// from thread to thread. Waking a sleeping processor takes longer than most of such steps, and a
-// virtual one has to wait until its host finds time for it again. Idle processors poll instead, which
-// costs power and nobody's time; so a hold is for a few milliseconds. The loop's own thread can be made
-// urgent meanwhile.
+// Keeps the machine's idle processors from sleeping while somebody waits for something short that
+// goes from thread to thread. Waking a sleeping processor takes longer than most of such steps, and
+// a virtual one has to wait until its host finds time for it again. Idle processors poll instead,
+// which costs power and nobody's time; so a hold is for a few milliseconds. The loop's own thread
+// can be made urgent meanwhile.
 //
-// By the kernel's /dev/cpu_dma_latency. Without it, or without the right to use it, nothing changes.
-// Loop-bound. Holds may outlive it.
+// By the kernel's /dev/cpu_dma_latency. Without it, or without the right to use it, nothing
+// changes. Loop-bound. Holds may outlive it.
 class Wakefulness {
  public:
   // A hold that lasts longer ends by itself.
@@ -26,15 +26,16 @@ class Wakefulness {
   enum class LoopThread { kAsItIs, kUrgent };
 
   // Without a `device` processors may sleep.
-  explicit Wakefulness(EventLoop& loop, const std::string& device = kDevice, LoopThread thread = LoopThread::kAsItIs);
+  explicit Wakefulness(EventLoop& loop, const std::string& device = kDevice,
+                       LoopThread thread = LoopThread::kAsItIs);
   ~Wakefulness();
 
   class Hold;
   // Until the hold is destroyed.
   [[nodiscard]] std::unique_ptr<Hold> Begin();
 
-  // Until nobody has called it for kLinger: for streams of short things, where a hold for each would
-  // cost more than it gives.
+  // Until nobody has called it for kLinger: for streams of short things, where a hold for each
+  // would cost more than it gives.
   static constexpr Duration kLinger = std::chrono::milliseconds(1);
   void Touch();
 

@@ -44,7 +44,9 @@ WorkerPool::WorkerPool(std::size_t threads, std::size_t max_queued, Urgency urge
   }
 }
 
-WorkerPool::~WorkerPool() { Stop(); }
+WorkerPool::~WorkerPool() {
+  Stop();
+}
 
 void WorkerPool::Stop() {
   {

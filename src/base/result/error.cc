@@ -7,21 +7,36 @@ namespace drakkar {
 
 std::string_view ErrorCodeName(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument: return "InvalidArgument";
-    case ErrorCode::kNotFound: return "NotFound";
-    case ErrorCode::kAlreadyExists: return "AlreadyExists";
-    case ErrorCode::kConflict: return "Conflict";
-    case ErrorCode::kExpired: return "Expired";
-    case ErrorCode::kForbidden: return "Forbidden";
-    case ErrorCode::kUnauthenticated: return "Unauthenticated";
-    case ErrorCode::kResourceExhausted: return "ResourceExhausted";
-    case ErrorCode::kFailedPrecondition: return "FailedPrecondition";
-    case ErrorCode::kUnavailable: return "Unavailable";
-    case ErrorCode::kDeadlineExceeded: return "DeadlineExceeded";
-    case ErrorCode::kCancelled: return "Cancelled";
-    case ErrorCode::kUnimplemented: return "Unimplemented";
-    case ErrorCode::kDataLoss: return "DataLoss";
-    case ErrorCode::kInternal: return "Internal";
+    case ErrorCode::kInvalidArgument:
+      return "InvalidArgument";
+    case ErrorCode::kNotFound:
+      return "NotFound";
+    case ErrorCode::kAlreadyExists:
+      return "AlreadyExists";
+    case ErrorCode::kConflict:
+      return "Conflict";
+    case ErrorCode::kExpired:
+      return "Expired";
+    case ErrorCode::kForbidden:
+      return "Forbidden";
+    case ErrorCode::kUnauthenticated:
+      return "Unauthenticated";
+    case ErrorCode::kResourceExhausted:
+      return "ResourceExhausted";
+    case ErrorCode::kFailedPrecondition:
+      return "FailedPrecondition";
+    case ErrorCode::kUnavailable:
+      return "Unavailable";
+    case ErrorCode::kDeadlineExceeded:
+      return "DeadlineExceeded";
+    case ErrorCode::kCancelled:
+      return "Cancelled";
+    case ErrorCode::kUnimplemented:
+      return "Unimplemented";
+    case ErrorCode::kDataLoss:
+      return "DataLoss";
+    case ErrorCode::kInternal:
+      return "Internal";
   }
   return "Unknown";
 }
@@ -56,25 +71,42 @@ Error Internal(std::string message) {
 Error ErrnoError(int error_number, std::string_view what) {
   ErrorCode code = ErrorCode::kInternal;
   switch (error_number) {
-    case ENOENT: code = ErrorCode::kNotFound; break;
-    case EEXIST: code = ErrorCode::kAlreadyExists; break;
+    case ENOENT:
+      code = ErrorCode::kNotFound;
+      break;
+    case EEXIST:
+      code = ErrorCode::kAlreadyExists;
+      break;
     case EACCES:
-    case EPERM: code = ErrorCode::kForbidden; break;
+    case EPERM:
+      code = ErrorCode::kForbidden;
+      break;
     case EINVAL:
     case ENAMETOOLONG:
     case ENOTDIR:
-    case EISDIR: code = ErrorCode::kInvalidArgument; break;
+    case EISDIR:
+      code = ErrorCode::kInvalidArgument;
+      break;
     case ENOSPC:
     case EMFILE:
     case ENFILE:
-    case ENOMEM: code = ErrorCode::kResourceExhausted; break;
-    case ETIMEDOUT: code = ErrorCode::kDeadlineExceeded; break;
+    case ENOMEM:
+      code = ErrorCode::kResourceExhausted;
+      break;
+    case ETIMEDOUT:
+      code = ErrorCode::kDeadlineExceeded;
+      break;
     case ECONNREFUSED:
     case ECONNRESET:
     case EPIPE:
-    case EADDRINUSE: code = ErrorCode::kUnavailable; break;
-    case ECANCELED: code = ErrorCode::kCancelled; break;
-    default: break;
+    case EADDRINUSE:
+      code = ErrorCode::kUnavailable;
+      break;
+    case ECANCELED:
+      code = ErrorCode::kCancelled;
+      break;
+    default:
+      break;
   }
   std::string text(what);
   text += ": ";

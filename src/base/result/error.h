@@ -8,11 +8,11 @@ namespace drakkar {
 // Why an operation failed, coarse enough for callers to branch on. The HTTP status and gRPC code
 // of each live in one table each (net and rpc), nowhere else.
 enum class ErrorCode {
-  kInvalidArgument,     // the input is wrong; trying again will not help
+  kInvalidArgument,  // the input is wrong; trying again will not help
   kNotFound,
   kAlreadyExists,
-  kConflict,            // optimistic concurrency lost; read again and retry
-  kExpired,             // a revision or token is too old; list again
+  kConflict,  // optimistic concurrency lost; read again and retry
+  kExpired,   // a revision or token is too old; list again
   kForbidden,
   kUnauthenticated,
   kResourceExhausted,   // a bound was reached; retry later
@@ -21,7 +21,7 @@ enum class ErrorCode {
   kDeadlineExceeded,
   kCancelled,
   kUnimplemented,
-  kDataLoss,            // what was read back is corrupt
+  kDataLoss,  // what was read back is corrupt
   kInternal,
 };
 

@@ -14,7 +14,7 @@ namespace drakkar {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
   // Lets a `return unique_ptr<Derived>` or a `return "literal"` convert in one step.
   template <typename U>
@@ -88,9 +88,9 @@ inline Result<void> Ok() {
 #define DRAKKAR_CONCAT(a, b) DRAKKAR_CONCAT_INNER(a, b)
 
 // Returns the error of `expression` from the enclosing function, if it has one.
-#define RETURN_IF_ERROR(expression)                                   \
-  do {                                                                \
-    auto drakkar_result = (expression);                               \
+#define RETURN_IF_ERROR(expression)                                     \
+  do {                                                                  \
+    auto drakkar_result = (expression);                                 \
     if (!drakkar_result.ok()) return std::move(drakkar_result).error(); \
   } while (false)
 

@@ -38,7 +38,8 @@ std::string FaultyFileSystem::failed() const {
 Result<void> FaultyFileSystem::Enter(std::string_view what, const std::string& path) {
   std::lock_guard lock(mutex_);
   const bool is_its_turn = calls_++ == fail_at_;
-  const bool is_waited_for = fail_times_ > 0 && what == fail_what_ && path.find(fail_part_) != std::string::npos;
+  const bool is_waited_for =
+      fail_times_ > 0 && what == fail_what_ && path.find(fail_part_) != std::string::npos;
   if (!is_its_turn && !is_waited_for) return Ok();
   if (is_its_turn) fail_at_ = SIZE_MAX;
   if (is_waited_for) --fail_times_;

@@ -25,11 +25,14 @@ class FaultyFileSystem final : public FileSystem {
   // Nothing fails any more.
   void Stop();
   std::size_t calls() const;
-  std::string failed() const;  // "read /path": the call that failed since one was chosen; empty: none
+  std::string failed()
+      const;  // "read /path": the call that failed since one was chosen; empty: none
 
   Result<std::string> ReadFile(const std::string& path) override;
-  Result<void> WriteFile(const std::string& path, std::string_view content, std::uint32_t mode) override;
-  Result<void> AppendFile(const std::string& path, std::string_view content, std::uint32_t mode) override;
+  Result<void> WriteFile(const std::string& path, std::string_view content,
+                         std::uint32_t mode) override;
+  Result<void> AppendFile(const std::string& path, std::string_view content,
+                          std::uint32_t mode) override;
   Result<void> SyncFile(const std::string& path) override;
   Result<void> SyncDirectory(const std::string& path) override;
   Result<void> Rename(const std::string& from, const std::string& to) override;
@@ -43,8 +46,8 @@ class FaultyFileSystem final : public FileSystem {
   Result<void> SetMode(const std::string& path, std::uint32_t mode) override;
   Result<std::string> ReadFileRange(const std::string& path, std::uint64_t offset,
                                     std::size_t max_bytes) override;
-  Result<void> OverwriteFile(const std::string& path, std::uint64_t offset, std::string_view content,
-                             bool sync) override;
+  Result<void> OverwriteFile(const std::string& path, std::uint64_t offset,
+                             std::string_view content, bool sync) override;
 
  private:
   Result<void> Enter(std::string_view what, const std::string& path);

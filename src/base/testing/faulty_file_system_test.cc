@@ -22,7 +22,8 @@ TEST(FaultyFileSystem, FailsTheChosenCallOnceAndWithoutAnEffect) {
 TEST(FaultyFileSystem, CountsThePartsOfAnAtomicWriteSingly) {
   MemoryFileSystem memory;
   FaultyFileSystem files(memory);
-  for (std::size_t call = 0; call < 5; ++call) {  // write, mode, sync, rename, sync of the directory
+  for (std::size_t call = 0; call < 5;
+       ++call) {  // write, mode, sync, rename, sync of the directory
     files.FailCall(call);
     EXPECT_FALSE(files.WriteFileAtomically("/a", "x", 0600).ok()) << call;
     EXPECT_EQ(memory.ListDirectory("/")->size(), call < 4 ? 0u : 1u) << files.failed();

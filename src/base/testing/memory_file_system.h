@@ -12,8 +12,8 @@ namespace drakkar {
 // A file system in memory that can fail and crash on purpose.
 //
 // Content and names become durable as on a careful real one: a file's bytes at SyncFile, a
-// directory's entries at SyncDirectory. `Crash` returns to what was durable. `FailCall(n)` makes the
-// n-th call from now (0 = the next) return an error once, so that a test can fail each in turn.
+// directory's entries at SyncDirectory. `Crash` returns to what was durable. `FailCall(n)` makes
+// the n-th call from now (0 = the next) return an error once, so that a test can fail each in turn.
 class MemoryFileSystem final : public FileSystem {
  public:
   MemoryFileSystem();
@@ -34,8 +34,8 @@ class MemoryFileSystem final : public FileSystem {
   Result<FileInfo> LinkStat(const std::string& path) override;
   Result<std::string> ReadLink(const std::string& path) override;
   Result<void> SetMode(const std::string& path, std::uint32_t mode) override;
-  Result<void> OverwriteFile(const std::string& path, std::uint64_t offset, std::string_view content,
-                             bool sync) override;
+  Result<void> OverwriteFile(const std::string& path, std::uint64_t offset,
+                             std::string_view content, bool sync) override;
 
   // A socket file, as listening on a path makes one. Remove takes it away.
   void MakeSocket(const std::string& path);

@@ -16,8 +16,8 @@ class MemoryFileWatcher final : public FileWatcher {
  public:
   explicit MemoryFileWatcher(EventLoop& loop) : loop_(loop) {}
 
-  Result<std::unique_ptr<FileWatch>> Watch(
-      const std::string& directory, std::function<void(const FileEvent&)> on_event) override;
+  Result<std::unique_ptr<FileWatch>> Watch(const std::string& directory,
+                                           std::function<void(const FileEvent&)> on_event) override;
 
   void Emit(const std::string& directory, FileChange change, const std::string& name);
   // The next Watch fails with this error.

@@ -73,7 +73,8 @@ SeededLoop::SeededLoop(std::uint64_t seed, bool shuffle) : random_(seed), shuffl
 SeededLoop::~SeededLoop() {
   // Destroying a task may post or cancel: drain until nothing is left.
   const auto any_lane = [this] {
-    return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane->ready.empty(); });
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const auto& lane) { return !lane->ready.empty(); });
   };
   while (!ready_.empty() || !timers_.empty() || any_lane()) {
     std::vector<std::deque<Task>> lanes;

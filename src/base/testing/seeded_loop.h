@@ -29,9 +29,9 @@ class FakeClock final : public Clock {
 // clock is advanced. Everything on it is a function of the seed.
 //
 // Components that would have loops of their own get lanes: each keeps the order in which tasks were
-// posted to it, as every EventLoop does. With `shuffle`, the seed draws which lane goes on next (and
-// whether a timer that is due comes before), so that components interleave in all ways they could;
-// without it everything runs in the order posted.
+// posted to it, as every EventLoop does. With `shuffle`, the seed draws which lane goes on next
+// (and whether a timer that is due comes before), so that components interleave in all ways they
+// could; without it everything runs in the order posted.
 class SeededLoop final : public EventLoop {
  public:
   explicit SeededLoop(std::uint64_t seed = 1, bool shuffle = false);
@@ -39,7 +39,8 @@ class SeededLoop final : public EventLoop {
 
   // A loop of the same clock, timers and seed, with an order of its own. Lives as long as this.
   EventLoop& NewLane();
-  // The lane's component has crashed: what is queued on it is destroyed, and so is what comes later.
+  // The lane's component has crashed: what is queued on it is destroyed, and so is what comes
+  // later.
   void DropLane(EventLoop& lane);
 
   void Post(Task task) override;

@@ -28,8 +28,7 @@ TEST(SeededLoop, FiresTimersAtTheirTimeAndInOrder) {
   std::vector<std::int64_t> fired;
   const MonotonicTime start = loop.clock().Monotonic();
   auto note = [&] {
-    fired.push_back(
-        std::chrono::duration_cast<seconds>(loop.clock().Monotonic() - start).count());
+    fired.push_back(std::chrono::duration_cast<seconds>(loop.clock().Monotonic() - start).count());
   };
   TimerHandle late = loop.RunAfter(seconds(5), note);
   TimerHandle early = loop.RunAfter(seconds(2), note);

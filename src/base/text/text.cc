@@ -74,15 +74,33 @@ std::string Quote(std::string_view text) {
       continue;
     }
     switch (c) {
-      case '"': quoted += "\\\""; break;
-      case '\\': quoted += "\\\\"; break;
-      case '\a': quoted += "\\a"; break;
-      case '\b': quoted += "\\b"; break;
-      case '\f': quoted += "\\f"; break;
-      case '\n': quoted += "\\n"; break;
-      case '\r': quoted += "\\r"; break;
-      case '\t': quoted += "\\t"; break;
-      case '\v': quoted += "\\v"; break;
+      case '"':
+        quoted += "\\\"";
+        break;
+      case '\\':
+        quoted += "\\\\";
+        break;
+      case '\a':
+        quoted += "\\a";
+        break;
+      case '\b':
+        quoted += "\\b";
+        break;
+      case '\f':
+        quoted += "\\f";
+        break;
+      case '\n':
+        quoted += "\\n";
+        break;
+      case '\r':
+        quoted += "\\r";
+        break;
+      case '\t':
+        quoted += "\\t";
+        break;
+      case '\v':
+        quoted += "\\v";
+        break;
       default:
         if (c < 0x20 || c >= 0x7f) {
           quoted += "\\x";
@@ -98,7 +116,9 @@ std::string Quote(std::string_view text) {
 }
 
 void AppendUtf8(std::string& out, char32_t code) {
-  const auto put = [&out](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
+  const auto put = [&out](char32_t byte) {
+    out += static_cast<char>(static_cast<unsigned char>(byte));
+  };
   if (code < 0x80) {
     put(code);
   } else if (code < 0x800) {

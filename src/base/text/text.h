@@ -1,7 +1,7 @@
 #pragma once
 
-#include <optional>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,10 +39,18 @@ bool IsValidUtf8(std::string_view text);
 void AppendUtf8(std::string& out, char32_t code);
 
 namespace internal {
-inline void AppendPart(std::string& out, std::string_view part) { out += part; }
-inline void AppendPart(std::string& out, const std::string& part) { out += part; }
-inline void AppendPart(std::string& out, const char* part) { out += part; }
-inline void AppendPart(std::string& out, char part) { out += part; }
+inline void AppendPart(std::string& out, std::string_view part) {
+  out += part;
+}
+inline void AppendPart(std::string& out, const std::string& part) {
+  out += part;
+}
+inline void AppendPart(std::string& out, const char* part) {
+  out += part;
+}
+inline void AppendPart(std::string& out, char part) {
+  out += part;
+}
 template <typename T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, bool>)
 void AppendPart(std::string& out, T part) {
@@ -50,10 +58,18 @@ void AppendPart(std::string& out, T part) {
 }
 
 // At least what AppendPart adds.
-inline std::size_t PartBytes(std::string_view part) { return part.size(); }
-inline std::size_t PartBytes(const std::string& part) { return part.size(); }
-inline std::size_t PartBytes(const char* part) { return std::string_view(part).size(); }
-inline std::size_t PartBytes(char) { return 1; }
+inline std::size_t PartBytes(std::string_view part) {
+  return part.size();
+}
+inline std::size_t PartBytes(const std::string& part) {
+  return part.size();
+}
+inline std::size_t PartBytes(const char* part) {
+  return std::string_view(part).size();
+}
+inline std::size_t PartBytes(char) {
+  return 1;
+}
 template <typename T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, bool>)
 std::size_t PartBytes(T) {

@@ -9,14 +9,29 @@ constexpr char kHex[] = "0123456789abcdef";
 
 void AppendAscii(unsigned char c, std::string* out) {
   switch (c) {
-    case '"': *out += "\\\""; return;
-    case '\\': *out += "\\\\"; return;
-    case '\b': *out += "\\b"; return;
-    case '\f': *out += "\\f"; return;
-    case '\n': *out += "\\n"; return;
-    case '\r': *out += "\\r"; return;
-    case '\t': *out += "\\t"; return;
-    default: break;
+    case '"':
+      *out += "\\\"";
+      return;
+    case '\\':
+      *out += "\\\\";
+      return;
+    case '\b':
+      *out += "\\b";
+      return;
+    case '\f':
+      *out += "\\f";
+      return;
+    case '\n':
+      *out += "\\n";
+      return;
+    case '\r':
+      *out += "\\r";
+      return;
+    case '\t':
+      *out += "\\t";
+      return;
+    default:
+      break;
   }
   if (c < 0x20 || c == '<' || c == '>' || c == '&') {
     *out += "\\u00";

@@ -8,7 +8,17 @@
 
 namespace drakkar::cel {
 
-enum class ExprKind { kUnspecified, kLiteral, kIdent, kSelect, kCall, kList, kMap, kStruct, kComprehension };
+enum class ExprKind {
+  kUnspecified,
+  kLiteral,
+  kIdent,
+  kSelect,
+  kCall,
+  kList,
+  kMap,
+  kStruct,
+  kComprehension
+};
 
 struct BytesLiteral {
   std::string value;
@@ -16,7 +26,8 @@ struct BytesLiteral {
 };
 
 // null, bool, int, uint, double, string or bytes.
-using Literal = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, BytesLiteral>;
+using Literal = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string,
+                             BytesLiteral>;
 
 struct Expr;
 using ExprPtr = std::unique_ptr<Expr>;
@@ -50,10 +61,10 @@ struct Expr {
   std::int64_t id = 0;
   ExprKind kind = ExprKind::kUnspecified;
   Literal literal;
-  std::string name;          // identifier, field, function or message type
-  ExprPtr operand;           // of a select, or the target of a member call
-  bool test_only = false;    // has(operand.name)
-  std::vector<ExprPtr> args;  // call arguments or list elements
+  std::string name;                           // identifier, field, function or message type
+  ExprPtr operand;                            // of a select, or the target of a member call
+  bool test_only = false;                     // has(operand.name)
+  std::vector<ExprPtr> args;                  // call arguments or list elements
   std::vector<std::size_t> optional_indices;  // list elements written with '?'
   std::vector<MapEntry> entries;
   std::vector<StructField> fields;

@@ -15,7 +15,8 @@ std::size_t CharacterSize(std::string_view text) {
 }
 
 std::string FormatIssue(std::string_view source, const Issue& issue) {
-  const std::size_t offset = std::min(static_cast<std::size_t>(std::max(issue.offset, 0)), source.size());
+  const std::size_t offset =
+      std::min(static_cast<std::size_t>(std::max(issue.offset, 0)), source.size());
   std::size_t line_begin = 0;
   std::size_t line_number = 1;
   for (std::size_t i = 0; i < offset; ++i) {

@@ -17,7 +17,9 @@ std::optional<std::string> QualifiedName(const Expr& expr) {
   return StrCat(*prefix, ".", expr.name);
 }
 
-const Expr& Root(const Expr& expr) { return expr.operand && expr.kind == ExprKind::kSelect ? Root(*expr.operand) : expr; }
+const Expr& Root(const Expr& expr) {
+  return expr.operand && expr.kind == ExprKind::kSelect ? Root(*expr.operand) : expr;
+}
 
 class Checker {
  public:
@@ -37,43 +39,74 @@ class Checker {
   void Report(std::int64_t id, std::string message) {
     issues_.push_back({checked_.ast.offsets[static_cast<std::size_t>(id)], std::move(message)});
   }
-  void SetType(const Expr& expr, TypeRef type) { checked_.types[static_cast<std::size_t>(expr.id)] = std::move(type); }
-  const TypeRef& TypeOf(const Expr& expr) const { return checked_.types[static_cast<std::size_t>(expr.id)]; }
+  void SetType(const Expr& expr, TypeRef type) {
+    checked_.types[static_cast<std::size_t>(expr.id)] = std::move(type);
+  }
+  const TypeRef& TypeOf(const Expr& expr) const {
+    return checked_.types[static_cast<std::size_t>(expr.id)];
+  }
   void SetReference(const Expr& expr, Reference reference) {
     checked_.references[static_cast<std::size_t>(expr.id)] = std::move(reference);
   }
   TypeRef NewVariable() { return types::Param(StrCat("_var", variables_++)); }
 
   void ReportUndeclared(std::int64_t id, std::string_view name) {
-    Report(id, StrCat("undeclared reference to '", name, "' (in container '", declarations_.container, "')"));
+    Report(id, StrCat("undeclared reference to '", name, "' (in container '",
+                      declarations_.container, "')"));
   }
   void ReportMismatch(std::int64_t id, const TypeRef& expected, const TypeRef& actual) {
-    Report(id, StrCat("expected type '", expected->ToErrorString(), "' but found '", actual->ToErrorString(), "'"));
+    Report(id, StrCat("expected type '", expected->ToErrorString(), "' but found '",
+                      actual->ToErrorString(), "'"));
   }
 
   void Visit(Expr& expr) {
     switch (expr.kind) {
-      case ExprKind::kUnspecified: SetType(expr, types::Error()); break;
-      case ExprKind::kLiteral: SetType(expr, LiteralType(expr.literal)); break;
-      case ExprKind::kIdent: VisitIdent(expr); break;
-      case ExprKind::kSelect: VisitSelect(expr); break;
-      case ExprKind::kCall: VisitCall(expr); break;
-      case ExprKind::kList: VisitList(expr); break;
-      case ExprKind::kMap: VisitMap(expr); break;
-      case ExprKind::kStruct: VisitStruct(expr); break;
-      case ExprKind::kComprehension: VisitComprehension(expr); break;
+      case ExprKind::kUnspecified:
+        SetType(expr, types::Error());
+        break;
+      case ExprKind::kLiteral:
+        SetType(expr, LiteralType(expr.literal));
+        break;
+      case ExprKind::kIdent:
+        VisitIdent(expr);
+        break;
+      case ExprKind::kSelect:
+        VisitSelect(expr);
+        break;
+      case ExprKind::kCall:
+        VisitCall(expr);
+        break;
+      case ExprKind::kList:
+        VisitList(expr);
+        break;
+      case ExprKind::kMap:
+        VisitMap(expr);
+        break;
+      case ExprKind::kStruct:
+        VisitStruct(expr);
+        break;
+      case ExprKind::kComprehension:
+        VisitComprehension(expr);
+        break;
     }
   }
 
   static TypeRef LiteralType(const Literal& literal) {
     switch (literal.index()) {
-      case 0: return types::Null();
-      case 1: return types::Bool();
-      case 2: return types::Int();
-      case 3: return types::Uint();
-      case 4: return types::Double();
-      case 5: return types::String();
-      default: return types::Bytes();
+      case 0:
+        return types::Null();
+      case 1:
+        return types::Bool();
+      case 2:
+        return types::Int();
+      case 3:
+        return types::Uint();
+      case 4:
+        return types::Double();
+      case 5:
+        return types::String();
+      default:
+        return types::Bytes();
     }
   }
 
@@ -135,15 +168,20 @@ class Checker {
     if (is_optional) target = target->parameter(0);
     TypeRef result = types::Error();
     switch (target->kind()) {
-      case TypeKind::kMap: result = target->parameter(1); break;
-      case TypeKind::kStruct: result = FieldType(expr.id, target->name(), field); break;
+      case TypeKind::kMap:
+        result = target->parameter(1);
+        break;
+      case TypeKind::kStruct:
+        result = FieldType(expr.id, target->name(), field);
+        break;
       case TypeKind::kTypeParam:
         substitution_.Assignable(types::Dyn(), target);
         result = types::Dyn();
         break;
       default:
         if (!target->IsDynOrError()) {
-          Report(expr.id, StrCat("type '", target->ToErrorString(), "' does not support field selection"));
+          Report(expr.id,
+                 StrCat("type '", target->ToErrorString(), "' does not support field selection"));
         }
         result = types::Dyn();
     }
@@ -264,14 +302,15 @@ class Checker {
 
   void ReportNoOverload(const Expr& expr, const std::vector<TypeRef>& args, bool is_member) {
     std::vector<std::string> texts;
-    for (const TypeRef& arg : args) texts.push_back(substitution_.Apply(arg, true)->ToErrorString());
+    for (const TypeRef& arg : args)
+      texts.push_back(substitution_.Apply(arg, true)->ToErrorString());
     std::string signature;
     if (is_member) {
       signature = texts[0] + ".";
       texts.erase(texts.begin());
     }
-    Report(expr.id, StrCat("found no matching overload for '", expr.name, "' applied to '", signature, "(",
-                           Join(texts, ", "), ")'"));
+    Report(expr.id, StrCat("found no matching overload for '", expr.name, "' applied to '",
+                           signature, "(", Join(texts, ", "), ")'"));
   }
 
   TypeRef JoinTypes(const Expr& expr, const TypeRef& previous, const TypeRef& current) {
@@ -291,7 +330,8 @@ class Checker {
 
   void VisitList(Expr& expr) {
     TypeRef element;
-    const std::set<std::size_t> optionals(expr.optional_indices.begin(), expr.optional_indices.end());
+    const std::set<std::size_t> optionals(expr.optional_indices.begin(),
+                                          expr.optional_indices.end());
     for (std::size_t i = 0; i < expr.args.size(); ++i) {
       Visit(*expr.args[i]);
       TypeRef type = TypeOf(*expr.args[i]);
@@ -350,8 +390,9 @@ class Checker {
       TypeRef actual = TypeOf(*field.value);
       if (field.optional) actual = Unwrapped(*field.value, actual);
       if (!substitution_.Assignable(expected, actual)) {
-        Report(field.id, StrCat("expected type of field '", field.name, "' is '", expected->ToErrorString(),
-                                "' but provided type is '", actual->ToErrorString(), "'"));
+        Report(field.id,
+               StrCat("expected type of field '", field.name, "' is '", expected->ToErrorString(),
+                      "' but provided type is '", actual->ToErrorString(), "'"));
       }
     }
   }
@@ -400,7 +441,8 @@ class Checker {
   }
 
   void AssertType(const Expr& expr, const TypeRef& expected) {
-    if (!substitution_.Assignable(expected, TypeOf(expr))) ReportMismatch(expr.id, expected, TypeOf(expr));
+    if (!substitution_.Assignable(expected, TypeOf(expr)))
+      ReportMismatch(expr.id, expected, TypeOf(expr));
   }
 
   CheckedAst& checked_;

@@ -17,17 +17,28 @@ void Declarations::AddFunction(std::string name, Overload overload) {
   functions_[std::move(name)].overloads.push_back(std::move(overload));
 }
 
-void Declarations::SetImplementation(const std::string& name, Implementation implementation, Prepare prepare) {
+void Declarations::SetImplementation(const std::string& name, Implementation implementation,
+                                     Prepare prepare) {
   Function& function = functions_[name];
   function.implementation = implementation;
   function.prepare = prepare;
 }
 
-const Function* Declarations::FindFunction(std::string_view name) const { return Find(functions_, name); }
-const TypeRef* Declarations::FindVariable(std::string_view name) const { return Find(variables_, name); }
-const TypeRef* Declarations::FindTypeName(std::string_view name) const { return Find(type_names_, name); }
-const StructType* Declarations::FindStruct(std::string_view name) const { return Find(structs_, name); }
-const std::int64_t* Declarations::FindConstant(std::string_view name) const { return Find(constants_, name); }
+const Function* Declarations::FindFunction(std::string_view name) const {
+  return Find(functions_, name);
+}
+const TypeRef* Declarations::FindVariable(std::string_view name) const {
+  return Find(variables_, name);
+}
+const TypeRef* Declarations::FindTypeName(std::string_view name) const {
+  return Find(type_names_, name);
+}
+const StructType* Declarations::FindStruct(std::string_view name) const {
+  return Find(structs_, name);
+}
+const std::int64_t* Declarations::FindConstant(std::string_view name) const {
+  return Find(constants_, name);
+}
 
 std::vector<std::string> CandidateNames(std::string_view container, std::string_view name) {
   if (name.starts_with('.')) return {std::string(name.substr(1))};

@@ -53,8 +53,11 @@ struct StructType {
 class Declarations {
  public:
   void AddFunction(std::string name, Overload overload);
-  void SetImplementation(const std::string& name, Implementation implementation, Prepare prepare = nullptr);
-  void AddVariable(std::string name, TypeRef type) { variables_[std::move(name)] = std::move(type); }
+  void SetImplementation(const std::string& name, Implementation implementation,
+                         Prepare prepare = nullptr);
+  void AddVariable(std::string name, TypeRef type) {
+    variables_[std::move(name)] = std::move(type);
+  }
   void AddTypeName(const TypeRef& type) { type_names_[type->name()] = type; }
   void AddTypeName(std::string name, const TypeRef& type) { type_names_[std::move(name)] = type; }
   void AddStruct(std::string name, StructType type) { structs_[std::move(name)] = std::move(type); }

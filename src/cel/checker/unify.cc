@@ -17,8 +17,10 @@ bool IsEqualOrLessSpecific(const Type& a, const Type& b) {
         if (!IsEqualOrLessSpecific(*a.parameter(i), *b.parameter(i))) return false;
       }
       return true;
-    case TypeKind::kType: return true;
-    default: return Type::Same(a, b);
+    case TypeKind::kType:
+      return true;
+    default:
+      return Type::Same(a, b);
   }
 }
 
@@ -29,8 +31,10 @@ bool AcceptsNull(const Type& type) {
     case TypeKind::kAny:
     case TypeKind::kDuration:
     case TypeKind::kTimestamp:
-    case TypeKind::kNull: return true;
-    default: return type.nullable();
+    case TypeKind::kNull:
+      return true;
+    default:
+      return type.nullable();
   }
 }
 
@@ -79,15 +83,19 @@ bool Substitution::Unify(Map& map, const TypeRef& a, const TypeRef& b) {
   if (b->kind() == TypeKind::kNull) return AcceptsNull(*a);
   if (a->kind() != b->kind()) return false;
   switch (a->kind()) {
-    case TypeKind::kType: return true;
+    case TypeKind::kType:
+      return true;
     case TypeKind::kOpaque:
     case TypeKind::kList:
-    case TypeKind::kMap: return a->name() == b->name() && UnifyLists(map, a->parameters(), b->parameters());
-    default: return a->name() == b->name();
+    case TypeKind::kMap:
+      return a->name() == b->name() && UnifyLists(map, a->parameters(), b->parameters());
+    default:
+      return a->name() == b->name();
   }
 }
 
-bool Substitution::UnifyVariable(Map& map, const TypeRef& type, const TypeRef& variable, bool* known) {
+bool Substitution::UnifyVariable(Map& map, const TypeRef& type, const TypeRef& variable,
+                                 bool* known) {
   *known = true;
   if (Type::Same(*type, *variable)) return true;
   if (const auto found = map.find(variable->name()); found != map.end()) {
@@ -118,13 +126,16 @@ bool Substitution::OccursIn(const Map& map, const TypeRef& variable, const TypeR
 
 TypeRef Substitution::Apply(const TypeRef& type, bool free_to_dyn) const {
   if (type->kind() == TypeKind::kTypeParam) {
-    if (const auto found = map_.find(type->name()); found != map_.end()) return Apply(found->second, free_to_dyn);
+    if (const auto found = map_.find(type->name()); found != map_.end())
+      return Apply(found->second, free_to_dyn);
     return free_to_dyn ? types::Dyn() : type;
   }
   if (type->parameters().empty()) return type;
   std::vector<TypeRef> parameters;
-  for (const TypeRef& parameter : type->parameters()) parameters.push_back(Apply(parameter, free_to_dyn));
-  return std::make_shared<const Type>(type->kind(), type->name(), std::move(parameters), type->nullable());
+  for (const TypeRef& parameter : type->parameters())
+    parameters.push_back(Apply(parameter, free_to_dyn));
+  return std::make_shared<const Type>(type->kind(), type->name(), std::move(parameters),
+                                      type->nullable());
 }
 
 }  // namespace drakkar::cel

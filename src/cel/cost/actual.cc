@@ -10,13 +10,25 @@ namespace {
 using cost::Scaled;
 using Args = std::span<const Value>;
 
-std::uint64_t Check(Args, const Value&) { return 350'000; }
+std::uint64_t Check(Args, const Value&) {
+  return 350'000;
+}
 
-std::uint64_t FirstTraversal(Args args, const Value&) { return Scaled(SizeOf(args[0]), cost::kStringTraversal); }
-std::uint64_t SecondTraversal(Args args, const Value&) { return Scaled(SizeOf(args[1]), cost::kStringTraversal); }
-std::uint64_t FirstTwice(Args args, const Value&) { return Scaled(SizeOf(args[0]), 2 * cost::kStringTraversal); }
-std::uint64_t ResultTwice(Args, const Value& result) { return Scaled(SizeOf(result), 2 * cost::kStringTraversal); }
-std::uint64_t SecondSize(Args args, const Value&) { return SizeOf(args[1]); }
+std::uint64_t FirstTraversal(Args args, const Value&) {
+  return Scaled(SizeOf(args[0]), cost::kStringTraversal);
+}
+std::uint64_t SecondTraversal(Args args, const Value&) {
+  return Scaled(SizeOf(args[1]), cost::kStringTraversal);
+}
+std::uint64_t FirstTwice(Args args, const Value&) {
+  return Scaled(SizeOf(args[0]), 2 * cost::kStringTraversal);
+}
+std::uint64_t ResultTwice(Args, const Value& result) {
+  return Scaled(SizeOf(result), 2 * cost::kStringTraversal);
+}
+std::uint64_t SecondSize(Args args, const Value&) {
+  return SizeOf(args[1]);
+}
 
 std::uint64_t Smaller(Args args, const Value&) {
   return Scaled(std::min(SizeOf(args[0]), SizeOf(args[1])), cost::kStringTraversal);
@@ -29,10 +41,12 @@ std::uint64_t Concatenation(Args args, const Value&) {
   return Scaled(SizeOf(args[0]) + SizeOf(args[1]), cost::kStringTraversal);
 }
 std::uint64_t Contains(Args args, const Value&) {
-  return Scaled(SizeOf(args[0]), cost::kStringTraversal) * Scaled(SizeOf(args[1]), cost::kStringTraversal);
+  return Scaled(SizeOf(args[0]), cost::kStringTraversal) *
+         Scaled(SizeOf(args[1]), cost::kStringTraversal);
 }
 std::uint64_t Matches(Args args, const Value&) {
-  return Scaled(1 + SizeOf(args[0]), cost::kStringTraversal) * Scaled(SizeOf(args[1]), cost::kRegexLength);
+  return Scaled(1 + SizeOf(args[0]), cost::kStringTraversal) *
+         Scaled(SizeOf(args[1]), cost::kRegexLength);
 }
 
 // A walk over everything inside.
@@ -53,10 +67,13 @@ std::uint64_t Traversal(const Value& value) {
       }
       return sum;
     }
-    default: return 1;
+    default:
+      return 1;
   }
 }
-std::uint64_t FirstWalk(Args args, const Value&) { return args.empty() ? 0 : Traversal(args[0]); }
+std::uint64_t FirstWalk(Args args, const Value&) {
+  return args.empty() ? 0 : Traversal(args[0]);
+}
 
 template <bool is_cidr, bool is_text>
 std::uint64_t ContainsAddress(Args args, const Value&) {
@@ -69,15 +86,19 @@ std::uint64_t ContainsAddress(Args args, const Value&) {
 
 std::uint64_t Validate(Args args, const Value&) {
   if (args[0].kind != Kind::kObject) return 1;
-  return Scaled(1 + SizeOf(args[1]), cost::kStringTraversal) * Scaled(args[0].object->CostSize(), cost::kRegexLength);
+  return Scaled(1 + SizeOf(args[1]), cost::kStringTraversal) *
+         Scaled(args[0].object->CostSize(), cost::kRegexLength);
 }
 
 std::uint64_t Allocating(double factor, std::uint64_t size) {
   return static_cast<std::uint64_t>(static_cast<double>(size) * factor) + 1 + cost::kListCreate;
 }
-std::uint64_t ListOutput(Args, const Value& result) { return Allocating(1, SizeOf(result)); }
+std::uint64_t ListOutput(Args, const Value& result) {
+  return Allocating(1, SizeOf(result));
+}
 std::uint64_t Flatten(Args args, const Value&) {
-  const double depth = args.size() == 2 && args[1].kind == Kind::kInt ? static_cast<double>(args[1].integer) : 1;
+  const double depth =
+      args.size() == 2 && args[1].kind == Kind::kInt ? static_cast<double>(args[1].integer) : 1;
   return Allocating(depth, SizeOf(args[0]));
 }
 std::uint64_t SelfCompare(const Value& list) {
@@ -89,8 +110,12 @@ std::uint64_t SelfCompare(const Value& list) {
   }
   return Allocating(factor, size * size);
 }
-std::uint64_t CompareFirst(Args args, const Value&) { return SelfCompare(args[0]); }
-std::uint64_t CompareSecond(Args args, const Value&) { return SelfCompare(args[1]); }
+std::uint64_t CompareFirst(Args args, const Value&) {
+  return SelfCompare(args[0]);
+}
+std::uint64_t CompareSecond(Args args, const Value&) {
+  return SelfCompare(args[1]);
+}
 
 template <int factor>
 std::uint64_t Sets(Args args, const Value&) {
@@ -119,25 +144,63 @@ const Table& ByExtensionOverload() {
 const Table& ByFunction() {
   static const Table kTable = {
       {"check", Check},
-      {"isSorted", FirstWalk}, {"sum", FirstWalk}, {"max", FirstWalk}, {"min", FirstWalk},
-      {"indexOf", FirstWalk}, {"lastIndexOf", FirstWalk}, {"includes", FirstWalk},
-      {"url", FirstTraversal}, {"lowerAscii", FirstTraversal}, {"upperAscii", FirstTraversal},
-      {"substring", FirstTraversal}, {"trim", FirstTraversal}, {"jsonpatch.escapeKey", FirstTraversal},
-      {"replace", FirstTwice}, {"split", FirstTwice}, {"join", ResultTwice},
-      {"find", Matches}, {"findAll", Matches},
-      {"cidr", FirstTraversal}, {"isIP", FirstTraversal}, {"isCIDR", FirstTraversal},
-      {"ip", FirstTraversal}, {"ip.isCanonical", FirstTwice},
-      {"masked", FlatCost}, {"prefixLength", FlatCost}, {"family", FlatCost}, {"isUnspecified", FlatCost}, {"isLoopback", FlatCost},
-      {"isLinkLocalMulticast", FlatCost}, {"isLinkLocalUnicast", FlatCost}, {"isGlobalUnicast", FlatCost},
-      {"containsIP", ContainsAddress<false, false>}, {"containsCIDR", ContainsAddress<true, false>},
-      {"quantity", FirstTraversal}, {"isQuantity", FirstTraversal}, {"semver", FirstTraversal},
+      {"isSorted", FirstWalk},
+      {"sum", FirstWalk},
+      {"max", FirstWalk},
+      {"min", FirstWalk},
+      {"indexOf", FirstWalk},
+      {"lastIndexOf", FirstWalk},
+      {"includes", FirstWalk},
+      {"url", FirstTraversal},
+      {"lowerAscii", FirstTraversal},
+      {"upperAscii", FirstTraversal},
+      {"substring", FirstTraversal},
+      {"trim", FirstTraversal},
+      {"jsonpatch.escapeKey", FirstTraversal},
+      {"replace", FirstTwice},
+      {"split", FirstTwice},
+      {"join", ResultTwice},
+      {"find", Matches},
+      {"findAll", Matches},
+      {"cidr", FirstTraversal},
+      {"isIP", FirstTraversal},
+      {"isCIDR", FirstTraversal},
+      {"ip", FirstTraversal},
+      {"ip.isCanonical", FirstTwice},
+      {"masked", FlatCost},
+      {"prefixLength", FlatCost},
+      {"family", FlatCost},
+      {"isUnspecified", FlatCost},
+      {"isLoopback", FlatCost},
+      {"isLinkLocalMulticast", FlatCost},
+      {"isLinkLocalUnicast", FlatCost},
+      {"isGlobalUnicast", FlatCost},
+      {"containsIP", ContainsAddress<false, false>},
+      {"containsCIDR", ContainsAddress<true, false>},
+      {"quantity", FirstTraversal},
+      {"isQuantity", FirstTraversal},
+      {"semver", FirstTraversal},
       {"isSemver", FirstTraversal},
-      {"validate", Validate}, {"format.named", FlatCost},
-      {"sign", FlatCost}, {"asInteger", FlatCost}, {"isInteger", FlatCost}, {"asApproximateFloat", FlatCost},
-      {"isGreaterThan", FlatCost}, {"isLessThan", FlatCost}, {"compareTo", FlatCost}, {"add", FlatCost}, {"sub", FlatCost},
-      {"major", FlatCost}, {"minor", FlatCost}, {"patch", FlatCost},
-      {"getScheme", FlatCost}, {"getHostname", FlatCost}, {"getHost", FlatCost}, {"getPort", FlatCost},
-      {"getEscapedPath", FlatCost}, {"getQuery", FlatCost},
+      {"validate", Validate},
+      {"format.named", FlatCost},
+      {"sign", FlatCost},
+      {"asInteger", FlatCost},
+      {"isInteger", FlatCost},
+      {"asApproximateFloat", FlatCost},
+      {"isGreaterThan", FlatCost},
+      {"isLessThan", FlatCost},
+      {"compareTo", FlatCost},
+      {"add", FlatCost},
+      {"sub", FlatCost},
+      {"major", FlatCost},
+      {"minor", FlatCost},
+      {"patch", FlatCost},
+      {"getScheme", FlatCost},
+      {"getHostname", FlatCost},
+      {"getHost", FlatCost},
+      {"getPort", FlatCost},
+      {"getEscapedPath", FlatCost},
+      {"getQuery", FlatCost},
       {"_==_", Equality},
   };
   return kTable;
@@ -145,16 +208,26 @@ const Table& ByFunction() {
 
 const Table& ByOverload() {
   static const Table kTable = {
-      {"starts_with_string", SecondTraversal}, {"ends_with_string", SecondTraversal},
-      {"string_to_bytes", FirstTraversal}, {"bytes_to_string", FirstTraversal},
-      {"strings_quote", FirstTraversal}, {"string_format", FirstTraversal},
+      {"starts_with_string", SecondTraversal},
+      {"ends_with_string", SecondTraversal},
+      {"string_to_bytes", FirstTraversal},
+      {"bytes_to_string", FirstTraversal},
+      {"strings_quote", FirstTraversal},
+      {"string_format", FirstTraversal},
       {"in_list", SecondSize},
-      {"less_string", Smaller}, {"greater_string", Smaller}, {"less_equals_string", Smaller},
-      {"greater_equals_string", Smaller}, {"less_bytes", Smaller}, {"greater_bytes", Smaller},
-      {"less_equals_bytes", Smaller}, {"greater_equals_bytes", Smaller},
+      {"less_string", Smaller},
+      {"greater_string", Smaller},
+      {"less_equals_string", Smaller},
+      {"greater_equals_string", Smaller},
+      {"less_bytes", Smaller},
+      {"greater_bytes", Smaller},
+      {"less_equals_bytes", Smaller},
+      {"greater_equals_bytes", Smaller},
       {"not_equals", Smaller},
-      {"add_string", Concatenation}, {"add_bytes", Concatenation},
-      {"matches_string", Matches}, {"contains_string", Contains},
+      {"add_string", Concatenation},
+      {"add_bytes", Concatenation},
+      {"matches_string", Matches},
+      {"contains_string", Contains},
   };
   return kTable;
 }
@@ -166,7 +239,9 @@ CallCost FindIn(const Table& table, std::string_view key) {
 
 }  // namespace
 
-std::uint64_t FlatCost(Args, const Value&) { return 1; }
+std::uint64_t FlatCost(Args, const Value&) {
+  return 1;
+}
 
 CallCost ActualCostOf(std::string_view function, std::string_view overload_id) {
   if (CallCost rule = FindIn(ByExtensionOverload(), overload_id)) return rule;

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -42,7 +42,8 @@ struct CallOperands {
 
 // The rules of the extension libraries and of Kubernetes, without the cost of the operands.
 // Nothing where CEL's own rules hold.
-std::optional<CallEstimate> EstimateLibraryCall(std::string_view function, std::string_view overload_id,
+std::optional<CallEstimate> EstimateLibraryCall(std::string_view function,
+                                                std::string_view overload_id,
                                                 const CallOperands& operands);
 
 }  // namespace drakkar::cel

@@ -17,14 +17,18 @@ struct Estimate {
   static Estimate Unknown() { return {0, kUnbounded}; }
 
   Estimate Plus(Estimate other) const { return {Add(min, other.min), Add(max, other.max)}; }
-  Estimate Times(Estimate other) const { return {Multiply(min, other.min), Multiply(max, other.max)}; }
+  Estimate Times(Estimate other) const {
+    return {Multiply(min, other.min), Multiply(max, other.max)};
+  }
   Estimate Scaled(double factor) const { return {Scale(min, factor), Scale(max, factor)}; }
   Estimate Union(Estimate other) const {
     return {min < other.min ? min : other.min, max > other.max ? max : other.max};
   }
 
  private:
-  static std::uint64_t Add(std::uint64_t a, std::uint64_t b) { return b > kUnbounded - a ? kUnbounded : a + b; }
+  static std::uint64_t Add(std::uint64_t a, std::uint64_t b) {
+    return b > kUnbounded - a ? kUnbounded : a + b;
+  }
   static std::uint64_t Multiply(std::uint64_t a, std::uint64_t b) {
     return b != 0 && a > kUnbounded / b ? kUnbounded : a * b;
   }

@@ -27,26 +27,38 @@ bool IsScalar(const Type& type) {
     case TypeKind::kUint:
     case TypeKind::kDouble:
     case TypeKind::kDuration:
-    case TypeKind::kTimestamp: return true;
-    case TypeKind::kOpaque: return type.IsOptional() && IsScalar(*type.parameter(0));
-    default: return false;
+    case TypeKind::kTimestamp:
+      return true;
+    case TypeKind::kOpaque:
+      return type.IsOptional() && IsScalar(*type.parameter(0));
+    default:
+      return false;
   }
 }
 
 class Estimator {
  public:
-  Estimator(const CheckedAst& checked, const EstimatorOptions& options) : checked_(checked), options_(options) {}
+  Estimator(const CheckedAst& checked, const EstimatorOptions& options)
+      : checked_(checked), options_(options) {}
 
   Estimate Cost(const Expr& expr) {
     switch (expr.kind) {
-      case ExprKind::kIdent: return CostIdent(expr);
-      case ExprKind::kSelect: return CostSelect(expr);
-      case ExprKind::kCall: return CostCall(expr);
-      case ExprKind::kList: return CostList(expr);
-      case ExprKind::kMap: return CostMap(expr);
-      case ExprKind::kStruct: return CostStruct(expr);
-      case ExprKind::kComprehension: return IsBind(*expr.comprehension) ? CostBind(expr) : CostFold(expr);
-      default: return {};
+      case ExprKind::kIdent:
+        return CostIdent(expr);
+      case ExprKind::kSelect:
+        return CostSelect(expr);
+      case ExprKind::kCall:
+        return CostCall(expr);
+      case ExprKind::kList:
+        return CostList(expr);
+      case ExprKind::kMap:
+        return CostMap(expr);
+      case ExprKind::kStruct:
+        return CostStruct(expr);
+      case ExprKind::kComprehension:
+        return IsBind(*expr.comprehension) ? CostBind(expr) : CostFold(expr);
+      default:
+        return {};
     }
   }
 
@@ -106,12 +118,17 @@ class Estimator {
   static std::optional<Estimate> LiteralSize(const Expr& expr) {
     switch (expr.kind) {
       case ExprKind::kLiteral:
-        if (const auto* text = std::get_if<std::string>(&expr.literal)) return Estimate::Exactly(CountCharacters(*text));
-        if (const auto* bytes = std::get_if<BytesLiteral>(&expr.literal)) return Estimate::Exactly(bytes->value.size());
+        if (const auto* text = std::get_if<std::string>(&expr.literal))
+          return Estimate::Exactly(CountCharacters(*text));
+        if (const auto* bytes = std::get_if<BytesLiteral>(&expr.literal))
+          return Estimate::Exactly(bytes->value.size());
         return kOne;
-      case ExprKind::kList: return Estimate::Exactly(expr.args.size());
-      case ExprKind::kMap: return Estimate::Exactly(expr.entries.size());
-      default: return std::nullopt;
+      case ExprKind::kList:
+        return Estimate::Exactly(expr.args.size());
+      case ExprKind::kMap:
+        return Estimate::Exactly(expr.entries.size());
+      default:
+        return std::nullopt;
     }
   }
 
@@ -123,7 +140,8 @@ class Estimator {
     return std::nullopt;
   }
 
-  static std::optional<EntrySize> UnionEntries(const std::optional<EntrySize>& a, const std::optional<EntrySize>& b) {
+  static std::optional<EntrySize> UnionEntries(const std::optional<EntrySize>& a,
+                                               const std::optional<EntrySize>& b) {
     if (!a || !b) return std::nullopt;
     return EntrySize{a->container, a->key.Union(b->key), a->value.Union(b->value)};
   }
@@ -140,8 +158,11 @@ class Estimator {
     switch (TypeOf(*expr.operand)->kind()) {
       case TypeKind::kMap:
       case TypeKind::kStruct:
-      case TypeKind::kTypeParam: sum = sum.Plus(kOne); break;
-      default: break;
+      case TypeKind::kTypeParam:
+        sum = sum.Plus(kOne);
+        break;
+      default:
+        break;
     }
     paths_[expr.id] = Extended(*expr.operand, expr.name);
     return sum;
@@ -182,7 +203,8 @@ class Estimator {
       const CallEstimate estimate = CostOverload(expr, id, operands, arg_costs);
       call_cost = call_cost.Union(estimate.cost);
       if (estimate.result_size) {
-        result_size = result_size ? result_size->Union(*estimate.result_size) : *estimate.result_size;
+        result_size =
+            result_size ? result_size->Union(*estimate.result_size) : *estimate.result_size;
       }
       if ((id == "index_list" || id == "index_map") && !expr.args.empty()) {
         const std::optional<EntrySize> entries = EntriesOf(*expr.args[0]);
@@ -204,7 +226,9 @@ class Estimator {
       return *library;
     }
     const auto size = [](const CostNode& node) { return node.size.value_or(Estimate::Unknown()); };
-    const auto traversal = [&](const CostNode& node) { return size(node).Scaled(cost::kStringTraversal); };
+    const auto traversal = [&](const CostNode& node) {
+      return size(node).Scaled(cost::kStringTraversal);
+    };
     if (id == "string_format" && o.target) return {traversal(*o.target).Plus(args), std::nullopt};
     if (id == "string_to_bytes") {
       const Estimate s = size(o.args[0]);
@@ -226,13 +250,15 @@ class Estimator {
       const Estimate text = size(*o.target).Plus(kOne).Scaled(cost::kStringTraversal);
       return {text.Times(size(o.args[0]).Scaled(cost::kRegexLength)).Plus(args), std::nullopt};
     }
-    if (id == "contains_string" && o.target) return {traversal(*o.target).Times(traversal(o.args[0])).Plus(args), std::nullopt};
+    if (id == "contains_string" && o.target)
+      return {traversal(*o.target).Times(traversal(o.args[0])).Plus(args), std::nullopt};
     if (id == "logical_or" || id == "logical_and") {
       return {Estimate{arg_costs[0].min, arg_costs[0].Plus(arg_costs[1]).max}, std::nullopt};
     }
     if (id == "conditional") {
       SetEntries(expr, UnionEntries(EntriesOf(*expr.args[1]), EntriesOf(*expr.args[2])));
-      return {arg_costs[0].Plus(arg_costs[1].Union(arg_costs[2])), size(o.args[1]).Union(size(o.args[2]))};
+      return {arg_costs[0].Plus(arg_costs[1].Union(arg_costs[2])),
+              size(o.args[1]).Union(size(o.args[2]))};
     }
     if (id == "add_string" || id == "add_bytes" || id == "add_list") {
       const Estimate both = size(o.args[0]).Plus(size(o.args[1]));
@@ -250,8 +276,9 @@ class Estimator {
 
   static bool IsComparison(const std::string& id) {
     static const std::set<std::string> kIds = {
-        "less_string", "greater_string", "less_equals_string", "greater_equals_string", "less_bytes", "greater_bytes",
-        "less_equals_bytes", "greater_equals_bytes", "equals", "not_equals"};
+        "less_string", "greater_string", "less_equals_string", "greater_equals_string",
+        "less_bytes",  "greater_bytes",  "less_equals_bytes",  "greater_equals_bytes",
+        "equals",      "not_equals"};
     return kIds.contains(id);
   }
 
@@ -290,7 +317,8 @@ class Estimator {
     const bool is_list = (entries ? entries->container : TypeOf(range)->kind()) == TypeKind::kList;
     Local local;
     if (entries) local.size = is_key ? entries->key : entries->value;
-    local.path = Extended(range, is_key ? (is_list ? "@indices" : "@keys") : (is_list ? "@items" : "@values"));
+    local.path = Extended(
+        range, is_key ? (is_list ? "@indices" : "@keys") : (is_list ? "@items" : "@values"));
     locals_[name].push_back(std::move(local));
   }
 
@@ -309,7 +337,8 @@ class Estimator {
       PushIteration(fold.iter_var2, *fold.iter_range, false);
     } else {
       const std::optional<EntrySize> entries = EntriesOf(*fold.iter_range);
-      const bool is_list = (entries ? entries->container : TypeOf(*fold.iter_range)->kind()) == TypeKind::kList;
+      const bool is_list =
+          (entries ? entries->container : TypeOf(*fold.iter_range)->kind()) == TypeKind::kList;
       PushIteration(fold.iter_var, *fold.iter_range, !is_list);
     }
     const Estimate condition = Cost(*fold.loop_condition);

@@ -45,11 +45,12 @@ void AddLanguage(Environment& environment) {
     const char* name;
     TypeRef type;
   };
-  for (const WellKnown& known : {WellKnown{"Bool", types::Bool()}, WellKnown{"Int64", types::Int()},
-                                 WellKnown{"Int32", types::Int()}, WellKnown{"UInt64", types::Uint()},
-                                 WellKnown{"UInt32", types::Uint()}, WellKnown{"Double", types::Double()},
-                                 WellKnown{"Float", types::Double()}, WellKnown{"String", types::String()},
-                                 WellKnown{"Bytes", types::Bytes()}}) {
+  for (const WellKnown& known :
+       {WellKnown{"Bool", types::Bool()}, WellKnown{"Int64", types::Int()},
+        WellKnown{"Int32", types::Int()}, WellKnown{"UInt64", types::Uint()},
+        WellKnown{"UInt32", types::Uint()}, WellKnown{"Double", types::Double()},
+        WellKnown{"Float", types::Double()}, WellKnown{"String", types::String()},
+        WellKnown{"Bytes", types::Bytes()}}) {
     const std::string name = std::string("google.protobuf.") + known.name + "Value";
     d.AddTypeName(name, types::Wrapper(known.type));
     d.AddStruct(name, {{{"value", known.type}}});

@@ -21,7 +21,7 @@ struct Compiled {
 };
 
 struct CompileError {
-  std::string message;  // complete, with the source and a caret
+  std::string message;    // complete, with the source and a caret
   bool internal = false;  // the expression is well-formed but a constant in it cannot be evaluated
 };
 

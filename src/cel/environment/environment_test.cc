@@ -48,7 +48,8 @@ class Cel : public testing::Test {
   Cel() {
     AddKubernetesBase(environment_, 37);
     environment_.AddVariable("n", types::Int());
-    environment_.AddVariable("m", types::Map(types::String(), types::Map(types::String(), types::Int())));
+    environment_.AddVariable(
+        "m", types::Map(types::String(), types::Map(types::String(), types::Int())));
   }
 
   std::unique_ptr<Compiled> Compile(std::string_view source) {
@@ -56,7 +57,9 @@ class Cel : public testing::Test {
     EXPECT_TRUE(result.compiled) << result.error.message;
     return std::move(result.compiled);
   }
-  std::string ErrorOf(std::string_view source) { return environment_.Compile(source).error.message; }
+  std::string ErrorOf(std::string_view source) {
+    return environment_.Compile(source).error.message;
+  }
   Evaluation Evaluate(const Compiled& compiled, std::uint64_t limit = 1'000'000) {
     const Value variables[] = {MakeInt(5), MakeMap(&map_, 1)};
     return compiled.program->Evaluate(evaluator_, variables, limit);
@@ -65,7 +68,8 @@ class Cel : public testing::Test {
     const auto compiled = Compile(source);
     if (!compiled) return "no program";
     const Evaluation result = Evaluate(*compiled);
-    return result.value.IsError() ? StrCat("error: ", result.value.error->message) : DebugText(result.value);
+    return result.value.IsError() ? StrCat("error: ", result.value.error->message)
+                                  : DebugText(result.value);
   }
   std::uint64_t Cost(std::string_view source) { return Evaluate(*Compile(source)).cost; }
 
@@ -79,7 +83,8 @@ TEST_F(Cel, AnErrorPointsAtTheSpot) {
             "ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n"
             " | n + 'a'\n"
             " | ..^");
-  EXPECT_NE(ErrorOf("unknown > 1").find("undeclared reference to 'unknown' (in container '')"), std::string::npos);
+  EXPECT_NE(ErrorOf("unknown > 1").find("undeclared reference to 'unknown' (in container '')"),
+            std::string::npos);
 }
 
 TEST_F(Cel, EveryProblemIsReportedNotJustTheFirst) {
@@ -133,8 +138,9 @@ TEST_F(Cel, AccessPathsNameWhatAnExpressionReads) {
 }
 
 TEST_F(Cel, ActualCostNeverExceedsTheEstimate) {
-  for (const char* source : {"n + 1 > 2", "[1, 2, 3].exists(x, x == n)", "'abc'.contains('b')", "m.inner.x == 7",
-                             "[1, 2].map(x, x * 2).size() == 2", "'a,b'.split(',').join('-') == 'a-b'"}) {
+  for (const char* source :
+       {"n + 1 > 2", "[1, 2, 3].exists(x, x == n)", "'abc'.contains('b')", "m.inner.x == 7",
+        "[1, 2].map(x, x * 2).size() == 2", "'a,b'.split(',').join('-') == 'a-b'"}) {
     const auto compiled = Compile(source);
     const Estimate estimate = EstimateCost(compiled->checked, {});
     const std::uint64_t cost = Evaluate(*compiled).cost;
@@ -166,7 +172,8 @@ TEST_F(Cel, TheLibrariesAnswer) {
 }
 
 TEST_F(Cel, ObjectsOfDifferentTypesAreNotCompared) {
-  EXPECT_NE(ErrorOf("quantity('1') == semver('1.0.0')").find("found no matching overload"), std::string::npos);
+  EXPECT_NE(ErrorOf("quantity('1') == semver('1.0.0')").find("found no matching overload"),
+            std::string::npos);
   EXPECT_EQ(Answer("dyn(quantity('1')) == dyn(semver('1.0.0'))"), "error: no such overload");
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 class LiteralChecker {
  public:
-  LiteralChecker(const CheckedAst& checked, std::vector<Issue>& issues) : checked_(checked), issues_(issues) {}
+  LiteralChecker(const CheckedAst& checked, std::vector<Issue>& issues)
+      : checked_(checked), issues_(issues) {}
 
   void Visit(const Expr& expr) {
     if (expr.kind == ExprKind::kCall) CheckCall(expr);
@@ -23,7 +24,8 @@ class LiteralChecker {
     }
     for (const StructField& field : expr.fields) Visit(*field.value);
     if (const Comprehension* fold = expr.comprehension.get()) {
-      for (const ExprPtr* part : {&fold->iter_range, &fold->accu_init, &fold->loop_condition, &fold->loop_step, &fold->result}) {
+      for (const ExprPtr* part : {&fold->iter_range, &fold->accu_init, &fold->loop_condition,
+                                  &fold->loop_step, &fold->result}) {
         Visit(**part);
       }
     }
@@ -34,7 +36,8 @@ class LiteralChecker {
     return expr.kind == ExprKind::kLiteral ? std::get_if<std::string>(&expr.literal) : nullptr;
   }
   void Report(const Expr& expr, std::string message) {
-    issues_.push_back({checked_.ast.offsets[static_cast<std::size_t>(expr.id)], std::move(message)});
+    issues_.push_back(
+        {checked_.ast.offsets[static_cast<std::size_t>(expr.id)], std::move(message)});
   }
 
   void CheckCall(const Expr& expr) {
@@ -43,7 +46,8 @@ class LiteralChecker {
     const std::string* text = Text(last);
     if (expr.name == "duration" && expr.args.size() == 1 && text && !ParseDuration(*text)) {
       Report(last, "invalid duration argument");
-    } else if (expr.name == "timestamp" && expr.args.size() == 1 && text && !ParseTimestamp(*text)) {
+    } else if (expr.name == "timestamp" && expr.args.size() == 1 && text &&
+               !ParseTimestamp(*text)) {
       Report(last, "invalid timestamp argument");
     } else if (expr.name == "matches" && text && !library::IsValidRegex(*text)) {
       Report(last, "invalid matches argument");
@@ -60,7 +64,8 @@ class LiteralChecker {
       return type->IsDynOrError() || type->kind() == TypeKind::kTypeParam ? "" : type->name();
     };
     if (const auto issue = library::CheckFormat(*format, list.args.size(), kind_of)) {
-      Report(issue->argument >= 0 ? *list.args[static_cast<std::size_t>(issue->argument)] : expr, issue->message);
+      Report(issue->argument >= 0 ? *list.args[static_cast<std::size_t>(issue->argument)] : expr,
+             issue->message);
     }
   }
 

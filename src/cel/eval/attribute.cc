@@ -13,7 +13,9 @@ enum class Access { kFound, kMissing, kError };
 // A list index from any number that is one.
 bool IndexFrom(const Value& key, std::int64_t* index) {
   switch (key.kind) {
-    case Kind::kInt: *index = key.integer; return true;
+    case Kind::kInt:
+      *index = key.integer;
+      return true;
     case Kind::kUint:
       if (key.unsigned_integer > static_cast<std::uint64_t>(INT64_MAX)) return false;
       *index = static_cast<std::int64_t>(key.unsigned_integer);
@@ -22,7 +24,8 @@ bool IndexFrom(const Value& key, std::int64_t* index) {
       if (std::trunc(key.number) != key.number || std::fabs(key.number) > 9.0e15) return false;
       *index = static_cast<std::int64_t>(key.number);
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -37,9 +40,10 @@ Access Lookup(Frame& frame, const Value& object, const Value& key, bool lenient,
     case Kind::kList: {
       std::int64_t index = 0;
       if (!IndexFrom(key, &index)) {
-        *out = NewError(frame.arena, key.IsNumber()
-                                         ? StrCat("unsupported index value ", DebugText(key), " in list")
-                                         : StrCat("unsupported index type '", TypeName(key), "' in list"));
+        *out = NewError(frame.arena,
+                        key.IsNumber()
+                            ? StrCat("unsupported index value ", DebugText(key), " in list")
+                            : StrCat("unsupported index type '", TypeName(key), "' in list"));
         return Access::kError;
       }
       if (index >= 0 && index < static_cast<std::int64_t>(object.size)) {
@@ -50,7 +54,9 @@ Access Lookup(Frame& frame, const Value& object, const Value& key, bool lenient,
       *out = NewError(frame.arena, StrCat("index out of bounds: ", DebugText(key)));
       return Access::kError;
     }
-    case Kind::kError: *out = object; return Access::kError;
+    case Kind::kError:
+      *out = object;
+      return Access::kError;
     default:
       if (lenient && !frame.strict_presence) return Access::kMissing;
       *out = NewError(frame.arena, StrCat("no such key: ", DebugText(key)));
@@ -80,7 +86,8 @@ std::unique_ptr<AttributeNode> AttributeNode::Relative(const Node* operand) {
   node->operand_ = operand;
   return node;
 }
-std::unique_ptr<AttributeNode> AttributeNode::Conditional(const Node* condition, AttributeNode* then,
+std::unique_ptr<AttributeNode> AttributeNode::Conditional(const Node* condition,
+                                                          AttributeNode* then,
                                                           AttributeNode* otherwise) {
   std::unique_ptr<AttributeNode> node(new AttributeNode(Base::kConditional));
   node->operand_ = condition;
@@ -102,7 +109,8 @@ void AttributeNode::PreparePath() {
   if (base_ != Base::kVariable || qualifiers_.size() < 2) return;
   std::vector<std::string_view> path;
   for (const Qualifier& qualifier : qualifiers_) {
-    if (qualifier.node != nullptr || qualifier.optional || qualifier.test_only || qualifier.key.kind != Kind::kString) {
+    if (qualifier.node != nullptr || qualifier.optional || qualifier.test_only ||
+        qualifier.key.kind != Kind::kString) {
       return;
     }
     path.push_back(qualifier.key.text());
@@ -115,12 +123,17 @@ void AttributeNode::PreparePath() {
 Value AttributeNode::Resolve(Frame& frame) const {
   switch (base_) {
     case Base::kVariable:
-      if (Value found; path_.hash != 0 && ResolvePath(frame, path_.keys.size(), &found)) return found;
+      if (Value found; path_.hash != 0 && ResolvePath(frame, path_.keys.size(), &found))
+        return found;
       return Qualify(frame, frame.variables[index_]);
-    case Base::kSlot: return Qualify(frame, frame.slots[index_]);
-    case Base::kAccumulator: return Qualify(frame, fold_->Accumulator(frame));
-    case Base::kNode: return Qualify(frame, operand_->Eval(frame));
-    case Base::kConditional: break;
+    case Base::kSlot:
+      return Qualify(frame, frame.slots[index_]);
+    case Base::kAccumulator:
+      return Qualify(frame, fold_->Accumulator(frame));
+    case Base::kNode:
+      return Qualify(frame, operand_->Eval(frame));
+    case Base::kConditional:
+      break;
   }
   const Value condition = operand_->Eval(frame);
   if (condition.IsTrue()) return then_->Resolve(frame);

@@ -8,8 +8,8 @@
 namespace drakkar::cel {
 
 struct Qualifier {
-  Value key;                          // if node is null
-  const Node* node = nullptr;         // computes the key
+  Value key;                                 // if node is null
+  const Node* node = nullptr;                // computes the key
   const AttributeNode* attribute = nullptr;  // the same, when it is an attribute
   bool optional = false;
   bool test_only = false;
@@ -26,7 +26,8 @@ class AttributeNode final : public Node {
   static std::unique_ptr<AttributeNode> Slot(std::size_t slot);
   static std::unique_ptr<AttributeNode> Accumulator(const FoldNode* fold);
   static std::unique_ptr<AttributeNode> Relative(const Node* operand);
-  static std::unique_ptr<AttributeNode> Conditional(const Node* condition, AttributeNode* then, AttributeNode* otherwise);
+  static std::unique_ptr<AttributeNode> Conditional(const Node* condition, AttributeNode* then,
+                                                    AttributeNode* otherwise);
 
   AttributeNode* AsAttribute() override { return this; }
   void AddQualifier(const Qualifier& qualifier);
@@ -36,7 +37,8 @@ class AttributeNode final : public Node {
 
   Value Eval(Frame& frame) const override {
     // The steps of a path and the charge for the whole.
-    if (Value found; path_.hash != 0 && ResolvePath(frame, path_.keys.size() + 1, &found)) return found;
+    if (Value found; path_.hash != 0 && ResolvePath(frame, path_.keys.size() + 1, &found))
+      return found;
     const Value value = Resolve(frame);
     if (!test_only_ && base_ != Base::kConditional) frame.Charge(1);
     return value;
@@ -76,10 +78,14 @@ class AttributeNode final : public Node {
 
 inline Value EvalNode(const Node& node, Frame& frame) {
   switch (node.leaf()) {
-    case Node::Leaf::kConstant: return static_cast<const ConstantNode&>(node).value();
-    case Node::Leaf::kFolded: return static_cast<const FoldedNode&>(node).Eval(frame);
-    case Node::Leaf::kAttribute: return static_cast<const AttributeNode&>(node).Eval(frame);
-    case Node::Leaf::kNone: break;
+    case Node::Leaf::kConstant:
+      return static_cast<const ConstantNode&>(node).value();
+    case Node::Leaf::kFolded:
+      return static_cast<const FoldedNode&>(node).Eval(frame);
+    case Node::Leaf::kAttribute:
+      return static_cast<const AttributeNode&>(node).Eval(frame);
+    case Node::Leaf::kNone:
+      break;
   }
   return node.Eval(frame);
 }

@@ -128,14 +128,15 @@ class CallNode : public Node {
  public:
   // One with just the room that its arguments need: filling unused places costs more than most
   // functions.
-  static std::unique_ptr<CallNode> Create(std::string function, CallTarget target, std::vector<Node*> args,
-                                          CallCost rule);
+  static std::unique_ptr<CallNode> Create(std::string function, CallTarget target,
+                                          std::vector<Node*> args, CallCost rule);
 
   Value Invoke(CallContext& context, std::span<const Value> args) const {
     if (target_.prepared != nullptr) return target_.prepared->Call(context, args);
     for (const GuardedOverload& overload : target_.guarded) {
       bool passes = true;
-      for (std::size_t i = 0; i < args.size() && passes; ++i) passes = overload.guards[i].Passes(args[i]);
+      for (std::size_t i = 0; i < args.size() && passes; ++i)
+        passes = overload.guards[i].Passes(args[i]);
       if (passes) return overload.implementation(context, args);
     }
     if (target_.implementation) return target_.implementation(context, args);
@@ -153,7 +154,8 @@ class CallNode : public Node {
         args_(std::move(args)),
         cost_(rule),
         flat_(rule == FlatCost) {
-    if (target_.guarded.size() == 1 && target_.prepared == nullptr) single_ = target_.guarded.data();
+    if (target_.guarded.size() == 1 && target_.prepared == nullptr)
+      single_ = target_.guarded.data();
   }
 
   void Charge(Frame& frame, std::span<const Value> args, const Value& result) const {
@@ -212,7 +214,8 @@ class MembershipNode final : public Node {
 // a.or(b) and a.orValue(b): b only if a is empty.
 class OptionalOrNode final : public Node {
  public:
-  OptionalOrNode(const Node* left, const Node* right, bool unwrap) : left_(left), right_(right), unwrap_(unwrap) {}
+  OptionalOrNode(const Node* left, const Node* right, bool unwrap)
+      : left_(left), right_(right), unwrap_(unwrap) {}
   Value Eval(Frame& frame) const override;
 
  private:

@@ -46,7 +46,8 @@ Value EqualNode::Eval(Frame& frame) const {
   } else if (args[1].IsError()) {
     result = args[1];
   } else if (!negated_ && args[0].kind == Kind::kObject && args[1].kind != Kind::kNull &&
-             (args[1].kind != Kind::kObject || args[1].object->type_name() != args[0].object->type_name())) {
+             (args[1].kind != Kind::kObject ||
+              args[1].object->type_name() != args[0].object->type_name())) {
     // The library's types refuse to be compared with others; inequality just holds.
     result = NewError(frame.arena, "no such overload");
   } else {
@@ -65,7 +66,8 @@ Value NotStrictlyFalseNode::Eval(Frame& frame) const {
 Value CallNode::NoSuchOverload(CallContext& context, std::span<const Value> args) const {
   std::vector<std::string_view> names;
   for (const Value& arg : args) names.push_back(TypeName(arg));
-  return NewError(context.arena, StrCat("no such overload: ", function_, "(", Join(names, ", "), ")"));
+  return NewError(context.arena,
+                  StrCat("no such overload: ", function_, "(", Join(names, ", "), ")"));
 }
 
 namespace {
@@ -95,7 +97,8 @@ class SizedCallNode final : public CallNode {
     }
     if (frame.cancelled) return values[0];
     CallContext context{frame.arena};
-    const Value result = PassesSingle(values) ? single()->implementation(context, span) : Invoke(context, span);
+    const Value result =
+        PassesSingle(values) ? single()->implementation(context, span) : Invoke(context, span);
     Charge(frame, span, result);
     return result;
   }
@@ -113,15 +116,19 @@ class SizedCallNode final : public CallNode {
 
 }  // namespace
 
-std::unique_ptr<CallNode> CallNode::Create(std::string function, CallTarget target, std::vector<Node*> args,
-                                           CallCost rule) {
+std::unique_ptr<CallNode> CallNode::Create(std::string function, CallTarget target,
+                                           std::vector<Node*> args, CallCost rule) {
   const auto make = [&]<std::size_t room>() -> std::unique_ptr<CallNode> {
-    return std::make_unique<SizedCallNode<room>>(std::move(function), std::move(target), std::move(args), rule);
+    return std::make_unique<SizedCallNode<room>>(std::move(function), std::move(target),
+                                                 std::move(args), rule);
   };
   switch (args.size()) {
-    case 1: return make.operator()<1>();
-    case 2: return make.operator()<2>();
-    default: return make.operator()<kMaxArguments>();
+    case 1:
+      return make.operator()<1>();
+    case 2:
+      return make.operator()<2>();
+    default:
+      return make.operator()<kMaxArguments>();
   }
 }
 
@@ -139,8 +146,9 @@ Value ListNode::Build(Frame& frame) const {
     if (item.IsError()) return item;
     if (optional_[i]) {
       if (item.kind != Kind::kOptional) {
-        return NewError(frame.arena, StrCat("cannot initialize optional list element from non-optional value ",
-                                            DebugText(item)));
+        return NewError(frame.arena,
+                        StrCat("cannot initialize optional list element from non-optional value ",
+                               DebugText(item)));
       }
       if (item.optional == nullptr) continue;
       item = *item.optional;
@@ -163,7 +171,8 @@ Value MapNode::Build(Frame& frame) const {
     if (key.IsError()) return key;
     Value value = entry.value->Eval(frame);
     if (value.IsError()) return value;
-    if (key.kind != Kind::kString && key.kind != Kind::kInt && key.kind != Kind::kUint && key.kind != Kind::kBool) {
+    if (key.kind != Kind::kString && key.kind != Kind::kInt && key.kind != Kind::kUint &&
+        key.kind != Kind::kBool) {
       return NewError(frame.arena, StrCat("unsupported key type: ", TypeName(key)));
     }
     if (entry.optional) {

@@ -8,10 +8,18 @@
 namespace drakkar::cel {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-bool IsIdentifierStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsIdentifierPart(char c) { return IsIdentifierStart(c) || IsDigit(c); }
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool IsHexDigit(char c) {
+  return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+bool IsIdentifierStart(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool IsIdentifierPart(char c) {
+  return IsIdentifierStart(c) || IsDigit(c);
+}
 
 struct Symbol {
   std::string_view text;
@@ -20,14 +28,18 @@ struct Symbol {
 
 // Longer ones first.
 constexpr std::array<Symbol, 24> kSymbols = {{
-    {"==", TokenKind::kEquals},       {"!=", TokenKind::kNotEquals},     {"<=", TokenKind::kLessEquals},
-    {">=", TokenKind::kGreaterEquals}, {"&&", TokenKind::kAnd},           {"||", TokenKind::kOr},
-    {"<", TokenKind::kLess},          {">", TokenKind::kGreater},        {"[", TokenKind::kLeftBracket},
-    {"]", TokenKind::kRightBracket},  {"{", TokenKind::kLeftBrace},      {"}", TokenKind::kRightBrace},
-    {"(", TokenKind::kLeftParen},     {")", TokenKind::kRightParen},     {".", TokenKind::kDot},
-    {",", TokenKind::kComma},         {"-", TokenKind::kMinus},          {"!", TokenKind::kNot},
-    {"?", TokenKind::kQuestion},      {":", TokenKind::kColon},          {"+", TokenKind::kPlus},
-    {"*", TokenKind::kStar},          {"/", TokenKind::kSlash},          {"%", TokenKind::kPercent},
+    {"==", TokenKind::kEquals},     {"!=", TokenKind::kNotEquals},
+    {"<=", TokenKind::kLessEquals}, {">=", TokenKind::kGreaterEquals},
+    {"&&", TokenKind::kAnd},        {"||", TokenKind::kOr},
+    {"<", TokenKind::kLess},        {">", TokenKind::kGreater},
+    {"[", TokenKind::kLeftBracket}, {"]", TokenKind::kRightBracket},
+    {"{", TokenKind::kLeftBrace},   {"}", TokenKind::kRightBrace},
+    {"(", TokenKind::kLeftParen},   {")", TokenKind::kRightParen},
+    {".", TokenKind::kDot},         {",", TokenKind::kComma},
+    {"-", TokenKind::kMinus},       {"!", TokenKind::kNot},
+    {"?", TokenKind::kQuestion},    {":", TokenKind::kColon},
+    {"+", TokenKind::kPlus},        {"*", TokenKind::kStar},
+    {"/", TokenKind::kSlash},       {"%", TokenKind::kPercent},
 }};
 
 class Lexer {
@@ -44,7 +56,8 @@ class Lexer {
         Refuse(begin);
         continue;
       }
-      tokens_.push_back({kind, static_cast<std::int32_t>(begin), source_.substr(begin, at_ - begin)});
+      tokens_.push_back(
+          {kind, static_cast<std::int32_t>(begin), source_.substr(begin, at_ - begin)});
     }
     tokens_.push_back({TokenKind::kEnd, static_cast<std::int32_t>(source_.size()), "<EOF>"});
     return std::move(tokens_);
@@ -72,11 +85,12 @@ class Lexer {
   void Refuse(std::size_t begin) {
     if (at_ < source_.size()) {
       ++at_;
-      while (at_ < source_.size() && (static_cast<unsigned char>(source_[at_]) & 0xC0) == 0x80) ++at_;
+      while (at_ < source_.size() && (static_cast<unsigned char>(source_[at_]) & 0xC0) == 0x80)
+        ++at_;
     }
-    issues_.push_back({static_cast<std::int32_t>(begin),
-                       StrCat("Syntax error: token recognition error at: '",
-                              source_.substr(begin, at_ - begin), "'")});
+    issues_.push_back(
+        {static_cast<std::int32_t>(begin), StrCat("Syntax error: token recognition error at: '",
+                                                  source_.substr(begin, at_ - begin), "'")});
   }
 
   // Consumes one token; kEnd if there is none, with at_ on the character that broke it.
@@ -114,7 +128,9 @@ class Lexer {
   TokenKind EscapedIdentifier() {
     ++at_;
     const std::size_t begin = at_;
-    while (IsIdentifierPart(Peek()) || Peek() == '.' || Peek() == '-' || Peek() == '/' || Peek() == ' ') ++at_;
+    while (IsIdentifierPart(Peek()) || Peek() == '.' || Peek() == '-' || Peek() == '/' ||
+           Peek() == ' ')
+      ++at_;
     if (at_ == begin || Peek() != '`') return TokenKind::kEnd;
     ++at_;
     return TokenKind::kEscapedIdentifier;
@@ -217,7 +233,9 @@ class Lexer {
       }
       return true;
     }
-    if (at_ >= source_.size() || std::string_view("abfnrtv\"'\\?`").find(c) == std::string_view::npos) return false;
+    if (at_ >= source_.size() ||
+        std::string_view("abfnrtv\"'\\?`").find(c) == std::string_view::npos)
+      return false;
     ++at_;
     return true;
   }
@@ -237,10 +255,12 @@ std::vector<Token> Tokenize(std::string_view source, std::vector<Issue>& issues)
 
 std::string_view TokenKindName(TokenKind kind) {
   static constexpr std::array<std::string_view, 36> kNames = {
-      "<EOF>", "'=='", "'!='", "'in'", "'<'", "'<='", "'>='", "'>'", "'&&'", "'||'", "'['", "']'",
-      "'{'",   "'}'",  "'('",  "')'",  "'.'", "','",  "'-'",  "'!'", "'?'",  "':'",  "'+'", "'*'",
-      "'/'",   "'%'",  "'true'", "'false'", "'null'", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING",
-      "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"};
+      "<EOF>",   "'=='",     "'!='",   "'in'",    "'<'",        "'<='",
+      "'>='",    "'>'",      "'&&'",   "'||'",    "'['",        "']'",
+      "'{'",     "'}'",      "'('",    "')'",     "'.'",        "','",
+      "'-'",     "'!'",      "'?'",    "':'",     "'+'",        "'*'",
+      "'/'",     "'%'",      "'true'", "'false'", "'null'",     "NUM_FLOAT",
+      "NUM_INT", "NUM_UINT", "STRING", "BYTES",   "IDENTIFIER", "ESC_IDENTIFIER"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

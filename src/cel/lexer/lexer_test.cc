@@ -17,7 +17,8 @@ using enum TokenKind;
 
 TEST(Lexer, TellsOperatorsThatShareTheirFirstCharacterApart) {
   EXPECT_EQ(Kinds("< <= > >= == != ! && ||"),
-            (std::vector{kLess, kLessEquals, kGreater, kGreaterEquals, kEquals, kNotEquals, kNot, kAnd, kOr, kEnd}));
+            (std::vector{kLess, kLessEquals, kGreater, kGreaterEquals, kEquals, kNotEquals, kNot,
+                         kAnd, kOr, kEnd}));
 }
 
 TEST(Lexer, TellsKindsOfNumbersByTheirForm) {
@@ -26,7 +27,8 @@ TEST(Lexer, TellsKindsOfNumbersByTheirForm) {
 }
 
 TEST(Lexer, ADotAfterANumberWithoutDigitsSelects) {
-  EXPECT_EQ(Kinds("1.size()"), (std::vector{kInt, kDot, kIdentifier, kLeftParen, kRightParen, kEnd}));
+  EXPECT_EQ(Kinds("1.size()"),
+            (std::vector{kInt, kDot, kIdentifier, kLeftParen, kRightParen, kEnd}));
 }
 
 TEST(Lexer, KeywordsAreNotPrefixesOfNames) {
@@ -53,7 +55,8 @@ TEST(Lexer, ReportsWhatIsNoTokenAndGoesOn) {
   const std::vector<Token> tokens = Tokenize("a # b", issues);
   ASSERT_EQ(issues.size(), 1u);
   EXPECT_EQ(issues[0].offset, 2);
-  EXPECT_NE(issues[0].message.find("token recognition error at: '#"), std::string::npos) << issues[0].message;
+  EXPECT_NE(issues[0].message.find("token recognition error at: '#"), std::string::npos)
+      << issues[0].message;
   EXPECT_EQ(tokens.back().kind, kEnd);
 }
 

@@ -11,7 +11,9 @@ class IpValue final : public ObjectValue {
  public:
   static constexpr std::string_view kTypeName = "net.IP";
   explicit IpValue(IpAddress value) : ObjectValue(&kTypeName), address(std::move(value)) {}
-  bool Equals(const ObjectValue& other) const override { return address == static_cast<const IpValue&>(other).address; }
+  bool Equals(const ObjectValue& other) const override {
+    return address == static_cast<const IpValue&>(other).address;
+  }
   std::uint64_t CostSize() const override { return address.size(); }
   IpAddress address;
 };
@@ -20,8 +22,12 @@ class CidrValue final : public ObjectValue {
  public:
   static constexpr std::string_view kTypeName = "net.CIDR";
   explicit CidrValue(IpPrefix value) : ObjectValue(&kTypeName), prefix(std::move(value)) {}
-  bool Equals(const ObjectValue& other) const override { return prefix == static_cast<const CidrValue&>(other).prefix; }
-  std::uint64_t CostSize() const override { return static_cast<std::uint64_t>((prefix.bits + 7) / 8); }
+  bool Equals(const ObjectValue& other) const override {
+    return prefix == static_cast<const CidrValue&>(other).prefix;
+  }
+  std::uint64_t CostSize() const override {
+    return static_cast<std::uint64_t>((prefix.bits + 7) / 8);
+  }
   IpPrefix prefix;
 };
 
@@ -43,26 +49,35 @@ namespace {
 
 using types::Bool, types::Int, types::String, types::Ip, types::Cidr;
 
-const IpAddress& GetIp(const Value& value) { return static_cast<const IpValue*>(value.object)->address; }
-const IpPrefix& GetCidr(const Value& value) { return static_cast<const CidrValue*>(value.object)->prefix; }
+const IpAddress& GetIp(const Value& value) {
+  return static_cast<const IpValue*>(value.object)->address;
+}
+const IpPrefix& GetCidr(const Value& value) {
+  return static_cast<const CidrValue*>(value.object)->prefix;
+}
 
 Result<IpAddress> ParseIp(std::string_view text) {
   Result<IpAddress> address = ParseIpAddress(text);
   if (!address.ok()) {
     return InvalidArgument(
-        StrCat("IP Address ", Quote(text), " parse error during conversion from string: ", address.error().message));
+        StrCat("IP Address ", Quote(text),
+               " parse error during conversion from string: ", address.error().message));
   }
-  if (!address->zone.empty()) return InvalidArgument(StrCat("IP address ", Quote(text), " with zone value is not allowed"));
-  if (address->IsMapped()) return InvalidArgument(StrCat("IPv4-mapped IPv6 address ", Quote(text), " is not allowed"));
+  if (!address->zone.empty())
+    return InvalidArgument(StrCat("IP address ", Quote(text), " with zone value is not allowed"));
+  if (address->IsMapped())
+    return InvalidArgument(StrCat("IPv4-mapped IPv6 address ", Quote(text), " is not allowed"));
   return address;
 }
 
 Result<IpPrefix> ParseCidr(std::string_view text) {
   Result<IpPrefix> prefix = ParseIpPrefix(text);
   if (!prefix.ok()) {
-    return InvalidArgument(StrCat("network address parse error during conversion from string: ", prefix.error().message));
+    return InvalidArgument(StrCat("network address parse error during conversion from string: ",
+                                  prefix.error().message));
   }
-  if (prefix->address.IsMapped()) return InvalidArgument(StrCat("IPv4-mapped IPv6 address ", Quote(text), " is not allowed"));
+  if (prefix->address.IsMapped())
+    return InvalidArgument(StrCat("IPv4-mapped IPv6 address ", Quote(text), " is not allowed"));
   return prefix;
 }
 
@@ -71,14 +86,20 @@ Value ToIp(CallContext& c, Args args) {
   if (!address.ok()) return NewError(c.arena, address.error().message);
   return MakeObject(c.arena.New<IpValue>(*std::move(address)));
 }
-Value IsIp(CallContext&, Args args) { return MakeBool(ParseIp(args[0].text()).ok()); }
+Value IsIp(CallContext&, Args args) {
+  return MakeBool(ParseIp(args[0].text()).ok());
+}
 Value IsCanonical(CallContext& c, Args args) {
   const Result<IpAddress> address = ParseIp(args[0].text());
   if (!address.ok()) return NewError(c.arena, address.error().message);
   return MakeBool(address->ToString() == args[0].text());
 }
-Value Family(CallContext&, Args args) { return MakeInt(GetIp(args[0]).is_v4 ? 4 : 6); }
-Value IpText(CallContext& c, Args args) { return NewString(c.arena, GetIp(args[0]).ToString()); }
+Value Family(CallContext&, Args args) {
+  return MakeInt(GetIp(args[0]).is_v4 ? 4 : 6);
+}
+Value IpText(CallContext& c, Args args) {
+  return NewString(c.arena, GetIp(args[0]).ToString());
+}
 
 bool AllZero(const IpAddress& ip, std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < to; ++i) {
@@ -86,7 +107,9 @@ bool AllZero(const IpAddress& ip, std::size_t from, std::size_t to) {
   }
   return true;
 }
-bool Unspecified(const IpAddress& ip) { return AllZero(ip, 0, ip.size()); }
+bool Unspecified(const IpAddress& ip) {
+  return AllZero(ip, 0, ip.size());
+}
 bool Loopback(const IpAddress& ip) {
   return ip.is_v4 ? ip.bytes[0] == 127 : AllZero(ip, 0, 15) && ip.bytes[15] == 1;
 }
@@ -98,9 +121,12 @@ bool LinkLocalUnicast(const IpAddress& ip) {
   if (ip.is_v4) return ip.bytes[0] == 169 && ip.bytes[1] == 254;
   return ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;
 }
-bool Multicast(const IpAddress& ip) { return ip.is_v4 ? (ip.bytes[0] & 0xF0) == 0xE0 : ip.bytes[0] == 0xFF; }
+bool Multicast(const IpAddress& ip) {
+  return ip.is_v4 ? (ip.bytes[0] & 0xF0) == 0xE0 : ip.bytes[0] == 0xFF;
+}
 bool GlobalUnicast(const IpAddress& ip) {
-  const bool broadcast = ip.is_v4 && ip.bytes[0] == 255 && ip.bytes[1] == 255 && ip.bytes[2] == 255 && ip.bytes[3] == 255;
+  const bool broadcast = ip.is_v4 && ip.bytes[0] == 255 && ip.bytes[1] == 255 &&
+                         ip.bytes[2] == 255 && ip.bytes[3] == 255;
   return !broadcast && !Unspecified(ip) && !Loopback(ip) && !Multicast(ip) && !LinkLocalUnicast(ip);
 }
 template <bool (*test)(const IpAddress&)>
@@ -111,11 +137,14 @@ Value Test(CallContext&, Args args) {
 Value ToCidr(CallContext& c, Args args) {
   Result<IpPrefix> prefix = ParseCidr(args[0].text());
   if (!prefix.ok()) {
-    return NewError(c.arena, StrCat("network address parse error during conversion from string: ", prefix.error().message));
+    return NewError(c.arena, StrCat("network address parse error during conversion from string: ",
+                                    prefix.error().message));
   }
   return MakeObject(c.arena.New<CidrValue>(*std::move(prefix)));
 }
-Value IsCidr(CallContext&, Args args) { return MakeBool(ParseCidr(args[0].text()).ok()); }
+Value IsCidr(CallContext&, Args args) {
+  return MakeBool(ParseCidr(args[0].text()).ok());
+}
 Value ContainsIp(CallContext& c, Args args) {
   const Value ip = args[1].kind == Kind::kString ? ToIp(c, args.subspan(1)) : args[1];
   if (ip.IsError()) return ip;
@@ -128,10 +157,18 @@ Value ContainsCidr(CallContext& c, Args args) {
   const IpPrefix& inner = GetCidr(cidr);
   return MakeBool(outer.bits <= inner.bits && outer.Contains(inner.address));
 }
-Value CidrIp(CallContext& c, Args args) { return MakeObject(c.arena.New<IpValue>(GetCidr(args[0]).address)); }
-Value PrefixLength(CallContext&, Args args) { return MakeInt(GetCidr(args[0]).bits); }
-Value MaskedCidr(CallContext& c, Args args) { return MakeObject(c.arena.New<CidrValue>(GetCidr(args[0]).Masked())); }
-Value CidrText(CallContext& c, Args args) { return NewString(c.arena, GetCidr(args[0]).ToString()); }
+Value CidrIp(CallContext& c, Args args) {
+  return MakeObject(c.arena.New<IpValue>(GetCidr(args[0]).address));
+}
+Value PrefixLength(CallContext&, Args args) {
+  return MakeInt(GetCidr(args[0]).bits);
+}
+Value MaskedCidr(CallContext& c, Args args) {
+  return MakeObject(c.arena.New<CidrValue>(GetCidr(args[0]).Masked()));
+}
+Value CidrText(CallContext& c, Args args) {
+  return NewString(c.arena, GetCidr(args[0]).ToString());
+}
 
 }  // namespace
 
@@ -144,7 +181,8 @@ void AddIps(Declarations& d) {
   Member(d, "family", "ip_family", {ip}, Int(), Family);
   Member(d, "isUnspecified", "ip_is_unspecified", {ip}, Bool(), Test<Unspecified>);
   Member(d, "isLoopback", "ip_is_loopback", {ip}, Bool(), Test<Loopback>);
-  Member(d, "isLinkLocalMulticast", "ip_is_link_local_multicast", {ip}, Bool(), Test<LinkLocalMulticast>);
+  Member(d, "isLinkLocalMulticast", "ip_is_link_local_multicast", {ip}, Bool(),
+         Test<LinkLocalMulticast>);
   Member(d, "isLinkLocalUnicast", "ip_is_link_local_unicast", {ip}, Bool(), Test<LinkLocalUnicast>);
   Member(d, "isGlobalUnicast", "ip_is_global_unicast", {ip}, Bool(), Test<GlobalUnicast>);
   Global(d, "string", "ip_to_string", {ip}, String(), IpText);

@@ -11,7 +11,9 @@ class FormatValue final : public ObjectValue {
  public:
   static constexpr std::string_view kTypeName = "kubernetes.NamedFormat";
   explicit FormatValue(const NameFormat& value) : ObjectValue(&kTypeName), format(value) {}
-  bool Equals(const ObjectValue& other) const override { return &format == &static_cast<const FormatValue&>(other).format; }
+  bool Equals(const ObjectValue& other) const override {
+    return &format == &static_cast<const FormatValue&>(other).format;
+  }
   std::uint64_t CostSize() const override { return format.pattern_size; }
   const NameFormat& format;
 };
@@ -31,7 +33,8 @@ namespace {
 using types::List, types::Optional, types::String;
 
 Value Validate(CallContext& c, Args args) {
-  const std::vector<std::string> problems = static_cast<const FormatValue*>(args[0].object)->format.validate(args[1].text());
+  const std::vector<std::string> problems =
+      static_cast<const FormatValue*>(args[0].object)->format.validate(args[1].text());
   if (problems.empty()) return MakeOptional(nullptr);
   std::vector<Value> texts;
   for (const std::string& problem : problems) texts.push_back(NewString(c.arena, problem));
@@ -40,7 +43,8 @@ Value Validate(CallContext& c, Args args) {
 
 Value Named(CallContext& c, Args args) {
   for (const NameFormat& format : NameFormats()) {
-    if (format.name == args[0].text()) return NewOptional(c.arena, MakeObject(c.arena.New<FormatValue>(format)));
+    if (format.name == args[0].text())
+      return NewOptional(c.arena, MakeObject(c.arena.New<FormatValue>(format)));
   }
   return MakeOptional(nullptr);
 }
@@ -52,8 +56,8 @@ Value Constant(CallContext& c, Args) {
 
 template <std::size_t... index>
 void AddConstants(Declarations& d, std::index_sequence<index...>) {
-  (Global(d, StrCat("format.", NameFormats()[index].name), StrCat("format.", NameFormats()[index].name), {},
-          types::NamedFormat(), Constant<index>),
+  (Global(d, StrCat("format.", NameFormats()[index].name),
+          StrCat("format.", NameFormats()[index].name), {}, types::NamedFormat(), Constant<index>),
    ...);
 }
 

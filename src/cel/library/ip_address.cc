@@ -19,13 +19,15 @@ Result<IpAddress> ParseV4(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c >= '0' && c <= '9') {
-      if (digits == 1 && value == 0) return AddressError(text, "IPv4 field has octet with leading zero");
+      if (digits == 1 && value == 0)
+        return AddressError(text, "IPv4 field has octet with leading zero");
       value = value * 10 + (c - '0');
       ++digits;
       if (value > 255) return AddressError(text, "IPv4 field has value >255");
     } else if (c == '.') {
       if (i == 0 || i + 1 == text.size() || text[i - 1] == '.') {
-        return AddressError(text, StrCat("IPv4 field must have at least one digit (at ", Quote(text.substr(i)), ")"));
+        return AddressError(text, StrCat("IPv4 field must have at least one digit (at ",
+                                         Quote(text.substr(i)), ")"));
       }
       if (field == 3) return AddressError(text, "IPv4 address too long");
       address.bytes[field++] = static_cast<std::uint8_t>(value);
@@ -53,10 +55,12 @@ Result<IpAddress> ParseV6(std::string_view text) {
   if (inet_pton(AF_INET6, copy.c_str(), address.bytes.data()) != 1) {
     for (std::size_t i = 0; i < body.size(); ++i) {
       const char c = body[i];
-      const bool fits = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == ':' || c == '.';
+      const bool fits = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') ||
+                        (c >= 'A' && c <= 'F') || c == ':' || c == '.';
       if (!fits) {
-        return AddressError(text, StrCat("each colon-separated field must have at least one digit (at ",
-                                         Quote(body.substr(i)), ")"));
+        return AddressError(text,
+                            StrCat("each colon-separated field must have at least one digit (at ",
+                                   Quote(body.substr(i)), ")"));
       }
     }
     return AddressError(text, "address string too short");
@@ -81,11 +85,13 @@ std::string IpAddress::ToString() const {
   char buffer[INET6_ADDRSTRLEN];
   std::string text;
   if (IsMapped()) {
-    text = StrCat("::ffff:", int{bytes[12]}, ".", int{bytes[13]}, ".", int{bytes[14]}, ".", int{bytes[15]});
+    text = StrCat("::ffff:", int{bytes[12]}, ".", int{bytes[13]}, ".", int{bytes[14]}, ".",
+                  int{bytes[15]});
   } else {
     // The C library also writes IPv4-compatible addresses with dots; ours never has.
     std::array<unsigned, 8> groups{};
-    for (std::size_t i = 0; i < 8; ++i) groups[i] = static_cast<unsigned>(bytes[2 * i] << 8 | bytes[2 * i + 1]);
+    for (std::size_t i = 0; i < 8; ++i)
+      groups[i] = static_cast<unsigned>(bytes[2 * i] << 8 | bytes[2 * i + 1]);
     std::size_t best = 8, best_length = 1;
     for (std::size_t i = 0; i < 8; ++i) {
       std::size_t length = 0;
@@ -125,7 +131,9 @@ bool IpPrefix::Contains(const IpAddress& other) const {
   return Masked().address == IpPrefix{other, bits}.Masked().address;
 }
 
-std::string IpPrefix::ToString() const { return StrCat(address.ToString(), "/", bits); }
+std::string IpPrefix::ToString() const {
+  return StrCat(address.ToString(), "/", bits);
+}
 
 Result<IpAddress> ParseIpAddress(std::string_view text) {
   for (const char c : text) {
@@ -147,10 +155,12 @@ Result<IpPrefix> ParseIpPrefix(std::string_view text) {
   if (!address->zone.empty()) return fail("IPv6 zones cannot be present in a prefix");
   const std::string_view digits = text.substr(slash + 1);
   const std::optional<std::int64_t> bits = ParseInt64(digits);
-  if (!bits || *bits < 0 || digits.size() > 3 || (digits.size() > 1 && digits[0] == '0') || digits[0] == '+') {
+  if (!bits || *bits < 0 || digits.size() > 3 || (digits.size() > 1 && digits[0] == '0') ||
+      digits[0] == '+') {
     return fail(StrCat("bad bits after slash: ", Quote(digits)));
   }
-  if (*bits > static_cast<std::int64_t>(address->size() * 8)) return fail("prefix length out of range");
+  if (*bits > static_cast<std::int64_t>(address->size() * 8))
+    return fail("prefix length out of range");
   return IpPrefix{*address, static_cast<int>(*bits)};
 }
 

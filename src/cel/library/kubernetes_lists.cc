@@ -27,7 +27,8 @@ Value Sum(CallContext& c, Args args) {
     if constexpr (kind == Kind::kDouble) {
       sum.number += item.number;
     } else if constexpr (kind == Kind::kUint) {
-      overflow = __builtin_add_overflow(sum.unsigned_integer, item.unsigned_integer, &sum.unsigned_integer);
+      overflow = __builtin_add_overflow(sum.unsigned_integer, item.unsigned_integer,
+                                        &sum.unsigned_integer);
     } else {
       overflow = __builtin_add_overflow(sum.integer, item.integer, &sum.integer);
     }
@@ -39,7 +40,8 @@ Value Sum(CallContext& c, Args args) {
 template <Order replace>
 Value Extreme(CallContext& c, Args args) {
   constexpr bool kIsMin = replace == Order::kGreater;
-  if (args[0].size == 0) return NewError(c.arena, StrCat(kIsMin ? "min" : "max", " called on empty list"));
+  if (args[0].size == 0)
+    return NewError(c.arena, StrCat(kIsMin ? "min" : "max", " called on empty list"));
   Value best = ListItems(args[0])[0];
   for (std::uint32_t i = 1; i < args[0].size; ++i) {
     const Value& item = ListItems(args[0])[i];
@@ -75,17 +77,22 @@ void AddKubernetesLists(Declarations& d) {
     const char* name;
     TypeRef type;
   };
-  for (const Named& item : {Named{"int", Int()}, Named{"uint", Uint()}, Named{"double", Double()}, Named{"bool", Bool()},
-                            Named{"duration", Duration()}, Named{"timestamp", Timestamp()}, Named{"string", String()},
-                            Named{"bytes", Bytes()}}) {
-    Member(d, "isSorted", StrCat("list_", item.name, "_is_sorted_bool"), {List(item.type)}, Bool(), IsSorted);
-    Member(d, "max", StrCat("list_", item.name, "_max_", item.name), {List(item.type)}, item.type, Extreme<Order::kLess>);
-    Member(d, "min", StrCat("list_", item.name, "_min_", item.name), {List(item.type)}, item.type, Extreme<Order::kGreater>);
+  for (const Named& item :
+       {Named{"int", Int()}, Named{"uint", Uint()}, Named{"double", Double()},
+        Named{"bool", Bool()}, Named{"duration", Duration()}, Named{"timestamp", Timestamp()},
+        Named{"string", String()}, Named{"bytes", Bytes()}}) {
+    Member(d, "isSorted", StrCat("list_", item.name, "_is_sorted_bool"), {List(item.type)}, Bool(),
+           IsSorted);
+    Member(d, "max", StrCat("list_", item.name, "_max_", item.name), {List(item.type)}, item.type,
+           Extreme<Order::kLess>);
+    Member(d, "min", StrCat("list_", item.name, "_min_", item.name), {List(item.type)}, item.type,
+           Extreme<Order::kGreater>);
   }
   Member(d, "sum", "list_int_sum_int", {List(Int())}, Int(), Sum<Kind::kInt>);
   Member(d, "sum", "list_uint_sum_uint", {List(Uint())}, Uint(), Sum<Kind::kUint>);
   Member(d, "sum", "list_double_sum_double", {List(Double())}, Double(), Sum<Kind::kDouble>);
-  Member(d, "sum", "list_duration_sum_duration", {List(Duration())}, Duration(), Sum<Kind::kDuration>);
+  Member(d, "sum", "list_duration_sum_duration", {List(Duration())}, Duration(),
+         Sum<Kind::kDuration>);
   const TypeRef a = Param("A");
   Member(d, "indexOf", "list_a_index_of_int", {List(a), a}, Int(), IndexOf);
   Member(d, "lastIndexOf", "list_a_last_index_of_int", {List(a), a}, Int(), LastIndexOf);

@@ -16,7 +16,8 @@ Value Slice(CallContext& c, Args args) {
   const std::int64_t end = args[2].integer;
   const auto call = [&] { return StrCat("cannot slice(", start, ", ", end, "), "); };
   if (start < 0 || end < 0) return NewError(c.arena, call() + "negative indexes not supported");
-  if (start > end) return NewError(c.arena, call() + "start index must be less than or equal to end index");
+  if (start > end)
+    return NewError(c.arena, call() + "start index must be less than or equal to end index");
   if (static_cast<std::int64_t>(args[0].size) < end) {
     return NewError(c.arena, StrCat(call(), "list is length ", args[0].size));
   }
@@ -44,15 +45,21 @@ Value Flatten(CallContext& c, Args args) {
 
 Value SortBy(CallContext& c, const Value& list, const Value& keys) {
   if (list.size != keys.size) {
-    return NewError(c.arena, StrCat("@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
-                                    "but got ", list.size, " and ", keys.size, " elements respectively"));
+    return NewError(
+        c.arena,
+        StrCat(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
+            "but got ",
+            list.size, " and ", keys.size, " elements respectively"));
   }
   if (list.size == 0) return list;
   const Value* items = ListItems(keys);
-  if (CompareValues(items[0], items[0]) == Order::kNone) return NewError(c.arena, "list elements must be comparable");
+  if (CompareValues(items[0], items[0]) == Order::kNone)
+    return NewError(c.arena, "list elements must be comparable");
   std::vector<std::uint32_t> order(list.size);
   for (std::uint32_t i = 0; i < list.size; ++i) {
-    if (items[i].kind != items[0].kind) return NewError(c.arena, "list elements must have the same type");
+    if (items[i].kind != items[0].kind)
+      return NewError(c.arena, "list elements must have the same type");
     order[i] = i;
   }
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -73,7 +80,8 @@ Value SortByKeys(CallContext& c, Args args) {
 
 Value Range(CallContext& c, Args args) {
   const std::int64_t count = std::max<std::int64_t>(args[0].integer, 0);
-  if (count > kMaxMadeElements) return NewError(c.arena, StrCat("lists.range: more than ", kMaxMadeElements, " elements"));
+  if (count > kMaxMadeElements)
+    return NewError(c.arena, StrCat("lists.range: more than ", kMaxMadeElements, " elements"));
   Value* items = c.arena.AllocateArray<Value>(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) items[i] = MakeInt(i);
   return NewListView(c.arena, items, static_cast<std::size_t>(count));
@@ -81,7 +89,8 @@ Value Range(CallContext& c, Args args) {
 
 Value Reverse(CallContext& c, Args args) {
   Value* items = c.arena.AllocateArray<Value>(args[0].size);
-  for (std::uint32_t i = 0; i < args[0].size; ++i) items[i] = ListItems(args[0])[args[0].size - 1 - i];
+  for (std::uint32_t i = 0; i < args[0].size; ++i)
+    items[i] = ListItems(args[0])[args[0].size - 1 - i];
   return NewListView(c.arena, items, args[0].size);
 }
 
@@ -89,7 +98,8 @@ Value Distinct(CallContext& c, Args args) {
   std::vector<Value> unique;
   for (std::uint32_t i = 0; i < args[0].size; ++i) {
     const Value& item = ListItems(args[0])[i];
-    if (std::none_of(unique.begin(), unique.end(), [&](const Value& other) { return Equal(item, other); })) {
+    if (std::none_of(unique.begin(), unique.end(),
+                     [&](const Value& other) { return Equal(item, other); })) {
       unique.push_back(item);
     }
   }
@@ -103,9 +113,11 @@ void AddLists(Declarations& d) {
   Member(d, "slice", "list_slice", {list, Int(), Int()}, list, Slice);
   Member(d, "flatten", "list_flatten", {List(list)}, list, Flatten);
   Member(d, "flatten", "list_flatten_int", {List(Dyn()), Int()}, List(Dyn()), Flatten);
-  for (const TypeRef& type : {Int(), Uint(), Double(), Bool(), Duration(), Timestamp(), String(), Bytes()}) {
+  for (const TypeRef& type :
+       {Int(), Uint(), Double(), Bool(), Duration(), Timestamp(), String(), Bytes()}) {
     Member(d, "sort", StrCat("list_", type->name(), "_sort"), {List(type)}, List(type));
-    Member(d, "@sortByAssociatedKeys", StrCat("list_", type->name(), "_sortByAssociatedKeys"), {list, List(type)}, list);
+    Member(d, "@sortByAssociatedKeys", StrCat("list_", type->name(), "_sortByAssociatedKeys"),
+           {list, List(type)}, list);
   }
   d.SetImplementation("sort", Sort);
   d.SetImplementation("@sortByAssociatedKeys", SortByKeys);

@@ -16,7 +16,8 @@ Value Extreme(CallContext& c, Args args) {
     items = ListItems(args[0]);
     count = args[0].size;
     if (count == 0) {
-      return NewError(c.arena, StrCat(prefer == Order::kGreater ? "math.@max" : "math.@min", "(list) argument must not be empty"));
+      return NewError(c.arena, StrCat(prefer == Order::kGreater ? "math.@max" : "math.@min",
+                                      "(list) argument must not be empty"));
     }
   }
   Value best = items[0];
@@ -32,48 +33,74 @@ template <Rounding rounding>
 Value Round(CallContext& c, Args args) {
   return args[0].kind == Kind::kDouble ? MakeDouble(rounding(args[0].number)) : NoSuchOverload(c);
 }
-double RoundAway(double x) { return std::round(x); }
-double Ceil(double x) { return std::ceil(x); }
-double Floor(double x) { return std::floor(x); }
-double Truncate(double x) { return std::trunc(x); }
+double RoundAway(double x) {
+  return std::round(x);
+}
+double Ceil(double x) {
+  return std::ceil(x);
+}
+double Floor(double x) {
+  return std::floor(x);
+}
+double Truncate(double x) {
+  return std::trunc(x);
+}
 
 Value Absolute(CallContext& c, Args args) {
   switch (args[0].kind) {
     case Kind::kInt:
       if (args[0].integer == INT64_MIN) return NewError(c.arena, "integer overflow");
       return MakeInt(args[0].integer < 0 ? -args[0].integer : args[0].integer);
-    case Kind::kUint: return args[0];
-    case Kind::kDouble: return MakeDouble(std::fabs(args[0].number));
-    default: return NoSuchOverload(c);
+    case Kind::kUint:
+      return args[0];
+    case Kind::kDouble:
+      return MakeDouble(std::fabs(args[0].number));
+    default:
+      return NoSuchOverload(c);
   }
 }
 Value SignOf(CallContext& c, Args args) {
   switch (args[0].kind) {
-    case Kind::kInt: return MakeInt(args[0].integer < 0 ? -1 : args[0].integer > 0 ? 1 : 0);
-    case Kind::kUint: return MakeUint(args[0].unsigned_integer > 0 ? 1 : 0);
+    case Kind::kInt:
+      return MakeInt(args[0].integer < 0 ? -1 : args[0].integer > 0 ? 1 : 0);
+    case Kind::kUint:
+      return MakeUint(args[0].unsigned_integer > 0 ? 1 : 0);
     case Kind::kDouble: {
       const double x = args[0].number;
       return MakeDouble(std::isnan(x) ? x : x < 0 ? -1 : x > 0 ? 1 : 0);
     }
-    default: return NoSuchOverload(c);
+    default:
+      return NoSuchOverload(c);
   }
 }
 Value Root(CallContext& c, Args args) {
   switch (args[0].kind) {
-    case Kind::kInt: return MakeDouble(std::sqrt(static_cast<double>(args[0].integer)));
-    case Kind::kUint: return MakeDouble(std::sqrt(static_cast<double>(args[0].unsigned_integer)));
-    case Kind::kDouble: return MakeDouble(std::sqrt(args[0].number));
-    default: return NoSuchOverload(c);
+    case Kind::kInt:
+      return MakeDouble(std::sqrt(static_cast<double>(args[0].integer)));
+    case Kind::kUint:
+      return MakeDouble(std::sqrt(static_cast<double>(args[0].unsigned_integer)));
+    case Kind::kDouble:
+      return MakeDouble(std::sqrt(args[0].number));
+    default:
+      return NoSuchOverload(c);
   }
 }
-Value IsNan(CallContext& c, Args args) { return args[0].kind == Kind::kDouble ? MakeBool(std::isnan(args[0].number)) : NoSuchOverload(c); }
-Value IsInf(CallContext& c, Args args) { return args[0].kind == Kind::kDouble ? MakeBool(std::isinf(args[0].number)) : NoSuchOverload(c); }
-Value IsFinite(CallContext& c, Args args) { return args[0].kind == Kind::kDouble ? MakeBool(std::isfinite(args[0].number)) : NoSuchOverload(c); }
+Value IsNan(CallContext& c, Args args) {
+  return args[0].kind == Kind::kDouble ? MakeBool(std::isnan(args[0].number)) : NoSuchOverload(c);
+}
+Value IsInf(CallContext& c, Args args) {
+  return args[0].kind == Kind::kDouble ? MakeBool(std::isinf(args[0].number)) : NoSuchOverload(c);
+}
+Value IsFinite(CallContext& c, Args args) {
+  return args[0].kind == Kind::kDouble ? MakeBool(std::isfinite(args[0].number))
+                                       : NoSuchOverload(c);
+}
 
 enum class Bit { kAnd, kOr, kXor };
 template <Bit bit>
 Value Bits(CallContext& c, Args args) {
-  if (args[0].kind != args[1].kind || (args[0].kind != Kind::kInt && args[0].kind != Kind::kUint)) return NoSuchOverload(c);
+  if (args[0].kind != args[1].kind || (args[0].kind != Kind::kInt && args[0].kind != Kind::kUint))
+    return NoSuchOverload(c);
   const std::uint64_t a = args[0].unsigned_integer;
   const std::uint64_t b = args[1].unsigned_integer;
   Value result = args[0];
@@ -88,11 +115,16 @@ Value BitNot(CallContext& c, Args args) {
 }
 template <bool left>
 Value Shift(CallContext& c, Args args) {
-  if ((args[0].kind != Kind::kInt && args[0].kind != Kind::kUint) || args[1].kind != Kind::kInt) return NoSuchOverload(c);
+  if ((args[0].kind != Kind::kInt && args[0].kind != Kind::kUint) || args[1].kind != Kind::kInt)
+    return NoSuchOverload(c);
   const std::int64_t by = args[1].integer;
-  if (by < 0) return NewError(c.arena, StrCat(left ? "math.bitShiftLeft()" : "math.bitShiftRight()", " negative offset: ", by));
+  if (by < 0)
+    return NewError(c.arena, StrCat(left ? "math.bitShiftLeft()" : "math.bitShiftRight()",
+                                    " negative offset: ", by));
   Value result = args[0];
-  result.unsigned_integer = by > 63 ? 0 : left ? result.unsigned_integer << by : result.unsigned_integer >> by;
+  result.unsigned_integer = by > 63 ? 0
+                            : left  ? result.unsigned_integer << by
+                                    : result.unsigned_integer >> by;
   return result;
 }
 
@@ -100,12 +132,14 @@ Value Shift(CallContext& c, Args args) {
 
 void AddMath(Declarations& d) {
   for (const auto& [name, implementation] :
-       {std::pair<const char*, Implementation>{"math.@max", Extreme<Order::kGreater>}, {"math.@min", Extreme<Order::kLess>}}) {
+       {std::pair<const char*, Implementation>{"math.@max", Extreme<Order::kGreater>},
+        {"math.@min", Extreme<Order::kLess>}}) {
     const TypeRef numbers[] = {Int(), Uint(), Double()};
     for (const TypeRef& a : numbers) {
       Global(d, name, StrCat(name, "_", a->name()), {a}, a);
       for (const TypeRef& b : numbers) {
-        Global(d, name, StrCat(name, "_", a->name(), "_", b->name()), {a, b}, Type::Same(*a, *b) ? a : Dyn());
+        Global(d, name, StrCat(name, "_", a->name(), "_", b->name()), {a, b},
+               Type::Same(*a, *b) ? a : Dyn());
       }
       Global(d, name, StrCat(name, "_list_", a->name()), {List(a)}, a);
     }

@@ -9,29 +9,45 @@ namespace {
 
 using Problems = std::vector<std::string>;
 
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLowerAlnum(char c) { return IsLower(c) || IsDigit(c); }
-bool IsAlnum(char c) { return IsLowerAlnum(c) || IsUpper(c); }
+bool IsLower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool IsUpper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool IsLowerAlnum(char c) {
+  return IsLower(c) || IsDigit(c);
+}
+bool IsAlnum(char c) {
+  return IsLowerAlnum(c) || IsUpper(c);
+}
 
 constexpr std::size_t kMaxLabel = 63;
 constexpr std::size_t kMaxSubdomain = 253;
 
 constexpr char kLabelMessage[] =
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must start and end with "
     "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 constexpr char kSubdomainMessage[] =
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and "
     "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 constexpr char kDns1035Message[] =
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+    "alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
+    "validation is "
     "'[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-std::string TooLong(std::size_t limit) { return StrCat("must be no more than ", limit, " bytes"); }
+std::string TooLong(std::size_t limit) {
+  return StrCat("must be no more than ", limit, " bytes");
+}
 
 bool IsLabel(std::string_view text, bool alphabetic_start) {
   if (text.empty() || !IsLowerAlnum(text.front()) || !IsLowerAlnum(text.back())) return false;
@@ -94,7 +110,8 @@ bool IsNamePart(std::string_view text) {
 }
 
 constexpr char kQualifiedNameMessage[] =
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character "
     "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
@@ -111,7 +128,8 @@ Problems QualifiedName(std::string_view text) {
     if (parts[0].empty()) {
       problems.emplace_back("prefix part must be non-empty");
     } else {
-      for (const std::string& problem : Subdomain(parts[0])) problems.push_back("prefix part " + problem);
+      for (const std::string& problem : Subdomain(parts[0]))
+        problems.push_back("prefix part " + problem);
     }
   }
   const std::string_view name = parts.back();
@@ -129,8 +147,10 @@ Problems LabelValue(std::string_view text) {
   if (text.size() > kMaxLabel) problems.push_back(TooLong(kMaxLabel));
   if (!text.empty() && !IsNamePart(text)) {
     problems.emplace_back(
-        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
-        "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+        "'.', and must start "
+        "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
+        "regex used for "
         "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
   }
   return problems;
@@ -146,7 +166,9 @@ Problems Uuid(std::string_view text) {
   std::string digits;
   for (std::size_t i = 0, group = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == '-' && (group == 8 || group == 12 || group == 16 || group == 20) && !digits.empty() && text[i - 1] != '-') continue;
+    if (c == '-' && (group == 8 || group == 12 || group == 16 || group == 20) && !digits.empty() &&
+        text[i - 1] != '-')
+      continue;
     const bool hex = IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
     if (!hex) return {"does not match the UUID format"};
     digits += c;
@@ -165,7 +187,8 @@ Problems Byte(std::string_view text) {
 }
 
 Problems Date(std::string_view text) {
-  return text.size() == 10 && ParseTimestamp(StrCat(text, "T00:00:00Z")) ? Problems{} : Problems{"invalid date"};
+  return text.size() == 10 && ParseTimestamp(StrCat(text, "T00:00:00Z")) ? Problems{}
+                                                                         : Problems{"invalid date"};
 }
 
 Problems DateTime(std::string_view text) {

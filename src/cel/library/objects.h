@@ -15,7 +15,8 @@ namespace drakkar::cel {
 class QuantityValue final : public ObjectValue {
  public:
   static constexpr std::string_view kTypeName = "kubernetes.Quantity";
-  explicit QuantityValue(api::Quantity value) : ObjectValue(&kTypeName), quantity(std::move(value)) {}
+  explicit QuantityValue(api::Quantity value)
+      : ObjectValue(&kTypeName), quantity(std::move(value)) {}
   bool Equals(const ObjectValue& other) const override {
     return quantity.Compare(static_cast<const QuantityValue&>(other).quantity) == 0;
   }

@@ -5,20 +5,27 @@ namespace {
 
 using namespace types;  // NOLINT
 
-Value Of(CallContext& c, Args args) { return NewOptional(c.arena, args[0]); }
+Value Of(CallContext& c, Args args) {
+  return NewOptional(c.arena, args[0]);
+}
 Value OfNonZero(CallContext& c, Args args) {
   return IsZeroValue(args[0]) ? MakeOptional(nullptr) : NewOptional(c.arena, args[0]);
 }
-Value None(CallContext&, Args) { return MakeOptional(nullptr); }
+Value None(CallContext&, Args) {
+  return MakeOptional(nullptr);
+}
 Value Content(CallContext& c, Args args) {
   return args[0].optional ? *args[0].optional : NewError(c.arena, "optional.none() dereference");
 }
-Value HasContent(CallContext&, Args args) { return MakeBool(args[0].optional != nullptr); }
+Value HasContent(CallContext&, Args args) {
+  return MakeBool(args[0].optional != nullptr);
+}
 Value First(CallContext& c, Args args) {
   return args[0].size == 0 ? MakeOptional(nullptr) : NewOptional(c.arena, ListItems(args[0])[0]);
 }
 Value Last(CallContext& c, Args args) {
-  return args[0].size == 0 ? MakeOptional(nullptr) : NewOptional(c.arena, ListItems(args[0])[args[0].size - 1]);
+  return args[0].size == 0 ? MakeOptional(nullptr)
+                           : NewOptional(c.arena, ListItems(args[0])[args[0].size - 1]);
 }
 Value Unwrap(CallContext& c, Args args) {
   std::vector<Value> items;
@@ -39,7 +46,8 @@ Value InsertEntries(CallContext& c, Args args) {
     return true;
   };
   if (args.size() == 3) {
-    if (!insert(args[1], args[2])) return NewError(c.arena, "insert failed: key " + DebugText(args[1]) + " already exists");
+    if (!insert(args[1], args[2]))
+      return NewError(c.arena, "insert failed: key " + DebugText(args[1]) + " already exists");
     return map;
   }
   if (args[1].kind != Kind::kMap) return NoSuchOverload(c);
@@ -83,7 +91,8 @@ void AddOptionals(Declarations& d) {
 void AddTwoVariables(Declarations& d) {
   const TypeRef map = Map(Param("K"), Param("V"));
   Global(d, "cel.@mapInsert", "@mapInsert_map_map", {map, map}, map, InsertEntries);
-  Global(d, "cel.@mapInsert", "@mapInsert_map_key_value", {map, Param("K"), Param("V")}, map, InsertEntries);
+  Global(d, "cel.@mapInsert", "@mapInsert_map_key_value", {map, Param("K"), Param("V")}, map,
+         InsertEntries);
 }
 
 }  // namespace drakkar::cel::library

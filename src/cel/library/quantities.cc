@@ -20,28 +20,48 @@ namespace {
 
 using types::Bool, types::Double, types::Int, types::String;
 
-const api::Quantity& Get(const Value& value) { return static_cast<const QuantityValue*>(value.object)->quantity; }
-Value New(CallContext& c, api::Quantity quantity) { return MakeObject(c.arena.New<QuantityValue>(std::move(quantity))); }
+const api::Quantity& Get(const Value& value) {
+  return static_cast<const QuantityValue*>(value.object)->quantity;
+}
+Value New(CallContext& c, api::Quantity quantity) {
+  return MakeObject(c.arena.New<QuantityValue>(std::move(quantity)));
+}
 
 Value FromText(CallContext& c, Args args) {
   Result<api::Quantity> parsed = api::Quantity::Parse(args[0].text());
   if (!parsed.ok()) return NewError(c.arena, parsed.error().message);
   return New(c, *std::move(parsed));
 }
-Value IsText(CallContext&, Args args) { return MakeBool(api::Quantity::Parse(args[0].text()).ok()); }
-Value Sign(CallContext&, Args args) { return MakeInt(Get(args[0]).Sign()); }
-Value Greater(CallContext&, Args args) { return MakeBool(Get(args[0]).Compare(Get(args[1])) > 0); }
-Value Less(CallContext&, Args args) { return MakeBool(Get(args[0]).Compare(Get(args[1])) < 0); }
-Value CompareTo(CallContext&, Args args) { return MakeInt(Get(args[0]).Compare(Get(args[1]))); }
-Value ToFloat(CallContext&, Args args) { return MakeDouble(Get(args[0]).AsApproximateFloat()); }
+Value IsText(CallContext&, Args args) {
+  return MakeBool(api::Quantity::Parse(args[0].text()).ok());
+}
+Value Sign(CallContext&, Args args) {
+  return MakeInt(Get(args[0]).Sign());
+}
+Value Greater(CallContext&, Args args) {
+  return MakeBool(Get(args[0]).Compare(Get(args[1])) > 0);
+}
+Value Less(CallContext&, Args args) {
+  return MakeBool(Get(args[0]).Compare(Get(args[1])) < 0);
+}
+Value CompareTo(CallContext&, Args args) {
+  return MakeInt(Get(args[0]).Compare(Get(args[1])));
+}
+Value ToFloat(CallContext&, Args args) {
+  return MakeDouble(Get(args[0]).AsApproximateFloat());
+}
 Value ToInteger(CallContext& c, Args args) {
   const std::optional<std::int64_t> value = Get(args[0]).AsInt64();
   return value ? MakeInt(*value) : NewError(c.arena, "cannot convert value to integer");
 }
-Value IsInteger(CallContext&, Args args) { return MakeBool(Get(args[0]).AsInt64().has_value()); }
+Value IsInteger(CallContext&, Args args) {
+  return MakeBool(Get(args[0]).AsInt64().has_value());
+}
 
 api::Quantity Operand(const Value& value) {
-  return value.kind == Kind::kInt ? api::Quantity(value.integer, api::Quantity::Format::kDecimalExponent) : Get(value);
+  return value.kind == Kind::kInt
+             ? api::Quantity(value.integer, api::Quantity::Format::kDecimalExponent)
+             : Get(value);
 }
 Value Add(CallContext& c, Args args) {
   api::Quantity sum = Get(args[0]);

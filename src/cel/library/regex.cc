@@ -15,11 +15,14 @@ constexpr std::int64_t kMaxProgramBytes = 1 << 20;
 std::unique_ptr<re2::RE2> Compile(std::string_view pattern) {
   re2::RE2::Options options(re2::RE2::Quiet);
   options.set_max_mem(kMaxProgramBytes);
-  auto regex = std::make_unique<re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
+  auto regex =
+      std::make_unique<re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
   return regex->ok() ? std::move(regex) : nullptr;
 }
 
-re2::StringPiece Piece(std::string_view text) { return {text.data(), text.size()}; }
+re2::StringPiece Piece(std::string_view text) {
+  return {text.data(), text.size()};
+}
 
 Value Malformed(CallContext& c, std::string_view pattern) {
   re2::RE2::Options options(re2::RE2::Quiet);
@@ -33,7 +36,8 @@ bool Matches(const re2::RE2& regex, std::string_view text) {
 
 Value FindFirst(CallContext&, const re2::RE2& regex, std::string_view text) {
   re2::StringPiece found;
-  if (!regex.Match(Piece(text), 0, text.size(), re2::RE2::UNANCHORED, &found, 1)) return MakeString("");
+  if (!regex.Match(Piece(text), 0, text.size(), re2::RE2::UNANCHORED, &found, 1))
+    return MakeString("");
   return MakeString({found.data(), found.size()});
 }
 
@@ -47,7 +51,8 @@ Value FindEvery(CallContext& c, const re2::RE2& regex, std::string_view text, st
     const auto begin = static_cast<std::size_t>(found.data() - text.data());
     const std::size_t end = begin + found.size();
     // An empty match right after a match does not count.
-    if (!(found.empty() && after_match && begin == at)) matches.push_back(MakeString({found.data(), found.size()}));
+    if (!(found.empty() && after_match && begin == at))
+      matches.push_back(MakeString({found.data(), found.size()}));
     after_match = true;
     if (found.empty()) {
       at = end + 1;
@@ -93,7 +98,8 @@ class PreparedRegex final : public PreparedCall {
 
 template <Operation operation>
 std::unique_ptr<PreparedCall> PrepareRegex(std::span<const Value* const> constants) {
-  if (constants.size() < 2 || constants[1] == nullptr || constants[1]->kind != Kind::kString) return nullptr;
+  if (constants.size() < 2 || constants[1] == nullptr || constants[1]->kind != Kind::kString)
+    return nullptr;
   std::unique_ptr<re2::RE2> regex = Compile(constants[1]->text());
   if (regex == nullptr) return nullptr;
   return std::make_unique<PreparedRegex<operation>>(std::move(regex));
@@ -101,17 +107,21 @@ std::unique_ptr<PreparedCall> PrepareRegex(std::span<const Value* const> constan
 
 }  // namespace
 
-Value MatchesRegex(CallContext& context, Args args) { return Run<Operation::kMatches>(context, args); }
+Value MatchesRegex(CallContext& context, Args args) {
+  return Run<Operation::kMatches>(context, args);
+}
 std::unique_ptr<PreparedCall> PrepareMatches(std::span<const Value* const> constants) {
   return PrepareRegex<Operation::kMatches>(constants);
 }
-bool IsValidRegex(std::string_view pattern) { return Compile(pattern) != nullptr; }
+bool IsValidRegex(std::string_view pattern) {
+  return Compile(pattern) != nullptr;
+}
 
 void AddRegex(Declarations& d) {
   Member(d, "find", "string_find_string", {String(), String()}, String(), Run<Operation::kFind>,
          PrepareRegex<Operation::kFind>);
-  Member(d, "findAll", "string_find_all_string", {String(), String()}, List(String()), Run<Operation::kFindAll>,
-         PrepareRegex<Operation::kFindAll>);
+  Member(d, "findAll", "string_find_all_string", {String(), String()}, List(String()),
+         Run<Operation::kFindAll>, PrepareRegex<Operation::kFindAll>);
   Member(d, "findAll", "string_find_all_string_int", {String(), String(), Int()}, List(String()),
          Run<Operation::kFindAll>, PrepareRegex<Operation::kFindAll>);
 }

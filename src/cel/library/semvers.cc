@@ -6,11 +6,14 @@ namespace {
 
 using types::Bool, types::Int, types::String;
 
-const api::Semver& Get(const Value& value) { return static_cast<const SemverValue*>(value.object)->version; }
+const api::Semver& Get(const Value& value) {
+  return static_cast<const SemverValue*>(value.object)->version;
+}
 
 Result<api::Semver> ParseArgs(Args args) {
   const bool normalize = args.size() == 2 && args[1].boolean;
-  return normalize ? api::Semver::ParseNormalized(args[0].text()) : api::Semver::Parse(args[0].text());
+  return normalize ? api::Semver::ParseNormalized(args[0].text())
+                   : api::Semver::Parse(args[0].text());
 }
 
 Value FromText(CallContext& c, Args args) {
@@ -18,13 +21,27 @@ Value FromText(CallContext& c, Args args) {
   if (!parsed.ok()) return NewError(c.arena, parsed.error().message);
   return MakeObject(c.arena.New<SemverValue>(*std::move(parsed)));
 }
-Value IsText(CallContext&, Args args) { return MakeBool(ParseArgs(args).ok()); }
-Value Major(CallContext&, Args args) { return MakeInt(static_cast<std::int64_t>(Get(args[0]).major)); }
-Value Minor(CallContext&, Args args) { return MakeInt(static_cast<std::int64_t>(Get(args[0]).minor)); }
-Value Patch(CallContext&, Args args) { return MakeInt(static_cast<std::int64_t>(Get(args[0]).patch)); }
-Value Greater(CallContext&, Args args) { return MakeBool(Get(args[0]).Compare(Get(args[1])) > 0); }
-Value Less(CallContext&, Args args) { return MakeBool(Get(args[0]).Compare(Get(args[1])) < 0); }
-Value CompareTo(CallContext&, Args args) { return MakeInt(Get(args[0]).Compare(Get(args[1]))); }
+Value IsText(CallContext&, Args args) {
+  return MakeBool(ParseArgs(args).ok());
+}
+Value Major(CallContext&, Args args) {
+  return MakeInt(static_cast<std::int64_t>(Get(args[0]).major));
+}
+Value Minor(CallContext&, Args args) {
+  return MakeInt(static_cast<std::int64_t>(Get(args[0]).minor));
+}
+Value Patch(CallContext&, Args args) {
+  return MakeInt(static_cast<std::int64_t>(Get(args[0]).patch));
+}
+Value Greater(CallContext&, Args args) {
+  return MakeBool(Get(args[0]).Compare(Get(args[1])) > 0);
+}
+Value Less(CallContext&, Args args) {
+  return MakeBool(Get(args[0]).Compare(Get(args[1])) < 0);
+}
+Value CompareTo(CallContext&, Args args) {
+  return MakeInt(Get(args[0]).Compare(Get(args[1])));
+}
 
 }  // namespace
 

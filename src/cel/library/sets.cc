@@ -19,7 +19,9 @@ bool ContainsAll(const Value& list, const Value& other) {
   return true;
 }
 
-Value SetContains(CallContext&, Args args) { return MakeBool(ContainsAll(args[0], args[1])); }
+Value SetContains(CallContext&, Args args) {
+  return MakeBool(ContainsAll(args[0], args[1]));
+}
 Value Equivalent(CallContext&, Args args) {
   return MakeBool(ContainsAll(args[0], args[1]) && ContainsAll(args[1], args[0]));
 }

@@ -12,11 +12,16 @@ namespace {
 
 using namespace types;  // NOLINT: type names read as in the language's own tables
 
-Value Overflow(CallContext& c) { return NewError(c.arena, "integer overflow"); }
-Value UnsignedOverflow(CallContext& c) { return NewError(c.arena, "unsigned integer overflow"); }
+Value Overflow(CallContext& c) {
+  return NewError(c.arena, "integer overflow");
+}
+Value UnsignedOverflow(CallContext& c) {
+  return NewError(c.arena, "unsigned integer overflow");
+}
 
 Value AddTime(CallContext& c, const Value& timestamp, std::int64_t nanoseconds) {
-  const __int128 total = static_cast<__int128>(timestamp.integer) * 1'000'000'000 + timestamp.size + nanoseconds;
+  const __int128 total =
+      static_cast<__int128>(timestamp.integer) * 1'000'000'000 + timestamp.size + nanoseconds;
   __int128 seconds = total / 1'000'000'000;
   __int128 rest = total % 1'000'000'000;
   if (rest < 0) {
@@ -55,14 +60,21 @@ Value Plus(CallContext& c, Args args) {
     }
     case Kind::kUint: {
       std::uint64_t sum = 0;
-      return __builtin_add_overflow(a.unsigned_integer, b.unsigned_integer, &sum) ? UnsignedOverflow(c) : MakeUint(sum);
+      return __builtin_add_overflow(a.unsigned_integer, b.unsigned_integer, &sum)
+                 ? UnsignedOverflow(c)
+                 : MakeUint(sum);
     }
-    case Kind::kDouble: return MakeDouble(a.number + b.number);
+    case Kind::kDouble:
+      return MakeDouble(a.number + b.number);
     case Kind::kString:
-    case Kind::kBytes: return Concatenate(c, a, b);
-    case Kind::kList: return Append(c.arena, a, ListItems(b), b.size);
-    case Kind::kDuration: return AddDurations(c, a.integer, b.integer);
-    default: return NoSuchOverload(c);
+    case Kind::kBytes:
+      return Concatenate(c, a, b);
+    case Kind::kList:
+      return Append(c.arena, a, ListItems(b), b.size);
+    case Kind::kDuration:
+      return AddDurations(c, a.integer, b.integer);
+    default:
+      return NoSuchOverload(c);
   }
 }
 
@@ -70,30 +82,37 @@ Value Minus(CallContext& c, Args args) {
   const Value& a = args[0];
   const Value& b = args[1];
   if (a.kind == Kind::kTimestamp && b.kind == Kind::kDuration) {
-    return b.integer == INT64_MIN ? NewError(c.arena, "timestamp overflow") : AddTime(c, a, -b.integer);
+    return b.integer == INT64_MIN ? NewError(c.arena, "timestamp overflow")
+                                  : AddTime(c, a, -b.integer);
   }
   if (a.kind != b.kind) return NoSuchOverload(c);
   switch (a.kind) {
     case Kind::kInt: {
       std::int64_t difference = 0;
-      return __builtin_sub_overflow(a.integer, b.integer, &difference) ? Overflow(c) : MakeInt(difference);
+      return __builtin_sub_overflow(a.integer, b.integer, &difference) ? Overflow(c)
+                                                                       : MakeInt(difference);
     }
     case Kind::kUint:
       if (a.unsigned_integer < b.unsigned_integer) return UnsignedOverflow(c);
       return MakeUint(a.unsigned_integer - b.unsigned_integer);
-    case Kind::kDouble: return MakeDouble(a.number - b.number);
+    case Kind::kDouble:
+      return MakeDouble(a.number - b.number);
     case Kind::kDuration: {
       std::int64_t difference = 0;
-      if (__builtin_sub_overflow(a.integer, b.integer, &difference)) return NewError(c.arena, "duration overflow");
+      if (__builtin_sub_overflow(a.integer, b.integer, &difference))
+        return NewError(c.arena, "duration overflow");
       return MakeDuration(difference);
     }
     case Kind::kTimestamp: {
-      const __int128 nanoseconds = (static_cast<__int128>(a.integer) - b.integer) * 1'000'000'000 +
-                                   (static_cast<std::int64_t>(a.size) - static_cast<std::int64_t>(b.size));
-      if (nanoseconds > INT64_MAX || nanoseconds < INT64_MIN) return NewError(c.arena, "duration overflow");
+      const __int128 nanoseconds =
+          (static_cast<__int128>(a.integer) - b.integer) * 1'000'000'000 +
+          (static_cast<std::int64_t>(a.size) - static_cast<std::int64_t>(b.size));
+      if (nanoseconds > INT64_MAX || nanoseconds < INT64_MIN)
+        return NewError(c.arena, "duration overflow");
       return MakeDuration(static_cast<std::int64_t>(nanoseconds));
     }
-    default: return NoSuchOverload(c);
+    default:
+      return NoSuchOverload(c);
   }
 }
 
@@ -104,15 +123,19 @@ Value Times(CallContext& c, Args args) {
   switch (a.kind) {
     case Kind::kInt: {
       std::int64_t product = 0;
-      return __builtin_mul_overflow(a.integer, b.integer, &product) ? Overflow(c) : MakeInt(product);
+      return __builtin_mul_overflow(a.integer, b.integer, &product) ? Overflow(c)
+                                                                    : MakeInt(product);
     }
     case Kind::kUint: {
       std::uint64_t product = 0;
-      return __builtin_mul_overflow(a.unsigned_integer, b.unsigned_integer, &product) ? UnsignedOverflow(c)
-                                                                                      : MakeUint(product);
+      return __builtin_mul_overflow(a.unsigned_integer, b.unsigned_integer, &product)
+                 ? UnsignedOverflow(c)
+                 : MakeUint(product);
     }
-    case Kind::kDouble: return MakeDouble(a.number * b.number);
-    default: return NoSuchOverload(c);
+    case Kind::kDouble:
+      return MakeDouble(a.number * b.number);
+    default:
+      return NoSuchOverload(c);
   }
 }
 
@@ -128,8 +151,10 @@ Value Divide(CallContext& c, Args args) {
     case Kind::kUint:
       if (b.unsigned_integer == 0) return NewError(c.arena, "division by zero");
       return MakeUint(a.unsigned_integer / b.unsigned_integer);
-    case Kind::kDouble: return MakeDouble(a.number / b.number);
-    default: return NoSuchOverload(c);
+    case Kind::kDouble:
+      return MakeDouble(a.number / b.number);
+    default:
+      return NoSuchOverload(c);
   }
 }
 
@@ -145,18 +170,23 @@ Value Modulo(CallContext& c, Args args) {
     case Kind::kUint:
       if (b.unsigned_integer == 0) return NewError(c.arena, "modulus by zero");
       return MakeUint(a.unsigned_integer % b.unsigned_integer);
-    default: return NoSuchOverload(c);
+    default:
+      return NoSuchOverload(c);
   }
 }
 
 Value Negate(CallContext& c, Args args) {
   const Value& a = args[0];
   switch (a.kind) {
-    case Kind::kInt: return a.integer == INT64_MIN ? Overflow(c) : MakeInt(-a.integer);
-    case Kind::kDouble: return MakeDouble(-a.number);
+    case Kind::kInt:
+      return a.integer == INT64_MIN ? Overflow(c) : MakeInt(-a.integer);
+    case Kind::kDouble:
+      return MakeDouble(-a.number);
     case Kind::kDuration:
-      return a.integer == INT64_MIN ? NewError(c.arena, "duration overflow") : MakeDuration(-a.integer);
-    default: return NoSuchOverload(c);
+      return a.integer == INT64_MIN ? NewError(c.arena, "duration overflow")
+                                    : MakeDuration(-a.integer);
+    default:
+      return NoSuchOverload(c);
   }
 }
 
@@ -185,7 +215,8 @@ Value Compare(CallContext& c, Args args) {
 
 Value In(CallContext& c, Args args) {
   const Value& container = args[1];
-  if (container.kind == Kind::kMap) return MakeBool(container.map->Contains(args[0], container.size));
+  if (container.kind == Kind::kMap)
+    return MakeBool(container.map->Contains(args[0], container.size));
   if (container.kind != Kind::kList) return NoSuchOverload(c);
   for (std::uint32_t i = 0; i < container.size; ++i) {
     if (Equal(ListItems(container)[i], args[0])) return MakeBool(true);
@@ -198,31 +229,37 @@ Value Size(CallContext& c, Args args) {
     case Kind::kString:
     case Kind::kBytes:
     case Kind::kList:
-    case Kind::kMap: return MakeInt(static_cast<std::int64_t>(SizeOf(args[0])));
-    default: return NewError(c.arena, "no such overload: size");
+    case Kind::kMap:
+      return MakeInt(static_cast<std::int64_t>(SizeOf(args[0])));
+    default:
+      return NewError(c.arena, "no such overload: size");
   }
 }
 
-bool TwoStrings(Args args) { return args[0].kind == Kind::kString && args[1].kind == Kind::kString; }
+bool TwoStrings(Args args) {
+  return args[0].kind == Kind::kString && args[1].kind == Kind::kString;
+}
 
 Value Contains(CallContext& c, Args args) {
   if (!TwoStrings(args)) return NoSuchOverload(c);
   return MakeBool(args[0].text().find(args[1].text()) != std::string_view::npos);
 }
 Value StartsWith(CallContext& c, Args args) {
-  return TwoStrings(args) ? MakeBool(args[0].text().starts_with(args[1].text())) : NoSuchOverload(c);
+  return TwoStrings(args) ? MakeBool(args[0].text().starts_with(args[1].text()))
+                          : NoSuchOverload(c);
 }
 Value EndsWith(CallContext& c, Args args) {
   return TwoStrings(args) ? MakeBool(args[0].text().ends_with(args[1].text())) : NoSuchOverload(c);
 }
 
-void AddComparison(Declarations& d, const std::string& name, const std::string& id, Implementation implementation) {
+void AddComparison(Declarations& d, const std::string& name, const std::string& id,
+                   Implementation implementation) {
   struct Named {
     const char* name;
     const TypeRef& type;
   };
-  const Named scalars[] = {{"bool", Bool()},     {"int64", Int()},      {"uint64", Uint()},
-                           {"double", Double()}, {"string", String()},  {"bytes", Bytes()},
+  const Named scalars[] = {{"bool", Bool()},           {"int64", Int()},        {"uint64", Uint()},
+                           {"double", Double()},       {"string", String()},    {"bytes", Bytes()},
                            {"timestamp", Timestamp()}, {"duration", Duration()}};
   for (const Named& scalar : scalars) {
     Global(d, name, StrCat(id, "_", scalar.name), {scalar.type, scalar.type}, Bool());
@@ -263,8 +300,9 @@ void AddArithmetic(Declarations& d) {
     bool has_double;
     Implementation implementation;
   };
-  for (const Operator& op : {Operator{"_*_", "multiply", true, Times}, Operator{"_/_", "divide", true, Divide},
-                             Operator{"_%_", "modulo", false, Modulo}}) {
+  for (const Operator& op :
+       {Operator{"_*_", "multiply", true, Times}, Operator{"_/_", "divide", true, Divide},
+        Operator{"_%_", "modulo", false, Modulo}}) {
     if (op.has_double) Global(d, op.name, StrCat(op.id, "_double"), {Double(), Double()}, Double());
     Global(d, op.name, StrCat(op.id, "_int64"), {Int(), Int()}, Int());
     Global(d, op.name, StrCat(op.id, "_uint64"), {Uint(), Uint()}, Uint());
@@ -301,7 +339,8 @@ void AddContainersAndText(Declarations& d) {
     const char* name;
     TypeRef type;
   };
-  for (const Sized& sized : {Sized{"bytes", Bytes()}, Sized{"list", List(a)}, Sized{"map", Map(a, b)}, Sized{"string", String()}}) {
+  for (const Sized& sized : {Sized{"bytes", Bytes()}, Sized{"list", List(a)},
+                             Sized{"map", Map(a, b)}, Sized{"string", String()}}) {
     Global(d, "size", StrCat("size_", sized.name), {sized.type}, Int());
     Member(d, "size", StrCat(sized.name, "_size"), {sized.type}, Int());
   }
@@ -320,7 +359,8 @@ void AddContainersAndText(Declarations& d) {
 }  // namespace
 
 void AddStandard(Declarations& d) {
-  for (const TypeRef& type : {Bool(), Int(), Uint(), Double(), String(), Bytes(), Duration(), Timestamp(), Null()}) {
+  for (const TypeRef& type :
+       {Bool(), Int(), Uint(), Double(), String(), Bytes(), Duration(), Timestamp(), Null()}) {
     d.AddTypeName(type);
   }
   d.AddTypeName(List(Dyn()));

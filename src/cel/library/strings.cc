@@ -12,7 +12,9 @@ using namespace types;  // NOLINT
 // A result may be at most this long; inputs and cost bound it long before in practice.
 constexpr std::size_t kMaxMadeBytes = 16 << 20;
 
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+bool IsContinuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
 
 // Byte offset of character `index`, or npos beyond the end. index == length gives the size.
 std::size_t OffsetOf(std::string_view text, std::int64_t index) {
@@ -31,7 +33,9 @@ std::size_t CharacterBytes(std::string_view text, std::size_t at) {
   return size;
 }
 
-Value OutOfRange(CallContext& c, std::int64_t index) { return NewError(c.arena, StrCat("index out of range: ", index)); }
+Value OutOfRange(CallContext& c, std::int64_t index) {
+  return NewError(c.arena, StrCat("index out of range: ", index));
+}
 
 Value CharAt(CallContext& c, Args args) {
   const std::string_view text = args[0].text();
@@ -53,7 +57,8 @@ Value IndexOf(CallContext& c, Args args) {
   const std::int64_t from = args.size() == 3 ? args[2].integer : 0;
   if (from < 0) return OutOfRange(c, from);
   const std::size_t at = OffsetOf(text, from);
-  if (at == std::string_view::npos) return beyond == Beyond::kError ? OutOfRange(c, from) : MakeInt(-1);
+  if (at == std::string_view::npos)
+    return beyond == Beyond::kError ? OutOfRange(c, from) : MakeInt(-1);
   if (part.empty()) return MakeInt(from);
   const std::size_t found = text.find(part, at);
   if (found == std::string_view::npos) return MakeInt(-1);
@@ -79,12 +84,14 @@ Value LastIndexOf(CallContext& c, Args args) {
 
 Value Lower(CallContext& c, Args args) {
   std::string text(args[0].text());
-  std::transform(text.begin(), text.end(), text.begin(), [](char x) { return x >= 'A' && x <= 'Z' ? static_cast<char>(x + 32) : x; });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char x) { return x >= 'A' && x <= 'Z' ? static_cast<char>(x + 32) : x; });
   return NewString(c.arena, text);
 }
 Value Upper(CallContext& c, Args args) {
   std::string text(args[0].text());
-  std::transform(text.begin(), text.end(), text.begin(), [](char x) { return x >= 'a' && x <= 'z' ? static_cast<char>(x - 32) : x; });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char x) { return x >= 'a' && x <= 'z' ? static_cast<char>(x - 32) : x; });
   return NewString(c.arena, text);
 }
 
@@ -136,8 +143,9 @@ Value Split(CallContext& c, Args args) {
     return NewList(c.arena, parts.data(), parts.size());
   }
   for (;;) {
-    const std::size_t found = limit > 0 && static_cast<std::int64_t>(parts.size()) + 1 == limit ? std::string_view::npos
-                                                                                               : text.find(separator, at);
+    const std::size_t found = limit > 0 && static_cast<std::int64_t>(parts.size()) + 1 == limit
+                                  ? std::string_view::npos
+                                  : text.find(separator, at);
     if (found == std::string_view::npos) {
       parts.push_back(MakeString(text.substr(at)));
       return NewList(c.arena, parts.data(), parts.size());
@@ -162,9 +170,10 @@ Value Substring(CallContext& c, Args args) {
 }
 
 bool IsSpace(std::string_view character) {
-  static constexpr std::string_view kSpaces[] = {" ", "\t", "\n", "\v", "\f", "\r", "\u0085", "\u00a0", "\u1680",
-      "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
-      "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+  static constexpr std::string_view kSpaces[] = {
+      " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\u0085", "\u00a0", "\u1680",
+      "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008",
+      "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
   return std::find(std::begin(kSpaces), std::end(kSpaces), character) != std::end(kSpaces);
 }
 
@@ -241,8 +250,10 @@ Value Format(CallContext& c, Args args) {
 
 void AddStrings(Declarations& d, int version) {
   const TypeRef& s = String();
-  const Implementation index_of = version >= 4 ? IndexOf<Beyond::kError> : IndexOf<Beyond::kNothing>;
-  const Implementation last_index_of = version >= 4 ? LastIndexOf<Beyond::kError> : LastIndexOf<Beyond::kNothing>;
+  const Implementation index_of =
+      version >= 4 ? IndexOf<Beyond::kError> : IndexOf<Beyond::kNothing>;
+  const Implementation last_index_of =
+      version >= 4 ? LastIndexOf<Beyond::kError> : LastIndexOf<Beyond::kNothing>;
   Member(d, "charAt", "string_char_at_int", {s, Int()}, s, CharAt);
   Member(d, "indexOf", "string_index_of_string", {s, s}, Int(), index_of);
   Member(d, "indexOf", "string_index_of_string_int", {s, s, Int()}, Int(), index_of);

@@ -1,5 +1,5 @@
-// The texts that CEL's functions take apart: addresses, URLs, durations, timestamps. What parses is written as
-// something that parses to the same.
+// The texts that CEL's functions take apart: addresses, URLs, durations, timestamps. What parses is
+// written as something that parses to the same.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -27,8 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto instant = ParseTimestamp(text)) {
     CHECK(instant->seconds >= kMinTimestampSeconds && instant->seconds <= kMaxTimestampSeconds);
     const auto again = ParseTimestamp(TimestampText(*instant));
-    CHECK(again && again->seconds == instant->seconds && again->nanoseconds == instant->nanoseconds);
+    CHECK(again && again->seconds == instant->seconds &&
+          again->nanoseconds == instant->nanoseconds);
   }
-  if (const auto offset = ZoneOffset(text, 1'700'000'000)) CHECK(*offset > -100 * 3600 && *offset < 100 * 3600);
+  if (const auto offset = ZoneOffset(text, 1'700'000'000))
+    CHECK(*offset > -100 * 3600 && *offset < 100 * 3600);
   return 0;
 }

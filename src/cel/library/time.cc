@@ -9,7 +9,9 @@
 namespace drakkar::cel {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 std::string Padded(std::int64_t value, std::size_t width) {
   std::string digits = std::to_string(value);
@@ -97,7 +99,8 @@ std::int64_t DaysFromCivil(std::int64_t year, int month, int day) {
   const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
   const std::int64_t year_of_era = year - era * 400;
   const std::int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146'097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719'468;
+  return era * 146'097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
+         719'468;
 }
 
 CivilTime ToCivil(std::int64_t seconds) {
@@ -117,7 +120,8 @@ CivilTime ToCivil(std::int64_t seconds) {
   const std::int64_t day_of_era = z - era * 146'097;
   const std::int64_t year_of_era =
       (day_of_era - day_of_era / 1'460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
-  const std::int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const std::int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const std::int64_t shifted = (5 * day_of_year + 2) / 153;
   civil.day = static_cast<int>(day_of_year - (153 * shifted + 2) / 5 + 1);
   civil.month = static_cast<int>(shifted < 10 ? shifted + 3 : shifted - 9);
@@ -182,8 +186,8 @@ std::optional<std::int64_t> ParseDuration(std::string_view text) {
 
 std::string DurationText(std::int64_t nanoseconds) {
   const bool negative = nanoseconds < 0;
-  const std::uint64_t magnitude =
-      negative ? ~static_cast<std::uint64_t>(nanoseconds) + 1 : static_cast<std::uint64_t>(nanoseconds);
+  const std::uint64_t magnitude = negative ? ~static_cast<std::uint64_t>(nanoseconds) + 1
+                                           : static_cast<std::uint64_t>(nanoseconds);
   std::string text = StrCat(negative ? "-" : "", magnitude / 1'000'000'000);
   if (const std::uint64_t fraction = magnitude % 1'000'000'000; fraction != 0) {
     std::string digits = Padded(static_cast<std::int64_t>(fraction), 9);
@@ -201,7 +205,8 @@ std::optional<Instant> ParseTimestamp(std::string_view text) {
       !TakeChar(text, ':') || !TakeNumber(text, 2, &second)) {
     return std::nullopt;
   }
-  if (month < 1 || month > 12 || day < 1 || day > DaysInMonth(year, month) || hour > 23 || minute > 59 || second > 59) {
+  if (month < 1 || month > 12 || day < 1 || day > DaysInMonth(year, month) || hour > 23 ||
+      minute > 59 || second > 59) {
     return std::nullopt;
   }
   Instant instant;
@@ -223,15 +228,18 @@ std::optional<Instant> ParseTimestamp(std::string_view text) {
     offset = (hours * 3'600 + minutes * 60) * (west ? -1 : 1);
   }
   if (!text.empty()) return std::nullopt;
-  instant.seconds = DaysFromCivil(year, month, day) * 86'400 + hour * 3'600 + minute * 60 + second - offset;
-  if (instant.seconds < kMinTimestampSeconds || instant.seconds > kMaxTimestampSeconds) return std::nullopt;
+  instant.seconds =
+      DaysFromCivil(year, month, day) * 86'400 + hour * 3'600 + minute * 60 + second - offset;
+  if (instant.seconds < kMinTimestampSeconds || instant.seconds > kMaxTimestampSeconds)
+    return std::nullopt;
   return instant;
 }
 
 std::string TimestampText(Instant instant) {
   const CivilTime civil = ToCivil(instant.seconds);
-  std::string text = StrCat(Padded(civil.year, 4), "-", Padded(civil.month, 2), "-", Padded(civil.day, 2), "T",
-                            Padded(civil.hour, 2), ":", Padded(civil.minute, 2), ":", Padded(civil.second, 2));
+  std::string text =
+      StrCat(Padded(civil.year, 4), "-", Padded(civil.month, 2), "-", Padded(civil.day, 2), "T",
+             Padded(civil.hour, 2), ":", Padded(civil.minute, 2), ":", Padded(civil.second, 2));
   if (instant.nanoseconds != 0) {
     std::string digits = Padded(instant.nanoseconds, 9);
     while (digits.ends_with('0')) digits.pop_back();
@@ -251,7 +259,8 @@ std::optional<int> ZoneOffset(std::string_view zone, std::int64_t seconds) {
     const std::size_t colon = zone.find(':');
     const std::optional<std::int64_t> hours = ParseInt64(zone.substr(0, colon));
     const std::optional<std::int64_t> minutes = ParseInt64(zone.substr(colon + 1));
-    if (!hours || !minutes || *hours < 0 || *hours > 23 || *minutes < 0 || *minutes > 59) return std::nullopt;
+    if (!hours || !minutes || *hours < 0 || *hours > 23 || *minutes < 0 || *minutes > 59)
+      return std::nullopt;
     return static_cast<int>((*hours * 60 + *minutes) * 60) * (west ? -1 : 1);
   }
   for (const Zone& known : kZones) {
@@ -272,7 +281,8 @@ std::string DoubleText(double number) {
   if (std::isnan(number)) return "NaN";
   if (std::isinf(number)) return number > 0 ? "+Inf" : "-Inf";
   char buffer[48];
-  const auto scientific = std::to_chars(buffer, buffer + sizeof(buffer), number, std::chars_format::scientific);
+  const auto scientific =
+      std::to_chars(buffer, buffer + sizeof(buffer), number, std::chars_format::scientific);
   const std::string_view text(buffer, static_cast<std::size_t>(scientific.ptr - buffer));
   const std::size_t e = text.find('e');
   int exponent = 0;

@@ -29,15 +29,29 @@ Value Get(CallContext& c, Args args) {
 }
 
 constexpr Field kYear = [](const CivilTime& t, std::uint32_t) -> std::int64_t { return t.year; };
-constexpr Field kMonth = [](const CivilTime& t, std::uint32_t) -> std::int64_t { return t.month - 1; };
-constexpr Field kDayOfYear = [](const CivilTime& t, std::uint32_t) -> std::int64_t { return t.day_of_year; };
-constexpr Field kDayOfMonth = [](const CivilTime& t, std::uint32_t) -> std::int64_t { return t.day - 1; };
+constexpr Field kMonth = [](const CivilTime& t, std::uint32_t) -> std::int64_t {
+  return t.month - 1;
+};
+constexpr Field kDayOfYear = [](const CivilTime& t, std::uint32_t) -> std::int64_t {
+  return t.day_of_year;
+};
+constexpr Field kDayOfMonth = [](const CivilTime& t, std::uint32_t) -> std::int64_t {
+  return t.day - 1;
+};
 constexpr Field kDate = [](const CivilTime& t, std::uint32_t) -> std::int64_t { return t.day; };
-constexpr Field kDayOfWeek = [](const CivilTime& t, std::uint32_t) -> std::int64_t { return t.day_of_week; };
+constexpr Field kDayOfWeek = [](const CivilTime& t, std::uint32_t) -> std::int64_t {
+  return t.day_of_week;
+};
 constexpr Field kHours = [](const CivilTime& t, std::uint32_t) -> std::int64_t { return t.hour; };
-constexpr Field kMinutes = [](const CivilTime& t, std::uint32_t) -> std::int64_t { return t.minute; };
-constexpr Field kSeconds = [](const CivilTime& t, std::uint32_t) -> std::int64_t { return t.second; };
-constexpr Field kMilliseconds = [](const CivilTime&, std::uint32_t n) -> std::int64_t { return n / 1'000'000; };
+constexpr Field kMinutes = [](const CivilTime& t, std::uint32_t) -> std::int64_t {
+  return t.minute;
+};
+constexpr Field kSeconds = [](const CivilTime& t, std::uint32_t) -> std::int64_t {
+  return t.second;
+};
+constexpr Field kMilliseconds = [](const CivilTime&, std::uint32_t n) -> std::int64_t {
+  return n / 1'000'000;
+};
 
 }  // namespace
 
@@ -55,9 +69,12 @@ void AddTimeAccessors(Declarations& d) {
            Accessor{"getDayOfMonth", "timestamp_to_day_of_month", nullptr, Get<kDayOfMonth, 0>},
            Accessor{"getDate", "timestamp_to_day_of_month_1_based", nullptr, Get<kDate, 0>},
            Accessor{"getDayOfWeek", "timestamp_to_day_of_week", nullptr, Get<kDayOfWeek, 0>},
-           Accessor{"getHours", "timestamp_to_hours", "duration_to_hours", Get<kHours, 3'600'000'000'000>},
-           Accessor{"getMinutes", "timestamp_to_minutes", "duration_to_minutes", Get<kMinutes, 60'000'000'000>},
-           Accessor{"getSeconds", "timestamp_to_seconds", "duration_to_seconds", Get<kSeconds, 1'000'000'000>},
+           Accessor{"getHours", "timestamp_to_hours", "duration_to_hours",
+                    Get<kHours, 3'600'000'000'000>},
+           Accessor{"getMinutes", "timestamp_to_minutes", "duration_to_minutes",
+                    Get<kMinutes, 60'000'000'000>},
+           Accessor{"getSeconds", "timestamp_to_seconds", "duration_to_seconds",
+                    Get<kSeconds, 1'000'000'000>},
            Accessor{"getMilliseconds", "timestamp_to_milliseconds", "duration_to_milliseconds",
                     Get<kMilliseconds, 1'000'000>},
        }) {

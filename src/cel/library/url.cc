@@ -9,8 +9,12 @@ Error ParseError(std::string_view text, std::string_view reason) {
   return InvalidArgument(StrCat("parse ", Quote(text), ": ", reason));
 }
 
-bool IsAlpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsAlpha(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
 int HexValue(char c) {
   if (IsDigit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -50,7 +54,8 @@ std::optional<std::string> Unescape(std::string_view text) {
 std::string EscapePath(std::string_view path) {
   std::string out;
   for (const char c : path) {
-    if (IsAlpha(c) || IsDigit(c) || std::string_view("-_.~$&+,/:;=@!'()*[]%").find(c) != std::string_view::npos) {
+    if (IsAlpha(c) || IsDigit(c) ||
+        std::string_view("-_.~$&+,/:;=@!'()*[]%").find(c) != std::string_view::npos) {
       out += c;
     } else {
       static constexpr char kHex[] = "0123456789ABCDEF";
@@ -88,7 +93,8 @@ std::string_view Url::Port() const {
   const std::string_view name = host;
   const std::size_t bracket = name.rfind(']');
   const std::size_t colon = name.rfind(':');
-  if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) return {};
+  if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket))
+    return {};
   return name.substr(colon + 1);
 }
 
@@ -108,7 +114,8 @@ std::vector<std::pair<std::string, std::string>> Url::QueryValues() const {
 Result<Url> ParseUrl(std::string_view text) {
   if (text.empty()) return ParseError(text, "empty url");
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) return ParseError(text, "net/url: invalid control character in URL");
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+      return ParseError(text, "net/url: invalid control character in URL");
   }
   Url url;
   url.text = text;
@@ -128,7 +135,8 @@ Result<Url> ParseUrl(std::string_view text) {
     }
     break;
   }
-  if (url.scheme.empty() && !rest.starts_with('/')) return ParseError(text, "invalid URI for request");
+  if (url.scheme.empty() && !rest.starts_with('/'))
+    return ParseError(text, "invalid URI for request");
   if (!url.scheme.empty() && !rest.starts_with('/')) {
     // An opaque URL is absolute.
     url.escaped_path = "";
@@ -143,27 +151,34 @@ Result<Url> ParseUrl(std::string_view text) {
     rest.remove_prefix(2);
     std::string_view authority = rest.substr(0, rest.find('/'));
     rest.remove_prefix(authority.size());
-    if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) authority.remove_prefix(at + 1);
+    if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos)
+      authority.remove_prefix(at + 1);
     if (authority.starts_with('[')) {
       const std::size_t end = authority.rfind(']');
       if (end == std::string_view::npos) return ParseError(text, "missing ']' in host");
       if (!ValidPort(authority.substr(end + 1))) {
-        return ParseError(text, StrCat("invalid port ", Quote(authority.substr(end + 1)), " after host"));
+        return ParseError(text,
+                          StrCat("invalid port ", Quote(authority.substr(end + 1)), " after host"));
       }
     } else if (const std::size_t colon = authority.rfind(':'); colon != std::string_view::npos) {
       if (!ValidPort(authority.substr(colon))) {
-        return ParseError(text, StrCat("invalid port ", Quote(authority.substr(colon)), " after host"));
+        return ParseError(text,
+                          StrCat("invalid port ", Quote(authority.substr(colon)), " after host"));
       }
     }
     for (const char c : authority) {
-      if (c == ' ' || c == '<' || c == '>' || c == '"' || c == '\\' || c == '^' || c == '`' || c == '{' || c == '|' || c == '}') {
-        return ParseError(text, StrCat("invalid character ", Quote(std::string(1, c)), " in host name"));
+      if (c == ' ' || c == '<' || c == '>' || c == '"' || c == '\\' || c == '^' || c == '`' ||
+          c == '{' || c == '|' || c == '}') {
+        return ParseError(text,
+                          StrCat("invalid character ", Quote(std::string(1, c)), " in host name"));
       }
     }
-    if (const auto bad = BadEscape(authority)) return ParseError(text, StrCat("invalid URL escape ", Quote(*bad)));
+    if (const auto bad = BadEscape(authority))
+      return ParseError(text, StrCat("invalid URL escape ", Quote(*bad)));
     url.host = authority;
   }
-  if (const auto bad = BadEscape(rest)) return ParseError(text, StrCat("invalid URL escape ", Quote(*bad)));
+  if (const auto bad = BadEscape(rest))
+    return ParseError(text, StrCat("invalid URL escape ", Quote(*bad)));
   url.escaped_path = EscapePath(rest);
   return url;
 }

@@ -13,9 +13,9 @@ namespace drakkar::cel {
 struct Url {
   std::string text;
   std::string scheme;
-  std::string host;          // with the port
+  std::string host;  // with the port
   std::string escaped_path;
-  std::string query;         // without the question mark
+  std::string query;  // without the question mark
 
   std::string_view Hostname() const;  // without brackets and port
   std::string_view Port() const;

@@ -10,7 +10,9 @@ class UrlValue final : public ObjectValue {
  public:
   static constexpr std::string_view kTypeName = "kubernetes.URL";
   explicit UrlValue(Url value) : ObjectValue(&kTypeName), url(std::move(value)) {}
-  bool Equals(const ObjectValue& other) const override { return url.text == static_cast<const UrlValue&>(other).url.text; }
+  bool Equals(const ObjectValue& other) const override {
+    return url.text == static_cast<const UrlValue&>(other).url.text;
+  }
   Url url;
 };
 
@@ -28,21 +30,36 @@ namespace {
 
 using types::Bool, types::List, types::Map, types::String;
 
-const Url& Get(const Value& value) { return static_cast<const UrlValue*>(value.object)->url; }
+const Url& Get(const Value& value) {
+  return static_cast<const UrlValue*>(value.object)->url;
+}
 
 Value FromText(CallContext& c, Args args) {
   Result<Url> url = ParseUrl(args[0].text());
   if (!url.ok()) {
-    return NewError(c.arena, StrCat("URL parse error during conversion from string: ", url.error().message));
+    return NewError(c.arena,
+                    StrCat("URL parse error during conversion from string: ", url.error().message));
   }
   return MakeObject(c.arena.New<UrlValue>(*std::move(url)));
 }
-Value IsText(CallContext&, Args args) { return MakeBool(ParseUrl(args[0].text()).ok()); }
-Value Scheme(CallContext&, Args args) { return MakeString(Get(args[0]).scheme); }
-Value Host(CallContext&, Args args) { return MakeString(Get(args[0]).host); }
-Value Hostname(CallContext&, Args args) { return MakeString(Get(args[0]).Hostname()); }
-Value Port(CallContext&, Args args) { return MakeString(Get(args[0]).Port()); }
-Value Path(CallContext&, Args args) { return MakeString(Get(args[0]).escaped_path); }
+Value IsText(CallContext&, Args args) {
+  return MakeBool(ParseUrl(args[0].text()).ok());
+}
+Value Scheme(CallContext&, Args args) {
+  return MakeString(Get(args[0]).scheme);
+}
+Value Host(CallContext&, Args args) {
+  return MakeString(Get(args[0]).host);
+}
+Value Hostname(CallContext&, Args args) {
+  return MakeString(Get(args[0]).Hostname());
+}
+Value Port(CallContext&, Args args) {
+  return MakeString(Get(args[0]).Port());
+}
+Value Path(CallContext&, Args args) {
+  return MakeString(Get(args[0]).escaped_path);
+}
 Value Query(CallContext& c, Args args) {
   Value map = NewMap(c.arena, 4);
   for (const auto& [key, value] : Get(args[0]).QueryValues()) {

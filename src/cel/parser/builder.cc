@@ -19,10 +19,9 @@ ExprPtr Builder::Copy(const Expr& expr) {
   }
   if (expr.comprehension) {
     const Comprehension& from = *expr.comprehension;
-    copy->comprehension = std::make_unique<Comprehension>(
-        Comprehension{Copy(*from.iter_range), from.iter_var, from.iter_var2, from.accu_var,
-                      Copy(*from.accu_init), Copy(*from.loop_condition), Copy(*from.loop_step),
-                      Copy(*from.result)});
+    copy->comprehension = std::make_unique<Comprehension>(Comprehension{
+        Copy(*from.iter_range), from.iter_var, from.iter_var2, from.accu_var, Copy(*from.accu_init),
+        Copy(*from.loop_condition), Copy(*from.loop_step), Copy(*from.result)});
   }
   return copy;
 }

@@ -20,7 +20,9 @@ class Builder {
     offsets_.push_back(offset);
     return static_cast<std::int64_t>(offsets_.size()) - 1;
   }
-  std::int32_t OffsetOf(const Expr& expr) const { return offsets_[static_cast<std::size_t>(expr.id)]; }
+  std::int32_t OffsetOf(const Expr& expr) const {
+    return offsets_[static_cast<std::size_t>(expr.id)];
+  }
 
   ExprPtr New(ExprKind kind, std::int32_t offset) {
     auto expr = std::make_unique<Expr>();
@@ -55,7 +57,9 @@ class Builder {
   // A deep copy with fresh ids at the same places.
   ExprPtr Copy(const Expr& expr);
 
-  void Report(std::int32_t offset, std::string message) { issues_.push_back({offset, std::move(message)}); }
+  void Report(std::int32_t offset, std::string message) {
+    issues_.push_back({offset, std::move(message)});
+  }
   std::vector<Issue>& issues() { return issues_; }
   std::vector<std::int32_t>& offsets() { return offsets_; }
 

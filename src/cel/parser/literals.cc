@@ -20,7 +20,9 @@ char32_t ReadDigits(std::string_view& text, std::size_t count, char32_t base) {
   return code;
 }
 
-bool IsCharacter(char32_t code) { return code < 0xD800 || (code > 0xDFFF && code <= 0x10FFFF); }
+bool IsCharacter(char32_t code) {
+  return code < 0xD800 || (code > 0xDFFF && code <= 0x10FFFF);
+}
 
 }  // namespace
 
@@ -30,7 +32,8 @@ Result<std::string> UnescapeText(std::string_view token, bool is_bytes) {
     raw = raw || token[0] == 'r' || token[0] == 'R';
     token.remove_prefix(1);
   }
-  const std::size_t quotes = token.size() >= 6 && token.substr(0, 3) == std::string(3, token[0]) ? 3 : 1;
+  const std::size_t quotes =
+      token.size() >= 6 && token.substr(0, 3) == std::string(3, token[0]) ? 3 : 1;
   token = token.substr(quotes, token.size() - 2 * quotes);
   std::string out;
   while (!token.empty()) {

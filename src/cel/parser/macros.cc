@@ -20,9 +20,15 @@ ExprPtr Fold(Builder& b, std::int32_t at, Comprehension comprehension) {
   return expr;
 }
 
-ExprPtr Accu(Builder& b, std::int32_t at) { return b.NewIdent(names::kAccumulator, at); }
-ExprPtr True(Builder& b, std::int32_t at) { return b.NewLiteral(true, at); }
-ExprPtr EmptyList(Builder& b, std::int32_t at) { return b.New(ExprKind::kList, at); }
+ExprPtr Accu(Builder& b, std::int32_t at) {
+  return b.NewIdent(names::kAccumulator, at);
+}
+ExprPtr True(Builder& b, std::int32_t at) {
+  return b.NewLiteral(true, at);
+}
+ExprPtr EmptyList(Builder& b, std::int32_t at) {
+  return b.New(ExprKind::kList, at);
+}
 
 ExprPtr OneElement(Builder& b, std::int32_t at, ExprPtr element) {
   ExprPtr list = EmptyList(b, at);
@@ -72,7 +78,8 @@ ExprPtr ExpandQuantifier(Builder& b, std::int32_t at, ExprPtr& target, Args& arg
     }
   }
   ExprPtr predicate = std::move(args.back());
-  Comprehension fold{std::move(target), first, second, names::kAccumulator, nullptr, nullptr, nullptr, nullptr};
+  Comprehension fold{std::move(target), first,   second,  names::kAccumulator,
+                     nullptr,           nullptr, nullptr, nullptr};
   if constexpr (quantifier == Quantifier::kAll) {
     fold.accu_init = True(b, at);
     fold.loop_condition = b.NewCall(names::kNotStrictlyFalse, at, Accu(b, at));
@@ -80,7 +87,8 @@ ExprPtr ExpandQuantifier(Builder& b, std::int32_t at, ExprPtr& target, Args& arg
     fold.result = Accu(b, at);
   } else if constexpr (quantifier == Quantifier::kExists) {
     fold.accu_init = b.NewLiteral(false, at);
-    fold.loop_condition = b.NewCall(names::kNotStrictlyFalse, at, b.NewCall(names::kNot, at, Accu(b, at)));
+    fold.loop_condition =
+        b.NewCall(names::kNotStrictlyFalse, at, b.NewCall(names::kNot, at, Accu(b, at)));
     fold.loop_step = b.NewCall(names::kOr, at, Accu(b, at), std::move(predicate));
     fold.result = Accu(b, at);
   } else {
@@ -95,12 +103,14 @@ ExprPtr ExpandQuantifier(Builder& b, std::int32_t at, ExprPtr& target, Args& arg
 }
 
 // A fold that builds a container: with a filter, an element is added only where it holds.
-ExprPtr Collect(Builder& b, std::int32_t at, Comprehension fold, ExprPtr init, ExprPtr step, ExprPtr filter) {
+ExprPtr Collect(Builder& b, std::int32_t at, Comprehension fold, ExprPtr init, ExprPtr step,
+                ExprPtr filter) {
   fold.accu_var = names::kAccumulator;
   fold.accu_init = std::move(init);
   fold.loop_condition = True(b, at);
-  fold.loop_step = filter ? b.NewCall(names::kConditional, at, std::move(filter), std::move(step), Accu(b, at))
-                          : std::move(step);
+  fold.loop_step =
+      filter ? b.NewCall(names::kConditional, at, std::move(filter), std::move(step), Accu(b, at))
+             : std::move(step);
   fold.result = Accu(b, at);
   return Fold(b, at, std::move(fold));
 }
@@ -193,16 +203,19 @@ ExprPtr ExpandSortBy(Builder& b, std::int32_t at, ExprPtr& target, Args& args) {
     case ExprKind::kSelect:
     case ExprKind::kIdent:
     case ExprKind::kComprehension:
-    case ExprKind::kCall: break;
+    case ExprKind::kCall:
+      break;
     default:
       b.Report(b.OffsetOf(*target),
-               "sortBy can only be applied to a list, identifier, comprehension, call or select expression");
+               "sortBy can only be applied to a list, identifier, comprehension, call or select "
+               "expression");
       return nullptr;
   }
   static constexpr char kInput[] = "@__sortBy_input__";
   ExprPtr keys = MakeMap(b, at, b.NewIdent(kInput, at), args);
   if (!keys) return nullptr;
-  ExprPtr sorted = b.NewMemberCall("@sortByAssociatedKeys", at, b.NewIdent(kInput, at), std::move(keys));
+  ExprPtr sorted =
+      b.NewMemberCall("@sortByAssociatedKeys", at, b.NewIdent(kInput, at), std::move(keys));
   return Bind(b, at, kInput, std::move(target), std::move(sorted));
 }
 
@@ -215,11 +228,14 @@ ExprPtr ExpandExtremum(Builder& b, std::int32_t at, ExprPtr& target, Args& args)
     switch (arg.kind) {
       case ExprKind::kLiteral:
         return std::holds_alternative<std::int64_t>(arg.literal) ||
-               std::holds_alternative<std::uint64_t>(arg.literal) || std::holds_alternative<double>(arg.literal);
+               std::holds_alternative<std::uint64_t>(arg.literal) ||
+               std::holds_alternative<double>(arg.literal);
       case ExprKind::kList:
       case ExprKind::kMap:
-      case ExprKind::kStruct: return false;
-      default: return true;
+      case ExprKind::kStruct:
+        return false;
+      default:
+        return true;
     }
   };
   if (args.empty()) {
@@ -286,8 +302,10 @@ ExprPtr ExpandIndex(Builder& b, std::int32_t at, ExprPtr& target, Args& args) {
 
 template <bool accu>
 ExprPtr ExpandHiddenVar(Builder& b, std::int32_t at, ExprPtr& target, Args& args) {
-  if (!TargetIs(target, "cel") || LiteralIndex(*args[0]) < 0 || LiteralIndex(*args[1]) < 0) return nullptr;
-  return b.NewIdent(StrCat(accu ? "@ac:" : "@it:", LiteralIndex(*args[0]), ":", LiteralIndex(*args[1])), at);
+  if (!TargetIs(target, "cel") || LiteralIndex(*args[0]) < 0 || LiteralIndex(*args[1]) < 0)
+    return nullptr;
+  return b.NewIdent(
+      StrCat(accu ? "@ac:" : "@it:", LiteralIndex(*args[0]), ":", LiteralIndex(*args[1])), at);
 }
 
 constexpr std::size_t kAnyCount = static_cast<std::size_t>(-1);
@@ -332,8 +350,8 @@ constexpr Macro kMath[] = {
 
 }  // namespace
 
-const Macro* FindMacro(const MacroOptions& options, std::string_view name, std::size_t argument_count,
-                       bool is_member) {
+const Macro* FindMacro(const MacroOptions& options, std::string_view name,
+                       std::size_t argument_count, bool is_member) {
   const auto find = [&](bool enabled, std::span<const Macro> family) -> const Macro* {
     if (!enabled) return nullptr;
     for (const Macro& macro : family) {

@@ -14,7 +14,8 @@ struct Macro {
   std::string_view name;
   std::size_t argument_count;
   bool is_member;
-  ExprPtr (*expand)(Builder& builder, std::int32_t offset, ExprPtr& target, std::vector<ExprPtr>& args);
+  ExprPtr (*expand)(Builder& builder, std::int32_t offset, ExprPtr& target,
+                    std::vector<ExprPtr>& args);
 };
 
 // Which families of macros an environment has.
@@ -23,12 +24,12 @@ struct MacroOptions {
   bool optionals = true;
   bool two_variables = true;
   bool bindings = true;
-  bool lists = true;  // sortBy
+  bool lists = true;   // sortBy
   bool block = false;  // cel.block, cel.index, cel.iterVar, cel.accuVar: for tests of optimisers
   bool math = false;   // math.greatest, math.least
 };
 
-const Macro* FindMacro(const MacroOptions& options, std::string_view name, std::size_t argument_count,
-                       bool is_member);
+const Macro* FindMacro(const MacroOptions& options, std::string_view name,
+                       std::size_t argument_count, bool is_member);
 
 }  // namespace drakkar::cel

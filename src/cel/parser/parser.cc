@@ -27,11 +27,11 @@ const KindSet& ExpressionStart() {
 // What can come after a finished expression, anywhere: where recovery from an error may go on.
 const KindSet& Follow() {
   static const KindSet kSet = {
-      Kind::kEnd,        Kind::kEquals,       Kind::kNotEquals,  Kind::kIn,          Kind::kLess,
-      Kind::kLessEquals, Kind::kGreaterEquals, Kind::kGreater,   Kind::kAnd,         Kind::kOr,
-      Kind::kLeftBracket, Kind::kRightBracket, Kind::kRightBrace, Kind::kRightParen, Kind::kDot,
-      Kind::kComma,      Kind::kMinus,        Kind::kQuestion,   Kind::kColon,       Kind::kPlus,
-      Kind::kStar,       Kind::kSlash,        Kind::kPercent};
+      Kind::kEnd,         Kind::kEquals,        Kind::kNotEquals,  Kind::kIn,         Kind::kLess,
+      Kind::kLessEquals,  Kind::kGreaterEquals, Kind::kGreater,    Kind::kAnd,        Kind::kOr,
+      Kind::kLeftBracket, Kind::kRightBracket,  Kind::kRightBrace, Kind::kRightParen, Kind::kDot,
+      Kind::kComma,       Kind::kMinus,         Kind::kQuestion,   Kind::kColon,      Kind::kPlus,
+      Kind::kStar,        Kind::kSlash,         Kind::kPercent};
   return kSet;
 }
 
@@ -44,8 +44,9 @@ std::string Describe(const KindSet& kinds) {
 
 bool IsReserved(std::string_view name) {
   static constexpr std::array<std::string_view, 20> kReserved = {
-      "as",     "break",  "const",   "continue", "else",  "false", "for",  "function", "if",  "import",
-      "in",     "let",    "loop",    "package",  "namespace", "null", "return", "true", "var", "void"};
+      "as",        "break", "const",  "continue", "else", "false", "for",
+      "function",  "if",    "import", "in",       "let",  "loop",  "package",
+      "namespace", "null",  "return", "true",     "var",  "void"};
   for (const std::string_view reserved : kReserved) {
     if (name == reserved) return true;
   }
@@ -139,7 +140,8 @@ class Parser {
     KindSet expected = ExpressionStart();
     expected.insert(also.begin(), also.end());
     if (Current().kind != Kind::kEnd && starts(Ahead())) {
-      ReportSyntax(StrCat("extraneous input '", Current().text, "' expecting ", Describe(expected)));
+      ReportSyntax(
+          StrCat("extraneous input '", Current().text, "' expecting ", Describe(expected)));
       Advance();
       return true;
     }
@@ -164,12 +166,13 @@ class Parser {
   }
 
   // Long chains of && and || become balanced trees, so that they do not nest deeply.
-  ExprPtr Balance(const char* function, std::vector<ExprPtr>& terms, const std::vector<std::int32_t>& operators,
-                  std::size_t low, std::size_t high) {
+  ExprPtr Balance(const char* function, std::vector<ExprPtr>& terms,
+                  const std::vector<std::int32_t>& operators, std::size_t low, std::size_t high) {
     const std::size_t middle = (low + high + 1) / 2;
-    ExprPtr left = middle == low ? std::move(terms[middle]) : Balance(function, terms, operators, low, middle - 1);
-    ExprPtr right =
-        middle == high ? std::move(terms[middle + 1]) : Balance(function, terms, operators, middle + 1, high);
+    ExprPtr left = middle == low ? std::move(terms[middle])
+                                 : Balance(function, terms, operators, low, middle - 1);
+    ExprPtr right = middle == high ? std::move(terms[middle + 1])
+                                   : Balance(function, terms, operators, middle + 1, high);
     return builder_.NewCall(function, operators[middle], std::move(left), std::move(right));
   }
 
@@ -200,7 +203,8 @@ class Parser {
     while (!fatal_) {
       const char* function = function_of(Current().kind);
       if (!function) break;
-      if (++length > kMaxChainDepth) Fail(StrCat("expression recursion limit exceeded: ", kMaxChainDepth));
+      if (++length > kMaxChainDepth)
+        Fail(StrCat("expression recursion limit exceeded: ", kMaxChainDepth));
       const std::int32_t offset = Advance();
       ExprPtr right = operand();
       left = builder_.NewCall(function, offset, std::move(left), std::move(right));
@@ -209,33 +213,48 @@ class Parser {
   }
 
   ExprPtr Relation() {
-    return LeftChain([this] { return Sum(); }, [](Kind kind) -> const char* {
-      switch (kind) {
-        case Kind::kEquals: return names::kEquals;
-        case Kind::kNotEquals: return names::kNotEquals;
-        case Kind::kIn: return names::kIn;
-        case Kind::kLess: return "_<_";
-        case Kind::kLessEquals: return "_<=_";
-        case Kind::kGreaterEquals: return "_>=_";
-        case Kind::kGreater: return "_>_";
-        default: return nullptr;
-      }
-    });
+    return LeftChain([this] { return Sum(); },
+                     [](Kind kind) -> const char* {
+                       switch (kind) {
+                         case Kind::kEquals:
+                           return names::kEquals;
+                         case Kind::kNotEquals:
+                           return names::kNotEquals;
+                         case Kind::kIn:
+                           return names::kIn;
+                         case Kind::kLess:
+                           return "_<_";
+                         case Kind::kLessEquals:
+                           return "_<=_";
+                         case Kind::kGreaterEquals:
+                           return "_>=_";
+                         case Kind::kGreater:
+                           return "_>_";
+                         default:
+                           return nullptr;
+                       }
+                     });
   }
   ExprPtr Sum() {
-    return LeftChain([this] { return Product(); }, [](Kind kind) -> const char* {
-      return kind == Kind::kPlus ? "_+_" : kind == Kind::kMinus ? "_-_" : nullptr;
-    });
+    return LeftChain([this] { return Product(); },
+                     [](Kind kind) -> const char* {
+                       return kind == Kind::kPlus ? "_+_" : kind == Kind::kMinus ? "_-_" : nullptr;
+                     });
   }
   ExprPtr Product() {
-    return LeftChain([this] { return Unary(); }, [](Kind kind) -> const char* {
-      return kind == Kind::kStar ? "_*_" : kind == Kind::kSlash ? "_/_" : kind == Kind::kPercent ? "_%_" : nullptr;
-    });
+    return LeftChain([this] { return Unary(); },
+                     [](Kind kind) -> const char* {
+                       return kind == Kind::kStar      ? "_*_"
+                              : kind == Kind::kSlash   ? "_/_"
+                              : kind == Kind::kPercent ? "_%_"
+                                                       : nullptr;
+                     });
   }
 
   ExprPtr Unary() {
     if (!SyncToExpression({})) return Missing();
-    if (At(Kind::kNot) || (At(Kind::kMinus) && !(Ahead().kind == Kind::kInt || Ahead().kind == Kind::kFloat))) {
+    if (At(Kind::kNot) ||
+        (At(Kind::kMinus) && !(Ahead().kind == Kind::kInt || Ahead().kind == Kind::kFloat))) {
       const Kind kind = Current().kind;
       const std::int32_t offset = Current().offset;
       int count = 0;
@@ -245,13 +264,15 @@ class Parser {
         ++count;
       }
       if (!fatal_ && !ExpressionStart().contains(Current().kind)) {
-        ReportSyntax(StrCat("extraneous input '", Current().text, "' expecting ", Describe(ExpressionStart())));
+        ReportSyntax(StrCat("extraneous input '", Current().text, "' expecting ",
+                            Describe(ExpressionStart())));
         while (!Follow().contains(Current().kind)) ++at_;
         return Missing();
       }
       ExprPtr operand = Member(false);
       if (count % 2 == 0) return operand;
-      return builder_.NewCall(kind == Kind::kNot ? names::kNot : names::kNegate, offset, std::move(operand));
+      return builder_.NewCall(kind == Kind::kNot ? names::kNot : names::kNegate, offset,
+                              std::move(operand));
     }
     return Member(true);
   }
@@ -260,7 +281,8 @@ class Parser {
     ExprPtr expr = Primary(sign_allowed);
     int length = 0;
     while (!fatal_) {
-      if (++length > kMaxChainDepth) Fail(StrCat("expression recursion limit exceeded: ", kMaxChainDepth));
+      if (++length > kMaxChainDepth)
+        Fail(StrCat("expression recursion limit exceeded: ", kMaxChainDepth));
       if (At(Kind::kDot)) {
         expr = SelectOrCall(std::move(expr));
       } else if (At(Kind::kLeftBracket)) {
@@ -283,12 +305,13 @@ class Parser {
       return std::string(text.substr(1, text.size() - 2));
     }
     if (!At(Kind::kIdentifier)) {
-      ReportSyntax(StrCat(Ahead().kind == Kind::kIdentifier && Current().kind != Kind::kEnd
-                              ? "extraneous input '"
-                              : "no viable alternative at input '",
-                          Ahead().kind == Kind::kIdentifier && Current().kind != Kind::kEnd
-                              ? StrCat(Current().text, "' expecting {IDENTIFIER, ESC_IDENTIFIER}")
-                              : StrCat(".", Current().kind == Kind::kEnd ? "" : Current().text, "'")));
+      ReportSyntax(
+          StrCat(Ahead().kind == Kind::kIdentifier && Current().kind != Kind::kEnd
+                     ? "extraneous input '"
+                     : "no viable alternative at input '",
+                 Ahead().kind == Kind::kIdentifier && Current().kind != Kind::kEnd
+                     ? StrCat(Current().text, "' expecting {IDENTIFIER, ESC_IDENTIFIER}")
+                     : StrCat(".", Current().kind == Kind::kEnd ? "" : Current().text, "'")));
       fatal_ = true;
       return "";
     }
@@ -330,8 +353,8 @@ class Parser {
     }
     ExprPtr index = Expression();
     Expect(Kind::kRightBracket, {});
-    return builder_.NewCall(optional ? names::kOptIndex : names::kIndex, bracket, std::move(operand),
-                            std::move(index));
+    return builder_.NewCall(optional ? names::kOptIndex : names::kIndex, bracket,
+                            std::move(operand), std::move(index));
   }
 
   // After "(", up to and including ")".
@@ -350,7 +373,8 @@ class Parser {
     return args;
   }
 
-  ExprPtr CallOrMacro(std::string name, std::int32_t offset, ExprPtr target, std::vector<ExprPtr> args) {
+  ExprPtr CallOrMacro(std::string name, std::int32_t offset, ExprPtr target,
+                      std::vector<ExprPtr> args) {
     if (const Macro* macro = FindMacro(options_.macros, name, args.size(), target != nullptr)) {
       const std::size_t before = builder_.issues().size();
       if (ExprPtr expanded = macro->expand(builder_, offset, target, args)) return expanded;
@@ -366,15 +390,18 @@ class Parser {
   ExprPtr Primary(bool sign_allowed) {
     switch (fatal_ ? Kind::kEnd : Current().kind) {
       case Kind::kDot:
-      case Kind::kIdentifier: return Name();
+      case Kind::kIdentifier:
+        return Name();
       case Kind::kLeftParen: {
         Advance();
         ExprPtr inner = Expression();
         Expect(Kind::kRightParen, {});
         return inner;
       }
-      case Kind::kLeftBracket: return List();
-      case Kind::kLeftBrace: return Map();
+      case Kind::kLeftBracket:
+        return List();
+      case Kind::kLeftBrace:
+        return Map();
       case Kind::kMinus:
         if (sign_allowed && (Ahead().kind == Kind::kInt || Ahead().kind == Kind::kFloat)) {
           const std::int32_t offset = Advance();
@@ -383,13 +410,19 @@ class Parser {
         break;
       case Kind::kInt:
       case Kind::kUint:
-      case Kind::kFloat: return Number(Current().offset, "");
+      case Kind::kFloat:
+        return Number(Current().offset, "");
       case Kind::kString:
-      case Kind::kBytes: return Text();
-      case Kind::kTrue: return builder_.NewLiteral(true, Advance());
-      case Kind::kFalse: return builder_.NewLiteral(false, Advance());
-      case Kind::kNull: return builder_.NewLiteral(std::monostate(), Advance());
-      default: break;
+      case Kind::kBytes:
+        return Text();
+      case Kind::kTrue:
+        return builder_.NewLiteral(true, Advance());
+      case Kind::kFalse:
+        return builder_.NewLiteral(false, Advance());
+      case Kind::kNull:
+        return builder_.NewLiteral(std::monostate(), Advance());
+      default:
+        break;
     }
     SyncToExpression({});
     return Missing();
@@ -401,7 +434,8 @@ class Parser {
     if (Accept(Kind::kDot)) name = ".";
     const std::int32_t offset = name.empty() ? begin : Current().offset;
     if (!At(Kind::kIdentifier)) {
-      ReportSyntax(StrCat("no viable alternative at input '.", Current().kind == Kind::kEnd ? "" : Current().text, "'"));
+      ReportSyntax(StrCat("no viable alternative at input '.",
+                          Current().kind == Kind::kEnd ? "" : Current().text, "'"));
       fatal_ = true;
       return Missing();
     }
@@ -443,7 +477,8 @@ class Parser {
         field.optional = true;
       }
       if (!At(Kind::kIdentifier) && !At(Kind::kEscapedIdentifier)) {
-        ReportSyntax(StrCat("mismatched input '", Current().text, "' expecting {'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"));
+        ReportSyntax(StrCat("mismatched input '", Current().text,
+                            "' expecting {'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"));
         fatal_ = true;
         break;
       }
@@ -516,14 +551,16 @@ class Parser {
     const int base = digits.starts_with("0x") ? 16 : 10;
     if (base == 16) digits.remove_prefix(2);
     std::uint64_t magnitude = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
     if (kind == Kind::kUint) {
       if (error != std::errc()) builder_.Report(offset, "invalid uint literal");
       return builder_.NewLiteral(magnitude, offset);
     }
     const std::uint64_t limit = negative ? std::uint64_t{1} << 63 : (std::uint64_t{1} << 63) - 1;
     if (error != std::errc() || magnitude > limit) builder_.Report(offset, "invalid int literal");
-    return builder_.NewLiteral(static_cast<std::int64_t>(negative ? ~magnitude + 1 : magnitude), offset);
+    return builder_.NewLiteral(static_cast<std::int64_t>(negative ? ~magnitude + 1 : magnitude),
+                               offset);
   }
 
   ExprPtr Text() {
@@ -551,8 +588,8 @@ class Parser {
 
 Ast Parse(std::string_view source, const ParserOptions& options, std::vector<Issue>& issues) {
   if (source.size() > options.max_source_bytes) {
-    issues.push_back({0, StrCat("expression code point size exceeds limit: size: ", source.size(), ", limit ",
-                                options.max_source_bytes)});
+    issues.push_back({0, StrCat("expression code point size exceeds limit: size: ", source.size(),
+                                ", limit ", options.max_source_bytes)});
     return {};
   }
   if (!IsValidUtf8(source)) {

@@ -12,8 +12,8 @@ namespace drakkar::cel {
 
 struct ParserOptions {
   MacroOptions macros;
-  bool optional_syntax = true;        // a.?b, a[?b], [?a], {?k: v}
-  bool escaped_identifiers = false;   // a.`b-c`
+  bool optional_syntax = true;       // a.?b, a[?b], [?a], {?k: v}
+  bool escaped_identifiers = false;  // a.`b-c`
   std::size_t max_source_bytes = 10 * 1'024;
 };
 

@@ -19,9 +19,12 @@ std::string LiteralText(const Literal& literal) {
 std::string Print(const Expr& expr) {
   std::vector<std::string> parts;
   switch (expr.kind) {
-    case ExprKind::kLiteral: return LiteralText(expr.literal);
-    case ExprKind::kIdent: return expr.name;
-    case ExprKind::kSelect: return StrCat(expr.test_only ? "has(" : "(", Print(*expr.operand), ".", expr.name, ")");
+    case ExprKind::kLiteral:
+      return LiteralText(expr.literal);
+    case ExprKind::kIdent:
+      return expr.name;
+    case ExprKind::kSelect:
+      return StrCat(expr.test_only ? "has(" : "(", Print(*expr.operand), ".", expr.name, ")");
     case ExprKind::kCall:
       if (expr.operand) parts.push_back(Print(*expr.operand));
       for (const ExprPtr& arg : expr.args) parts.push_back(Print(*arg));
@@ -30,14 +33,17 @@ std::string Print(const Expr& expr) {
       for (const ExprPtr& arg : expr.args) parts.push_back(Print(*arg));
       return StrCat("[", Join(parts, ", "), "]");
     case ExprKind::kMap:
-      for (const MapEntry& entry : expr.entries) parts.push_back(StrCat(Print(*entry.key), ": ", Print(*entry.value)));
+      for (const MapEntry& entry : expr.entries)
+        parts.push_back(StrCat(Print(*entry.key), ": ", Print(*entry.value)));
       return StrCat("{", Join(parts, ", "), "}");
     case ExprKind::kComprehension: {
       const Comprehension& fold = *expr.comprehension;
-      return StrCat("fold(", fold.iter_var, " in ", Print(*fold.iter_range), "; ", Print(*fold.accu_init), "; while ",
-                    Print(*fold.loop_condition), "; ", Print(*fold.loop_step), "; ", Print(*fold.result), ")");
+      return StrCat("fold(", fold.iter_var, " in ", Print(*fold.iter_range), "; ",
+                    Print(*fold.accu_init), "; while ", Print(*fold.loop_condition), "; ",
+                    Print(*fold.loop_step), "; ", Print(*fold.result), ")");
     }
-    default: return "?";
+    default:
+      return "?";
   }
 }
 
@@ -52,9 +58,13 @@ TEST(Parser, MultiplicationBindsTighterThanAdditionAndComparison) {
   EXPECT_EQ(Parsed("1 + 2 * 3 < 4"), "_<_(_+_(1, _*_(2, 3)), 4)");
 }
 
-TEST(Parser, OperatorsOfOneKindGroupToTheLeft) { EXPECT_EQ(Parsed("1 - 2 - 3"), "_-_(_-_(1, 2), 3)"); }
+TEST(Parser, OperatorsOfOneKindGroupToTheLeft) {
+  EXPECT_EQ(Parsed("1 - 2 - 3"), "_-_(_-_(1, 2), 3)");
+}
 
-TEST(Parser, ConditionalsGroupToTheRight) { EXPECT_EQ(Parsed("a ? b : c ? d : e"), "_?_:_(a, b, _?_:_(c, d, e))"); }
+TEST(Parser, ConditionalsGroupToTheRight) {
+  EXPECT_EQ(Parsed("a ? b : c ? d : e"), "_?_:_(a, b, _?_:_(c, d, e))");
+}
 
 TEST(Parser, LongChainsOfAndAreBalancedAsInCel) {
   EXPECT_EQ(Parsed("a && b && c && d"), "_&&_(_&&_(a, b), _&&_(c, d))");
@@ -65,14 +75,19 @@ TEST(Parser, ANegativeNumberIsALiteralUpToTheSmallestOne) {
   EXPECT_EQ(Parsed("-x"), "-_(x)");
 }
 
-TEST(Parser, HasBecomesATestOfPresence) { EXPECT_EQ(Parsed("has(a.b.c)"), "has((a.b).c)"); }
+TEST(Parser, HasBecomesATestOfPresence) {
+  EXPECT_EQ(Parsed("has(a.b.c)"), "has((a.b).c)");
+}
 
 TEST(Parser, MacrosBecomeFolds) {
   EXPECT_EQ(Parsed("l.exists(x, x > 1)"),
-            "fold(x in l; false; while @not_strictly_false(!_(@result)); _||_(@result, _>_(x, 1)); @result)");
+            "fold(x in l; false; while @not_strictly_false(!_(@result)); _||_(@result, _>_(x, 1)); "
+            "@result)");
 }
 
-TEST(Parser, EscapesInTextAreRead) { EXPECT_EQ(Parsed(R"('a\x41\101\u00e9')"), "'aAA\xc3\xa9'"); }
+TEST(Parser, EscapesInTextAreRead) {
+  EXPECT_EQ(Parsed(R"('a\x41\101\u00e9')"), "'aAA\xc3\xa9'");
+}
 
 TEST(Parser, SaysWhatItExpectedAndShowsTheSpot) {
   const std::string error = Parsed("1 +");

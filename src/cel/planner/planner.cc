@@ -9,8 +9,12 @@ namespace drakkar::cel {
 
 class Planner {
  public:
-  Planner(const CheckedAst& checked, const Declarations& declarations, const std::vector<std::string>& variables)
-      : checked_(checked), declarations_(declarations), variables_(variables), program_(std::make_unique<Program>()) {}
+  Planner(const CheckedAst& checked, const Declarations& declarations,
+          const std::vector<std::string>& variables)
+      : checked_(checked),
+        declarations_(declarations),
+        variables_(variables),
+        program_(std::make_unique<Program>()) {}
 
   Result<std::unique_ptr<Program>> Run() {
     const Node* root = Visit(*checked_.ast.root);
@@ -48,28 +52,44 @@ class Planner {
 
   Node* Visit(const Expr& expr) {
     switch (expr.kind) {
-      case ExprKind::kLiteral: return Constant(LiteralValue(expr.literal));
-      case ExprKind::kIdent: return VisitIdent(expr);
-      case ExprKind::kSelect: return VisitSelect(expr);
-      case ExprKind::kCall: return VisitCall(expr);
-      case ExprKind::kList: return VisitList(expr);
-      case ExprKind::kMap: return VisitMap(expr);
-      case ExprKind::kStruct: return VisitStruct(expr);
-      case ExprKind::kComprehension: return VisitFold(expr);
-      case ExprKind::kUnspecified: break;
+      case ExprKind::kLiteral:
+        return Constant(LiteralValue(expr.literal));
+      case ExprKind::kIdent:
+        return VisitIdent(expr);
+      case ExprKind::kSelect:
+        return VisitSelect(expr);
+      case ExprKind::kCall:
+        return VisitCall(expr);
+      case ExprKind::kList:
+        return VisitList(expr);
+      case ExprKind::kMap:
+        return VisitMap(expr);
+      case ExprKind::kStruct:
+        return VisitStruct(expr);
+      case ExprKind::kComprehension:
+        return VisitFold(expr);
+      case ExprKind::kUnspecified:
+        break;
     }
     return Fail("unsupported expression");
   }
 
   Value LiteralValue(const Literal& literal) {
     switch (literal.index()) {
-      case 0: return MakeNull();
-      case 1: return MakeBool(std::get<bool>(literal));
-      case 2: return MakeInt(std::get<std::int64_t>(literal));
-      case 3: return MakeUint(std::get<std::uint64_t>(literal));
-      case 4: return MakeDouble(std::get<double>(literal));
-      case 5: return MakeString(Keep(std::get<std::string>(literal)));
-      default: return MakeBytes(Keep(std::get<BytesLiteral>(literal).value));
+      case 0:
+        return MakeNull();
+      case 1:
+        return MakeBool(std::get<bool>(literal));
+      case 2:
+        return MakeInt(std::get<std::int64_t>(literal));
+      case 3:
+        return MakeUint(std::get<std::uint64_t>(literal));
+      case 4:
+        return MakeDouble(std::get<double>(literal));
+      case 5:
+        return MakeString(Keep(std::get<std::string>(literal)));
+      default:
+        return MakeBytes(Keep(std::get<BytesLiteral>(literal).value));
     }
   }
 
@@ -78,7 +98,8 @@ class Planner {
     for (std::size_t i = reference ? 0 : locals_.size(); i > 0; --i) {
       const Local& local = locals_[i - 1];
       if (local.name != expr.name) continue;
-      return Own(local.fold ? AttributeNode::Accumulator(local.fold) : AttributeNode::Slot(local.slot));
+      return Own(local.fold ? AttributeNode::Accumulator(local.fold)
+                            : AttributeNode::Slot(local.slot));
     }
     if (reference) {
       if (reference->constant) return Constant(MakeInt(*reference->constant));
@@ -170,14 +191,17 @@ class Planner {
       if (!candidate->implementation || candidate->args.size() != args.size()) continue;
       GuardedOverload& guarded = target.guarded.emplace_back();
       guarded.implementation = candidate->implementation;
-      for (std::size_t i = 0; i < args.size(); ++i) guarded.guards[i] = GuardFor(*candidate->args[i]);
+      for (std::size_t i = 0; i < args.size(); ++i)
+        guarded.guards[i] = GuardFor(*candidate->args[i]);
     }
     target.prepared = Prepared(*function, candidates, args);
-    auto call = CallNode::Create(expr.name, std::move(target), args, ActualCostOf(expr.name, overload_id));
+    auto call =
+        CallNode::Create(expr.name, std::move(target), args, ActualCostOf(expr.name, overload_id));
     return Fold(expr.name, std::move(call));
   }
 
-  const PreparedCall* Prepared(const Function& function, const std::vector<const Overload*>& candidates,
+  const PreparedCall* Prepared(const Function& function,
+                               const std::vector<const Overload*>& candidates,
                                const std::vector<Node*>& args) {
     Prepare prepare = candidates.size() == 1 ? candidates[0]->prepare : nullptr;
     if (prepare == nullptr && candidates.size() == 1) prepare = function.prepare;
@@ -194,8 +218,8 @@ class Planner {
   }
 
   static bool IsConversion(std::string_view name) {
-    for (const std::string_view conversion :
-         {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}) {
+    for (const std::string_view conversion : {"bool", "bytes", "double", "duration", "dyn", "int",
+                                              "string", "timestamp", "type", "uint"}) {
       if (name == conversion) return true;
     }
     return false;
@@ -203,7 +227,8 @@ class Planner {
 
   // Whether a value made now may be handed out by every evaluation: not what can be appended to.
   static bool IsShareable(const Value& value) {
-    return value.kind != Kind::kList && value.kind != Kind::kMap && value.kind != Kind::kOptional && !value.IsError();
+    return value.kind != Kind::kList && value.kind != Kind::kMap && value.kind != Kind::kOptional &&
+           !value.IsError();
   }
 
   // Conversions of constants become constants; other calls keep their cost.
@@ -243,14 +268,17 @@ class Planner {
     Value set = NewMap(program_->constants_, list.size);
     for (std::uint32_t i = 0; i < list.size; ++i) {
       const Value& item = ListItems(list)[i];
-      if (!item.IsNumber() && item.kind != Kind::kBool && item.kind != Kind::kString) return nullptr;
+      if (!item.IsNumber() && item.kind != Kind::kBool && item.kind != Kind::kString)
+        return nullptr;
       set = MapInsert(program_->constants_, set, item, MakeNull());
     }
     Freeze(set);
     return New<MembershipNode>(args[0], set);
   }
 
-  Frame ConstantFrame() { return Frame{program_->constants_, {}, nullptr, nullptr, ~std::uint64_t{0}}; }
+  Frame ConstantFrame() {
+    return Frame{program_->constants_, {}, nullptr, nullptr, ~std::uint64_t{0}};
+  }
 
   Node* VisitList(const Expr& expr) {
     std::vector<Node*> elements;
@@ -289,12 +317,24 @@ class Planner {
     if (!type->nullable()) return Fail(StrCat("unknown type: ", expr.name));
     Value default_value;
     switch (type->kind()) {
-      case TypeKind::kBool: default_value = MakeBool(false); break;
-      case TypeKind::kInt: default_value = MakeInt(0); break;
-      case TypeKind::kUint: default_value = MakeUint(0); break;
-      case TypeKind::kDouble: default_value = MakeDouble(0); break;
-      case TypeKind::kString: default_value = MakeString(""); break;
-      default: default_value = MakeBytes(""); break;
+      case TypeKind::kBool:
+        default_value = MakeBool(false);
+        break;
+      case TypeKind::kInt:
+        default_value = MakeInt(0);
+        break;
+      case TypeKind::kUint:
+        default_value = MakeUint(0);
+        break;
+      case TypeKind::kDouble:
+        default_value = MakeDouble(0);
+        break;
+      case TypeKind::kString:
+        default_value = MakeString("");
+        break;
+      default:
+        default_value = MakeBytes("");
+        break;
     }
     const Node* value = expr.fields.empty() ? nullptr : Visit(*expr.fields[0].value);
     return New<WrapperNode>(value, default_value, expr.name == "google.protobuf.FloatValue");

@@ -13,15 +13,16 @@ Value LimitError() {
 
 }  // namespace
 
-Evaluation Program::Evaluate(Evaluator& evaluator, std::span<const Value> variables, std::uint64_t cost_limit) const {
+Evaluation Program::Evaluate(Evaluator& evaluator, std::span<const Value> variables,
+                             std::uint64_t cost_limit) const {
   evaluator.arena_.Reset();
   if (evaluator.slots_.size() < slot_count_) evaluator.slots_.resize(slot_count_);
   if (evaluator.ready_size_ < slot_count_) {
     evaluator.ready_ = std::make_unique<bool[]>(slot_count_);
     evaluator.ready_size_ = slot_count_;
   }
-  Frame frame{evaluator.arena_, variables, evaluator.slots_.data(), evaluator.ready_.get(), cost_limit,
-              strict_presence_};
+  Frame frame{evaluator.arena_,       variables,  evaluator.slots_.data(),
+              evaluator.ready_.get(), cost_limit, strict_presence_};
   Evaluation result;
   result.value = root_->Eval(frame);
   result.cost = frame.cost;

@@ -25,9 +25,9 @@ class Evaluator {
 };
 
 struct Evaluation {
-  Value value;              // valid until the evaluator is used again
+  Value value;  // valid until the evaluator is used again
   std::uint64_t cost = 0;
-  bool cancelled = false;   // the cost limit was passed: value is that error
+  bool cancelled = false;  // the cost limit was passed: value is that error
 };
 
 // A variable an expression reads, and the constant keys it then selects: device, "attributes",
@@ -40,7 +40,8 @@ struct AccessPath {
 // An expression ready to be evaluated, immutable and shareable between threads.
 class Program {
  public:
-  Evaluation Evaluate(Evaluator& evaluator, std::span<const Value> variables, std::uint64_t cost_limit) const;
+  Evaluation Evaluate(Evaluator& evaluator, std::span<const Value> variables,
+                      std::uint64_t cost_limit) const;
   const std::vector<AccessPath>& access_paths() const { return access_paths_; }
 
  private:

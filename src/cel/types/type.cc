@@ -9,12 +9,18 @@ TypeRef Make(TypeKind kind, std::string name) {
 
 std::string_view ErrorName(const Type& type) {
   switch (type.kind()) {
-    case TypeKind::kError: return "!error!";
-    case TypeKind::kAny: return "any";
-    case TypeKind::kDuration: return "duration";
-    case TypeKind::kTimestamp: return "timestamp";
-    case TypeKind::kNull: return "null";
-    default: return type.name();
+    case TypeKind::kError:
+      return "!error!";
+    case TypeKind::kAny:
+      return "any";
+    case TypeKind::kDuration:
+      return "duration";
+    case TypeKind::kTimestamp:
+      return "timestamp";
+    case TypeKind::kNull:
+      return "null";
+    default:
+      return type.name();
   }
 }
 
@@ -55,10 +61,10 @@ std::string Type::ToErrorString() const {
 
 namespace types {
 
-#define DRAKKAR_CEL_TYPE(function, kind, name)             \
-  const TypeRef& function() {                              \
+#define DRAKKAR_CEL_TYPE(function, kind, name)              \
+  const TypeRef& function() {                               \
     static const TypeRef type = Make(TypeKind::kind, name); \
-    return type;                                           \
+    return type;                                            \
   }
 DRAKKAR_CEL_TYPE(Error, kError, "*error*")
 DRAKKAR_CEL_TYPE(Dyn, kDyn, "dyn")
@@ -76,26 +82,36 @@ DRAKKAR_CEL_TYPE(TypeType, kType, "type")
 #undef DRAKKAR_CEL_TYPE
 
 TypeRef List(TypeRef element) {
-  return std::make_shared<const Type>(TypeKind::kList, "list", std::vector<TypeRef>{std::move(element)});
+  return std::make_shared<const Type>(TypeKind::kList, "list",
+                                      std::vector<TypeRef>{std::move(element)});
 }
 TypeRef Map(TypeRef key, TypeRef value) {
   return std::make_shared<const Type>(TypeKind::kMap, "map",
                                       std::vector<TypeRef>{std::move(key), std::move(value)});
 }
-TypeRef Optional(TypeRef value) { return Opaque("optional_type", {std::move(value)}); }
-TypeRef TypeOf(TypeRef type) {
-  return std::make_shared<const Type>(TypeKind::kType, "type", std::vector<TypeRef>{std::move(type)});
+TypeRef Optional(TypeRef value) {
+  return Opaque("optional_type", {std::move(value)});
 }
-TypeRef Param(std::string name) { return Make(TypeKind::kTypeParam, std::move(name)); }
+TypeRef TypeOf(TypeRef type) {
+  return std::make_shared<const Type>(TypeKind::kType, "type",
+                                      std::vector<TypeRef>{std::move(type)});
+}
+TypeRef Param(std::string name) {
+  return Make(TypeKind::kTypeParam, std::move(name));
+}
 TypeRef Opaque(std::string name, std::vector<TypeRef> parameters) {
   return std::make_shared<const Type>(TypeKind::kOpaque, std::move(name), std::move(parameters));
 }
-TypeRef Struct(std::string name) { return Make(TypeKind::kStruct, std::move(name)); }
+TypeRef Struct(std::string name) {
+  return Make(TypeKind::kStruct, std::move(name));
+}
 TypeRef Object(TypeKind kind, const std::string_view& name) {
-  return std::make_shared<const Type>(kind, std::string(name), std::vector<TypeRef>{}, false, &name);
+  return std::make_shared<const Type>(kind, std::string(name), std::vector<TypeRef>{}, false,
+                                      &name);
 }
 TypeRef Wrapper(const TypeRef& primitive) {
-  return std::make_shared<const Type>(primitive->kind(), primitive->name(), std::vector<TypeRef>{}, true);
+  return std::make_shared<const Type>(primitive->kind(), primitive->name(), std::vector<TypeRef>{},
+                                      true);
 }
 
 }  // namespace types

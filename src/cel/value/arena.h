@@ -21,7 +21,8 @@ class Arena {
 
   void Reset() {
     if (!cleanups_.empty()) {
-      for (std::size_t i = cleanups_.size(); i > 0; --i) cleanups_[i - 1].destroy(cleanups_[i - 1].object);
+      for (std::size_t i = cleanups_.size(); i > 0; --i)
+        cleanups_[i - 1].destroy(cleanups_[i - 1].object);
       cleanups_.clear();
     }
     block_ = 0;

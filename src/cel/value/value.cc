@@ -42,7 +42,8 @@ class ArenaMap final : public MapValue {
     for (std::uint32_t slot = Hash(key) & mask_;; slot = (slot + 1) & mask_) {
       const std::uint32_t entry = table_[slot];
       if (entry == 0) return -1;
-      if (Equal(entries_[entry - 1].key, key)) return entry <= size ? static_cast<std::int64_t>(entry) - 1 : -1;
+      if (Equal(entries_[entry - 1].key, key))
+        return entry <= size ? static_cast<std::int64_t>(entry) - 1 : -1;
     }
   }
 
@@ -57,13 +58,24 @@ class ArenaMap final : public MapValue {
   static std::uint32_t Hash(const Value& key) {
     std::uint64_t hash = 0;
     switch (key.kind) {
-      case Kind::kString: hash = std::hash<std::string_view>()(key.text()); break;
-      case Kind::kBool: hash = key.boolean ? 3 : 5; break;
+      case Kind::kString:
+        hash = std::hash<std::string_view>()(key.text());
+        break;
+      case Kind::kBool:
+        hash = key.boolean ? 3 : 5;
+        break;
       // Equal numbers of different types must land together.
-      case Kind::kInt: hash = std::hash<double>()(static_cast<double>(key.integer)); break;
-      case Kind::kUint: hash = std::hash<double>()(static_cast<double>(key.unsigned_integer)); break;
-      case Kind::kDouble: hash = std::hash<double>()(key.number); break;
-      default: break;
+      case Kind::kInt:
+        hash = std::hash<double>()(static_cast<double>(key.integer));
+        break;
+      case Kind::kUint:
+        hash = std::hash<double>()(static_cast<double>(key.unsigned_integer));
+        break;
+      case Kind::kDouble:
+        hash = std::hash<double>()(key.number);
+        break;
+      default:
+        break;
     }
     return static_cast<std::uint32_t>((hash * 0x9E3779B97F4A7C15u) >> 32);
   }
@@ -151,8 +163,8 @@ bool EqualMaps(const Value& a, const Value& b) {
   if (a.size != b.size) return false;
   for (std::uint32_t i = 0; i < a.size; ++i) {
     Value other;
-    if (!b.map->Contains(a.map->KeyAt(i), b.size) || !b.map->Find(a.map->KeyAt(i), b.size, &other) ||
-        !Equal(a.map->ValueAt(i), other)) {
+    if (!b.map->Contains(a.map->KeyAt(i), b.size) ||
+        !b.map->Find(a.map->KeyAt(i), b.size, &other) || !Equal(a.map->ValueAt(i), other)) {
       return false;
     }
   }
@@ -190,7 +202,9 @@ Value NewError(Arena& arena, std::string message) {
   return value;
 }
 
-Value NewOptional(Arena& arena, const Value& content) { return MakeOptional(arena.New<Value>(content)); }
+Value NewOptional(Arena& arena, const Value& content) {
+  return MakeOptional(arena.New<Value>(content));
+}
 
 Value NewListView(Arena& arena, Value* items, std::size_t count) {
   Value value;
@@ -211,10 +225,12 @@ Value Append(Arena& arena, const Value& list, const Value* items, std::uint32_t 
   Value result = list;
   // The storage belongs to the arena; only lists handed out as values are const.
   auto* storage = const_cast<ListStorage*>(list.list);
-  if (storage->used != list.size || storage->capacity - storage->used < count || storage->capacity == storage->used) {
+  if (storage->used != list.size || storage->capacity - storage->used < count ||
+      storage->capacity == storage->used) {
     const std::uint32_t capacity = std::max<std::uint32_t>(8, (list.size + count) * 2);
     Value* copy = arena.AllocateArray<Value>(capacity);
-    if (list.size > 0) std::memcpy(static_cast<void*>(copy), storage->items, list.size * sizeof(Value));
+    if (list.size > 0)
+      std::memcpy(static_cast<void*>(copy), storage->items, list.size * sizeof(Value));
     storage = arena.New<ListStorage>(ListStorage{copy, list.size, capacity});
   }
   std::memcpy(static_cast<void*>(storage->items + list.size), items, count * sizeof(Value));
@@ -225,7 +241,9 @@ Value Append(Arena& arena, const Value& list, const Value* items, std::uint32_t 
 }
 
 Value NewMap(Arena& arena, std::size_t expected) {
-  return MakeMap(arena.New<ArenaMap>(arena, static_cast<std::uint32_t>(std::max<std::size_t>(expected, 4))), 0);
+  return MakeMap(
+      arena.New<ArenaMap>(arena, static_cast<std::uint32_t>(std::max<std::size_t>(expected, 4))),
+      0);
 }
 
 Value MapInsert(Arena& arena, const Value& map, const Value& key, const Value& value) {
@@ -244,7 +262,8 @@ Value MapInsert(Arena& arena, const Value& map, const Value& key, const Value& v
 }
 
 void Freeze(const Value& map) {
-  if (auto* storage = const_cast<ArenaMap*>(dynamic_cast<const ArenaMap*>(map.map))) storage->Freeze();
+  if (auto* storage = const_cast<ArenaMap*>(dynamic_cast<const ArenaMap*>(map.map)))
+    storage->Freeze();
 }
 
 Value MapRemove(Arena& arena, const Value& map, const Value& key) {
@@ -272,24 +291,34 @@ bool Equal(const Value& a, const Value& b) {
     return integer >= 0 && static_cast<std::uint64_t>(integer) == other;
   }
   switch (a.kind) {
-    case Kind::kNull: return true;
-    case Kind::kBool: return a.boolean == b.boolean;
+    case Kind::kNull:
+      return true;
+    case Kind::kBool:
+      return a.boolean == b.boolean;
     case Kind::kInt:
-    case Kind::kDuration: return a.integer == b.integer;
-    case Kind::kUint: return a.unsigned_integer == b.unsigned_integer;
-    case Kind::kDouble: return a.number == b.number;
+    case Kind::kDuration:
+      return a.integer == b.integer;
+    case Kind::kUint:
+      return a.unsigned_integer == b.unsigned_integer;
+    case Kind::kDouble:
+      return a.number == b.number;
     case Kind::kString:
     case Kind::kBytes:
-    case Kind::kType: return a.text() == b.text();
-    case Kind::kTimestamp: return a.integer == b.integer && a.size == b.size;
-    case Kind::kList: return EqualLists(a, b);
-    case Kind::kMap: return EqualMaps(a, b);
+    case Kind::kType:
+      return a.text() == b.text();
+    case Kind::kTimestamp:
+      return a.integer == b.integer && a.size == b.size;
+    case Kind::kList:
+      return EqualLists(a, b);
+    case Kind::kMap:
+      return EqualMaps(a, b);
     case Kind::kOptional:
       if (!a.optional || !b.optional) return a.optional == b.optional;
       return Equal(*a.optional, *b.optional);
     case Kind::kObject:
       return a.object->type_name() == b.object->type_name() && a.object->Equals(*b.object);
-    case Kind::kError: return false;
+    case Kind::kError:
+      return false;
   }
   return false;
 }
@@ -298,33 +327,53 @@ Order CompareValues(const Value& a, const Value& b) {
   if (a.IsNumber() && b.IsNumber()) return CompareNumbers(a, b);
   if (a.kind != b.kind) return Order::kNone;
   switch (a.kind) {
-    case Kind::kBool: return CompareOrdered(a.boolean, b.boolean);
-    case Kind::kDuration: return CompareOrdered(a.integer, b.integer);
+    case Kind::kBool:
+      return CompareOrdered(a.boolean, b.boolean);
+    case Kind::kDuration:
+      return CompareOrdered(a.integer, b.integer);
     case Kind::kString:
-    case Kind::kBytes: return CompareOrdered(a.text(), b.text());
+    case Kind::kBytes:
+      return CompareOrdered(a.text(), b.text());
     case Kind::kTimestamp:
-      return a.integer != b.integer ? CompareOrdered(a.integer, b.integer) : CompareOrdered(a.size, b.size);
-    default: return Order::kNone;
+      return a.integer != b.integer ? CompareOrdered(a.integer, b.integer)
+                                    : CompareOrdered(a.size, b.size);
+    default:
+      return Order::kNone;
   }
 }
 
 std::string_view TypeName(const Value& value) {
   switch (value.kind) {
-    case Kind::kNull: return "null_type";
-    case Kind::kBool: return "bool";
-    case Kind::kInt: return "int";
-    case Kind::kUint: return "uint";
-    case Kind::kDouble: return "double";
-    case Kind::kString: return "string";
-    case Kind::kBytes: return "bytes";
-    case Kind::kDuration: return "google.protobuf.Duration";
-    case Kind::kTimestamp: return "google.protobuf.Timestamp";
-    case Kind::kType: return "type";
-    case Kind::kList: return "list";
-    case Kind::kMap: return "map";
-    case Kind::kOptional: return "optional_type";
-    case Kind::kObject: return value.object->type_name();
-    case Kind::kError: return "error";
+    case Kind::kNull:
+      return "null_type";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt:
+      return "int";
+    case Kind::kUint:
+      return "uint";
+    case Kind::kDouble:
+      return "double";
+    case Kind::kString:
+      return "string";
+    case Kind::kBytes:
+      return "bytes";
+    case Kind::kDuration:
+      return "google.protobuf.Duration";
+    case Kind::kTimestamp:
+      return "google.protobuf.Timestamp";
+    case Kind::kType:
+      return "type";
+    case Kind::kList:
+      return "list";
+    case Kind::kMap:
+      return "map";
+    case Kind::kOptional:
+      return "optional_type";
+    case Kind::kObject:
+      return value.object->type_name();
+    case Kind::kError:
+      return "error";
   }
   return "";
 }
@@ -337,22 +386,31 @@ std::uint64_t CountCharacters(std::string_view text) {
 
 std::uint64_t SizeOf(const Value& value) {
   switch (value.kind) {
-    case Kind::kString: return CountCharacters(value.text());
+    case Kind::kString:
+      return CountCharacters(value.text());
     case Kind::kBytes:
     case Kind::kList:
-    case Kind::kMap: return value.size;
-    case Kind::kOptional: return value.optional ? SizeOf(*value.optional) : 1;
-    case Kind::kObject: return value.object->CostSize();
-    default: return 1;
+    case Kind::kMap:
+      return value.size;
+    case Kind::kOptional:
+      return value.optional ? SizeOf(*value.optional) : 1;
+    case Kind::kObject:
+      return value.object->CostSize();
+    default:
+      return 1;
   }
 }
 
 std::string DebugText(const Value& value) {
   switch (value.kind) {
-    case Kind::kNull: return "null";
-    case Kind::kBool: return value.boolean ? "true" : "false";
-    case Kind::kInt: return std::to_string(value.integer);
-    case Kind::kUint: return std::to_string(value.unsigned_integer);
+    case Kind::kNull:
+      return "null";
+    case Kind::kBool:
+      return value.boolean ? "true" : "false";
+    case Kind::kInt:
+      return std::to_string(value.integer);
+    case Kind::kUint:
+      return std::to_string(value.unsigned_integer);
     case Kind::kDouble: {
       char buffer[40];
       const auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), value.number);
@@ -360,29 +418,43 @@ std::string DebugText(const Value& value) {
     }
     case Kind::kString:
     case Kind::kBytes:
-    case Kind::kType: return std::string(value.text());
-    case Kind::kObject: return value.object->DebugText();
-    case Kind::kError: return value.error->message;
-    default: return std::string(TypeName(value));
+    case Kind::kType:
+      return std::string(value.text());
+    case Kind::kObject:
+      return value.object->DebugText();
+    case Kind::kError:
+      return value.error->message;
+    default:
+      return std::string(TypeName(value));
   }
 }
 
 bool IsZeroValue(const Value& value) {
   switch (value.kind) {
-    case Kind::kNull: return true;
-    case Kind::kBool: return !value.boolean;
+    case Kind::kNull:
+      return true;
+    case Kind::kBool:
+      return !value.boolean;
     case Kind::kInt:
-    case Kind::kDuration: return value.integer == 0;
-    case Kind::kUint: return value.unsigned_integer == 0;
-    case Kind::kDouble: return value.number == 0;
+    case Kind::kDuration:
+      return value.integer == 0;
+    case Kind::kUint:
+      return value.unsigned_integer == 0;
+    case Kind::kDouble:
+      return value.number == 0;
     case Kind::kString:
     case Kind::kBytes:
     case Kind::kList:
-    case Kind::kMap: return value.size == 0;
-    case Kind::kOptional: return value.optional == nullptr || IsZeroValue(*value.optional);
-    case Kind::kTimestamp: return value.integer == 0 && value.size == 0;
-    case Kind::kObject: return value.object->IsZero();
-    default: return false;
+    case Kind::kMap:
+      return value.size == 0;
+    case Kind::kOptional:
+      return value.optional == nullptr || IsZeroValue(*value.optional);
+    case Kind::kTimestamp:
+      return value.integer == 0 && value.size == 0;
+    case Kind::kObject:
+      return value.object->IsZero();
+    default:
+      return false;
   }
 }
 

@@ -54,7 +54,9 @@ struct Value {
   bool IsError() const { return kind == Kind::kError; }
   bool IsTrue() const { return kind == Kind::kBool && boolean; }
   bool IsFalse() const { return kind == Kind::kBool && !boolean; }
-  bool IsNumber() const { return kind == Kind::kInt || kind == Kind::kUint || kind == Kind::kDouble; }
+  bool IsNumber() const {
+    return kind == Kind::kInt || kind == Kind::kUint || kind == Kind::kDouble;
+  }
 };
 static_assert(sizeof(Value) == 16);
 
@@ -75,7 +77,9 @@ struct KeyPath {
 // Equal for equal keys only, as long as those of one side are UTF-8.
 std::string JoinKeys(std::span<const std::string_view> keys);
 std::uint64_t HashJoined(std::string_view text);
-inline std::uint64_t HashKeys(std::span<const std::string_view> keys) { return HashJoined(JoinKeys(keys)); }
+inline std::uint64_t HashKeys(std::span<const std::string_view> keys) {
+  return HashJoined(JoinKeys(keys));
+}
 
 // A map someone else holds. `size` is the size of the value that refers to it.
 class MapValue {
@@ -123,7 +127,9 @@ struct ErrorValue {
   bool cost_limit_exceeded = false;
 };
 
-inline Value MakeNull() { return {}; }
+inline Value MakeNull() {
+  return {};
+}
 inline Value MakeBool(bool boolean) {
   Value value;
   value.kind = Kind::kBool;
@@ -155,9 +161,15 @@ inline Value MakeText(Kind kind, std::string_view text) {
   value.data = text.data();
   return value;
 }
-inline Value MakeString(std::string_view text) { return MakeText(Kind::kString, text); }
-inline Value MakeBytes(std::string_view text) { return MakeText(Kind::kBytes, text); }
-inline Value MakeType(std::string_view name) { return MakeText(Kind::kType, name); }
+inline Value MakeString(std::string_view text) {
+  return MakeText(Kind::kString, text);
+}
+inline Value MakeBytes(std::string_view text) {
+  return MakeText(Kind::kBytes, text);
+}
+inline Value MakeType(std::string_view name) {
+  return MakeText(Kind::kType, name);
+}
 inline Value MakeDuration(std::int64_t nanoseconds) {
   Value value;
   value.kind = Kind::kDuration;
@@ -193,12 +205,16 @@ inline Value MakeOptional(const Value* content) {
 
 // Text copied into the arena.
 std::string_view CopyText(Arena& arena, std::string_view text);
-inline Value NewString(Arena& arena, std::string_view text) { return MakeString(CopyText(arena, text)); }
+inline Value NewString(Arena& arena, std::string_view text) {
+  return MakeString(CopyText(arena, text));
+}
 Value NewError(Arena& arena, std::string message);
 Value NewOptional(Arena& arena, const Value& content);
 Value NewList(Arena& arena, const Value* items, std::size_t count);
 Value NewListView(Arena& arena, Value* items, std::size_t count);  // takes over the array
-inline const Value* ListItems(const Value& list) { return list.list->items; }
+inline const Value* ListItems(const Value& list) {
+  return list.list->items;
+}
 Value Append(Arena& arena, const Value& list, const Value* items, std::uint32_t count);
 
 // A map of (key, value) pairs in insertion order; a later pair replaces an equal earlier key.

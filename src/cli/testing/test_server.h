@@ -44,9 +44,9 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
       ASSERT_TRUE(server_->Start().ok());
     });
     const net::testing::TestCertificates& certificates = net::testing::TestCertificates::Get();
-    kubeconfig_ = apiserver::MakeKubeconfig(StrCat("https://127.0.0.1:", server_->port()),
-                                            certificates.ca.certificate_pem, certificates.client,
-                                            "admin");
+    kubeconfig_ =
+        apiserver::MakeKubeconfig(StrCat("https://127.0.0.1:", server_->port()),
+                                  certificates.ca.certificate_pem, certificates.client, "admin");
     AddClusterCommands(app_);
     AddOtherCommands(app_);
     Run("create -f -", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: default\n");
@@ -129,11 +129,16 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
       const auto send = [this](std::string text) {
         session_.Send(net::websocket::MessageType::kBinary, text);
       };
-      if (payload[0] == net::websocket::kChannelInput) send("\x01" + std::string(payload.substr(1)));
+      if (payload[0] == net::websocket::kChannelInput)
+        send("\x01" + std::string(payload.substr(1)));
       if (payload[0] != net::websocket::kChannelClose) return;
-      send("\x02" "oh no\n");
-      send("\x03" R"({"status":"Failure","reason":"NonZeroExitCode",)"
-           R"("details":{"causes":[{"reason":"ExitCode","message":"7"}]}})");
+      send(
+          "\x02"
+          "oh no\n");
+      send(
+          "\x03"
+          R"({"status":"Failure","reason":"NonZeroExitCode",)"
+          R"("details":{"causes":[{"reason":"ExitCode","message":"7"}]}})");
       session_.Close(net::websocket::kNormalClosure);
     }
     void OnClose(std::uint16_t, std::string_view) override {}
@@ -145,7 +150,8 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
     const std::string_view spoken[] = {net::websocket::kChannelProtocolV5};
     Result<net::websocket::Accepted> accepted = net::websocket::Accept(request.headers, spoken);
     if (!accepted.ok()) return writer.Send(400, {}, accepted.error().message);
-    command_ = std::make_unique<RepeatingCommand>(std::move(writer.Upgrade(accepted->headers).value()));
+    command_ =
+        std::make_unique<RepeatingCommand>(std::move(writer.Upgrade(accepted->headers).value()));
   }
 
   LoopThread thread_;
@@ -169,8 +175,8 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
 
 inline std::string PodManifest(const std::string& name, const std::string& image = "busybox:1") {
   return StrCat("apiVersion: v1\nkind: Pod\nmetadata:\n  name: ", name,
-                "\n  labels:\n    app: ", name, "\nspec:\n  containers:\n  - name: main\n    image: ",
-                image, "\n");
+                "\n  labels:\n    app: ", name,
+                "\nspec:\n  containers:\n  - name: main\n    image: ", image, "\n");
 }
 
 }  // namespace drakkar::cli::testing

@@ -62,10 +62,8 @@ GarbageCollector::~GarbageCollector() {
 void GarbageCollector::Watch(const api::KindSchema& kind, client::Informer& informer) {
   informer.AddHandlers(
       {.on_add = [this, &kind](const api::ObjectPtr& object) { OnObject(kind, nullptr, object); },
-       .on_update =
-           [this, &kind](const api::ObjectPtr& before, const api::ObjectPtr& object) {
-             OnObject(kind, before, object);
-           },
+       .on_update = [this, &kind](const api::ObjectPtr& before,
+                                  const api::ObjectPtr& object) { OnObject(kind, before, object); },
        .on_delete = [this](const api::ObjectPtr& object) { OnGone(object); }});
   informer.OnSynced([this, alive = alive_] {
     if (*alive) SweepOnce();
@@ -146,9 +144,9 @@ const api::KindSchema* GarbageCollector::FindServed(std::string_view api_version
 
 bool GarbageCollector::AllSynced() {
   const auto synced = [](const auto& each) { return each->has_synced(); };
-  all_synced_ = all_synced_ ||
-                (!served_.empty() && std::all_of(shared_.begin(), shared_.end(), synced) &&
-                 std::all_of(own_.begin(), own_.end(), synced));
+  all_synced_ =
+      all_synced_ || (!served_.empty() && std::all_of(shared_.begin(), shared_.end(), synced) &&
+                      std::all_of(own_.begin(), own_.end(), synced));
   return all_synced_;
 }
 
@@ -203,12 +201,16 @@ void GarbageCollector::Sync(const std::string& uid, Done done) {
   }
   using Action = OwnerGraph::Decision::Action;
   switch (decision.action) {
-    case Action::kNothing: return done(Ok());
-    case Action::kDelete: return Delete(item, std::move(done));
-    case Action::kDropDeadOwners: return DropOwners(item, decision.uids, std::move(done));
+    case Action::kNothing:
+      return done(Ok());
+    case Action::kDelete:
+      return Delete(item, std::move(done));
+    case Action::kDropDeadOwners:
+      return DropOwners(item, decision.uids, std::move(done));
     case Action::kRemoveForeground:
       return RemoveFinalizer(item, "foregroundDeletion", std::move(done));
-    case Action::kRemoveOrphan: return RemoveFinalizer(item, "orphan", std::move(done));
+    case Action::kRemoveOrphan:
+      return RemoveFinalizer(item, "orphan", std::move(done));
     case Action::kDeleteDependents:
     case Action::kOrphanDependents: {
       // Each answer, and each dependent's own event, brings the owner back.
@@ -286,12 +288,12 @@ void GarbageCollector::DropOwners(const OwnerGraph::Item& item,
 }
 
 void GarbageCollector::Delete(const OwnerGraph::Item& item, Done done) {
-  client_.Delete(RefOf(item),
-                 {.propagation_policy = "Background",
-                  .precondition_uid = std::string(item.object->uid())},
-                 [alive = alive_, done = std::move(done)](client::Reply reply) {
-                   if (*alive) done(Accept(reply));
-                 });
+  client_.Delete(
+      RefOf(item),
+      {.propagation_policy = "Background", .precondition_uid = std::string(item.object->uid())},
+      [alive = alive_, done = std::move(done)](client::Reply reply) {
+        if (*alive) done(Accept(reply));
+      });
 }
 
 }  // namespace drakkar::controllers

@@ -13,8 +13,8 @@
 namespace drakkar::controllers {
 
 // Deletes objects whose owners are all gone, and carries out foreground deletion and orphaning. It
-// watches every kind the server serves, also such as come later. An owner it has never seen is looked
-// up on the server before anything is deleted for its sake.
+// watches every kind the server serves, also such as come later. An owner it has never seen is
+// looked up on the server before anything is deleted for its sake.
 //
 // Loop-bound. Uses the informers it is given for their kinds, which must outlive it and be started
 // by their owner, and makes its own for the others.

@@ -67,8 +67,7 @@ std::vector<std::string> OwnerGraph::Dependents(const std::string& uid) const {
   return {found->second.begin(), found->second.end()};
 }
 
-OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid,
-                                        const Uids& certainly_gone) const {
+OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid, const Uids& certainly_gone) const {
   using Action = Decision::Action;
   Decision decision;
   const Item* item = Find(uid);
@@ -77,8 +76,7 @@ OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid,
   if (object.is_being_deleted()) {
     if (HasFinalizer(object, kOrphan)) {
       decision.uids = Dependents(uid);
-      decision.action =
-          decision.uids.empty() ? Action::kRemoveOrphan : Action::kOrphanDependents;
+      decision.action = decision.uids.empty() ? Action::kRemoveOrphan : Action::kOrphanDependents;
     } else if (HasFinalizer(object, kForeground)) {
       for (const std::string& dependent : Dependents(uid)) {
         if (!Find(dependent)->object->is_being_deleted()) decision.uids.push_back(dependent);
@@ -98,8 +96,8 @@ OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid,
     const Item* found = Find(owner_uid);
     if (found != nullptr) {
       // An owner that waits for its dependents to go counts as going, not as alive.
-      const bool going = found->object->is_being_deleted() &&
-                         HasFinalizer(*found->object, kForeground);
+      const bool going =
+          found->object->is_being_deleted() && HasFinalizer(*found->object, kForeground);
       ++(going ? waiting : alive);
     } else if (certainly_gone.contains(owner_uid)) {
       gone.push_back(owner_uid);

@@ -44,11 +44,11 @@ class OwnerGraph {
       kRemoveOrphan,
     };
     Action action = Action::kNothing;
-    std::vector<std::string> uids;  // of dead owners, or of dependents
+    std::vector<std::string> uids;            // of dead owners, or of dependents
     std::vector<std::string> unknown_owners;  // uids to be confirmed as gone first
   };
-  // `is_gone` is what is known for certain; an owner that is neither in the graph nor certainly gone
-  // is reported in unknown_owners and nothing is deleted because of it.
+  // `is_gone` is what is known for certain; an owner that is neither in the graph nor certainly
+  // gone is reported in unknown_owners and nothing is deleted because of it.
   Decision Decide(const std::string& uid, const Uids& certainly_gone) const;
 
  private:

@@ -52,20 +52,20 @@ void NamespaceController::Sync(const std::string& name, Done done) {
       object->root()["spec"]["finalizers"].empty()) {
     return done(Ok());
   }
-  client_.Discover([this, alive = alive_, name,
-                    done = std::move(done)](Result<client::ServedKinds> served) {
-    if (!*alive) return;
-    if (!served.ok()) return done(served.error());
-    if (!served->unreachable.empty()) {
-      return done(Unavailable(StrCat("namespace ", name, " may have content of ",
-                                     served->unreachable, ", which does not answer")));
-    }
-    auto kinds = std::make_shared<std::vector<const api::KindSchema*>>();
-    for (const api::KindSchema* kind : served->kinds) {
-      if (CanBeInANamespace(*kind)) kinds->push_back(kind);
-    }
-    DeleteContent(name, kinds, 0, done);
-  });
+  client_.Discover(
+      [this, alive = alive_, name, done = std::move(done)](Result<client::ServedKinds> served) {
+        if (!*alive) return;
+        if (!served.ok()) return done(served.error());
+        if (!served->unreachable.empty()) {
+          return done(Unavailable(StrCat("namespace ", name, " may have content of ",
+                                         served->unreachable, ", which does not answer")));
+        }
+        auto kinds = std::make_shared<std::vector<const api::KindSchema*>>();
+        for (const api::KindSchema* kind : served->kinds) {
+          if (CanBeInANamespace(*kind)) kinds->push_back(kind);
+        }
+        DeleteContent(name, kinds, 0, done);
+      });
 }
 
 void NamespaceController::DeleteContent(const std::string& name, const Kinds& kinds,
@@ -88,30 +88,31 @@ void NamespaceController::DeleteContent(const std::string& name, const Kinds& ki
 // Whether each went is seen when the namespace is looked at again.
 void NamespaceController::DeleteOneByOne(const std::string& name, const api::KindSchema& kind,
                                          Done done) {
-  client_.List({&kind, name, "", ""}, {},
-               [this, alive = alive_, name, &kind, done = std::move(done)](client::ListReply reply) {
-                 if (!*alive) return;
-                 if (!reply.ok()) return done(*reply.error);
-                 for (const api::ObjectPtr& object : reply.items) {
-                   client_.Delete({&kind, name, std::string(object->name()), ""},
-                                  {.propagation_policy = "Background"}, [](client::Reply) {});
-                 }
-                 done(Ok());
-               });
+  client_.List(
+      {&kind, name, "", ""}, {},
+      [this, alive = alive_, name, &kind, done = std::move(done)](client::ListReply reply) {
+        if (!*alive) return;
+        if (!reply.ok()) return done(*reply.error);
+        for (const api::ObjectPtr& object : reply.items) {
+          client_.Delete({&kind, name, std::string(object->name()), ""},
+                         {.propagation_policy = "Background"}, [](client::Reply) {});
+        }
+        done(Ok());
+      });
 }
 
-void NamespaceController::CheckEmpty(const std::string& name, const Kinds& kinds,
-                                     std::size_t index, Done done) {
+void NamespaceController::CheckEmpty(const std::string& name, const Kinds& kinds, std::size_t index,
+                                     Done done) {
   if (index == kinds->size()) return Finalize(name, std::move(done));
-  client_.List({(*kinds)[index], name, "", ""}, {.limit = 1},
-               [this, alive = alive_, name, kinds, index,
-                done = std::move(done)](client::ListReply reply) {
-                 if (!*alive) return;
-                 if (!reply.ok()) return done(*reply.error);
-                 if (reply.items.empty()) return CheckEmpty(name, kinds, index + 1, done);
-                 done(Ok());
-                 queue_.AddAfter(name, kLookAgain);
-               });
+  client_.List(
+      {(*kinds)[index], name, "", ""}, {.limit = 1},
+      [this, alive = alive_, name, kinds, index, done = std::move(done)](client::ListReply reply) {
+        if (!*alive) return;
+        if (!reply.ok()) return done(*reply.error);
+        if (reply.items.empty()) return CheckEmpty(name, kinds, index + 1, done);
+        done(Ok());
+        queue_.AddAfter(name, kLookAgain);
+      });
 }
 
 void NamespaceController::Finalize(const std::string& name, Done done) {

@@ -35,7 +35,8 @@ PodGarbageCollector::PodGarbageCollector(EventLoop& loop, Random& random, client
              finished_key_.erase(found);
            }});
   nodes.AddHandlers(
-      {.on_add = [this](const api::ObjectPtr& node) { missing_since_.erase(std::string(node->name())); },
+      {.on_add =
+           [this](const api::ObjectPtr& node) { missing_since_.erase(std::string(node->name())); },
        .on_delete = [this](const api::ObjectPtr& node) { OnNodeGone(std::string(node->name())); }});
   nodes.OnSynced([this] {
     for (const auto& [key, pod] : pods_.objects()) queue_.Add(key);
@@ -55,8 +56,8 @@ void PodGarbageCollector::OnPod(const api::ObjectPtr& pod) {
     if (finished_.size() > kMaxFinishedPods) queue_.Add(finished_.begin()->second);
   }
   const std::string_view node = pod->root()[key::kSpec][key::kNodeName].str();
-  if (pod->is_being_deleted() || (!node.empty() && nodes_.has_synced() &&
-                                  nodes_.Find(std::string(node)) == nullptr)) {
+  if (pod->is_being_deleted() ||
+      (!node.empty() && nodes_.has_synced() && nodes_.Find(std::string(node)) == nullptr)) {
     queue_.Add(key);
   }
 }

@@ -36,7 +36,7 @@ class PodGarbageCollector {
   client::Informer& pods_;
   client::Informer& nodes_;
   client::WorkQueue queue_;
-  std::map<std::string, MonotonicTime> missing_since_;  // nodes that pods name but nobody has
+  std::map<std::string, MonotonicTime> missing_since_;      // nodes that pods name but nobody has
   std::set<std::pair<std::string, std::string>> finished_;  // (creation time, key)
   std::map<std::string, std::string> finished_key_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -114,8 +114,8 @@ void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::O
   const std::string name = claim->qualified_name();
   const api::Value status = claim->root()[key::kStatus];
   const api::Value old_status = before == nullptr ? api::Value() : before->root()[key::kStatus];
-  const bool same_consumers = before != nullptr && api::Equal(old_status[key::kReservedFor],
-                                                              status[key::kReservedFor]);
+  const bool same_consumers =
+      before != nullptr && api::Equal(old_status[key::kReservedFor], status[key::kReservedFor]);
   if (!same_consumers) SetConsumers(name, *claim);
   if (const std::optional<OwnerPod> owner = FindOwnerPod(*claim)) {
     owned_[owner->uid][name] = claim;
@@ -130,8 +130,9 @@ void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::O
     }
   }
   // What the claim's plan looks at, apart from pods, whose own changes bring it back.
-  const bool same = same_consumers && !claim->is_being_deleted() &&
-                    status[key::kAllocation].has_value() == old_status[key::kAllocation].has_value();
+  const bool same =
+      same_consumers && !claim->is_being_deleted() &&
+      status[key::kAllocation].has_value() == old_status[key::kAllocation].has_value();
   if (!same) queue_.Add("claim:" + name);
 }
 
@@ -209,26 +210,28 @@ void ResourceClaimController::CreateClaims(const api::ObjectPtr& pod,
     FailCreation(pod, next.entry, error);
     return done(Ok());  // the template's appearance brings the pod back
   }
-  options_.client.Create(
-      {Claims(), std::string(pod->namespace_()), "", ""},
-      ClaimFromTemplate(*pod, next.entry, *claim_template), {.field_manager = "ResourceClaimController"},
-      [this, alive = alive_, pod, next, wanted = std::move(wanted),
-       done = std::move(done)](client::Reply reply) mutable {
-        if (!*alive) return;
-        (reply.ok() ? claims_made_ : claims_failed_).Add();
-        if (!reply.ok()) {
-          const Error error = reply.error->Prefixed("create ResourceClaim ");
-          FailCreation(pod, next.entry, error);
-          return done(error);
-        }
-        const std::string name(reply.object->name());
-        auto owned = owned_.find(std::string(pod->uid()));
-        const bool seen = owned != owned_.end() &&
-                          owned->second.contains(StrCat(pod->namespace_(), "/", name));
-        if (!seen) made_[std::string(pod->uid())].emplace_back(next.entry, name);
-        if (!wanted.empty()) return CreateClaims(pod, std::move(wanted), std::move(done));
-        SyncPod(pod->qualified_name(), std::move(done));
-      });
+  options_.client.Create({Claims(), std::string(pod->namespace_()), "", ""},
+                         ClaimFromTemplate(*pod, next.entry, *claim_template),
+                         {.field_manager = "ResourceClaimController"},
+                         [this, alive = alive_, pod, next, wanted = std::move(wanted),
+                          done = std::move(done)](client::Reply reply) mutable {
+                           if (!*alive) return;
+                           (reply.ok() ? claims_made_ : claims_failed_).Add();
+                           if (!reply.ok()) {
+                             const Error error = reply.error->Prefixed("create ResourceClaim ");
+                             FailCreation(pod, next.entry, error);
+                             return done(error);
+                           }
+                           const std::string name(reply.object->name());
+                           auto owned = owned_.find(std::string(pod->uid()));
+                           const bool seen =
+                               owned != owned_.end() &&
+                               owned->second.contains(StrCat(pod->namespace_(), "/", name));
+                           if (!seen) made_[std::string(pod->uid())].emplace_back(next.entry, name);
+                           if (!wanted.empty())
+                             return CreateClaims(pod, std::move(wanted), std::move(done));
+                           SyncPod(pod->qualified_name(), std::move(done));
+                         });
 }
 
 void ResourceClaimController::FailCreation(const api::ObjectPtr& pod, const std::string& entry,
@@ -304,7 +307,8 @@ void ResourceClaimController::Confirm(const std::string& claim_key,
         if (!*alive) return;
         if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
         // It exists, and may be gone again before our copy ever has it: no event would tell.
-        if (reply.ok()) return done(Error{ErrorCode::kConflict, "the copy of the pods lags behind"});
+        if (reply.ok())
+          return done(Error{ErrorCode::kConflict, "the copy of the pods lags behind"});
         RememberGone(pod);
         SyncClaim(claim_key, done);
       });

@@ -17,7 +17,7 @@
 namespace drakkar {
 class Counter;
 class Metrics;
-}
+}  // namespace drakkar
 
 namespace drakkar::controllers {
 

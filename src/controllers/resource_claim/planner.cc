@@ -122,8 +122,7 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
     if (name.empty()) continue;
     api::ObjectPtr claim = claims(ClaimKey(pod, name));
     if (!pod[key::kSpec][key::kNodeName].str().empty() && claim != nullptr &&
-        !claim->is_being_deleted() &&
-        claim->root()[key::kStatus][key::kAllocation].has_value() &&
+        !claim->is_being_deleted() && claim->root()[key::kStatus][key::kAllocation].has_value() &&
         !IsReservedFor(*claim, pod.uid())) {
       plan.reserve.push_back(ClaimKey(pod, name));
     }
@@ -196,8 +195,7 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
   plan.deallocate = allocated && kept == 0 && (last_one_leaves || claim.is_being_deleted());
   // A claim with the finalizer and no allocation yet is one that the scheduler is about to write:
   // only what we deallocate, and what is being deleted, loses the finalizer.
-  plan.remove_finalizer = HasFinalizer(claim) && kept == 0 &&
-                          (plan.deallocate || !allocated) &&
+  plan.remove_finalizer = HasFinalizer(claim) && kept == 0 && (plan.deallocate || !allocated) &&
                           (last_one_leaves || claim.is_being_deleted());
   if (kept == 0 && !claim.is_being_deleted()) {
     if (std::optional<OwnerPod> owner = FindOwnerPod(claim)) {
@@ -205,8 +203,7 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
       if (pod == nullptr && confirmed(owner->key) == Confirmed::kUnknown) {
         plan.unknown_pods.push_back(owner->key);
       } else {
-        plan.delete_claim =
-            pod == nullptr || pod->uid() != owner->uid || IsPodTerminal(*pod);
+        plan.delete_claim = pod == nullptr || pod->uid() != owner->uid || IsPodTerminal(*pod);
       }
     }
   }

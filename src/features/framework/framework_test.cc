@@ -199,7 +199,8 @@ TEST(Framework, AGateMayBeGivenUnderItsOtherName) {
 
 TEST(Framework, AboveItsLastVersionAFeatureIsNeitherNeededNorDeclared) {
   const Framework framework = FrameworkOf(StaticCpuFeature(ParseVersion("1.38.0").value()));
-  const api::TreePtr tree = api::ParseJson(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})").value();
+  const api::TreePtr tree =
+      api::ParseJson(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})").value();
   const PodInfo pod = PodInfoOf(tree->root());
   for (const auto& [version, counts] :
        std::vector<std::pair<std::string, bool>>{{"1.36.0", true},
@@ -229,7 +230,9 @@ TEST(Framework, AFeatureThatCannotTellFailsTheInference) {
   class Puzzled : public PlainFeature {
    public:
     Puzzled() : PlainFeature("Puzzled", {"G"}) {}
-    NeededBecauseOf InferForScheduling(const PodInfo&) const override { return Internal("no idea"); }
+    NeededBecauseOf InferForScheduling(const PodInfo&) const override {
+      return Internal("no idea");
+    }
     NeededBecauseOf InferForUpdate(const PodInfo&, const PodInfo&) const override {
       return Internal("no idea either");
     }
@@ -243,7 +246,8 @@ TEST(Framework, AFeatureThatCannotTellFailsTheInference) {
 
 TEST(Framework, SaysWhichFieldNeedsTheFeature) {
   const Framework framework = FrameworkOf(StaticCpuFeature(), PlainFeature("Never", {"G"}));
-  const api::TreePtr tree = api::ParseJson(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})").value();
+  const api::TreePtr tree =
+      api::ParseJson(R"({"spec":{"tolerations":[{"key":"exclusive-cpus"}]}})").value();
   EXPECT_THAT(framework.ExplainPodScheduling(PodInfoOf(tree->root()), k137).value(),
               ElementsAre(Need{"TestStaticCpu", "spec.tolerations[0].key"}));
 }

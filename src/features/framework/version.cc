@@ -8,7 +8,8 @@ Result<Version> ParseVersion(std::string_view text) {
   Result<Version> version = Version::ParseNormalized(text);
   // A major version alone names no release.
   if (version.ok() && text.find('.') != text.npos) return version;
-  return InvalidArgument(StrCat("version ", Quote(text), " is not one: write it as 1.37 or 1.37.2"));
+  return InvalidArgument(
+      StrCat("version ", Quote(text), " is not one: write it as 1.37 or 1.37.2"));
 }
 
 }  // namespace drakkar::features

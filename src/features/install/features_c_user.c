@@ -14,14 +14,19 @@ int main(void) {
   int failures = 0;
   drakkar_features* features = drakkar_features_new(DRAKKAR_FEATURES_KEP);
   char* declared = drakkar_features_discover(
-      features, "{\"version\":\"1.36\",\"featureGates\":\"UserNamespacesHostNetworkSupport=true\","
-                "\"runtimeFeatures\":\"UserNamespacesHostNetwork\"}", &error);
-  char* required = drakkar_features_require(
-      features, "{\"pod\":{\"spec\":{\"hostNetwork\":true,\"hostUsers\":false,"
-                "\"containers\":[{\"name\":\"c\"}]}}}", &error);
-  char* match = drakkar_features_match(
-      features, "{\"required\":[\"UserNamespacesHostNetworkSupport\"],"
-                "\"node\":{\"status\":{\"declaredFeatures\":[]}}}", &error);
+      features,
+      "{\"version\":\"1.36\",\"featureGates\":\"UserNamespacesHostNetworkSupport=true\","
+      "\"runtimeFeatures\":\"UserNamespacesHostNetwork\"}",
+      &error);
+  char* required =
+      drakkar_features_require(features,
+                               "{\"pod\":{\"spec\":{\"hostNetwork\":true,\"hostUsers\":false,"
+                               "\"containers\":[{\"name\":\"c\"}]}}}",
+                               &error);
+  char* match = drakkar_features_match(features,
+                                       "{\"required\":[\"UserNamespacesHostNetworkSupport\"],"
+                                       "\"node\":{\"status\":{\"declaredFeatures\":[]}}}",
+                                       &error);
   failures += Check("discover", declared, "UserNamespacesHostNetworkSupport");
   failures += Check("require", required, "spec.hostUsers");
   failures += Check("match", match, "\"unsatisfied\"");

@@ -57,7 +57,8 @@ void Connection::OnTransportReady() {
   connect_timeout_.reset();
   http2_ = transport_->is_tls() ? transport_->alpn() == "h2" : options_.http2_prior_knowledge;
   const SessionLimits limits;
-  session_ = http2_ ? http2::NewClientSession(limits, *this) : http1::NewClientSession(limits, *this);
+  session_ =
+      http2_ ? http2::NewClientSession(limits, *this) : http1::NewClientSession(limits, *this);
   last_received_ = idle_since_ = loop_.clock().Monotonic();
   ScheduleFlush();
   owner_->OnConnectionReady(*this);
@@ -246,8 +247,8 @@ void Connection::Close(const Error& error) {
   std::vector<CallPtr> failed;
   for (auto& [stream, call] : calls) {
     call->connection = nullptr;
-    const bool safe = !call->response_started && served_ && IsIdempotent(call->method) &&
-                      call->attempts < 2;
+    const bool safe =
+        !call->response_started && served_ && IsIdempotent(call->method) && call->attempts < 2;
     if (safe) {
       owner->OnRetry(*this, call);
     } else {

@@ -14,7 +14,7 @@ namespace drakkar::net::client {
 // One request from the call to its end, wherever it is at the moment: queued or on a connection.
 struct Call {
   Request request;
-  std::string url;            // as given, for errors
+  std::string url;  // as given, for errors
   Method method = Method::kGet;
   StreamSink* sink = nullptr;
   std::unique_ptr<StreamSink> owned_sink;
@@ -22,7 +22,7 @@ struct Call {
   TimerHandle timeout;
   int attempts = 0;
   bool response_started = false;
-  bool over = false;          // the sink has had its last call or does not want any
+  bool over = false;  // the sink has had its last call or does not want any
 
   // On a connection:
   class Connection* connection = nullptr;
@@ -102,8 +102,8 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   RawStreamEnd* raw_ = nullptr;
   bool raw_closing_ = false;
   bool http2_ = false;
-  bool served_ = false;         // a response has come over it before
-  bool room_ = false;           // streams ended since AfterEvents
+  bool served_ = false;  // a response has come over it before
+  bool room_ = false;    // streams ended since AfterEvents
   bool flush_scheduled_ = false;
   std::string out_;
   bool active_ = false;  // something was read or written since the last check

@@ -55,13 +55,12 @@ class HttpClient::Impl final : public client::ConnectionOwner {
       return call;
     }
     if (request.timeout > Duration(0)) {
-      call->timeout = loop_.RunAfter(
-          request.timeout, [weak = std::weak_ptr<Call>(call)] {
-            if (CallPtr late = weak.lock()) {
-              Detach(*late);
-              late->End(Error{ErrorCode::kDeadlineExceeded, "no response within the time limit"});
-            }
-          });
+      call->timeout = loop_.RunAfter(request.timeout, [weak = std::weak_ptr<Call>(call)] {
+        if (CallPtr late = weak.lock()) {
+          Detach(*late);
+          late->End(Error{ErrorCode::kDeadlineExceeded, "no response within the time limit"});
+        }
+      });
     }
     (*host)->queue.push_back(call);
     Dispatch(**host);
@@ -85,7 +84,7 @@ class HttpClient::Impl final : public client::ConnectionOwner {
   struct Host {
     Url url;
     std::shared_ptr<const TlsContext> tls;
-    bool http1_only = false;   // for upgrades, or found out by ALPN
+    bool http1_only = false;  // for upgrades, or found out by ALPN
     bool protocol_known = false;
     std::vector<std::shared_ptr<Connection>> connections;
     std::deque<CallPtr> queue;  // calls that are over are skipped
@@ -378,10 +377,9 @@ std::unique_ptr<RequestHandle> HttpClient::Upgrade(
   auto sink = std::make_unique<UpgradeSink>(std::move(callback));
   UpgradeSink* raw = sink.get();
   return std::make_unique<Handle<Impl>>(
-      impl_, impl_->Begin(std::move(request), raw, std::move(sink), true,
-                          [raw](std::unique_ptr<RawStream> stream) {
-                            raw->Upgraded(std::move(stream));
-                          }));
+      impl_,
+      impl_->Begin(std::move(request), raw, std::move(sink), true,
+                   [raw](std::unique_ptr<RawStream> stream) { raw->Upgraded(std::move(stream)); }));
 }
 
 std::size_t HttpClient::open_connections() const {

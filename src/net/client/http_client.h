@@ -15,9 +15,9 @@
 namespace drakkar::net {
 
 struct HttpClientOptions {
-  TlsClientOptions tls;                 // for https
-  std::string unix_path;                // connect here, whatever the URL's host
-  bool http2_prior_knowledge = false;   // HTTP/2 without TLS
+  TlsClientOptions tls;                                 // for https
+  std::string unix_path;                                // connect here, whatever the URL's host
+  bool http2_prior_knowledge = false;                   // HTTP/2 without TLS
   Duration connect_timeout = std::chrono::seconds(10);  // TLS handshake included
   Duration idle_timeout = std::chrono::seconds(90);     // of a pooled connection
   // An HTTP/2 connection with open streams that stays silent this long is pinged, and closed when
@@ -25,15 +25,15 @@ struct HttpClientOptions {
   Duration ping_after = std::chrono::seconds(30);
   Duration ping_timeout = std::chrono::seconds(15);
   std::size_t max_connections_per_host = 64;
-  std::size_t max_queued_requests = 20'000;             // beyond: kResourceExhausted
+  std::size_t max_queued_requests = 20'000;  // beyond: kResourceExhausted
 };
 
 struct ClientRequest {
   Method method = Method::kGet;
-  std::string url;                      // absolute
-  Headers headers;                      // Host is added
+  std::string url;  // absolute
+  Headers headers;  // Host is added
   std::string body;
-  Duration timeout{0};                  // from the call to the end of the response; 0: none
+  Duration timeout{0};  // from the call to the end of the response; 0: none
   std::size_t max_response_bytes = 256 * 1024 * 1024;  // Do only; beyond: kResourceExhausted
 };
 
@@ -47,14 +47,15 @@ class StreamSink {
   virtual void OnEnd(Result<void> result) = 0;
 };
 
-// Destroying it cancels the request: the sink is not called any more. Must be destroyed on the loop.
+// Destroying it cancels the request: the sink is not called any more. Must be destroyed on the
+// loop.
 class [[nodiscard]] RequestHandle {
  public:
   virtual ~RequestHandle() = default;
 };
 
 struct UpgradedConnection {
-  Response response;                    // 101 and its headers, or the refusal
+  Response response;  // 101 and its headers, or the refusal
   std::unique_ptr<RawStream> stream;
 };
 
@@ -72,8 +73,8 @@ class HttpClient {
   void Do(ClientRequest request, std::function<void(Result<Response>)> callback);
   // `sink` must outlive the handle or the call of OnEnd, whichever comes first.
   [[nodiscard]] std::unique_ptr<RequestHandle> Stream(ClientRequest request, StreamSink& sink);
-  // On an HTTP/1.1 connection of its own. `request.headers` has Connection and Upgrade. With another
-  // status than 101 there is no stream, and the response has the start of the body.
+  // On an HTTP/1.1 connection of its own. `request.headers` has Connection and Upgrade. With
+  // another status than 101 there is no stream, and the response has the start of the body.
   [[nodiscard]] std::unique_ptr<RequestHandle> Upgrade(
       ClientRequest request, std::function<void(Result<UpgradedConnection>)> callback);
 

@@ -5,9 +5,9 @@
 namespace drakkar::net {
 namespace {
 
+using testing::Await;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using testing::Await;
 using testing::Loopback;
 using testing::RecordingSink;
 using testing::TestServerTls;

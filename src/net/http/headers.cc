@@ -48,8 +48,8 @@ std::string CleanHeaderValue(std::string_view text) {
 }
 
 bool IsConnectionHeader(std::string_view name) {
-  for (std::string_view own : {"connection", "transfer-encoding", "keep-alive", "upgrade",
-                               "proxy-connection"}) {
+  for (std::string_view own :
+       {"connection", "transfer-encoding", "keep-alive", "upgrade", "proxy-connection"}) {
     if (EqualsIgnoreCase(name, own)) return true;
   }
   return false;
@@ -91,9 +91,9 @@ bool Headers::HasToken(std::string_view name, std::string_view token) const {
 }
 
 std::size_t Headers::Count(std::string_view name) const {
-  return static_cast<std::size_t>(std::count_if(
-      fields_.begin(), fields_.end(),
-      [&](const Field& field) { return EqualsIgnoreCase(field.first, name); }));
+  return static_cast<std::size_t>(
+      std::count_if(fields_.begin(), fields_.end(),
+                    [&](const Field& field) { return EqualsIgnoreCase(field.first, name); }));
 }
 
 }  // namespace drakkar::net

@@ -4,8 +4,8 @@ namespace drakkar::net {
 namespace {
 
 constexpr std::pair<Method, std::string_view> kMethods[] = {
-    {Method::kGet, "GET"},       {Method::kHead, "HEAD"},       {Method::kPost, "POST"},
-    {Method::kPut, "PUT"},       {Method::kPatch, "PATCH"},     {Method::kDelete, "DELETE"},
+    {Method::kGet, "GET"},         {Method::kHead, "HEAD"},       {Method::kPost, "POST"},
+    {Method::kPut, "PUT"},         {Method::kPatch, "PATCH"},     {Method::kDelete, "DELETE"},
     {Method::kOptions, "OPTIONS"}, {Method::kConnect, "CONNECT"}, {Method::kTrace, "TRACE"},
 };
 

@@ -13,8 +13,8 @@ namespace drakkar::net {
 using StreamId = std::int32_t;
 
 struct SessionLimits {
-  std::size_t max_header_bytes = 64 * 1024;         // beyond: 431
-  std::size_t max_body_bytes = 3 * 1024 * 1024;     // beyond: 413
+  std::size_t max_header_bytes = 64 * 1024;      // beyond: 431
+  std::size_t max_body_bytes = 3 * 1024 * 1024;  // beyond: 413
   // Bodies of unfinished requests of one HTTP/2 connection together; beyond, a stream is refused.
   std::size_t max_buffered_bytes = 32 * 1024 * 1024;
   std::uint32_t max_concurrent_streams = 1000;
@@ -51,7 +51,8 @@ class ServerSession {
 
   // Answers. `final` closes the stream after `body`; otherwise Write and Finish follow. Each of
   // these ignores a stream that is over.
-  virtual void Respond(StreamId stream, int status, const Headers& headers, Body body, bool final) = 0;
+  virtual void Respond(StreamId stream, int status, const Headers& headers, Body body,
+                       bool final) = 0;
   virtual void Write(StreamId stream, Segment bytes) = 0;
   virtual void Finish(StreamId stream) = 0;
   // Breaks the stream off, visibly for the peer.

@@ -85,8 +85,9 @@ Result<Url> ParseUrl(std::string_view text) {
   }
   if (url.host.empty()) return bad("has no host");
   if (has_port) {
-    const bool digits = !port.empty() && port.size() <= 5 &&
-                        std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool digits =
+        !port.empty() && port.size() <= 5 &&
+        std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
     const std::int64_t number = digits ? *ParseInt64(port) : 0;
     if (number < 1 || number > 65535) return bad("has a bad port");
     url.port = static_cast<std::uint16_t>(number);

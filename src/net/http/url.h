@@ -26,7 +26,8 @@ Result<Url> ParseUrl(std::string_view text);
 // "%2F" -> "/". Strict: a percent sign not followed by two hex digits is an error, and so is an
 // encoded NUL.
 Result<std::string> PercentDecode(std::string_view text, bool plus_is_space = false);
-// Everything but RFC 3986's unreserved characters becomes %XX: fits a path segment and a query value.
+// Everything but RFC 3986's unreserved characters becomes %XX: fits a path segment and a query
+// value.
 std::string PercentEncode(std::string_view text);
 
 // Decoded parameters in the order given; a name may occur more than once.

@@ -21,8 +21,7 @@ class Session final : public ClientSession {
         return InvalidArgument(StrCat("header ", Quote(name), " cannot be sent"));
       }
     }
-    if (request.target.empty() ||
-        request.target.find_first_of(" \r\n") != std::string::npos) {
+    if (request.target.empty() || request.target.find_first_of(" \r\n") != std::string::npos) {
       return InvalidArgument("the request target cannot be sent");
     }
     std::string head = StrCat(MethodName(request.method), " ", request.target, " HTTP/1.1\r\n");
@@ -44,9 +43,13 @@ class Session final : public ClientSession {
   Result<void> Receive(std::string_view bytes) override {
     while (!bytes.empty()) {
       switch (state_) {
-        case State::kIdle: return Fail("bytes arrived without a request");
-        case State::kRaw: events_.OnRawData(bytes); return Ok();
-        case State::kClosed: return Ok();
+        case State::kIdle:
+          return Fail("bytes arrived without a request");
+        case State::kRaw:
+          events_.OnRawData(bytes);
+          return Ok();
+        case State::kClosed:
+          return Ok();
         case State::kHead: {
           Result<bool> complete = head_.Feed(bytes);
           if (!complete.ok()) return Fail(complete.error().message);

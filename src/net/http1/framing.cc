@@ -106,10 +106,18 @@ Result<Framing> FramingOf(const Headers& headers) {
 
 BodyDecoder::BodyDecoder(Framing framing) : kind_(framing.kind), left_(framing.length) {
   switch (kind_) {
-    case BodyKind::kNone: state_ = State::kDone; break;
-    case BodyKind::kLength: state_ = left_ == 0 ? State::kDone : State::kData; break;
-    case BodyKind::kChunked: state_ = State::kSizeLine; break;
-    case BodyKind::kUntilClose: state_ = State::kData; break;
+    case BodyKind::kNone:
+      state_ = State::kDone;
+      break;
+    case BodyKind::kLength:
+      state_ = left_ == 0 ? State::kDone : State::kData;
+      break;
+    case BodyKind::kChunked:
+      state_ = State::kSizeLine;
+      break;
+    case BodyKind::kUntilClose:
+      state_ = State::kData;
+      break;
   }
 }
 
@@ -204,7 +212,8 @@ Result<void> BodyDecoder::Feed(std::string_view& bytes, std::string& content) {
         if (line_.empty()) state_ = State::kDone;
         line_.clear();
         break;
-      case State::kDone: break;
+      case State::kDone:
+        break;
     }
   }
   return Ok();

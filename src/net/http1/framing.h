@@ -52,7 +52,8 @@ class BodyDecoder {
   BodyDecoder() = default;
   explicit BodyDecoder(Framing framing);
 
-  // Takes bytes from the front of `bytes` and appends content to `content`. Stops at the body's end.
+  // Takes bytes from the front of `bytes` and appends content to `content`. Stops at the body's
+  // end.
   Result<void> Feed(std::string_view& bytes, std::string& content);
   bool done() const { return state_ == State::kDone; }
   BodyKind kind() const { return kind_; }

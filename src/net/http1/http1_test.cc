@@ -128,8 +128,8 @@ TEST(Http1Server, NeverLetsAHeaderValueEndTheField) {
   EchoServer server;
   server.answer = false;
   server.Exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-  server.session->Respond(server.last, 200, Headers{{"Warning", "a\r\nEvil: 1"}, {"b\r\n", "x"}}, {},
-                          true);
+  server.session->Respond(server.last, 200, Headers{{"Warning", "a\r\nEvil: 1"}, {"b\r\n", "x"}},
+                          {}, true);
   const std::string out = server.Drain();
   EXPECT_THAT(out, HasSubstr("Warning: a  Evil: 1\r\n"));
   EXPECT_EQ(out.find("\nEvil"), std::string::npos);
@@ -169,8 +169,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"GET / HTTP/1.1\r\nHost: h\r\n folded\r\n\r\n", 400},
         Refusal{"GET / HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400},
         Refusal{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n"
-                "Transfer-Encoding: chunked\r\n\r\n", 400},
-        Refusal{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400},
+                "Transfer-Encoding: chunked\r\n\r\n",
+                400},
+        Refusal{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+                400},
         Refusal{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\n", 400},
         Refusal{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\n", 400},
         Refusal{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501},
@@ -179,7 +181,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400},
         Refusal{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", 400},
         Refusal{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\nab\r\n", 400},
-        Refusal{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFF\r\n", 400},
+        Refusal{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFF\r\n",
+                400},
         Refusal{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999\r\n\r\n", 413}));
 
 TEST(Http1Server, BoundsTheHeadAndChunkedBodies) {
@@ -197,14 +200,16 @@ TEST(Http1Server, BoundsTheHeadAndChunkedBodies) {
 TEST(Http1Server, HandsTheRawStreamOverAfterAnUpgrade) {
   EchoServer server;
   server.answer = false;
-  server.Exchange("GET /exec HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly");
+  server.Exchange(
+      "GET /exec HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly");
   ASSERT_TRUE(server.session->Upgrade(server.last, Headers{{"Upgrade", "websocket"}}));
   EXPECT_EQ(server.raw, "early");
   (void)server.session->Receive(" more");
   EXPECT_EQ(server.raw, "early more");
   server.session->WriteRaw("back");
-  EXPECT_EQ(server.Drain(),
-            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nback");
+  EXPECT_EQ(
+      server.Drain(),
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nback");
 }
 
 TEST(Http1Server, RefusesAnUpgradeNobodyAskedFor) {

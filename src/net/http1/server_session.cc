@@ -150,9 +150,7 @@ class Session final : public ServerSession {
   enum class State { kHead, kBody, kHandling, kRaw, kClosing };
   static constexpr std::size_t kMaxAheadBytes = 256 * 1024;
 
-  bool IsCurrent(StreamId stream) const {
-    return state_ == State::kHandling && stream == stream_;
-  }
+  bool IsCurrent(StreamId stream) const { return state_ == State::kHandling && stream == stream_; }
 
   bool IsReceiving() const {
     return state_ == State::kBody || (state_ == State::kHead && !head_.empty());
@@ -181,9 +179,10 @@ class Session final : public ServerSession {
   // Answers what is wrong with the request and ends the connection.
   void Refuse(int status, std::string_view why) {
     std::string body = StrCat(why, "\n");
-    std::string text = StrCat("HTTP/1.1 ", status, " ", StatusText(status),
-                              "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ",
-                              body.size(), "\r\nConnection: close\r\n\r\n", body);
+    std::string text =
+        StrCat("HTTP/1.1 ", status, " ", StatusText(status),
+               "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ", body.size(),
+               "\r\nConnection: close\r\n\r\n", body);
     out_.Push(std::move(text));
     ahead_.clear();
     state_ = State::kClosing;
@@ -274,8 +273,9 @@ class Session final : public ServerSession {
     if (framing->kind == BodyKind::kLength && framing->length > limits_.max_body_bytes) {
       return RefuseBody();
     }
-    keep_alive_ = !shutting_down_ && (minor_version_ == 1 ? !headers.HasToken("connection", "close")
-                                                          : headers.HasToken("connection", "keep-alive"));
+    keep_alive_ =
+        !shutting_down_ && (minor_version_ == 1 ? !headers.HasToken("connection", "close")
+                                                : headers.HasToken("connection", "keep-alive"));
     upgradable_ = minor_version_ == 1 && headers.HasToken("connection", "upgrade") &&
                   headers.Find("upgrade") && framing->kind == BodyKind::kNone;
     is_head_ = *method == Method::kHead;

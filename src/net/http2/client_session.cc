@@ -51,9 +51,8 @@ class Session final : public ClientSession, private Nghttp2Session {
     stream->has_body = has_body;
     if (has_body) stream->out.Push(request.body);
     nghttp2_data_provider provider = Provider(*stream);
-    const std::int32_t id =
-        nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(),
-                               has_body ? &provider : nullptr, nullptr);
+    const std::int32_t id = nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(),
+                                                   has_body ? &provider : nullptr, nullptr);
     if (id < 0) return Unavailable(StrCat("HTTP/2: ", nghttp2_strerror(id)));
     stream->id = id;
     streams_.emplace(id, std::move(stream));
@@ -120,8 +119,8 @@ class Session final : public ClientSession, private Nghttp2Session {
 
   void OnClose(Stream& stream, std::uint32_t error_code) override {
     if (stream.silent) return;
-    const Error error = Unavailable(
-        StrCat("the server reset the stream: ", nghttp2_http2_strerror(error_code)));
+    const Error error =
+        Unavailable(StrCat("the server reset the stream: ", nghttp2_http2_strerror(error_code)));
     events_.OnStreamEnd(stream.id, &error, error_code == NGHTTP2_REFUSED_STREAM);
   }
 

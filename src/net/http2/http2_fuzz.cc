@@ -11,7 +11,8 @@ namespace {
 class Server final : public ServerSession::Events {
  public:
   void OnRequest(StreamId stream, Request request) override {
-    session->Respond(stream, 200, request.headers, Body{MakeSegment(request.target)}, stream % 4 == 1);
+    session->Respond(stream, 200, request.headers, Body{MakeSegment(request.target)},
+                     stream % 4 == 1);
     session->Write(stream, MakeSegment("x"));
     if (stream % 8 == 3) session->Finish(stream);
   }

@@ -15,7 +15,8 @@ class Server final : public ServerSession::Events {
     log += StrCat("[", MethodName(request.method), " ", request.target, " ",
                   request.headers.Get("host"), " ", request.body, "]");
     streams.push_back(stream);
-    if (answer) session->Respond(stream, 200, {}, Body{MakeSegment("<" + request.body + ">")}, true);
+    if (answer)
+      session->Respond(stream, 200, {}, Body{MakeSegment("<" + request.body + ">")}, true);
   }
   void OnStreamClosed(StreamId stream, bool completed) override {
     closed += StrCat(completed ? "+" : "-", stream);

@@ -67,9 +67,9 @@ struct Nghttp2Session::Callbacks {
                       std::uint8_t, void* user) {
     Stream* stream = Self(user).Find(frame->hd.stream_id);
     if (!stream) return 0;
-    Self(user).OnHeader(
-        *stream, std::string_view(reinterpret_cast<const char*>(name), name_length),
-        std::string_view(reinterpret_cast<const char*>(value), value_length), stream->head_done);
+    Self(user).OnHeader(*stream, std::string_view(reinterpret_cast<const char*>(name), name_length),
+                        std::string_view(reinterpret_cast<const char*>(value), value_length),
+                        stream->head_done);
     return 0;
   }
 
@@ -153,10 +153,12 @@ void Nghttp2Session::Init(Side side, const SessionLimits& limits,
     CHECK(nghttp2_session_client_new2(&session_, kCallbacks, this, option) == 0);
   }
   nghttp2_option_del(option);
-  settings.push_back({NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
-                      static_cast<std::uint32_t>(limits.max_header_bytes)});
-  CHECK(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), settings.size()) == 0);
-  CHECK(nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, connection_window) == 0);
+  settings.push_back(
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<std::uint32_t>(limits.max_header_bytes)});
+  CHECK(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), settings.size()) ==
+        0);
+  CHECK(nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, connection_window) ==
+        0);
 }
 
 Result<void> Nghttp2Session::ReceiveBytes(std::string_view bytes) {

@@ -16,30 +16,30 @@
 
 namespace drakkar::net::http2 {
 
-// What the two sides share: the nghttp2 session, its callbacks turned into virtual calls, the stream
-// table and the outgoing bodies. For net/http2 and rpc/grpc. No session may be destroyed from within
-// one of its own virtual calls.
+// What the two sides share: the nghttp2 session, its callbacks turned into virtual calls, the
+// stream table and the outgoing bodies. For net/http2 and rpc/grpc. No session may be destroyed
+// from within one of its own virtual calls.
 class Nghttp2Session {
  public:
   struct Stream {
     StreamId id = 0;
-    Request request;              // server: being received
-    int status = 0;               // client: of the response being received
-    Headers headers;              // client: likewise
+    Request request;  // server: being received
+    int status = 0;   // client: of the response being received
+    Headers headers;  // client: likewise
     std::size_t header_bytes = 0;
-    std::size_t buffered = 0;     // server: counted in the connection's buffered bytes
-    bool head_done = false;       // the peer's header block is complete
-    bool dispatched = false;      // server: OnRequest was called
-    bool responded = false;       // server: a response head was submitted
-    bool remote_done = false;     // the peer has sent END_STREAM
-    std::size_t discarded = 0;    // server: bytes dropped since the refusal
-    bool refused = false;         // the rest of the peer's body is dropped
-    bool silent = false;          // client: cancelled, no events
+    std::size_t buffered = 0;   // server: counted in the connection's buffered bytes
+    bool head_done = false;     // the peer's header block is complete
+    bool dispatched = false;    // server: OnRequest was called
+    bool responded = false;     // server: a response head was submitted
+    bool remote_done = false;   // the peer has sent END_STREAM
+    std::size_t discarded = 0;  // server: bytes dropped since the refusal
+    bool refused = false;       // the rest of the peer's body is dropped
+    bool silent = false;        // client: cancelled, no events
     OutputQueue out;
-    bool out_final = false;       // nothing follows `out` but the trailers
+    bool out_final = false;  // nothing follows `out` but the trailers
     std::optional<Headers> trailers;
-    bool deferred = false;        // nghttp2 waits to be told of more
-    bool has_body = false;        // a data provider is attached
+    bool deferred = false;  // nghttp2 waits to be told of more
+    bool has_body = false;  // a data provider is attached
   };
 
   virtual ~Nghttp2Session();
@@ -72,7 +72,7 @@ class Nghttp2Session {
 
   nghttp2_session* session_ = nullptr;
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
-  bool broken_ = false;    // the connection must end once GOAWAY is out
+  bool broken_ = false;  // the connection must end once GOAWAY is out
   std::string broken_why_;
 
  private:
@@ -82,8 +82,8 @@ class Nghttp2Session {
 };
 
 // Name-value pairs for nghttp2: names in lower case, connection fields left out, values cleaned.
-// Borrows the values of `headers`, and names and values given one by one: all of it must outlive the
-// list, which only lives until nghttp2 has copied it.
+// Borrows the values of `headers`, and names and values given one by one: all of it must outlive
+// the list, which only lives until nghttp2 has copied it.
 class FieldList {
  public:
   explicit FieldList(const Headers& headers, bool skip_host = false);

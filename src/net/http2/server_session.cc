@@ -130,8 +130,8 @@ class Session final : public ServerSession, private Nghttp2Session {
   void OnHeadersDone(Stream& stream, bool end) override {
     stream.head_done = true;
     if (stream.header_bytes > limits_.max_header_bytes) {
-      Refuse(stream, 431, StrCat("the request head is larger than ", limits_.max_header_bytes,
-                                 " bytes"));
+      Refuse(stream, 431,
+             StrCat("the request head is larger than ", limits_.max_header_bytes, " bytes"));
     } else if (stream.status != 0) {
       Refuse(stream, stream.status, "unsupported method");
     } else if (const std::string* length = stream.request.headers.Find("content-length")) {
@@ -183,8 +183,8 @@ class Session final : public ServerSession, private Nghttp2Session {
     DoneReceiving(stream);
     if (error_code == NGHTTP2_NO_ERROR && stream.out_final) ++answered_;
     if (stream.dispatched) {
-      events_.OnStreamClosed(stream.id, stream.out_final && stream.out.empty() &&
-                                            error_code == NGHTTP2_NO_ERROR);
+      events_.OnStreamClosed(
+          stream.id, stream.out_final && stream.out.empty() && error_code == NGHTTP2_NO_ERROR);
     }
   }
 

@@ -16,13 +16,16 @@ constexpr Duration kCloseTimeout = std::chrono::seconds(2);
 
 Connection::Connection(UvLoop& loop, const HttpServerOptions& options, ConnectionOwner& owner,
                        std::uint64_t id, std::unique_ptr<Socket> socket)
-    : loop_(loop), options_(options), owner_(&owner), id_(id),
+    : loop_(loop),
+      options_(options),
+      owner_(&owner),
+      id_(id),
       info_(std::make_shared<ConnectionInfo>()) {
   info_->remote_address = socket->peer();
   info_->is_tls = options.tls != nullptr;
-  transport_ = std::make_unique<Transport>(
-      std::move(socket), options.tls ? TlsFilter::Accept(options.tls) : nullptr,
-      static_cast<Transport::Handler&>(*this));
+  transport_ = std::make_unique<Transport>(std::move(socket),
+                                           options.tls ? TlsFilter::Accept(options.tls) : nullptr,
+                                           static_cast<Transport::Handler&>(*this));
   since_ = loop.clock().Monotonic();
   stalled_since_ = since_;
 }
@@ -132,8 +135,8 @@ void Connection::TellDrained() {
 void Connection::OnRequest(StreamId stream, Request request) {
   if (!owner_) return;
   owner_->CountRequest();
-  Result<Target> target = request.target == "*" ? Result<Target>(Target{"*", "*", ""})
-                                                : ParseTarget(request.target);
+  Result<Target> target =
+      request.target == "*" ? Result<Target>(Target{"*", "*", ""}) : ParseTarget(request.target);
   if (!target.ok()) {
     session_->Respond(stream, 400, Headers{{"Content-Type", "text/plain; charset=utf-8"}},
                       Body{MakeSegment(target.error().message + "\n")}, true);
@@ -274,9 +277,9 @@ void Connection::CheckTimeouts(MonotonicTime now) {
   if (closing_) {
     phase = Phase::kClosing;
   } else if (session_) {
-    phase = receiving != 0                   ? Phase::kReceiving
+    phase = receiving != 0                  ? Phase::kReceiving
             : session_->open_streams() == 0 ? Phase::kIdle
-                                             : Phase::kBusy;
+                                            : Phase::kBusy;
   }
   if (phase != phase_ || receiving != receiving_) {
     phase_ = phase;
@@ -327,7 +330,8 @@ void Writer::StartStream(int status, const Headers& headers) {
   loop_.AssertInLoop();
   if (state_ != State::kWaiting) return;
   state_ = State::kStreaming;
-  if (auto connection = connection_.lock()) connection->Respond(stream_, status, headers, {}, false);
+  if (auto connection = connection_.lock())
+    connection->Respond(stream_, status, headers, {}, false);
 }
 
 void Writer::Write(Segment bytes) {

@@ -90,7 +90,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   bool closing_ = false;  // our side has ended; the peer's end is awaited
 
   // For CheckTimeouts.
-  MonotonicTime since_{};            // when the phase below began
+  MonotonicTime since_{};  // when the phase below began
   enum class Phase { kHandshake, kIdle, kReceiving, kBusy, kClosing } phase_ = Phase::kHandshake;
   StreamId receiving_ = 0;
   MonotonicTime stalled_since_{};

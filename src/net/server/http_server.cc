@@ -14,7 +14,9 @@ const Result<Query>& ServerRequest::query() const {
 
 struct HttpServer::Impl final : server::ConnectionOwner {
   Impl(UvLoop& own_loop, HttpServerOptions own_options, RequestHandler& own_handler)
-      : loop(own_loop), options(std::move(own_options)), request_handler(own_handler),
+      : loop(own_loop),
+        options(std::move(own_options)),
+        request_handler(own_handler),
         flushes(own_loop) {}
 
   RequestHandler& handler() override { return request_handler; }
@@ -32,9 +34,9 @@ struct HttpServer::Impl final : server::ConnectionOwner {
       static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
       char text[64];
-      std::snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d GMT",
-                    kDays[parts.tm_wday], parts.tm_mday, kMonths[parts.tm_mon],
-                    parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
+      std::snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[parts.tm_wday],
+                    parts.tm_mday, kMonths[parts.tm_mon], parts.tm_year + 1900, parts.tm_hour,
+                    parts.tm_min, parts.tm_sec);
       date = text;
     }
     return date;
@@ -64,8 +66,8 @@ struct HttpServer::Impl final : server::ConnectionOwner {
   void ArmSweep() {
     const Duration shortest = std::min({options.handshake_timeout, options.request_timeout,
                                         options.idle_timeout, options.stall_timeout});
-    const Duration interval = std::clamp<Duration>(shortest / 4, std::chrono::milliseconds(5),
-                                                   std::chrono::seconds(2));
+    const Duration interval =
+        std::clamp<Duration>(shortest / 4, std::chrono::milliseconds(5), std::chrono::seconds(2));
     sweep = loop.RunAfter(interval, [this] {
       const MonotonicTime now = loop.clock().Monotonic();
       std::vector<std::shared_ptr<server::Connection>> all;

@@ -19,11 +19,11 @@ namespace drakkar::net {
 
 // What is the same for all requests of a connection.
 struct ConnectionInfo {
-  std::string remote_address;              // "10.0.0.7:40312", "@" for a unix socket
+  std::string remote_address;  // "10.0.0.7:40312", "@" for a unix socket
   bool is_tls = false;
   bool is_http2 = false;
-  std::optional<PeerIdentity> peer;        // of a client certificate that verified
-  std::string peer_error;                  // why one did not
+  std::optional<PeerIdentity> peer;  // of a client certificate that verified
+  std::string peer_error;            // why one did not
 };
 
 struct ServerRequest {
@@ -32,7 +32,7 @@ struct ServerRequest {
   std::string raw_path;   // as sent
   std::string raw_query;  // as sent
   Headers headers;
-  std::string body;       // complete
+  std::string body;  // complete
   std::shared_ptr<const ConnectionInfo> connection;
 
   // The parsed query, parsed once. An error is the client's.
@@ -43,8 +43,8 @@ struct ServerRequest {
 };
 
 // The answer to one request. Bound to the server's loop. Everything may be called at any time after
-// Handle: calls after the stream is over do nothing. Dropped without an answer, the client gets 500;
-// dropped within a stream, the stream is broken off.
+// Handle: calls after the stream is over do nothing. Dropped without an answer, the client gets
+// 500; dropped within a stream, the stream is broken off.
 class ResponseWriter {
  public:
   virtual ~ResponseWriter() = default;
@@ -66,8 +66,8 @@ class ResponseWriter {
   // without end closes the stream.
   virtual std::size_t pending_bytes() const = 0;
   virtual bool is_closed() const = 0;
-  // Called once: when the answer is complete and handed to the connection (true), or when the client
-  // or the connection went away before (false). Not called after the writer is destroyed.
+  // Called once: when the answer is complete and handed to the connection (true), or when the
+  // client or the connection went away before (false). Not called after the writer is destroyed.
   virtual void OnClosed(std::function<void(bool completed)> callback) = 0;
   // Called each time pending_bytes comes down to zero.
   virtual void OnDrained(std::function<void()> callback) = 0;
@@ -89,7 +89,7 @@ struct HttpServerOptions {
   bool reuse_port = false;
   std::shared_ptr<const TlsContext> tls;  // null: plain HTTP
   SessionLimits limits;
-  std::size_t max_connections = 20'000;   // beyond: closed at once
+  std::size_t max_connections = 20'000;  // beyond: closed at once
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration request_timeout = std::chrono::seconds(60);  // to receive one request
   Duration idle_timeout = std::chrono::seconds(180);    // without a request

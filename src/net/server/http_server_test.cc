@@ -37,10 +37,14 @@ INSTANTIATE_TEST_SUITE_P(Modes, HttpServerTest,
                                            Mode::kTlsHttp2),
                          [](const auto& parameter) {
                            switch (parameter.param) {
-                             case Mode::kPlainHttp1: return "PlainHttp1";
-                             case Mode::kPlainHttp2: return "PlainHttp2";
-                             case Mode::kTlsHttp1: return "TlsHttp1";
-                             default: return "TlsHttp2";
+                             case Mode::kPlainHttp1:
+                               return "PlainHttp1";
+                             case Mode::kPlainHttp2:
+                               return "PlainHttp2";
+                             case Mode::kTlsHttp1:
+                               return "TlsHttp1";
+                             default:
+                               return "TlsHttp2";
                            }
                          });
 

@@ -11,8 +11,8 @@ namespace drakkar::net {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using testing::Loopback;
+using ::testing::StartsWith;
 using testing::TestCertificates;
 using testing::TestServerTls;
 
@@ -175,17 +175,20 @@ TEST_F(Curl, SpeaksBothVersions) {
 }
 
 TEST_F(Curl, PresentsAClientCertificate) {
-  EXPECT_EQ(Shell(StrCat(base_, "--cert ", prefix_, ".crt --key ", prefix_, ".key ", net_->Url("/"))).text,
-            "hello jane over 2 body 0");
+  EXPECT_EQ(
+      Shell(StrCat(base_, "--cert ", prefix_, ".crt --key ", prefix_, ".key ", net_->Url("/")))
+          .text,
+      "hello jane over 2 body 0");
   EXPECT_EQ(Shell(StrCat(base_, "--tls-max 1.2 --cert ", prefix_, ".crt --key ", prefix_, ".key ",
-                       net_->Url("/"))).text,
+                         net_->Url("/")))
+                .text,
             "hello jane over 2 body 0");
 }
 
 TEST_F(Curl, SendsBodiesUpToTheLimit) {
   Write("body", std::string(3 * 1024 * 1024, 'b'));
-  const std::string send = StrCat("-H 'Expect: 100-continue' --data-binary @", prefix_, ".body ",
-                                  net_->Url("/"));
+  const std::string send =
+      StrCat("-H 'Expect: 100-continue' --data-binary @", prefix_, ".body ", net_->Url("/"));
   EXPECT_EQ(Shell(base_ + "--http2 " + send).text, "hello nobody over 2 body 3145728");
   EXPECT_EQ(Shell(base_ + "--http1.1 " + send).text, "hello nobody over 1 body 3145728");
   EXPECT_EQ(Shell(base_ + "--http1.1 -H 'Transfer-Encoding: chunked' " + send).text,
@@ -193,7 +196,8 @@ TEST_F(Curl, SendsBodiesUpToTheLimit) {
   Write("body", std::string(3 * 1024 * 1024 + 1, 'b'));
   EXPECT_THAT(Shell(base_ + "-o /dev/null -w '%{http_code}' --http1.1 " + send).text,
               HasSubstr("413"));
-  EXPECT_THAT(Shell(base_ + "-o /dev/null -w '%{http_code}' --http2 " + send).text, HasSubstr("413"));
+  EXPECT_THAT(Shell(base_ + "-o /dev/null -w '%{http_code}' --http2 " + send).text,
+              HasSubstr("413"));
 }
 
 TEST_F(Curl, ReadsAStreamInBothVersions) {

@@ -100,15 +100,14 @@ Result<void> ServerGroup::Start() {
   Listener::Options listen;
   listen.address = impl_->options.address;
   listen.reuse_port = impl_->options.reuse_port;
-  ASSIGN_OR_RETURN(impl_->listener,
-                   Listener::Create(impl_->loop, listen,
-                                    [impl = impl_.get()](std::unique_ptr<Socket> socket) {
-                                      impl->Accept(std::move(socket));
-                                    }));
+  ASSIGN_OR_RETURN(
+      impl_->listener,
+      Listener::Create(impl_->loop, listen, [impl = impl_.get()](std::unique_ptr<Socket> socket) {
+        impl->Accept(std::move(socket));
+      }));
   for (auto& member : impl_->members) {
     impl_->On(*member, [impl = impl_.get(), served = member.get()] {
-      served->server =
-          std::make_unique<HttpServer>(served->loop, impl->options, served->handler);
+      served->server = std::make_unique<HttpServer>(served->loop, impl->options, served->handler);
       served->server->StartAdopting();
     });
   }

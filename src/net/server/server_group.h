@@ -8,12 +8,12 @@
 
 namespace drakkar::net {
 
-// One port whose connections are served on several loops: `loop` accepts and hands each connection to
-// the member with the fewest, in turn among equals. From then on the connection, its TLS and its
+// One port whose connections are served on several loops: `loop` accepts and hands each connection
+// to the member with the fewest, in turn among equals. From then on the connection, its TLS and its
 // requests belong to that member's loop. Lives on `loop`, which may itself be a member's.
 //
-// max_connections counts over all members. The members' loops run until the group is destroyed; what
-// it posted to them then (the end of their servers) must still run before they are joined.
+// max_connections counts over all members. The members' loops run until the group is destroyed;
+// what it posted to them then (the end of their servers) must still run before they are joined.
 class ServerGroup {
  public:
   struct Member {

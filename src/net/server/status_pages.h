@@ -24,7 +24,8 @@ class StatusPages final : public RequestHandler {
     std::function<std::string()> metrics;
     std::function<std::string()> configz;  // JSON; empty: there is no such page
     // Calls `done`, perhaps later: status 0 lets the request in, any other is the answer.
-    std::function<void(const ServerRequest&, std::function<void(int status, std::string text)> done)>
+    std::function<void(const ServerRequest&,
+                       std::function<void(int status, std::string text)> done)>
         authorize;
   };
   explicit StatusPages(Options options) : options_(std::move(options)) {}

@@ -12,10 +12,11 @@ TEST(StatusPages, TellHealthReadinessMetricsAndConfiguration) {
                                 {"sync", [&] { return problem; }, true}},
                      .metrics = [] { return std::string("a_total 1\n"); },
                      .configz = [] { return std::string("{}"); },
-                     .authorize = [&](const ServerRequest& request, auto done) {
-                       EXPECT_TRUE(request.path == "/metrics" || request.path == "/configz");
-                       done(allowed ? 0 : 403, "not for you");
-                     }});
+                     .authorize =
+                         [&](const ServerRequest& request, auto done) {
+                           EXPECT_TRUE(request.path == "/metrics" || request.path == "/configz");
+                           done(allowed ? 0 : 403, "not for you");
+                         }});
   testing::Loopback net({}, {});
   net.handler.function = [&](ServerRequest request, std::shared_ptr<ResponseWriter> writer) {
     pages.Handle(std::move(request), std::move(writer));

@@ -120,9 +120,9 @@ std::unique_ptr<Connector> Connector::Start(UvLoop& loop, const Address& address
     pending->resolve.data = pending;
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
-    const int code = uv_getaddrinfo(attempt->loop, &pending->resolve, &Attempt::OnResolved,
-                                    address.host.c_str(), std::to_string(address.port).c_str(),
-                                    &hints);
+    const int code =
+        uv_getaddrinfo(attempt->loop, &pending->resolve, &Attempt::OnResolved, address.host.c_str(),
+                       std::to_string(address.port).c_str(), &hints);
     if (code != 0) {
       delete pending;
       attempt->last = UvError(code, "");

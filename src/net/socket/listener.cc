@@ -106,9 +106,8 @@ std::uint16_t Listener::port() const {
   if (uv_tcp_getsockname(&node_->tcp, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     return 0;
   }
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                   : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
+                                             : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
 }  // namespace drakkar::net

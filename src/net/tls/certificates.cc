@@ -64,7 +64,8 @@ Result<NamesPtr> AlternativeNames(const CertificateSubject& subject) {
   NamesPtr names(GENERAL_NAMES_new());
   for (const std::string& dns : subject.dns_names) {
     for (char c : dns) {
-      if (c <= 0x20 || c >= 0x7f) return InvalidArgument(StrCat("DNS name ", Quote(dns), " is not valid"));
+      if (c <= 0x20 || c >= 0x7f)
+        return InvalidArgument(StrCat("DNS name ", Quote(dns), " is not valid"));
     }
     ASN1_IA5STRING* text = ASN1_IA5STRING_new();
     ASN1_STRING_set(text, dns.data(), static_cast<int>(dns.size()));
@@ -305,8 +306,8 @@ Result<CertificateInfo> ParseCertificate(std::string_view pem) {
   BN_free(serial);
   unsigned char* der = nullptr;
   const int length = i2d_X509(certificate.get(), &der);
-  info.sha256_hex = Sha256Hex(
-      std::string_view(reinterpret_cast<char*>(der), static_cast<std::size_t>(std::max(length, 0))));
+  info.sha256_hex = Sha256Hex(std::string_view(reinterpret_cast<char*>(der),
+                                               static_cast<std::size_t>(std::max(length, 0))));
   OPENSSL_free(der);
   ASSIGN_OR_RETURN(info.validity.not_before, TimeOf(X509_get0_notBefore(certificate.get())));
   ASSIGN_OR_RETURN(info.validity.not_after, TimeOf(X509_get0_notAfter(certificate.get())));

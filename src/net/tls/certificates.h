@@ -9,8 +9,8 @@
 
 namespace drakkar::net {
 
-// X.509 with P-256 keys and ECDSA-SHA256. Everything is PEM in, PEM out; serial numbers and keys come
-// from OpenSSL's generator, which the kernel seeds.
+// X.509 with P-256 keys and ECDSA-SHA256. Everything is PEM in, PEM out; serial numbers and keys
+// come from OpenSSL's generator, which the kernel seeds.
 
 struct CertificateAndKey {
   std::string certificate_pem;

@@ -1,4 +1,5 @@
-// Certificates, requests and keys in PEM, and compressed bodies: read within their bounds or refused.
+// Certificates, requests and keys in PEM, and compressed bodies: read within their bounds or
+// refused.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,10 +12,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace drakkar::net;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto certificate = ParseCertificate(text); certificate.ok()) {
-    CHECK(certificate->sha256_hex.size() == 64 && ParseCertificate(text)->sha256_hex == certificate->sha256_hex);
+    CHECK(certificate->sha256_hex.size() == 64 &&
+          ParseCertificate(text)->sha256_hex == certificate->sha256_hex);
   }
   static_cast<void>(ParseSigningRequest(text).ok());
-  if (const auto key = PublicKeyPem(text); key.ok()) CHECK(key->starts_with("-----BEGIN PUBLIC KEY"));
+  if (const auto key = PublicKeyPem(text); key.ok())
+    CHECK(key->starts_with("-----BEGIN PUBLIC KEY"));
   constexpr std::size_t kMost = 1 << 16;
   if (const auto plain = Gunzip(text, kMost)) {
     CHECK(plain->size() <= kMost && Gunzip(Gzip(Body{MakeSegment(*plain)}), kMost) == plain);

@@ -11,7 +11,7 @@ namespace drakkar::net {
 std::string Sha256(std::string_view bytes);     // 32 bytes
 std::string Sha256Hex(std::string_view bytes);  // 64 lower-case digits
 // For the WebSocket handshake, which asks for it; it protects nothing.
-std::string Sha1(std::string_view bytes);       // 20 bytes
+std::string Sha1(std::string_view bytes);  // 20 bytes
 std::string HmacSha256(std::string_view key, std::string_view bytes);
 // In time that depends on the lengths only: for tokens.
 bool EqualsConstantTime(std::string_view a, std::string_view b);

@@ -35,10 +35,10 @@ BioPtr ReadBio(std::string_view text);  // the text must outlive it
 std::string BioText(BIO* bio);
 Result<KeyPtr> ReadPrivateKey(std::string_view pem);
 Result<KeyPtr> ReadPublicKey(std::string_view pem);
-Result<CertificatePtr> ReadCertificate(std::string_view pem);        // the first one
+Result<CertificatePtr> ReadCertificate(std::string_view pem);                // the first one
 Result<std::vector<CertificatePtr>> ReadCertificates(std::string_view pem);  // at least one
 
-std::string NameEntry(const X509_NAME* name, int nid);               // the last entry, or ""
+std::string NameEntry(const X509_NAME* name, int nid);  // the last entry, or ""
 std::vector<std::string> NameEntries(const X509_NAME* name, int nid);
 
 }  // namespace drakkar::net::openssl

@@ -95,8 +95,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Server(const TlsServerOpti
                                    SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384");
   // AES-128-GCM first: the cheapest on machines with AES instructions, and enough.
-  SSL_CTX_set_ciphersuites(context,
-                           "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
+  SSL_CTX_set_ciphersuites(
+      context, "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
   SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20");
   static constexpr unsigned char kSessionContext[] = "drakkar";
   SSL_CTX_set_session_id_context(context, kSessionContext, sizeof(kSessionContext) - 1);
@@ -157,7 +157,8 @@ struct TlsFilter::Impl {
 
   ~Impl() { SSL_free(ssl); }
 
-  // A BIO that reads from `input` and appends to `output`: no copy between OpenSSL's buffers and ours.
+  // A BIO that reads from `input` and appends to `output`: no copy between OpenSSL's buffers and
+  // ours.
   static int BioRead(BIO* bio, char* data, int length) {
     auto* self = static_cast<Impl*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);

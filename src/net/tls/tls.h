@@ -30,8 +30,8 @@ struct TlsClientOptions {
   std::string ca_pem;           // empty: the machine's roots
   std::string certificate_pem;  // optional, with key_pem
   std::string key_pem;
-  std::string server_name;      // checked instead of the URL's host when set
-  bool insecure = false;        // skips the check of the server's certificate
+  std::string server_name;  // checked instead of the URL's host when set
+  bool insecure = false;    // skips the check of the server's certificate
   bool offer_http2 = true;
 };
 
@@ -59,9 +59,9 @@ class TlsFilter {
                                             const std::string& host);
   ~TlsFilter();
 
-  // Gives decrypted bytes to `on_plain`, piece by piece; it returns false when the filter is gone or
-  // nothing more is wanted. After an error the connection is of no use; an alert for the peer may be
-  // in the output.
+  // Gives decrypted bytes to `on_plain`, piece by piece; it returns false when the filter is gone
+  // or nothing more is wanted. After an error the connection is of no use; an alert for the peer
+  // may be in the output.
   Result<void> Receive(std::string_view cipher, absl::FunctionRef<bool(std::string_view)> on_plain);
   // Appends what is decrypted to `plain`.
   Result<void> Receive(std::string_view cipher, std::string& plain);
@@ -71,12 +71,13 @@ class TlsFilter {
   void Close();
   // What is to be written to the socket; the caller clears it.
   std::string& output();
-  // Gives back the memory of records (some 34 KB) until the next one; for connections that are idle.
+  // Gives back the memory of records (some 34 KB) until the next one; for connections that are
+  // idle.
   void ReleaseBuffers();
 
-  bool is_ready() const;            // the handshake is done
-  bool peer_closed() const;         // close_notify has arrived
-  std::string_view alpn() const;    // "h2", "http/1.1" or ""
+  bool is_ready() const;          // the handshake is done
+  bool peer_closed() const;       // close_notify has arrived
+  std::string_view alpn() const;  // "h2", "http/1.1" or ""
   // The verified client certificate's subject; none without one or when it does not verify.
   const std::optional<PeerIdentity>& peer() const;
   // Why the client's certificate was not accepted, or "".

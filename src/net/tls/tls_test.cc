@@ -128,10 +128,11 @@ TEST(Certificates, CarrySubjectNamesAndTimes) {
   EXPECT_EQ(ca.subject.common_name, "test-ca");
   const Validity validity{WallTime(std::chrono::seconds(1'800'000'000)),
                           WallTime(std::chrono::seconds(4'000'000'000))};
-  const CertificateSubject subject{"node:a", {"system:nodes", "extra"}, {"a.local", "localhost"},
-                                   {"10.0.0.1", "fd00::1"}};
+  const CertificateSubject subject{
+      "node:a", {"system:nodes", "extra"}, {"a.local", "localhost"}, {"10.0.0.1", "fd00::1"}};
   const CertificateAndKey made =
-      IssueCertificate(TestCertificates::Get().ca, subject, CertificateUse::kBoth, validity).value();
+      IssueCertificate(TestCertificates::Get().ca, subject, CertificateUse::kBoth, validity)
+          .value();
   const CertificateInfo info = ParseCertificate(made.certificate_pem).value();
   EXPECT_EQ(info.subject.common_name, "node:a");
   EXPECT_EQ(info.subject.organizations, subject.organizations);
@@ -147,15 +148,17 @@ TEST(Certificates, CarrySubjectNamesAndTimes) {
 
 TEST(Certificates, RefuseBadNamesAndTimes) {
   const CertificateAndKey& ca = TestCertificates::Get().ca;
-  EXPECT_FALSE(IssueCertificate(ca, {"x", {}, {}, {"10.0.0"}}, CertificateUse::kServer,
-                                TestValidity()).ok());
-  EXPECT_FALSE(IssueCertificate(ca, {"x", {}, {"a b"}, {}}, CertificateUse::kServer,
-                                TestValidity()).ok());
+  EXPECT_FALSE(
+      IssueCertificate(ca, {"x", {}, {}, {"10.0.0"}}, CertificateUse::kServer, TestValidity())
+          .ok());
+  EXPECT_FALSE(
+      IssueCertificate(ca, {"x", {}, {"a b"}, {}}, CertificateUse::kServer, TestValidity()).ok());
   Validity reversed = TestValidity();
   std::swap(reversed.not_before, reversed.not_after);
   EXPECT_FALSE(CreateCa("x", reversed).ok());
   EXPECT_FALSE(ParseCertificate("").ok());
-  EXPECT_FALSE(ParseCertificate("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").ok());
+  EXPECT_FALSE(
+      ParseCertificate("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").ok());
 }
 
 TEST(Certificates, SignARequestForItsOwnKey) {
@@ -168,7 +171,8 @@ TEST(Certificates, SignARequestForItsOwnKey) {
   EXPECT_EQ(asked.dns_names, subject.dns_names);
   EXPECT_EQ(asked.ip_addresses, subject.ip_addresses);
   const std::string certificate =
-      SignRequest(TestCertificates::Get().ca, request, CertificateUse::kBoth, TestValidity()).value();
+      SignRequest(TestCertificates::Get().ca, request, CertificateUse::kBoth, TestValidity())
+          .value();
   TlsServerOptions options;
   options.certificate_pem = certificate;
   options.key_pem = key;
@@ -186,7 +190,8 @@ TEST(Es256, SignsAndVerifiesRawSignatures) {
     EXPECT_EQ(signature.size(), 64u);
     EXPECT_TRUE(verifier->Verify(text, signature));
     EXPECT_FALSE(verifier->Verify(text + "x", signature));
-    signature[static_cast<std::size_t>(i)] = static_cast<char>(signature[static_cast<std::size_t>(i)] ^ 1);
+    signature[static_cast<std::size_t>(i)] =
+        static_cast<char>(signature[static_cast<std::size_t>(i)] ^ 1);
     EXPECT_FALSE(verifier->Verify(text, signature));
   }
   EXPECT_FALSE(verifier->Verify("x", ""));
@@ -199,18 +204,23 @@ TEST(Es256, SignsAndVerifiesRawSignatures) {
 TEST(Es256, VerifiesTheExampleOfTheStandard) {
   const std::string pem =
       "-----BEGIN PUBLIC KEY-----\n" +
-      Base64Encode(std::string("\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86"
-                               "\x48\xce\x3d\x03\x01\x07\x03\x42\x00\x04", 27) +
-                   Base64UrlDecode("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU").value() +
-                   Base64UrlDecode("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0").value()) +
+      Base64Encode(
+          std::string("\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86"
+                      "\x48\xce\x3d\x03\x01\x07\x03\x42\x00\x04",
+                      27) +
+          Base64UrlDecode("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU").value() +
+          Base64UrlDecode("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0").value()) +
       "\n-----END PUBLIC KEY-----\n";
   const auto verifier = Es256Verifier::Create(pem);
   ASSERT_TRUE(verifier.ok()) << verifier.error().message;
   EXPECT_TRUE((*verifier)->Verify(
-      "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNv"
+      "eyJhbGciOiJFUzI1NiJ9."
+      "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNv"
       "bS9pc19yb290Ijp0cnVlfQ",
-      Base64UrlDecode("DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3"
-                      "-Kg6NU1Q").value()));
+      Base64UrlDecode(
+          "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3"
+          "-Kg6NU1Q")
+          .value()));
 }
 
 TEST(Digest, GivesKnownAnswers) {

@@ -19,8 +19,8 @@ struct Accepted {
 // Section 4.2 of RFC 6455. An error is the client's.
 Result<Accepted> Accept(const Headers& request, std::span<const std::string_view> protocols);
 
-// The client's side: the headers of its request (`key` is 16 random bytes in base64), and whether the
-// answer fits them. Gives the protocol chosen.
+// The client's side: the headers of its request (`key` is 16 random bytes in base64), and whether
+// the answer fits them. Gives the protocol chosen.
 Headers RequestHeaders(std::string_view key, std::string_view protocols);
 Result<std::string> CheckAnswer(const Headers& answer, std::string_view key);
 

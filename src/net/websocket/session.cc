@@ -17,7 +17,9 @@ constexpr std::uint8_t kFinalBit = 0x80;
 constexpr std::uint8_t kReservedBits = 0x70;
 constexpr std::uint8_t kMaskBit = 0x80;
 
-bool IsControl(std::uint8_t opcode) { return opcode >= kCloseFrame; }
+bool IsControl(std::uint8_t opcode) {
+  return opcode >= kCloseFrame;
+}
 
 std::uint8_t ByteAt(std::string_view bytes, std::size_t at) {
   return static_cast<std::uint8_t>(bytes[at]);
@@ -27,7 +29,10 @@ std::uint8_t ByteAt(std::string_view bytes, std::size_t at) {
 std::size_t HeaderSize(std::string_view header) {
   if (header.size() < 2) return 2;
   const std::uint8_t length = ByteAt(header, 1) & 0x7f;
-  return 2 + (length == 126 ? 2u : length == 127 ? 8u : 0u) +
+  return 2 +
+         (length == 126   ? 2u
+          : length == 127 ? 8u
+                          : 0u) +
          ((ByteAt(header, 1) & kMaskBit) != 0 ? 4u : 0u);
 }
 
@@ -85,7 +90,9 @@ bool Session::TakeHeader() {
   if ((first & kReservedBits) != 0) return Fail(kProtocolError, "reserved bits are set"), false;
   const bool masked = (second & kMaskBit) != 0;
   if (masked != (role_ == Role::kServer)) {
-    return Fail(kProtocolError, masked ? "a server's frame is masked" : "a client's frame is not masked"), false;
+    return Fail(kProtocolError,
+                masked ? "a server's frame is masked" : "a client's frame is not masked"),
+           false;
   }
   std::uint64_t length = second & 0x7f;
   std::size_t at = 2;
@@ -110,7 +117,8 @@ bool Session::TakeHeader() {
     }
     if (opcode_ != kContinuation) message_opcode_ = opcode_;
     if (length > max_message_bytes_ - message_.size()) {
-      return Fail(kTooBig, StrCat("a message may have at most ", max_message_bytes_, " bytes")), false;
+      return Fail(kTooBig, StrCat("a message may have at most ", max_message_bytes_, " bytes")),
+             false;
     }
   }
   payload_left_ = static_cast<std::size_t>(length);
@@ -123,7 +131,8 @@ void Session::EndFrame() {
   if (!is_final_) return;
   const std::uint8_t opcode = std::exchange(message_opcode_, std::uint8_t{0});
   const std::string message = std::exchange(message_, {});
-  if (opcode == kTextFrame && !IsValidUtf8(message)) return Fail(kInvalidData, "a text is not UTF-8");
+  if (opcode == kTextFrame && !IsValidUtf8(message))
+    return Fail(kInvalidData, "a text is not UTF-8");
   events_.OnMessage(opcode == kTextFrame ? MessageType::kText : MessageType::kBinary, message);
 }
 
@@ -196,7 +205,8 @@ void Session::Append(std::uint8_t opcode, std::string_view first, std::string_vi
   }
   const std::uint64_t bits = random_.Next();
   std::uint8_t mask[4];
-  for (int i = 0; i < 4; ++i) out_ += static_cast<char>(mask[i] = static_cast<std::uint8_t>(bits >> (8 * i)));
+  for (int i = 0; i < 4; ++i)
+    out_ += static_cast<char>(mask[i] = static_cast<std::uint8_t>(bits >> (8 * i)));
   const std::size_t begin = out_.size();
   out_.append(first).append(second);
   Mask(out_, begin, mask, 0);

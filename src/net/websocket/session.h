@@ -20,9 +20,10 @@ inline constexpr std::uint16_t kNoStatus = 1005;  // never sent: the peer's fram
 inline constexpr std::uint16_t kInvalidData = 1007;
 inline constexpr std::uint16_t kTooBig = 1009;
 
-// One end of a WebSocket (RFC 6455) after the handshake, without I/O: bytes in by Receive, bytes out
-// by TakeOutput. Messages are put together from their fragments, bounded by `max_message_bytes`;
-// pings are answered; a peer that breaks the rules is sent a close frame that says so. No extensions.
+// One end of a WebSocket (RFC 6455) after the handshake, without I/O: bytes in by Receive, bytes
+// out by TakeOutput. Messages are put together from their fragments, bounded by
+// `max_message_bytes`; pings are answered; a peer that breaks the rules is sent a close frame that
+// says so. No extensions.
 class Session {
  public:
   class Events {
@@ -72,13 +73,13 @@ class Session {
   const std::size_t max_message_bytes_;
 
   State state_ = State::kHeader;
-  std::string header_;            // at most 14 bytes
-  std::uint8_t opcode_ = 0;       // of the frame in progress
+  std::string header_;       // at most 14 bytes
+  std::uint8_t opcode_ = 0;  // of the frame in progress
   bool is_final_ = false;
   std::uint8_t mask_[4] = {};
   std::size_t payload_left_ = 0;
-  std::size_t payload_at_ = 0;    // position within the frame, for the mask
-  std::string control_;           // payload of a control frame
+  std::size_t payload_at_ = 0;       // position within the frame, for the mask
+  std::string control_;              // payload of a control frame
   std::uint8_t message_opcode_ = 0;  // 0: no message in progress
   std::string message_;
   std::string out_;

@@ -55,8 +55,7 @@ TEST(WebSocket, CarriesMessagesOfEverySizeBothWays) {
 
 TEST(WebSocket, ReadsTheExamplesOfTheStandard) {
   Peer server(Role::kServer);
-  server.session.Receive(
-      Bytes({0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58}));
+  server.session.Receive(Bytes({0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58}));
   Peer client(Role::kClient);
   client.session.Receive(Bytes({0x01, 0x03, 0x48, 0x65, 0x6c}));
   client.session.Receive(Bytes({0x80, 0x02, 0x6c, 0x6f}));
@@ -105,7 +104,8 @@ TEST(WebSocket, SendsThoseAwayWhoBreakTheRules) {
       {Frame(0x80, "a"), "close 1002 a fragment is out of place"},
       {Frame(0x01, "a") + Frame(0x01, "b"), "close 1002 a fragment is out of place"},
       {Frame(0x09, "a"), "close 1002 a control frame is fragmented or too long"},
-      {Bytes({0x89, 0xfe, 0, 126, 0, 0, 0, 0}), "close 1002 a control frame is fragmented or too long"},
+      {Bytes({0x89, 0xfe, 0, 126, 0, 0, 0, 0}),
+       "close 1002 a control frame is fragmented or too long"},
       {Bytes({0x82, 0xfe, 0, 125, 0, 0, 0, 0}), "close 1002 a length is not in its shortest form"},
       {Frame(0x81, "\xff"), "close 1007 a text is not UTF-8"},
       {Frame(0x88, "\x03"), "close 1002 a close frame has half a code"},
@@ -127,12 +127,10 @@ TEST(WebSocket, SendsThoseAwayWhoBreakTheRules) {
 }
 
 TEST(WebSocket, ShakesHandsAsTheStandardSays) {
-  const Headers request = {{"Connection", "keep-alive, Upgrade"},
-                           {"Upgrade", "websocket"},
-                           {"Sec-WebSocket-Version", "13"},
-                           {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
-                           {"Sec-WebSocket-Protocol", "x, b"},
-                           {"Sec-WebSocket-Protocol", "a"}};
+  const Headers request = {
+      {"Connection", "keep-alive, Upgrade"}, {"Upgrade", "websocket"},
+      {"Sec-WebSocket-Version", "13"},       {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
+      {"Sec-WebSocket-Protocol", "x, b"},    {"Sec-WebSocket-Protocol", "a"}};
   const std::string_view spoken[] = {"a", "b"};
   const Accepted accepted = Accept(request, spoken).value();
   EXPECT_EQ(accepted.protocol, "b") << "the client's order decides";

@@ -19,9 +19,9 @@ class PooledWork final : public BlockingWork {
         *box = nullptr;
       });
     };
-    const bool queued = pool_.Run(
-        [answer, work = std::move(work)]() mutable { answer(work()); });
-    if (!queued) answer(Error{ErrorCode::kResourceExhausted, "too many file operations are queued"});
+    const bool queued = pool_.Run([answer, work = std::move(work)]() mutable { answer(work()); });
+    if (!queued)
+      answer(Error{ErrorCode::kResourceExhausted, "too many file operations are queued"});
   }
 
  private:

@@ -12,10 +12,11 @@ constexpr Duration kRetryAfter = std::chrono::seconds(1);
 constexpr std::string_view kEmptySlot("\0", 1);  // what follows does not count
 
 Error WithWayOut(const Error& error, const std::string& path) {
-  return error.Prefixed(StrCat("cannot use ", path,
-                               ", which says which devices are prepared (to start without it: delete the "
-                               "pods with claims on this node, with `drakkar up --node=false` if nothing "
-                               "else serves the API, then move the file away)"));
+  return error.Prefixed(
+      StrCat("cannot use ", path,
+             ", which says which devices are prepared (to start without it: delete the "
+             "pods with claims on this node, with `drakkar up --node=false` if nothing "
+             "else serves the API, then move the file away)"));
 }
 
 }  // namespace
@@ -47,7 +48,8 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
   written_id_ = ContentId(*content);
   auto state = DecodeCheckpoint(*content);
   if (!state.ok()) {
-    return WithWayOut(state.error().Prefixed(StrCat("failed to get checkpoint ", kClaimCheckpointName)), path_);
+    return WithWayOut(
+        state.error().Prefixed(StrCat("failed to get checkpoint ", kClaimCheckpointName)), path_);
   }
   ASSIGN_OR_RETURN(const std::string newer, LoadSlots(*content));
   if (newer.empty()) return state;
@@ -61,18 +63,23 @@ Result<CheckpointState> CheckpointFile::LoadOrCreate() {
 Result<std::string> CheckpointFile::LoadSlots(const std::string& checkpoint) {
   std::string newer;
   auto slots = files_.ReadFile(slots_path_);
-  if (!slots.ok() && slots.error().code != ErrorCode::kNotFound) return WithWayOut(slots.error(), slots_path_);
+  if (!slots.ok() && slots.error().code != ErrorCode::kNotFound)
+    return WithWayOut(slots.error(), slots_path_);
   if (slots.ok()) {
     SlotsReading reading = ReadSlots(*slots, checkpoint);
     if (!reading.damage.empty()) {
-      return WithWayOut(Error{ErrorCode::kDataLoss, StrCat("checkpoint is corrupted: ", reading.damage)}, slots_path_);
+      return WithWayOut(
+          Error{ErrorCode::kDataLoss, StrCat("checkpoint is corrupted: ", reading.damage)},
+          slots_path_);
     }
     for (const std::size_t slot : reading.torn) {
-      kLog.Warning("the intent to prepare that was being written when the node stopped is passed over, "
-                   "no driver was called for it",
-                   {{"path", slots_path_}, {"slot", slot}});
+      kLog.Warning(
+          "the intent to prepare that was being written when the node stopped is passed over, "
+          "no driver was called for it",
+          {{"path", slots_path_}, {"slot", slot}});
       // Two of them would be taken for damage.
-      RETURN_IF_ERROR(files_.OverwriteFile(slots_path_, slot * kCheckpointSlotBytes, kEmptySlot, /*sync=*/true));
+      RETURN_IF_ERROR(files_.OverwriteFile(slots_path_, slot * kCheckpointSlotBytes, kEmptySlot,
+                                           /*sync=*/true));
     }
     if (reading.newest) newer = std::move(reading.newest->checkpoint);
     sequence_ = reading.last_sequence;
@@ -106,7 +113,9 @@ void CheckpointFile::StoreEventually() {
 void CheckpointFile::WriteSlot() {
   auto served = std::make_shared<Waiting>();
   served->swap(waiting_);
-  CheckpointSlot slot{.sequence = sequence_ + 1, .bases = {written_id_}, .checkpoint = EncodeCheckpoint(current_())};
+  CheckpointSlot slot{.sequence = sequence_ + 1,
+                      .bases = {written_id_},
+                      .checkpoint = EncodeCheckpoint(current_())};
   if (!next_id_.empty()) slot.bases.push_back(next_id_);
   auto bytes = has_slots_ ? EncodeSlot(slot) : std::nullopt;
   if (!bytes) {
@@ -118,8 +127,10 @@ void CheckpointFile::WriteSlot() {
   writing_slot_ = true;
   ++sequence_;
   work_.Run(
-      [&files = files_, path = slots_path_, offset = sequence_ % kCheckpointSlots * kCheckpointSlotBytes,
-       content = *std::move(bytes)] { return files.OverwriteFile(path, offset, content, /*sync=*/true); },
+      [&files = files_, path = slots_path_,
+       offset = sequence_ % kCheckpointSlots * kCheckpointSlotBytes, content = *std::move(bytes)] {
+        return files.OverwriteFile(path, offset, content, /*sync=*/true);
+      },
       [this, served, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
         if (!alive.lock()) return;
         if (result.ok()) {
@@ -152,12 +163,14 @@ void CheckpointFile::WriteFile() {
       [&files = files_, path = path_, content = std::move(content)] {
         return files.WriteFileAtomically(path, content, 0600);
       },
-      [this, served, sequence = sequence_, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
+      [this, served, sequence = sequence_,
+       alive = std::weak_ptr<int>(alive_)](Result<void> result) {
         if (!alive.lock()) return;
         if (result.ok()) written_id_ = next_id_;
         next_id_.clear();
         if (!result.ok()) {
-          kLog.Error("cannot write the claim checkpoint", {{"path", path_}, {"err", result.error().message}});
+          kLog.Error("cannot write the claim checkpoint",
+                     {{"path", path_}, {"err", result.error().message}});
           owes_file_ = true;
           settle_ = loop_.RunAfter(kRetryAfter, [this] { WriteFile(); });
         } else if (sequence == sequence_) {
@@ -192,7 +205,8 @@ void CheckpointFile::ClearSlots() {
 void CheckpointFile::Flush() {
   if (!owes_file_ || !next_id_.empty()) return;
   settle_ = nullptr;
-  if (files_.WriteFileAtomically(path_, EncodeCheckpoint(current_()), 0600).ok()) owes_file_ = false;
+  if (files_.WriteFileAtomically(path_, EncodeCheckpoint(current_()), 0600).ok())
+    owes_file_ = false;
 }
 
 }  // namespace drakkar::node

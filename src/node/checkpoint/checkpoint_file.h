@@ -13,11 +13,11 @@
 
 namespace drakkar::node {
 
-// The claim checkpoint on disk: `dra_manager_state`, which Kubernetes can read, and a side file that
-// takes what must be durable at once (checkpoint_slots.h). The former follows within kSettleAfter,
-// replaced as a whole and synced; a failed write leaves the old content. Writers that come while a
-// write is under way share the next one, so that many pods starting at once cost two syncs, not one
-// each. Loop-bound.
+// The claim checkpoint on disk: `dra_manager_state`, which Kubernetes can read, and a side file
+// that takes what must be durable at once (checkpoint_slots.h). The former follows within
+// kSettleAfter, replaced as a whole and synced; a failed write leaves the old content. Writers that
+// come while a write is under way share the next one, so that many pods starting at once cost two
+// syncs, not one each. Loop-bound.
 class CheckpointFile {
  public:
   // Not sooner: replacing a file makes the disk's journal wait, and with it the next pod's start.

@@ -1,12 +1,12 @@
-// The files a node finds when it starts: claim checkpoint, its side file, health of devices. What can be read is
-// written as something that reads the same.
+// The files a node finds when it starts: claim checkpoint, its side file, health of devices. What
+// can be read is written as something that reads the same.
 #include <cstddef>
 #include <cstdint>
 
-#include "base/result/check.h"
-#include "base/hash/crc32.h"
-#include "base/text/text.h"
 #include "api/json/writer.h"
+#include "base/hash/crc32.h"
+#include "base/result/check.h"
+#include "base/text/text.h"
 #include "node/checkpoint/checkpoint_slots.h"
 #include "node/checkpoint/claim_checkpoint.h"
 #include "node/health/health_cache.h"
@@ -28,13 +28,16 @@ void CheckCheckpoint(std::string_view file) {
 void CheckSlots(std::string_view text) {
   std::string file(kCheckpointSlots * kCheckpointSlotBytes, '\0');
   const std::size_t cut = std::min(text.find('\0'), text.size());
-  const std::string_view parts[] = {text.substr(0, cut), text.substr(std::min(cut + 1, text.size()))};
+  const std::string_view parts[] = {text.substr(0, cut),
+                                    text.substr(std::min(cut + 1, text.size()))};
   for (std::size_t i = 0; i < kCheckpointSlots; ++i) {
     std::string slot(parts[i]);
     if (slot.starts_with('+')) {
-      slot = EncodeSlot({.sequence = i + 1, .bases = {ContentId("")}, .checkpoint = slot.substr(1)}).value_or("");
+      slot = EncodeSlot({.sequence = i + 1, .bases = {ContentId("")}, .checkpoint = slot.substr(1)})
+                 .value_or("");
     }
-    file.replace(i * kCheckpointSlotBytes, std::min(slot.size(), kCheckpointSlotBytes), slot, 0, kCheckpointSlotBytes);
+    file.replace(i * kCheckpointSlotBytes, std::min(slot.size(), kCheckpointSlotBytes), slot, 0,
+                 kCheckpointSlotBytes);
   }
   const SlotsReading reading = ReadSlots(file, "");
   CHECK(reading.torn.size() < 2 || !reading.damage.empty());
@@ -51,7 +54,8 @@ void CheckSlots(std::string_view text) {
 }
 
 void CheckHealth(std::string_view text) {
-  const HealthTime now{WallTime(std::chrono::hours(500'000)), MonotonicTime(std::chrono::hours(1'000))};
+  const HealthTime now{WallTime(std::chrono::hours(500'000)),
+                       MonotonicTime(std::chrono::hours(1'000))};
   HealthCache cache, again;
   if (!cache.Decode(text, now).ok()) return;
   CHECK(again.Decode(cache.Encode(), now).ok());
@@ -70,15 +74,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0]) {
-    case 'c': node::CheckCheckpoint(text); break;
+    case 'c':
+      node::CheckCheckpoint(text);
+      break;
     case 'd': {  // only what is in it, with its checksum
       std::string file = "{\"Data\":";
       api::AppendJsonString(file, text);
       node::CheckCheckpoint(StrCat(file, ",\"Checksum\":", Crc32(text), "}"));
       break;
     }
-    case 's': node::CheckSlots(text); break;
-    case 'h': node::CheckHealth(text); break;
+    case 's':
+      node::CheckSlots(text);
+      break;
+    case 'h':
+      node::CheckHealth(text);
+      break;
   }
   return 0;
 }

@@ -59,7 +59,8 @@ SlotsReading ReadSlots(std::string_view file, std::string_view checkpoint) {
   if (file.size() != kCheckpointSlots * kCheckpointSlotBytes) {
     // It is made in one piece, so nobody has been writing it.
     if (file.find_first_not_of('\0') != std::string_view::npos) {
-      reading.damage = StrCat("it has ", file.size(), " bytes instead of ", kCheckpointSlots * kCheckpointSlotBytes);
+      reading.damage = StrCat("it has ", file.size(), " bytes instead of ",
+                              kCheckpointSlots * kCheckpointSlotBytes);
     }
     return reading;
   }
@@ -76,7 +77,8 @@ SlotsReading ReadSlots(std::string_view file, std::string_view checkpoint) {
       reading.last_sequence = std::max(reading.last_sequence, slot.whole->sequence);
       const std::vector<std::string>& bases = slot.whole->bases;
       if (std::find(bases.begin(), bases.end(), id) == bases.end()) continue;
-      if (!reading.newest || slot.whole->sequence > reading.newest->sequence) reading.newest = std::move(slot.whole);
+      if (!reading.newest || slot.whole->sequence > reading.newest->sequence)
+        reading.newest = std::move(slot.whole);
     }
   }
   if (reading.torn.size() > 1) reading.damage = "more than one slot has a wrong checksum";

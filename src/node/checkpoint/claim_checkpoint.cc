@@ -116,19 +116,25 @@ Value Find(Value object, std::string_view name) {
 
 std::string_view KindText(ValueKind kind) {
   switch (kind) {
-    case ValueKind::kBool: return "bool";
+    case ValueKind::kBool:
+      return "bool";
     case ValueKind::kInt:
-    case ValueKind::kDouble: return "number";
-    case ValueKind::kString: return "string";
-    case ValueKind::kArray: return "array";
-    case ValueKind::kObject: return "object";
-    default: return "null";
+    case ValueKind::kDouble:
+      return "number";
+    case ValueKind::kString:
+      return "string";
+    case ValueKind::kArray:
+      return "array";
+    case ValueKind::kObject:
+      return "object";
+    default:
+      return "null";
   }
 }
 
 Error WrongKind(Value value, std::string_view where, std::string_view type) {
-  return {ErrorCode::kDataLoss, StrCat("json: cannot unmarshal ", KindText(value.kind()), " into Go ",
-                                       where, " of type ", type)};
+  return {ErrorCode::kDataLoss, StrCat("json: cannot unmarshal ", KindText(value.kind()),
+                                       " into Go ", where, " of type ", type)};
 }
 
 constexpr char kList[] = "ClaimInfoStateList";
@@ -142,17 +148,15 @@ Result<Value> Member(Value object, std::string_view name, ValueKind kind, std::s
 }
 
 Result<std::string> ReadString(Value object, std::string_view name, std::string_view where) {
-  ASSIGN_OR_RETURN(const Value value,
-                   Member(object, name, ValueKind::kString, StrCat("struct field ", where, name),
-                          "string"));
+  ASSIGN_OR_RETURN(const Value value, Member(object, name, ValueKind::kString,
+                                             StrCat("struct field ", where, name), "string"));
   return std::string(value.str());
 }
 
 Result<std::optional<std::vector<std::string>>> ReadStrings(Value object, std::string_view name,
                                                             std::string_view where) {
-  ASSIGN_OR_RETURN(const Value value,
-                   Member(object, name, ValueKind::kArray, StrCat("struct field ", where, name),
-                          "[]string"));
+  ASSIGN_OR_RETURN(const Value value, Member(object, name, ValueKind::kArray,
+                                             StrCat("struct field ", where, name), "[]string"));
   if (!value.has_value()) return std::optional<std::vector<std::string>>();
   std::vector<std::string> list;
   for (Value item : value.elements()) {
@@ -172,8 +176,9 @@ Result<CheckpointDevice> ReadDevice(Value value) {
   CheckpointDevice device;
   ASSIGN_OR_RETURN(device.pool_name, ReadString(value, "PoolName", where));
   ASSIGN_OR_RETURN(device.device_name, ReadString(value, "DeviceName", where));
-  ASSIGN_OR_RETURN(const Value share, Member(value, "ShareID", ValueKind::kString,
-                                             StrCat("struct field ", where, "ShareID"), "types.UID"));
+  ASSIGN_OR_RETURN(const Value share,
+                   Member(value, "ShareID", ValueKind::kString,
+                          StrCat("struct field ", where, "ShareID"), "types.UID"));
   if (share.has_value()) device.share_id = std::string(share.str());
   ASSIGN_OR_RETURN(device.request_names, ReadStrings(value, "RequestNames", where));
   ASSIGN_OR_RETURN(device.cdi_device_ids, ReadStrings(value, "CDIDeviceIDs", where));
@@ -217,10 +222,9 @@ Result<CheckpointClaim> ReadClaim(Value value) {
     claim.pod_uids.emplace();
     for (const api::MemberView pod : pods.members()) claim.pod_uids->insert(std::string(pod.name));
   }
-  ASSIGN_OR_RETURN(const Value drivers,
-                   Member(value, "DriverState", ValueKind::kObject,
-                          StrCat("struct field ", where, "DriverState"),
-                          "map[string]state.DriverState"));
+  ASSIGN_OR_RETURN(const Value drivers, Member(value, "DriverState", ValueKind::kObject,
+                                               StrCat("struct field ", where, "DriverState"),
+                                               "map[string]state.DriverState"));
   if (drivers.has_value()) {
     claim.driver_state.emplace();
     for (const api::MemberView each : drivers.members()) {
@@ -232,9 +236,8 @@ Result<CheckpointClaim> ReadClaim(Value value) {
 }
 
 Result<api::TreePtr> Parse(std::string_view text) {
-  auto tree = api::ParseJson(text, {.max_depth = 32,
-                                    .max_size_bytes = kMaxCheckpointBytes,
-                                    .refuse_duplicates = false});
+  auto tree = api::ParseJson(
+      text, {.max_depth = 32, .max_size_bytes = kMaxCheckpointBytes, .refuse_duplicates = false});
   if (!tree.ok()) return Error{ErrorCode::kDataLoss, tree.error().message};
   return tree;
 }
@@ -244,10 +247,9 @@ Result<CheckpointState> ReadData(std::string_view data) {
   const Value root = tree->root();
   if (!root.has_value()) return CheckpointState();
   if (!root.is_object()) return WrongKind(root, "value", "state.CheckpointData");
-  ASSIGN_OR_RETURN(const Value list,
-                   Member(root, kList, ValueKind::kArray,
-                          StrCat("struct field CheckpointData.", kList),
-                          "state.ClaimInfoStateList"));
+  ASSIGN_OR_RETURN(const Value list, Member(root, kList, ValueKind::kArray,
+                                            StrCat("struct field CheckpointData.", kList),
+                                            "state.ClaimInfoStateList"));
   if (!list.has_value()) return CheckpointState();
   std::vector<CheckpointClaim> claims;
   for (Value each : list.elements()) {
@@ -288,9 +290,8 @@ Result<CheckpointState> DecodeCheckpoint(std::string_view file) {
   ASSIGN_OR_RETURN(const Value data, Member(root, "Data", ValueKind::kString,
                                             "struct field Checkpoint.Data", "string"));
   const Value checksum = Find(root, "Checksum");
-  if (checksum.has_value() &&
-      (checksum.kind() != ValueKind::kInt || checksum.integer() < 0 ||
-       checksum.integer() > std::int64_t{0xffffffff})) {
+  if (checksum.has_value() && (checksum.kind() != ValueKind::kInt || checksum.integer() < 0 ||
+                               checksum.integer() > std::int64_t{0xffffffff})) {
     const std::string shown = checksum.kind() == ValueKind::kInt
                                   ? StrCat("number ", checksum.integer())
                                   : std::string(KindText(checksum.kind()));

@@ -36,8 +36,8 @@ CheckpointState ReadState(const Json& json) {
       claim.driver_state.emplace();
       for (const auto& [name, state] : each["DriverState"].members) {
         CheckpointDriver driver;
-        driver.skip_node_operations = Strings(state["skipNodeOperations"]).value_or(
-            std::vector<std::string>());
+        driver.skip_node_operations =
+            Strings(state["skipNodeOperations"]).value_or(std::vector<std::string>());
         if (!state["Devices"].IsNull()) {
           driver.devices.emplace();
           for (const Json& item : state["Devices"].items) {
@@ -74,9 +74,9 @@ TEST(ClaimCheckpointVectors, LoadAsKubernetesDoes) {
       ASSERT_TRUE(files.WriteFile(file.path(), each["content"].text, 0600).ok());
     }
     const auto state = file.LoadOrCreate();
-    const std::string expected_error =
-        each.Has("error") ? each["error"].text
-        : each.Has("dataError") ? each["dataError"].text : "";
+    const std::string expected_error = each.Has("error")       ? each["error"].text
+                                       : each.Has("dataError") ? each["dataError"].text
+                                                               : "";
     if (!expected_error.empty()) {
       ASSERT_FALSE(state.ok());
       EXPECT_EQ(state.error().code, ErrorCode::kDataLoss);
@@ -111,7 +111,8 @@ TEST(CheckpointFile, SaysWhatToDoWithACorruptFile) {
   auto work = MakeLoopWork(loop);
   CheckpointFile file(loop, files, *work, "/root");
   ASSERT_TRUE(files.MakeDirectories("/root", 0755).ok());
-  ASSERT_TRUE(files.WriteFile("/root/dra_manager_state", R"({"Data":"{}","Checksum":1})", 0600).ok());
+  ASSERT_TRUE(
+      files.WriteFile("/root/dra_manager_state", R"({"Data":"{}","Checksum":1})", 0600).ok());
   const auto state = file.LoadOrCreate();
   ASSERT_FALSE(state.ok());
   EXPECT_NE(state.error().message.find("move the file away"), std::string::npos);
@@ -130,7 +131,8 @@ TEST(CheckpointFile, WritersThatMeetShareAWrite) {
     return CheckpointState();
   });
   int done = 0;
-  for (int i = 0; i < 10; ++i) file.Store([&](Result<void> result) { done += result.ok() ? 1 : 0; });
+  for (int i = 0; i < 10; ++i)
+    file.Store([&](Result<void> result) { done += result.ok() ? 1 : 0; });
   loop.RunUntilIdle();
   EXPECT_EQ(done, 10);
   EXPECT_EQ(writes, 2);
@@ -256,13 +258,15 @@ TEST(CheckpointFile, ADamagedSideFileIsRefusedWithTheWayOut) {
   both[whole.find("first")] ^= 1;
   both[whole.find("second")] ^= 1;
   head[kCheckpointSlotBytes] ^= 1;
-  for (const std::string& damaged : {both, head, whole.substr(0, kCheckpointSlotBytes), std::string("what?")}) {
+  for (const std::string& damaged :
+       {both, head, whole.substr(0, kCheckpointSlotBytes), std::string("what?")}) {
     ASSERT_TRUE(node.files.WriteFile(kSlots, damaged, 0600).ok());
     CheckpointFile file(node.loop, node.files, *node.work, "/root");
     const auto state = file.LoadOrCreate();
     ASSERT_FALSE(state.ok());
     EXPECT_EQ(state.error().code, ErrorCode::kDataLoss);
-    EXPECT_NE(state.error().message.find("cannot use /root/dra_manager_state.intents"), std::string::npos)
+    EXPECT_NE(state.error().message.find("cannot use /root/dra_manager_state.intents"),
+              std::string::npos)
         << state.error().message;
     EXPECT_NE(state.error().message.find("move the file away"), std::string::npos);
     EXPECT_EQ(*node.files.ReadFile(kSlots), damaged) << "left as it is";
@@ -280,7 +284,8 @@ TEST(CheckpointFile, AReadThatFailsSaysTheWayOutToo) {
     const auto state = file.LoadOrCreate();
     ASSERT_FALSE(state.ok()) << call;
     if (call == 0) continue;  // making the directory
-    EXPECT_NE(state.error().message.find("move the file away"), std::string::npos) << state.error().message;
+    EXPECT_NE(state.error().message.find("move the file away"), std::string::npos)
+        << state.error().message;
   }
 }
 

@@ -39,7 +39,8 @@ CheckpointState ClaimCache::Save() const {
   };
   std::vector<CheckpointClaim> state;
   for (const auto& [key, info] : claims_) {
-    CheckpointClaim claim{.uid = info.uid, .name = info.name, .namespace_name = info.namespace_name};
+    CheckpointClaim claim{
+        .uid = info.uid, .name = info.name, .namespace_name = info.namespace_name};
     claim.pod_uids = info.pod_uids;
     claim.driver_state.emplace();
     for (const auto& [name, driver] : info.drivers) {

@@ -40,10 +40,11 @@ std::string CodeOf(const Error* error) {
   return error == nullptr ? "OK" : rpc::GrpcCodeName(rpc::GrpcCodeFromError(error->code));
 }
 
-void CountCall(DraMetrics& metrics, const PluginInstance& plugin, const char* method, const std::string& code,
-               Duration took) {
+void CountCall(DraMetrics& metrics, const PluginInstance& plugin, const char* method,
+               const std::string& code, Duration took) {
   const char* version = plugin.version == rpc::DraVersion::kV1 ? "v1" : "v1beta1";
-  metrics.Call(plugin.driver, StrCat("/k8s.io.kubelet.pkg.apis.dra.", version, ".DRAPlugin/", method), code, took);
+  metrics.Call(plugin.driver,
+               StrCat("/k8s.io.kubelet.pkg.apis.dra.", version, ".DRAPlugin/", method), code, took);
 }
 
 }  // namespace
@@ -56,8 +57,8 @@ struct DraManager::PrepareOperation {
   MonotonicTime stage_started;
   std::vector<PodClaim> pod_claims;
   std::vector<std::optional<client::Reply>> fetched;  // parallel to pod_claims
-  std::size_t missing = 0;                             // answers still to come
-  std::vector<ClaimInfo> fresh;                        // parallel to pod_claims
+  std::size_t missing = 0;                            // answers still to come
+  std::vector<ClaimInfo> fresh;                       // parallel to pod_claims
   std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;  // by driver
   std::size_t next_batch = 0;
   std::vector<std::string> to_mark;  // keys of claims that become prepared
@@ -68,9 +69,9 @@ struct DraManager::PrepareOperation {
 struct DraManager::UnprepareOperation {
   std::string pod_uid;
   MonotonicTime started;
-  std::vector<std::string> keys;  // of the claims that go
+  std::vector<std::string> keys;                             // of the claims that go
   std::vector<std::pair<std::string, std::string>> skipped;  // claim key, driver
-  std::vector<std::string> given_up;  // drivers that are gone for good
+  std::vector<std::string> given_up;                         // drivers that are gone for good
   std::vector<std::pair<std::string, std::vector<rpc::ClaimReference>>> batches;
   std::size_t next_batch = 0;
 };
@@ -173,8 +174,9 @@ Result<ClaimInfo> DraManager::CheckClaim(Value pod, const PodClaim& pod_claim, V
   const std::string& name = pod_claim.claim_name;
   const std::string_view pod_uid = pod["metadata"]["uid"].str();
   if (pod_claim.from_template && !IsControlledBy(claim, pod_uid)) {
-    return FailedPrecondition(StrCat("ResourceClaim ", QualifiedName(claim), " was not created for Pod ",
-                                     QualifiedName(pod), " (Pod is not owner)"));
+    return FailedPrecondition(StrCat("ResourceClaim ", QualifiedName(claim),
+                                     " was not created for Pod ", QualifiedName(pod),
+                                     " (Pod is not owner)"));
   }
   if (!IsReservedFor(claim, pod_uid)) {
     return FailedPrecondition(StrCat("pod ", pod["metadata"]["name"].str(), " (", pod_uid,
@@ -254,7 +256,8 @@ Result<void> DraManager::Attach(PrepareOperation& operation) {
 void DraManager::Announce(const PrepareOperation& operation) {
   for (const auto& [driver, claims] : operation.batches) {
     const auto plugin = options_.plugins.GetPlugin(driver);
-    if (!plugin.ok() || !(*plugin)->takes_announcements || !(*plugin)->client->IsConnected()) continue;
+    if (!plugin.ok() || !(*plugin)->takes_announcements || !(*plugin)->client->IsConnected())
+      continue;
     std::vector<rpc::AnnouncedClaim> announced;
     std::size_t bytes = 0;
     for (const rpc::ClaimReference& claim : claims) {
@@ -313,13 +316,13 @@ Result<void> DraManager::TakePrepareAnswer(PrepareOperation&, const std::string&
     }
     const rpc::ClaimReference& claim = *found->second;
     if (!result.error.empty()) {
-      return FailedPrecondition(StrCat("NodePrepareResources failed for ResourceClaim ", claim.name,
-                                       ": ", result.error));
+      return FailedPrecondition(
+          StrCat("NodePrepareResources failed for ResourceClaim ", claim.name, ": ", result.error));
     }
     ClaimInfo* info = cache_.Find(ClaimCache::Key(claim.namespace_name, claim.name));
     if (info == nullptr || info->uid != uid) {
-      return Internal(StrCat("internal error: unable to get claim info for ResourceClaim ", claim.name,
-                             " in namespace ", claim.namespace_name));
+      return Internal(StrCat("internal error: unable to get claim info for ResourceClaim ",
+                             claim.name, " in namespace ", claim.namespace_name));
     }
     // Replaced, not added to: a repeated call must not double the devices.
     ClaimDriver& state = info->drivers[driver];
@@ -327,17 +330,16 @@ Result<void> DraManager::TakePrepareAnswer(PrepareOperation&, const std::string&
     state.answered = true;
   }
   if (results.size() < asked.size()) {
-    return Internal(StrCat("NodePrepareResources skipped ", asked.size() - results.size(),
-                           " ResourceClaims"));
+    return Internal(
+        StrCat("NodePrepareResources skipped ", asked.size() - results.size(), " ResourceClaims"));
   }
   return Ok();
 }
 
 void DraManager::EndStage(PrepareOperation& operation, std::string_view stage) {
   const MonotonicTime now = options_.loop.clock().Monotonic();
-  operation.to_count.emplace_back([stage, took = now - operation.stage_started](DraMetrics& metrics) {
-    metrics.PrepareStage(stage, took);
-  });
+  operation.to_count.emplace_back([stage, took = now - operation.stage_started](
+                                      DraMetrics& metrics) { metrics.PrepareStage(stage, took); });
   operation.stage_started = now;
 }
 
@@ -349,11 +351,12 @@ void DraManager::FinishPrepare(PrepareOperation& operation, Result<void> result)
       info->prepared = true;
       for (const auto& [driver, state] : info->drivers) {
         if (!Skips(state.skip_node_operations, kSkipPrepare)) continue;
-        operation.to_count.emplace_back([driver = driver](DraMetrics& metrics) { metrics.PrepareSkipped(driver); });
+        operation.to_count.emplace_back(
+            [driver = driver](DraMetrics& metrics) { metrics.PrepareSkipped(driver); });
       }
     }
-    // The intent is on disk; a result that is lost with the process is asked for again by the worker
-    // that adopts the pod, since preparing is idempotent.
+    // The intent is on disk; a result that is lost with the process is asked for again by the
+    // worker that adopts the pod, since preparing is idempotent.
     options_.checkpoint.StoreEventually();
     operation.to_count.emplace_back([this](DraMetrics& metrics) { metrics.ClaimsInUse(cache_); });
   }
@@ -429,7 +432,8 @@ void DraManager::CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& op
       [this, operation, asked = claims, instance = *plugin, started,
        alive = std::weak_ptr<int>(alive_)](Result<rpc::UnprepareResults> results) {
         if (!alive.lock()) return;
-        CountCall(metrics_, *instance, "NodeUnprepareResources", CodeOf(results.ok() ? nullptr : &results.error()),
+        CountCall(metrics_, *instance, "NodeUnprepareResources",
+                  CodeOf(results.ok() ? nullptr : &results.error()),
                   options_.loop.clock().Monotonic() - started);
         if (!results.ok()) {
           return FinishUnprepare(*operation, results.error().Prefixed("NodeUnprepareResources"));
@@ -440,18 +444,20 @@ void DraManager::CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& op
           if (!names.contains(uid)) {
             return FinishUnprepare(
                 *operation,
-                Internal(StrCat("NodeUnprepareResources returned result for unknown claim UID ", uid)));
+                Internal(
+                    StrCat("NodeUnprepareResources returned result for unknown claim UID ", uid)));
           }
           if (!result.error.empty()) {
             return FinishUnprepare(
-                *operation, FailedPrecondition(StrCat("NodeUnprepareResources failed for ResourceClaim ",
-                                                      names[uid], ": ", result.error)));
+                *operation,
+                FailedPrecondition(StrCat("NodeUnprepareResources failed for ResourceClaim ",
+                                          names[uid], ": ", result.error)));
           }
         }
         if (results->size() < asked.size()) {
-          return FinishUnprepare(*operation,
-                                 Internal(StrCat("NodeUnprepareResources skipped ",
-                                                 asked.size() - results->size(), " ResourceClaims")));
+          return FinishUnprepare(
+              *operation, Internal(StrCat("NodeUnprepareResources skipped ",
+                                          asked.size() - results->size(), " ResourceClaims")));
         }
         CallNextUnprepare(operation);
       });
@@ -513,7 +519,8 @@ Result<std::vector<std::string>> DraManager::CdiDevices(Value pod, Value contain
         for (const std::string& request : device.request_names) {
           matches = matches || BaseRequest(request) == BaseRequest(use.request);
         }
-        if (matches) ids.insert(ids.end(), device.cdi_device_ids.begin(), device.cdi_device_ids.end());
+        if (matches)
+          ids.insert(ids.end(), device.cdi_device_ids.begin(), device.cdi_device_ids.end());
       }
     }
   }

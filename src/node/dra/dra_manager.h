@@ -19,7 +19,7 @@
 namespace drakkar {
 class FeatureGates;
 class Wakefulness;
-}
+}  // namespace drakkar
 
 namespace drakkar::node {
 
@@ -28,10 +28,10 @@ namespace drakkar::node {
 //
 // Guarantees: claims are checked against the live object first, and a pod that fails there leaves
 // no trace; the intent to prepare is on disk before the first driver call (an announcement, which
-// changes nothing, may come before); one call per driver has all claims of the pod; a claim shared by
-// pods is unprepared with the last of them, and while that goes on no pod may attach to it. Calls of
-// one pod must not overlap: its worker sees to that.
-// Loop-bound. Bounded by the pods of the node.
+// changes nothing, may come before); one call per driver has all claims of the pod; a claim shared
+// by pods is unprepared with the last of them, and while that goes on no pod may attach to it.
+// Calls of one pod must not overlap: its worker sees to that. Loop-bound. Bounded by the pods of
+// the node.
 class DraManager {
  public:
   struct Options {
@@ -60,14 +60,15 @@ class DraManager {
 
   // Errors read `prepare dynamic resources: ...`.
   void Prepare(const api::ObjectPtr& pod, Done done);
-  // Of all claims the pod holds. Errors read `unprepare dynamic resources: ...`. Several callers for
-  // one pod share one attempt.
+  // Of all claims the pod holds. Errors read `unprepare dynamic resources: ...`. Several callers
+  // for one pod share one attempt.
   void Unprepare(const std::string& pod_uid, Done done);
 
   // The CDI ids for exactly the requests the container names, in its order.
   Result<std::vector<std::string>> CdiDevices(api::Value pod, api::Value container) const;
 
-  // Whether every claim of the pod was prepared since this process started: what a new sandbox needs.
+  // Whether every claim of the pod was prepared since this process started: what a new sandbox
+  // needs.
   bool IsPrepared(api::Value pod) const;
   // Whether it is known which devices every claim of the pod has, from this process or from the one
   // before: what a container in a sandbox that is there already needs.
@@ -81,12 +82,15 @@ class DraManager {
   // It gives nothing while the pods of this node are not known yet.
   void StartReconcile(std::function<std::optional<std::set<std::string>>()> active_pods);
 
-  // Unprepares at once what Reconcile would find only later: the pods are known now, or a driver has
-  // come or was given up.
+  // Unprepares at once what Reconcile would find only later: the pods are known now, or a driver
+  // has come or was given up.
   void ReconcileNow();
 
-  // Drivers that are gone for good: claims are unprepared without them while they are not connected.
-  void SetForgottenDrivers(std::set<std::string> drivers) { forgotten_drivers_ = std::move(drivers); }
+  // Drivers that are gone for good: claims are unprepared without them while they are not
+  // connected.
+  void SetForgottenDrivers(std::set<std::string> drivers) {
+    forgotten_drivers_ = std::move(drivers);
+  }
   bool IsForgotten(const std::string& driver) const { return forgotten_drivers_.contains(driver); }
 
   const ClaimCache& cache() const { return cache_; }
@@ -101,8 +105,8 @@ class DraManager {
   Result<void> CheckClaims(PrepareOperation& operation);
   Result<ClaimInfo> CheckClaim(api::Value pod, const struct PodClaim& pod_claim, api::Value claim);
   Result<void> Attach(PrepareOperation& operation);
-  // Drivers that wish it are told of the claims, and what they say, while the intent to prepare them is being
-  // written.
+  // Drivers that wish it are told of the claims, and what they say, while the intent to prepare
+  // them is being written.
   void Announce(const PrepareOperation& operation);
   void CallNextPrepare(const std::shared_ptr<PrepareOperation>& operation);
   Result<void> TakePrepareAnswer(PrepareOperation& operation, const std::string& driver,

@@ -60,12 +60,13 @@ TEST(DraManager, AnnouncesToDriversThatListenAndCallsThemWhenTheIntentIsOnDisk) 
     return slots.ok() && slots->find(node.Pod("p2")->uid()) != std::string::npos;
   };
   node.driver.plugin.on_announcement = [&] { order.push_back("announced"); };
-  node.driver.plugin.prepare_claim = [&, prepare = node.driver.plugin.prepare_claim](const rpc::ClaimReference& claim) {
-    // Nothing but the announcement may come before what survives a crash.
-    EXPECT_TRUE(intent_is_on_disk());
-    order.push_back("prepared");
-    return prepare(claim);
-  };
+  node.driver.plugin.prepare_claim =
+      [&, prepare = node.driver.plugin.prepare_claim](const rpc::ClaimReference& claim) {
+        // Nothing but the announcement may come before what survives a crash.
+        EXPECT_TRUE(intent_is_on_disk());
+        order.push_back("prepared");
+        return prepare(claim);
+      };
   node.CreatePod("p2", kUsesClaim, {"c"});
   ASSERT_EQ(node.Phase("p2"), "Running");
   EXPECT_THAT(order, ElementsAre("announced", "prepared"));
@@ -76,7 +77,8 @@ TEST(DraManager, AnnouncesToDriversThatListenAndCallsThemWhenTheIntentIsOnDisk) 
   const auto claim = api::ParseJson(announced.object);
   ASSERT_TRUE(claim.ok()) << announced.object;
   EXPECT_EQ((*claim)->root()["metadata"]["uid"].str(), announced.reference.uid);
-  EXPECT_EQ((*claim)->root()["status"]["allocation"]["devices"]["results"].at(0)["device"].str(), "dev-0");
+  EXPECT_EQ((*claim)->root()["status"]["allocation"]["devices"]["results"].at(0)["device"].str(),
+            "dev-0");
 }
 
 TEST(DraManager, ClaimsThatAreTooLargeTogetherAreOnlyNamed) {
@@ -93,7 +95,10 @@ TEST(DraManager, ClaimsThatAreTooLargeTogetherAreOnlyNamed) {
     changed["metadata"]["annotations"]["note"] = std::string(250 << 10, 'x');
     ASSERT_TRUE(node.api.Update("ResourceClaim", key, "", changed.Freeze()).ok());
   }
-  node.CreatePod("p", R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c0"}]}}])", names);
+  node.CreatePod(
+      "p",
+      R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c0"}]}}])",
+      names);
   ASSERT_EQ(node.Phase("p"), "Running");
   ASSERT_EQ(node.driver.plugin.announcements.size(), 1u);
   const auto& announced = node.driver.plugin.announcements.front();
@@ -111,8 +116,9 @@ TEST(DraManager, AnnouncesNothingThatFailsItsChecks) {
   node.driver.plugin.info.supported_versions.emplace_back(rpc::kAnnouncementService);
   node.driver.Start();
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
-                         kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
+  node.api.Create(StrCat(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+      kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
   node.Run();
   EXPECT_EQ(node.Phase("p"), "Pending");
   EXPECT_TRUE(node.driver.plugin.announcements.empty());
@@ -184,7 +190,8 @@ TEST(DraManager, TwoPodsShareAClaimAndTheLastOneGivesItBack) {
 TEST(DraManager, ServesWhichPodHoldsWhichDevice) {
   GpuNode node;
   node.CreatePodWithClaim();
-  auto client = rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
+  auto client =
+      rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
   std::optional<Result<std::vector<rpc::PodResources>>> list;
   client->List(seconds(1), [&](auto result) { list = std::move(result); });
   node.Run();
@@ -198,7 +205,8 @@ TEST(DraManager, ServesWhichPodHoldsWhichDevice) {
 TEST(DraManager, WipesTheSlicesOfADriverThatIsGoneForThirtySeconds) {
   GpuNode node;
   auto create = [&] {
-    node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
+    node.api.Create(
+        R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
       "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
       "devices":[{"name":"dev-0"}]}})");
   };
@@ -218,8 +226,9 @@ TEST(DraManager, WipesTheSlicesOfADriverThatIsGoneForThirtySeconds) {
 TEST(DraManager, AClaimThatIsNotReservedForThePodIsNotTouched) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
-                         kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
+  node.api.Create(StrCat(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+      kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"c"}]}})"));
   node.Run();
   EXPECT_EQ(node.Phase("p"), "Pending");
   EXPECT_TRUE(node.history.empty());
@@ -232,10 +241,14 @@ TEST(DraManager, AContainerSeesOnlyTheRequestsItNames) {
   node.driver.plugin.prepare_claim = [&](const rpc::ClaimReference&) {
     rpc::PrepareResult result;
     for (const char* request : {"r", "other"}) {
-      EXPECT_TRUE(node.files.WriteFile(StrCat("/var/run/cdi/", request, ".json"),
-                                       StrCat(R"({"cdiVersion":"0.5.0","kind":"x.com/)", request,
-                                              R"(","devices":[{"name":"d","containerEdits":{"env":["GOT_)",
-                                              request, R"(=yes"]}}]})"), 0644).ok());
+      EXPECT_TRUE(
+          node.files
+              .WriteFile(StrCat("/var/run/cdi/", request, ".json"),
+                         StrCat(R"({"cdiVersion":"0.5.0","kind":"x.com/)", request,
+                                R"(","devices":[{"name":"d","containerEdits":{"env":["GOT_)",
+                                request, R"(=yes"]}}]})"),
+                         0644)
+              .ok());
       result.devices.push_back({.request_names = {request},
                                 .pool_name = "pool",
                                 .device_name = request,
@@ -246,7 +259,8 @@ TEST(DraManager, AContainerSeesOnlyTheRequestsItNames) {
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
   node.CreatePod("p", R"("containers":[
       {"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c","request":"r"}]}},
-      {"name":"b","image":"busybox:1"}])", {"c"});
+      {"name":"b","image":"busybox:1"}])",
+                 {"c"});
   ASSERT_EQ(node.Phase("p"), "Running");
   EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "GOT_r"), "yes");
   EXPECT_EQ(EnvironmentOf(*node.Containers("p", "a")[0], "GOT_other"), "(none)");
@@ -255,7 +269,10 @@ TEST(DraManager, AContainerSeesOnlyTheRequestsItNames) {
 
 TEST(DraManager, RefusesToStartOnACorruptCheckpoint) {
   NodeHarness node;
-  ASSERT_TRUE(node.files.WriteFile("/var/lib/kubelet/dra_manager_state", "{\"Data\":\"x\",\"Checksum\":1}", 0600).ok());
+  ASSERT_TRUE(
+      node.files
+          .WriteFile("/var/lib/kubelet/dra_manager_state", "{\"Data\":\"x\",\"Checksum\":1}", 0600)
+          .ok());
   node.StartAgent();
   ASSERT_FALSE(node.started.ok());
   EXPECT_THAT(node.started.error().message, HasSubstr("checkpoint is corrupted"));
@@ -266,7 +283,8 @@ TEST(DraManager, StopsInTheMiddleOfADriverCallAndGoesOnAfterwards) {
   node.driver.plugin.hold_calls = true;
   node.CreatePodWithClaim();
   ASSERT_EQ(node.driver.plugin.held_calls(), 1u);
-  EXPECT_THAT(*node.files.ReadFile("/var/lib/kubelet/dra_manager_state.intents"), HasSubstr("gpu.example.com"))
+  EXPECT_THAT(*node.files.ReadFile("/var/lib/kubelet/dra_manager_state.intents"),
+              HasSubstr("gpu.example.com"))
       << "the intent is on disk before the call";
   node.KillAgent();
   node.transport.BreakConnections("/var/lib/kubelet/plugins_registry/gpu-reg.sock");
@@ -328,7 +346,8 @@ TEST(DraManager, ARepeatedPrepareReplacesTheDevicesAndDoesNotDoubleThem) {
   node.StartAgent();
   node.CreatePod("q", kUsesClaim, {"c"});
   EXPECT_EQ(node.Phase("q"), "Running");
-  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c")) << "a restart forgets that it was prepared";
+  EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c"))
+      << "a restart forgets that it was prepared";
   const auto& claims = node.agent->dra().cache().claims();
   ASSERT_EQ(claims.size(), 1u);
   EXPECT_EQ(claims.begin()->second.drivers.at("gpu.example.com").devices.size(), 1u);
@@ -352,7 +371,8 @@ TEST(DraManager, ATemplateClaimOfAnotherPodIsRefused) {
   auto pod = node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1"}],
       "resourceClaims":[{"name":"c","resourceClaimTemplateName":"t"}])");
   ASSERT_NE(pod, nullptr);
-  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("ResourceClaim not created yet"));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("ResourceClaim not created yet"));
   for (const char* path : {"pod", "claim"}) {
     if (std::string(path) == "pod") {
       api::Draft changed(node.Pod("p")->tree());
@@ -369,8 +389,9 @@ TEST(DraManager, ATemplateClaimOfAnotherPodIsRefused) {
   }
   node.Advance(seconds(5));
   const auto events = node.Events("FailedPrepareDynamicResources");
-  EXPECT_THAT(events, ::testing::Contains(HasSubstr(
-                          "ResourceClaim default/c was not created for Pod default/p (Pod is not owner)")));
+  EXPECT_THAT(events,
+              ::testing::Contains(HasSubstr(
+                  "ResourceClaim default/c was not created for Pod default/p (Pod is not owner)")));
   EXPECT_TRUE(node.history.empty());
 }
 
@@ -398,10 +419,12 @@ TEST(DraManager, AClaimThatIsNotAllocatedOrWasReplacedIsNotTouched) {
 TEST(DraManager, WithTwoInstancesTheSlicesStayUntilTheLastIsGone) {
   NodeHarness node;
   node.StartAgent();
-  FakeDriver old_one(node, "gpu.example.com", "gpu-1.sock"), new_one(node, "gpu.example.com", "gpu-2.sock");
+  FakeDriver old_one(node, "gpu.example.com", "gpu-1.sock"),
+      new_one(node, "gpu.example.com", "gpu-2.sock");
   old_one.Start();
   new_one.Start();
-  node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
+  node.api.Create(
+      R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
     "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
     "devices":[{"name":"dev-0"}]}})");
   node.CreatePodWithClaim();
@@ -412,7 +435,8 @@ TEST(DraManager, WithTwoInstancesTheSlicesStayUntilTheLastIsGone) {
   EXPECT_NE(node.api.Get("ResourceSlice", "s"), nullptr);
   node.DeletePod("p");
   node.Advance(seconds(1));
-  EXPECT_EQ(old_one.plugin.unprepare_calls.size(), 1u) << "what one instance prepared the other takes back";
+  EXPECT_EQ(old_one.plugin.unprepare_calls.size(), 1u)
+      << "what one instance prepared the other takes back";
   old_one.Stop();
   node.Advance(seconds(31));
   EXPECT_EQ(node.api.Get("ResourceSlice", "s"), nullptr);
@@ -453,29 +477,39 @@ TEST(DraManager, EveryMetricHasBothNames) {
   for (const std::string prefix : {"\n", "\nkubelet_"}) {
     const std::string text = "\n" + node.metrics.Text();
     EXPECT_THAT(text, HasSubstr(prefix + "dra_resource_claims_in_use{driver_name=\"<any>\"} 1"));
-    EXPECT_THAT(text, HasSubstr(prefix + "dra_resource_claims_in_use{driver_name=\"gpu.example.com\"} 1"));
+    EXPECT_THAT(
+        text, HasSubstr(prefix + "dra_resource_claims_in_use{driver_name=\"gpu.example.com\"} 1"));
     EXPECT_THAT(text, HasSubstr(prefix + "dra_operations_duration_seconds_bucket"));
     EXPECT_THAT(text, HasSubstr(prefix + "dra_grpc_operations_duration_seconds_bucket"));
-    EXPECT_THAT(text, HasSubstr(prefix + "dra_node_prepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+    EXPECT_THAT(
+        text,
+        HasSubstr(prefix + "dra_node_prepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
   }
-  EXPECT_THAT(node.metrics.Text(), HasSubstr("method_name=\"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources\""));
+  EXPECT_THAT(
+      node.metrics.Text(),
+      HasSubstr("method_name=\"/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources\""));
   node.DeletePod("p");
   node.Advance(seconds(1));
   for (const std::string prefix : {"\n", "\nkubelet_"}) {
     const std::string text = "\n" + node.metrics.Text();
     EXPECT_THAT(text, HasSubstr(prefix + "dra_resource_claims_in_use{driver_name=\"<any>\"} 0"));
-    EXPECT_THAT(text, HasSubstr(prefix + "dra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+    EXPECT_THAT(
+        text,
+        HasSubstr(prefix + "dra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
   }
 }
 
 TEST(DraManager, PodResourcesAnswersGetAndAllocatable) {
   GpuNode node;
   node.CreatePodWithClaim();
-  auto client = rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
+  auto client =
+      rpc::MakePodResourcesClient(node.transport, "/var/lib/kubelet/pod-resources/kubelet.sock");
   std::optional<Result<rpc::PodResources>> found, missing;
   std::optional<Result<rpc::AllocatableResources>> allocatable;
-  client->Get({.name = "p", .namespace_name = "default"}, seconds(1), [&](auto result) { found = std::move(result); });
-  client->Get({.name = "nobody", .namespace_name = "default"}, seconds(1), [&](auto result) { missing = std::move(result); });
+  client->Get({.name = "p", .namespace_name = "default"}, seconds(1),
+              [&](auto result) { found = std::move(result); });
+  client->Get({.name = "nobody", .namespace_name = "default"}, seconds(1),
+              [&](auto result) { missing = std::move(result); });
   client->GetAllocatable(seconds(1), [&](auto result) { allocatable = std::move(result); });
   node.Run();
   ASSERT_TRUE(found && found->ok());
@@ -492,7 +526,8 @@ TEST(DraManager, TheSlicesOfADriverThatIsRegisteredWithoutAConnectionGoAfterThir
   GpuNode node;
   auto slice = [&] { return node.api.Get("ResourceSlice", "s"); };
   auto create = [&] {
-    node.api.Create(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
+    node.api.Create(
+        R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},
       "spec":{"driver":"gpu.example.com","nodeName":"node-1","pool":{"name":"node-1","generation":1,"resourceSliceCount":1},
       "devices":[{"name":"dev-0"}]}})");
   };
@@ -534,7 +569,9 @@ TEST(DraManager, AClaimThatIsBeingUnpreparedTakesNoFurtherPod) {
 
 TEST(DraManager, AnAnswerAboutAnotherClaimOrWithoutOneIsRefused) {
   GpuNode node;
-  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) { results["stranger"] = {}; };
+  node.driver.plugin.change_prepare_answer = [](rpc::PrepareResults& results) {
+    results["stranger"] = {};
+  };
   node.CreatePodWithClaim();
   EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
               HasSubstr("NodePrepareResources returned result for unknown claim UID stranger"));
@@ -546,12 +583,16 @@ TEST(DraManager, AnAnswerAboutAnotherClaimOrWithoutOneIsRefused) {
   node.driver.plugin.change_prepare_answer = nullptr;
   node.Advance(seconds(5));
   ASSERT_EQ(node.Phase("p"), "Running");
-  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) { results["stranger"] = {}; };
+  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) {
+    results["stranger"] = {};
+  };
   node.DeletePod("p");
   node.Advance(std::chrono::milliseconds(10));
   EXPECT_THAT(node.Events("FailedUnprepareDynamicResources").at(0),
               HasSubstr("NodeUnprepareResources returned result for unknown claim UID stranger"));
-  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) { results.clear(); };
+  node.driver.plugin.change_unprepare_answer = [](rpc::UnprepareResults& results) {
+    results.clear();
+  };
   node.Advance(seconds(2));
   EXPECT_THAT(node.Events("FailedUnprepareDynamicResources"),
               ::testing::Contains(HasSubstr("NodeUnprepareResources skipped 1 ResourceClaims")));
@@ -582,10 +623,13 @@ TEST(DraManager, AClaimThatIsReservedAndNotAllocatedIsNotTouched) {
 
 struct Questions {
   explicit Questions(NodeHarness& on)
-      : node(on), client(rpc::MakePodResourcesClient(on.transport, "/var/lib/kubelet/pod-resources/kubelet.sock")) {}
+      : node(on),
+        client(rpc::MakePodResourcesClient(on.transport,
+                                           "/var/lib/kubelet/pod-resources/kubelet.sock")) {}
   rpc::PodResources Get(const std::string& name) {
     std::optional<Result<rpc::PodResources>> found;
-    client->Get({.name = name, .namespace_name = "default"}, seconds(1), [&](auto result) { found = std::move(result); });
+    client->Get({.name = name, .namespace_name = "default"}, seconds(1),
+                [&](auto result) { found = std::move(result); });
     node.Run();
     EXPECT_TRUE(found && found->ok());
     return found && found->ok() ? **found : rpc::PodResources();
@@ -599,7 +643,9 @@ TEST(DraManager, PodResourcesAreThoseOfTheRequestsEachContainerNames) {
   node.driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
     rpc::PrepareResult result;
     for (const char* request : {"r", "other/small"}) {
-      result.devices.push_back({.request_names = {request}, .pool_name = "pool", .device_name = "shared",
+      result.devices.push_back({.request_names = {request},
+                                .pool_name = "pool",
+                                .device_name = "shared",
                                 .share_id = std::string("share-") + request[0]});
     }
     return result;
@@ -610,16 +656,19 @@ TEST(DraManager, PodResourcesAreThoseOfTheRequestsEachContainerNames) {
       {"name":"sidecar","image":"busybox:1","restartPolicy":"Always","resources":{"claims":[{"name":"c","request":"other"}]}}],
       "containers":[{"name":"all","image":"busybox:1","resources":{"claims":[{"name":"c"}]}},
                     {"name":"one","image":"busybox:1","resources":{"claims":[{"name":"c","request":"r"}]}},
-                    {"name":"none","image":"busybox:1"}])", {"c"});
+                    {"name":"none","image":"busybox:1"}])",
+                 {"c"});
   std::vector<std::string> seen;
   for (const auto& container : Questions(node).Get("p").containers) {
     std::string line = container.name;
     for (const auto& resource : container.dynamic_resources) {
-      for (const auto& device : resource.claim_resources) line += " " + device.device_name + "/" + device.share_id.value_or("");
+      for (const auto& device : resource.claim_resources)
+        line += " " + device.device_name + "/" + device.share_id.value_or("");
     }
     seen.push_back(line);
   }
-  EXPECT_THAT(seen, ElementsAre("sidecar shared/share-o", "all shared/share-o shared/share-r", "one shared/share-r", "none"));
+  EXPECT_THAT(seen, ElementsAre("sidecar shared/share-o", "all shared/share-o shared/share-r",
+                                "one shared/share-r", "none"));
 }
 
 TEST(DraManager, PodResourcesAnswersAHundredQuestionsASecondAndTenAtOnce) {
@@ -630,7 +679,9 @@ TEST(DraManager, PodResourcesAnswersAHundredQuestionsASecondAndTenAtOnce) {
   auto ask = [&](int count) {
     answered = 0;
     for (int i = 0; i < count; ++i) {
-      auto take = [&](const auto& result) { result.ok() ? void(++answered) : refused.push_back(result.error()); };
+      auto take = [&](const auto& result) {
+        result.ok() ? void(++answered) : refused.push_back(result.error());
+      };
       if (i % 2 == 0) questions.client->List(seconds(1), take);
       if (i % 2 == 1) questions.client->GetAllocatable(seconds(1), take);
     }

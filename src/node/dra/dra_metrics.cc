@@ -28,25 +28,30 @@ double Seconds(Duration duration) {
 void DraMetrics::Operation(std::string_view name, bool is_error, Duration took) {
   if (metrics_ == nullptr) return;
   for (const char* prefix : kPrefixes) {
-    metrics_->GetHistogram(std::string(prefix) + "dra_operations_duration_seconds",
-                           "Latency histogram in seconds for the duration of handling all "
-                           "ResourceClaims referenced by a pod when the pod starts or stops",
-                           {{"operation_name", std::string(name)}, {"is_error", is_error ? "true" : "false"}},
-                           Bounds())
+    metrics_
+        ->GetHistogram(
+            std::string(prefix) + "dra_operations_duration_seconds",
+            "Latency histogram in seconds for the duration of handling all "
+            "ResourceClaims referenced by a pod when the pod starts or stops",
+            {{"operation_name", std::string(name)}, {"is_error", is_error ? "true" : "false"}},
+            Bounds())
         .Observe(Seconds(took));
   }
-  metrics_->GetHistogram("drakkar_node_dra_operations_duration_seconds",
-                         "As dra_operations_duration_seconds, in finer steps",
-                         {{"operation_name", std::string(name)}, {"is_error", is_error ? "true" : "false"}},
-                         FineBounds())
+  metrics_
+      ->GetHistogram(
+          "drakkar_node_dra_operations_duration_seconds",
+          "As dra_operations_duration_seconds, in finer steps",
+          {{"operation_name", std::string(name)}, {"is_error", is_error ? "true" : "false"}},
+          FineBounds())
       .Observe(Seconds(took));
 }
 
 void DraMetrics::PrepareStage(std::string_view stage, Duration took) {
   if (metrics_ == nullptr) return;
-  metrics_->GetHistogram("drakkar_node_dra_prepare_stage_duration_seconds",
-                         "What preparing the claims of a pod spends its time with",
-                         {{"stage", std::string(stage)}}, FineBounds())
+  metrics_
+      ->GetHistogram("drakkar_node_dra_prepare_stage_duration_seconds",
+                     "What preparing the claims of a pod spends its time with",
+                     {{"stage", std::string(stage)}}, FineBounds())
       .Observe(Seconds(took));
 }
 
@@ -54,10 +59,12 @@ void DraMetrics::Call(const std::string& driver, const std::string& method, cons
                       Duration took) {
   if (metrics_ == nullptr) return;
   for (const char* prefix : kPrefixes) {
-    metrics_->GetHistogram(std::string(prefix) + "dra_grpc_operations_duration_seconds",
-                           "Duration in seconds of the DRA gRPC operations",
-                           {{"driver_name", driver}, {"method_name", method}, {"grpc_status_code", code}},
-                           Bounds())
+    metrics_
+        ->GetHistogram(
+            std::string(prefix) + "dra_grpc_operations_duration_seconds",
+            "Duration in seconds of the DRA gRPC operations",
+            {{"driver_name", driver}, {"method_name", method}, {"grpc_status_code", code}},
+            Bounds())
         .Observe(Seconds(took));
   }
 }
@@ -65,18 +72,22 @@ void DraMetrics::Call(const std::string& driver, const std::string& method, cons
 void DraMetrics::PrepareSkipped(const std::string& driver) {
   if (metrics_ == nullptr) return;
   for (const char* prefix : kPrefixes) {
-    metrics_->GetCounter(std::string(prefix) + "dra_node_prepare_skips_total",
-                         "Claims prepared without calling the driver, which asked for that",
-                         {{"driver_name", driver}}).Add();
+    metrics_
+        ->GetCounter(std::string(prefix) + "dra_node_prepare_skips_total",
+                     "Claims prepared without calling the driver, which asked for that",
+                     {{"driver_name", driver}})
+        .Add();
   }
 }
 
 void DraMetrics::UnprepareSkipped(const std::string& driver) {
   if (metrics_ == nullptr) return;
   for (const char* prefix : kPrefixes) {
-    metrics_->GetCounter(std::string(prefix) + "dra_node_unprepare_skips_total",
-                         "Claims unprepared without calling the driver, which asked for that",
-                         {{"driver_name", driver}}).Add();
+    metrics_
+        ->GetCounter(std::string(prefix) + "dra_node_unprepare_skips_total",
+                     "Claims unprepared without calling the driver, which asked for that",
+                     {{"driver_name", driver}})
+        .Add();
   }
 }
 
@@ -94,10 +105,13 @@ void DraMetrics::ClaimsInUse(const ClaimCache& cache) {
       if (!counts.contains(driver)) metrics_->RemoveGauge(name, {{"driver_name", driver}});
     }
     for (const auto& [driver, count] : counts) {
-      metrics_->GetGauge(name, "The number of ResourceClaims that are currently in use on the node, "
-                               "by driver name (driver_name label value) and across all drivers "
-                               "(special value <any> for driver_name)",
-                         {{"driver_name", driver}}).Set(count);
+      metrics_
+          ->GetGauge(name,
+                     "The number of ResourceClaims that are currently in use on the node, "
+                     "by driver name (driver_name label value) and across all drivers "
+                     "(special value <any> for driver_name)",
+                     {{"driver_name", driver}})
+          .Set(count);
     }
   }
   shown_drivers_.clear();

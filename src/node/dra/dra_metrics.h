@@ -13,7 +13,8 @@ class Metrics;
 
 namespace drakkar::node {
 
-// The metrics of dynamic resources, each as `dra_...` (Kubernetes) and `kubelet_dra_...` (KEP-5945).
+// The metrics of dynamic resources, each as `dra_...` (Kubernetes) and `kubelet_dra_...`
+// (KEP-5945).
 class DraMetrics {
  public:
   // Null: nothing is counted.

@@ -40,7 +40,9 @@ TEST(DraManager, AForgottenDriverThatComesBackIsCalledAgain) {
   node.driver.Stop();
   Forget(node, "gpu.example.com");
   node.driver.Start();
-  EXPECT_FALSE((*node.api.Get("Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"].has_value());
+  EXPECT_FALSE((*node.api.Get(
+      "Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"]
+                   .has_value());
   node.CreatePodWithClaim();
   node.DeletePod("p");
   node.Advance(seconds(1));
@@ -93,7 +95,8 @@ TEST(DraManager, APodDeletedLaterHasTheEventOfItsForgottenDriverAndARestartDoesN
   node.CreatePodWithClaim();
   node.driver.Stop();
   Forget(node, "gpu.example.com");
-  ASSERT_EQ(node.Events("DriverForgotten").size(), 1u) << "about the node: the pod is not concerned yet";
+  ASSERT_EQ(node.Events("DriverForgotten").size(), 1u)
+      << "about the node: the pod is not concerned yet";
   node.KillAgent();
   node.StartAgent();
   node.Advance(seconds(5));
@@ -102,11 +105,14 @@ TEST(DraManager, APodDeletedLaterHasTheEventOfItsForgottenDriverAndARestartDoesN
   node.Advance(seconds(1));
   EXPECT_EQ(node.Phase("p"), "(gone)");
   EXPECT_THAT(node.Events("DriverForgotten"),
-              ElementsAre(HasSubstr("claims are unprepared without it"), HasSubstr("claims were unprepared without it")));
+              ElementsAre(HasSubstr("claims are unprepared without it"),
+                          HasSubstr("claims were unprepared without it")));
 }
 
 std::string ForgottenOnTheNode(NodeHarness& node) {
-  return std::string((*node.api.Get("Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"].str("(none)"));
+  return std::string((*node.api.Get(
+      "Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"]
+                         .str("(none)"));
 }
 
 TEST(DraManager, ADriverThatComesBackBeforeTheNodeIsKnownIsTakenOffTheList) {
@@ -167,8 +173,18 @@ TEST(DraManager, ARunningPodWhoseDevicesWereLostWithTheAgentIsPreparedOnceMore) 
   node.StartAgent();
   node.Advance(seconds(2));
   EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c"));
-  EXPECT_EQ(node.agent->dra().cache().claims().at("default/c").drivers.at("gpu.example.com").devices.size(), 1u);
-  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["name"].str(), "claim:c");
+  EXPECT_EQ(node.agent->dra()
+                .cache()
+                .claims()
+                .at("default/c")
+                .drivers.at("gpu.example.com")
+                .devices.size(),
+            1u);
+  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"]
+                .at(0)["allocatedResourcesStatus"]
+                .at(0)["name"]
+                .str(),
+            "claim:c");
   EXPECT_EQ(node.Containers("p", "a").size(), 1u) << "it runs on";
   node.KillAgent();
   node.StartAgent();
@@ -185,7 +201,8 @@ TEST(DraManager, ARunningPodWhoseDevicesWereLostRunsOnUntilItsDriverComes) {
   node.StartAgent();
   node.Advance(seconds(200));
   EXPECT_EQ(node.Phase("p"), "Running");
-  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("DRA driver gpu.example.com is not registered"));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("DRA driver gpu.example.com is not registered"));
   node.driver.Start();
   EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare c")) << "not after a minute";
   node.Advance(seconds(200));
@@ -205,7 +222,8 @@ TEST(DraManager, APodThatIsDeletedWhileItsDevicesAreAskedForAgainWaitsForTheAnsw
   node.DeletePod("p");
   node.Advance(seconds(1));
   EXPECT_TRUE(node.driver.plugin.unprepare_calls.empty());
-  EXPECT_EQ(node.Containers("p", "a").at(0)->status.state, ContainerState::kExited) << "that does not wait";
+  EXPECT_EQ(node.Containers("p", "a").at(0)->status.state, ContainerState::kExited)
+      << "that does not wait";
   node.driver.plugin.hold_calls = false;
   node.driver.plugin.ReleaseCalls();
   node.Advance(seconds(1));
@@ -217,11 +235,15 @@ TEST(DraManager, AfterARestartAContainerIsStartedAgainWithoutDriverClaimAndGate)
   GpuNode node;
   node.RunFor(seconds(100), 1);
   node.CreateClaim("c", {"gpu.example.com/dev-0", "ghost.example.com/dev-0!"});
-  node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])", {"c"});
+  node.CreatePod(
+      "p",
+      R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"}]}}])",
+      {"c"});
   node.Advance(seconds(1));
   node.KillAgent();
   node.driver.Stop();
-  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false).With(Gate::kNodeDeclaredFeatures, false);
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false)
+                   .With(Gate::kNodeDeclaredFeatures, false);
   node.api_fault = [](const std::string& what) -> std::optional<Error> {
     if (what == "get resourceclaims") return Unavailable("no claims today");
     return std::nullopt;

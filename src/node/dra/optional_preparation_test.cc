@@ -22,8 +22,9 @@ TEST(OptionalPreparation, ADriverThatSkipsNodeOperationsIsNeitherCalledNorNeeded
   EXPECT_EQ(node.Phase("p"), "Running");
   node.Advance(seconds(6));
   EXPECT_EQ(node.Phase("p"), "Succeeded");
-  EXPECT_THAT(node.metrics.Text(),
-              HasSubstr(R"(kubelet_dra_node_prepare_skips_total{driver_name="ghost.example.com"} 1)"));
+  EXPECT_THAT(
+      node.metrics.Text(),
+      HasSubstr(R"(kubelet_dra_node_prepare_skips_total{driver_name="ghost.example.com"} 1)"));
   EXPECT_THAT(node.metrics.Text(),
               HasSubstr(R"(dra_node_unprepare_skips_total{driver_name="ghost.example.com"} 1)"));
 }
@@ -89,7 +90,8 @@ TEST(OptionalPreparation, OneDeviceOfADriverSkipsAndAnotherDoesNotSoTheDriverIsC
   node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
   node.CreatePod("p", kUsesClaim, {"c"});
   EXPECT_EQ(node.Phase("p"), "Pending");
-  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("DRA driver gpu.example.com is not registered"));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("DRA driver gpu.example.com is not registered"));
   FakeDriver driver(node, "gpu.example.com", "gpu.sock");
   driver.Start();
   EXPECT_EQ(node.Phase("p"), "Running");
@@ -100,7 +102,8 @@ TEST(OptionalPreparation, TheValueFalseAndNoValueCallTheDriver) {
   GpuNode node;
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
   api::Draft changed(node.api.Get("ResourceClaim", "default/c")->tree());
-  changed["status"]["allocation"]["devices"]["results"].MutableElements()[0]["skipNodeOperations"] = api::Draft(false);
+  changed["status"]["allocation"]["devices"]["results"].MutableElements()[0]["skipNodeOperations"] =
+      api::Draft(false);
   ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", changed.Freeze()).ok());
   node.CreateClaim("d", {"gpu.example.com/dev-1"});
   node.CreatePod("p", kUsesClaim, {"c", "d"});
@@ -136,7 +139,8 @@ TEST(OptionalPreparation, ASkipCountsOncePerClaimAndDriverHoweverOftenItIsTried)
   node.Advance(seconds(61));
   ASSERT_EQ(node.Phase("p"), "Running");
   node.CreatePod("q", kUsesClaim, {"c"});
-  EXPECT_THAT(node.metrics.Text(), HasSubstr("\ndra_node_prepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr("\ndra_node_prepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
   driver.plugin.unprepare_error = Internal("not yet");
   node.DeletePod("p");
   node.DeletePod("q");
@@ -144,7 +148,8 @@ TEST(OptionalPreparation, ASkipCountsOncePerClaimAndDriverHoweverOftenItIsTried)
   driver.plugin.unprepare_error.reset();
   node.Advance(seconds(61));
   EXPECT_EQ(node.Phase("q"), "(gone)");
-  EXPECT_THAT(node.metrics.Text(), HasSubstr("\ndra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr("\ndra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
 }
 
 TEST(OptionalPreparation, WhatIsDecidedIsInTheCheckpointAndHoldsAfterARestart) {
@@ -168,10 +173,11 @@ TEST(OptionalPreparation, ASliceThatChangesLaterChangesNothingInEitherDirection)
   auto publish = [&](const char* name, bool skips) {
     const auto before = node.api.Get("ResourceSlice", name);
     if (before == nullptr) {
-      node.api.Create(StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")", name,
-                             R"("},"spec":{"driver":")", name, R"(","nodeName":"node-1","skipNodeOperations":)",
-                             skips ? "true" : "false",
-                             R"(,"pool":{"name":"node-1","generation":1,"resourceSliceCount":1},"devices":[{"name":"dev-0"}]}})"));
+      node.api.Create(StrCat(
+          R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")", name,
+          R"("},"spec":{"driver":")", name, R"(","nodeName":"node-1","skipNodeOperations":)",
+          skips ? "true" : "false",
+          R"(,"pool":{"name":"node-1","generation":1,"resourceSliceCount":1},"devices":[{"name":"dev-0"}]}})"));
       return;
     }
     api::Draft changed(before->tree());
@@ -183,7 +189,10 @@ TEST(OptionalPreparation, ASliceThatChangesLaterChangesNothingInEitherDirection)
   node.CreateClaim("c", {"ghost.example.com/dev-0!"});
   node.CreatePod("p", kUsesClaim, {"c"});
   node.CreateClaim("d", {"gpu.example.com/dev-0"});
-  node.CreatePod("q", R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"d"}]}}])", {"d"});
+  node.CreatePod(
+      "q",
+      R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"d"}]}}])",
+      {"d"});
   publish("ghost.example.com", false);
   publish("gpu.example.com", true);
   node.driver.Stop();
@@ -200,7 +209,9 @@ TEST(OptionalPreparation, WithTheApiServerDownAPodThatSkipsStillTerminatesOnTheN
   NodeHarness node;
   node.StartAgent();
   node.CreateClaim("c", {"ghost.example.com/dev-0!"});
-  node.machine.program_of = [](const ContainerConfig&) { return HollowProgram{.stops_within = seconds(2)}; };
+  node.machine.program_of = [](const ContainerConfig&) {
+    return HollowProgram{.stops_within = seconds(2)};
+  };
   node.CreatePod("p", kUsesClaim, {"c"});
   ASSERT_EQ(node.Phase("p"), "Running");
   node.DeletePod("p");
@@ -210,7 +221,8 @@ TEST(OptionalPreparation, WithTheApiServerDownAPodThatSkipsStillTerminatesOnTheN
     EXPECT_NE(container.status.state, ContainerState::kRunning);
   }
   EXPECT_EQ(node.agent->dra().cache().claims().size(), 0u);
-  EXPECT_THAT(node.metrics.Text(), HasSubstr("dra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr("dra_node_unprepare_skips_total{driver_name=\"ghost.example.com\"} 1"));
   node.client->SetDown(false);
   node.Advance(seconds(61));
   EXPECT_EQ(node.Phase("p"), "(gone)");
@@ -233,12 +245,14 @@ TEST(OptionalPreparation, WithBothGatesOffAMixedClaimFailsToPrepare) {
   NodeHarness node;
   FakeDriver driver(node, "gpu.example.com", "gpu.sock");
   node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
-  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false).With(Gate::kNodeDeclaredFeatures, false);
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false)
+                   .With(Gate::kNodeDeclaredFeatures, false);
   node.StartAgent();
   driver.Start();
   node.CreatePod("p", kUsesClaim, {"c"});
   EXPECT_EQ(node.Phase("p"), "Pending");
-  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("DRAOptionalNodePreparationDisabled"));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("DRAOptionalNodePreparationDisabled"));
   EXPECT_TRUE(node.history.empty());
   node.DeletePod("p");
   EXPECT_EQ(node.Phase("p"), "(gone)");
@@ -265,7 +279,8 @@ TEST(OptionalPreparation, WithTheGatesOffUnprepareOfARunningPodStillSkips) {
   node.CreateClaim("c", {"ghost.example.com/dev-0!"});
   node.CreatePod("p", kUsesClaim, {"c"});
   node.KillAgent();
-  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false).With(Gate::kNodeDeclaredFeatures, false);
+  node.gates = node.gates.With(Gate::kDRAOptionalNodePreparation, false)
+                   .With(Gate::kNodeDeclaredFeatures, false);
   node.StartAgent();
   node.Advance(seconds(5));
   EXPECT_EQ(node.Phase("p"), "Running");
@@ -300,10 +315,12 @@ TEST(OptionalPreparation, WithTheGateOffAClaimThatCannotBeReadIsAskedForUntilThe
 TEST(OptionalPreparation, AClaimThatIsNotThereAsksForNothing) {
   NodeHarness node;
   node.StartAgent();
-  node.api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
-                         kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"nowhere"}]}})"));
+  node.api.Create(StrCat(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node-1",)",
+      kUsesClaim, R"(,"resourceClaims":[{"name":"c","resourceClaimName":"nowhere"}]}})"));
   node.Run();
-  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0), HasSubstr("fetch ResourceClaim nowhere"));
+  EXPECT_THAT(node.Events("FailedPrepareDynamicResources").at(0),
+              HasSubstr("fetch ResourceClaim nowhere"));
 }
 
 TEST(OptionalPreparation, ANodeOfTheReleaseBeforeDoesNotKnowTheFieldAndWaitsForADriver) {
@@ -321,7 +338,8 @@ TEST(OptionalPreparation, ANodeOfTheReleaseBeforeDoesNotKnowTheFieldAndWaitsForA
   node.DeletePod("p");
   node.Advance(seconds(60));
   EXPECT_NE(node.Phase("p"), "(gone)");
-  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources").at(0), HasSubstr("DRA driver ghost.example.com is not registered"));
+  EXPECT_THAT(node.Events("FailedUnprepareDynamicResources").at(0),
+              HasSubstr("DRA driver ghost.example.com is not registered"));
   FakeDriver no_op(node, "ghost.example.com", "ghost.sock");
   no_op.Start();
   EXPECT_EQ(node.Phase("p"), "(gone)");

@@ -40,7 +40,8 @@ Result<std::vector<PodClaim>> ListPodClaims(Value pod) {
     const std::string_view claim = status["resourceClaimName"].str();
     if (!claim.empty()) claims.push_back({name, std::string(claim), true});
   }
-  const std::string_view extended = pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"].str();
+  const std::string_view extended =
+      pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"].str();
   if (!extended.empty()) claims.push_back({"", std::string(extended), false});
   return claims;
 }

@@ -18,8 +18,8 @@ struct PodClaim {
   bool from_template = false;
 };
 
-// All claims of a pod, whether a container refers to them or not. Entries whose claim was not needed
-// (a status without a name) are left out. Fails while a claim is not created yet.
+// All claims of a pod, whether a container refers to them or not. Entries whose claim was not
+// needed (a status without a name) are left out. Fails while a claim is not created yet.
 Result<std::vector<PodClaim>> ListPodClaims(api::Value pod);
 
 // The object's name of one entry of spec.resourceClaims, if it has one by now.

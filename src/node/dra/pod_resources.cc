@@ -25,7 +25,8 @@ Result<void> PodResourcesView::Admit() {
 
 rpc::PodResources PodResourcesView::Describe(Value pod) const {
   const std::string home(pod["metadata"]["namespace"].str());
-  rpc::PodResources described{.name = std::string(pod["metadata"]["name"].str()), .namespace_name = home};
+  rpc::PodResources described{.name = std::string(pod["metadata"]["name"].str()),
+                              .namespace_name = home};
   auto add = [&](Value container) {
     rpc::ContainerResources resources{.name = std::string(container["name"].str())};
     std::map<std::string, std::map<std::string, rpc::ClaimResource>> by_claim;
@@ -78,7 +79,8 @@ Result<rpc::PodResources> PodResourcesView::GetPodResources(const rpc::PodRefere
       return Describe(pod->root());
     }
   }
-  return NotFound(StrCat("pod ", wanted.name, " in namespace ", wanted.namespace_name, " not found"));
+  return NotFound(
+      StrCat("pod ", wanted.name, " in namespace ", wanted.namespace_name, " not found"));
 }
 
 }  // namespace drakkar::node

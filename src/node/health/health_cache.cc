@@ -49,10 +49,11 @@ HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_
       continue;
     }
     Entry& entry = is_new ? devices[key] : found->second;
-    const Duration timeout = device.health_check_timeout_seconds > 0
-                                 ? Duration(std::chrono::seconds(std::min<std::int64_t>(
-                                       device.health_check_timeout_seconds, kLongestTimeout / std::chrono::seconds(1))))
-                                 : kDefaultTimeout;
+    const Duration timeout =
+        device.health_check_timeout_seconds > 0
+            ? Duration(std::chrono::seconds(std::min<std::int64_t>(
+                  device.health_check_timeout_seconds, kLongestTimeout / std::chrono::seconds(1))))
+            : kDefaultTimeout;
     std::string message = TruncateMessage(device.message, kMaxMessageBytes);
     const DeviceHealthView before = is_new ? DeviceHealthView{} : View(entry, now);
     if (is_new || now.tick - entry.heard > entry.timeout || entry.health != device.health ||
@@ -67,7 +68,8 @@ HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_
         lost_.erase(lost);
       }
     }
-    if (!outcome.expiry || now.tick + timeout < *outcome.expiry) outcome.expiry = now.tick + timeout;
+    if (!outcome.expiry || now.tick + timeout < *outcome.expiry)
+      outcome.expiry = now.tick + timeout;
     entry = {.health = device.health,
              .message = std::move(message),
              .last_updated = now.wall,
@@ -97,7 +99,8 @@ std::vector<DeviceKey> HealthCache::ClearInstance(const std::string& driver, std
     const DeviceHealthView view = View(entry, now);
     const bool was_known = entry.health != rpc::DeviceHealthState::kUnknown;
     if (was_known) changed.push_back({driver, entry.pool, entry.device});
-    Remember(driver, entry, view.health == rpc::DeviceHealthState::kUnknown ? *view.since : now.wall);
+    Remember(driver, entry,
+             view.health == rpc::DeviceHealthState::kUnknown ? *view.since : now.wall);
     return true;
   });
   if (found->second.empty()) drivers_.erase(found);
@@ -207,8 +210,9 @@ std::string HealthCache::Encode() const {
 }
 
 Result<void> HealthCache::Decode(std::string_view text, HealthTime now) {
-  ASSIGN_OR_RETURN(const api::TreePtr tree,
-                   api::ParseJson(text, {.max_depth = 16, .max_size_bytes = std::size_t{256} << 20}));
+  ASSIGN_OR_RETURN(
+      const api::TreePtr tree,
+      api::ParseJson(text, {.max_depth = 16, .max_size_bytes = std::size_t{256} << 20}));
   if (!tree->root().is_object()) return InvalidArgument("not an object");
   std::map<std::string, std::map<std::string, Entry>> drivers;
   for (const api::MemberView driver : tree->root().members()) {

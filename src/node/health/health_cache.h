@@ -26,7 +26,9 @@ struct HealthTime {
   WallTime wall;
   MonotonicTime tick;
 };
-inline HealthTime HealthNow(const Clock& clock) { return {clock.Now(), clock.Monotonic()}; }
+inline HealthTime HealthNow(const Clock& clock) {
+  return {clock.Now(), clock.Monotonic()};
+}
 
 struct DeviceHealthView {
   rpc::DeviceHealthState health = rpc::DeviceHealthState::kUnknown;
@@ -39,9 +41,9 @@ struct DeviceHealthView {
 //
 // A device that is not mentioned in a report keeps its health until its own timeout after the last
 // mention, then it reads Unknown. Entries belong to the plugin instance that reported them last:
-// the end of its stream takes only those. Since when such a device is Unknown is remembered until it
-// is mentioned again or Forget is called. Bounds: kMaxDevicesPerDriver (further ones are ignored),
-// kMaxMessageBytes (longer ones are cut) and kMaxRemembered (one of the others goes).
+// the end of its stream takes only those. Since when such a device is Unknown is remembered until
+// it is mentioned again or Forget is called. Bounds: kMaxDevicesPerDriver (further ones are
+// ignored), kMaxMessageBytes (longer ones are cut) and kMaxRemembered (one of the others goes).
 class HealthCache {
  public:
   static constexpr std::size_t kMaxDevicesPerDriver = 16'384;
@@ -52,14 +54,15 @@ class HealthCache {
 
   struct Outcome {
     std::vector<DeviceKey> changed;
-    std::size_t ignored = 0;  // devices beyond the bound
+    std::size_t ignored = 0;              // devices beyond the bound
     std::optional<MonotonicTime> expiry;  // of the first of the reported devices
   };
 
   Outcome Update(const std::string& driver, std::uint64_t instance, const rpc::HealthReport& report,
                  HealthTime now);
   // The instance's stream has ended.
-  std::vector<DeviceKey> ClearInstance(const std::string& driver, std::uint64_t instance, HealthTime now);
+  std::vector<DeviceKey> ClearInstance(const std::string& driver, std::uint64_t instance,
+                                       HealthTime now);
   // Drops what nobody has confirmed in time.
   std::vector<DeviceKey> Expire(HealthTime now);
   // When Expire has something to do next; nothing if never.

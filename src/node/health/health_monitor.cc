@@ -29,12 +29,14 @@ void HealthMonitor::Load() {
   auto content = options_.files.ReadFile(path);
   if (!content.ok()) {
     if (content.error().code != ErrorCode::kNotFound) {
-      kLog.Error("cannot read the health cache, starting empty", {{"err", content.error().message}});
+      kLog.Error("cannot read the health cache, starting empty",
+                 {{"err", content.error().message}});
     }
     return;
   }
   if (auto read = cache_.Decode(*content, Now()); !read.ok()) {
-    kLog.Error("the health cache is corrupt, starting empty", {{"path", path}, {"err", read.error().message}});
+    kLog.Error("the health cache is corrupt, starting empty",
+               {{"path", path}, {"err", read.error().message}});
   }
   ArmExpiry(cache_.NextExpiry());
 }
@@ -121,7 +123,8 @@ void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
 void HealthMonitor::ArmExpiry(std::optional<MonotonicTime> at) {
   if (!at || (expiry_ && expiry_at_ <= *at)) return;
   expiry_at_ = *at;
-  const Duration left = std::max<Duration>(*at - options_.loop.clock().Monotonic(), Duration::zero());
+  const Duration left =
+      std::max<Duration>(*at - options_.loop.clock().Monotonic(), Duration::zero());
   // A moment later: an entry is stale only after its timeout, not at it.
   expiry_ = options_.loop.RunAfter(left + std::chrono::milliseconds(1), [this] {
     expiry_.reset();
@@ -150,7 +153,8 @@ void HealthMonitor::TellChanges() {
     for (const auto& [driver, state] : info.drivers) {
       for (const rpc::PreparedDevice& device : state.devices) {
         const DeviceKey each{driver, device.pool_name, device.device_name};
-        if (pending_.contains(each)) holders[each].insert(info.pod_uids.begin(), info.pod_uids.end());
+        if (pending_.contains(each))
+          holders[each].insert(info.pod_uids.begin(), info.pod_uids.end());
       }
     }
   }
@@ -158,10 +162,12 @@ void HealthMonitor::TellChanges() {
   for (const DeviceKey& key : pending_) {
     const DeviceHealthView view = View(key);
     if (options_.metrics != nullptr) {
-      options_.metrics->GetCounter("drakkar_node_device_health_changes_total",
-                                   "Changes of device health seen by the node",
-                                   {{"driver_name", key.driver},
-                                    {"health", std::string(rpc::DeviceHealthStateName(view.health))}}).Add();
+      options_.metrics
+          ->GetCounter("drakkar_node_device_health_changes_total",
+                       "Changes of device health seen by the node",
+                       {{"driver_name", key.driver},
+                        {"health", std::string(rpc::DeviceHealthStateName(view.health))}})
+          .Add();
     }
     if (!holders.contains(key)) cache_.Forget(key);
     changes.push_back({key, view, holders[key]});
@@ -202,7 +208,8 @@ void HealthMonitor::WritePiece() {
       },
       [this, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
         if (alive.lock()) writing_ = false;
-        if (!result.ok()) kLog.Error("cannot write the health cache", {{"err", result.error().message}});
+        if (!result.ok())
+          kLog.Error("cannot write the health cache", {{"err", result.error().message}});
       });
   encoding_.reset();
 }
@@ -214,7 +221,8 @@ std::map<DeviceKey, DeviceHealthView> HealthMonitor::Views() const {
   for (const auto& [key, info] : options_.claims.claims()) {
     for (const auto& [driver, state] : info.drivers) {
       for (const rpc::PreparedDevice& device : state.devices) {
-        const auto [entry, added] = views.try_emplace(DeviceKey{driver, device.pool_name, device.device_name});
+        const auto [entry, added] =
+            views.try_emplace(DeviceKey{driver, device.pool_name, device.device_name});
         if (added) entry->second = cache_.Get(entry->first, Now());
       }
     }
@@ -230,7 +238,8 @@ void HealthMonitor::CountDevices() const {
   std::map<std::string, std::map<rpc::DeviceHealthState, int>> counts;
   for (const auto& [key, view] : Views()) ++counts[key.driver][view.health];
   auto labels = [](const std::string& driver, rpc::DeviceHealthState state) {
-    return MetricLabels{{"driver_name", driver}, {"health", std::string(rpc::DeviceHealthStateName(state))}};
+    return MetricLabels{{"driver_name", driver},
+                        {"health", std::string(rpc::DeviceHealthStateName(state))}};
   };
   constexpr char kName[] = "drakkar_node_devices";
   for (const std::string& driver : counted_) {
@@ -241,8 +250,10 @@ void HealthMonitor::CountDevices() const {
   for (auto& [driver, count] : counts) {
     counted_.insert(driver);
     for (const auto state : kStates) {
-      options_.metrics->GetGauge(kName, "Devices that a driver reports or a pod holds, by their health now",
-                                 labels(driver, state)).Set(count[state]);
+      options_.metrics
+          ->GetGauge(kName, "Devices that a driver reports or a pod holds, by their health now",
+                     labels(driver, state))
+          .Set(count[state]);
     }
   }
 }

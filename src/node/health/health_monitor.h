@@ -24,11 +24,12 @@ namespace drakkar::node {
 // Follows the health stream of each plugin instance and tells which pods are concerned.
 //
 // One stream per instance; a service the plugin lacks leads to the next one it may have, none left
-// ends it until the plugin registers or is connected again. A stream that ends is opened again after
-// 1 s, doubling to 30 s, from the newest service on. Changes, clears and expiries (a timer) reach
-// `on_changed` in the next turn of the loop, all devices of a burst together. The cache file is
-// written at most once a second, and never while the write before is under way. With
-// ResourceHealthStatusMessage off nobody sees messages. Loop-bound. With ResourceHealthStatus off it does nothing and leaves the file alone.
+// ends it until the plugin registers or is connected again. A stream that ends is opened again
+// after 1 s, doubling to 30 s, from the newest service on. Changes, clears and expiries (a timer)
+// reach `on_changed` in the next turn of the loop, all devices of a burst together. The cache file
+// is written at most once a second, and never while the write before is under way. With
+// ResourceHealthStatusMessage off nobody sees messages. Loop-bound. With ResourceHealthStatus off
+// it does nothing and leaves the file alone.
 class HealthMonitor {
  public:
   struct Change {
@@ -69,7 +70,8 @@ class HealthMonitor {
   // Every device somebody spoke of or a pod holds: {driver, pool, device, health, message, since,
   // claims: [{namespace, name, podUIDs}]}, sorted. For the node's port.
   api::Draft ListDevices() const;
-  // Sets the gauges that count these devices by driver and health. For whoever is about to read them.
+  // Sets the gauges that count these devices by driver and health. For whoever is about to read
+  // them.
   void CountDevices() const;
 
  private:

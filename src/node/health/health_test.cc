@@ -18,8 +18,8 @@ HealthTime After(Duration passed = {}) {
   return {WallTime{seconds(1'800'000'000)} + passed, MonotonicTime{seconds(77)} + passed};
 }
 
-rpc::HealthReport Report(const std::string& device, DeviceHealthState state, std::string message = "",
-                         std::int64_t timeout = 0) {
+rpc::HealthReport Report(const std::string& device, DeviceHealthState state,
+                         std::string message = "", std::int64_t timeout = 0) {
   return {{.pool_name = "pool",
            .device_name = device,
            .health = state,
@@ -30,7 +30,9 @@ rpc::HealthReport Report(const std::string& device, DeviceHealthState state, std
 TEST(HealthCache, KeepsAMissingDeviceUntilItsTimeoutThenReadsUnknown) {
   HealthCache cache;
   cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
-  EXPECT_TRUE(cache.Update("d", 1, Report("b", DeviceHealthState::kHealthy, "", 60), After(seconds(20))).changed.size() == 1);
+  EXPECT_TRUE(
+      cache.Update("d", 1, Report("b", DeviceHealthState::kHealthy, "", 60), After(seconds(20)))
+          .changed.size() == 1);
   EXPECT_EQ(cache.Get({"d", "pool", "a"}, After(seconds(30))).health, DeviceHealthState::kHealthy);
   EXPECT_EQ(cache.Get({"d", "pool", "a"}, After(seconds(31))).health, DeviceHealthState::kUnknown);
   EXPECT_EQ(*cache.NextExpiry(), After(seconds(30)).tick);
@@ -52,28 +54,38 @@ TEST(HealthCache, OnlyTheInstanceThatReportedADeviceTakesItAway) {
 TEST(HealthCache, ARefreshIsNoChange) {
   HealthCache cache;
   cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After());
-  EXPECT_TRUE(cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After(seconds(5))).changed.empty());
-  EXPECT_EQ(cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy, "warm"), After(seconds(6))).changed.size(), 1u);
+  EXPECT_TRUE(cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy), After(seconds(5)))
+                  .changed.empty());
+  EXPECT_EQ(
+      cache.Update("d", 1, Report("a", DeviceHealthState::kHealthy, "warm"), After(seconds(6)))
+          .changed.size(),
+      1u);
 }
 
 TEST(HealthCache, IsBoundedInDevicesAndMessage) {
   HealthCache cache;
   rpc::HealthReport report;
   for (std::size_t i = 0; i < HealthCache::kMaxDevicesPerDriver + 3; ++i) {
-    report.push_back({.pool_name = "p", .device_name = std::to_string(i), .health = DeviceHealthState::kHealthy});
+    report.push_back({.pool_name = "p",
+                      .device_name = std::to_string(i),
+                      .health = DeviceHealthState::kHealthy});
   }
   EXPECT_EQ(cache.Update("d", 1, report, After()).ignored, 3u);
-  const std::string cut = TruncateMessage(std::string(1020, 'x') + "\xc3\xa9\xc3\xa9\xc3\xa9", 1024);
+  const std::string cut =
+      TruncateMessage(std::string(1020, 'x') + "\xc3\xa9\xc3\xa9\xc3\xa9", 1024);
   EXPECT_EQ(cut, std::string(1020, 'x') + "...");
   EXPECT_TRUE(IsValidUtf8(cut));
 }
 
 TEST(HealthCache, SurvivesARoundTripThroughItsFile) {
   HealthCache cache;
-  cache.Update("d", 1, Report("a", DeviceHealthState::kUnhealthy, "<hot>"), After(milliseconds(1500)));
+  cache.Update("d", 1, Report("a", DeviceHealthState::kUnhealthy, "<hot>"),
+               After(milliseconds(1500)));
   EXPECT_EQ(cache.Encode(),
-            "{\"d\":{\"Devices\":{\"pool/a\":{\"PoolName\":\"pool\",\"DeviceName\":\"a\",\"Health\":\"Unhealthy\","
-            "\"LastUpdated\":\"2027-01-15T08:00:01.5Z\",\"HealthCheckTimeout\":30000000000,\"Message\":\"\\u003chot\\u003e\",\"Since\":\"2027-01-15T08:00:01.5Z\"}}}}");
+            "{\"d\":{\"Devices\":{\"pool/"
+            "a\":{\"PoolName\":\"pool\",\"DeviceName\":\"a\",\"Health\":\"Unhealthy\","
+            "\"LastUpdated\":\"2027-01-15T08:00:01.5Z\",\"HealthCheckTimeout\":30000000000,"
+            "\"Message\":\"\\u003chot\\u003e\",\"Since\":\"2027-01-15T08:00:01.5Z\"}}}}");
   HealthCache again;
   ASSERT_TRUE(again.Decode(cache.Encode(), After(seconds(2))).ok());
   EXPECT_EQ(again.Encode(), cache.Encode());
@@ -113,13 +125,18 @@ TEST(HealthCache, KnowsSinceWhenADeviceIsAsItIs) {
   EXPECT_EQ(*cache.Get({"d", "pool", "a"}, After(seconds(5))).since, After().wall);
   cache.Update("d", 1, Report("a", DeviceHealthState::kUnhealthy), After(seconds(7)));
   EXPECT_EQ(*cache.Get({"d", "pool", "a"}, After(seconds(8))).since, After(seconds(7)).wall);
-  EXPECT_EQ(*cache.Get({"d", "pool", "a"}, After(seconds(60))).since, After(seconds(37)).wall) << "unknown since its timeout";
+  EXPECT_EQ(*cache.Get({"d", "pool", "a"}, After(seconds(60))).since, After(seconds(37)).wall)
+      << "unknown since its timeout";
 }
 
 TEST(HealthCache, AFileOfKubernetesIsRead) {
   HealthCache cache;
-  ASSERT_TRUE(cache.Decode(R"({"d":{"Devices":{"p/a":{"PoolName":"p","DeviceName":"a","Health":"Healthy",
-    "LastUpdated":"2027-01-15T08:00:00.123456789Z","HealthCheckTimeout":60000000000,"Message":"","Later":1}}}})", After(seconds(1))).ok());
+  ASSERT_TRUE(
+      cache
+          .Decode(R"({"d":{"Devices":{"p/a":{"PoolName":"p","DeviceName":"a","Health":"Healthy",
+    "LastUpdated":"2027-01-15T08:00:00.123456789Z","HealthCheckTimeout":60000000000,"Message":"","Later":1}}}})",
+                  After(seconds(1)))
+          .ok());
   EXPECT_EQ(cache.Get({"d", "p", "a"}, After(seconds(59))).health, DeviceHealthState::kHealthy);
   EXPECT_EQ(cache.Get({"d", "p", "a"}, After(seconds(61))).health, DeviceHealthState::kUnknown);
 }
@@ -132,9 +149,14 @@ TEST(HealthCache, WhatTheFileSaysOfTheFutureCountsAsOfNow) {
   EXPECT_EQ(again.Get({"d", "pool", "a"}, After(seconds(30))).health, DeviceHealthState::kHealthy);
   EXPECT_EQ(*again.Get({"d", "pool", "a"}, After()).since, After().wall);
   EXPECT_EQ(again.Get({"d", "pool", "a"}, After(seconds(31))).health, DeviceHealthState::kUnknown);
-  ASSERT_TRUE(again.Decode(R"({"d":{"Devices":{"p/a":{"PoolName":"p","DeviceName":"a","Health":"Healthy",
-    "LastUpdated":"1971-01-01T00:00:00Z","HealthCheckTimeout":9223372036854775807}}}})", After()).ok());
-  EXPECT_EQ(again.Get({"d", "p", "a"}, After()).health, DeviceHealthState::kUnknown) << "of long ago";
+  ASSERT_TRUE(
+      again
+          .Decode(R"({"d":{"Devices":{"p/a":{"PoolName":"p","DeviceName":"a","Health":"Healthy",
+    "LastUpdated":"1971-01-01T00:00:00Z","HealthCheckTimeout":9223372036854775807}}}})",
+                  After())
+          .ok());
+  EXPECT_EQ(again.Get({"d", "p", "a"}, After()).health, DeviceHealthState::kUnknown)
+      << "of long ago";
 }
 
 TEST(HealthCache, ExpiryGoesByTheClockThatNobodySets) {
@@ -154,17 +176,22 @@ TEST(HealthCache, RemembersSinceWhenADeviceIsUnknown) {
   HealthCache cache;
   cache.Update("d", 1, Report("expires", DeviceHealthState::kHealthy), After());
   cache.Expire(After(seconds(40)));
-  EXPECT_EQ(*cache.Get({"d", "pool", "expires"}, After(seconds(50))).since, After(seconds(30)).wall);
+  EXPECT_EQ(*cache.Get({"d", "pool", "expires"}, After(seconds(50))).since,
+            After(seconds(30)).wall);
   cache.Update("d", 1, Report("cleared", DeviceHealthState::kHealthy), After(seconds(50)));
   cache.ClearInstance("d", 1, After(seconds(55)));
-  EXPECT_EQ(*cache.Get({"d", "pool", "cleared"}, After(seconds(60))).since, After(seconds(55)).wall);
+  EXPECT_EQ(*cache.Get({"d", "pool", "cleared"}, After(seconds(60))).since,
+            After(seconds(55)).wall);
   EXPECT_TRUE(cache.List(After(seconds(60))).empty()) << "nobody reports them";
   cache.Update("d", 2, Report("cleared", DeviceHealthState::kUnknown), After(seconds(61)));
-  EXPECT_EQ(*cache.Get({"d", "pool", "cleared"}, After(seconds(62))).since, After(seconds(55)).wall) << "as before";
+  EXPECT_EQ(*cache.Get({"d", "pool", "cleared"}, After(seconds(62))).since, After(seconds(55)).wall)
+      << "as before";
   cache.Update("d", 2, Report("expires", DeviceHealthState::kHealthy), After(seconds(63)));
-  EXPECT_EQ(*cache.Get({"d", "pool", "expires"}, After(seconds(64))).since, After(seconds(63)).wall);
+  EXPECT_EQ(*cache.Get({"d", "pool", "expires"}, After(seconds(64))).since,
+            After(seconds(63)).wall);
   cache.Forget({"d", "pool", "expires"});
-  EXPECT_EQ(cache.Get({"d", "pool", "expires"}, After(seconds(64))).health, DeviceHealthState::kHealthy);
+  EXPECT_EQ(cache.Get({"d", "pool", "expires"}, After(seconds(64))).health,
+            DeviceHealthState::kHealthy);
 }
 
 TEST(HealthCache, WhatIsRememberedIsBounded) {
@@ -172,7 +199,9 @@ TEST(HealthCache, WhatIsRememberedIsBounded) {
   for (const char* driver : {"d", "e"}) {
     rpc::HealthReport report;
     for (std::size_t i = 0; i < HealthCache::kMaxRemembered; ++i) {
-      report.push_back({.pool_name = "p", .device_name = std::to_string(i), .health = DeviceHealthState::kHealthy});
+      report.push_back({.pool_name = "p",
+                        .device_name = std::to_string(i),
+                        .health = DeviceHealthState::kHealthy});
     }
     cache.Update(driver, 1, report, After());
     cache.ClearInstance(driver, 1, After());
@@ -194,14 +223,17 @@ struct HealthNode : GpuNode {
     const api::TreePtr tree = agent->health().ListDevices().Freeze();
     const api::Value item = tree->root().at(0);
     const auto since = api::ParseTime(item["since"].str());
-    const auto ago = since.ok() ? std::to_string((loop.clock().Now() - *since) / seconds(1)) : "<none>";
+    const auto ago =
+        since.ok() ? std::to_string((loop.clock().Now() - *since) / seconds(1)) : "<none>";
     return StrCat(item["health"].str(), " ", item["message"].str("-"), " ", ago);
   }
   std::string Row() {
-    const auto status = (*Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"];
+    const auto status =
+        (*Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"];
     if (status.empty()) return "(none)";
     const auto resource = status.at(0)["resources"].at(0);
-    return StrCat(status.at(0)["name"].str(), " ", resource["health"].str(), " ", resource["message"].str());
+    return StrCat(status.at(0)["name"].str(), " ", resource["health"].str(), " ",
+                  resource["message"].str());
   }
 };
 
@@ -223,7 +255,8 @@ TEST(DeviceHealth, ChangesAreCountedByDriverAndState) {
   node.Push(DeviceHealthState::kUnhealthy);  // nothing new
   node.Push(DeviceHealthState::kHealthy);
   node.Advance(seconds(31));  // and it expires
-  const std::string name = "drakkar_node_device_health_changes_total{driver_name=\"gpu.example.com\",health=";
+  const std::string name =
+      "drakkar_node_device_health_changes_total{driver_name=\"gpu.example.com\",health=";
   const std::string text = node.metrics.Text();
   EXPECT_NE(text.find(name + "\"Healthy\"} 2\n"), std::string::npos) << text;
   EXPECT_NE(text.find(name + "\"Unhealthy\"} 1\n"), std::string::npos);
@@ -257,7 +290,11 @@ TEST(DeviceHealth, APluginWithoutTheServiceRegistersAndReadsUnknown) {
   driver.Start();
   node.CreatePodWithClaim();
   EXPECT_EQ(node.Phase("p"), "Running");
-  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
+  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"]
+                .at(0)["allocatedResourcesStatus"]
+                .at(0)["resources"]
+                .at(0)["health"]
+                .str(),
             "Unknown");
 }
 
@@ -284,12 +321,19 @@ TEST(DeviceHealth, ADeregisteredInstanceTakesOnlyItsOwnReportsWithIt) {
   FakeDriver other(node, "nic.example.com", "nic.sock");
   other.Start();
   node.CreateClaim("n", {"nic.example.com/dev-0"});
-  node.CreatePod("q", R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"n"}]}}])", {"n"});
+  node.CreatePod(
+      "q",
+      R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"n"}]}}])",
+      {"n"});
   other.plugin.PushHealth(Report("device-n", DeviceHealthState::kHealthy));
   node.Push(DeviceHealthState::kHealthy);
   node.driver.Stop();
   EXPECT_EQ(node.Row(), "claim:c Unknown ");
-  EXPECT_EQ((*node.Pod("q"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
+  EXPECT_EQ((*node.Pod("q"))["status"]["containerStatuses"]
+                .at(0)["allocatedResourcesStatus"]
+                .at(0)["resources"]
+                .at(0)["health"]
+                .str(),
             "Healthy");
 }
 
@@ -304,8 +348,11 @@ TEST(DeviceHealth, InitContainersHaveRowsAndContainersWithoutClaimsHaveNone) {
   node.StartAgent();
   driver.Start();
   node.CreateClaim("c", {"gpu.example.com/dev-0"});
-  node.CreatePod("p", R"("initContainers":[{"name":"i","image":"busybox:1","resources":{"claims":[{"name":"c","request":"r"}]}}],
-    "containers":[{"name":"a","image":"busybox:1"}])", {"c"});
+  node.CreatePod(
+      "p",
+      R"("initContainers":[{"name":"i","image":"busybox:1","resources":{"claims":[{"name":"c","request":"r"}]}}],
+    "containers":[{"name":"a","image":"busybox:1"}])",
+      {"c"});
   driver.plugin.PushHealth(Report("device-c", DeviceHealthState::kUnhealthy));
   node.Run();
   const auto status = (*node.Pod("p"))["status"];
@@ -331,7 +378,11 @@ TEST(DeviceHealth, APluginThatAdvertisesNoHealthServiceIsStillAsked) {
   node.CreatePodWithClaim();
   driver.plugin.PushHealth(Report("device-c", DeviceHealthState::kHealthy));
   node.Run();
-  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
+  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"]
+                .at(0)["allocatedResourcesStatus"]
+                .at(0)["resources"]
+                .at(0)["health"]
+                .str(),
             "Healthy");
 }
 
@@ -340,7 +391,8 @@ TEST(DeviceHealth, WhatServesADriverNextIsAskedFromTheNewestServiceOn) {
   NodeHarness node;
   FakeDriver driver(node, "gpu.example.com", "unused.sock");
   rpc::FakeDraPlugin& plugin = driver.plugin;
-  plugin.info.supported_versions = {"v1.DRAPlugin", "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"};
+  plugin.info.supported_versions = {"v1.DRAPlugin", "v1.DRAResourceHealth",
+                                    "v1alpha1.DRAResourceHealth"};
   plugin.info.endpoint = "/service.sock";
   plugin.PushHealth(Report("device-c", DeviceHealthState::kHealthy));
   rpc::ServiceSet registration, service;
@@ -354,12 +406,13 @@ TEST(DeviceHealth, WhatServesADriverNextIsAskedFromTheNewestServiceOn) {
     server = rpc::CreateServer(node.transport, "/service.sock", service);
     EXPECT_TRUE(server->Start().ok());
     node.Advance(seconds(2));
-    const auto status = (*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"];
+    const auto status =
+        (*node.Pod("p"))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"];
     return std::string(status.at(0)["resources"].at(0)["health"].str());
   };
   node.StartAgent();
-  auto registrar =
-      rpc::CreateServer(node.transport, StrCat(HollowHost::kRegistry, "/gpu-reg.sock"), registration);
+  auto registrar = rpc::CreateServer(node.transport, StrCat(HollowHost::kRegistry, "/gpu-reg.sock"),
+                                     registration);
   ASSERT_TRUE(registrar->Start().ok());
   node.CreatePodWithClaim();
   EXPECT_EQ(health_with({HealthService::kV1alpha1}), "Healthy");
@@ -401,9 +454,11 @@ TEST(DeviceHealth, ABurstOverManyPodsIsOneStatusWriteEach) {
   for (int i = 0; i < 40; ++i) {
     const std::string claim = "c" + std::to_string(i);
     node.CreateClaim(claim, {"gpu.example.com/dev-0"});
-    node.CreatePod("p" + std::to_string(i),
-                   StrCat(R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":")", claim, R"("}]}}])"),
-                   {claim});
+    node.CreatePod(
+        "p" + std::to_string(i),
+        StrCat(R"("containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":")",
+               claim, R"("}]}}])"),
+        {claim});
     bad.push_back(Report("device-" + claim, DeviceHealthState::kUnhealthy)[0]);
   }
   int writes = 0;
@@ -413,12 +468,17 @@ TEST(DeviceHealth, ABurstOverManyPodsIsOneStatusWriteEach) {
   };
   // Ten reports at once, the last one counts.
   for (int i = 0; i < 10; ++i) {
-    for (auto& each : bad) each.health = i % 2 == 0 ? DeviceHealthState::kHealthy : DeviceHealthState::kUnhealthy;
+    for (auto& each : bad)
+      each.health = i % 2 == 0 ? DeviceHealthState::kHealthy : DeviceHealthState::kUnhealthy;
     node.driver.plugin.PushHealth(bad);
   }
   node.Run();
   for (int i = 0; i < 40; ++i) {
-    EXPECT_EQ((*node.Pod("p" + std::to_string(i)))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"].at(0)["resources"].at(0)["health"].str(),
+    EXPECT_EQ((*node.Pod("p" + std::to_string(i)))["status"]["containerStatuses"]
+                  .at(0)["allocatedResourcesStatus"]
+                  .at(0)["resources"]
+                  .at(0)["health"]
+                  .str(),
               "Unhealthy");
   }
   EXPECT_EQ(writes, 40) << "one for each pod";
@@ -511,7 +571,8 @@ TEST(DeviceHealth, DevicesAreCountedByDriverAndHealthAsTheyAreNow) {
   auto count = [&](const char* health) {
     node.agent->health().CountDevices();
     const std::string text = node.metrics.Text();
-    const std::string name = StrCat("\ndrakkar_node_devices{driver_name=\"gpu.example.com\",health=\"", health, "\"} ");
+    const std::string name =
+        StrCat("\ndrakkar_node_devices{driver_name=\"gpu.example.com\",health=\"", health, "\"} ");
     const std::size_t at = text.find(name);
     return at == std::string::npos ? std::string("(none)") : text.substr(at + name.size(), 1);
   };
@@ -537,7 +598,8 @@ TEST(DeviceHealth, DevicesAreCountedByDriverAndHealthAsTheyAreNow) {
 // Writes that end when the test says so.
 class HeldWork final : public BlockingWork {
  public:
-  void Run(absl::AnyInvocable<Result<void>()> work, absl::AnyInvocable<void(Result<void>)> done) override {
+  void Run(absl::AnyInvocable<Result<void>()> work,
+           absl::AnyInvocable<void(Result<void>)> done) override {
     ++begun;
     held.emplace_back(std::move(work), std::move(done));
   }
@@ -547,7 +609,8 @@ class HeldWork final : public BlockingWork {
     done(work());
   }
   int begun = 0;
-  std::vector<std::pair<absl::AnyInvocable<Result<void>()>, absl::AnyInvocable<void(Result<void>)>>> held;
+  std::vector<std::pair<absl::AnyInvocable<Result<void>()>, absl::AnyInvocable<void(Result<void>)>>>
+      held;
 };
 
 // A driver that says what the test lets it say.
@@ -557,7 +620,8 @@ class SpokenClient final : public rpc::DraPluginClient {
   void Prepare(const std::vector<rpc::ClaimReference>&, Duration, rpc::PrepareDone) override {}
   void AnnouncePrepare(const std::vector<rpc::AnnouncedClaim>&, Duration) override {}
   void Unprepare(const std::vector<rpc::ClaimReference>&, Duration, rpc::UnprepareDone) override {}
-  std::unique_ptr<rpc::HealthStream> WatchHealth(rpc::HealthService, rpc::HealthStreamCallbacks callbacks) override {
+  std::unique_ptr<rpc::HealthStream> WatchHealth(rpc::HealthService,
+                                                 rpc::HealthStreamCallbacks callbacks) override {
     stream = std::move(callbacks);
     return nullptr;
   }
@@ -570,8 +634,13 @@ TEST(DeviceHealth, TheCacheIsWrittenAtMostOnceASecondAndNeverTwiceAtOnce) {
   HeldWork work;
   const FeatureGates gates{};
   const ClaimCache claims{};
-  HealthMonitor monitor({.loop = loop, .files = files, .work = work, .gates = gates, .claims = claims,
-                         .directory = "/", .on_changed = [](const auto&) {}});
+  HealthMonitor monitor({.loop = loop,
+                         .files = files,
+                         .work = work,
+                         .gates = gates,
+                         .claims = claims,
+                         .directory = "/",
+                         .on_changed = [](const auto&) {}});
   auto plugin = std::make_shared<PluginInstance>();
   plugin->driver = "d";
   plugin->health_services = {rpc::HealthService::kV1};
@@ -582,7 +651,8 @@ TEST(DeviceHealth, TheCacheIsWrittenAtMostOnceASecondAndNeverTwiceAtOnce) {
   // Twenty times a second.
   auto speak = [&](int times) {
     for (int i = 0; i < times; ++i) {
-      driver.stream.on_report(Report("a", i % 2 == 0 ? DeviceHealthState::kHealthy : DeviceHealthState::kUnhealthy));
+      driver.stream.on_report(
+          Report("a", i % 2 == 0 ? DeviceHealthState::kHealthy : DeviceHealthState::kUnhealthy));
       loop.Advance(milliseconds(50));
       EXPECT_LE(work.held.size(), 1u);
     }

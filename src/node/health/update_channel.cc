@@ -13,9 +13,11 @@ UpdateChannel::~UpdateChannel() = default;
 void UpdateChannel::Send(const std::string& source, const std::set<std::string>& pod_uids) {
   loop_.AssertInLoop();
   if (metrics_ != nullptr && !pod_uids.empty()) {
-    metrics_->GetCounter("drakkar_node_resource_updates_total",
-                         "Pods whose resource status a source asked to be looked at again",
-                         {{"source", source}}).Add(static_cast<double>(pod_uids.size()));
+    metrics_
+        ->GetCounter("drakkar_node_resource_updates_total",
+                     "Pods whose resource status a source asked to be looked at again",
+                     {{"source", source}})
+        .Add(static_cast<double>(pod_uids.size()));
   }
   for (const std::string& uid : pod_uids) {
     if (queued_.insert(uid).second) queue_.push_back(uid);

@@ -26,7 +26,8 @@ class UpdateChannel {
  public:
   static constexpr std::size_t kMaxPodsPerTurn = 64;
 
-  UpdateChannel(EventLoop& loop, Metrics* metrics, std::function<void(const std::string& pod_uid)> consumer);
+  UpdateChannel(EventLoop& loop, Metrics* metrics,
+                std::function<void(const std::string& pod_uid)> consumer);
   ~UpdateChannel();
 
   // `source` is for the metrics: "dra".

@@ -70,7 +70,8 @@ Mount FromPlugin(const rpc::NriMount& mount) {
 
 Result<void> CheckMount(const rpc::NriMount& mount) {
   if (!Bare(mount.destination).starts_with('/')) {
-    return InvalidArgument(StrCat("mounts at ", Quote(mount.destination), ", which is no absolute path"));
+    return InvalidArgument(
+        StrCat("mounts at ", Quote(mount.destination), ", which is no absolute path"));
   }
   return Ok();
 }
@@ -122,10 +123,12 @@ Result<void> AdjustmentCollector::Add(const std::string& plugin,
   const auto own = [&](std::string_view what, std::string_view name) -> Result<void> {
     const auto [owner, fresh] = owners.emplace(StrCat(what, " ", Bare(name)), plugin);
     if (fresh || owner->second == plugin) return Ok();
-    return FailedPrecondition(StrCat("NRI plugins ", owner->second, " and ", plugin, " both change ",
-                                     owner->first, " of container ", container_.name));
+    return FailedPrecondition(StrCat("NRI plugins ", owner->second, " and ", plugin,
+                                     " both change ", owner->first, " of container ",
+                                     container_.name));
   };
-  for (const auto& [name, value] : adjustment.env) RETURN_IF_ERROR(own("environment variable", name));
+  for (const auto& [name, value] : adjustment.env)
+    RETURN_IF_ERROR(own("environment variable", name));
   for (const auto& [name, value] : adjustment.annotations) RETURN_IF_ERROR(own("annotation", name));
   for (const rpc::NriMount& mount : adjustment.mounts) {
     if (auto good = CheckMount(mount); !good.ok()) {
@@ -158,8 +161,9 @@ Result<void> AdjustmentCollector::Add(const std::string& plugin,
 
 void ApplyAdjustment(const rpc::NriContainerAdjustment& adjustment, ContainerConfig& config) {
   for (const auto& [name, value] : adjustment.env) {
-    std::erase_if(config.environment,
-                  [bare = Bare(name)](const EnvironmentVariable& entry) { return entry.name == bare; });
+    std::erase_if(config.environment, [bare = Bare(name)](const EnvironmentVariable& entry) {
+      return entry.name == bare;
+    });
     if (!IsRemoval(name)) config.environment.push_back({name, value});
   }
   for (const auto& [name, value] : adjustment.annotations) {

@@ -18,8 +18,8 @@ rpc::NriContainer DescribeContainer(const ContainerStatus& status);
 // Brings what the status tells into a description that was made before.
 void UpdateDescription(const ContainerStatus& status, rpc::NriContainer& container);
 
-// Changes of several plugins, one after the other: each sees the container as those before it left it,
-// and what one plugin has set the next may not set again.
+// Changes of several plugins, one after the other: each sees the container as those before it left
+// it, and what one plugin has set the next may not set again.
 class AdjustmentCollector {
  public:
   explicit AdjustmentCollector(rpc::NriContainer container) : container_(std::move(container)) {}

@@ -33,11 +33,16 @@ TEST(NriAdjustment, PluginsSeeWhatTheContainerIsMadeOf) {
 
 TEST(NriAdjustment, EachPluginSeesTheContainerAsThoseBeforeLeftIt) {
   AdjustmentCollector collector(DescribeContainer("s1", Config()));
-  ASSERT_TRUE(collector.Add("10-a", {.annotations = {{"-note", ""}},
-                                     .env = {{"A", "changed"}, {"NEW", "n"}}}).ok());
+  ASSERT_TRUE(
+      collector
+          .Add("10-a", {.annotations = {{"-note", ""}}, .env = {{"A", "changed"}, {"NEW", "n"}}})
+          .ok());
   EXPECT_THAT(collector.container().env, ElementsAre("AB=2", "A=changed", "NEW=n"));
-  ASSERT_TRUE(collector.Add("20-b", {.mounts = {{"-/data", "", "", {}}, {"/more", "bind", "/m", {"bind", "ro"}}},
-                                     .env = {{"-AB", ""}}}).ok());
+  ASSERT_TRUE(
+      collector
+          .Add("20-b", {.mounts = {{"-/data", "", "", {}}, {"/more", "bind", "/m", {"bind", "ro"}}},
+                        .env = {{"-AB", ""}}})
+          .ok());
   EXPECT_THAT(collector.container().env, ElementsAre("A=changed", "NEW=n"));
   EXPECT_TRUE(collector.container().annotations.empty());
 

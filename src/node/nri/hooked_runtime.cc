@@ -69,29 +69,31 @@ class HookedRuntime final : public Runtime {
           if (!*alive) return done(Unavailable("the node is stopping"));
           ApplyAdjustment(*changes, config);
           described_[config.id] = DescribeContainer(sandbox_id, config);
-          beneath_->CreateContainer(sandbox_id, config, [this, alive, id = config.id, done = std::move(done)](
-                                                            Result<std::string> created) mutable {
-            if (!*alive) return done(std::move(created));
-            if (!created.ok()) {
-              described_.erase(id);
-              return done(std::move(created));
-            }
-            TellContainer(Event::kPostCreateContainer, id,
-                          [id, done = std::move(done)]() mutable { done(id); });
-          });
+          beneath_->CreateContainer(sandbox_id, config,
+                                    [this, alive, id = config.id,
+                                     done = std::move(done)](Result<std::string> created) mutable {
+                                      if (!*alive) return done(std::move(created));
+                                      if (!created.ok()) {
+                                        described_.erase(id);
+                                        return done(std::move(created));
+                                      }
+                                      TellContainer(
+                                          Event::kPostCreateContainer, id,
+                                          [id, done = std::move(done)]() mutable { done(id); });
+                                    });
         });
   }
 
   void StartContainer(const std::string& id, RuntimeCallback<void> done) override {
     const auto told = Describe(Event::kStartContainer, id);
     if (!told) return StartBeneath(id, std::move(done));
-    hooks_.DeliverContainer(
-        Event::kStartContainer, told->first, told->second,
-        [this, alive = alive_, id, done = std::move(done)](Result<rpc::NriContainerAdjustment> answer) mutable {
-          if (!answer.ok()) return done(std::move(answer).error());
-          if (!*alive) return done(Unavailable("the node is stopping"));
-          StartBeneath(id, std::move(done));
-        });
+    hooks_.DeliverContainer(Event::kStartContainer, told->first, told->second,
+                            [this, alive = alive_, id, done = std::move(done)](
+                                Result<rpc::NriContainerAdjustment> answer) mutable {
+                              if (!answer.ok()) return done(std::move(answer).error());
+                              if (!*alive) return done(Unavailable("the node is stopping"));
+                              StartBeneath(id, std::move(done));
+                            });
   }
   void StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) override {
     beneath_->StopContainer(id, grace, std::move(done));
@@ -101,10 +103,13 @@ class HookedRuntime final : public Runtime {
       beneath_->RemoveContainer(id, std::move(done));
     });
   }
-  void UpdateContainer(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) override {
+  void UpdateContainer(const std::string& id, ResourceUpdate update,
+                       RuntimeCallback<void> done) override {
     beneath_->UpdateContainer(id, std::move(update), std::move(done));
   }
-  std::vector<ContainerStatus> ListContainers() const override { return beneath_->ListContainers(); }
+  std::vector<ContainerStatus> ListContainers() const override {
+    return beneath_->ListContainers();
+  }
   Result<ContainerStatus> GetContainerStatus(const std::string& id) const override {
     return beneath_->GetContainerStatus(id);
   }
@@ -118,7 +123,8 @@ class HookedRuntime final : public Runtime {
                                                ProcessStreams::Events& events) override {
     return beneath_->Exec(id, std::move(command), options, events);
   }
-  Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id, const StreamOptions& options,
+  Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id,
+                                                 const StreamOptions& options,
                                                  ProcessStreams::Events& events) override {
     return beneath_->Attach(id, options, events);
   }
@@ -163,26 +169,30 @@ class HookedRuntime final : public Runtime {
   void Tell(rpc::NriEvent event, const std::string& id, absl::AnyInvocable<void()> then) {
     const std::optional<PodSandbox> sandbox = Find(id);
     // What is stopped already was told of.
-    if (!sandbox || (event == rpc::NriEvent::kStopPodSandbox &&
-                     sandbox->state != SandboxState::kReady)) {
+    if (!sandbox ||
+        (event == rpc::NriEvent::kStopPodSandbox && sandbox->state != SandboxState::kReady)) {
       return then();
     }
     hooks_.Deliver(event, DescribeSandbox(*sandbox),
                    [alive = alive_, then = std::move(then)](Result<void> result) mutable {
-                     if (!result.ok()) kLog.Warning("a hook failed", {{"err", result.error().message}});
+                     if (!result.ok())
+                       kLog.Warning("a hook failed", {{"err", result.error().message}});
                      if (*alive) then();
                    });
   }
 
   void StartBeneath(const std::string& id, RuntimeCallback<void> done) {
-    beneath_->StartContainer(id, [this, alive = alive_, id, done = std::move(done)](Result<void> started) mutable {
-      if (!*alive || !started.ok()) return done(std::move(started));
-      TellContainer(Event::kPostStartContainer, id, [done = std::move(done)]() mutable { done(Ok()); });
-    });
+    beneath_->StartContainer(
+        id, [this, alive = alive_, id, done = std::move(done)](Result<void> started) mutable {
+          if (!*alive || !started.ok()) return done(std::move(started));
+          TellContainer(Event::kPostStartContainer, id,
+                        [done = std::move(done)]() mutable { done(Ok()); });
+        });
   }
 
   // What plugins are told of a container; nothing if nobody wants the event, or it is not known.
-  std::optional<std::pair<rpc::NriPodSandbox, rpc::NriContainer>> Describe(Event event, const std::string& id) {
+  std::optional<std::pair<rpc::NriPodSandbox, rpc::NriContainer>> Describe(Event event,
+                                                                           const std::string& id) {
     if (!hooks_.Wants(event)) return std::nullopt;
     const Result<ContainerStatus> status = beneath_->GetContainerStatus(id);
     if (!status.ok()) return std::nullopt;
@@ -202,7 +212,8 @@ class HookedRuntime final : public Runtime {
     hooks_.DeliverContainer(event, told->first, told->second,
                             [alive = alive_, then = std::move(then)](
                                 Result<rpc::NriContainerAdjustment> answer) mutable {
-                              if (!answer.ok()) kLog.Warning("a hook failed", {{"err", answer.error().message}});
+                              if (!answer.ok())
+                                kLog.Warning("a hook failed", {{"err", answer.error().message}});
                               if (*alive) then();
                             });
   }

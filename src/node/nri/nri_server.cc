@@ -116,8 +116,12 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
 
   // One event on its way from plugin to plugin.
   struct Round {
-    Round(rpc::NriEvent given, rpc::NriPodSandbox about, rpc::NriContainer container, bool of_container)
-        : event(given), pod(std::move(about)), changes(std::move(container)), is_container(of_container) {}
+    Round(rpc::NriEvent given, rpc::NriPodSandbox about, rpc::NriContainer container,
+          bool of_container)
+        : event(given),
+          pod(std::move(about)),
+          changes(std::move(container)),
+          is_container(of_container) {}
     const rpc::NriEvent event;
     const rpc::NriPodSandbox pod;
     AdjustmentCollector changes;
@@ -152,10 +156,11 @@ struct NriServer::Impl : std::enable_shared_from_this<NriServer::Impl> {
       return session.DeliverContainer(round->event, round->pod, round->changes.container(),
                                       std::move(answered));
     }
-    session.Deliver(round->event, round->pod, [answered = std::move(answered)](Result<void> result) {
-      answered(result.ok() ? Result<rpc::NriContainerAdjustment>(rpc::NriContainerAdjustment())
-                           : std::move(result).error());
-    });
+    session.Deliver(
+        round->event, round->pod, [answered = std::move(answered)](Result<void> result) {
+          answered(result.ok() ? Result<rpc::NriContainerAdjustment>(rpc::NriContainerAdjustment())
+                               : std::move(result).error());
+        });
   }
 
   Options options;
@@ -180,9 +185,10 @@ void NriServer::SetObjects(std::function<std::vector<rpc::NriPodSandbox>()> pods
 Result<void> NriServer::Start() {
   const std::string& path = impl_->options.socket_path;
   RETURN_IF_ERROR(RealFileSystem().MakeDirectories(DirectoryName(path), 0750));
-  auto listener = net::Listener::Create(
-      impl_->options.loop, {.address = {.unix_path = path}},
-      [impl = impl_.get()](std::unique_ptr<net::Socket> socket) { impl->Accept(std::move(socket)); });
+  auto listener = net::Listener::Create(impl_->options.loop, {.address = {.unix_path = path}},
+                                        [impl = impl_.get()](std::unique_ptr<net::Socket> socket) {
+                                          impl->Accept(std::move(socket));
+                                        });
   if (!listener.ok()) return std::move(listener).error().Prefixed("serve NRI");
   impl_->listener = *std::move(listener);
   return Ok();

@@ -14,8 +14,8 @@ namespace drakkar::node {
 
 // Serves NRI to plugins on a unix socket: whoever connects and registers is told of sandboxes and
 // containers, in the order of the plugins' indexes, one after the other. Containers are not updated
-// here, so those events never come; a plugin that subscribes to them is told so in the log, and one that
-// wants to validate others' changes is turned away.
+// here, so those events never come; a plugin that subscribes to them is told so in the log, and one
+// that wants to validate others' changes is turned away.
 //
 // Loop-bound.
 class NriServer final : public PodHooks {

@@ -51,10 +51,10 @@ class NriServerTest : public ::testing::Test {
   NriServerTest() {
     char pattern[] = "/tmp/drakkar-nri-XXXXXX";
     directory_ = ::mkdtemp(pattern);
-    server_ = std::make_unique<NriServer>(NriServer::Options{
-        .loop = loop_,
-        .socket_path = directory_ + "/run/nri.sock",
-        .pods = [] { return std::vector<rpc::NriPodSandbox>{{.id = "s0", .name = "old"}}; }});
+    server_ = std::make_unique<NriServer>(
+        NriServer::Options{.loop = loop_, .socket_path = directory_ + "/run/nri.sock", .pods = [] {
+                             return std::vector<rpc::NriPodSandbox>{{.id = "s0", .name = "old"}};
+                           }});
     EXPECT_TRUE(server_->Start().ok());
   }
   ~NriServerTest() override {
@@ -85,8 +85,8 @@ class NriServerTest : public ::testing::Test {
       log_.push_back(StrCat(name, " runs ", pod.name));
       done(name == "fails" ? Result<void>(Internal("no")) : Ok());
     };
-    plugins_.push_back(std::make_unique<TestPlugin>(loop_, directory_ + "/run/nri.sock", name, index,
-                                                    std::move(callbacks)));
+    plugins_.push_back(std::make_unique<TestPlugin>(loop_, directory_ + "/run/nri.sock", name,
+                                                    index, std::move(callbacks)));
     const std::size_t expected = server_->plugins() + 1;
     ASSERT_TRUE(Wait([&] { return server_->plugins() == expected; }));
   }
@@ -132,16 +132,18 @@ TEST_F(NriServerTest, APluginThatGoesAwayIsForgotten) {
 }
 
 TEST_F(NriServerTest, PluginsMayChangeAContainerInTurn) {
-  const auto add = [&](const std::string& name, const std::string& index, rpc::NriContainerAdjustment changes) {
+  const auto add = [&](const std::string& name, const std::string& index,
+                       rpc::NriContainerAdjustment changes) {
     rpc::NriPluginSession::Callbacks callbacks;
     callbacks.on_create_container = [this, name, changes](const rpc::NriPodSandbox& pod,
                                                           const rpc::NriContainer& container,
                                                           rpc::NriAdjusted done) {
-      log_.push_back(StrCat(name, " sees ", pod.name, "/", container.name, " ", Join(container.env, ",")));
+      log_.push_back(
+          StrCat(name, " sees ", pod.name, "/", container.name, " ", Join(container.env, ",")));
       done(changes);
     };
-    plugins_.push_back(std::make_unique<TestPlugin>(loop_, directory_ + "/run/nri.sock", name, index,
-                                                    std::move(callbacks)));
+    plugins_.push_back(std::make_unique<TestPlugin>(loop_, directory_ + "/run/nri.sock", name,
+                                                    index, std::move(callbacks)));
     const std::size_t expected = server_->plugins() + 1;
     ASSERT_TRUE(Wait([&] { return server_->plugins() == expected; }));
   };
@@ -151,8 +153,9 @@ TEST_F(NriServerTest, PluginsMayChangeAContainerInTurn) {
   EXPECT_TRUE(server_->Wants(rpc::NriEvent::kCreateContainer));
   const auto create = [&] {
     std::optional<Result<rpc::NriContainerAdjustment>> answer;
-    server_->DeliverContainer(rpc::NriEvent::kCreateContainer, {.name = "p"}, {.name = "c", .env = {"X=0"}},
-                              [&](Result<rpc::NriContainerAdjustment> result) { answer = std::move(result); });
+    server_->DeliverContainer(
+        rpc::NriEvent::kCreateContainer, {.name = "p"}, {.name = "c", .env = {"X=0"}},
+        [&](Result<rpc::NriContainerAdjustment> result) { answer = std::move(result); });
     EXPECT_TRUE(Wait([&] { return answer.has_value(); }));
     return *answer;
   };
@@ -162,7 +165,8 @@ TEST_F(NriServerTest, PluginsMayChangeAContainerInTurn) {
                                         std::pair<std::string, std::string>("B", "2")));
   EXPECT_THAT(log_, ElementsAre("first sees p/c X=0", "second sees p/c X=0,A=1"));
   add("third", "30", {.env = {{"A", "9"}}});
-  EXPECT_THAT(create().error().message, HasSubstr("10-first and 30-third both change environment variable A"));
+  EXPECT_THAT(create().error().message,
+              HasSubstr("10-first and 30-third both change environment variable A"));
 }
 
 class RecordingHooks final : public PodHooks {
@@ -206,7 +210,8 @@ class HookedRuntimeTest : public ::testing::Test {
     config.name = "a";
     config.namespace_name = "default";
     config.uid = "u";
-    runtime_->RunPodSandbox(std::move(config), [this](Result<std::string> id) { id_ = std::move(id); });
+    runtime_->RunPodSandbox(std::move(config),
+                            [this](Result<std::string> id) { id_ = std::move(id); });
     loop_.RunUntilIdle();
   }
 
@@ -227,7 +232,8 @@ class HookedRuntimeTest : public ::testing::Test {
     config.image = "localhost/busybox:latest";
     config.environment = {{"A", "1"}};
     std::optional<Result<std::string>> created;
-    runtime_->CreateContainer(**id_, config, [&](Result<std::string> id) { created = std::move(id); });
+    runtime_->CreateContainer(**id_, config,
+                              [&](Result<std::string> id) { created = std::move(id); });
     loop_.RunUntilIdle();
     return created ? *created : Result<std::string>(Internal("no answer"));
   }
@@ -292,12 +298,16 @@ TEST_F(HookedRuntimeTest, HooksAreToldOfAContainerFromBeforeItsCreationToItsEnd)
   ASSERT_EQ(created_.environment.size(), 2u);
   EXPECT_EQ(created_.environment[1].name, "B");
   EXPECT_TRUE(Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).ok());
-  EXPECT_TRUE(Await([&](auto done) { runtime_->StopContainer(*id, Duration::zero(), std::move(done)); }).ok());
+  EXPECT_TRUE(Await([&](auto done) {
+                runtime_->StopContainer(*id, Duration::zero(), std::move(done));
+              }).ok());
   EXPECT_THAT(ended_, ElementsAre("c"));
   EXPECT_TRUE(Await([&](auto done) { runtime_->RemoveContainer(*id, std::move(done)); }).ok());
-  EXPECT_THAT(hooks_.log, ElementsAre("CreateContainer a/c", "PostCreateContainer a/c", "StartContainer a/c",
-                                      "PostStartContainer a/c", "StopContainer a/c", "RemoveContainer a/c"));
-  EXPECT_THAT(hooks_.seen[2].env, ElementsAre("A=1", "B=2")) << "later events tell what it has become";
+  EXPECT_THAT(hooks_.log,
+              ElementsAre("CreateContainer a/c", "PostCreateContainer a/c", "StartContainer a/c",
+                          "PostStartContainer a/c", "StopContainer a/c", "RemoveContainer a/c"));
+  EXPECT_THAT(hooks_.seen[2].env, ElementsAre("A=1", "B=2"))
+      << "later events tell what it has become";
 }
 
 TEST_F(HookedRuntimeTest, AHookThatRefusesAContainerKeepsItFromBeingCreatedOrStarted) {
@@ -308,7 +318,9 @@ TEST_F(HookedRuntimeTest, AHookThatRefusesAContainerKeepsItFromBeingCreatedOrSta
   hooks_.refuse = rpc::NriEvent::kStartContainer;
   const auto id = CreateContainer();
   ASSERT_TRUE(id.ok());
-  EXPECT_EQ(Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).error().message, "refused");
+  EXPECT_EQ(
+      Await([&](auto done) { runtime_->StartContainer(*id, std::move(done)); }).error().message,
+      "refused");
   EXPECT_EQ(runtime_->GetContainerStatus(*id)->state, ContainerState::kCreated);
 }
 

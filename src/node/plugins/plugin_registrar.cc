@@ -78,8 +78,10 @@ void PluginRegistrar::OnInfo(const std::string& path, std::uint64_t incarnation,
     return Advance(path);
   }
   if (!info.ok()) {
-    return Fail(path, StrCat("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at "
-                             "socket ", path, ", err: ", info.error().message));
+    return Fail(path,
+                StrCat("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at "
+                       "socket ",
+                       path, ", err: ", info.error().message));
   }
   if (info->type != rpc::kDraPluginType) {
     return Refuse(path, StrCat("RegisterPlugin error -- no handler registered for plugin type: ",
@@ -98,9 +100,10 @@ void PluginRegistrar::OnInfo(const std::string& path, std::uint64_t incarnation,
   socket.driver = info->name;
   socket.endpoint = endpoint;
   ReportState(path, "actual_state_of_world", true);
-  client_->NotifyRegistrationStatus(
-      path, {.plugin_registered = true}, kNotifyTimeout,
-      [this, path, incarnation](Result<void> result) { OnNotified(path, incarnation, std::move(result)); });
+  client_->NotifyRegistrationStatus(path, {.plugin_registered = true}, kNotifyTimeout,
+                                    [this, path, incarnation](Result<void> result) {
+                                      OnNotified(path, incarnation, std::move(result));
+                                    });
 }
 
 void PluginRegistrar::OnNotified(const std::string& path, std::uint64_t incarnation,
@@ -113,8 +116,9 @@ void PluginRegistrar::OnNotified(const std::string& path, std::uint64_t incarnat
   if (!result.ok()) {
     Deregister(socket);
     ReportState(path, "actual_state_of_world", false);
-    return Fail(path, StrCat("RegisterPlugin error -- failed to send registration status at socket ",
-                             path, ", err: ", result.error().message));
+    return Fail(
+        path, StrCat("RegisterPlugin error -- failed to send registration status at socket ", path,
+                     ", err: ", result.error().message));
   }
   socket.busy = false;
   socket.backoff = kFirstBackoff;
@@ -123,16 +127,16 @@ void PluginRegistrar::OnNotified(const std::string& path, std::uint64_t incarnat
 // Tells the plugin why, and tries again later: it may answer differently then.
 void PluginRegistrar::Refuse(const std::string& path, const std::string& reason) {
   const std::uint64_t incarnation = sockets_[path].incarnation;
-  client_->NotifyRegistrationStatus(
-      path, {.plugin_registered = false, .error = reason}, kNotifyTimeout,
-      [this, path, incarnation, reason](Result<void>) {
-        Socket& socket = sockets_[path];
-        if (socket.incarnation != incarnation) {
-          socket.busy = false;
-          return Advance(path);
-        }
-        Fail(path, reason);
-      });
+  client_->NotifyRegistrationStatus(path, {.plugin_registered = false, .error = reason},
+                                    kNotifyTimeout,
+                                    [this, path, incarnation, reason](Result<void>) {
+                                      Socket& socket = sockets_[path];
+                                      if (socket.incarnation != incarnation) {
+                                        socket.busy = false;
+                                        return Advance(path);
+                                      }
+                                      Fail(path, reason);
+                                    });
 }
 
 void PluginRegistrar::Fail(const std::string& path, const std::string& reason) {
@@ -150,8 +154,9 @@ void PluginRegistrar::ReportState(const std::string& path, const char* state, bo
   if (options_.metrics == nullptr) return;
   const MetricLabels labels = {{"socket_path", path}, {"state", state}};
   if (present) {
-    options_.metrics->GetGauge("plugin_manager_total_plugins", "Number of plugins in Plugin Manager",
-                               labels).Set(1);
+    options_.metrics
+        ->GetGauge("plugin_manager_total_plugins", "Number of plugins in Plugin Manager", labels)
+        .Set(1);
   } else {
     options_.metrics->RemoveGauge("plugin_manager_total_plugins", labels);
   }

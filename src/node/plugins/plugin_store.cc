@@ -26,8 +26,8 @@ std::optional<rpc::DraVersion> ChooseVersion(const std::vector<std::string>& ser
 
 std::vector<rpc::HealthService> ChooseHealth(const std::vector<std::string>& services) {
   std::vector<rpc::HealthService> chosen;
-  for (rpc::HealthService service : {rpc::HealthService::kV1, rpc::HealthService::kV1alpha1,
-                                     rpc::HealthService::kNodeHealth}) {
+  for (rpc::HealthService service :
+       {rpc::HealthService::kV1, rpc::HealthService::kV1alpha1, rpc::HealthService::kNodeHealth}) {
     if (std::find(services.begin(), services.end(), rpc::HealthServiceName(service)) !=
         services.end()) {
       chosen.push_back(service);
@@ -45,8 +45,8 @@ PluginStore::PluginStore(rpc::Transport& transport, Callbacks callbacks)
 PluginStore::~PluginStore() = default;
 
 Result<void> PluginStore::Validate(const rpc::PluginInfo& info, const std::string& endpoint) {
-  const std::string what = StrCat("invalid supported gRPC versions of DRA driver plugin ", info.name,
-                                  " at endpoint ", endpoint);
+  const std::string what = StrCat("invalid supported gRPC versions of DRA driver plugin ",
+                                  info.name, " at endpoint ", endpoint);
   if (info.name.empty()) return InvalidArgument("DRA driver name is empty");
   if (info.supported_versions.empty()) {
     return InvalidArgument("empty list of supported gRPC services (aka supported versions)")
@@ -67,13 +67,14 @@ Result<void> PluginStore::Register(const rpc::PluginInfo& info, const std::strin
   std::size_t total = 0;
   for (const auto& [name, list] : drivers_) total += list.size();
   if (total >= kMaxInstances) {
-    return Error{ErrorCode::kResourceExhausted, StrCat(kMaxInstances, " plugins are registered already")};
+    return Error{ErrorCode::kResourceExhausted,
+                 StrCat(kMaxInstances, " plugins are registered already")};
   }
   for (const PluginInstancePtr& each : drivers_[info.name]) {
     if (each->endpoint != endpoint) continue;
-    return Error{ErrorCode::kAlreadyExists, StrCat("endpoint ", endpoint,
-                                                   " already registered for DRA driver plugin ",
-                                                   info.name)};
+    return Error{
+        ErrorCode::kAlreadyExists,
+        StrCat("endpoint ", endpoint, " already registered for DRA driver plugin ", info.name)};
   }
   auto instance = std::make_shared<PluginInstance>();
   instance->driver = info.name;
@@ -81,28 +82,29 @@ Result<void> PluginStore::Register(const rpc::PluginInfo& info, const std::strin
   instance->version = *ChooseVersion(info.supported_versions);
   instance->health_services = ChooseHealth(info.supported_versions);
   instance->takes_announcements =
-      std::ranges::find(info.supported_versions, rpc::kAnnouncementService) != info.supported_versions.end();
+      std::ranges::find(info.supported_versions, rpc::kAnnouncementService) !=
+      info.supported_versions.end();
   drivers_[info.name].push_back(instance);
   instance->client = rpc::DialDraPlugin(
-      transport_,
-      {.endpoint = endpoint,
-       .version = instance->version,
-       .on_connection_change =
-           [this, driver = info.name, alive = std::weak_ptr<int>(alive_),
-            weak = std::weak_ptr<PluginInstance>(instance)](bool connected) {
-             const PluginInstancePtr self = weak.lock();
-             if (self == nullptr || !alive.lock()) return;
-             kLog.Info(connected ? "driver connected" : "driver connection lost",
-                       {{"driver", driver}, {"endpoint", self->endpoint}});
-             const auto found = drivers_.find(driver);
-             if (found == drivers_.end()) return;
-             if (std::find(found->second.begin(), found->second.end(), self) == found->second.end()) {
-               return;  // deregistered, kept alive by a call
-             }
-             if (connected && callbacks_.on_connected) callbacks_.on_connected(self);
-             callbacks_.on_usable(driver, IsUsable(driver));
-           },
-       .max_backoff = kMaxReconnectBackoff});
+      transport_, {.endpoint = endpoint,
+                   .version = instance->version,
+                   .on_connection_change =
+                       [this, driver = info.name, alive = std::weak_ptr<int>(alive_),
+                        weak = std::weak_ptr<PluginInstance>(instance)](bool connected) {
+                         const PluginInstancePtr self = weak.lock();
+                         if (self == nullptr || !alive.lock()) return;
+                         kLog.Info(connected ? "driver connected" : "driver connection lost",
+                                   {{"driver", driver}, {"endpoint", self->endpoint}});
+                         const auto found = drivers_.find(driver);
+                         if (found == drivers_.end()) return;
+                         if (std::find(found->second.begin(), found->second.end(), self) ==
+                             found->second.end()) {
+                           return;  // deregistered, kept alive by a call
+                         }
+                         if (connected && callbacks_.on_connected) callbacks_.on_connected(self);
+                         callbacks_.on_usable(driver, IsUsable(driver));
+                       },
+                   .max_backoff = kMaxReconnectBackoff});
   kLog.Info("driver registered", {{"driver", info.name},
                                   {"endpoint", endpoint},
                                   {"service", rpc::DraServiceName(instance->version)}});

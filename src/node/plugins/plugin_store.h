@@ -34,7 +34,8 @@ class PluginStore {
     // An instance registered or went. May be empty.
     std::function<void(const PluginInstancePtr&)> on_added;
     std::function<void(const PluginInstancePtr&)> on_removed;
-    // A registered instance is connected, for the first time or again; before on_usable. May be empty.
+    // A registered instance is connected, for the first time or again; before on_usable. May be
+    // empty.
     std::function<void(const PluginInstancePtr&)> on_connected;
     // A driver got its first connected instance, or lost its last one, or registered without.
     std::function<void(const std::string& driver, bool usable)> on_usable;

@@ -40,13 +40,12 @@ class PluginsTest : public ::testing::Test {
   }
 
   void StartRegistrar() {
-    registrar_ = std::make_unique<PluginRegistrar>(
-        PluginRegistrar::Options{.loop = loop_,
-                                 .files = files_,
-                                 .watcher = watcher_,
-                                 .transport = transport_,
-                                 .directory = kRegistry},
-        store_);
+    registrar_ = std::make_unique<PluginRegistrar>(PluginRegistrar::Options{.loop = loop_,
+                                                                            .files = files_,
+                                                                            .watcher = watcher_,
+                                                                            .transport = transport_,
+                                                                            .directory = kRegistry},
+                                                   store_);
     ASSERT_TRUE(registrar_->Start().ok());
     loop_.RunUntilIdle();
   }
@@ -102,11 +101,12 @@ TEST_F(PluginsTest, TellsThePluginWhyItIsRefused) {
   plugin.info.type = rpc::kDraPluginType;
   plugin.info.supported_versions = {"v7.DRAPlugin", "x"};
   loop_.Advance(milliseconds(600));
-  EXPECT_EQ(plugin.notifications.back().error,
-            "RegisterPlugin error -- plugin validation failed with err: invalid supported gRPC versions "
-            "of DRA driver plugin a.example.com at endpoint /registry/a.sock: none of services supported "
-            "by the plugin ([\"v7.DRAPlugin\" \"x\"]) are supported by the kubelet ([\"v1.DRAPlugin\" "
-            "\"v1beta1.DRAPlugin\"])");
+  EXPECT_EQ(
+      plugin.notifications.back().error,
+      "RegisterPlugin error -- plugin validation failed with err: invalid supported gRPC versions "
+      "of DRA driver plugin a.example.com at endpoint /registry/a.sock: none of services supported "
+      "by the plugin ([\"v7.DRAPlugin\" \"x\"]) are supported by the kubelet ([\"v1.DRAPlugin\" "
+      "\"v1beta1.DRAPlugin\"])");
   plugin.info.supported_versions = {};
   loop_.Advance(milliseconds(1100));
   EXPECT_THAT(plugin.notifications.back().error,
@@ -158,8 +158,10 @@ TEST_F(PluginsTest, RefusesAnEndpointThatIsTaken) {
   auto first = Serve(plugin, "/registry/a.sock");
   copy.info.endpoint = "/registry/a.sock";
   auto second = Serve(copy, "/registry/b.sock");
-  EXPECT_THAT(copy.notifications.at(0).error,
-              HasSubstr("endpoint /registry/a.sock already registered for DRA driver plugin a.example.com"));
+  EXPECT_THAT(
+      copy.notifications.at(0).error,
+      HasSubstr(
+          "endpoint /registry/a.sock already registered for DRA driver plugin a.example.com"));
 }
 
 TEST_F(PluginsTest, RegistersAgainWhenTheSocketIsMadeAnew) {

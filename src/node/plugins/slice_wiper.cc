@@ -38,11 +38,13 @@ void SliceWiper::Run(const std::string& driver) {
   const std::uint64_t id = wipes_[driver].id;
   client::ListOptions list;
   list.field_selector = StrCat("spec.nodeName=", node_name_);
-  if (!driver.empty()) list.field_selector = StrCat("spec.driver=", driver, ",", list.field_selector);
-  const client::ResourceRef slices{api::FindResource("resource.k8s.io", "v1", "resourceslices"), "", "",
-                                   ""};
+  if (!driver.empty())
+    list.field_selector = StrCat("spec.driver=", driver, ",", list.field_selector);
+  const client::ResourceRef slices{api::FindResource("resource.k8s.io", "v1", "resourceslices"), "",
+                                   "", ""};
   client_.DeleteCollection(
-      slices, list, {}, [this, driver, id, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+      slices, list, {},
+      [this, driver, id, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
         if (!alive.lock()) return;
         auto found = wipes_.find(driver);
         if (found == wipes_.end() || found->second.id != id) return;  // the driver is back
@@ -53,8 +55,8 @@ void SliceWiper::Run(const std::string& driver) {
         }
         kLog.Warning("cannot remove resource slices",
                      {{"driver", driver}, {"err", reply.error->message}});
-        const auto delay = std::chrono::duration_cast<Duration>(
-            found->second.backoff * (1.0 + 0.2 * random_.Fraction()));
+        const auto delay = std::chrono::duration_cast<Duration>(found->second.backoff *
+                                                                (1.0 + 0.2 * random_.Fraction()));
         found->second.backoff = std::min(found->second.backoff * 2, kLongestBackoff);
         found->second.timer = loop_.RunAfter(delay, [this, driver] { Run(driver); });
       });

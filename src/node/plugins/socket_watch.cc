@@ -41,7 +41,8 @@ void SocketWatch::Rescan() {
   watches_.clear();
   if (!files_.Exists(root_)) {
     if (auto made = files_.MakeDirectories(root_, 0750); !made.ok()) {
-      kLog.Error("cannot make the plugin registry", {{"path", root_}, {"err", made.error().message}});
+      kLog.Error("cannot make the plugin registry",
+                 {{"path", root_}, {"err", made.error().message}});
     }
   }
   AddDirectory(root_);
@@ -62,9 +63,8 @@ void SocketWatch::AddDirectory(const std::string& directory) {
     return;
   }
   // Watch first, list afterwards: a name may be seen twice, never not at all.
-  auto watch = watcher_.Watch(directory, [this, directory](const FileEvent& event) {
-    OnEvent(directory, event);
-  });
+  auto watch = watcher_.Watch(
+      directory, [this, directory](const FileEvent& event) { OnEvent(directory, event); });
   if (!watch.ok()) {
     kLog.Error("cannot watch the plugin registry",
                {{"path", directory}, {"err", watch.error().message}});
@@ -84,11 +84,15 @@ void SocketWatch::AddDirectory(const std::string& directory) {
 
 void SocketWatch::OnEvent(const std::string& directory, const FileEvent& event) {
   switch (event.change) {
-    case FileChange::kCreated: return Inspect(JoinPath(directory, event.name), true);
-    case FileChange::kRemoved: return Forget(JoinPath(directory, event.name));
-    case FileChange::kModified: return;
+    case FileChange::kCreated:
+      return Inspect(JoinPath(directory, event.name), true);
+    case FileChange::kRemoved:
+      return Forget(JoinPath(directory, event.name));
+    case FileChange::kModified:
+      return;
     case FileChange::kEventsLost:
-    case FileChange::kDirectoryGone: return RescanLater();
+    case FileChange::kDirectoryGone:
+      return RescanLater();
   }
 }
 

@@ -102,11 +102,13 @@ int OomScoreAdjust(Value pod, Value container, std::int64_t machine_memory_bytes
   if (qos == "Guaranteed") return -997;
   if (qos == "BestEffort" || machine_memory_bytes <= 0) return 1000;
   const std::int64_t request = MemoryBytes(container["resources"]["requests"]);
-  const std::int64_t adjust = 1000 - 1000 * (request / 1024) / std::max<std::int64_t>(machine_memory_bytes / 1024, 1);
+  const std::int64_t adjust =
+      1000 - 1000 * (request / 1024) / std::max<std::int64_t>(machine_memory_bytes / 1024, 1);
   return static_cast<int>(std::clamp<std::int64_t>(adjust, 3, 999));
 }
 
-CgroupResources ContainerResourcesOf(Value pod, Value container, std::int64_t machine_memory_bytes) {
+CgroupResources ContainerResourcesOf(Value pod, Value container,
+                                     std::int64_t machine_memory_bytes) {
   CgroupResources resources;
   const Value requests = container["resources"]["requests"];
   const Value limits = container["resources"]["limits"];
@@ -170,7 +172,8 @@ PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
   config.attempt = attempt;
   config.log_directory = log_directory;
   if (!spec["hostNetwork"].boolean()) {
-    config.hostname = std::string(spec["hostname"].str().empty() ? metadata["name"].str() : spec["hostname"].str());
+    config.hostname = std::string(spec["hostname"].str().empty() ? metadata["name"].str()
+                                                                 : spec["hostname"].str());
     config.hostname.resize(std::min<std::size_t>(config.hostname.size(), 63));
   }
   config.host_network = true;  // pods share the host's network: there is no CNI here
@@ -262,8 +265,8 @@ Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input) {
   return config;
 }
 
-Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vector<std::string>& ids,
-                      ContainerConfig& config) {
+Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe,
+                      const std::vector<std::string>& ids, ContainerConfig& config) {
   if (ids.empty()) return Ok();
   ASSIGN_OR_RETURN(const cdi::ContainerEdits edits, cache.Resolve(ids));
   // Edits are applied to an empty plan and laid over the configuration, which says more about its
@@ -278,13 +281,12 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vect
   }
   for (const std::string& variable : plan.env) {
     const std::size_t equals = variable.find('=');
-    config.environment.push_back(
-        {variable.substr(0, equals), equals == std::string::npos ? "" : variable.substr(equals + 1)});
+    config.environment.push_back({variable.substr(0, equals),
+                                  equals == std::string::npos ? "" : variable.substr(equals + 1)});
   }
   for (const cdi::PlannedMount& planned : plan.mounts) {
-    std::erase_if(config.mounts, [&](const Mount& mount) {
-      return mount.container_path == planned.destination;
-    });
+    std::erase_if(config.mounts,
+                  [&](const Mount& mount) { return mount.container_path == planned.destination; });
     config.mounts.push_back(MountFromPlan(planned));
   }
   std::stable_sort(config.mounts.begin(), config.mounts.end(), [](const Mount& a, const Mount& b) {
@@ -303,17 +305,18 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vect
     // The rule that belongs to the node says what is allowed; the runtime makes it again.
     bool ruled = false;
     for (const cdi::DeviceRule& rule : plan.device_rules) {
-      if (rule.type != planned.type || rule.major != planned.major || rule.minor != planned.minor) continue;
+      if (rule.type != planned.type || rule.major != planned.major || rule.minor != planned.minor)
+        continue;
       device.permissions = rule.access;
       ruled = true;
     }
     if (!ruled && device.type != 'p') {
-      return Error{ErrorCode::kUnimplemented,
-                   StrCat("CDI device ", planned.path, " allows no access, which this node cannot express")};
+      return Error{
+          ErrorCode::kUnimplemented,
+          StrCat("CDI device ", planned.path, " allows no access, which this node cannot express")};
     }
-    std::erase_if(config.devices, [&](const DeviceNode& each) {
-      return each.container_path == planned.path;
-    });
+    std::erase_if(config.devices,
+                  [&](const DeviceNode& each) { return each.container_path == planned.path; });
     config.devices.push_back(std::move(device));
   }
   for (const auto& [name, hooks] : plan.hooks) {
@@ -335,9 +338,11 @@ namespace {
 void AddIgnoredProfiles(Value context, const std::string& where, std::vector<std::string>& fields) {
   for (const char* field : {"seccompProfile", "appArmorProfile"}) {
     const std::string_view type = context[field]["type"].str();
-    if (!type.empty() && type != "Unconfined") fields.push_back(StrCat("securityContext.", field, where));
+    if (!type.empty() && type != "Unconfined")
+      fields.push_back(StrCat("securityContext.", field, where));
   }
-  if (!context["seLinuxOptions"].empty()) fields.push_back(StrCat("securityContext.seLinuxOptions", where));
+  if (!context["seLinuxOptions"].empty())
+    fields.push_back(StrCat("securityContext.seLinuxOptions", where));
 }
 
 }  // namespace
@@ -361,7 +366,8 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
           fields.push_back(StrCat("lifecycle.", hook, " of container ", container["name"].str()));
         }
       }
-      AddIgnoredProfiles(container["securityContext"], StrCat(" of container ", container["name"].str()), fields);
+      AddIgnoredProfiles(container["securityContext"],
+                         StrCat(" of container ", container["name"].str()), fields);
       if (!container["volumeDevices"].empty()) {
         fields.push_back(StrCat("volumeDevices of container ", container["name"].str()));
       }
@@ -372,7 +378,8 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
   return fields;
 }
 
-Result<void> WriteHostsFile(FileSystem& files, Value pod, const std::string& pod_ip, const std::string& path) {
+Result<void> WriteHostsFile(FileSystem& files, Value pod, const std::string& pod_ip,
+                            const std::string& path) {
   const Value spec = pod["spec"];
   std::string text;
   if (spec["hostNetwork"].boolean()) {
@@ -380,9 +387,12 @@ Result<void> WriteHostsFile(FileSystem& files, Value pod, const std::string& pod
     if (auto own = files.ReadFile("/etc/hosts"); own.ok()) text += *own;
   } else {
     text =
-        "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
-        "fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n";
-    const std::string_view name = spec["hostname"].str().empty() ? pod["metadata"]["name"].str() : spec["hostname"].str();
+        "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost "
+        "ip6-loopback\n"
+        "fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-"
+        "allrouters\n";
+    const std::string_view name =
+        spec["hostname"].str().empty() ? pod["metadata"]["name"].str() : spec["hostname"].str();
     if (!pod_ip.empty()) text += StrCat(pod_ip, "\t", name, "\n");
   }
   if (!spec["hostAliases"].empty()) text += "\n# Entries added by HostAliases.\n";

@@ -44,14 +44,15 @@ struct ContainerConfigInput {
 Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input);
 
 // Adds what the CDI devices ask for: variables, mounts, device nodes, hooks, groups.
-Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe, const std::vector<std::string>& ids,
-                      ContainerConfig& config);
+Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe,
+                      const std::vector<std::string>& ids, ContainerConfig& config);
 
 // Fields of the pod this node does not act on, in words; empty if there are none.
 std::vector<std::string> ListIgnoredFields(api::Value pod, bool probes_network);
 
 // /etc/hosts for a pod with hostAliases.
-Result<void> WriteHostsFile(FileSystem& files, api::Value pod, const std::string& pod_ip, const std::string& path);
+Result<void> WriteHostsFile(FileSystem& files, api::Value pod, const std::string& pod_ip,
+                            const std::string& path);
 
 // "/var/log/pods/<ns>_<pod>_<uid>" below `root`, and "<container>/<attempt>.log" in it.
 std::string PodLogDirectory(const std::string& root, api::Value pod);

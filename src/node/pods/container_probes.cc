@@ -56,7 +56,8 @@ void ContainerProbes::BeginAfterStartup() {
 }
 
 void ContainerProbes::Begin(Kind kind, const char* field) {
-  probes_.push_back(std::make_unique<Probe>(Probe{.kind = kind, .spec = options_.container[field]}));
+  probes_.push_back(
+      std::make_unique<Probe>(Probe{.kind = kind, .spec = options_.container[field]}));
   Probe& probe = *probes_.back();
   const WallTime first = options_.started_at + Seconds(probe.spec, "initialDelaySeconds", 0);
   Schedule(probe, std::max<Duration>(first - options_.loop.clock().Now(), Duration::zero()));
@@ -68,7 +69,8 @@ void ContainerProbes::Schedule(Probe& probe, Duration delay) {
 
 void ContainerProbes::Run(Probe& probe) {
   const Duration timeout = Seconds(probe.spec, "timeoutSeconds", 1);
-  auto finish = [this, &probe, alive = std::weak_ptr<int>(alive_)](std::optional<std::string> failure) {
+  auto finish = [this, &probe,
+                 alive = std::weak_ptr<int>(alive_)](std::optional<std::string> failure) {
     if (alive.lock()) Finish(probe, std::move(failure));
   };
   if (const Value exec = probe.spec["exec"]; exec.has_value()) {
@@ -84,10 +86,12 @@ void ContainerProbes::Run(Probe& probe) {
   const Value http = probe.spec["httpGet"];
   const Value tcp = probe.spec["tcpSocket"];
   const Value target = http.has_value() ? http : tcp;
-  if (options_.network == nullptr || !target.has_value()) return;  // reported when the pod was admitted
+  if (options_.network == nullptr || !target.has_value())
+    return;  // reported when the pod was admitted
   const auto port = PortOf(options_.container, target["port"]);
   if (!port) return finish(StrCat("no port named ", target["port"].str()));
-  const std::string host = target["host"].str().empty() ? options_.pod_ip : std::string(target["host"].str());
+  const std::string host =
+      target["host"].str().empty() ? options_.pod_ip : std::string(target["host"].str());
   if (tcp.has_value()) {
     return options_.network->Connect(host, *port, timeout, [finish](Result<void> result) {
       finish(result.ok() ? std::nullopt : std::optional<std::string>(result.error().message));
@@ -109,7 +113,9 @@ void ContainerProbes::Run(Probe& probe) {
 
 void ContainerProbes::Finish(Probe& probe, std::optional<std::string> failure) {
   if (dead_) return;
-  const char* name = probe.kind == Kind::kStartup ? "Startup" : probe.kind == Kind::kLiveness ? "Liveness" : "Readiness";
+  const char* name = probe.kind == Kind::kStartup    ? "Startup"
+                     : probe.kind == Kind::kLiveness ? "Liveness"
+                                                     : "Readiness";
   if (failure) {
     probe.successes = 0;
     ++probe.failures;
@@ -118,8 +124,10 @@ void ContainerProbes::Finish(Probe& probe, std::optional<std::string> failure) {
     probe.failures = 0;
     ++probe.successes;
   }
-  const bool failed = probe.failures >= std::max<std::int64_t>(probe.spec["failureThreshold"].integer(3), 1);
-  const bool succeeded = probe.successes >= std::max<std::int64_t>(probe.spec["successThreshold"].integer(1), 1);
+  const bool failed =
+      probe.failures >= std::max<std::int64_t>(probe.spec["failureThreshold"].integer(3), 1);
+  const bool succeeded =
+      probe.successes >= std::max<std::int64_t>(probe.spec["successThreshold"].integer(1), 1);
   // Scheduled before anybody is told: whoever is told may destroy us.
   const bool over = probe.kind == Kind::kStartup && succeeded;
   if (over) {

@@ -13,8 +13,8 @@
 
 namespace drakkar::node {
 
-// The door for probes that use the network. Answers once, never inside the call; not at all after it
-// is destroyed.
+// The door for probes that use the network. Answers once, never inside the call; not at all after
+// it is destroyed.
 class NetworkProber {
  public:
   struct Http {

@@ -41,9 +41,9 @@ Result<std::optional<std::string>> ReadValueFrom(const EnvironmentInput& input, 
         }
       }
     }
-    ASSIGN_OR_RETURN(std::string value, ReadResourceFieldRef(input.downward, container,
-                                                             field["resource"].str(),
-                                                             field["divisor"].str()));
+    ASSIGN_OR_RETURN(std::string value,
+                     ReadResourceFieldRef(input.downward, container, field["resource"].str(),
+                                          field["divisor"].str()));
     return std::optional<std::string>(std::move(value));
   }
   if (const Value ref = from["configMapKeyRef"]; ref.has_value()) {

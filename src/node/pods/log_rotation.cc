@@ -52,7 +52,8 @@ void LogRotation::Check() {
 void LogRotation::Rotate(const std::string& container_id, const std::string& path) {
   std::vector<std::string> old = RotatedLogs(files_, path);
   // With the current one and the one about to be set aside.
-  for (std::size_t i = 0; i + kMaxFiles < old.size() + 2; ++i) static_cast<void>(files_.Remove(old[i]).ok());
+  for (std::size_t i = 0; i + kMaxFiles < old.size() + 2; ++i)
+    static_cast<void>(files_.Remove(old[i]).ok());
   const std::string aside = StrCat(path, ".", Stamp(loop_.clock().Now()));
   if (auto renamed = files_.Rename(path, aside); !renamed.ok()) {
     kLog.Warning("cannot rotate a log", {{"path", path}, {"err", renamed.error().message}});

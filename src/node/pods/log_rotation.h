@@ -10,8 +10,8 @@
 namespace drakkar::node {
 
 // Keeps the logs of running containers within bounds, as kubelets do by default: every
-// kCheckEvery a log of more than kMaxBytes is set aside as <log>.<time> and begun anew; kMaxFiles are
-// kept of each, the current one included.
+// kCheckEvery a log of more than kMaxBytes is set aside as <log>.<time> and begun anew; kMaxFiles
+// are kept of each, the current one included.
 //
 // Loop-bound; everything given must outlive it.
 class LogRotation {

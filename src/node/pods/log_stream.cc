@@ -50,8 +50,10 @@ void LogStream::AddLine(std::string_view line, std::string& out) {
   if (second == std::string_view::npos) return;  // not a log line: a torn write
   const std::string_view time = line.substr(0, first);
   const std::string_view stream = line.substr(first + 1, second - first - 1);
-  const std::string_view tag = line.substr(second + 1, third == std::string_view::npos ? third : third - second - 1);
-  const std::string_view text = third == std::string_view::npos ? std::string_view() : line.substr(third + 1);
+  const std::string_view tag =
+      line.substr(second + 1, third == std::string_view::npos ? third : third - second - 1);
+  const std::string_view text =
+      third == std::string_view::npos ? std::string_view() : line.substr(third + 1);
   if (options_.since && !since_reached_) {
     auto parsed = api::ParseTime(time);
     if (parsed.ok() && *parsed < *options_.since) return;
@@ -71,7 +73,8 @@ void LogStream::AddLine(std::string_view line, std::string& out) {
 Result<std::string> LogStream::ReadPiece() {
   if (aside_.empty() && offset_ > 0) {
     auto info = files_.Stat(path_);
-    const bool rotated = info.ok() ? info->size_bytes < offset_ : info.error().code == ErrorCode::kNotFound;
+    const bool rotated =
+        info.ok() ? info->size_bytes < offset_ : info.error().code == ErrorCode::kNotFound;
     if (rotated) {
       const std::vector<std::string> old = RotatedLogs(files_, path_);
       if (old.empty()) {

@@ -22,8 +22,8 @@ struct LogOptions {
 
 // Reads a container's log in CRI's form ("<time> <stream> <F|P> <text>") as plain text. Reading on
 // from where it stopped gives what was written since, also when the log was rotated in between
-// (found by its being gone, or shorter than what was read). Lines longer than kMaxLine without an end are
-// passed on in pieces.
+// (found by its being gone, or shorter than what was read). Lines longer than kMaxLine without an
+// end are passed on in pieces.
 class LogStream {
  public:
   static constexpr std::size_t kReadBytes = 256 * 1024;

@@ -1,4 +1,5 @@
-// A container's log, whatever is in it: read at once or as it is written, the same text; options only take away.
+// A container's log, whatever is in it: read at once or as it is written, the same text; options
+// only take away.
 #include "node/pods/log_stream.h"
 
 #include <cstddef>

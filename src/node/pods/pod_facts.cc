@@ -238,7 +238,8 @@ PodPlan PlanPod(const PodFacts& facts, const RestartSettings& settings) {
     plan.start.insert(plan.start.begin(), sidecars.begin(), sidecars.end());
     // Also while init containers hang: that is what they are for.
     for (const ContainerFacts& each : facts.ephemeral) {
-      if (!each.current || each.current->state == ContainerState::kCreated) plan.start.push_back(&each);
+      if (!each.current || each.current->state == ContainerState::kCreated)
+        plan.start.push_back(&each);
     }
   }
   return plan;

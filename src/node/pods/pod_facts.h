@@ -25,7 +25,7 @@ inline constexpr char kResourcesAnnotation[] = "drakkar.io/resources";
 struct ContainerFacts {
   std::string name;
   bool init = false;
-  bool sidecar = false;  // an init container that is restarted always
+  bool sidecar = false;    // an init container that is restarted always
   bool ephemeral = false;  // added to the running pod; started once
   api::Value spec;
   std::optional<ContainerStatus> current;   // the newest attempt
@@ -46,12 +46,13 @@ struct ContainerFacts {
 
 // What the runtime has of one pod, in the order of its spec.
 struct PodFacts {
-  std::vector<ContainerFacts> init;     // sidecars among them
+  std::vector<ContainerFacts> init;  // sidecars among them
   std::vector<ContainerFacts> regular;
   std::vector<ContainerFacts> ephemeral;
-  std::vector<PodSandbox> sandboxes;    // oldest first
-  std::vector<std::string> strangers;   // ids of running containers the spec does not name
-  // Owns the specs above, where the facts may outlive the version of the pod they were collected for.
+  std::vector<PodSandbox> sandboxes;   // oldest first
+  std::vector<std::string> strangers;  // ids of running containers the spec does not name
+  // Owns the specs above, where the facts may outlive the version of the pod they were collected
+  // for.
   std::shared_ptr<const void> pod;
 
   const PodSandbox* ready_sandbox() const;

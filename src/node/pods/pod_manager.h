@@ -13,8 +13,8 @@
 
 namespace drakkar::node {
 
-// The pods bound to this node: a worker for each, and one for whatever the runtime still has of pods
-// that are gone. Loop-bound; bounded by what the API and the runtime hold for this node.
+// The pods bound to this node: a worker for each, and one for whatever the runtime still has of
+// pods that are gone. Loop-bound; bounded by what the API and the runtime hold for this node.
 class PodManager {
  public:
   PodManager(PodContext& context, Random& random);

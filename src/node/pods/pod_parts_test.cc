@@ -51,7 +51,8 @@ TEST(Environment, ComesFromValuesFieldsResourcesConfigMapsAndSecrets) {
   sources.config_maps["cm"] = Parse(R"json({"data":{"key":"value"}})json");
   sources.secrets["s"] = Parse(R"json({"data":{"k":"c2VjcmV0"}})json");
   const api::Value container = (*pod)["spec"]["containers"].at(0);
-  auto environment = MakeEnvironment({{.pod = pod->root(), .pod_ip = "10.0.0.1"}, container, sources, {}});
+  auto environment =
+      MakeEnvironment({{.pod = pod->root(), .pod_ip = "10.0.0.1"}, container, sources, {}});
   ASSERT_TRUE(environment.ok()) << environment.error().message;
   EXPECT_EQ(Get(*environment, "Y"), "1-value");
   EXPECT_EQ(Get(*environment, "NAME"), "p");
@@ -66,7 +67,8 @@ TEST(Environment, ComesFromValuesFieldsResourcesConfigMapsAndSecrets) {
 TEST(Environment, AMissingKeyIsAnErrorThatNamesIt) {
   auto pod = Parse(R"json({"spec":{"containers":[{"name":"a","env":[
     {"name":"X","valueFrom":{"configMapKeyRef":{"name":"cm","key":"k"}}}]}]}})json");
-  auto environment = MakeEnvironment({{.pod = pod->root()}, (*pod)["spec"]["containers"].at(0), PodSources{}, {}});
+  auto environment =
+      MakeEnvironment({{.pod = pod->root()}, (*pod)["spec"]["containers"].at(0), PodSources{}, {}});
   ASSERT_FALSE(environment.ok());
   EXPECT_EQ(environment.error().message, "environment variable X: configmap \"cm\" not found");
 }
@@ -113,7 +115,8 @@ TEST(Volumes, AKeyThatLeadsOutOfTheVolumeIsRefused) {
 
 TEST(Volumes, TokensAreFoundByWhatTheSourceAsksFor) {
   MemoryFileSystem files;
-  auto pod = Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[{"name":"t","projected":{"sources":[
+  auto pod =
+      Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[{"name":"t","projected":{"sources":[
     {"serviceAccountToken":{"path":"token"}},
     {"serviceAccountToken":{"path":"vault/token","audience":"vault","expirationSeconds":700}}]}}]}})json");
   EXPECT_TRUE(NeedsSources(pod->root()));
@@ -130,12 +133,15 @@ TEST(Volumes, TokensAreFoundByWhatTheSourceAsksFor) {
 
 TEST(Volumes, RefusesWhatItDoesNotHaveAndPathsThatLeaveTheVolume) {
   MemoryFileSystem files;
-  auto nfs = Parse(R"json({"spec":{"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]}})json");
+  auto nfs =
+      Parse(R"json({"spec":{"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]}})json");
   auto volumes = PrepareVolumes({files, "/pods/u", {.pod = nfs->root()}, PodSources{}});
   ASSERT_FALSE(volumes.ok());
   EXPECT_EQ(volumes.error().message,
-            "MountVolume.SetUp failed for volume \"v\": volumes of type nfs are not supported by this node");
-  auto container = Parse(R"json({"volumeMounts":[{"name":"v","mountPath":"/m","subPath":"../../etc"}]})json");
+            "MountVolume.SetUp failed for volume \"v\": volumes of type nfs are not supported by "
+            "this node");
+  auto container =
+      Parse(R"json({"volumeMounts":[{"name":"v","mountPath":"/m","subPath":"../../etc"}]})json");
   EXPECT_FALSE(MakeMounts(files, {{"v", {.host_path = "/pods/u/v"}}}, container->root(), {}).ok());
 }
 
@@ -186,14 +192,19 @@ TEST(ContainerConfig, CarriesResourcesSecurityAndExpandedCommand) {
 TEST(ContainerConfig, TakesCdiEditsOverItsOwn) {
   MemoryFileSystem files;
   ASSERT_TRUE(files.MakeDirectories("/cdi", 0755).ok());
-  ASSERT_TRUE(files.WriteFile("/cdi/x.json", R"json({"cdiVersion":"0.5.0","kind":"v.com/c","devices":[{"name":"d",
+  ASSERT_TRUE(files
+                  .WriteFile("/cdi/x.json",
+                             R"json({"cdiVersion":"0.5.0","kind":"v.com/c","devices":[{"name":"d",
     "containerEdits":{"env":["E=cdi"],"mounts":[{"hostPath":"/host/lib","containerPath":"/a","options":["ro","bind"]}],
     "deviceNodes":[{"path":"/dev/x","type":"c","major":1,"minor":3,"permissions":"r"}],
-    "hooks":[{"hookName":"createContainer","path":"/bin/hook","args":["hook"]}]}}]})json", 0644).ok());
+    "hooks":[{"hookName":"createContainer","path":"/bin/hook","args":["hook"]}]}}]})json",
+                             0644)
+                  .ok());
   cdi::Cache cache(files, {.directories = {"/cdi"}});
   ContainerConfig config;
   config.environment = {{"E", "own"}};
-  config.mounts = {{.host_path = "/old", .container_path = "/a"}, {.host_path = "/b", .container_path = "/a/b"}};
+  config.mounts = {{.host_path = "/old", .container_path = "/a"},
+                   {.host_path = "/b", .container_path = "/a/b"}};
   auto applied = ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/c=d"}, config);
   ASSERT_TRUE(applied.ok()) << applied.error().message;
   EXPECT_EQ(config.environment.back().value, "cdi");
@@ -237,9 +248,10 @@ TEST(LogStream, TurnsCriLinesIntoText) {
   EXPECT_EQ(ReadAll(files, {.tail_lines = 100}), "one\ntwo\nthree\nfour\n");
   EXPECT_EQ(ReadAll(files, {.limit_bytes = 5}), "one\nt");
   EXPECT_EQ(ReadAll(files, {.tail_lines = 1, .timestamps = true}), "2026-01-01T00:00:04Z four\n");
-  EXPECT_EQ(ReadAll(files, {.since = WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)) +
-                                     std::chrono::seconds(3)}),
-            "three\nfour\n");
+  EXPECT_EQ(
+      ReadAll(files, {.since = WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)) +
+                               std::chrono::seconds(3)}),
+      "three\nfour\n");
 }
 
 TEST(LogStream, ReadsTheEndOfALogThatWasRotatedFirst) {

@@ -49,14 +49,16 @@ Names ListNames(Value pod) {
     for (Value source : volume["projected"]["sources"].elements()) {
       Add(names.config_maps, source["configMap"]["name"]);
       Add(names.secrets, source["secret"]["name"]);
-      if (const Value token = source["serviceAccountToken"]; token.has_value()) names.tokens.insert(TokenKey(token));
+      if (const Value token = source["serviceAccountToken"]; token.has_value())
+        names.tokens.insert(TokenKey(token));
     }
   }
   return names;
 }
 
 Result<std::optional<std::string>> Pick(const Result<std::map<std::string, std::string>>& data,
-                                        const std::string& what, const std::string& key, bool optional) {
+                                        const std::string& what, const std::string& key,
+                                        bool optional) {
   if (!data.ok()) return data.error();
   auto found = data->find(key);
   if (found != data->end()) return std::optional<std::string>(found->second);
@@ -118,7 +120,8 @@ Result<std::optional<std::string>> PodSources::SecretKey(const std::string& name
 }
 
 std::pair<std::string, std::int64_t> TokenKey(Value source) {
-  return {std::string(source["audience"].str()), source["expirationSeconds"].integer(kDefaultTokenSeconds)};
+  return {std::string(source["audience"].str()),
+          source["expirationSeconds"].integer(kDefaultTokenSeconds)};
 }
 
 bool NeedsSources(Value pod) {
@@ -150,29 +153,34 @@ struct Fetch {
 };
 
 void RequestToken(client::Client& client, const api::ObjectPtr& pod,
-                  const std::pair<std::string, std::int64_t>& key, WallTime now, std::weak_ptr<int> alive,
-                  const std::shared_ptr<Fetch>& fetch) {
+                  const std::pair<std::string, std::int64_t>& key, WallTime now,
+                  std::weak_ptr<int> alive, const std::shared_ptr<Fetch>& fetch) {
   std::string account((*pod)["spec"]["serviceAccountName"].str());
   if (account.empty()) account = "default";
-  api::Draft request = {{"apiVersion", "authentication.k8s.io/v1"},
-                        {"kind", "TokenRequest"},
-                        {"spec",
-                         {{"expirationSeconds", key.second},
-                          {"boundObjectRef",
-                           {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod->name()}, {"uid", pod->uid()}}}}}};
+  api::Draft request = {
+      {"apiVersion", "authentication.k8s.io/v1"},
+      {"kind", "TokenRequest"},
+      {"spec",
+       {{"expirationSeconds", key.second},
+        {"boundObjectRef",
+         {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod->name()}, {"uid", pod->uid()}}}}}};
   request["spec"]["audiences"] = api::Draft::Array();
   if (!key.first.empty()) request["spec"]["audiences"].Append(key.first);
-  client.Create({api::FindResource("", "v1", "serviceaccounts"), std::string(pod->namespace_()), account, "token"},
+  client.Create({api::FindResource("", "v1", "serviceaccounts"), std::string(pod->namespace_()),
+                 account, "token"},
                 request.Freeze(), {}, [fetch, key, now, alive, account](client::Reply reply) {
                   if (!alive.lock()) return;
                   if (reply.ok()) {
                     // The server may give less than was asked for.
-                    const auto given =
-                        std::chrono::seconds((*reply.object)["spec"]["expirationSeconds"].integer(key.second));
-                    const Duration renew = std::min<Duration>(Duration(given) * 4 / 5, std::chrono::hours(24));
-                    fetch->sources.tokens[key] = {std::string((*reply.object)["status"]["token"].str()), now + renew};
+                    const auto given = std::chrono::seconds(
+                        (*reply.object)["spec"]["expirationSeconds"].integer(key.second));
+                    const Duration renew =
+                        std::min<Duration>(Duration(given) * 4 / 5, std::chrono::hours(24));
+                    fetch->sources.tokens[key] = {
+                        std::string((*reply.object)["status"]["token"].str()), now + renew};
                   } else if (!fetch->failure) {
-                    fetch->failure = reply.error->Prefixed(StrCat("failed to fetch token of service account ", account));
+                    fetch->failure = reply.error->Prefixed(
+                        StrCat("failed to fetch token of service account ", account));
                   }
                   fetch->Answered();
                 });
@@ -213,7 +221,8 @@ void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, const Kn
   }
   if (fetch->missing == 0) return fetch->done(std::move(fetch->sources));  // all of it is known
   for (const auto& key : wanted) RequestToken(client, pod, key, known.now, alive, fetch);
-  for (const std::string& name : names.config_maps) get("configmaps", name, &fetch->sources.config_maps);
+  for (const std::string& name : names.config_maps)
+    get("configmaps", name, &fetch->sources.config_maps);
   for (const std::string& name : names.secrets) get("secrets", name, &fetch->sources.secrets);
 }
 

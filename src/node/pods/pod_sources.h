@@ -36,17 +36,20 @@ struct PodSources {
   // All keys, decoded; empty if the object is missing and `optional`.
   Result<std::map<std::string, std::string>> ConfigMapData(const std::string& name,
                                                            bool optional) const;
-  Result<std::map<std::string, std::string>> SecretData(const std::string& name, bool optional) const;
+  Result<std::map<std::string, std::string>> SecretData(const std::string& name,
+                                                        bool optional) const;
 };
 
 // What a pod has already.
 struct KnownSources {
-  const PodSources::Tokens& tokens;  // asked for again when 80 % of their lifetime, or a day, has gone
+  const PodSources::Tokens&
+      tokens;  // asked for again when 80 % of their lifetime, or a day, has gone
   WallTime now{};
 };
 
 // Reads them all. Objects that do not exist are no failure here: whether one is needed is decided
-// where it is used. `done` runs once, inside the call only when all is known; not at all once `alive` is gone.
+// where it is used. `done` runs once, inside the call only when all is known; not at all once
+// `alive` is gone.
 void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, const KnownSources& known,
                      std::weak_ptr<int> alive, std::function<void(Result<PodSources>)> done);
 // Whether there is anything to fetch.

@@ -17,8 +17,10 @@ std::string ContainerId(const StatusInput& input, const std::string& id) {
 Draft Terminated(const StatusInput& input, const ContainerStatus& status) {
   Draft state = Draft::Object();
   Draft& terminated = state["terminated"];
-  terminated["exitCode"] = status.state == ContainerState::kUnknown && status.exit_code == 0 ? 137 : status.exit_code;
-  if (status.exit_code > 128 && status.exit_code <= 128 + 64) terminated["signal"] = status.exit_code - 128;
+  terminated["exitCode"] =
+      status.state == ContainerState::kUnknown && status.exit_code == 0 ? 137 : status.exit_code;
+  if (status.exit_code > 128 && status.exit_code <= 128 + 64)
+    terminated["signal"] = status.exit_code - 128;
   terminated["reason"] = !status.reason.empty() ? status.reason
                          : status.state == ContainerState::kUnknown
                              ? std::string(kReasonContainerStatusUnknown)
@@ -30,7 +32,8 @@ Draft Terminated(const StatusInput& input, const ContainerStatus& status) {
   }
   if (!message.empty()) terminated["message"] = message;
   if (status.started_at != WallTime{}) terminated["startedAt"] = api::FormatTime(status.started_at);
-  if (status.finished_at != WallTime{}) terminated["finishedAt"] = api::FormatTime(status.finished_at);
+  if (status.finished_at != WallTime{})
+    terminated["finishedAt"] = api::FormatTime(status.finished_at);
   terminated["containerID"] = ContainerId(input, status.id);
   return state;
 }
@@ -94,21 +97,24 @@ Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts)
   status["lastState"] = std::move(last);
   status["ready"] = IsReady(input, facts);
   status["restartCount"] = facts.current ? static_cast<std::int64_t>(facts.current->attempt) : 0;
-  status["image"] = facts.current && !facts.current->image.empty() ? std::string_view(facts.current->image)
-                                                                   : facts.spec["image"].str();
+  status["image"] = facts.current && !facts.current->image.empty()
+                        ? std::string_view(facts.current->image)
+                        : facts.spec["image"].str();
   status["imageID"] = facts.current ? facts.current->image_id : std::string();
   if (facts.current) status["containerID"] = ContainerId(input, facts.current->id);
   status["started"] = IsStarted(input, facts);
   if (facts.running() && !facts.ephemeral) {
     const auto applied = facts.current->annotations.find(kResourcesAnnotation);
-    auto resources = applied == facts.current->annotations.end() ? api::ParseJson("{}") : api::ParseJson(applied->second);
+    auto resources = applied == facts.current->annotations.end() ? api::ParseJson("{}")
+                                                                 : api::ParseJson(applied->second);
     if (resources.ok() && (*resources)->root().size() > 0) {
       status["resources"] = Draft(*resources);
       const Value requests = (*resources)->root()["requests"];
       if (requests.has_value()) status["allocatedResources"] = Draft(api::CopyTree(requests));
     }
   }
-  if (input.resource_health && !facts.ephemeral) status["allocatedResourcesStatus"] = input.resource_health(facts.spec);
+  if (input.resource_health && !facts.ephemeral)
+    status["allocatedResourcesStatus"] = input.resource_health(facts.spec);
   return status;
 }
 
@@ -155,7 +161,8 @@ void PutResizeConditions(const StatusInput& input, Draft& conditions) {
     if (input.resize && input.resize->pending == pending) {
       PutCondition(input, conditions, {type, true, input.resize->reason, input.resize->message});
     } else if (conditions.is_array()) {
-      std::erase_if(conditions.MutableElements(), [&](Draft& each) { return each["type"].str() == type; });
+      std::erase_if(conditions.MutableElements(),
+                    [&](Draft& each) { return each["type"].str() == type; });
     }
   }
 }
@@ -190,8 +197,8 @@ std::string_view PodPhase(const PodFacts& facts, const RestartSettings& settings
     if (each.succeeded()) ++succeeded;
   }
   if (terminated) {
-    const bool all_good = unstarted == 0 && ended > 0 && ended == succeeded &&
-                          ended == facts.regular.size();
+    const bool all_good =
+        unstarted == 0 && ended > 0 && ended == succeeded && ended == facts.regular.size();
     return all_good ? "Succeeded" : "Failed";
   }
   if (!initialized || unstarted > 0) return "Pending";
@@ -221,28 +228,34 @@ Draft MakePodStatus(const StatusInput& input) {
     status["podIP"] = input.pod_ip;
     status["podIPs"] = Draft::Array({Draft{{"ip", Draft(input.pod_ip)}}});
   }
-  if (!input.pod["status"]["startTime"].has_value()) status["startTime"] = api::FormatTime(input.now);
+  if (!input.pod["status"]["startTime"].has_value())
+    status["startTime"] = api::FormatTime(input.now);
 
   // A pod that was refused before anything ran has no containers to speak of.
   const bool nothing_ran = input.verdict && input.facts.sandboxes.empty();
   if (!nothing_ran) {
     if (!input.facts.init.empty()) {
       Draft list = Draft::Array();
-      for (const ContainerFacts& each : input.facts.init) list.Append(MakeContainerStatus(input, each));
+      for (const ContainerFacts& each : input.facts.init)
+        list.Append(MakeContainerStatus(input, each));
       status["initContainerStatuses"] = std::move(list);
     }
     Draft list = Draft::Array();
-    for (const ContainerFacts& each : input.facts.regular) list.Append(MakeContainerStatus(input, each));
+    for (const ContainerFacts& each : input.facts.regular)
+      list.Append(MakeContainerStatus(input, each));
     status["containerStatuses"] = std::move(list);
     if (!input.facts.ephemeral.empty()) {
       Draft ephemeral = Draft::Array();
-      for (const ContainerFacts& each : input.facts.ephemeral) ephemeral.Append(MakeContainerStatus(input, each));
+      for (const ContainerFacts& each : input.facts.ephemeral)
+        ephemeral.Append(MakeContainerStatus(input, each));
       status["ephemeralContainerStatuses"] = std::move(ephemeral);
     }
   }
 
   Draft& conditions = status["conditions"];
-  PutCondition(input, conditions, {"PodReadyToStartContainers", input.facts.ready_sandbox() != nullptr && !over, "", ""});
+  PutCondition(
+      input, conditions,
+      {"PodReadyToStartContainers", input.facts.ready_sandbox() != nullptr && !over, "", ""});
   const std::string incomplete = UnreadyNames(input, input.facts.init, false);
   Condition initialized{"Initialized", input.initialized, "", ""};
   if (phase == "Succeeded") {

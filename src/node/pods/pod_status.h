@@ -32,7 +32,7 @@ struct ResizeState {
 struct StatusInput {
   api::Value pod;  // as last seen from the API, its status included
   const PodFacts& facts;
-  std::map<std::string, WaitingReason> waiting;  // by container
+  std::map<std::string, WaitingReason> waiting;             // by container
   std::map<std::string, std::string> termination_messages;  // by container id
   std::optional<PodVerdict> verdict;
   std::optional<ResizeState> resize;

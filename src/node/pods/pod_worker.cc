@@ -174,9 +174,11 @@ void PodWorker::SyncProbes() {
               .on_dead =
                   [this, later, name, id](const std::string& why) {
                     later([this, name, id, why] {
-                      context_.events.Normal(pod_, "Killing",
-                                             StrCat("Container ", name, " ", why, ", will be restarted"));
-                      const std::int64_t grace = root()["spec"]["terminationGracePeriodSeconds"].integer(30);
+                      context_.events.Normal(
+                          pod_, "Killing",
+                          StrCat("Container ", name, " ", why, ", will be restarted"));
+                      const std::int64_t grace =
+                          root()["spec"]["terminationGracePeriodSeconds"].integer(30);
                       StopOne(id, name, std::chrono::seconds(grace));
                     });
                   },
@@ -210,26 +212,27 @@ void PodWorker::FetchAdmissionClaims() {
   };
   auto answers = std::make_shared<Answers>(Answers{.missing = claims->size()});
   for (const PodClaim& claim : *claims) {
-    context_.client.Get({kind, std::string(pod_->namespace_()), claim.claim_name, ""},
-                        [this, answers, name = claim.claim_name, alive = Alive()](client::Reply reply) {
-                          if (!alive.lock()) return;
-                          if (reply.ok()) {
-                            answers->claims.push_back(reply.object);
-                          } else if (reply.error->code != ErrorCode::kNotFound) {
-                            answers->failure = reply.error->Prefixed(StrCat("fetch ResourceClaim ", name));
-                          }
-                          if (--answers->missing > 0) return;
-                          if (answers->failure) {
-                            kLog.Warning("cannot tell what a pod asks of this node",
-                                         {{"podUID", uid_}, {"err", answers->failure->message}});
-                            fetch_claims_at_ = Tick() + fetch_claims_delay_;
-                            fetch_claims_delay_ = std::min(fetch_claims_delay_ * 2, kLongestRetry);
-                          } else {
-                            admission_claims_ = std::move(answers->claims);
-                            claims_fetched_ = true;
-                          }
-                          End();
-                        });
+    context_.client.Get(
+        {kind, std::string(pod_->namespace_()), claim.claim_name, ""},
+        [this, answers, name = claim.claim_name, alive = Alive()](client::Reply reply) {
+          if (!alive.lock()) return;
+          if (reply.ok()) {
+            answers->claims.push_back(reply.object);
+          } else if (reply.error->code != ErrorCode::kNotFound) {
+            answers->failure = reply.error->Prefixed(StrCat("fetch ResourceClaim ", name));
+          }
+          if (--answers->missing > 0) return;
+          if (answers->failure) {
+            kLog.Warning("cannot tell what a pod asks of this node",
+                         {{"podUID", uid_}, {"err", answers->failure->message}});
+            fetch_claims_at_ = Tick() + fetch_claims_delay_;
+            fetch_claims_delay_ = std::min(fetch_claims_delay_ * 2, kLongestRetry);
+          } else {
+            admission_claims_ = std::move(answers->claims);
+            claims_fetched_ = true;
+          }
+          End();
+        });
   }
 }
 
@@ -250,15 +253,19 @@ void PodWorker::DecideStop(const PodPlan& plan) {
     }
     if (verdict_) {
       if (context_.metrics != nullptr) {
-        context_.metrics->GetCounter("kubelet_admission_rejections_total",
-                                     "Cumulative number pod admission rejections by the Kubelet.",
-                                     {{"reason", verdict_->reason}}).Add();
+        context_.metrics
+            ->GetCounter("kubelet_admission_rejections_total",
+                         "Cumulative number pod admission rejections by the Kubelet.",
+                         {{"reason", verdict_->reason}})
+            .Add();
       }
       context_.events.Warning(pod_, verdict_->reason, verdict_->message);
-      kLog.Warning("a pod is rejected", {{"podUID", uid_}, {"reason", verdict_->reason}, {"err", verdict_->message}});
+      kLog.Warning("a pod is rejected",
+                   {{"podUID", uid_}, {"reason", verdict_->reason}, {"err", verdict_->message}});
       verdict_->message = StrCat("Pod was rejected: ", verdict_->message);
       stopping_ = true;
-    } else if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr); !ignored.empty()) {
+    } else if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr);
+               !ignored.empty()) {
       context_.events.Warning(pod_, "UnsupportedFields",
                               StrCat("this node does not act on: ", Join(ignored, ", ")));
     }

@@ -56,7 +56,7 @@ struct PodContext {
   // What the other pods of the node ask for. May be empty: then a resize never waits for them.
   std::function<PodRequests(const std::string& uid)> others_requests;
   Metrics* metrics = nullptr;
-  NetworkProber* prober = nullptr;  // null: httpGet and tcpSocket probes are reported, not run
+  NetworkProber* prober = nullptr;      // null: httpGet and tcpSocket probes are reported, not run
   bool container_rules = false;         // gate ContainerRestartRules
   bool restart_all_containers = false;  // gate RestartAllContainersOnContainerExits
   // Says no to a pod, at first sight in this process, before anything of it is adopted. Null: all
@@ -232,9 +232,9 @@ class PodWorker {
 
   bool stopping_ = false;
   MonotonicTime stop_started_{};
-  std::map<std::string, MonotonicTime> stops_;  // container id -> the kill time it was told
-  std::set<std::string> hooked_;           // container ids whose preStop hook was begun
-  std::set<std::string> post_starting_;    // container ids whose postStart hook runs
+  std::map<std::string, MonotonicTime> stops_;      // container id -> the kill time it was told
+  std::set<std::string> hooked_;                    // container ids whose preStop hook was begun
+  std::set<std::string> post_starting_;             // container ids whose postStart hook runs
   std::map<std::string, TimerHandle> hook_timers_;  // of hooks that sleep, by container id
   bool unprepared_ = false;
   bool terminated_ = false;

@@ -25,21 +25,26 @@ void PodWorker::RunHook(const std::string& id, Value container, Value action, Du
                         std::function<void(Result<void>)> done) {
   if (const Value exec = action["exec"]; exec.has_value()) {
     return context_.runtime.ExecSync(
-        id, Words(exec["command"]), timeout, [done = std::move(done), alive = Alive()](Result<ExecResult> result) {
+        id, Words(exec["command"]), timeout,
+        [done = std::move(done), alive = Alive()](Result<ExecResult> result) {
           if (!alive.lock()) return;
           if (!result.ok()) return done(result.error());
           if (result->exit_code == 0) return done(Ok());
-          const std::string output = (result->output + result->error_output).substr(0, kMaxShownOutput);
-          done(FailedPrecondition(StrCat("exit code ", result->exit_code, output.empty() ? "" : ": ", output)));
+          const std::string output =
+              (result->output + result->error_output).substr(0, kMaxShownOutput);
+          done(FailedPrecondition(
+              StrCat("exit code ", result->exit_code, output.empty() ? "" : ": ", output)));
         });
   }
   if (const Value sleep = action["sleep"]; sleep.has_value()) {
-    const Duration wanted = std::chrono::seconds(std::max<std::int64_t>(sleep["seconds"].integer(), 0));
-    hook_timers_[id] = context_.loop.RunAfter(std::min(wanted, timeout), [this, id, done = std::move(done)] {
-      const TimerHandle over = std::move(hook_timers_[id]);
-      hook_timers_.erase(id);
-      done(Ok());
-    });
+    const Duration wanted =
+        std::chrono::seconds(std::max<std::int64_t>(sleep["seconds"].integer(), 0));
+    hook_timers_[id] =
+        context_.loop.RunAfter(std::min(wanted, timeout), [this, id, done = std::move(done)] {
+          const TimerHandle over = std::move(hook_timers_[id]);
+          hook_timers_.erase(id);
+          done(Ok());
+        });
     return;
   }
   const Value http = action["httpGet"];
@@ -75,8 +80,10 @@ void PodWorker::RunPostStart(const std::string& name, const std::string& id) {
     if (!result.ok() && !stopping_ && stops_.try_emplace(id, Tick()).second) {
       context_.events.Warning(pod_, "FailedPostStartHook",
                               StrCat("PostStartHook failed: ", result.error().message));
-      context_.events.Normal(pod_, "Killing", StrCat("FailedPostStartHook: container ", name, " will be killed"));
-      StopOne(id, name, std::chrono::seconds(root()["spec"]["terminationGracePeriodSeconds"].integer(30)));
+      context_.events.Normal(pod_, "Killing",
+                             StrCat("FailedPostStartHook: container ", name, " will be killed"));
+      StopOne(id, name,
+              std::chrono::seconds(root()["spec"]["terminationGracePeriodSeconds"].integer(30)));
     }
     Sync();
   });

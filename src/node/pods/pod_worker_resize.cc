@@ -36,7 +36,8 @@ void PodWorker::SetResize(std::optional<ResizeState> state) {
 
 std::optional<ResizeState> PodWorker::ResizeRefusal() const {
   const PodRequests wanted = RequestsOf(root());
-  const PodRequests others = context_.others_requests ? context_.others_requests(uid_) : PodRequests{};
+  const PodRequests others =
+      context_.others_requests ? context_.others_requests(uid_) : PodRequests{};
   const struct {
     const char* name;
     std::int64_t requested, used, capacity;
@@ -45,15 +46,15 @@ std::optional<ResizeState> PodWorker::ResizeRefusal() const {
   for (const auto& row : rows) {
     if (row.capacity > 0 && row.requested > row.capacity) {
       return ResizeState{true, "Infeasible",
-                         StrCat("Node didn't have enough capacity: ", row.name, ", requested: ", row.requested,
-                                ", capacity: ", row.capacity)};
+                         StrCat("Node didn't have enough capacity: ", row.name,
+                                ", requested: ", row.requested, ", capacity: ", row.capacity)};
     }
   }
   for (const auto& row : rows) {
     if (row.capacity > 0 && row.requested + row.used > row.capacity) {
       return ResizeState{true, "Deferred",
-                         StrCat("Node didn't have enough resource: ", row.name, ", requested: ", row.requested,
-                                ", used: ", row.used, ", capacity: ", row.capacity)};
+                         StrCat("Node didn't have enough resource: ", row.name, ", requested: ",
+                                row.requested, ", used: ", row.used, ", capacity: ", row.capacity)};
     }
   }
   return std::nullopt;
@@ -106,7 +107,8 @@ void PodWorker::UpdateResources(const ContainerFacts& container, const std::stri
       [this, name = container.name, resources, alive = Alive()](Result<void> updated) {
         if (!alive.lock()) return;
         if (!updated.ok()) {
-          SetResize(ResizeState{false, "Error", StrCat("container ", name, ": ", updated.error().message)});
+          SetResize(ResizeState{false, "Error",
+                                StrCat("container ", name, ": ", updated.error().message)});
           resize_retry_at_ = Tick() + kResizeRetry;
         } else {
           context_.events.Normal(pod_, "ResizeCompleted",

@@ -54,10 +54,11 @@ void PodWorker::RetryPod() {
 void PodWorker::SetUpVolumes() {
   if (!NeedsSources(root())) return OnSources(PodSources{});
   Begin();
-  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(), [this](Result<PodSources> sources) {
-    OnSources(std::move(sources));
-    End();
-  });
+  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(),
+                  [this](Result<PodSources> sources) {
+                    OnSources(std::move(sources));
+                    End();
+                  });
 }
 
 void PodWorker::OnSources(Result<PodSources> sources) {
@@ -87,8 +88,9 @@ void PodWorker::RefreshVolumes() {
     refreshing_ = false;
     refresh_at_ = Tick() + kRefreshEvery;
     if (stopping_ || removed_) return;
-    auto volumes = sources.ok() ? PrepareVolumes({context_.files, PodDirectory(), Downward(), *sources})
-                                : Result<PreparedVolumes>(sources.error());
+    auto volumes = sources.ok()
+                       ? PrepareVolumes({context_.files, PodDirectory(), Downward(), *sources})
+                       : Result<PreparedVolumes>(sources.error());
     if (volumes.ok()) {
       tokens_ = std::move(sources->tokens);
     } else {
@@ -108,8 +110,9 @@ void PodWorker::PrepareClaims() {
     if (!alive.lock()) return;
     waits_for_driver_ = !result.ok();
     if (!result.ok()) {
-      context_.events.Warning(pod_, "FailedPrepareDynamicResources",
-                              StrCat("Failed to prepare dynamic resources: ", result.error().message));
+      context_.events.Warning(
+          pod_, "FailedPrepareDynamicResources",
+          StrCat("Failed to prepare dynamic resources: ", result.error().message));
       if (driver_came_) retry_delay_ = kFirstRetry;  // the call may have gone to its predecessor
       RetryPod();
     } else {
@@ -137,8 +140,9 @@ void PodWorker::RecoverDevices() {
     if (!result.ok()) {
       // At the first try after a start the drivers may not have registered yet.
       if (recover_delay_ > kFirstRetry) {
-        context_.events.Warning(pod_, "FailedPrepareDynamicResources",
-                                StrCat("Failed to prepare dynamic resources again: ", result.error().message));
+        context_.events.Warning(
+            pod_, "FailedPrepareDynamicResources",
+            StrCat("Failed to prepare dynamic resources again: ", result.error().message));
       }
       if (driver_came_) recover_delay_ = kFirstRetry;
       recover_at_ = Tick() + recover_delay_;
@@ -180,7 +184,8 @@ MonotonicTime PodWorker::StartTime(const ContainerFacts& container) {
   if (added && last.attempt > 0) {
     // Adopted: as many restarts behind it as the attempt says.
     backoff.delay = kFirstCrashBackoff;
-    for (std::uint32_t i = 1; i < last.attempt && backoff.delay < kLongestCrashBackoff; ++i) backoff.delay *= 2;
+    for (std::uint32_t i = 1; i < last.attempt && backoff.delay < kLongestCrashBackoff; ++i)
+      backoff.delay *= 2;
     backoff.delay = std::min(backoff.delay, kLongestCrashBackoff);
   }
   if (backoff.for_id != last.id) {
@@ -189,23 +194,26 @@ MonotonicTime PodWorker::StartTime(const ContainerFacts& container) {
       backoff.delay = Duration::zero();
     }
     // Counted from its end, but never longer than the backoff: the clock may have been set back.
-    const Duration since = last.finished_at == WallTime{} ? Duration::zero() : Now() - last.finished_at;
+    const Duration since =
+        last.finished_at == WallTime{} ? Duration::zero() : Now() - last.finished_at;
     backoff.start_at = Tick() + backoff.delay - std::clamp(since, Duration::zero(), backoff.delay);
     if (backoff.start_at > Tick()) {
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(backoff.delay).count();
       const Value metadata = root()["metadata"];
-      std::string shown = seconds >= 60 ? StrCat(seconds / 60, "m", seconds % 60, "s") : StrCat(seconds, "s");
+      std::string shown =
+          seconds >= 60 ? StrCat(seconds / 60, "m", seconds % 60, "s") : StrCat(seconds, "s");
       waiting_[container.name] = {
           "CrashLoopBackOff",
           StrCat("back-off ", shown, " restarting failed container=", container.name, " pod=",
                  metadata["name"].str(), "_", metadata["namespace"].str(), "(", uid_, ")")};
-      context_.events.Warning(pod_, "BackOff",
-                              StrCat("Back-off restarting failed container ", container.name,
-                                     " in pod ", metadata["name"].str(), "_",
-                                     metadata["namespace"].str(), "(", uid_, ")"));
+      context_.events.Warning(
+          pod_, "BackOff",
+          StrCat("Back-off restarting failed container ", container.name, " in pod ",
+                 metadata["name"].str(), "_", metadata["namespace"].str(), "(", uid_, ")"));
     }
-    backoff.delay = backoff.delay == Duration::zero() ? kFirstCrashBackoff
-                                                      : std::min(backoff.delay * 2, kLongestCrashBackoff);
+    backoff.delay = backoff.delay == Duration::zero()
+                        ? kFirstCrashBackoff
+                        : std::min(backoff.delay * 2, kLongestCrashBackoff);
   }
   return backoff.start_at;
 }
@@ -226,30 +234,34 @@ void PodWorker::StartContainer(const ContainerFacts& container) {
     Begin();
     return StartCreated(name, container.current->id);
   }
-  if (auto image = context_.runtime.ImageStatus(std::string(container.spec["image"].str())); !image.ok()) {
+  if (auto image = context_.runtime.ImageStatus(std::string(container.spec["image"].str()));
+      !image.ok()) {
     const bool never = container.spec["imagePullPolicy"].str() == "Never";
     const bool known = waiting_.contains(name);
     return FailContainer(name,
                          image.error().code != ErrorCode::kNotFound ? "ImageInspectError"
-                         : never ? "ErrImageNeverPull"
-                         : known ? "ImagePullBackOff" : "ErrImagePull",
+                         : never                                    ? "ErrImageNeverPull"
+                         : known                                    ? "ImagePullBackOff"
+                                                                    : "ErrImagePull",
                          image.error().message);
   }
   const std::uint32_t attempt = container.current ? container.current->attempt + 1 : 0;
   Begin();
   if (!NeedsSources(root())) return CreateContainer(name, attempt, PodSources{});
-  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(), [this, name, attempt](Result<PodSources> sources) {
-    if (!sources.ok()) {
-      FailContainer(name, "CreateContainerConfigError", sources.error().message);
-      return End();
-    }
-    CreateContainer(name, attempt, *sources);
-  });
+  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(),
+                  [this, name, attempt](Result<PodSources> sources) {
+                    if (!sources.ok()) {
+                      FailContainer(name, "CreateContainerConfigError", sources.error().message);
+                      return End();
+                    }
+                    CreateContainer(name, attempt, *sources);
+                  });
 }
 
 Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt,
                                                const PodSources& sources) {
-  ASSIGN_OR_RETURN(auto environment, MakeEnvironment({Downward(), spec, sources, context_.service_variables}));
+  ASSIGN_OR_RETURN(auto environment,
+                   MakeEnvironment({Downward(), spec, sources, context_.service_variables}));
   std::map<std::string, std::string> variables;
   for (const EnvironmentVariable& each : environment) variables[each.name] = each.value;
   ASSIGN_OR_RETURN(auto mounts, MakeMounts(context_.files, *volumes_, spec, variables));
@@ -341,7 +353,8 @@ void PodWorker::RemoveStale() {
   for (const auto* list : {&facts.init, &facts.regular}) {
     for (const ContainerFacts& each : *list) {
       for (const std::string& id : each.stale) {
-        if (auto status = context_.runtime.GetContainerStatus(id); status.ok() && !status->log_path.empty()) {
+        if (auto status = context_.runtime.GetContainerStatus(id);
+            status.ok() && !status->log_path.empty()) {
           (void)context_.files.Remove(status->log_path);
         }
         termination_messages_.erase(id);

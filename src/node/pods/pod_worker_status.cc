@@ -42,7 +42,9 @@ bool PodWorker::WriteStatus() {
                     .now = Now()};
   auto find_probes = [this](const ContainerFacts& facts) -> const ContainerProbes* {
     auto found = probes_.find(facts.name);
-    if (found == probes_.end() || !facts.current || found->second->container_id() != facts.current->id) return nullptr;
+    if (found == probes_.end() || !facts.current ||
+        found->second->container_id() != facts.current->id)
+      return nullptr;
     return found->second.get();
   };
   input.is_ready = [this, find_probes](const ContainerFacts& facts) {
@@ -83,8 +85,8 @@ bool PodWorker::WriteStatus() {
 // claims are being prepared.
 bool PodWorker::WaitsWithFirstStatus() {
   if (first_status_at_ == MonotonicTime{}) first_status_at_ = Tick() + kFirstStatusDelay;
-  const bool begins = busy_ && !stopping_ && !verdict_ && waiting_.empty() && facts_.sandboxes.empty() &&
-                      root()["status"]["startTime"].str().empty();
+  const bool begins = busy_ && !stopping_ && !verdict_ && waiting_.empty() &&
+                      facts_.sandboxes.empty() && root()["status"]["startTime"].str().empty();
   if (!begins || first_status_at_ <= Tick()) return false;
   ArmTimer(first_status_at_);
   return true;

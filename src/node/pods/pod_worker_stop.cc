@@ -48,7 +48,8 @@ bool PodWorker::StopContainers() {
   std::int64_t seconds = root()["spec"]["terminationGracePeriodSeconds"].integer(30);
   if (auto asked = metadata["deletionGracePeriodSeconds"].optional_integer()) seconds = *asked;
   if (pod_ == nullptr) seconds = 2;  // an orphan: nobody says how long it may take
-  const MonotonicTime kill_at = stop_started_ + std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
+  const MonotonicTime kill_at =
+      stop_started_ + std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
   const Duration left = std::max<Duration>(kill_at - Tick(), Duration::zero());
   auto stop = [&](const std::string& id, const std::string& name) {
     auto [entry, first] = stops_.try_emplace(id, kill_at);
@@ -80,8 +81,8 @@ bool PodWorker::StopContainers() {
 void PodWorker::StopOne(const std::string& id, const std::string& name, Duration grace) {
   const Value container = FindSpec(name);
   const Value hook = container["lifecycle"]["preStop"];
-  if (hook.has_value() && grace > Duration::zero() && CanRunHook(hook, context_.prober != nullptr) &&
-      hooked_.insert(id).second) {
+  if (hook.has_value() && grace > Duration::zero() &&
+      CanRunHook(hook, context_.prober != nullptr) && hooked_.insert(id).second) {
     const MonotonicTime kill_at = Tick() + grace;
     // The hook's time counts; a container it leaves without any gets two more seconds.
     return RunHook(id, container, hook, grace, [this, id, name, kill_at](Result<void> result) {
@@ -95,7 +96,8 @@ void PodWorker::StopOne(const std::string& id, const std::string& name, Duration
   context_.runtime.StopContainer(id, grace, [this, id, name, alive = Alive()](Result<void> result) {
     if (!alive.lock()) return;
     if (!result.ok()) {
-      kLog.Warning("cannot stop a container", {{"container", name}, {"err", result.error().message}});
+      kLog.Warning("cannot stop a container",
+                   {{"container", name}, {"err", result.error().message}});
       stops_.erase(id);
       return ArmTimer(Tick() + kFirstRetry);
     }
@@ -134,8 +136,9 @@ void PodWorker::Unprepare() {
     } else {
       kLog.Warning("cannot unprepare", {{"podUID", uid_}, {"err", result.error().message}});
       if (pod_) {
-        context_.events.Warning(pod_, "FailedUnprepareDynamicResources",
-                                StrCat("Failed to unprepare dynamic resources: ", result.error().message));
+        context_.events.Warning(
+            pod_, "FailedUnprepareDynamicResources",
+            StrCat("Failed to unprepare dynamic resources: ", result.error().message));
       }
       if (driver_came_) retry_delay_ = kFirstRetry;
       RetryStop();
@@ -151,7 +154,8 @@ void PodWorker::RemoveRemains() {
         facts_.sandboxes.front().id, [this, alive = Alive()](Result<void> result) {
           if (!alive.lock()) return;
           if (!result.ok()) {
-            kLog.Warning("cannot remove a sandbox", {{"podUID", uid_}, {"err", result.error().message}});
+            kLog.Warning("cannot remove a sandbox",
+                         {{"podUID", uid_}, {"err", result.error().message}});
             RetryStop();
           }
           End();
@@ -170,7 +174,8 @@ void PodWorker::RemoveRemains() {
         if (gone.ok()) {
           removed_ = true;
         } else {
-          kLog.Warning("cannot remove the files of a pod", {{"podUID", uid_}, {"err", gone.error().message}});
+          kLog.Warning("cannot remove the files of a pod",
+                       {{"podUID", uid_}, {"err", gone.error().message}});
           RetryStop();
         }
         End();
@@ -186,8 +191,9 @@ void PodWorker::DeleteObject() {
                                reply.error->code == ErrorCode::kConflict) {
                              object_deleted_ = true;
                            } else {
-                             kLog.Warning("cannot delete a pod that has ended",
-                                          {{"pod", pod_->qualified_name()}, {"err", reply.error->message}});
+                             kLog.Warning(
+                                 "cannot delete a pod that has ended",
+                                 {{"pod", pod_->qualified_name()}, {"err", reply.error->message}});
                              RetryStop();
                            }
                            End();

@@ -82,7 +82,8 @@ TEST(RestartRules, AnInitContainerHasAPolicyOfItsOwn) {
     facts.current->exit_code = 1;
     EXPECT_EQ(ShouldRestart(facts, {RestartPolicy::kAlways, true, true}), restarts);
     facts.current->exit_code = 0;
-    EXPECT_FALSE(ShouldRestart(facts, {RestartPolicy::kAlways, true, true})) << "it has done its part";
+    EXPECT_FALSE(ShouldRestart(facts, {RestartPolicy::kAlways, true, true}))
+        << "it has done its part";
   }
 }
 
@@ -90,8 +91,10 @@ TEST(RestartRules, AnInitContainerHasAPolicyOfItsOwn) {
 struct RestartingPod : NodeHarness {
   explicit RestartingPod(int attempts_that_end = 1) {
     machine.program_of = [attempts_that_end](const ContainerConfig& config) {
-      if (config.name == "setup" || config.name == "once") return HollowProgram{.runs_for = seconds(1)};
-      if (config.name == "watcher" && config.attempt < static_cast<std::uint32_t>(attempts_that_end)) {
+      if (config.name == "setup" || config.name == "once")
+        return HollowProgram{.runs_for = seconds(1)};
+      if (config.name == "watcher" &&
+          config.attempt < static_cast<std::uint32_t>(attempts_that_end)) {
         return HollowProgram{.runs_for = seconds(5), .exit_code = 42};
       }
       return HollowProgram{.ignores_stop_signal = config.name == "stubborn"};
@@ -182,8 +185,9 @@ TEST(RestartAllContainers, AgainAndAgainIsSlowedDown) {
   EXPECT_EQ(node.Attempts().back(), 1) << "at once the first time";
   node.Advance(seconds(7));
   EXPECT_EQ(node.Attempts().back(), 1);
-  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"].at(2)["state"]["waiting"]["reason"].str(),
-            "CrashLoopBackOff");
+  EXPECT_EQ(
+      (*node.Pod("p"))["status"]["containerStatuses"].at(2)["state"]["waiting"]["reason"].str(),
+      "CrashLoopBackOff");
   node.Advance(seconds(9));
   EXPECT_THAT(node.Attempts(), ElementsAre(2, 2, 2, 2, 2));
 }
@@ -204,7 +208,8 @@ TEST(RestartAllContainers, ASidecarMayAskForIt) {
   RestartingPod node;
   node.CreatePod("p", StrCat(R"("restartPolicy":"Never","initContainers":[{"name":"setup",
     "image":"busybox:1"},{"name":"watcher","image":"busybox:1","restartPolicy":"Always",
-    "restartPolicyRules":[)", Rule("RestartAllContainers", "In", "42"), R"(]}],
+    "restartPolicyRules":[)",
+                             Rule("RestartAllContainers", "In", "42"), R"(]}],
     "containers":[{"name":"a","image":"busybox:1"}])"));
   node.Advance(seconds(20));
   for (const char* name : {"setup", "watcher", "a"}) {

@@ -21,7 +21,8 @@ Result<void> CheckPath(std::string_view path) {
     return InvalidArgument(StrCat("path ", Quote(path), " must be relative and not empty"));
   }
   for (std::string_view part : Split(path, '/')) {
-    if (part == "..") return InvalidArgument(StrCat("path ", Quote(path), " must not contain '..'"));
+    if (part == "..")
+      return InvalidArgument(StrCat("path ", Quote(path), " must not contain '..'"));
   }
   return Ok();
 }
@@ -63,16 +64,17 @@ Result<void> AddDownward(const VolumeInput& input, Value source, std::uint32_t d
       for (Value each : input.downward.pod["spec"]["containers"].elements()) {
         if (each["name"].str() == resource["containerName"].str()) container = each;
       }
-      ASSIGN_OR_RETURN(file.content, ReadResourceFieldRef(input.downward, container,
-                                                          resource["resource"].str(),
-                                                          resource["divisor"].str()));
+      ASSIGN_OR_RETURN(file.content,
+                       ReadResourceFieldRef(input.downward, container, resource["resource"].str(),
+                                            resource["divisor"].str()));
     }
     files[std::string(item["path"].str())] = std::move(file);
   }
   return Ok();
 }
 
-Result<void> AddConfigMap(const VolumeInput& input, Value source, std::uint32_t mode, Files& files) {
+Result<void> AddConfigMap(const VolumeInput& input, Value source, std::uint32_t mode,
+                          Files& files) {
   const bool optional = source["optional"].boolean();
   ASSIGN_OR_RETURN(const auto data,
                    input.sources.ConfigMapData(std::string(source["name"].str()), optional));
@@ -100,7 +102,8 @@ Result<Files> CollectProjected(const VolumeInput& input, Value projected) {
     } else if (const Value account = source["serviceAccountToken"]; account.has_value()) {
       RETURN_IF_ERROR(CheckPath(account["path"].str()));
       const auto token = input.sources.tokens.find(TokenKey(account));
-      if (token == input.sources.tokens.end()) return NotFound("the service account's token was not fetched");
+      if (token == input.sources.tokens.end())
+        return NotFound("the service account's token was not fetched");
       files[std::string(account["path"].str())] = {token->second.text, mode};
     } else {
       std::string kind;
@@ -113,8 +116,8 @@ Result<Files> CollectProjected(const VolumeInput& input, Value projected) {
 }
 
 // Takes away what is there and should not be; `prefix` is the path of `directory` in the volume.
-Result<void> RemoveOthers(FileSystem& files, const std::string& directory, const std::string& prefix,
-                          const Files& content) {
+Result<void> RemoveOthers(FileSystem& files, const std::string& directory,
+                          const std::string& prefix, const Files& content) {
   ASSIGN_OR_RETURN(const auto names, files.ListDirectory(directory));
   for (const std::string& name : names) {
     const std::string path = prefix + name;
@@ -180,7 +183,8 @@ Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume) {
     }
     prepared.host_path = directory("empty-dir");
     prepared.memory = medium == "Memory";
-    if (auto limit = api::Quantity::Parse(source["sizeLimit"].str()); limit.ok() && limit->Sign() > 0) {
+    if (auto limit = api::Quantity::Parse(source["sizeLimit"].str());
+        limit.ok() && limit->Sign() > 0) {
       prepared.size_limit = std::to_string(limit->Value());
     }
     RETURN_IF_ERROR(input.files.MakeDirectories(prepared.host_path, 0777));
@@ -191,16 +195,17 @@ Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume) {
   const char* kind = nullptr;
   if (const Value source = volume["configMap"]; source.has_value()) {
     kind = "configmap";
-    RETURN_IF_ERROR(AddConfigMap(input, source,
-                                 static_cast<std::uint32_t>(source["defaultMode"].integer(0644)), files));
+    RETURN_IF_ERROR(AddConfigMap(
+        input, source, static_cast<std::uint32_t>(source["defaultMode"].integer(0644)), files));
   } else if (const Value secret = volume["secret"]; secret.has_value()) {
     kind = "secret";
     RETURN_IF_ERROR(AddSecret(input, secret, "secretName",
-                              static_cast<std::uint32_t>(secret["defaultMode"].integer(0644)), files));
+                              static_cast<std::uint32_t>(secret["defaultMode"].integer(0644)),
+                              files));
   } else if (const Value downward = volume["downwardAPI"]; downward.has_value()) {
     kind = "downward-api";
-    RETURN_IF_ERROR(AddDownward(input, downward,
-                                static_cast<std::uint32_t>(downward["defaultMode"].integer(0644)), files));
+    RETURN_IF_ERROR(AddDownward(
+        input, downward, static_cast<std::uint32_t>(downward["defaultMode"].integer(0644)), files));
   } else if (const Value projected = volume["projected"]; projected.has_value()) {
     kind = "projected";
     ASSIGN_OR_RETURN(files, CollectProjected(input, projected));
@@ -240,7 +245,8 @@ Result<std::vector<Mount>> MakeMounts(FileSystem& files, const PreparedVolumes& 
   for (Value use : container["volumeMounts"].elements()) {
     const std::string name(use["name"].str());
     auto found = volumes.find(name);
-    if (found == volumes.end()) return NotFound(StrCat("volume ", Quote(name), " is not in the pod"));
+    if (found == volumes.end())
+      return NotFound(StrCat("volume ", Quote(name), " is not in the pod"));
     const PreparedVolume& volume = found->second;
     Mount mount;
     mount.container_path = std::string(use["mountPath"].str());
@@ -260,8 +266,8 @@ Result<std::vector<Mount>> MakeMounts(FileSystem& files, const PreparedVolumes& 
         return valid.error().Prefixed(StrCat("subPath of volume ", Quote(name)));
       }
       if (volume.memory) {
-        return Error{ErrorCode::kUnimplemented,
-                     StrCat("subPath of the memory volume ", Quote(name), " is not supported by this node")};
+        return Error{ErrorCode::kUnimplemented, StrCat("subPath of the memory volume ", Quote(name),
+                                                       " is not supported by this node")};
       }
       mount.host_path = JoinPath(volume.host_path, sub_path);
       if (!files.Exists(mount.host_path)) {

@@ -22,15 +22,15 @@ struct VolumeInput {
 // A volume that containers can mount.
 struct PreparedVolume {
   std::string host_path;
-  bool memory = false;        // an emptyDir in memory: a tmpfs of its own in each container
-  std::string size_limit;     // of such a one, in bytes; empty: the kernel's default
+  bool memory = false;     // an emptyDir in memory: a tmpfs of its own in each container
+  std::string size_limit;  // of such a one, in bytes; empty: the kernel's default
   bool always_read_only = false;
 };
 using PreparedVolumes = std::map<std::string, PreparedVolume>;
 
-// Makes directories and writes files: emptyDir, hostPath, configMap, secret, downwardAPI, projected.
-// Doing it again brings the files up to date, one by one, and touches nothing else. Kinds this
-// node does not have are refused by name.
+// Makes directories and writes files: emptyDir, hostPath, configMap, secret, downwardAPI,
+// projected. Doing it again brings the files up to date, one by one, and touches nothing else.
+// Kinds this node does not have are refused by name.
 Result<PreparedVolumes> PrepareVolumes(const VolumeInput& input);
 
 // The mounts of one container. `environment` is for subPathExpr.

@@ -10,7 +10,8 @@ JsonValue FromTree(api::Value tree) {
   JsonValue value;
   switch (tree.kind()) {
     case api::ValueKind::kAbsent:
-    case api::ValueKind::kNull: break;
+    case api::ValueKind::kNull:
+      break;
     case api::ValueKind::kBool:
       value.kind = JsonValue::Kind::kBool;
       value.boolean = tree.boolean();
@@ -88,10 +89,9 @@ std::vector<std::pair<std::string, std::string>> JsonValue::StringMap(std::strin
 }
 
 Result<JsonValue> ParseJson(std::string_view text) {
-  ASSIGN_OR_RETURN(const api::TreePtr tree,
-                   api::ParseJson(text, {.max_depth = kMaxJsonDepth,
-                                         .max_size_bytes = kMaxJsonBytes,
-                                         .position_in_errors = true}));
+  ASSIGN_OR_RETURN(const api::TreePtr tree, api::ParseJson(text, {.max_depth = kMaxJsonDepth,
+                                                                  .max_size_bytes = kMaxJsonBytes,
+                                                                  .position_in_errors = true}));
   return FromTree(tree->root());
 }
 

@@ -11,8 +11,8 @@
 
 namespace drakkar::node {
 
-// The little JSON the runtime needs: state files, OCI bundles, image manifests, conmon's answers. Read
-// by the reader of the API into values that live on their own, written as it comes.
+// The little JSON the runtime needs: state files, OCI bundles, image manifests, conmon's answers.
+// Read by the reader of the API into values that live on their own, written as it comes.
 
 // Bounds of what is read: an image is foreign input.
 constexpr int kMaxJsonDepth = 64;
@@ -61,7 +61,9 @@ class JsonWriter {
   JsonWriter& Unsigned(std::uint64_t value);
   JsonWriter& Bool(bool value);
 
-  JsonWriter& Member(std::string_view key, std::string_view value) { return Key(key).String(value); }
+  JsonWriter& Member(std::string_view key, std::string_view value) {
+    return Key(key).String(value);
+  }
   template <typename Strings>
   JsonWriter& Array(std::string_view key, const Strings& values) {
     Key(key).BeginArray();

@@ -33,8 +33,9 @@ TEST(RuntimeJson, ReadsEscapesAndSurrogates) {
 }
 
 TEST(RuntimeJson, RefusesWhatIsNotJson) {
-  for (const char* bad : {"", "{", "[1,]", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "{\"a\":null,\"a\":2}", "01", "1.",
-                          "+1", "nul", "\"\\x\"", "\"\n\"", "1 2", "{a:1}"}) {
+  for (const char* bad :
+       {"", "{", "[1,]", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "{\"a\":null,\"a\":2}", "01", "1.",
+        "+1", "nul", "\"\\x\"", "\"\n\"", "1 2", "{a:1}"}) {
     EXPECT_FALSE(ParseJson(bad).ok()) << bad;
   }
   EXPECT_FALSE(ParseJson(std::string(100, '[')).ok()) << "nesting is bounded";

@@ -4,10 +4,14 @@ namespace drakkar::node {
 
 std::string_view ContainerStateName(ContainerState state) {
   switch (state) {
-    case ContainerState::kCreated: return "created";
-    case ContainerState::kRunning: return "running";
-    case ContainerState::kExited: return "exited";
-    case ContainerState::kUnknown: return "unknown";
+    case ContainerState::kCreated:
+      return "created";
+    case ContainerState::kRunning:
+      return "running";
+    case ContainerState::kExited:
+      return "exited";
+    case ContainerState::kUnknown:
+      return "unknown";
   }
   return "unknown";
 }

@@ -49,16 +49,16 @@ struct ContainerStatus {
   std::string name;
   std::uint32_t attempt = 0;
   ContainerState state = ContainerState::kUnknown;
-  int pid = 0;                 // on the host, while running
+  int pid = 0;  // on the host, while running
   WallTime created_at{};
-  WallTime started_at{};       // zero: not started
-  WallTime finished_at{};      // zero: not finished
-  int exit_code = 0;           // 128 + signal when killed by one
+  WallTime started_at{};   // zero: not started
+  WallTime finished_at{};  // zero: not finished
+  int exit_code = 0;       // 128 + signal when killed by one
   std::string reason;
   std::string message;
-  std::string image;           // as asked for
-  std::string image_id;        // "sha256:..."
-  std::string log_path;        // absolute
+  std::string image;     // as asked for
+  std::string image_id;  // "sha256:..."
+  std::string log_path;  // absolute
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
 };
@@ -73,14 +73,14 @@ struct ExecResult {
 struct StreamOptions {
   bool standard_input = false;
   bool standard_output = false;
-  bool error_output = false;   // with a terminal: part of standard output
+  bool error_output = false;  // with a terminal: part of standard output
   bool terminal = false;
 };
 
 enum class OutputStream { kStandard, kError };
 
-// A process as the one who talks to it sees it. Bound to the runtime's loop. Destroying it ends what
-// Exec started (SIGKILL), and lets go of what Attach found; no event follows.
+// A process as the one who talks to it sees it. Bound to the runtime's loop. Destroying it ends
+// what Exec started (SIGKILL), and lets go of what Attach found; no event follows.
 class ProcessStreams {
  public:
   class Events {
@@ -147,8 +147,8 @@ class Runtime {
   virtual void CreateContainer(const std::string& sandbox_id, ContainerConfig config,
                                RuntimeCallback<std::string> done) = 0;
   virtual void StartContainer(const std::string& id, RuntimeCallback<void> done) = 0;
-  // The stop signal, then after `grace` SIGKILL. Answers once the container has ended. A second call
-  // may shorten the grace period, never lengthen it.
+  // The stop signal, then after `grace` SIGKILL. Answers once the container has ended. A second
+  // call may shorten the grace period, never lengthen it.
   virtual void StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) = 0;
   // Kills it first if it runs. The log stays: it belongs to the caller.
   virtual void RemoveContainer(const std::string& id, RuntimeCallback<void> done) = 0;
@@ -168,8 +168,8 @@ class Runtime {
                                                        std::vector<std::string> command,
                                                        const StreamOptions& options,
                                                        ProcessStreams::Events& events) = 0;
-  // The streams of a running container itself, from now on. Ends with exit code 0 when the container
-  // does: its own status has the real one.
+  // The streams of a running container itself, from now on. Ends with exit code 0 when the
+  // container does: its own status has the real one.
   virtual Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id,
                                                          const StreamOptions& options,
                                                          ProcessStreams::Events& events) = 0;

@@ -1,8 +1,9 @@
-// How long a pod takes with the embedded runtime: sandbox, one busybox container created and started.
+// How long a pod takes with the embedded runtime: sandbox, one busybox container created and
+// started.
 #include <cstdio>
 
-#include "benchmark/benchmark.h"
 #include "base/env/clock.h"
+#include "benchmark/benchmark.h"
 #include "node/runtime/testing/runtime_harness.h"
 
 namespace drakkar::node {

@@ -8,9 +8,9 @@
 
 namespace drakkar::node {
 
-// What a pod's sandbox and containers are made from. Plain values shaped after CRI v1, so that a CRI
-// implementation maps them field by field; the CDI plan of a container (env, mounts, device nodes,
-// hooks, additional gids, cgroup device rules) is merged into ContainerConfig by the caller.
+// What a pod's sandbox and containers are made from. Plain values shaped after CRI v1, so that a
+// CRI implementation maps them field by field; the CDI plan of a container (env, mounts, device
+// nodes, hooks, additional gids, cgroup device rules) is merged into ContainerConfig by the caller.
 
 struct DnsConfig {
   std::vector<std::string> servers;
@@ -21,7 +21,7 @@ struct DnsConfig {
 // Zero or empty means: not set, the kernel's default.
 struct CgroupResources {
   std::int64_t cpu_shares = 0;
-  std::int64_t cpu_quota_us = 0;   // per period; -1 is unlimited
+  std::int64_t cpu_quota_us = 0;  // per period; -1 is unlimited
   std::int64_t cpu_period_us = 0;
   std::string cpuset_cpus;
   std::string cpuset_mems;
@@ -36,14 +36,14 @@ struct PodSandboxConfig {
   std::string namespace_name;
   std::string uid;
   std::uint32_t attempt = 0;
-  std::string hostname;        // empty: the pod shares the host's UTS namespace
-  std::string log_directory;   // absolute; a container's log_path is relative to it
-  std::string cgroup_parent;   // empty: /drakkar/pod<uid>
-  bool host_network = true;    // false needs CNI
+  std::string hostname;       // empty: the pod shares the host's UTS namespace
+  std::string log_directory;  // absolute; a container's log_path is relative to it
+  std::string cgroup_parent;  // empty: /drakkar/pod<uid>
+  bool host_network = true;   // false needs CNI
   bool host_pid = false;
   bool host_ipc = false;
   bool share_process_namespace = false;
-  CgroupResources resources;   // of the whole pod
+  CgroupResources resources;  // of the whole pod
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   // Not set: the host's resolv.conf.
@@ -54,7 +54,7 @@ struct PodSandboxConfig {
 enum class MountPropagation { kPrivate, kHostToContainer, kBidirectional };
 
 struct Mount {
-  std::string host_path;        // the source: a path, or "tmpfs" and the like for a type
+  std::string host_path;  // the source: a path, or "tmpfs" and the like for a type
   std::string container_path;
   std::string type = "bind";
   bool readonly = false;
@@ -108,8 +108,8 @@ struct SecurityContext {
   bool privileged = false;
   bool readonly_rootfs = false;
   bool no_new_privileges = false;
-  bool run_as_non_root = false;  // refuse to start as user 0
-  std::vector<std::string> masked_paths;    // empty: the usual ones, unless privileged
+  bool run_as_non_root = false;           // refuse to start as user 0
+  std::vector<std::string> masked_paths;  // empty: the usual ones, unless privileged
   std::vector<std::string> readonly_paths;
 };
 
@@ -122,10 +122,10 @@ struct ContainerConfig {
   std::string id;  // that nobody else has; empty: the runtime makes one
   std::string name;
   std::uint32_t attempt = 0;
-  std::string image;                      // a name or an image id
-  std::vector<std::string> command;       // replaces the image's entrypoint
-  std::vector<std::string> arguments;     // replaces the image's command
-  std::string working_directory;          // empty: the image's
+  std::string image;                             // a name or an image id
+  std::vector<std::string> command;              // replaces the image's entrypoint
+  std::vector<std::string> arguments;            // replaces the image's command
+  std::string working_directory;                 // empty: the image's
   std::vector<EnvironmentVariable> environment;  // later entries win, over the image's too
   std::vector<Mount> mounts;
   std::vector<DeviceNode> devices;
@@ -134,14 +134,14 @@ struct ContainerConfig {
   CgroupResources resources;
   SecurityContext security;
   std::vector<Rlimit> rlimits;
-  int process_namespace_of = 0;           // a process of another container, by its pid; 0: its own
+  int process_namespace_of = 0;  // a process of another container, by its pid; 0: its own
   bool tty = false;
   bool standard_input = false;
   bool standard_input_once = false;
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
-  std::string log_path;                   // relative to the sandbox's log directory
-  std::string stop_signal;                // "SIGTERM", "15"; empty: the image's, else SIGTERM
+  std::string log_path;     // relative to the sandbox's log directory
+  std::string stop_signal;  // "SIGTERM", "15"; empty: the image's, else SIGTERM
 };
 
 }  // namespace drakkar::node

@@ -27,9 +27,10 @@ class RuntimeContract : public ::testing::TestWithParam<const char*> {
 
   std::string Sandbox(const std::string& uid = "uid-1") {
     auto config = harness_->SandboxConfig(uid);
-    auto id = Await<std::string>(*harness_, [&](Runtime& runtime, RuntimeCallback<std::string> done) {
-      runtime.RunPodSandbox(config, std::move(done));
-    });
+    auto id =
+        Await<std::string>(*harness_, [&](Runtime& runtime, RuntimeCallback<std::string> done) {
+          runtime.RunPodSandbox(config, std::move(done));
+        });
     EXPECT_TRUE(id.ok()) << (id.ok() ? "" : id.error().message);
     return id.ok() ? *id : "";
   }
@@ -52,7 +53,8 @@ class RuntimeContract : public ::testing::TestWithParam<const char*> {
     if (!id.ok()) return "";
     auto started = Start(*id);
     EXPECT_TRUE(started.ok()) << (started.ok() ? "" : started.error().message);
-    if (program == Program::kRunsUntilStopped || program == Program::kIgnoresStopSignal) WaitForTrap(*id);
+    if (program == Program::kRunsUntilStopped || program == Program::kIgnoresStopSignal)
+      WaitForTrap(*id);
     return *id;
   }
   // A signal sent before the program has set its trap would be lost.
@@ -275,10 +277,11 @@ TEST_P(RuntimeContract, KeepsCreatedContainersOverARestart) {
 TEST_P(RuntimeContract, ExecutesACommandInARunningContainer) {
   const std::string sandbox = Sandbox();
   const std::string id = Run(sandbox, Program::kRunsUntilStopped);
-  auto result = Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
-    runtime.ExecSync(id, {"/bin/sh", "-c", "echo out; echo err >&2; exit 5"}, std::chrono::seconds(20),
-                     std::move(done));
-  });
+  auto result =
+      Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
+        runtime.ExecSync(id, {"/bin/sh", "-c", "echo out; echo err >&2; exit 5"},
+                         std::chrono::seconds(20), std::move(done));
+      });
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_EQ(result->exit_code, 5);
   EXPECT_EQ(result->output, "out\n");
@@ -313,9 +316,9 @@ TEST_P(RuntimeContract, TalksToACommandInARunningContainer) {
   Listener listener;
   std::unique_ptr<ProcessStreams> streams;
   harness_->OnLoop([&](Runtime& runtime) {
-    auto started = runtime.Exec(id, {"/bin/sh", "-c", "cat; echo out; echo err >&2; exit 5"},
-                                {.standard_input = true, .standard_output = true, .error_output = true},
-                                listener);
+    auto started = runtime.Exec(
+        id, {"/bin/sh", "-c", "cat; echo out; echo err >&2; exit 5"},
+        {.standard_input = true, .standard_output = true, .error_output = true}, listener);
     ASSERT_TRUE(started.ok()) << started.error().message;
     streams = std::move(*started);
     EXPECT_FALSE(listener.ended) << "nothing from within the call";
@@ -351,7 +354,8 @@ TEST_P(RuntimeContract, SaysHowToImportAMissingImage) {
 
 TEST_P(RuntimeContract, KnowsAnImageByEveryFormOfItsName) {
   harness_->OnLoop([&](Runtime& runtime) {
-    for (const char* name : {"busybox", "busybox:latest", "library/busybox", "docker.io/library/busybox"}) {
+    for (const char* name :
+         {"busybox", "busybox:latest", "library/busybox", "docker.io/library/busybox"}) {
       EXPECT_TRUE(runtime.ImageStatus(name).ok()) << name;
     }
     EXPECT_FALSE(runtime.ImageStatus("busybox:other").ok());

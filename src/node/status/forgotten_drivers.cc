@@ -25,7 +25,8 @@ std::set<std::string> ReadList(api::Value node, const char* annotation) {
 std::string PatchMember(const char* annotation, const std::set<std::string>& drivers) {
   std::string member = StrCat("\"", annotation, "\":");
   if (drivers.empty()) return member + "null";
-  api::AppendJsonString(member, Join(std::vector<std::string>(drivers.begin(), drivers.end()), ","));
+  api::AppendJsonString(member,
+                        Join(std::vector<std::string>(drivers.begin(), drivers.end()), ","));
   return member;
 }
 
@@ -92,7 +93,8 @@ void ForgottenDrivers::Write() {
   if (members.empty()) return;
   writing_ = true;
   // With the version it is made for: whoever writes the list at the same time must not be undone.
-  client_.Patch({api::FindResource("", "v1", "nodes"), "", node_name_, ""}, client::PatchType::kMerge,
+  client_.Patch({api::FindResource("", "v1", "nodes"), "", node_name_, ""},
+                client::PatchType::kMerge,
                 StrCat(R"({"metadata":{"resourceVersion":")", node_->resource_version(),
                        R"(","annotations":{)", Join(members, ","), "}}}"),
                 {.field_manager = "drakkar-node"},

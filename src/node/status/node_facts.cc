@@ -53,7 +53,8 @@ NodeFacts ReadNodeFacts(FileSystem& files) {
     for (std::string_view line : Split(*content, '\n')) {
       if (!line.starts_with("PRETTY_NAME=")) continue;
       std::string_view name = Trim(line.substr(12));
-      if (name.size() >= 2 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
+      if (name.size() >= 2 && name.front() == '"' && name.back() == '"')
+        name = name.substr(1, name.size() - 2);
       facts.os_image = std::string(name);
     }
   }

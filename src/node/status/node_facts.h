@@ -16,14 +16,14 @@ struct NodeFacts {
   std::int64_t memory_bytes = 0;
   std::int64_t ephemeral_storage_bytes = 0;  // 0: not known
   std::int64_t max_pods = 110;
-  std::string architecture;      // "amd64"
+  std::string architecture;  // "amd64"
   std::string kernel_version;
   std::string os_image;
   std::string machine_id;
   std::string boot_id;
   std::string system_uuid;
-  std::string runtime_version;   // "drakkar://0.1.0"
-  std::string agent_version;     // "v1.37.0-drakkar"
+  std::string runtime_version;  // "drakkar://0.1.0"
+  std::string agent_version;    // "v1.37.0-drakkar"
 };
 
 // From /proc, /sys and /etc; what cannot be read stays empty. Addresses, storage and versions are

@@ -32,16 +32,19 @@ struct ConditionText {
   std::string message;
 };
 
-Draft MakeCondition(Value before, const ConditionText& text, const std::string& now, bool heartbeat) {
+Draft MakeCondition(Value before, const ConditionText& text, const std::string& now,
+                    bool heartbeat) {
   Draft condition = Draft::Object();
   const char* status = text.status ? "True" : "False";
   const bool same = before["status"].str() == status;
   condition["type"] = text.type;
   condition["status"] = status;
-  condition["lastHeartbeatTime"] =
-      heartbeat || !before["lastHeartbeatTime"].has_value() ? now : std::string(before["lastHeartbeatTime"].str());
-  condition["lastTransitionTime"] =
-      same && before["lastTransitionTime"].has_value() ? std::string(before["lastTransitionTime"].str()) : now;
+  condition["lastHeartbeatTime"] = heartbeat || !before["lastHeartbeatTime"].has_value()
+                                       ? now
+                                       : std::string(before["lastHeartbeatTime"].str());
+  condition["lastTransitionTime"] = same && before["lastTransitionTime"].has_value()
+                                        ? std::string(before["lastTransitionTime"].str())
+                                        : now;
   condition["reason"] = text.reason;
   condition["message"] = text.message;
   return condition;
@@ -102,7 +105,8 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   const std::string why_not = options_.not_ready_reason ? options_.not_ready_reason() : "";
   const std::string now = api::FormatTime(options_.loop.clock().Now());
   const ConditionText conditions[] = {
-      {"MemoryPressure", false, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
+      {"MemoryPressure", false, "KubeletHasSufficientMemory",
+       "kubelet has sufficient memory available"},
       {"DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
       {"PIDPressure", false, "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
       {"Ready", why_not.empty(), why_not.empty() ? "KubeletReady" : "KubeletNotReady",
@@ -110,8 +114,9 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   };
   Draft list = Draft::Array();
   for (Value each : before["conditions"].elements()) {
-    const bool ours = std::any_of(std::begin(conditions), std::end(conditions),
-                                  [&](const auto& text) { return each["type"].str() == text.type; });
+    const bool ours =
+        std::any_of(std::begin(conditions), std::end(conditions),
+                    [&](const auto& text) { return each["type"].str() == text.type; });
     if (!ours) list.Append(Draft(each));
   }
   for (const ConditionText& text : conditions) {
@@ -150,7 +155,8 @@ void NodeRegistrar::SyncNode() {
 void NodeRegistrar::OnNode(client::Reply reply) {
   if (!reply.ok()) {
     if (reply.error->code == ErrorCode::kNotFound) return CreateNode();
-    kLog.Warning("cannot read our node", {{"node", options_.node_name}, {"err", reply.error->message}});
+    kLog.Warning("cannot read our node",
+                 {{"node", options_.node_name}, {"err", reply.error->message}});
     return NextLook(kRetryAfter);
   }
   const bool first = node_ == nullptr;
@@ -188,15 +194,16 @@ void NodeRegistrar::CreateNode() {
   Draft& labels = node["metadata"]["labels"];
   labels["kubernetes.io/hostname"] = options_.node_name;
   node["status"] = MakeStatus(Value(), true);
-  options_.client.Create({NodeKind(), "", "", ""}, node.Freeze(), {.field_manager = "drakkar-node"},
-                         [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
-                           if (!alive.lock()) return;
-                           if (!reply.ok() && reply.error->code != ErrorCode::kAlreadyExists) {
-                             kLog.Warning("cannot register this node", {{"err", reply.error->message}});
-                             return NextLook(kRetryAfter);
-                           }
-                           SyncNode();
-                         });
+  options_.client.Create(
+      {NodeKind(), "", "", ""}, node.Freeze(), {.field_manager = "drakkar-node"},
+      [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
+        if (!alive.lock()) return;
+        if (!reply.ok() && reply.error->code != ErrorCode::kAlreadyExists) {
+          kLog.Warning("cannot register this node", {{"err", reply.error->message}});
+          return NextLook(kRetryAfter);
+        }
+        SyncNode();
+      });
 }
 
 void NodeRegistrar::WriteNode(const char* subresource, api::TreePtr tree) {
@@ -262,8 +269,8 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
       home["apiVersion"] = "v1";
       home["kind"] = "Namespace";
       home["metadata"]["name"] = "kube-node-lease";
-      options_.client.Create({api::FindResource("", "v1", "namespaces"), "", "", ""}, home.Freeze(), {},
-                             [this, still = alive](client::Reply made) {
+      options_.client.Create({api::FindResource("", "v1", "namespaces"), "", "", ""}, home.Freeze(),
+                             {}, [this, still = alive](client::Reply made) {
                                if (!still.lock()) return;
                                if (!made.ok() && made.error->code != ErrorCode::kAlreadyExists) {
                                  return NextLease(kRetryAfter);
@@ -276,7 +283,8 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
     NextLease(reply.ok() ? kLeaseEvery : kRetryAfter);
   };
   if (lease) {
-    options_.client.Update({kind, "kube-node-lease", options_.node_name, ""}, body.Freeze(), {}, done);
+    options_.client.Update({kind, "kube-node-lease", options_.node_name, ""}, body.Freeze(), {},
+                           done);
   } else {
     options_.client.Create({kind, "kube-node-lease", "", ""}, body.Freeze(), {}, done);
   }

@@ -41,7 +41,9 @@ class NodeRegistrar {
 
   // For status.declaredFeatures (KEP-5328): valid, sorted, each once; before Start. None: what
   // stands there is removed.
-  void SetDeclaredFeatures(std::vector<std::string> names) { declared_features_ = std::move(names); }
+  void SetDeclaredFeatures(std::vector<std::string> names) {
+    declared_features_ = std::move(names);
+  }
 
   void Start();
   // Looks at once instead of at the next turn.

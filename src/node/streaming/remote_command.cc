@@ -13,15 +13,16 @@ namespace ws = net::websocket;
 
 std::string RemoteCommandStatus(const Result<int>& exit_code, std::string_view what) {
   if (!exit_code.ok()) {
-    const api::Status status =
-        api::StatusInternalError(StrCat("error ", what, " in container: ", exit_code.error().message));
+    const api::Status status = api::StatusInternalError(
+        StrCat("error ", what, " in container: ", exit_code.error().message));
     return api::WriteJson(status.ToTree()->root());
   }
   if (*exit_code == 0) return R"({"metadata":{},"status":"Success"})";
   const std::string code = std::to_string(*exit_code);
-  return StrCat(R"({"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: )",
-                code, R"(","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":")",
-                code, R"("}]}})");
+  return StrCat(
+      R"({"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: )",
+      code, R"(","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":")",
+      code, R"("}]}})");
 }
 
 RemoteCommand::RemoteCommand(Options options, std::unique_ptr<net::RawStream> stream)
@@ -98,7 +99,9 @@ void RemoteCommand::OnClose(std::uint16_t, std::string_view) {
   Gone();
 }
 
-bool RemoteCommand::MayAnswerPing() const { return stream_->pending_bytes() < kMaxPending; }
+bool RemoteCommand::MayAnswerPing() const {
+  return stream_->pending_bytes() < kMaxPending;
+}
 
 void RemoteCommand::OnOutput(OutputStream stream, std::string_view bytes) {
   if (ended_ || gone_) return;

@@ -11,10 +11,11 @@
 
 namespace drakkar::node {
 
-// Somebody at a WebSocket talks to a process in a container: input, output, the terminal's size, and
-// at the end how it ended (Kubernetes' channel protocol, v4 and v5). Neither side is read faster than
-// the other takes: at most about kMaxPending bytes wait each way. It ends with the process, with the
-// client, or after kIdleTimeout without a byte either way; destroying it ends both.
+// Somebody at a WebSocket talks to a process in a container: input, output, the terminal's size,
+// and at the end how it ended (Kubernetes' channel protocol, v4 and v5). Neither side is read
+// faster than the other takes: at most about kMaxPending bytes wait each way. It ends with the
+// process, with the client, or after kIdleTimeout without a byte either way; destroying it ends
+// both.
 //
 // Loop-bound.
 class RemoteCommand final : private net::websocket::Session::Events,

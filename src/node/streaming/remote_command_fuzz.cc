@@ -1,5 +1,5 @@
-// What a client sends while a command runs, and the Status at its end. Messages are a channel, a length and bytes;
-// an input that begins with '{' is a Status.
+// What a client sends while a command runs, and the Status at its end. Messages are a channel, a
+// length and bytes; an input that begins with '{' is a Status.
 #include "node/streaming/remote_command.h"
 
 #include <cstddef>
@@ -19,7 +19,9 @@ class Stream final : public net::RawStream {
  public:
   explicit Stream(std::function<void(std::string_view)>& on_data) : on_data_(on_data) {}
   ~Stream() override { on_data_ = nullptr; }
-  void Start(std::function<void(std::string_view)> on_data, std::function<void()>) override { on_data_ = std::move(on_data); }
+  void Start(std::function<void(std::string_view)> on_data, std::function<void()>) override {
+    on_data_ = std::move(on_data);
+  }
   void Write(std::string_view) override {}
   std::size_t pending_bytes() const override { return 0; }
   void SetReading(bool) override {}
@@ -33,7 +35,9 @@ struct Streams final : ProcessStreams {
   void WriteInput(std::string_view) override {}
   std::size_t pending_input() const override { return 0; }
   void CloseInput() override {}
-  void Resize(std::uint16_t columns, std::uint16_t rows) override { CHECK(columns > 0 && rows > 0); }
+  void Resize(std::uint16_t columns, std::uint16_t rows) override {
+    CHECK(columns > 0 && rows > 0);
+  }
   void SetReading(bool) override {}
 };
 
@@ -47,13 +51,16 @@ void Talk(std::string_view text) {
   std::function<void(std::string_view)> send;
   std::unique_ptr<RemoteCommand> command;
   command = std::make_unique<RemoteCommand>(
-      RemoteCommand::Options{.loop = loop,
-                             .streams = {.standard_input = true, .standard_output = true, .terminal = true},
-                             .protocol = std::string(ws::kChannelProtocolV5),
-                             .what = "executing command",
-                             .on_gone = [&] { command.reset(); }},
+      RemoteCommand::Options{
+          .loop = loop,
+          .streams = {.standard_input = true, .standard_output = true, .terminal = true},
+          .protocol = std::string(ws::kChannelProtocolV5),
+          .what = "executing command",
+          .on_gone = [&] { command.reset(); }},
       std::make_unique<Stream>(send));
-  command->Start([](ProcessStreams::Events&) -> Result<std::unique_ptr<ProcessStreams>> { return std::make_unique<Streams>(); });
+  command->Start([](ProcessStreams::Events&) -> Result<std::unique_ptr<ProcessStreams>> {
+    return std::make_unique<Streams>();
+  });
   Client nobody;
   SeededRandom random(3);
   ws::Session client(ws::Role::kClient, random, nobody);

@@ -27,14 +27,17 @@ class FakeStream final : public net::RawStream {
  public:
   explicit FakeStream(Wire& wire) : wire_(wire) {}
   ~FakeStream() override { wire_.destroyed = true; }
-  void Start(std::function<void(std::string_view)> on_data, std::function<void()> on_closed) override {
+  void Start(std::function<void(std::string_view)> on_data,
+             std::function<void()> on_closed) override {
     wire_.on_data = std::move(on_data);
     wire_.on_closed = std::move(on_closed);
   }
   void Write(std::string_view bytes) override { wire_.written.append(bytes); }
   std::size_t pending_bytes() const override { return wire_.pending; }
   void SetReading(bool reading) override { wire_.reading = reading; }
-  void OnDrained(std::function<void()> callback) override { wire_.on_drained = std::move(callback); }
+  void OnDrained(std::function<void()> callback) override {
+    wire_.on_drained = std::move(callback);
+  }
 
  private:
   Wire& wire_;
@@ -107,7 +110,9 @@ class RemoteCommandTest : public ::testing::Test, private ws::Session::Events {
   void OnMessage(ws::MessageType, std::string_view payload) override {
     heard_.push_back(StrCat(static_cast<int>(payload[0]), ":", payload.substr(1)));
   }
-  void OnClose(std::uint16_t code, std::string_view) override { heard_.push_back(StrCat("close ", code)); }
+  void OnClose(std::uint16_t code, std::string_view) override {
+    heard_.push_back(StrCat("close ", code));
+  }
 };
 
 const StreamOptions kAll{.standard_input = true, .standard_output = true, .error_output = true};
@@ -122,13 +127,16 @@ TEST_F(RemoteCommandTest, PassesInputAndOutputAndTheExitCode) {
   EXPECT_TRUE(process_.input_closed);
   process_.events->OnEnd(3);
   ReadAll();
-  EXPECT_EQ(heard_,
-            (std::vector<std::string>{
-                "1:", "1:out", "2:err",
-                "3:{\"metadata\":{},\"status\":\"Failure\",\"message\":\"command terminated with non-zero exit "
-                "code: 3\",\"reason\":\"NonZeroExitCode\",\"details\":{\"causes\":[{\"reason\":\"ExitCode\","
-                "\"message\":\"3\"}]}}",
-                "close 1000"}));
+  EXPECT_EQ(
+      heard_,
+      (std::vector<std::string>{
+          "1:", "1:out", "2:err",
+          "3:{\"metadata\":{},\"status\":\"Failure\",\"message\":\"command terminated with "
+          "non-zero exit "
+          "code: "
+          "3\",\"reason\":\"NonZeroExitCode\",\"details\":{\"causes\":[{\"reason\":\"ExitCode\","
+          "\"message\":\"3\"}]}}",
+          "close 1000"}));
   EXPECT_TRUE(process_.destroyed);
   EXPECT_FALSE(wire_.destroyed) << "until the client has closed too";
   wire_.on_data(client_.TakeOutput());
@@ -140,7 +148,8 @@ TEST_F(RemoteCommandTest, SaysSuccessAndDoesNotWaitForEverForTheClient) {
   Begin({.standard_output = true});
   process_.events->OnEnd(0);
   ReadAll();
-  EXPECT_EQ(heard_, (std::vector<std::string>{"1:", "3:{\"metadata\":{},\"status\":\"Success\"}", "close 1000"}));
+  EXPECT_EQ(heard_, (std::vector<std::string>{"1:", "3:{\"metadata\":{},\"status\":\"Success\"}",
+                                              "close 1000"}));
   loop_.Advance(RemoteCommand::kCloseTimeout);
   EXPECT_TRUE(wire_.destroyed);
 }
@@ -148,8 +157,9 @@ TEST_F(RemoteCommandTest, SaysSuccessAndDoesNotWaitForEverForTheClient) {
 TEST_F(RemoteCommandTest, ReportsACommandThatDidNotStart) {
   Begin(kAll, ws::kChannelProtocolV4, FailedPrecondition("no such file"));
   ASSERT_EQ(heard_.size(), 3u);
-  EXPECT_NE(heard_[1].find("Internal error occurred: error executing command in container: no such file"),
-            std::string::npos);
+  EXPECT_NE(
+      heard_[1].find("Internal error occurred: error executing command in container: no such file"),
+      std::string::npos);
   EXPECT_EQ(heard_[2], "close 1000");
 }
 
@@ -163,7 +173,8 @@ TEST_F(RemoteCommandTest, ChangesTheSizeOfATerminalOnly) {
   Begin({.standard_input = true, .standard_output = true, .terminal = true});
   Send(ws::kChannelResize, R"({"Width":80,"Height":24})");
   EXPECT_EQ(process_.size, "80x24");
-  for (std::string_view nonsense : {R"({"Width":0,"Height":24})", R"({"Width":80,"Height":70000})", "x", ""}) {
+  for (std::string_view nonsense :
+       {R"({"Width":0,"Height":24})", R"({"Width":80,"Height":70000})", "x", ""}) {
     Send(ws::kChannelResize, nonsense);
   }
   EXPECT_EQ(process_.size, "80x24");
@@ -204,7 +215,8 @@ TEST_F(RemoteCommandTest, AsksWhetherAnybodyIsThereAndGivesUpAfterHoursOfSilence
   Begin(kAll);
   loop_.Advance(RemoteCommand::kPingEvery);
   EXPECT_EQ(wire_.written, std::string("\x89\x00", 2));
-  for (Duration passed{}; passed < RemoteCommand::kIdleTimeout - seconds(60); passed += seconds(30)) {
+  for (Duration passed{}; passed < RemoteCommand::kIdleTimeout - seconds(60);
+       passed += seconds(30)) {
     loop_.Advance(seconds(30));
     ReadAll();
     wire_.on_data(client_.TakeOutput());  // the answers to the pings

@@ -35,7 +35,8 @@ void FaultyClient::SetDown(bool down) {
   for (auto& [id, watch] : watches_) {
     watch->real.reset();
     loop_.Post([weak = std::weak_ptr<OpenWatch>(watch), alive = std::weak_ptr<int>(alive_)] {
-      if (auto open = weak.lock(); open && alive.lock()) open->callbacks.on_closed(Unavailable("the server is down"));
+      if (auto open = weak.lock(); open && alive.lock())
+        open->callbacks.on_closed(Unavailable("the server is down"));
     });
   }
 }
@@ -43,10 +44,12 @@ void FaultyClient::SetDown(bool down) {
 std::optional<Error> FaultyClient::Fault(const char* verb, const client::ResourceRef& ref) {
   if (down_) return Unavailable("the server is down");
   if (!fault) return std::nullopt;
-  return fault(StrCat(verb, " ", ref.kind->plural, ref.subresource.empty() ? "" : "/", ref.subresource));
+  return fault(
+      StrCat(verb, " ", ref.kind->plural, ref.subresource.empty() ? "" : "/", ref.subresource));
 }
 
-void FaultyClient::Guard(const char* verb, const client::ResourceRef& ref, client::ReplyCallback done,
+void FaultyClient::Guard(const char* verb, const client::ResourceRef& ref,
+                         client::ReplyCallback done,
                          const std::function<void(client::ReplyCallback)>& call) {
   std::optional<Error> error = Fault(verb, ref);
   if (!error) return call(std::move(done));
@@ -133,11 +136,13 @@ std::unique_ptr<client::WatchHandle> FaultyClient::Watch(client::ResourceRef ref
     open->real = real_->Watch(std::move(ref), std::move(options),
                               {.on_events =
                                    [weak](std::vector<client::WatchEvent> events) {
-                                     if (auto each = weak.lock()) each->callbacks.on_events(std::move(events));
+                                     if (auto each = weak.lock())
+                                       each->callbacks.on_events(std::move(events));
                                    },
                                .on_closed =
                                    [weak](Error why) {
-                                     if (auto each = weak.lock()) each->callbacks.on_closed(std::move(why));
+                                     if (auto each = weak.lock())
+                                       each->callbacks.on_closed(std::move(why));
                                    }});
   }
   return std::make_unique<Handle>(*this, alive_, id);

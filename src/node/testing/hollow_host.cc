@@ -17,7 +17,8 @@ HollowHost::HollowHost(EventLoop& loop) : watcher(loop), transport(loop) {
     watcher.Emit(DirectoryName(path), listening ? FileChange::kCreated : FileChange::kRemoved,
                  std::string(BaseName(path)));
   });
-  machine.images.push_back({.id = "sha256:1", .names = {"docker.io/library/busybox:1"}, .size_bytes = 1});
+  machine.images.push_back(
+      {.id = "sha256:1", .names = {"docker.io/library/busybox:1"}, .size_bytes = 1});
 }
 
 DeviceNodeProbe& HollowHost::NoDevices() {

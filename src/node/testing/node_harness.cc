@@ -16,8 +16,9 @@ FakeDriver::FakeDriver(NodeHarness& harness, std::string name, std::string socke
     auto write = [&] {
       return harness_.files.WriteFile(
           StrCat("/var/run/cdi/", name, "-", claim.uid, ".json"),
-          StrCat(R"({"cdiVersion":"0.5.0","kind":")", name, R"(/test","devices":[{"name":")", claim.uid,
-                 R"(","containerEdits":{"env":["DEVICE_OF_)", claim.name, "=", claim.uid, R"("]}}]})"),
+          StrCat(R"({"cdiVersion":"0.5.0","kind":")", name, R"(/test","devices":[{"name":")",
+                 claim.uid, R"(","containerEdits":{"env":["DEVICE_OF_)", claim.name, "=", claim.uid,
+                 R"("]}}]})"),
           0644);
     };
     // Twice: a fault that a test has armed is meant for the agent.
@@ -34,7 +35,9 @@ FakeDriver::FakeDriver(NodeHarness& harness, std::string name, std::string socke
   };
 }
 
-FakeDriver::~FakeDriver() { Stop(); }
+FakeDriver::~FakeDriver() {
+  Stop();
+}
 
 void FakeDriver::Start() {
   server_ = rpc::CreateServer(harness_.transport, socket_, plugin.Services());
@@ -61,7 +64,9 @@ FeatureGates NodeHarness::DefaultGates() {
 NodeHarness::NodeHarness(FeatureGates with)
     : gates(std::move(with)), api(loop, gates), host(loop) {}
 
-NodeHarness::~NodeHarness() { KillAgent(); }
+NodeHarness::~NodeHarness() {
+  KillAgent();
+}
 
 void NodeHarness::StartAgent() {
   client = std::make_unique<FaultyClient>(loop, api.NewClient("system:node:node-1"));
@@ -131,7 +136,8 @@ api::ObjectPtr NodeHarness::CreatePod(const std::string& name, const std::string
   }
   auto pod = api.Create(StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
                                R"(","namespace":"default"},"spec":{)", spec_members,
-                               claims.empty() ? "" : R"(,"resourceClaims":[)", uses, claims.empty() ? "" : "]", "}}"));
+                               claims.empty() ? "" : R"(,"resourceClaims":[)", uses,
+                               claims.empty() ? "" : "]", "}}"));
   if (pod == nullptr) return nullptr;
   for (const std::string& claim : claims) {
     api::Draft changed(api.Get("ResourceClaim", "default/" + claim)->tree());
@@ -142,18 +148,20 @@ api::ObjectPtr NodeHarness::CreatePod(const std::string& name, const std::string
     EXPECT_TRUE(reply.ok()) << reply.error->message;
   }
   // Bound only now, as the scheduler would.
-  const api::TreePtr binding = api::Draft({{"apiVersion", api::Draft("v1")},
-                               {"kind", api::Draft("Binding")},
-                               {"metadata", api::Draft({{"name", api::Draft(name)},
-                                                        {"namespace", api::Draft("default")}})},
-                               {"target", api::Draft({{"kind", api::Draft("Node")},
-                                                      {"name", api::Draft("node-1")}})}})
-                      .Freeze();
+  const api::TreePtr binding =
+      api::Draft(
+          {{"apiVersion", api::Draft("v1")},
+           {"kind", api::Draft("Binding")},
+           {"metadata",
+            api::Draft({{"name", api::Draft(name)}, {"namespace", api::Draft("default")}})},
+           {"target", api::Draft({{"kind", api::Draft("Node")}, {"name", api::Draft("node-1")}})}})
+          .Freeze();
   std::optional<client::Reply> reply;
-  api.client().Create({testing::KindNamed("Pod"), "default", name, "binding"}, binding,
-                      {}, [&](client::Reply answer) { reply = std::move(answer); });
+  api.client().Create({testing::KindNamed("Pod"), "default", name, "binding"}, binding, {},
+                      [&](client::Reply answer) { reply = std::move(answer); });
   Run();
-  EXPECT_TRUE(reply && reply->ok()) << (reply && reply->error ? reply->error->message : "no answer");
+  EXPECT_TRUE(reply && reply->ok())
+      << (reply && reply->error ? reply->error->message : "no answer");
   return Pod(name);
 }
 

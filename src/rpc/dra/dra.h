@@ -19,9 +19,9 @@ enum class DraVersion { kV1, kV1beta1 };
 std::string_view DraServiceName(DraVersion version);
 std::optional<DraVersion> FindDraVersion(std::string_view service_name);
 
-// A service of ours: a node that is about to call NodePrepareResources tells which claims it will be
-// about, and what they say, so that the driver need not read them. Named in PluginInfo.supported_versions
-// by drivers that listen; other nodes pass it over.
+// A service of ours: a node that is about to call NodePrepareResources tells which claims it will
+// be about, and what they say, so that the driver need not read them. Named in
+// PluginInfo.supported_versions by drivers that listen; other nodes pass it over.
 inline constexpr std::string_view kAnnouncementService = "drakkar.v1.PrepareAnnouncements";
 
 struct ClaimReference {
@@ -80,7 +80,8 @@ class DraPluginService {
   virtual void NodePrepareResources(std::vector<ClaimReference> claims, PrepareDone done) = 0;
   virtual void NodeUnprepareResources(std::vector<ClaimReference> claims, UnprepareDone done) = 0;
   // Probably NodePrepareResources comes for these claims, and perhaps it does not: nothing may be
-  // changed for them before. `done` may wait until then: an answer that comes sooner only wakes the node.
+  // changed for them before. `done` may wait until then: an answer that comes sooner only wakes the
+  // node.
   virtual void AnnouncePrepare(std::vector<AnnouncedClaim>, AnnounceDone done) { done(); }
 };
 

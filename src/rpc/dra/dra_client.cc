@@ -11,7 +11,8 @@ namespace {
 
 class TransportHealthStream final : public HealthStream {
  public:
-  explicit TransportHealthStream(std::unique_ptr<ClientStream> stream) : stream_(std::move(stream)) {}
+  explicit TransportHealthStream(std::unique_ptr<ClientStream> stream)
+      : stream_(std::move(stream)) {}
 
  private:
   std::unique_ptr<ClientStream> stream_;
@@ -29,23 +30,24 @@ class TransportDraPluginClient final : public DraPluginClient {
   void Prepare(const std::vector<ClaimReference>& claims, Duration timeout,
                PrepareDone done) override {
     channel_->Call(dra::PrepareMethod(version_), dra::EncodeClaims(claims), timeout,
-                  [version = version_, done = std::move(done)](Result<std::string> bytes) mutable {
-                    if (!bytes.ok()) return done(std::move(bytes).error());
-                    done(dra::DecodePrepareResults(*bytes, version));
-                  });
+                   [version = version_, done = std::move(done)](Result<std::string> bytes) mutable {
+                     if (!bytes.ok()) return done(std::move(bytes).error());
+                     done(dra::DecodePrepareResults(*bytes, version));
+                   });
   }
 
   void AnnouncePrepare(const std::vector<AnnouncedClaim>& claims, Duration timeout) override {
-    channel_->Call(dra::AnnounceMethod(), dra::EncodeAnnouncement(claims), timeout, [](const Result<std::string>&) {});
+    channel_->Call(dra::AnnounceMethod(), dra::EncodeAnnouncement(claims), timeout,
+                   [](const Result<std::string>&) {});
   }
 
   void Unprepare(const std::vector<ClaimReference>& claims, Duration timeout,
                  UnprepareDone done) override {
     channel_->Call(dra::UnprepareMethod(version_), dra::EncodeClaims(claims), timeout,
-                  [done = std::move(done)](Result<std::string> bytes) mutable {
-                    if (!bytes.ok()) return done(std::move(bytes).error());
-                    done(dra::DecodeUnprepareResults(*bytes));
-                  });
+                   [done = std::move(done)](Result<std::string> bytes) mutable {
+                     if (!bytes.ok()) return done(std::move(bytes).error());
+                     done(dra::DecodeUnprepareResults(*bytes));
+                   });
   }
 
   std::unique_ptr<HealthStream> WatchHealth(HealthService service,
@@ -83,7 +85,8 @@ class TransportDraPluginClient final : public DraPluginClient {
   const DraVersion version_;
   const std::function<void(bool)> on_connection_change_;
   bool connected_ = false;
-  std::unique_ptr<Channel> channel_;  // last: its destructor ends every callback into the members above
+  std::unique_ptr<Channel>
+      channel_;  // last: its destructor ends every callback into the members above
 };
 
 }  // namespace

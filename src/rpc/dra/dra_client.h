@@ -35,8 +35,8 @@ class DraPluginClient {
   virtual bool IsConnected() const = 0;
   virtual void Prepare(const std::vector<ClaimReference>& claims, Duration timeout,
                        PrepareDone done) = 0;
-  // Tells which claims Prepare will be about, to a plugin that names kAnnouncementService. Nobody hears
-  // whether it was heard.
+  // Tells which claims Prepare will be about, to a plugin that names kAnnouncementService. Nobody
+  // hears whether it was heard.
   virtual void AnnouncePrepare(const std::vector<AnnouncedClaim>& claims, Duration timeout) = 0;
   virtual void Unprepare(const std::vector<ClaimReference>& claims, Duration timeout,
                          UnprepareDone done) = 0;

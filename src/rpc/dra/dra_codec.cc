@@ -79,7 +79,8 @@ Result<std::vector<ClaimReference>> DecodeClaims(const std::string& bytes) {
   std::vector<ClaimReference> claims;
   claims.reserve(static_cast<std::size_t>(message.claims_size()));
   for (const wire::Claim& claim : message.claims()) {
-    claims.push_back({.namespace_name = claim.namespace_(), .uid = claim.uid(), .name = claim.name()});
+    claims.push_back(
+        {.namespace_name = claim.namespace_(), .uid = claim.uid(), .name = claim.name()});
   }
   return claims;
 }
@@ -97,12 +98,14 @@ std::string EncodeAnnouncement(const std::vector<AnnouncedClaim>& claims) {
 }
 
 Result<std::vector<AnnouncedClaim>> DecodeAnnouncement(const std::string& bytes) {
-  ASSIGN_OR_RETURN(auto message, internal::Parse<wire::AnnouncePrepareRequest>(bytes, "AnnouncePrepareRequest"));
+  ASSIGN_OR_RETURN(auto message,
+                   internal::Parse<wire::AnnouncePrepareRequest>(bytes, "AnnouncePrepareRequest"));
   std::vector<AnnouncedClaim> claims;
   claims.reserve(static_cast<std::size_t>(message.claims_size()));
   for (wire::AnnouncedClaim& claim : *message.mutable_claims()) {
-    claims.push_back({{.namespace_name = claim.namespace_(), .uid = claim.uid(), .name = claim.name()},
-                      std::move(*claim.mutable_object())});
+    claims.push_back(
+        {{.namespace_name = claim.namespace_(), .uid = claim.uid(), .name = claim.name()},
+         std::move(*claim.mutable_object())});
   }
   return claims;
 }
@@ -110,7 +113,8 @@ Result<std::vector<AnnouncedClaim>> DecodeAnnouncement(const std::string& bytes)
 std::string EncodePrepareResults(const PrepareResults& results, DraVersion version) {
   wire::NodePrepareResourcesResponse message;
   for (const auto& [uid, result] : results) {
-    wire::NodePrepareResourceResponse& added = (*message.mutable_claims())[internal::ValidUtf8(uid)];
+    wire::NodePrepareResourceResponse& added =
+        (*message.mutable_claims())[internal::ValidUtf8(uid)];
     for (const PreparedDevice& device : result.devices) {
       EncodeDevice(device, version, added.add_devices());
     }

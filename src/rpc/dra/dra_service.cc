@@ -32,13 +32,13 @@ class DraService final : public RpcService {
         return Prepare(version, std::move(claims).value(), std::move(call));
       }
     }
-    plugin_.NodeUnprepareResources(
-        std::move(claims).value(),
-        [call = std::move(call)](Result<UnprepareResults> results) {
-          if (!results.ok()) return call->Finish(std::move(results).error());
-          call->Send(dra::EncodeUnprepareResults(*results));
-          call->Finish(Ok());
-        });
+    plugin_.NodeUnprepareResources(std::move(claims).value(),
+                                   [call = std::move(call)](Result<UnprepareResults> results) {
+                                     if (!results.ok())
+                                       return call->Finish(std::move(results).error());
+                                     call->Send(dra::EncodeUnprepareResults(*results));
+                                     call->Finish(Ok());
+                                   });
   }
 
  private:
@@ -53,12 +53,13 @@ class DraService final : public RpcService {
 
   void Prepare(DraVersion version, std::vector<ClaimReference> claims,
                std::unique_ptr<ServerCall> call) {
-    plugin_.NodePrepareResources(
-        std::move(claims), [version, call = std::move(call)](Result<PrepareResults> results) {
-          if (!results.ok()) return call->Finish(std::move(results).error());
-          call->Send(dra::EncodePrepareResults(*results, version));
-          call->Finish(Ok());
-        });
+    plugin_.NodePrepareResources(std::move(claims),
+                                 [version, call = std::move(call)](Result<PrepareResults> results) {
+                                   if (!results.ok())
+                                     return call->Finish(std::move(results).error());
+                                   call->Send(dra::EncodePrepareResults(*results, version));
+                                   call->Finish(Ok());
+                                 });
   }
 
   DraPluginService& plugin_;

@@ -85,8 +85,8 @@ TEST_P(DraTest, PrepareCarriesEveryFieldInV1) {
   DialAndConnect();
   const Result<PrepareResults> results = Prepare({kClaimA, kClaimB});
   ASSERT_TRUE(results.ok()) << results.error().message;
-  EXPECT_EQ(*results, (PrepareResults{{"uid-a", {.devices = {device}}},
-                                      {"uid-b", {.devices = {device}}}}));
+  EXPECT_EQ(*results,
+            (PrepareResults{{"uid-a", {.devices = {device}}}, {"uid-b", {.devices = {device}}}}));
   Do([&] {
     EXPECT_THAT(plugin_.prepare_calls,
                 ::testing::ElementsAre(::testing::ElementsAre(kClaimA, kClaimB)));
@@ -125,7 +125,8 @@ TEST_P(DraTest, AnAnnouncementComesBeforeTheCallItIsAbout) {
   Serve();
   DialAndConnect();
   // What a claim says may be left out, and is passed on byte for byte otherwise.
-  const std::vector<AnnouncedClaim> announced = {{kClaimA, std::string("{\"a\":\"\xff\0\"}", 10)}, {kClaimB, ""}};
+  const std::vector<AnnouncedClaim> announced = {{kClaimA, std::string("{\"a\":\"\xff\0\"}", 10)},
+                                                 {kClaimB, ""}};
   std::size_t announced_before = 0;
   Do([&] {
     plugin_.prepare_claim = [&](auto&) {
@@ -136,9 +137,7 @@ TEST_P(DraTest, AnAnnouncementComesBeforeTheCallItIsAbout) {
   });
   ASSERT_TRUE(Prepare({kClaimA, kClaimB}).ok());
   EXPECT_EQ(announced_before, 1u);
-  Do([&] {
-    EXPECT_THAT(plugin_.announcements, ::testing::ElementsAre(announced));
-  });
+  Do([&] { EXPECT_THAT(plugin_.announcements, ::testing::ElementsAre(announced)); });
 }
 
 TEST_P(DraTest, AVersionThatIsNotServedIsUnimplemented) {
@@ -183,7 +182,9 @@ TEST_P(DraTest, ACallTheDriverDropsIsAnswered) {
   Do([&] { plugin_.hold_calls = true; });
   DialAndConnect();
   std::optional<Result<PrepareResults>> result;
-  Do([&] { client_->Prepare({kClaimA}, seconds(10), [&](auto given) { result = std::move(given); }); });
+  Do([&] {
+    client_->Prepare({kClaimA}, seconds(10), [&](auto given) { result = std::move(given); });
+  });
   ASSERT_TRUE(WaitUntil([&] { return plugin_.held_calls() == 1; }));
   Do([&] { plugin_.DropCalls(); });
   ASSERT_TRUE(WaitUntil([&] { return result.has_value(); }));
@@ -243,7 +244,9 @@ TEST_P(DraTest, AServerThatDiesFailsTheCallAndTheClientReconnectsAfterItsRestart
   Do([&] { plugin_.hold_calls = true; });
   DialAndConnect();
   std::optional<Result<PrepareResults>> result;
-  Do([&] { client_->Prepare({kClaimA}, seconds(10), [&](auto given) { result = std::move(given); }); });
+  Do([&] {
+    client_->Prepare({kClaimA}, seconds(10), [&](auto given) { result = std::move(given); });
+  });
   ASSERT_TRUE(WaitUntil([&] { return plugin_.held_calls() == 1; }));
   Do([&] { server_.reset(); });
   ASSERT_TRUE(WaitUntil([&] { return result.has_value() && !client_->IsConnected(); }));
@@ -339,7 +342,8 @@ TEST(DraCodec, NamesServicesAsPluginsAdvertiseThem) {
 TEST(DraCodec, MatchesTheWireFormat) {
   // Claim: namespace 1, uid 2, name 3.
   EXPECT_EQ(dra::EncodeClaims({{.namespace_name = "n", .uid = "u", .name = "c"}}),
-            "\x0a\x09\x0a\x01n\x12\x01u\x1a\x01" "c");
+            "\x0a\x09\x0a\x01n\x12\x01u\x1a\x01"
+            "c");
   // A map entry with a null message, as Go may send it.
   const auto results = dra::DecodePrepareResults("\x0a\x03\x0a\x01u", DraVersion::kV1);
   ASSERT_TRUE(results.ok());

@@ -67,8 +67,8 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
     stream->out_final = true;
     stream->has_body = true;
     nghttp2_data_provider provider = Provider(*stream);
-    const std::int32_t id = nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(),
-                                                   &provider, nullptr);
+    const std::int32_t id =
+        nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(), &provider, nullptr);
     if (id < 0) {
       going_away_ = true;
       return Unavailable(StrCat("HTTP/2: ", nghttp2_strerror(id)));

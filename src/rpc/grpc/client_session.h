@@ -15,11 +15,12 @@ namespace drakkar::rpc::grpc {
 
 using StreamId = std::int32_t;
 
-// The client's side of one gRPC connection without I/O: bytes in by Receive, bytes out by Send, what
-// happened by TakeEvents. Nothing calls back, so a session may be destroyed between any two calls.
+// The client's side of one gRPC connection without I/O: bytes in by Receive, bytes out by Send,
+// what happened by TakeEvents. Nothing calls back, so a session may be destroyed between any two
+// calls.
 //
-// Calls beyond what the server lets run at once wait here. A stream's window is opened again by Send,
-// and so after its messages were taken; of each call at most one incomplete message is held.
+// Calls beyond what the server lets run at once wait here. A stream's window is opened again by
+// Send, and so after its messages were taken; of each call at most one incomplete message is held.
 class ClientSession {
  public:
   struct CallHead {

@@ -27,15 +27,24 @@ constexpr TimeoutUnit kTimeoutUnits[] = {
     {'H', 3'600'000'000'000},
 };
 
-constexpr std::array<std::string_view, 14> kResetNames = {
-    "NO_ERROR",         "PROTOCOL_ERROR",    "INTERNAL_ERROR",     "FLOW_CONTROL_ERROR",
-    "SETTINGS_TIMEOUT", "STREAM_CLOSED",     "FRAME_SIZE_ERROR",   "REFUSED_STREAM",
-    "CANCEL",           "COMPRESSION_ERROR", "CONNECT_ERROR",      "ENHANCE_YOUR_CALM",
-    "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"};
+constexpr std::array<std::string_view, 14> kResetNames = {"NO_ERROR",
+                                                          "PROTOCOL_ERROR",
+                                                          "INTERNAL_ERROR",
+                                                          "FLOW_CONTROL_ERROR",
+                                                          "SETTINGS_TIMEOUT",
+                                                          "STREAM_CLOSED",
+                                                          "FRAME_SIZE_ERROR",
+                                                          "REFUSED_STREAM",
+                                                          "CANCEL",
+                                                          "COMPRESSION_ERROR",
+                                                          "CONNECT_ERROR",
+                                                          "ENHANCE_YOUR_CALM",
+                                                          "INADEQUATE_SECURITY",
+                                                          "HTTP_1_1_REQUIRED"};
 
 Status TooLarge(std::string_view what, std::size_t size) {
-  return {kResourceExhausted, StrCat(what, " message larger than max (", size, " vs. ",
-                                     kMaxMessageBytes, ")")};
+  return {kResourceExhausted,
+          StrCat(what, " message larger than max (", size, " vs. ", kMaxMessageBytes, ")")};
 }
 
 int HexDigit(char c) {
@@ -183,15 +192,26 @@ Status StatusFromHttp(int http_status, std::string_view content_type) {
         return {kInternal, "server closed the stream without sending trailers"};
       }
       return {kUnknown, StrCat("received unexpected content-type ", Quote(content_type))};
-    case 400: code = kInternal; break;
-    case 401: code = kUnauthenticated; break;
-    case 403: code = kPermissionDenied; break;
-    case 404: code = kUnimplemented; break;
+    case 400:
+      code = kInternal;
+      break;
+    case 401:
+      code = kUnauthenticated;
+      break;
+    case 403:
+      code = kPermissionDenied;
+      break;
+    case 404:
+      code = kUnimplemented;
+      break;
     case 429:
     case 502:
     case 503:
-    case 504: code = kUnavailable; break;
-    default: break;
+    case 504:
+      code = kUnavailable;
+      break;
+    default:
+      break;
   }
   return {code, StrCat("unexpected HTTP status code received from server: ", http_status)};
 }
@@ -199,15 +219,23 @@ Status StatusFromHttp(int http_status, std::string_view content_type) {
 Status StatusFromReset(std::uint32_t http2_error) {
   int code = kInternal;
   switch (http2_error) {
-    case 7: code = kUnavailable; break;  // refused before anything was done
-    case 8: code = kCancelled; break;
-    case 11: code = kResourceExhausted; break;
-    case 12: code = kPermissionDenied; break;
-    default: break;
+    case 7:
+      code = kUnavailable;
+      break;  // refused before anything was done
+    case 8:
+      code = kCancelled;
+      break;
+    case 11:
+      code = kResourceExhausted;
+      break;
+    case 12:
+      code = kPermissionDenied;
+      break;
+    default:
+      break;
   }
-  const std::string name = http2_error < kResetNames.size()
-                               ? std::string(kResetNames[http2_error])
-                               : std::to_string(http2_error);
+  const std::string name = http2_error < kResetNames.size() ? std::string(kResetNames[http2_error])
+                                                            : std::to_string(http2_error);
   return {code, StrCat("stream terminated by RST_STREAM with error code: ", name)};
 }
 

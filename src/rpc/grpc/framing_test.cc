@@ -16,7 +16,9 @@ TEST(GrpcFraming, MessagesSurviveAnyCut) {
   std::string bytes;
   const std::vector<std::string> sent = {"", "a", std::string(300, 'x'), std::string("\0\1", 2)};
   for (const std::string& message : sent) bytes += FrameMessage(message);
-  EXPECT_EQ(bytes.substr(0, 11), std::string("\0\0\0\0\0" "\0\0\0\0\1a", 11));
+  EXPECT_EQ(bytes.substr(0, 11), std::string("\0\0\0\0\0"
+                                             "\0\0\0\0\1a",
+                                             11));
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     MessageReader reader;
     std::vector<std::string> received;
@@ -40,12 +42,13 @@ TEST(GrpcFraming, KnowsWhenAMessageIsCutOff) {
 
 TEST(GrpcFraming, RefusesCompressedUnknownAndOversizedMessages) {
   std::vector<std::string> received;
-  EXPECT_EQ(MessageReader().Read(std::string_view("\1\0\0\0\1a", 6), received)->code, kUnimplemented);
+  EXPECT_EQ(MessageReader().Read(std::string_view("\1\0\0\0\1a", 6), received)->code,
+            kUnimplemented);
   EXPECT_EQ(MessageReader().Read(std::string_view("\x80\0\0\0\1a", 6), received),
             (Status{kInternal, "received unexpected payload format 128"}));
-  EXPECT_EQ(MessageReader().Read(std::string_view("\0\1\0\0\1", 5), received),
-            (Status{kResourceExhausted,
-                    "received message larger than max (16777217 vs. 16777216)"}));
+  EXPECT_EQ(
+      MessageReader().Read(std::string_view("\0\1\0\0\1", 5), received),
+      (Status{kResourceExhausted, "received message larger than max (16777217 vs. 16777216)"}));
   EXPECT_FALSE(MessageReader().Read(std::string_view("\0\1\0\0\0", 5), received));
   EXPECT_TRUE(received.empty());
   EXPECT_FALSE(CheckMessageSize(kMaxMessageBytes));
@@ -106,11 +109,10 @@ TEST(GrpcFraming, WhatIsNoGrpcStatusIsMappedToOne) {
   EXPECT_EQ(StatusFromTrailers("x", "").code, kUnknown);
   EXPECT_EQ(StatusFromTrailers("-1", "").code, kUnknown);
   EXPECT_EQ(StatusFromTrailers("99", "").code, 99);
-  const std::pair<int, int> mapped[] = {{400, kInternal},     {401, kUnauthenticated},
-                                        {403, kPermissionDenied}, {404, kUnimplemented},
-                                        {429, kUnavailable},  {502, kUnavailable},
-                                        {503, kUnavailable},  {504, kUnavailable},
-                                        {500, kUnknown},      {302, kUnknown}};
+  const std::pair<int, int> mapped[] = {
+      {400, kInternal},    {401, kUnauthenticated}, {403, kPermissionDenied}, {404, kUnimplemented},
+      {429, kUnavailable}, {502, kUnavailable},     {503, kUnavailable},      {504, kUnavailable},
+      {500, kUnknown},     {302, kUnknown}};
   for (const auto& [http, code] : mapped) EXPECT_EQ(StatusFromHttp(http, "").code, code) << http;
   EXPECT_EQ(StatusFromHttp(200, "text/html").message,
             "received unexpected content-type \"text/html\"");

@@ -54,7 +54,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     server->Send(out, 1 << 20);
   } else {
     const auto client = NewClientSession();
-    for (int i = 0; i < 3; ++i) static_cast<void>(client->Start({"/a/b", "localhost", {}}, "request"));
+    for (int i = 0; i < 3; ++i)
+      static_cast<void>(client->Start({"/a/b", "localhost", {}}, "request"));
     std::string out;
     client->Send(out, 1 << 20);
     Feed(*client, bytes, cut, [&] {

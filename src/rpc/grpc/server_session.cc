@@ -18,7 +18,8 @@ constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
 constexpr std::size_t kMaxDiscardedBytes = 1 << 20;
 // Of a status text; peers take no more of all trailers than twice this, and the rest is cut off.
 constexpr std::size_t kMaxTextBytes = 4 * 1024;
-// Calls given up before any answer, beyond those answered (CVE-2023-44487); then the connection ends.
+// Calls given up before any answer, beyond those answered (CVE-2023-44487); then the connection
+// ends.
 constexpr std::size_t kMaxEarlyResets = 1'000;
 
 struct Call {
@@ -28,10 +29,10 @@ struct Call {
   std::string timeout_text;
   std::optional<Duration> timeout;
   MessageReader reader;
-  std::size_t received = 0;    // counted in the session's bytes of incomplete requests
+  std::size_t received = 0;  // counted in the session's bytes of incomplete requests
   std::size_t discarded = 0;
-  bool started = false;        // its event was given out
-  bool finished = false;       // its status is decided
+  bool started = false;   // its event was given out
+  bool finished = false;  // its status is decided
 };
 
 std::string_view Shorten(std::string_view text) {
@@ -75,8 +76,8 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
                         StrCat("the peer is ", kMaxPendingMessages, " messages behind")});
     }
     if (UnsentBytes() + message.size() > kMaxBufferedBytes) {
-      return Abort(id, {kResourceExhausted,
-                        StrCat("the peer is ", kMaxBufferedBytes, " bytes behind")});
+      return Abort(
+          id, {kResourceExhausted, StrCat("the peer is ", kMaxBufferedBytes, " bytes behind")});
     }
     stream->out.Push(FrameMessage(message));
     if (stream->responded) {
@@ -154,16 +155,17 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     stream.head_done = true;
     Call& call = calls_[stream.id];
     if (stream.header_bytes > kMaxHeaderBytes) {
-      return End(stream, call, {kResourceExhausted, StrCat("the head of the call is larger than ",
-                                                           kMaxHeaderBytes, " bytes")});
+      return End(stream, call,
+                 {kResourceExhausted,
+                  StrCat("the head of the call is larger than ", kMaxHeaderBytes, " bytes")});
     }
     if (!call.is_post) return Refuse(stream, call, "405");
     if (!IsGrpcContentType(call.content_type)) return Refuse(stream, call, "415");
     if (!call.timeout_text.empty()) {
       call.timeout = ParseTimeout(call.timeout_text);
       if (!call.timeout) {
-        return End(stream, call, {kInternal, StrCat("malformed grpc-timeout: ",
-                                                    Quote(call.timeout_text))});
+        return End(stream, call,
+                   {kInternal, StrCat("malformed grpc-timeout: ", Quote(call.timeout_text))});
       }
     }
     if (shut_down_) return End(stream, call, {kUnavailable, "the server is stopping"});
@@ -181,9 +183,10 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
       return;
     }
     if (receiving_ + bytes.size() > kMaxBufferedBytes) {
-      return End(stream, *call, {kResourceExhausted,
-                                 StrCat("the requests of the connection that are not complete have ",
-                                        "more than ", kMaxBufferedBytes, " bytes")});
+      return End(
+          stream, *call,
+          {kResourceExhausted, StrCat("the requests of the connection that are not complete have ",
+                                      "more than ", kMaxBufferedBytes, " bytes")});
     }
     receiving_ += bytes.size();
     call->received += bytes.size();
@@ -192,7 +195,8 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     if (!messages.empty()) {
       call->started = true;
       DoneReceiving(*call);
-      events_.push_back({stream.id, false, call->method, std::move(messages.front()), call->timeout});
+      events_.push_back(
+          {stream.id, false, call->method, std::move(messages.front()), call->timeout});
     } else if (refused) {
       End(stream, *call, *refused);
     }

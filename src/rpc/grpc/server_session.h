@@ -16,18 +16,19 @@ namespace drakkar::rpc::grpc {
 
 using StreamId = std::int32_t;
 
-// Beyond what one connection may have in requests that are not complete, or in answers that the peer
-// has not taken, a call ends with ResourceExhausted.
+// Beyond what one connection may have in requests that are not complete, or in answers that the
+// peer has not taken, a call ends with ResourceExhausted.
 constexpr std::size_t kMaxBufferedBytes = 64u << 20;
 // Calls of one connection at the same time; the peer lets more wait.
 constexpr std::uint32_t kMaxConcurrentCalls = 128;
 
-// The server's side of one gRPC connection without I/O: bytes in by Receive, bytes out by Send, what
-// happened by TakeEvents. Nothing calls back, so a session may be destroyed between any two calls.
+// The server's side of one gRPC connection without I/O: bytes in by Receive, bytes out by Send,
+// what happened by TakeEvents. Nothing calls back, so a session may be destroyed between any two
+// calls.
 //
-// A call starts with its first message, what follows that is ignored. A head that is no gRPC gets an
-// HTTP status (405, 415), everything else a gRPC status. Answers leave in whole: head, messages and
-// status in one Send as far as the peer's window lets them.
+// A call starts with its first message, what follows that is ignored. A head that is no gRPC gets
+// an HTTP status (405, 415), everything else a gRPC status. Answers leave in whole: head, messages
+// and status in one Send as far as the peer's window lets them.
 class ServerSession {
  public:
   struct Event {

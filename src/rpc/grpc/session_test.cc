@@ -13,7 +13,14 @@ namespace {
 constexpr std::size_t kNoLimit = 1u << 30;
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-enum FrameType : char { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kGoaway = 7 };
+enum FrameType : char {
+  kData = 0,
+  kHeaders = 1,
+  kReset = 3,
+  kSettings = 4,
+  kPing = 6,
+  kGoaway = 7
+};
 enum Flag : char { kEndStream = 1, kAck = 1, kEndHeaders = 4 };
 
 // Frames by hand, for what our own other side never sends.
@@ -41,12 +48,14 @@ std::string Fields(const std::vector<std::pair<std::string, std::string>>& field
 std::string Head(StreamId stream, std::string method, std::string content_type,
                  std::vector<std::pair<std::string, std::string>> more = {}, int flags = 0) {
   std::vector<std::pair<std::string, std::string>> fields = {
-      {":method", "POST"},     {":scheme", "http"}, {":path", std::move(method)},
+      {":method", "POST"},         {":scheme", "http"}, {":path", std::move(method)},
       {":authority", "localhost"}, {"te", "trailers"},  {"content-type", std::move(content_type)}};
   fields.insert(fields.end(), more.begin(), more.end());
   return Frame(kHeaders, kEndHeaders | flags, stream, Fields(fields));
 }
-std::string Hello() { return StrCat(kPreface, Frame(kSettings, 0, 0, "")); }
+std::string Hello() {
+  return StrCat(kPreface, Frame(kSettings, 0, 0, ""));
+}
 
 // The types of the frames in `bytes`, and whether one of them is a reset with this code.
 struct Seen {
@@ -136,8 +145,8 @@ class GrpcSession : public ::testing::Test {
     return client->Start({method, "localhost", std::chrono::seconds(10)}, request).value();
   }
   std::string AnswerHead(int flags, std::vector<std::pair<std::string, std::string>> more = {}) {
-    std::vector<std::pair<std::string, std::string>> fields = {{":status", "200"},
-                                                               {"content-type", "application/grpc"}};
+    std::vector<std::pair<std::string, std::string>> fields = {
+        {":status", "200"}, {"content-type", "application/grpc"}};
     fields.insert(fields.end(), more.begin(), more.end());
     return Frame(kHeaders, kEndHeaders | flags, 1, Fields(fields));
   }
@@ -211,8 +220,11 @@ TEST_F(GrpcSession, WhatIsNoGrpcGetsAnHttpStatus) {
   EXPECT_EQ(StatusOf(Head(1, "/t.T/M", "application/json")).message,
             "unexpected HTTP status code received from server: 415");
   EXPECT_EQ(StatusOf(Frame(kHeaders, kEndHeaders | kEndStream, 1,
-                           Fields({{":method", "GET"}, {":scheme", "http"}, {":path", "/"},
-                                   {":authority", "a"}}))).message,
+                           Fields({{":method", "GET"},
+                                   {":scheme", "http"},
+                                   {":path", "/"},
+                                   {":authority", "a"}})))
+                .message,
             "unexpected HTTP status code received from server: 405");
   EXPECT_TRUE(calls.empty());
   EXPECT_EQ(server->open_calls(), 0u);
@@ -225,7 +237,8 @@ TEST_F(GrpcSession, TheServerRefusesMalformedCalls) {
             (Status{kInternal, "malformed grpc-timeout: \"soon\""}));
   const Status no_message{kInternal, "the call has no request message"};
   EXPECT_EQ(StatusOf(Head(1, "/t.T/M", type, {}, kEndStream)), no_message);
-  EXPECT_EQ(StatusOf(head + Frame(kData, kEndStream, 1, FrameMessage("cut").substr(0, 6))), no_message);
+  EXPECT_EQ(StatusOf(head + Frame(kData, kEndStream, 1, FrameMessage("cut").substr(0, 6))),
+            no_message);
   EXPECT_EQ(StatusOf(head + Frame(kData, 0, 1, std::string_view("\1\0\0\0\1x", 6))).code,
             kUnimplemented);
   EXPECT_EQ(StatusOf(head + Frame(kData, 0, 1, std::string_view("\0\xff\0\0\0", 5))).code,
@@ -236,7 +249,8 @@ TEST_F(GrpcSession, TheServerRefusesMalformedCalls) {
   EXPECT_TRUE(calls.empty());
   EXPECT_FALSE(server->IsFinished());
   // It still serves.
-  Answer(Head(3, "/t.T/M", "application/grpc+proto") + Frame(kData, kEndStream, 3, FrameMessage("x")));
+  Answer(Head(3, "/t.T/M", "application/grpc+proto") +
+         Frame(kData, kEndStream, 3, FrameMessage("x")));
   ASSERT_EQ(calls.size(), 1u);
   EXPECT_FALSE(calls[0].timeout);
 }
@@ -331,7 +345,8 @@ TEST_F(GrpcSession, CallsBeyondTheServersLimitWait) {
     if (i % 16 == 0) Run();
   }
   Run();
-  for (std::size_t i = kMaxConcurrentCalls; i < calls.size(); ++i) server->Finish(calls[i].stream, {});
+  for (std::size_t i = kMaxConcurrentCalls; i < calls.size(); ++i)
+    server->Finish(calls[i].stream, {});
   Run();
   EXPECT_EQ(calls.size(), count);
   EXPECT_EQ(ends.size(), count);
@@ -392,14 +407,16 @@ TEST_F(GrpcSession, AReaderTooFarBehindKeepsWholeMessages) {
   server->SendMessage(calls[0].stream, std::string(3'000'000, 'a'));  // more than the window
   std::string out;
   server->Send(out, kNoLimit);
-  for (std::size_t i = 0; i < kMaxPendingMessages + 5; ++i) server->SendMessage(calls[0].stream, "b");
+  for (std::size_t i = 0; i < kMaxPendingMessages + 5; ++i)
+    server->SendMessage(calls[0].stream, "b");
   ASSERT_TRUE(client->Receive(out).ok());
   EXPECT_TRUE(client->TakeEvents().empty());
   Run();
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_EQ(messages[0].size(), 3'000'000u);
   ASSERT_EQ(ends.size(), 1u);
-  EXPECT_EQ(ends[0], std::make_pair(id, Status{kResourceExhausted, "the peer is 1024 messages behind"}));
+  EXPECT_EQ(ends[0],
+            std::make_pair(id, Status{kResourceExhausted, "the peer is 1024 messages behind"}));
 }
 
 TEST_F(GrpcSession, AnswersOfOneConnectionAreBounded) {
@@ -462,7 +479,8 @@ TEST_F(GrpcSession, MoreThanOneRequestMessageIsIgnoredWithinBounds) {
 }
 
 TEST_F(GrpcSession, AMethodThatIsNoPathIsNotSent) {
-  EXPECT_EQ(client->Start({"t.T/M", "localhost", {}}, "").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(client->Start({"t.T/M", "localhost", {}}, "").error().code,
+            ErrorCode::kInvalidArgument);
   EXPECT_EQ(client->Start({"/t\n", "localhost", {}}, "").error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(client->open_calls(), 0u);
 }

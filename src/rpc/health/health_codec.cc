@@ -11,9 +11,12 @@ namespace drakkar::rpc {
 
 std::string_view HealthServiceName(HealthService service) {
   switch (service) {
-    case HealthService::kV1: return "v1.DRAResourceHealth";
-    case HealthService::kV1alpha1: return "v1alpha1.DRAResourceHealth";
-    case HealthService::kNodeHealth: return "v1alpha1.NodeHealth";
+    case HealthService::kV1:
+      return "v1.DRAResourceHealth";
+    case HealthService::kV1alpha1:
+      return "v1alpha1.DRAResourceHealth";
+    case HealthService::kNodeHealth:
+      return "v1alpha1.NodeHealth";
   }
   return "";
 }
@@ -28,9 +31,12 @@ std::optional<HealthService> FindHealthService(std::string_view service_name) {
 
 std::string_view DeviceHealthStateName(DeviceHealthState state) {
   switch (state) {
-    case DeviceHealthState::kUnknown: return "Unknown";
-    case DeviceHealthState::kHealthy: return "Healthy";
-    case DeviceHealthState::kUnhealthy: return "Unhealthy";
+    case DeviceHealthState::kUnknown:
+      return "Unknown";
+    case DeviceHealthState::kHealthy:
+      return "Healthy";
+    case DeviceHealthState::kUnhealthy:
+      return "Unhealthy";
   }
   return "";
 }
@@ -49,9 +55,12 @@ namespace wire = health_wire;
 
 wire::HealthStatus ToWire(DeviceHealthState state) {
   switch (state) {
-    case DeviceHealthState::kUnknown: return wire::UNKNOWN;
-    case DeviceHealthState::kHealthy: return wire::HEALTHY;
-    case DeviceHealthState::kUnhealthy: return wire::UNHEALTHY;
+    case DeviceHealthState::kUnknown:
+      return wire::UNKNOWN;
+    case DeviceHealthState::kHealthy:
+      return wire::HEALTHY;
+    case DeviceHealthState::kUnhealthy:
+      return wire::UNHEALTHY;
   }
   return wire::UNKNOWN;
 }
@@ -107,8 +116,8 @@ Result<HealthReport> DecodeNested(const std::string& bytes) {
 }
 
 Result<HealthReport> DecodeFlat(const std::string& bytes) {
-  ASSIGN_OR_RETURN(const auto message, internal::Parse<flat::WatchResourcesResponse>(
-                                           bytes, "WatchResourcesResponse"));
+  ASSIGN_OR_RETURN(const auto message,
+                   internal::Parse<flat::WatchResourcesResponse>(bytes, "WatchResourcesResponse"));
   HealthReport report;
   for (const flat::DeviceHealth& device : message.devices()) {
     DeviceHealth& added = report.emplace_back();

@@ -37,8 +37,7 @@ class HealthRpcService final : public RpcService {
     return paths;
   }
 
-  void Handle(std::string_view method, std::string,
-              std::unique_ptr<ServerCall> call) override {
+  void Handle(std::string_view method, std::string, std::unique_ptr<ServerCall> call) override {
     for (const HealthService service : services_) {
       if (method != health::WatchMethod(service)) continue;
       return source_.Watch(std::make_unique<CallHealthSink>(service, std::move(call)));

@@ -209,9 +209,11 @@ TEST(HealthCodec, MatchesBothWireFormats) {
                                 .message = "m",
                                 .resource_name = "r"}};
   EXPECT_EQ(health::EncodeReport(report, HealthService::kV1),
-            "\x0a\x11\x0a\x06\x0a\x01p\x12\x01" "d\x10\x01\x18\x05\x20\x06\x2a\x01m");
+            "\x0a\x11\x0a\x06\x0a\x01p\x12\x01"
+            "d\x10\x01\x18\x05\x20\x06\x2a\x01m");
   EXPECT_EQ(health::EncodeReport(report, HealthService::kNodeHealth),
-            "\x0a\x14\x0a\x01p\x12\x01" "d\x1a\x07Healthy\x20\x05\x2a\x01r");
+            "\x0a\x14\x0a\x01p\x12\x01"
+            "d\x1a\x07Healthy\x20\x05\x2a\x01r");
 }
 
 TEST(HealthCodec, StatesItDoesNotKnowAreUnknown) {

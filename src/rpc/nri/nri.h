@@ -74,7 +74,13 @@ struct NriMount {
   bool operator==(const NriMount&) const = default;
 };
 
-enum class NriContainerState { kUnknown = 0, kCreated = 1, kPaused = 2, kRunning = 3, kStopped = 4 };
+enum class NriContainerState {
+  kUnknown = 0,
+  kCreated = 1,
+  kPaused = 2,
+  kRunning = 3,
+  kStopped = 4
+};
 
 struct NriContainer {
   std::string id;
@@ -114,7 +120,8 @@ using NriAdjusted = absl::AnyInvocable<void(Result<NriContainerAdjustment>)>;
 
 using NriDone = absl::AnyInvocable<void(Result<void>)>;
 
-// A plugin's name has letters, digits and _ . + -; its index is two digits and says whose turn it is.
+// A plugin's name has letters, digits and _ . + -; its index is two digits and says whose turn it
+// is.
 Result<void> CheckNriPluginName(std::string_view name);
 Result<void> CheckNriPluginIndex(std::string_view index);
 

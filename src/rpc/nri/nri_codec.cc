@@ -11,9 +11,12 @@ namespace drakkar::rpc {
 
 std::string_view NriEventName(NriEvent event) {
   static constexpr std::string_view kNames[] = {
-      "RunPodSandbox",       "StopPodSandbox",    "RemovePodSandbox",    "CreateContainer",
-      "PostCreateContainer", "StartContainer",    "PostStartContainer",  "UpdateContainer",
-      "PostUpdateContainer", "StopContainer",     "RemoveContainer",     "UpdatePodSandbox",
+      "RunPodSandbox",        "StopPodSandbox",
+      "RemovePodSandbox",     "CreateContainer",
+      "PostCreateContainer",  "StartContainer",
+      "PostStartContainer",   "UpdateContainer",
+      "PostUpdateContainer",  "StopContainer",
+      "RemoveContainer",      "UpdatePodSandbox",
       "PostUpdatePodSandbox", "ValidateContainerAdjustment"};
   static_assert(std::size(kNames) == kLastNriEvent);
   return kNames[static_cast<int>(event) - 1];
@@ -31,9 +34,8 @@ Result<void> CheckNriPluginName(std::string_view name) {
 }
 
 Result<void> CheckNriPluginIndex(std::string_view index) {
-  const bool digits = index.size() == 2 && std::all_of(index.begin(), index.end(), [](char c) {
-    return c >= '0' && c <= '9';
-  });
+  const bool digits = index.size() == 2 && std::all_of(index.begin(), index.end(),
+                                                       [](char c) { return c >= '0' && c <= '9'; });
   if (!digits) {
     return InvalidArgument(StrCat("invalid plugin index ", Quote(index), ", must be 2 digits"));
   }
@@ -86,7 +88,8 @@ template <typename Repeated>
 std::vector<NriMount> ReadMounts(const Repeated& message) {
   std::vector<NriMount> mounts;
   for (const wire::Mount& each : message) {
-    mounts.push_back({each.destination(), each.type(), each.source(), internal::Strings(each.options())});
+    mounts.push_back(
+        {each.destination(), each.type(), each.source(), internal::Strings(each.options())});
   }
   return mounts;
 }
@@ -238,7 +241,8 @@ std::string EncodeContainerEvent(const ContainerEvent& event) {
 }
 
 Result<ContainerEvent> DecodeContainerEvent(const std::string& bytes) {
-  ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::ContainerRequest>(bytes, "ContainerRequest"));
+  ASSIGN_OR_RETURN(const auto message,
+                   internal::Parse<wire::ContainerRequest>(bytes, "ContainerRequest"));
   return ContainerEvent{ReadPod(message.pod()), ReadContainer(message.container())};
 }
 
@@ -257,13 +261,14 @@ std::string EncodeAdjustment(const NriContainerAdjustment& adjustment) {
 }
 
 Result<NriContainerAdjustment> DecodeAdjustment(const std::string& bytes) {
-  ASSIGN_OR_RETURN(const auto message,
-                   internal::Parse<wire::CreateContainerResponse>(bytes, "CreateContainerResponse"));
+  ASSIGN_OR_RETURN(const auto message, internal::Parse<wire::CreateContainerResponse>(
+                                           bytes, "CreateContainerResponse"));
   const wire::ContainerAdjustment& adjust = message.adjust();
   NriContainerAdjustment adjustment;
   adjustment.annotations.insert(adjust.annotations().begin(), adjust.annotations().end());
   adjustment.mounts = ReadMounts(adjust.mounts());
-  for (const wire::KeyValue& each : adjust.env()) adjustment.env.emplace_back(each.key(), each.value());
+  for (const wire::KeyValue& each : adjust.env())
+    adjustment.env.emplace_back(each.key(), each.value());
   const auto note = [&](const char* name, bool present) {
     if (present) adjustment.unsupported.emplace_back(name);
   };

@@ -7,8 +7,8 @@
 #include "rpc/nri/nri_plugin_session.h"
 #include "rpc/nri/nri_runtime_session.h"
 
-// Whatever a peer sends on an NRI socket, to a plugin and to a runtime that waits for answers: no crash, and
-// a session that ended says nothing any more.
+// Whatever a peer sends on an NRI socket, to a plugin and to a runtime that waits for answers: no
+// crash, and a session that ended says nothing any more.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
@@ -17,13 +17,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     rpc::NriPluginSession::Callbacks callbacks;
     callbacks.on_run_pod_sandbox = [](const rpc::NriPodSandbox&, rpc::NriDone done) { done(Ok()); };
-    callbacks.on_create_container = [](const rpc::NriPodSandbox&, const rpc::NriContainer& container,
-                                       rpc::NriAdjusted done) {
-      done(rpc::NriContainerAdjustment{.annotations = container.annotations, .mounts = container.mounts});
+    callbacks.on_create_container = [](const rpc::NriPodSandbox&,
+                                       const rpc::NriContainer& container, rpc::NriAdjusted done) {
+      done(rpc::NriContainerAdjustment{.annotations = container.annotations,
+                                       .mounts = container.mounts});
     };
-    callbacks.on_container_event = [](rpc::NriEvent, const rpc::NriPodSandbox&, const rpc::NriContainer&,
+    callbacks.on_container_event = [](rpc::NriEvent, const rpc::NriPodSandbox&,
+                                      const rpc::NriContainer&,
                                       rpc::NriDone done) { done(Internal("no")); };
-    rpc::NriPluginSession plugin({.loop = loop, .name = "p", .send = ignore, .callbacks = callbacks});
+    rpc::NriPluginSession plugin(
+        {.loop = loop, .name = "p", .send = ignore, .callbacks = callbacks});
     plugin.Start();
     if (auto taken = plugin.Receive(bytes); !taken.ok()) plugin.Close(taken.error());
     loop.RunUntilIdle();

@@ -17,17 +17,19 @@ NriPluginSession::NriPluginSession(Options options)
                                  TtrpcDone done) { Serve(method, payload, std::move(done)); }}) {}
 
 void NriPluginSession::Start() {
-  endpoint_.Call(StrCat(nri::kRuntimeService, "RegisterPlugin"),
-                 nri::EncodeRegistration({options_.name, options_.index, ""}),
-                 kNriRegistrationTimeout, [this](Result<std::string> answer) {
-                   if (answer.ok()) return;
-                   if (options_.callbacks.on_failed) {
-                     options_.callbacks.on_failed(answer.error().Prefixed("register the NRI plugin"));
-                   }
-                 });
+  endpoint_.Call(
+      StrCat(nri::kRuntimeService, "RegisterPlugin"),
+      nri::EncodeRegistration({options_.name, options_.index, ""}), kNriRegistrationTimeout,
+      [this](Result<std::string> answer) {
+        if (answer.ok()) return;
+        if (options_.callbacks.on_failed) {
+          options_.callbacks.on_failed(answer.error().Prefixed("register the NRI plugin"));
+        }
+      });
 }
 
-void NriPluginSession::Serve(const std::string& method, const std::string& payload, TtrpcDone done) {
+void NriPluginSession::Serve(const std::string& method, const std::string& payload,
+                             TtrpcDone done) {
   const std::string_view service = nri::kPluginService;
   if (!method.starts_with(service)) {
     return done(Error{ErrorCode::kUnimplemented, "unknown service of " + method});
@@ -59,7 +61,8 @@ void NriPluginSession::Serve(const std::string& method, const std::string& paylo
   }
   if (name == "Shutdown") {
     done(std::string());
-    if (callbacks.on_failed) callbacks.on_failed(Unavailable("the runtime shut the NRI plugin down"));
+    if (callbacks.on_failed)
+      callbacks.on_failed(Unavailable("the runtime shut the NRI plugin down"));
     return;
   }
   if (name == "StateChange") {
@@ -91,9 +94,10 @@ void NriPluginSession::Serve(const std::string& method, const std::string& paylo
 }
 
 void NriPluginSession::Deliver(NriEvent event, const NriPodSandbox& pod, TtrpcDone done) {
-  const auto& callback = event == NriEvent::kRunPodSandbox    ? options_.callbacks.on_run_pod_sandbox
-                         : event == NriEvent::kStopPodSandbox ? options_.callbacks.on_stop_pod_sandbox
-                                                              : options_.callbacks.on_remove_pod_sandbox;
+  const auto& callback = event == NriEvent::kRunPodSandbox ? options_.callbacks.on_run_pod_sandbox
+                         : event == NriEvent::kStopPodSandbox
+                             ? options_.callbacks.on_stop_pod_sandbox
+                             : options_.callbacks.on_remove_pod_sandbox;
   if (!callback) return done(std::string());
   callback(pod, [done = std::move(done)](Result<void> result) mutable {
     if (result.ok()) return done(std::string());
@@ -101,7 +105,8 @@ void NriPluginSession::Deliver(NriEvent event, const NriPodSandbox& pod, TtrpcDo
   });
 }
 
-void NriPluginSession::DeliverContainer(NriEvent event, const nri::ContainerEvent& told, TtrpcDone done) {
+void NriPluginSession::DeliverContainer(NriEvent event, const nri::ContainerEvent& told,
+                                        TtrpcDone done) {
   const Callbacks& callbacks = options_.callbacks;
   if (event == NriEvent::kCreateContainer) {
     if (!callbacks.on_create_container) return done(std::string());

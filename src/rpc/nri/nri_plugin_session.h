@@ -29,14 +29,16 @@ class NriPluginSession {
     // A container is about to be created: it may be changed, and an error fails it.
     std::function<void(const NriPodSandbox& pod, const NriContainer& container, NriAdjusted done)>
         on_create_container;
-    // Other events of containers, those of `container_events`. Errors of kStartContainer fail the start.
+    // Other events of containers, those of `container_events`. Errors of kStartContainer fail the
+    // start.
     std::function<void(NriEvent event, const NriPodSandbox& pod, const NriContainer& container,
                        NriDone done)>
         on_container_event;
     std::vector<NriEvent> container_events;
     // Registered and configured: events will come.
     std::function<void(const std::string& runtime)> on_ready;
-    // The registration was refused, or the runtime shuts the plugin down. The socket is to be closed.
+    // The registration was refused, or the runtime shuts the plugin down. The socket is to be
+    // closed.
     std::function<void(const Error& error)> on_failed;
   };
   struct Options {

@@ -44,7 +44,8 @@ void NriRuntimeSession::Serve(const std::string& method, const std::string& payl
   if (method != StrCat(nri::kRuntimeService, "RegisterPlugin")) {
     return done(Error{ErrorCode::kUnimplemented, "unknown method " + method});
   }
-  if (state_ != State::kWaiting) return done(FailedPrecondition("the plugin has registered already"));
+  if (state_ != State::kWaiting)
+    return done(FailedPrecondition("the plugin has registered already"));
   auto registration = nri::DecodeRegistration(payload);
   Result<void> valid = registration.ok() ? CheckNriPluginName(registration->name)
                                          : Result<void>(registration.error());
@@ -65,28 +66,29 @@ void NriRuntimeSession::Configure() {
   const auto milliseconds = [](Duration time) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
   };
-  endpoint_.Call(StrCat(nri::kPluginService, "Configure"),
-                 nri::EncodeConfiguration(
-                     {.runtime_name = options_.runtime_name,
-                      .runtime_version = options_.runtime_version,
-                      .registration_timeout_ms = milliseconds(options_.registration_timeout),
-                      .request_timeout_ms = milliseconds(options_.request_timeout)}),
-                 options_.request_timeout, [this](Result<std::string> answer) {
-                   auto events = answer.ok() ? nri::DecodeEvents(*answer)
-                                             : Result<std::int32_t>(answer.error());
-                   if (!events.ok()) return Fail(events.error().Prefixed("configure NRI plugin " + name_));
-                   // Nothing in particular means everything.
-                   events_ = *events == 0 ? -1 : *events;
-                   subscribed_ = *events;
-                   // A plugin that means to refuse changes must not believe that it is asked.
-                   if ((subscribed_ & NriEventBit(NriEvent::kValidateContainerAdjustment)) != 0) {
-                     return Fail(Error{ErrorCode::kUnimplemented,
-                                       StrCat("NRI plugin ", title(),
-                                              " wants to validate changes of containers, which this node does "
-                                              "not ask plugins for")});
-                   }
-                   Synchronize();
-                 });
+  endpoint_.Call(
+      StrCat(nri::kPluginService, "Configure"),
+      nri::EncodeConfiguration(
+          {.runtime_name = options_.runtime_name,
+           .runtime_version = options_.runtime_version,
+           .registration_timeout_ms = milliseconds(options_.registration_timeout),
+           .request_timeout_ms = milliseconds(options_.request_timeout)}),
+      options_.request_timeout, [this](Result<std::string> answer) {
+        auto events =
+            answer.ok() ? nri::DecodeEvents(*answer) : Result<std::int32_t>(answer.error());
+        if (!events.ok()) return Fail(events.error().Prefixed("configure NRI plugin " + name_));
+        // Nothing in particular means everything.
+        events_ = *events == 0 ? -1 : *events;
+        subscribed_ = *events;
+        // A plugin that means to refuse changes must not believe that it is asked.
+        if ((subscribed_ & NriEventBit(NriEvent::kValidateContainerAdjustment)) != 0) {
+          return Fail(Error{ErrorCode::kUnimplemented,
+                            StrCat("NRI plugin ", title(),
+                                   " wants to validate changes of containers, which this node does "
+                                   "not ask plugins for")});
+        }
+        Synchronize();
+      });
 }
 
 std::string NriRuntimeSession::title() const {
@@ -165,7 +167,8 @@ void NriRuntimeSession::DeliverContainer(NriEvent event, const NriPodSandbox& po
                    ? nri::EncodeStateChange({static_cast<std::int32_t>(event), pod, container})
                    : nri::EncodeContainerEvent({pod, container});
       },
-      [this, event, name = container.name, done = std::move(done)](Result<std::string> answer) mutable {
+      [this, event, name = container.name,
+       done = std::move(done)](Result<std::string> answer) mutable {
         if (!answer.ok()) return done(std::move(answer).error());
         if (event != NriEvent::kCreateContainer) return done(NriContainerAdjustment());
         auto adjustment = nri::DecodeAdjustment(*answer);
@@ -180,24 +183,26 @@ void NriRuntimeSession::DeliverContainer(NriEvent event, const NriPodSandbox& po
 }
 
 // Calls `done` with an error only if that is the plugin's answer.
-void NriRuntimeSession::Call(NriEvent event, std::function<std::string(bool)> payload, TtrpcDone done) {
+void NriRuntimeSession::Call(NriEvent event, std::function<std::string(bool)> payload,
+                             TtrpcDone done) {
   const bool as_state_change = only_state_changes_ && !HasOwnMethod(event);
-  endpoint_.Call(
-      StrCat(nri::kPluginService, as_state_change ? "StateChange" : NriEventName(event)),
-      payload(as_state_change), options_.request_timeout,
-      [this, event, payload, as_state_change, done = std::move(done)](Result<std::string> answer) mutable {
-        if (answer.ok()) return done(std::move(answer));
-        const Error& error = answer.error();
-        if (error.code == ErrorCode::kUnimplemented && !as_state_change) {
-          if (HasOwnMethod(event)) return done(std::string());
-          only_state_changes_ = true;
-          return Call(event, std::move(payload), std::move(done));
-        }
-        const Error told = error.Prefixed(StrCat("NRI plugin ", title(), ": ", NriEventName(event)));
-        if (!IsFatal(error.code)) return done(told);
-        done(std::string());
-        Fail(told);
-      });
+  endpoint_.Call(StrCat(nri::kPluginService, as_state_change ? "StateChange" : NriEventName(event)),
+                 payload(as_state_change), options_.request_timeout,
+                 [this, event, payload, as_state_change,
+                  done = std::move(done)](Result<std::string> answer) mutable {
+                   if (answer.ok()) return done(std::move(answer));
+                   const Error& error = answer.error();
+                   if (error.code == ErrorCode::kUnimplemented && !as_state_change) {
+                     if (HasOwnMethod(event)) return done(std::string());
+                     only_state_changes_ = true;
+                     return Call(event, std::move(payload), std::move(done));
+                   }
+                   const Error told =
+                       error.Prefixed(StrCat("NRI plugin ", title(), ": ", NriEventName(event)));
+                   if (!IsFatal(error.code)) return done(told);
+                   done(std::string());
+                   Fail(told);
+                 });
 }
 
 }  // namespace drakkar::rpc

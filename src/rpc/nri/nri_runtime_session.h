@@ -10,8 +10,8 @@
 
 namespace drakkar::rpc {
 
-// The runtime's side of one NRI socket: waits for the plugin to register, configures it, tells it what
-// is there, and then delivers events and waits for the answers. Bytes in, bytes out, no I/O.
+// The runtime's side of one NRI socket: waits for the plugin to register, configures it, tells it
+// what is there, and then delivers events and waits for the answers. Bytes in, bytes out, no I/O.
 //
 // Loop-bound. A plugin that does not answer in time, or breaks the protocol, is done for.
 class NriRuntimeSession {
@@ -40,9 +40,9 @@ class NriRuntimeSession {
   const std::string& index() const { return index_; }
   bool Wants(NriEvent event) const { return (events_ & NriEventBit(event)) != 0; }
 
-  // Ok at once if the plugin does not want the event. An error that the plugin answered is passed on;
-  // one of the connection (no answer in time among them) ends the plugin and counts as ok, so that
-  // a dead plugin cannot hold up pods.
+  // Ok at once if the plugin does not want the event. An error that the plugin answered is passed
+  // on; one of the connection (no answer in time among them) ends the plugin and counts as ok, so
+  // that a dead plugin cannot hold up pods.
   void Deliver(NriEvent event, const NriPodSandbox& pod, NriDone done);
   // The same for an event of a container. What the plugin changes comes with kCreateContainer only;
   // anything but environment, mounts and annotations is an error that says so.
@@ -60,7 +60,8 @@ class NriRuntimeSession {
   void Synchronize();
   void Fail(const Error& error);
   // `payload` gives what the method takes, or what StateChange takes.
-  void Call(NriEvent event, std::function<std::string(bool as_state_change)> payload, TtrpcDone done);
+  void Call(NriEvent event, std::function<std::string(bool as_state_change)> payload,
+            TtrpcDone done);
 
   const Options options_;
   State state_ = State::kWaiting;

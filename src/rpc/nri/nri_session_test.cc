@@ -39,17 +39,18 @@ class NriSessionTest : public ::testing::Test {
     callbacks_.on_failed = [this](const Error& error) {
       log_.push_back("plugin failed: " + error.message);
     };
-    plugin_ = std::make_unique<NriPluginSession>(NriPluginSession::Options{
-        .loop = loop_,
-        .name = std::move(name),
-        .index = std::move(index),
-        .send = [this](std::string bytes) {
-          loop_.Post([this, bytes = std::move(bytes)] {
-            if (runtime_ == nullptr) return;
-            EXPECT_TRUE(runtime_->Receive(bytes).ok());
-          });
-        },
-        .callbacks = callbacks_});
+    plugin_ = std::make_unique<NriPluginSession>(
+        NriPluginSession::Options{.loop = loop_,
+                                  .name = std::move(name),
+                                  .index = std::move(index),
+                                  .send =
+                                      [this](std::string bytes) {
+                                        loop_.Post([this, bytes = std::move(bytes)] {
+                                          if (runtime_ == nullptr) return;
+                                          EXPECT_TRUE(runtime_->Receive(bytes).ok());
+                                        });
+                                      },
+                                  .callbacks = callbacks_});
     plugin_->Start();
     loop_.RunUntilIdle();
   }
@@ -132,7 +133,8 @@ TEST_F(NriSessionTest, APluginThatDoesNotAnswerIsGivenUpAndHoldsNothingUp) {
   Start();
   EXPECT_TRUE(Run(Pod("a")).ok());
   ASSERT_EQ(log_.size(), 2u);
-  EXPECT_THAT(log_[1], HasSubstr("failed: NRI plugin 50-net.example.com: RunPodSandbox: no answer"));
+  EXPECT_THAT(log_[1],
+              HasSubstr("failed: NRI plugin 50-net.example.com: RunPodSandbox: no answer"));
 }
 
 TEST_F(NriSessionTest, ADroppedCallIsAnError) {
@@ -175,7 +177,8 @@ TEST_F(NriSessionTest, OlderRuntimesDeliverByStateChange) {
                      .send = [this](std::string bytes) { ToPlugin(std::move(bytes)); },
                      .serve = [](const std::string&, const std::string&, TtrpcDone) {}});
   old.Call("/nri.pkg.api.v1alpha1.Plugin/StateChange", nri::EncodeStateChange({1, Pod("old")}),
-           std::chrono::seconds(1), [&](Result<std::string> result) { answer = std::move(result); });
+           std::chrono::seconds(1),
+           [&](Result<std::string> result) { answer = std::move(result); });
   loop_.RunUntilIdle();
   EXPECT_THAT(got, ElementsAre("old"));
 }
@@ -218,30 +221,35 @@ TEST_F(NriSessionTest, AContainerIsHandedOverWholeAndItsChangesComeBack) {
                                        .mounts = {{"/more", "bind", "/m", {"ro"}}},
                                        .env = {{"B", "2"}, {"-A", ""}}};
   std::vector<NriContainer> seen;
-  callbacks_.on_create_container = [&](const NriPodSandbox& pod, const NriContainer& container, NriAdjusted done) {
+  callbacks_.on_create_container = [&](const NriPodSandbox& pod, const NriContainer& container,
+                                       NriAdjusted done) {
     EXPECT_EQ(pod, Pod("p"));
     seen.push_back(container);
     done(changes);
   };
   callbacks_.container_events = {NriEvent::kStopContainer};
-  callbacks_.on_container_event = [&](NriEvent event, const NriPodSandbox&, const NriContainer& container,
-                                      NriDone done) {
+  callbacks_.on_container_event = [&](NriEvent event, const NriPodSandbox&,
+                                      const NriContainer& container, NriDone done) {
     log_.push_back(std::string(NriEventName(event)) + " " + container.name);
     done(Internal("too late"));
   };
   Start();
-  EXPECT_THAT(runtime_->subscribed(), ElementsAre(NriEvent::kCreateContainer, NriEvent::kStopContainer));
+  EXPECT_THAT(runtime_->subscribed(),
+              ElementsAre(NriEvent::kCreateContainer, NriEvent::kStopContainer));
   std::vector<Result<NriContainerAdjustment>> answers;
-  for (const NriEvent event : {NriEvent::kCreateContainer, NriEvent::kStartContainer, NriEvent::kStopContainer}) {
-    runtime_->DeliverContainer(event, Pod("p"), TheContainer(),
-                               [&](Result<NriContainerAdjustment> answer) { answers.push_back(std::move(answer)); });
+  for (const NriEvent event :
+       {NriEvent::kCreateContainer, NriEvent::kStartContainer, NriEvent::kStopContainer}) {
+    runtime_->DeliverContainer(
+        event, Pod("p"), TheContainer(),
+        [&](Result<NriContainerAdjustment> answer) { answers.push_back(std::move(answer)); });
     loop_.RunUntilIdle();
   }
   EXPECT_THAT(seen, ElementsAre(TheContainer()));
   ASSERT_EQ(answers.size(), 3u);
   EXPECT_EQ(*answers[0], changes);
   EXPECT_TRUE(answers[1].ok()) << "not asked for";
-  EXPECT_THAT(answers[2].error().message, HasSubstr("NRI plugin 50-net.example.com: StopContainer: "));
+  EXPECT_THAT(answers[2].error().message,
+              HasSubstr("NRI plugin 50-net.example.com: StopContainer: "));
   EXPECT_THAT(answers[2].error().message, HasSubstr("too late"));
   EXPECT_THAT(log_, ElementsAre("ready", "StopContainer c"));
 }
@@ -256,10 +264,12 @@ TEST(NriCodec, ChangesThatNobodyCarriesOutAreNamed) {
 
 TEST_F(NriSessionTest, APluginThatWantsToValidateChangesIsTurnedAway) {
   callbacks_.container_events = {NriEvent::kValidateContainerAdjustment};
-  callbacks_.on_container_event = [](NriEvent, const NriPodSandbox&, const NriContainer&, NriDone done) { done(Ok()); };
+  callbacks_.on_container_event = [](NriEvent, const NriPodSandbox&, const NriContainer&,
+                                     NriDone done) { done(Ok()); };
   Start();
   ASSERT_FALSE(log_.empty());
-  EXPECT_THAT(log_.front(), HasSubstr("50-net.example.com wants to validate changes of containers"));
+  EXPECT_THAT(log_.front(),
+              HasSubstr("50-net.example.com wants to validate changes of containers"));
 }
 
 }  // namespace

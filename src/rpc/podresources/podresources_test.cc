@@ -20,15 +20,14 @@ PodResources FullPod() {
   container.devices = {{.resource_name = "example.com/gpu", .device_ids = {"0", "1"}}};
   container.cpu_ids = {3, 4};
   container.memory = {memory};
-  container.dynamic_resources = {
-      {.claim_name = "claim",
-       .claim_namespace = "ns",
-       .claim_resources = {{.cdi_device_ids = {"v/c=1"},
-                            .driver_name = "gpu.example.com",
-                            .pool_name = "pool",
-                            .device_name = "dev",
-                            .share_id = "share"},
-                           {.driver_name = "nic.example.com"}}}};
+  container.dynamic_resources = {{.claim_name = "claim",
+                                  .claim_namespace = "ns",
+                                  .claim_resources = {{.cdi_device_ids = {"v/c=1"},
+                                                       .driver_name = "gpu.example.com",
+                                                       .pool_name = "pool",
+                                                       .device_name = "dev",
+                                                       .share_id = "share"},
+                                                      {.driver_name = "nic.example.com"}}}};
   return {.name = "pod",
           .namespace_name = "ns",
           .containers = {container},
@@ -40,9 +39,8 @@ class FakeProvider final : public PodResourcesProvider {
  public:
   Result<std::vector<PodResources>> ListPodResources() override { return pods; }
   Result<AllocatableResources> GetAllocatableResources() override {
-    return AllocatableResources{.devices = FullPod().containers[0].devices,
-                                .cpu_ids = {0, 1},
-                                .memory = FullPod().memory};
+    return AllocatableResources{
+        .devices = FullPod().containers[0].devices, .cpu_ids = {0, 1}, .memory = FullPod().memory};
   }
   Result<PodResources> GetPodResources(const PodReference& pod) override {
     for (const PodResources& each : pods) {
@@ -123,12 +121,13 @@ INSTANTIATE_CONTRACT_TEST(PodResourcesTest);
 TEST(PodResourcesCodec, MatchesTheWireFormat) {
   PodResources pod;
   pod.name = "p";
-  pod.containers = {{.name = "c",
-                     .dynamic_resources = {{.claim_name = "x", .claim_namespace = "y"}}}};
+  pod.containers = {
+      {.name = "c", .dynamic_resources = {{.claim_name = "x", .claim_namespace = "y"}}}};
   pod.cpu_ids = {1};
   // Containers in field 3, dynamic resources in 5 (names in 2 and 3), CPUs packed in 4.
   EXPECT_EQ(podresources::EncodeGetResponse(pod),
-            "\x0a\x13\x0a\x01p\x1a\x0b\x0a\x01" "c\x2a\x06\x12\x01x\x1a\x01y\x22\x01\x01");
+            "\x0a\x13\x0a\x01p\x1a\x0b\x0a\x01"
+            "c\x2a\x06\x12\x01x\x1a\x01y\x22\x01\x01");
 }
 
 }  // namespace

@@ -103,7 +103,10 @@ TEST(RegistrationCodec, MatchesTheWireFormat) {
   // Field 1 type, 2 name, 3 endpoint, 4 supported_versions, all length-delimited.
   EXPECT_EQ(registration::EncodePluginInfo(
                 {.type = "T", .name = "N", .endpoint = "E", .supported_versions = {"a", "b"}}),
-            "\x0a\x01T\x12\x01N\x1a\x01" "E\x22\x01" "a\x22\x01" "b");
+            "\x0a\x01T\x12\x01N\x1a\x01"
+            "E\x22\x01"
+            "a\x22\x01"
+            "b");
   EXPECT_EQ(registration::EncodeStatus({.plugin_registered = true, .error = "x"}),
             "\x08\x01\x12\x01x");
 }

@@ -45,7 +45,7 @@ inline std::string TransportKindName(const ::testing::TestParamInfo<TransportKin
   return info.param == TransportKind::kGrpc ? "Grpc" : "Memory";
 }
 
-#define INSTANTIATE_CONTRACT_TEST(name) \
+#define INSTANTIATE_CONTRACT_TEST(name)                                             \
   INSTANTIATE_TEST_SUITE_P(Transport, name, ::testing::ValuesIn(kTestedTransports), \
                            TransportKindName)
 

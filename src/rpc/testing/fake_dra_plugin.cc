@@ -55,8 +55,7 @@ void FakeDraPlugin::AnnouncePrepare(std::vector<AnnouncedClaim> claims, Announce
   done();
 }
 
-void FakeDraPlugin::NodeUnprepareResources(std::vector<ClaimReference> claims,
-                                           UnprepareDone done) {
+void FakeDraPlugin::NodeUnprepareResources(std::vector<ClaimReference> claims, UnprepareDone done) {
   unprepare_calls.push_back(claims);
   Answer([this, claims = std::move(claims), done = std::move(done)]() mutable {
     if (unprepare_error.has_value()) return done(*unprepare_error);

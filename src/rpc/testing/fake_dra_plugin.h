@@ -34,7 +34,7 @@ class FakeDraPlugin final : public RegistrationHandler,
   // May change the whole answer, to one that does not fit the question.
   std::function<void(PrepareResults&)> change_prepare_answer;
   std::function<void(UnprepareResults&)> change_unprepare_answer;
-  std::optional<Error> prepare_error;    // fails the whole call
+  std::optional<Error> prepare_error;  // fails the whole call
   std::optional<Error> unprepare_error;
   bool hold_calls = false;  // keep calls unanswered until ReleaseCalls
   void ReleaseCalls();

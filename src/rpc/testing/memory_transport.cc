@@ -44,7 +44,7 @@ struct MemoryTransport::Hub {
 
   EventLoop& loop;
   std::map<std::string, MemoryServer*> listening;
-  std::vector<MemoryChannel*> channels;      // in the order opened
+  std::vector<MemoryChannel*> channels;        // in the order opened
   std::map<std::uint64_t, CallPointer> calls;  // with an open client
   std::uint64_t next_call_id = 0;
   std::function<void(const std::string&, bool)> on_socket_change;
@@ -73,9 +73,8 @@ struct MemoryTransport::Hub {
   }
 
   void EndClientSoon(const CallPointer& call, Result<void> result) {
-    loop.Post([this, call, result = std::move(result)]() mutable {
-      EndClient(call, std::move(result));
-    });
+    loop.Post(
+        [this, call, result = std::move(result)]() mutable { EndClient(call, std::move(result)); });
   }
 
   // Tells the server that nobody waits any more.
@@ -186,8 +185,8 @@ class MemoryServer final : public Server {
     const auto handler = handlers_.find(call->method);
     if (handler == handlers_.end()) {
       call->server_open = false;
-      return hub_->EndClient(
-          call, ErrorFromGrpcStatus(12, UnknownMethodText(served_, call->method)));
+      return hub_->EndClient(call,
+                             ErrorFromGrpcStatus(12, UnknownMethodText(served_, call->method)));
     }
     std::erase_if(accepted_, [](const auto& weak) { return weak.expired(); });
     accepted_.push_back(call);
@@ -353,7 +352,8 @@ class MemoryChannel final : public Channel {
 void LoseAll(Hub& hub, const MemoryServer* server) {
   const std::vector<MemoryChannel*> channels = hub.channels;
   for (MemoryChannel* channel : channels) {
-    if (std::find(hub.channels.begin(), hub.channels.end(), channel) == hub.channels.end()) continue;
+    if (std::find(hub.channels.begin(), hub.channels.end(), channel) == hub.channels.end())
+      continue;
     channel->Lose(server);
   }
 }

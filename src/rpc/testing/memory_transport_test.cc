@@ -48,8 +48,7 @@ TEST_F(MemoryTransportTest, TellsWhichSocketsComeAndGo) {
 
 TEST_F(MemoryTransportTest, ASuccessorOnTheSamePathSurvivesTheEndOfItsPredecessor) {
   ASSERT_TRUE(server_->Start().ok());
-  std::unique_ptr<Server> successor =
-      CreateServer(transport_, "/dra.sock", plugin_.Services());
+  std::unique_ptr<Server> successor = CreateServer(transport_, "/dra.sock", plugin_.Services());
   ASSERT_TRUE(successor->Start().ok());
   server_.reset();
   EXPECT_TRUE(transport_.IsListening("/dra.sock"));

@@ -65,7 +65,9 @@ class MemoryHarness final : public TransportHarness {
   EventLoop& loop() override { return loop_; }
   Transport& transport() override { return transport_; }
   void Do(Task task) override { task(); }
-  std::string SocketPath(std::string_view name) const override { return JoinPath("/sockets", name); }
+  std::string SocketPath(std::string_view name) const override {
+    return JoinPath("/sockets", name);
+  }
 
   bool WaitUntil(std::function<bool()> condition) override {
     const MonotonicTime limit = loop_.clock().Monotonic() + kWaitLimit;

@@ -51,7 +51,8 @@ using CallPointer = std::shared_ptr<ClientCall>;
 class ChannelState final : public std::enable_shared_from_this<ChannelState> {
  public:
   ChannelState(std::shared_ptr<LoopContext> context, ChannelOptions options)
-      : context_(std::move(context)), options_(std::move(options)),
+      : context_(std::move(context)),
+        options_(std::move(options)),
         backoff_(options_.initial_backoff) {}
 
   void Open() {

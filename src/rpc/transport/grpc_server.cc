@@ -58,8 +58,8 @@ class ServerConnection final : public Connection {
       : Connection(context, std::move(socket)),
         loop_(context->loop),
         server_(&server),
-        session_(grpc::NewServerSession([this](std::string_view method) { return Refuse(method); })) {
-  }
+        session_(
+            grpc::NewServerSession([this](std::string_view method) { return Refuse(method); })) {}
 
   // The server stops: no service hears of its calls any more.
   void Stop() {
@@ -126,7 +126,7 @@ class ServerConnection final : public Connection {
   }
 
   UvLoop& loop_;
-  Running* server_;  // null once stopped
+  Running* server_;                                                       // null once stopped
   std::unordered_map<grpc::StreamId, std::shared_ptr<CallState>> calls_;  // those not finished
   const std::unique_ptr<grpc::ServerSession> session_;
 };

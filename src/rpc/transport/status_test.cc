@@ -22,8 +22,7 @@ TEST(Status, TextsReadLikeThoseOfGo) {
 }
 
 TEST(Status, UnknownCodesAreInternal) {
-  EXPECT_EQ(ErrorFromGrpcStatus(99, "x"),
-            Internal("rpc error: code = Code(99) desc = x"));
+  EXPECT_EQ(ErrorFromGrpcStatus(99, "x"), Internal("rpc error: code = Code(99) desc = x"));
 }
 
 }  // namespace

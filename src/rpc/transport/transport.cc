@@ -22,8 +22,8 @@ class GrpcTransport final : public Transport {
   std::unique_ptr<Channel> OpenChannel(ChannelOptions options) override {
     return MakeGrpcChannel(context_, std::move(options));
   }
-  std::unique_ptr<Server> CreateServer(
-      std::string socket_path, std::vector<std::unique_ptr<RpcService>> services) override {
+  std::unique_ptr<Server> CreateServer(std::string socket_path,
+                                       std::vector<std::unique_ptr<RpcService>> services) override {
     return MakeGrpcServer(context_, std::move(socket_path), std::move(services));
   }
 

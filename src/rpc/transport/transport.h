@@ -66,8 +66,7 @@ class Channel {
   virtual void Call(const std::string& method, const std::string& request, Duration timeout,
                     absl::AnyInvocable<void(Result<std::string>)> done) = 0;
 
-  virtual std::unique_ptr<ClientStream> Watch(const std::string& method,
-                                              const std::string& request,
+  virtual std::unique_ptr<ClientStream> Watch(const std::string& method, const std::string& request,
                                               StreamCallbacks callbacks) = 0;
 };
 
@@ -98,10 +97,10 @@ class RpcService {
 // A server on one unix socket.
 //
 // Start removes a stale socket file, listens, and sets the mode to 0600; a failure names the path
-// and the reason. Stop answers what is in flight with Unavailable and removes the socket file; a peer
-// that is behind may take its answers for a moment longer, while the transport lives; no handler runs
-// afterwards. Both are idempotent; after Stop, Start works again. Destroying it stops it. Unknown
-// methods are answered Unimplemented. Lives on the loop, and so do the services.
+// and the reason. Stop answers what is in flight with Unavailable and removes the socket file; a
+// peer that is behind may take its answers for a moment longer, while the transport lives; no
+// handler runs afterwards. Both are idempotent; after Stop, Start works again. Destroying it stops
+// it. Unknown methods are answered Unimplemented. Lives on the loop, and so do the services.
 class Server {
  public:
   virtual ~Server() = default;
@@ -117,8 +116,8 @@ class Transport {
       std::string socket_path, std::vector<std::unique_ptr<RpcService>> services) = 0;
 };
 
-// gRPC over unix sockets: HTTP/2 of our own on the loop, without a thread. To be destroyed on the loop,
-// as everything made with it.
+// gRPC over unix sockets: HTTP/2 of our own on the loop, without a thread. To be destroyed on the
+// loop, as everything made with it.
 std::unique_ptr<Transport> MakeGrpcTransport(UvLoop& loop);
 
 // What a server answers for a path nobody serves, by service if that is unknown, else by method.

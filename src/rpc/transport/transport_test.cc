@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // "/t.T/Echo" answers its request, "/t.T/Count" streams as many messages as it is asked for,
-// "/t.T/Keep" keeps its call for the test, "/t.T/Huge" answers more than is allowed, "/t.T/Stop" stops
-// the server before it answers.
+// "/t.T/Keep" keeps its call for the test, "/t.T/Huge" answers more than is allowed, "/t.T/Stop"
+// stops the server before it answers.
 class EchoService final : public RpcService {
  public:
   std::vector<std::string> MethodPaths() const override {
@@ -173,7 +173,8 @@ TEST_P(TransportTest, ACallerWhoseTimeIsUpIsToldAndSoIsTheServer) {
   Do([&] { channel_->Call("/t.T/Echo", "", seconds(10), [](auto) {}); });  // connects
   std::optional<Result<std::string>> result;
   Do([&] {
-    channel_->Call("/t.T/Keep", "", milliseconds(50), [&](auto given) { result = std::move(given); });
+    channel_->Call("/t.T/Keep", "", milliseconds(50),
+                   [&](auto given) { result = std::move(given); });
   });
   ASSERT_TRUE(WaitUntil([&] { return service_->kept.size() == 1; }));
   bool told = false;
@@ -276,7 +277,9 @@ TEST_P(TransportTest, AKeptChannelTellsOfEachChangeAndComesBack) {
   std::vector<bool> changes;
   Do([&] {
     channel_ = transport().OpenChannel(
-        {.socket_path = path_, .initial_backoff = milliseconds(5), .max_backoff = milliseconds(20),
+        {.socket_path = path_,
+         .initial_backoff = milliseconds(5),
+         .max_backoff = milliseconds(20),
          .on_connection_change = [&](bool connected) { changes.push_back(connected); }});
   });
   EXPECT_EQ(Call("/t.T/Echo", "").error().code, ErrorCode::kUnavailable);
@@ -424,7 +427,8 @@ TEST_F(GrpcSocketTest, AServerMayBeStoppedByItsOwnService) {
   std::vector<Result<std::string>> results;
   harness_->Do([&] {
     for (const char* method : {"/t.T/Stop", "/t.T/Echo"}) {
-      channel->Call(method, "", seconds(10), [&](auto given) { results.push_back(std::move(given)); });
+      channel->Call(method, "", seconds(10),
+                    [&](auto given) { results.push_back(std::move(given)); });
     }
   });
   ASSERT_TRUE(harness_->WaitUntil([&] { return results.size() == 2; }));
@@ -461,7 +465,8 @@ class OddPeer final : public net::Socket::Handler {
                                         sockets_.back()->Start(*this);
                                         std::string words = says_;
                                         sockets_.back()->Write(words);
-                                      }).value();
+                                      })
+                    .value();
   }
   void OnSocketData(std::string_view) override {}
   void OnSocketClosed(const Error*) override {}
@@ -500,14 +505,18 @@ TEST_F(GrpcSocketTest, APeerThatSpeaksSomethingElseIsUnavailableAndOneThatIsSile
 TEST_F(GrpcSocketTest, APeerThatDropsEveryConnectionIsNotTriedWithoutAPause) {
   // Its SETTINGS, and a GOAWAY right after them.
   const std::string path = harness_->SocketPath("odd.sock");
-  const std::string says("\0\0\0\4\0\0\0\0\0" "\0\0\x08\7\0\0\0\0\0\0\0\0\0\0\0\0\0", 26);
+  const std::string says(
+      "\0\0\0\4\0\0\0\0\0"
+      "\0\0\x08\7\0\0\0\0\0\0\0\0\0\0\0\0\0",
+      26);
   std::unique_ptr<OddPeer> peer;
   std::unique_ptr<Channel> channel;
   int lost = 0;
   harness_->Do([&] {
     peer = std::make_unique<OddPeer>(static_cast<UvLoop&>(harness_->loop()), path, says);
     channel = harness_->transport().OpenChannel(
-        {.socket_path = path, .initial_backoff = seconds(60),
+        {.socket_path = path,
+         .initial_backoff = seconds(60),
          .on_connection_change = [&](bool connected) { lost += connected ? 0 : 1; }});
   });
   ASSERT_TRUE(harness_->WaitUntil([&] { return lost == 4; }));
@@ -527,7 +536,8 @@ TEST_F(GrpcSocketTest, ConnectionsAreBounded) {
     state.resize(300);
     for (std::size_t i = 0; i < state.size(); ++i) {
       channels.push_back(harness_->transport().OpenChannel(
-          {.socket_path = path_, .initial_backoff = seconds(60),
+          {.socket_path = path_,
+           .initial_backoff = seconds(60),
            .on_connection_change = [&state, i](bool connected) { state[i] = connected ? 1 : 0; }}));
     }
   });
@@ -535,7 +545,8 @@ TEST_F(GrpcSocketTest, ConnectionsAreBounded) {
   ASSERT_TRUE(harness_->WaitUntil([&] { return connected() == 256; }));
   std::optional<Result<std::string>> result;
   harness_->Do([&] {
-    channels.front()->Call("/t.T/Echo", "x", seconds(10), [&](auto given) { result = std::move(given); });
+    channels.front()->Call("/t.T/Echo", "x", seconds(10),
+                           [&](auto given) { result = std::move(given); });
   });
   ASSERT_TRUE(harness_->WaitUntil([&] { return result.has_value(); }));
   EXPECT_TRUE(result->ok());

@@ -30,13 +30,15 @@ void TtrpcEndpoint::Call(const std::string& method, const std::string& payload, 
   const std::uint32_t stream = next_stream_;
   next_stream_ += 2;
   const auto fail = [&](Error error) {
-    options_.loop.Post([alive = alive_, error = std::move(error), done = std::move(done)]() mutable {
-      if (*alive) done(std::move(error));
-    });
+    options_.loop.Post(
+        [alive = alive_, error = std::move(error), done = std::move(done)]() mutable {
+          if (*alive) done(std::move(error));
+        });
   };
   if (closed_) return fail(*closed_);
   if (pending_.size() >= kMaxCalls) {
-    return fail({ErrorCode::kResourceExhausted, StrCat("more than ", kMaxCalls, " calls are under way")});
+    return fail(
+        {ErrorCode::kResourceExhausted, StrCat("more than ", kMaxCalls, " calls are under way")});
   }
   wire::Request request;
   const auto [service, name] = SplitMethod(method);
@@ -44,10 +46,11 @@ void TtrpcEndpoint::Call(const std::string& method, const std::string& payload, 
   request.set_method(name);
   request.set_payload(payload);
   request.set_timeout_nano(timeout.count());
-  TtrpcMessage message{.stream = stream, .type = TtrpcType::kRequest, .data = request.SerializeAsString()};
+  TtrpcMessage message{
+      .stream = stream, .type = TtrpcType::kRequest, .data = request.SerializeAsString()};
   if (message.data.size() > kMaxTtrpcData) {
-    return fail({ErrorCode::kResourceExhausted,
-                 StrCat("a message of ", message.data.size(), " bytes, the limit is ", kMaxTtrpcData)});
+    return fail({ErrorCode::kResourceExhausted, StrCat("a message of ", message.data.size(),
+                                                       " bytes, the limit is ", kMaxTtrpcData)});
   }
   Pending& pending = pending_[stream];
   pending.done = std::move(done);
@@ -92,19 +95,20 @@ Result<void> TtrpcEndpoint::OnRequest(const TtrpcMessage& message) {
     return Ok();
   }
   if (serving_ >= kMaxCalls) {
-    Answer(message.stream,
-           Error{ErrorCode::kResourceExhausted, StrCat("more than ", kMaxCalls, " calls are under way")});
+    Answer(message.stream, Error{ErrorCode::kResourceExhausted,
+                                 StrCat("more than ", kMaxCalls, " calls are under way")});
     return Ok();
   }
   ++serving_;
   // Answers even when it is dropped.
-  auto guard = std::shared_ptr<bool>(new bool(false), [this, alive = alive_, stream = message.stream](bool* answered) {
-    if (*alive) {
-      --serving_;
-      if (!*answered) Answer(stream, Internal("the call was dropped"));
-    }
-    delete answered;
-  });
+  auto guard = std::shared_ptr<bool>(
+      new bool(false), [this, alive = alive_, stream = message.stream](bool* answered) {
+        if (*alive) {
+          --serving_;
+          if (!*answered) Answer(stream, Internal("the call was dropped"));
+        }
+        delete answered;
+      });
   options_.serve(StrCat("/", request->service(), "/", request->method()), request->payload(),
                  [this, alive = alive_, stream = message.stream,
                   guard = std::move(guard)](Result<std::string> result) mutable {
@@ -124,7 +128,8 @@ void TtrpcEndpoint::Answer(std::uint32_t stream, Result<std::string> result) {
     response.mutable_status()->set_code(GrpcCodeFromError(result.error().code));
     response.mutable_status()->set_message(internal::ValidUtf8(result.error().message));
   }
-  TtrpcMessage message{.stream = stream, .type = TtrpcType::kResponse, .data = response.SerializeAsString()};
+  TtrpcMessage message{
+      .stream = stream, .type = TtrpcType::kResponse, .data = response.SerializeAsString()};
   options_.send(EncodeMux(options_.serving_connection, EncodeTtrpc(message)));
 }
 
@@ -136,7 +141,8 @@ Result<void> TtrpcEndpoint::OnResponse(const TtrpcMessage& message) {
   if (!response.ok()) {
     Finish(message.stream, std::move(response).error());
   } else if (response->status().code() != 0) {
-    Finish(message.stream, ErrorFromGrpcStatus(response->status().code(), response->status().message()));
+    Finish(message.stream,
+           ErrorFromGrpcStatus(response->status().code(), response->status().message()));
   } else {
     Finish(message.stream, response->payload());
   }

@@ -32,9 +32,10 @@ class TtrpcEndpoint {
     std::uint32_t calling_connection = 0;
     // Puts bytes on the socket.
     std::function<void(std::string bytes)> send;
-    // A call of the peer, "/package.Service/Method". `done` is called once, then or later; dropping it
-    // answers Internal. kUnimplemented is the answer to what is not served.
-    std::function<void(const std::string& method, const std::string& payload, TtrpcDone done)> serve;
+    // A call of the peer, "/package.Service/Method". `done` is called once, then or later; dropping
+    // it answers Internal. kUnimplemented is the answer to what is not served.
+    std::function<void(const std::string& method, const std::string& payload, TtrpcDone done)>
+        serve;
   };
   explicit TtrpcEndpoint(Options options) : options_(std::move(options)) {}
   ~TtrpcEndpoint() { *alive_ = false; }
@@ -42,7 +43,8 @@ class TtrpcEndpoint {
   TtrpcEndpoint& operator=(const TtrpcEndpoint&) = delete;
 
   // `method` is "/package.Service/Method". Without an answer in time: kDeadlineExceeded.
-  void Call(const std::string& method, const std::string& payload, Duration timeout, TtrpcDone done);
+  void Call(const std::string& method, const std::string& payload, Duration timeout,
+            TtrpcDone done);
 
   // What came from the socket. An error is final: the socket is to be closed.
   Result<void> Receive(std::string_view bytes);

@@ -42,8 +42,8 @@ Result<std::vector<TtrpcMessage>> TtrpcDecoder::Feed(std::string_view bytes) {
   while (rest.size() >= kTtrpcHeader) {
     const std::size_t length = ReadNumber(rest);
     if (length > kMaxTtrpcData) {
-      return InvalidArgument(StrCat("a ttRPC message of ", length, " bytes, the limit is ",
-                                    kMaxTtrpcData));
+      return InvalidArgument(
+          StrCat("a ttRPC message of ", length, " bytes, the limit is ", kMaxTtrpcData));
     }
     const auto type = static_cast<std::uint8_t>(rest[8]);
     if (type < 1 || type > 3) return InvalidArgument(StrCat("unknown ttRPC message type ", type));

@@ -16,13 +16,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string again;
   rpc::TtrpcDecoder messages;
   rpc::MuxDecoder pieces;
-  for (const std::string_view part : {bytes.substr(0, cut), bytes.substr(std::min(cut, bytes.size()))}) {
+  for (const std::string_view part :
+       {bytes.substr(0, cut), bytes.substr(std::min(cut, bytes.size()))}) {
     auto decoded = messages.Feed(part);
     if (!decoded.ok()) break;
     for (const rpc::TtrpcMessage& message : *decoded) again += rpc::EncodeTtrpc(message);
   }
   CHECK(again.size() <= bytes.size() && bytes.substr(0, again.size()) == again);
-  for (const std::string_view part : {bytes.substr(0, cut), bytes.substr(std::min(cut, bytes.size()))}) {
+  for (const std::string_view part :
+       {bytes.substr(0, cut), bytes.substr(std::min(cut, bytes.size()))}) {
     if (!pieces.Feed(part).ok()) break;
   }
   return 0;

@@ -10,8 +10,12 @@ namespace {
 
 TEST(TtrpcFrame, HasTheLayoutOfTheProtocol) {
   EXPECT_EQ(EncodeTtrpc({.stream = 3, .type = TtrpcType::kResponse, .flags = 1, .data = "ab"}),
-            std::string("\0\0\0\x02\0\0\0\x03\x02\x01" "ab", 12));
-  EXPECT_EQ(EncodeMux(2, "xyz"), std::string("\0\0\0\x02\0\0\0\x03" "xyz", 11));
+            std::string("\0\0\0\x02\0\0\0\x03\x02\x01"
+                        "ab",
+                        12));
+  EXPECT_EQ(EncodeMux(2, "xyz"), std::string("\0\0\0\x02\0\0\0\x03"
+                                             "xyz",
+                                             11));
 }
 
 TEST(TtrpcFrame, MessagesComeOutWhereverTheBytesAreCut) {

@@ -18,7 +18,8 @@ using api::Value;
 namespace {
 
 const api::KindSchema* ClaimKind() {
-  static const api::KindSchema* const kind = api::FindKind("resource.k8s.io", "v1", "ResourceClaim");
+  static const api::KindSchema* const kind =
+      api::FindKind("resource.k8s.io", "v1", "ResourceClaim");
   return kind;
 }
 
@@ -106,29 +107,28 @@ void ClaimWriter::ReadLater(const JobPtr& job) {
 }
 
 void ClaimWriter::ReadAgain(const JobPtr& job) {
-  client_.Get({ClaimKind(), job->ns, job->name, ""},
-              [this, alive = alive_, job](client::Reply reply) {
-                if (!*alive) return;
-                if (!reply.ok() && MayHaveHappened(*reply.error)) {
-                  ++job->failed_reads;
-                  ReadLater(job);
-                  return;
-                }
-                job->failed_reads = 0;
-                if (!reply.ok()) {
-                  job->done(reply.error->message);
-                } else if (reply.object->uid() != job->uid) {
-                  job->done(StrCat("claim ", job->key, " got deleted in the meantime"));
-                } else {
-                  (void)claims_.Assume(reply.object).ok();
-                  if (job->tries >= kMaxTries &&
-                      !std::holds_alternative<Finished>(job->plan(*reply.object))) {
-                    job->done(job->last_error);
-                  } else {
-                    Continue(job, reply.object);
-                  }
-                }
-              });
+  client_.Get({ClaimKind(), job->ns, job->name, ""}, [this, alive = alive_,
+                                                      job](client::Reply reply) {
+    if (!*alive) return;
+    if (!reply.ok() && MayHaveHappened(*reply.error)) {
+      ++job->failed_reads;
+      ReadLater(job);
+      return;
+    }
+    job->failed_reads = 0;
+    if (!reply.ok()) {
+      job->done(reply.error->message);
+    } else if (reply.object->uid() != job->uid) {
+      job->done(StrCat("claim ", job->key, " got deleted in the meantime"));
+    } else {
+      (void)claims_.Assume(reply.object).ok();
+      if (job->tries >= kMaxTries && !std::holds_alternative<Finished>(job->plan(*reply.object))) {
+        job->done(job->last_error);
+      } else {
+        Continue(job, reply.object);
+      }
+    }
+  });
 }
 
 bool MayHaveHappened(const Error& error) {
@@ -136,8 +136,10 @@ bool MayHaveHappened(const Error& error) {
     case ErrorCode::kUnavailable:
     case ErrorCode::kDeadlineExceeded:
     case ErrorCode::kCancelled:
-    case ErrorCode::kInternal: return true;
-    default: return false;
+    case ErrorCode::kInternal:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -198,11 +200,11 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
     } else if (allocated) {
       // Ours, if an earlier write got through without an answer.
       const auto written = device::AllocationFromApi(claim[key::kStatus][key::kAllocation]);
-      if (written.ok() && HoldSameDevices(*written, *allocation) &&
-          IsReservedFor(claim, pod.uid)) {
+      if (written.ok() && HoldSameDevices(*written, *allocation) && IsReservedFor(claim, pod.uid)) {
         return ClaimWriter::Finished{};
       }
-      return ClaimWriter::Refused{StrCat("claim ", name, " got allocated elsewhere in the meantime")};
+      return ClaimWriter::Refused{
+          StrCat("claim ", name, " got allocated elsewhere in the meantime")};
     } else if (!HasFinalizer(claim)) {
       api::Draft draft(claim.tree());
       draft["metadata"]["finalizers"].Append(kClaimFinalizer);

@@ -95,9 +95,9 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
 
 // Takes the pod's reservation back. The allocation goes with it, in the same write, together with
 // all other reservations, unless `is_bound` says that one of them is a bound pod's. Nothing happens
-// if the claim is not allocated any more, if it is no longer `spoiled` that it holds (another waiter
-// was quicker and has allocated it anew), or if its conditions are met after all: whoever waits for
-// them may be about to be bound.
+// if the claim is not allocated any more, if it is no longer `spoiled` that it holds (another
+// waiter was quicker and has allocated it anew), or if its conditions are met after all: whoever
+// waits for them may be about to be bound.
 ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
                               std::function<bool(std::string_view pod_uid)> is_bound);
 

@@ -22,7 +22,8 @@ bool ConditionWaits::Check(const Entry& entry, Outcome& outcome) const {
     }
     if (claim->allocation == nullptr) {
       outcome = {End::kGone,
-                 StrCat("claim ", wanted.key, " got deallocated elsewhere in the meantime"), {}};
+                 StrCat("claim ", wanted.key, " got deallocated elsewhere in the meantime"),
+                 {}};
       return true;
     }
     const BindingState state = EvaluateBinding(*claim);
@@ -85,8 +86,8 @@ void ConditionWaits::Cancel(const std::string& pod_uid) {
 void ConditionWaits::EndForNode(const std::string& pod_uid, std::string_view node_name) {
   const auto found = waits_.find(pod_uid);
   if (found == waits_.end()) return;
-  Outcome outcome{End::kNodeGone,
-                  StrCat("node ", node_name, " is gone, for which devices were waited"), {}};
+  Outcome outcome{
+      End::kNodeGone, StrCat("node ", node_name, " is gone, for which devices were waited"), {}};
   for (const Claim& wanted : found->second.claims) {
     const CachedClaim* claim = claims_.Find(wanted.key);
     if (claim == nullptr || claim->latest->uid() != wanted.uid) continue;

@@ -13,7 +13,8 @@
 namespace drakkar::scheduler {
 
 // Pods that wait for the binding conditions of their claims (KEP-5007): a table keyed by claim, and
-// one timer for the earliest deadline. A change of a claim wakes exactly its waiters; nothing polls.
+// one timer for the earliest deadline. A change of a claim wakes exactly its waiters; nothing
+// polls.
 //
 // Loop-bound. A waiting pod costs one entry and its claim names; the objects are the cache's.
 class ConditionWaits {
@@ -24,18 +25,18 @@ class ConditionWaits {
     MonotonicTime deadline;
   };
   enum class End : std::uint8_t {
-    kReady,      // all conditions of all claims are True
-    kFailed,     // a failure condition is True
-    kTimeout,    // the deadline of a claim passed with a condition not True
-    kGone,       // a claim was deleted, deallocated or replaced
-    kNodeGone,   // the node that the devices were to be attached to is gone
+    kReady,     // all conditions of all claims are True
+    kFailed,    // a failure condition is True
+    kTimeout,   // the deadline of a claim passed with a condition not True
+    kGone,      // a claim was deleted, deallocated or replaced
+    kNodeGone,  // the node that the devices were to be attached to is gone
     kCancelled,
   };
   struct Outcome {
     End end;
     std::string message;  // names claim, device and condition
-    // Keys of the claims that failed, are past their deadline or are still waited for on a node that
-    // is gone.
+    // Keys of the claims that failed, are past their deadline or are still waited for on a node
+    // that is gone.
     std::vector<std::string> spoiled = {};
   };
   using Callback = std::function<void(Outcome)>;
@@ -66,9 +67,9 @@ class ConditionWaits {
 
   EventLoop& loop_;
   const ClaimCache& claims_;
-  std::map<std::string, Entry> waits_;                             // by pod uid
+  std::map<std::string, Entry> waits_;                                  // by pod uid
   std::map<std::string, std::set<std::string>, std::less<>> by_claim_;  // claim key -> pod uids
-  std::set<std::pair<MonotonicTime, std::string>> deadlines_;      // with pod uid
+  std::set<std::pair<MonotonicTime, std::string>> deadlines_;           // with pod uid
   TimerHandle timer_;
   MonotonicTime timer_for_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -35,12 +35,9 @@ api::TreePtr ApplyPodStatus(const api::Object& pod, const PodStatusWriter::Chang
     }
     if (old[key::kStatus].str() != "False" || old[key::kReason].str() != change.reason ||
         old[key::kMessage].str() != change.message) {
-      api::Draft condition{{"type", "PodScheduled"},
-                           {"status", "False"},
-                           {"lastProbeTime", nullptr},
-                           {"lastTransitionTime", now},
-                           {"reason", change.reason},
-                           {"message", change.message}};
+      api::Draft condition{{"type", "PodScheduled"},   {"status", "False"},
+                           {"lastProbeTime", nullptr}, {"lastTransitionTime", now},
+                           {"reason", change.reason},  {"message", change.message}};
       // The time of the last change of status, not of reason.
       if (old[key::kStatus].str() == "False" && old["lastTransitionTime"].is_string()) {
         condition["lastTransitionTime"] = old["lastTransitionTime"].str();
@@ -78,8 +75,7 @@ void PodStatusWriter::Send(const std::string& uid) {
   const auto found = jobs_.find(uid);
   Job& job = found->second;
   job.again = false;
-  api::TreePtr body =
-      ApplyPodStatus(*job.pod, job.change, api::FormatTime(loop_.clock().Now()));
+  api::TreePtr body = ApplyPodStatus(*job.pod, job.change, api::FormatTime(loop_.clock().Now()));
   if (body == nullptr) {
     jobs_.erase(found);
     return;
@@ -139,7 +135,8 @@ void PodStatusWriter::OnError(const std::string& uid, const Error& error) {
     jobs_.erase(found);
     return;
   }
-  const Duration pause = std::min(kFirstPause * (1 << std::min(job.failures - 1, 10)), kLongestPause);
+  const Duration pause =
+      std::min(kFirstPause * (1 << std::min(job.failures - 1, 10)), kLongestPause);
   job.pause = loop_.RunAfter(pause, [this, loop = &loop_, alive = alive_, uid] {
     // The timer is being run: it must not be destroyed with the job from within itself.
     loop->Post([this, alive, uid] {

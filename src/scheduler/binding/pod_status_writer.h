@@ -11,12 +11,12 @@
 
 namespace drakkar::scheduler {
 
-// What the scheduler says about a pod in its status: the condition PodScheduled=False with a reason,
-// and the nominated node. Writes only what changes; one write per pod is under way at a time and
-// the last word wins. A conflict is answered by reading again, kMaxTries times in a row. When the
-// server is in trouble it is tried again with growing pauses, kMaxFailures times: longer than a pod
-// waits for its devices by default, which is what the nominated node is shown for. Loop-bound; as
-// many entries as writes under way.
+// What the scheduler says about a pod in its status: the condition PodScheduled=False with a
+// reason, and the nominated node. Writes only what changes; one write per pod is under way at a
+// time and the last word wins. A conflict is answered by reading again, kMaxTries times in a row.
+// When the server is in trouble it is tried again with growing pauses, kMaxFailures times: longer
+// than a pod waits for its devices by default, which is what the nominated node is shown for.
+// Loop-bound; as many entries as writes under way.
 class PodStatusWriter {
  public:
   static constexpr int kMaxTries = 3;
@@ -30,7 +30,7 @@ class PodStatusWriter {
   PodStatusWriter& operator=(const PodStatusWriter&) = delete;
 
   struct Change {
-    std::string reason;   // Unschedulable, SchedulerError; empty: the condition stays as it is
+    std::string reason;  // Unschedulable, SchedulerError; empty: the condition stays as it is
     std::string message;
     std::string nominated_node;  // empty: stays
   };

@@ -11,10 +11,10 @@
 
 namespace drakkar::scheduler {
 
-// Refusals that have not been told yet. Each waits a moment, because many a pod only comes before the
-// devices of the one it follows are free: it is tried again at once and then there is nothing to say,
-// which saves two writes. A pod that stays refused is told of kDelay after the first refusal, however
-// many more there are by then, with the words of the last.
+// Refusals that have not been told yet. Each waits a moment, because many a pod only comes before
+// the devices of the one it follows are free: it is tried again at once and then there is nothing
+// to say, which saves two writes. A pod that stays refused is told of kDelay after the first
+// refusal, however many more there are by then, with the words of the last.
 //
 // Lives on the scheduler's loop; as many entries as pods that were refused within kDelay.
 class RefusalNotices {

@@ -28,7 +28,8 @@ TEST(PodRequests, CountContainersInitContainersSidecarsOverheadAndPodLevel) {
       {"nothing", R"({"containers":[{}]})", 0, 0},
       {"containers add up",
        R"({"containers":[{"resources":{"requests":{"cpu":"500m","memory":"1Ki"}}},
-                         {"resources":{"requests":{"cpu":"1"}}}]})", 1500, 1024},
+                         {"resources":{"requests":{"cpu":"1"}}}]})",
+       1500, 1024},
       {"the largest init container counts alone",
        R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
            "initContainers":[{"resources":{"requests":{"cpu":"3"}}},{"resources":{"requests":{"cpu":"2"}}}]})",
@@ -75,21 +76,28 @@ TEST(PodRequests, OfABoundPodAreTheLargerOfWantedAndGiven) {
   const Case cases[] = {
       {"nothing is known", R"({})", 3000},
       {"shrinking", R"({"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"4"},
-          "resources":{"requests":{"cpu":"4"}}}]})", 5000},
+          "resources":{"requests":{"cpu":"4"}}}]})",
+       5000},
       {"granted but not in effect", R"({"containerStatuses":[{"name":"c","allocatedResources":
-          {"cpu":"2"},"resources":{"requests":{"cpu":"4"}}}]})", 5000},
+          {"cpu":"2"},"resources":{"requests":{"cpu":"4"}}}]})",
+       5000},
       {"growing", R"({"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},
-          "resources":{"requests":{"cpu":"1"}}}]})", 3000},
+          "resources":{"requests":{"cpu":"1"}}}]})",
+       3000},
       {"growing in vain", R"({"conditions":[{"type":"PodResizePending","status":"True",
           "reason":"Infeasible"}],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},
-          "resources":{"requests":{"cpu":"1"}}}]})", 2000},
+          "resources":{"requests":{"cpu":"1"}}}]})",
+       2000},
       {"growing later", R"({"conditions":[{"type":"PodResizePending","status":"True",
           "reason":"Deferred"}],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},
-          "resources":{"requests":{"cpu":"1"}}}]})", 3000},
+          "resources":{"requests":{"cpu":"1"}}}]})",
+       3000},
       {"a sidecar", R"({"initContainerStatuses":[{"name":"s","allocatedResources":{"cpu":"3"},
-          "resources":{"requests":{"cpu":"3"}}}]})", 5000},
+          "resources":{"requests":{"cpu":"3"}}}]})",
+       5000},
       {"another container", R"({"containerStatuses":[{"name":"x","allocatedResources":{"cpu":"4"},
-          "resources":{"requests":{"cpu":"4"}}}]})", 3000},
+          "resources":{"requests":{"cpu":"4"}}}]})",
+       3000},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(PodRequests(spec->root(), Parse(c.status)->root()).milli_cpu, c.milli_cpu) << c.what;
@@ -101,11 +109,10 @@ TEST(PodRequests, OfABoundPodAreTheLargerOfWantedAndGiven) {
 }
 
 PodInfoPtr Pod(std::string uid, std::string node, int milli_cpu) {
-  return MakePodInfo(Parse(StrCat(
-      R"({"metadata":{"namespace":"d","name":")", uid, R"(","uid":")", uid,
-      R"("},"spec":{"nodeName":")", node,
-      R"(","containers":[{"resources":{"requests":{"cpu":")", milli_cpu,
-      R"(m","example.com/x":"1"}},"ports":[{"hostPort":80}]}]}})")));
+  return MakePodInfo(Parse(StrCat(R"({"metadata":{"namespace":"d","name":")", uid, R"(","uid":")",
+                                  uid, R"("},"spec":{"nodeName":")", node,
+                                  R"(","containers":[{"resources":{"requests":{"cpu":")", milli_cpu,
+                                  R"(m","example.com/x":"1"}},"ports":[{"hostPort":80}]}]}})")));
 }
 
 api::ObjectPtr Node(std::string name, int cpu) {
@@ -144,8 +151,8 @@ TEST(Placements, CountWhatPodsTakeWhateverTheOrderOfEvents) {
 
 TEST(NodeTable, NumbersOfRemovedNodesAreUsedAgainWithNothingLeftOver) {
   NodeTable table;
-  const NodeIndex a = table.SetNode(
-      Parse(R"({"metadata":{"name":"a"},"spec":{"unschedulable":true,"taints":[{"key":"k","effect":"NoSchedule"}]},
+  const NodeIndex a = table.SetNode(Parse(
+      R"({"metadata":{"name":"a"},"spec":{"unschedulable":true,"taints":[{"key":"k","effect":"NoSchedule"}]},
                "status":{"allocatable":{"cpu":"4","pods":"1"}}})"));
   table.SetNode(Node("b", 2));
   EXPECT_TRUE(table.unschedulable().Contains(a));
@@ -163,13 +170,15 @@ TEST(NodeTable, NumbersOfRemovedNodesAreUsedAgainWithNothingLeftOver) {
 api::ObjectPtr Claim(int version, std::string device, std::string uid = "u") {
   std::string status;
   if (!device.empty()) {
-    status = StrCat(R"(,"status":{"allocation":{"devices":{"results":[{"request":"r","driver":"d",)",
-                    R"("pool":"p","device":")", device, R"("}]}}})");
+    status =
+        StrCat(R"(,"status":{"allocation":{"devices":{"results":[{"request":"r","driver":"d",)",
+               R"("pool":"p","device":")", device, R"("}]}}})");
   }
-  return Parse(StrCat(R"({"metadata":{"namespace":"d","name":"c","uid":")", uid,
-                      R"(","resourceVersion":")", version,
-                      R"("},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"x","allocationMode":"ExactCount","count":1}}]}})",
-                      status, "}"));
+  return Parse(StrCat(
+      R"({"metadata":{"namespace":"d","name":"c","uid":")", uid, R"(","resourceVersion":")",
+      version,
+      R"("},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"x","allocationMode":"ExactCount","count":1}}]}})",
+      status, "}"));
 }
 
 AllocationPtr Allocation(std::string device) {
@@ -232,7 +241,8 @@ TEST(ClaimCache, AnAllocationThatCannotBeReadHoldsItsDevicesAndIsForgottenWithTh
   };
   device::AllocatedState allocated;
   ClaimCache cache(allocated);
-  cache.Observe(claim(1, R"("allocation":{"devices":{"results":[{"request":"r","driver":"d","pool":"p",
+  cache.Observe(
+      claim(1, R"("allocation":{"devices":{"results":[{"request":"r","driver":"d","pool":"p",
       "device":"dev","shareID":"s","consumedCapacity":{"units":"a lot"}}]}})"));
   EXPECT_NE(cache.Find("d/c")->problem, "");
   EXPECT_TRUE(IsHeld(allocated, "dev"));

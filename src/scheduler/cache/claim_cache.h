@@ -19,14 +19,14 @@ using AllocationPtr = std::shared_ptr<const device::AllocationResult>;
 
 // A claim as the scheduler sees it.
 struct CachedClaim {
-  std::string key;           // namespace/name
-  api::ObjectPtr observed;   // what the watch delivered last
-  api::ObjectPtr latest;     // that, or the newer answer to a write of ours
-  std::shared_ptr<const device::Claim> spec;    // null if it cannot be read
-  AllocationPtr allocation;  // of `latest`; null if there is none
-  std::int64_t allocation_version = 0;  // the claim's when the allocation was first seen
-  std::string spec_problem;  // why spec cannot be read
-  std::string problem;       // that, or why the allocation cannot be read
+  std::string key;                            // namespace/name
+  api::ObjectPtr observed;                    // what the watch delivered last
+  api::ObjectPtr latest;                      // that, or the newer answer to a write of ours
+  std::shared_ptr<const device::Claim> spec;  // null if it cannot be read
+  AllocationPtr allocation;                   // of `latest`; null if there is none
+  std::int64_t allocation_version = 0;        // the claim's when the allocation was first seen
+  std::string spec_problem;                   // why spec cannot be read
+  std::string problem;                        // that, or why the allocation cannot be read
   // Decided on but not in the API yet, and for which pod.
   AllocationPtr pending;
   std::string pending_pod;
@@ -51,9 +51,8 @@ struct CachedClaim {
 class ClaimCache {
  public:
   // Told of every change of the latest version; null: it was not, or is not, there.
-  using ChangeHandler =
-      std::function<void(const std::string& key, const api::ObjectPtr& before,
-                         const api::ObjectPtr& after)>;
+  using ChangeHandler = std::function<void(const std::string& key, const api::ObjectPtr& before,
+                                           const api::ObjectPtr& after)>;
 
   explicit ClaimCache(device::AllocatedState& allocated) : allocated_(allocated) {}
   void SetChangeHandler(ChangeHandler handler) { handler_ = std::move(handler); }
@@ -74,9 +73,9 @@ class ClaimCache {
   // Nothing happens if there is no claim of this name and uid.
   void SetBeingReleased(const std::string& key, std::string_view uid, bool value);
 
-  // The name of a claim that had one of the same devices before this one, as far as can be seen from
-  // here: another scheduler was quicker. Empty if there is none; costs nothing as long as no device is
-  // held twice.
+  // The name of a claim that had one of the same devices before this one, as far as can be seen
+  // from here: another scheduler was quicker. Empty if there is none; costs nothing as long as no
+  // device is held twice.
   std::string FindContender(const CachedClaim& claim) const;
 
   // Null if there is none.

@@ -16,8 +16,8 @@
 namespace drakkar::scheduler {
 
 // Every node of the cluster as columns: what filters and scores read. Changed in place, one node or
-// pod at a time, between scheduling cycles; never rebuilt. Lives on the scheduler's loop; bounded by
-// the number of nodes and their pods.
+// pod at a time, between scheduling cycles; never rebuilt. Lives on the scheduler's loop; bounded
+// by the number of nodes and their pods.
 class NodeTable {
  public:
   // Adds the node or takes over its new version. Amounts of pods added before stay.
@@ -34,9 +34,9 @@ class NodeTable {
   void RemoveNominated(NodeIndex node, const std::string& uid);
   const std::vector<PodInfoPtr>* FindNominated(NodeIndex node) const;
   bool has_nominated() const { return !nominated_.empty(); }
-  // Whether `pod` must leave the room that `nominated`, one of those, wants. Of two that are nominated
-  // and equally important only the older one has it kept, wherever the other is expected: they would
-  // keep each other out for good.
+  // Whether `pod` must leave the room that `nominated`, one of those, wants. Of two that are
+  // nominated and equally important only the older one has it kept, wherever the other is expected:
+  // they would keep each other out for good.
   bool KeepsRoomFrom(const PodInfo& nominated, const PodInfo& pod) const;
 
   std::size_t size() const { return objects_.size(); }  // of columns, gaps included

@@ -88,8 +88,8 @@ bool Placements::Confirm(PodInfoPtr pod) {
     return false;
   }
   // Also where it was assumed on another node than it is on now.
-  const bool freed = found != pods_.end() && (found->second.node_name != node_name ||
-                                              TakesLess(*pod, *found->second.pod));
+  const bool freed = found != pods_.end() &&
+                     (found->second.node_name != node_name || TakesLess(*pod, *found->second.pod));
   Put({std::move(pod), std::move(node_name), false});
   return freed;
 }

@@ -34,7 +34,7 @@ struct PodClaim {
 // What the scheduler reads of a pod, worked out once per version of it.
 struct PodInfo {
   api::ObjectPtr pod;
-  std::string key;   // namespace/name
+  std::string key;  // namespace/name
   std::string uid;
   std::int64_t priority = 0;
   std::string node_name;       // spec.nodeName: bound

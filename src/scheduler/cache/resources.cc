@@ -33,8 +33,7 @@ Value FindStatus(Value statuses, std::string_view container) {
 bool IsResizeInfeasible(Value pod_status) {
   for (Value condition : pod_status[key::kConditions].elements()) {
     if (condition[key::kType].str() != "PodResizePending") continue;
-    return condition[key::kStatus].str() == "True" &&
-           condition[key::kReason].str() == "Infeasible";
+    return condition[key::kStatus].str() == "True" && condition[key::kReason].str() == "Infeasible";
   }
   return false;
 }
@@ -80,8 +79,8 @@ ResourceAmounts Requests(Value spec, Value status, bool for_scoring) {
   ResourceAmounts peak;  // of the init phase
   for (Value container : spec[key::kInitContainers].elements()) {
     const bool is_sidecar = IsSidecar(container);
-    ResourceAmounts own = ContainerRequests(container, is_sidecar ? init_statuses : Value(),
-                                            infeasible, for_scoring);
+    ResourceAmounts own =
+        ContainerRequests(container, is_sidecar ? init_statuses : Value(), infeasible, for_scoring);
     if (is_sidecar) {
       running.Add(own);
       sidecars.Add(own);
@@ -159,8 +158,9 @@ bool ResourceAmounts::IsZero() const {
 }
 
 std::int64_t ReadAmount(std::string_view name, Value quantity) {
-  const auto amount = quantity.is_string() ? api::Quantity::Parse(quantity.str())
-                                           : Result<api::Quantity>(api::Quantity(quantity.integer()));
+  const auto amount = quantity.is_string()
+                          ? api::Quantity::Parse(quantity.str())
+                          : Result<api::Quantity>(api::Quantity(quantity.integer()));
   if (!amount.ok()) return 0;
   return name == "cpu" ? amount->MilliValue() : amount->Value();
 }

@@ -14,8 +14,8 @@ namespace drakkar::scheduler {
 // nearly every pod names (huge pages, extended resources) are sparse.
 struct ResourceAmounts {
   std::int64_t milli_cpu = 0;
-  std::int64_t memory = 0;             // bytes
-  std::int64_t ephemeral_storage = 0;  // bytes
+  std::int64_t memory = 0;                                   // bytes
+  std::int64_t ephemeral_storage = 0;                        // bytes
   std::vector<std::pair<std::string, std::int64_t>> others;  // sorted by name, no zeros
 
   std::int64_t Other(std::string_view name) const;

@@ -33,9 +33,9 @@ Result<void> ReadDynamicResources(Value args, const std::string& path, const Fea
                                   ProfileConfig& profile) {
   Fields fields(args, path);
   CheckKind(fields, "DynamicResourcesArgs", false);
-  if (fields.Get("filterTimeout").has_value() &&
-      !gates.Enabled(Gate::kDRASchedulerFilterTimeout)) {
-    fields.Refuse("filterTimeout", "cannot be set: DRASchedulerFilterTimeout feature gate is disabled");
+  if (fields.Get("filterTimeout").has_value() && !gates.Enabled(Gate::kDRASchedulerFilterTimeout)) {
+    fields.Refuse("filterTimeout",
+                  "cannot be set: DRASchedulerFilterTimeout feature gate is disabled");
   }
   if (fields.Get("bindingTimeout").has_value() && !gates.BindingConditions()) {
     fields.Refuse("bindingTimeout",
@@ -104,8 +104,9 @@ Result<void> ReadFit(Value args, const std::string& path, ProfileConfig& profile
     inner.Text("type", type);
     const bool by_shape = type == "RequestedToCapacityRatio";
     if (type != "LeastAllocated" && type != "MostAllocated" && !by_shape) {
-      inner.Refuse("type", StrCat("must be LeastAllocated, MostAllocated or RequestedToCapacityRatio, not ",
-                                  Quote(type)));
+      inner.Refuse("type",
+                   StrCat("must be LeastAllocated, MostAllocated or RequestedToCapacityRatio, not ",
+                          Quote(type)));
     }
     profile.fit.most_allocated = type == "MostAllocated";
     const Value ratio = inner.Get("requestedToCapacityRatio");
@@ -174,8 +175,8 @@ Result<void> ReadArguments(Value entry, const std::string& path, const FeatureGa
     remarks.push_back(StrCat(inner, " has no effect: this scheduler has no plugin ", name));
     return Ok();
   }
-  return InvalidArgument(StrCat(path, ".name: there is no plugin ", Quote(name),
-                                " that takes arguments"));
+  return InvalidArgument(
+      StrCat(path, ".name: there is no plugin ", Quote(name), " that takes arguments"));
 }
 
 Result<ProfileConfig> ReadProfile(Value value, const std::string& path, const FeatureGates& gates,
@@ -339,7 +340,7 @@ api::TreePtr ConfigurationToTree(const Configuration& configuration) {
     for (const auto& [name, weight] : profile.fit.resources) {
       resources.Append({{"name", name}, {"weight", weight}});
     }
-    api::Draft strategy{{"type", !profile.fit.shape.empty()     ? "RequestedToCapacityRatio"
+    api::Draft strategy{{"type", !profile.fit.shape.empty()   ? "RequestedToCapacityRatio"
                                  : profile.fit.most_allocated ? "MostAllocated"
                                                               : "LeastAllocated"}};
     for (const FitScoring::ShapePoint& point : profile.fit.shape) {

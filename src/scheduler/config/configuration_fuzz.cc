@@ -1,4 +1,5 @@
-// Whatever a KubeSchedulerConfiguration says: settings within their bounds, or a reason. /configz can show them.
+// Whatever a KubeSchedulerConfiguration says: settings within their bounds, or a reason. /configz
+// can show them.
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -16,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   CHECK(!configuration->profiles.empty());
-  CHECK(configuration->first_backoff.count() > 0 && configuration->first_backoff <= configuration->longest_backoff);
+  CHECK(configuration->first_backoff.count() > 0 &&
+        configuration->first_backoff <= configuration->longest_backoff);
   std::set<std::string> names;
   for (const auto& profile : configuration->profiles) {
     CHECK(!profile.name.empty() && names.insert(profile.name).second);

@@ -11,8 +11,8 @@
 namespace drakkar::scheduler {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 
 constexpr char kHead[] =
     "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
@@ -102,29 +102,36 @@ TEST(SchedulerConfiguration, RefusesWithOneSentenceThatNamesTheField) {
        "profiles[0].pluginConfig[0].args.filterTimeout must be zero or positive"},
       {"profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 5}}]}]",
        "profiles[0].pluginConfig[0].args.bindingTimeout must be a duration such as 10s or 5m"},
-      {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {podAffinity: {}}}}]}]",
+      {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {podAffinity: "
+       "{}}}}]}]",
        R"(unknown field "profiles[0].pluginConfig[0].args.addedAffinity.podAffinity")"},
       {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: "
        "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}}]}]",
-       "profiles[0].pluginConfig[0].args.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+       "profiles[0].pluginConfig[0].args.addedAffinity."
+       "requiredDuringSchedulingIgnoredDuringExecution."
        "nodeSelectorTerms must have at least one term"},
       {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: "
        "{preferredDuringSchedulingIgnoredDuringExecution: [{weight: 5, preference: "
        "{matchExpressions: [{key: a, operator: Like, values: [b]}]}}]}}}]}]",
-       "profiles[0].pluginConfig[0].args.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]."
+       "profiles[0].pluginConfig[0].args.addedAffinity."
+       "preferredDuringSchedulingIgnoredDuringExecution[0]."
        "preference.matchExpressions[0].operator must be In, NotIn, Exists, DoesNotExist, Gt or Lt"},
       {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: "
        "{type: RequestedToCapacityRatio}}}]}]",
-       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio must be given for this "
+       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio must be given "
+       "for this "
        "type"},
       {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: "
        "RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [{utilization: 50, score: 1}, "
        "{utilization: 50, score: 2}]}}}}]}]",
-       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio.shape[1].utilization "
+       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio.shape[1]."
+       "utilization "
        "must be above that of the point before"},
-      {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, "
+      {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: "
+       "MostAllocated, "
        "requestedToCapacityRatio: {shape: [{utilization: 50, score: 1}]}}}}]}]",
-       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio goes with the type of "
+       "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio goes with the "
+       "type of "
        "that name alone"},
       {"podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 2",
        "podMaxBackoffSeconds must be at least podInitialBackoffSeconds"},
@@ -135,10 +142,11 @@ TEST(SchedulerConfiguration, RefusesWithOneSentenceThatNamesTheField) {
        "percentageOfNodesToScore must be a whole number from 0 to 100"},
   };
   for (const auto& [body, error] : cases) EXPECT_EQ(ErrorOf(body), error) << body;
-  EXPECT_EQ(ErrorOf("profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 5s}}]}]",
-                    FeatureGates().With(Gate::kDRADeviceBindingConditions, false)),
-            "profiles[0].pluginConfig[0].args.bindingTimeout cannot be set: "
-            "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled");
+  EXPECT_EQ(
+      ErrorOf("profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 5s}}]}]",
+              FeatureGates().With(Gate::kDRADeviceBindingConditions, false)),
+      "profiles[0].pluginConfig[0].args.bindingTimeout cannot be set: "
+      "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled");
   EXPECT_EQ(ParseConfiguration("kind: Other", {}).error().message,
             "apiVersion must be kubescheduler.config.k8s.io/v1");
 }
@@ -148,16 +156,18 @@ TEST(SchedulerConfiguration, PluginsAreChosenPerPointAndForAll) {
     const Configuration configuration = Parse("profiles: [{plugins: " + plugins + "}]");
     return api::WriteJson(ConfigurationToTree(configuration)->root()["profiles"].at(0)["plugins"]);
   };
-  EXPECT_THAT(enabled("{score: {disabled: [{name: '*'}], enabled: [{name: NodeAffinity, weight: 7}]}}"),
-              HasSubstr(R"("score":{"enabled":[{"name":"NodeAffinity","weight":7}]})"));
-  const std::string only =
-      enabled("{multiPoint: {disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit, weight: 5}]}, "
-              "bind: {enabled: [{name: DefaultBinder}]}}");
+  EXPECT_THAT(
+      enabled("{score: {disabled: [{name: '*'}], enabled: [{name: NodeAffinity, weight: 7}]}}"),
+      HasSubstr(R"("score":{"enabled":[{"name":"NodeAffinity","weight":7}]})"));
+  const std::string only = enabled(
+      "{multiPoint: {disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit, weight: 5}]}, "
+      "bind: {enabled: [{name: DefaultBinder}]}}");
   EXPECT_THAT(only, HasSubstr(R"("filter":{"enabled":[{"name":"NodeResourcesFit"}]})"));
   EXPECT_THAT(only, HasSubstr(R"("score":{"enabled":[{"name":"NodeResourcesFit","weight":5}]})"));
   EXPECT_THAT(only, HasSubstr(R"("preBind":{"enabled":[]})"));
-  EXPECT_THAT(enabled("{multiPoint: {disabled: [{name: ImageLocality}, {name: DynamicResources}]}}"),
-              HasSubstr(R"("reserve":{"enabled":[]})"));
+  EXPECT_THAT(
+      enabled("{multiPoint: {disabled: [{name: ImageLocality}, {name: DynamicResources}]}}"),
+      HasSubstr(R"("reserve":{"enabled":[]})"));
 }
 
 TEST(SchedulerConfiguration, APluginHasItsArgumentsOnce) {
@@ -178,13 +188,13 @@ enableProfiling: true
 delayCacheUntilActive: true
 clientConnection: {contentType: application/vnd.kubernetes.protobuf, qps: 5, burst: 9}
 )");
-  EXPECT_THAT(configuration.remarks,
-              ::testing::UnorderedElementsAre(
-                  HasSubstr("parallelism has no effect"), HasSubstr("enableProfiling has no effect"),
-                  HasSubstr("delayCacheUntilActive has no effect"),
-                  HasSubstr("clientConnection.contentType has no effect"),
-                  HasSubstr("clientConnection.qps has no effect"),
-                  HasSubstr("clientConnection.burst has no effect")));
+  EXPECT_THAT(configuration.remarks, ::testing::UnorderedElementsAre(
+                                         HasSubstr("parallelism has no effect"),
+                                         HasSubstr("enableProfiling has no effect"),
+                                         HasSubstr("delayCacheUntilActive has no effect"),
+                                         HasSubstr("clientConnection.contentType has no effect"),
+                                         HasSubstr("clientConnection.qps has no effect"),
+                                         HasSubstr("clientConnection.burst has no effect")));
 }
 
 TEST(SchedulerConfiguration, TheOrderOfPluginsIsThatOfTheLists) {
@@ -192,7 +202,8 @@ TEST(SchedulerConfiguration, TheOrderOfPluginsIsThatOfTheLists) {
     const Configuration configuration = Parse("profiles: [{plugins: " + plugins + "}]");
     std::string names;
     const api::TreePtr tree = ConfigurationToTree(configuration);
-    for (api::Value each : tree->root()["profiles"].at(0)["plugins"]["filter"]["enabled"].elements()) {
+    for (api::Value each :
+         tree->root()["profiles"].at(0)["plugins"]["filter"]["enabled"].elements()) {
       names += StrCat(names.empty() ? "" : " ", each["name"].str());
     }
     return names;
@@ -209,9 +220,11 @@ TEST(SchedulerConfiguration, TheOrderOfPluginsIsThatOfTheLists) {
   EXPECT_EQ(filters("{filter: {enabled: [{name: NodeResourcesFit}, {name: NodeName}]}}"),
             "NodeResourcesFit NodeName NodeUnschedulable TaintToleration NodeAffinity NodePorts "
             "NodeDeclaredFeatures DynamicResources");
-  EXPECT_EQ(filters("{multiPoint: {disabled: [{name: '*'}], enabled: [{name: DefaultBinder}, "
-                    "{name: NodePorts}, {name: NodeName}]}, filter: {enabled: [{name: TaintToleration}]}}"),
-            "NodePorts NodeName TaintToleration");
+  EXPECT_EQ(
+      filters(
+          "{multiPoint: {disabled: [{name: '*'}], enabled: [{name: DefaultBinder}, "
+          "{name: NodePorts}, {name: NodeName}]}, filter: {enabled: [{name: TaintToleration}]}}"),
+      "NodePorts NodeName TaintToleration");
 }
 
 TEST(Profiles, TheFirstPluginThatRefusesANodeNamesTheReason) {
@@ -245,7 +258,8 @@ profiles:
           nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]
         preferredDuringSchedulingIgnoredDuringExecution:
         - {weight: 10, preference: {matchExpressions: [{key: disk, operator: Exists}]}}
-)").profiles;
+)")
+                         .profiles;
   cluster.CreateNode("elsewhere", R"({"zone":"b","disk":"ssd"})");
   cluster.CreateNode("plain", R"({"zone":"a"})");
   cluster.CreateNode("better", R"({"zone":"a","disk":"ssd"})");
@@ -259,9 +273,10 @@ profiles:
   cluster.CreatePod("free", R"(,"nodeSelector":{"zone":"b"})");
   cluster.Settle();
   EXPECT_EQ(cluster.NodeOf("free"), "elsewhere") << "of another profile";
-  EXPECT_EQ(cluster.ConditionMessage("both"),
-            "0/3 nodes are available: 1 node(s) didn't match scheduler-enforced node affinity, 2 node(s) "
-            "didn't match Pod's node affinity/selector.");
+  EXPECT_EQ(
+      cluster.ConditionMessage("both"),
+      "0/3 nodes are available: 1 node(s) didn't match scheduler-enforced node affinity, 2 node(s) "
+      "didn't match Pod's node affinity/selector.");
 }
 
 TEST(Profiles, RequestedToCapacityRatioScoresByItsShape) {
@@ -278,12 +293,14 @@ profiles:
         requestedToCapacityRatio:
           shape: [{utilization: 0, score: 0}, {utilization: 50, score: 10}, {utilization: 100, score: 0}]
   plugins: {multiPoint: {disabled: [{name: NodeResourcesBalancedAllocation}]}}
-)").profiles;
+)")
+                         .profiles;
   for (const char* node : {"n0", "n1"}) cluster.CreateNode(node);  // 4 cpu each
   cluster.StartScheduler();
   const auto create = [&](std::string name, const char* cpu) {
-    cluster.Create("Pod", StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"containers":[{"name":"c",)",
-                                 R"("image":"i","resources":{"requests":{"cpu":")", cpu, R"("}}}]}})"));
+    cluster.Create(
+        "Pod", StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"containers":[{"name":"c",)",
+                      R"("image":"i","resources":{"requests":{"cpu":")", cpu, R"("}}}]}})"));
     cluster.Settle();
     return cluster.NodeOf(name);
   };
@@ -303,12 +320,14 @@ TEST(Profiles, EachHasItsNameItsPluginsAndItsArguments) {
   blind.plugins["TaintToleration"] = {.points = 0, .weight = 0, .places = {}};
   cluster.profiles = {ProfileConfig{}, packing, blind};
   for (const char* node : {"n0", "n1"}) cluster.CreateNode(node);
-  cluster.CreateNode("tainted", "{}", R"({"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]})");
+  cluster.CreateNode("tainted", "{}",
+                     R"({"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]})");
   cluster.StartScheduler();
   const auto create = [&](std::string name, std::string scheduler, std::string more = "") {
-    cluster.Create("Pod", StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"schedulerName":")",
-                                 scheduler, R"(","containers":[{"name":"c","image":"i","resources":)",
-                                 R"({"requests":{"cpu":"1","memory":"1Gi"}}}])", more, "}}"));
+    cluster.Create("Pod",
+                   StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"schedulerName":")",
+                          scheduler, R"(","containers":[{"name":"c","image":"i","resources":)",
+                          R"({"requests":{"cpu":"1","memory":"1Gi"}}}])", more, "}}"));
     cluster.Settle();
     return cluster.NodeOf(name);
   };
@@ -316,7 +335,8 @@ TEST(Profiles, EachHasItsNameItsPluginsAndItsArguments) {
   const std::string first = create("pack-0", "packing");
   EXPECT_EQ(create("pack-1", "packing"), first);
   EXPECT_EQ(create("pack-2", "packing"), first);
-  const char* to_tainted = R"(,"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
+  const char* to_tainted =
+      R"(,"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
     {"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In","values":["tainted"]}]}]}}})";
   EXPECT_EQ(create("careful", "default-scheduler", to_tainted), "");
   EXPECT_EQ(create("careless", "blind", to_tainted), "tainted");

@@ -74,7 +74,8 @@ void Fields::Texts(std::string_view name, std::vector<std::string>& out) {
 Result<void> Fields::Finish() {
   if (!result_.ok()) return result_;
   for (const auto& [k, name, value] : object_.members()) {
-    if (!asked_.contains(name)) return InvalidArgument(StrCat("unknown field ", Quote(PathOf(name))));
+    if (!asked_.contains(name))
+      return InvalidArgument(StrCat("unknown field ", Quote(PathOf(name))));
   }
   return Ok();
 }

@@ -67,7 +67,8 @@ Result<void> CheckNodeAffinity(Value affinity, const std::string& path) {
     Fields inner(each, StrCat(fields.PathOf(kPreferred), "[", index++, "]"));
     std::int64_t weight = 0;
     inner.Int("weight", weight, 1, kMaxWeight);
-    if (weight == 0) inner.Refuse("weight", StrCat("must be a whole number from 1 to ", kMaxWeight));
+    if (weight == 0)
+      inner.Refuse("weight", StrCat("must be a whole number from 1 to ", kMaxWeight));
     inner.Take(CheckTerm(inner.Get("preference"), inner.PathOf("preference")));
     fields.Take(inner.Finish());
   }

@@ -76,7 +76,8 @@ Result<void> ApplySet(Value set, const std::string& path, Points bits, bool is_a
       }
     }
     if (entry.name == "PrioritySort" && is_all) {
-      return InvalidArgument(StrCat(path, ": PrioritySort is the only order of the queue there is"));
+      return InvalidArgument(
+          StrCat(path, ": PrioritySort is the only order of the queue there is"));
     }
     const bool known = entry.name == "*" || entry.name == "PrioritySort" ||
                        FindKnown(entry.name) != nullptr || IsForeignPlugin(entry.name);
@@ -96,7 +97,8 @@ Result<void> ApplySet(Value set, const std::string& path, Points bits, bool is_a
     }
     const auto offered = static_cast<Points>(facts->points & bits);
     if (offered == 0 && bits != 0) {
-      return InvalidArgument(StrCat(path, ".enabled: ", entry.name, " has no such extension point"));
+      return InvalidArgument(
+          StrCat(path, ".enabled: ", entry.name, " has no such extension point"));
     }
     PluginChoice& choice = choices[std::string(facts->name)];
     choice.points = static_cast<Points>(choice.points | offered);
@@ -119,7 +121,8 @@ Names NamesIn(Value list) {
 
 // `defaults` without what is disabled, then what is enabled besides.
 Names Merge(Names defaults, const Names& disabled, const Names& enabled) {
-  std::erase_if(defaults, [&](const std::string& name) { return Has(disabled, "*") || Has(disabled, name); });
+  std::erase_if(defaults,
+                [&](const std::string& name) { return Has(disabled, "*") || Has(disabled, name); });
   for (const std::string& name : enabled) {
     if (!Has(defaults, name)) defaults.push_back(name);
   }
@@ -169,8 +172,8 @@ Result<PluginChoices> ReadPluginSets(Value plugins, const std::string& path) {
   for (const PointName& point : kPoints) {
     const Value set = fields.Get(point.name);
     if (!set.has_value()) continue;
-    fields.Take(ApplySet(set, fields.PathOf(point.name), point.bits, point.name == "queueSort",
-                         choices));
+    fields.Take(
+        ApplySet(set, fields.PathOf(point.name), point.bits, point.name == "queueSort", choices));
   }
   RETURN_IF_ERROR(fields.Finish());
   bool binds = false;
@@ -195,8 +198,9 @@ api::Draft PluginSetsToDraft(const PluginChoices& choices) {
     if (point.bits == 0) continue;
     const auto choice = [&](const PluginFacts& facts) {
       const auto found = choices.find(facts.name);
-      return found == choices.end() ? PluginChoice{.points = facts.points, .weight = 0, .places = {}}
-                                    : found->second;
+      return found == choices.end()
+                 ? PluginChoice{.points = facts.points, .weight = 0, .places = {}}
+                 : found->second;
     };
     std::vector<const PluginFacts*> on;
     for (const PluginFacts& facts : KnownPlugins()) {

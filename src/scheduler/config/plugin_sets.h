@@ -17,9 +17,9 @@ using PluginChoices = std::map<std::string, PluginChoice, std::less<>>;
 // multiPoint, at all of them, "*" included. A choice made for one point is stronger than one for
 // all.
 //
-// The order of the lists is that of Kubernetes: what a point names comes first, then what multiPoint
-// has, in its order. It decides under which reason a node is counted that several plugins refuse, never
-// whether a node fits. At preEnqueue scheduling gates are always asked first.
+// The order of the lists is that of Kubernetes: what a point names comes first, then what
+// multiPoint has, in its order. It decides under which reason a node is counted that several
+// plugins refuse, never whether a node fits. At preEnqueue scheduling gates are always asked first.
 Result<PluginChoices> ReadPluginSets(api::Value plugins, const std::string& path);
 
 // What is enabled at which point, with weights.

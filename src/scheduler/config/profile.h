@@ -11,10 +11,11 @@
 
 namespace drakkar::scheduler {
 
-// How NodeResourcesFit scores: by what is left on a node, by what is taken, or by a shape, over which
-// resources.
+// How NodeResourcesFit scores: by what is left on a node, by what is taken, or by a shape, over
+// which resources.
 struct FitScoring {
-  // So much of a resource in use, in percent, is worth so many of 100 points; straight lines between.
+  // So much of a resource in use, in percent, is worth so many of 100 points; straight lines
+  // between.
   struct ShapePoint {
     std::int64_t utilization = 0;
     std::int64_t score = 0;
@@ -28,8 +29,8 @@ struct FitScoring {
 
 // What one profile does with a plugin; see Point in framework/plugin.h for the bits.
 struct PluginChoice {
-  std::uint16_t points = 0xffff;  // those it takes part in, of those it has
-  std::int64_t weight = 0;        // of its score; 0: the plugin's default
+  std::uint16_t points = 0xffff;        // those it takes part in, of those it has
+  std::int64_t weight = 0;              // of its score; 0: the plugin's default
   std::map<std::uint16_t, int> places;  // by point: its place in the order; empty: ours
   bool operator==(const PluginChoice&) const = default;
 };
@@ -41,7 +42,8 @@ struct ProfileConfig {
   Duration filter_timeout = std::chrono::seconds(10);        // zero: none
   Duration binding_timeout = std::chrono::minutes(10);
   FitScoring fit;
-  // Of NodeResourcesFit: extended resources (or their groups, "example.com") that others look after.
+  // Of NodeResourcesFit: extended resources (or their groups, "example.com") that others look
+  // after.
   std::vector<std::string> ignored_resources;
   std::vector<std::string> ignored_groups;
   // Of NodeAffinity: a NodeAffinity that every pod of the profile has besides its own; null: none.

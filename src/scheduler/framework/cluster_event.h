@@ -10,24 +10,26 @@ namespace drakkar::scheduler {
 // Things that happen in the cluster and may let a pod fit that did not.
 enum class EventKind : std::uint8_t {
   kNodeAdd,
-  kNodeAllocatable,        // changed
+  kNodeAllocatable,  // changed
   kNodeLabel,
-  kNodeTaint,              // taints or unschedulable
+  kNodeTaint,  // taints or unschedulable
   kNodeDeclaredFeatures,
-  kBoundPodRemove,         // gone or ended; also one that gives up what was kept for it
-  kBoundPodShrink,         // it asks for less than before
-  kTargetPodChange,        // the waiting pod itself: spec, labels or its generated claims
+  kBoundPodRemove,   // gone or ended; also one that gives up what was kept for it
+  kBoundPodShrink,   // it asks for less than before
+  kTargetPodChange,  // the waiting pod itself: spec, labels or its generated claims
   kClaimAdd,
   kClaimUpdate,
   kClaimDelete,
-  kSliceChange,            // added or changed, taint rules included
-  kClassChange,            // added or changed
+  kSliceChange,  // added or changed, taint rules included
+  kClassChange,  // added or changed
   kCount,
 };
 std::string_view EventName(EventKind kind);  // as the queue's metrics spell it
 
 using EventMask = std::uint32_t;
-constexpr EventMask MaskOf(EventKind kind) { return EventMask{1} << static_cast<unsigned>(kind); }
+constexpr EventMask MaskOf(EventKind kind) {
+  return EventMask{1} << static_cast<unsigned>(kind);
+}
 template <typename... Kinds>
 constexpr EventMask MaskOf(EventKind kind, Kinds... more) {
   return MaskOf(kind) | MaskOf(more...);

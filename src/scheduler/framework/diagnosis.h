@@ -10,7 +10,9 @@ namespace drakkar::scheduler {
 // Plugins by their place in the registry.
 using PluginId = std::uint8_t;
 using PluginSet = std::uint32_t;
-constexpr PluginSet OnlyPlugin(PluginId id) { return PluginSet{1} << id; }
+constexpr PluginSet OnlyPlugin(PluginId id) {
+  return PluginSet{1} << id;
+}
 
 // Why a pod fits on no node: how many nodes failed for which reason, and which plugins said so.
 class Diagnosis {

@@ -14,11 +14,16 @@ constexpr std::uint64_t kMeasureEvery = 10;
 
 std::string_view CodeName(Code code) {
   switch (code) {
-    case Code::kSuccess: return "Success";
-    case Code::kUnschedulable: return "Unschedulable";
-    case Code::kUnresolvable: return "UnschedulableAndUnresolvable";
-    case Code::kError: return "Error";
-    case Code::kSkip: return "Skip";
+    case Code::kSuccess:
+      return "Success";
+    case Code::kUnschedulable:
+      return "Unschedulable";
+    case Code::kUnresolvable:
+      return "UnschedulableAndUnresolvable";
+    case Code::kError:
+      return "Error";
+    case Code::kSkip:
+      return "Skip";
   }
   return "";
 }

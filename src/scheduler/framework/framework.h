@@ -16,15 +16,15 @@ struct SchedulerMetrics;
 // Where a pod can go, or why nowhere.
 struct Decision {
   Status status;
-  NodeIndex node = kNoNode;      // of a success
-  Diagnosis diagnosis;           // of a refusal
+  NodeIndex node = kNoNode;  // of a success
+  Diagnosis diagnosis;       // of a refusal
   std::size_t feasible_nodes = 0;
 };
 
 // Runs the plugins, in the order of the registry, over the node table.
 //
-// The filters see all nodes at once. Of the nodes that fit, a share is scored (as in Kubernetes: all
-// of up to 100, a falling percentage beyond), taken in index order from where the last cycle
+// The filters see all nodes at once. Of the nodes that fit, a share is scored (as in Kubernetes:
+// all of up to 100, a falling percentage beyond), taken in index order from where the last cycle
 // stopped, so that equal nodes are used in turn; the first of the best wins. Equal input gives
 // equal output.
 class Framework {
@@ -33,7 +33,8 @@ class Framework {
             std::span<const std::unique_ptr<Plugin>> plugins, SchedulerMetrics* metrics,
             int percentage_of_nodes_to_score = 0);
 
-  // PreFilter, Filter and Score, or PostFilter. `preferred_node` (kNoNode: none) is taken if it fits.
+  // PreFilter, Filter and Score, or PostFilter. `preferred_node` (kNoNode: none) is taken if it
+  // fits.
   Decision Decide(Cycle& cycle, NodeIndex preferred_node);
   // In memory; everything is taken back if a plugin refuses.
   Status Reserve(Cycle& cycle);

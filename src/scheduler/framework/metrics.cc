@@ -20,8 +20,8 @@ constexpr int kMostAttemptsLabelled = 15;
 SchedulerMetrics::SchedulerMetrics(Metrics& metrics, std::string profile)
     : metrics_(metrics), profile_(std::move(profile)) {
   auto pending = [&](const char* queue) {
-    return &metrics.GetGauge("scheduler_pending_pods",
-                             "Number of pending pods, by the queue type.", {{"queue", queue}});
+    return &metrics.GetGauge("scheduler_pending_pods", "Number of pending pods, by the queue type.",
+                             {{"queue", queue}});
   };
   pending_active = pending("active");
   pending_backoff = pending("backoff");
@@ -29,9 +29,9 @@ SchedulerMetrics::SchedulerMetrics(Metrics& metrics, std::string profile)
   pending_gated = pending("gated");
   for (const std::string_view result : kResults) {
     const MetricLabels labels = {{"profile", profile_}, {"result", std::string(result)}};
-    attempts_.push_back(&metrics.GetCounter(
-        "scheduler_schedule_attempts_total",
-        "Number of attempts to schedule pods, by the result.", labels));
+    attempts_.push_back(&metrics.GetCounter("scheduler_schedule_attempts_total",
+                                            "Number of attempts to schedule pods, by the result.",
+                                            labels));
     attempt_seconds_.push_back(&metrics.GetHistogram(
         "scheduler_scheduling_attempt_duration_seconds",
         "Scheduling attempt latency in seconds (scheduling algorithm + binding)", labels,
@@ -51,9 +51,10 @@ SchedulerMetrics::SchedulerMetrics(Metrics& metrics, std::string profile)
                                              "Scheduling algorithm latency in seconds", {},
                                              ExponentialBounds(0.001, 2, 15));
   for (const char* type : {"nodes", "pods", "assumed_pods"}) {
-    cache_size_.push_back(&metrics.GetGauge(
-        "scheduler_cache_size", "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
-        {{"type", type}}));
+    cache_size_.push_back(
+        &metrics.GetGauge("scheduler_cache_size",
+                          "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
+                          {{"type", type}}));
   }
 }
 
@@ -72,7 +73,8 @@ void SchedulerMetrics::CountUnschedulable(std::string_view plugin, int by) {
   if (found == unschedulable_.end()) {
     Gauge& gauge = metrics_.GetGauge(
         "scheduler_unschedulable_pods",
-        "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge "
+        "The number of unschedulable pods broken down by plugin name. A pod will increment the "
+        "gauge "
         "for all plugins that caused it to not schedule and so this metric have meaning only when "
         "broken down by plugin.",
         {{"plugin", std::string(plugin)}, {"profile", profile_}});
@@ -81,17 +83,18 @@ void SchedulerMetrics::CountUnschedulable(std::string_view plugin, int by) {
   found->second->Add(by);
 }
 
-void SchedulerMetrics::ObservePoint(std::string_view point, std::string_view status, Duration took) {
+void SchedulerMetrics::ObservePoint(std::string_view point, std::string_view status,
+                                    Duration took) {
   const std::string id = StrCat(point, "/", status);
   auto found = point_seconds_.find(id);
   if (found == point_seconds_.end()) {
-    Histogram& histogram = metrics_.GetHistogram(
-        "scheduler_framework_extension_point_duration_seconds",
-        "Latency for running all plugins of a specific extension point.",
-        {{"extension_point", std::string(point)},
-         {"profile", profile_},
-         {"status", std::string(status)}},
-        ExponentialBounds(0.0001, 2, 12));
+    Histogram& histogram =
+        metrics_.GetHistogram("scheduler_framework_extension_point_duration_seconds",
+                              "Latency for running all plugins of a specific extension point.",
+                              {{"extension_point", std::string(point)},
+                               {"profile", profile_},
+                               {"status", std::string(status)}},
+                              ExponentialBounds(0.0001, 2, 12));
     found = point_seconds_.emplace(id, &histogram).first;
   }
   found->second->Observe(Seconds(took));
@@ -111,10 +114,10 @@ void SchedulerMetrics::ObserveScheduled(int attempts, Duration since_first_attem
 void SchedulerMetrics::CountIncoming(std::string_view queue, std::string_view event) {
   auto found = incoming_.find(std::pair(queue, event));
   if (found == incoming_.end()) {
-    Counter& counter = metrics_.GetCounter(
-        "scheduler_queue_incoming_pods_total",
-        "Number of pods added to scheduling queues by event and queue type.",
-        {{"event", std::string(event)}, {"queue", std::string(queue)}});
+    Counter& counter =
+        metrics_.GetCounter("scheduler_queue_incoming_pods_total",
+                            "Number of pods added to scheduling queues by event and queue type.",
+                            {{"event", std::string(event)}, {"queue", std::string(queue)}});
     found = incoming_.emplace(std::pair(queue, event), &counter).first;
   }
   found->second->Add();
@@ -125,13 +128,13 @@ void SchedulerMetrics::ObservePlugin(std::string_view plugin, std::string_view p
   const std::string id = StrCat(plugin, "/", point, "/", status);
   auto found = plugin_seconds_.find(id);
   if (found == plugin_seconds_.end()) {
-    Histogram& histogram = metrics_.GetHistogram(
-        "scheduler_plugin_execution_duration_seconds",
-        "Duration for running a plugin at a specific extension point.",
-        {{"extension_point", std::string(point)},
-         {"plugin", std::string(plugin)},
-         {"status", std::string(status)}},
-        ExponentialBounds(0.00001, 1.5, 20));
+    Histogram& histogram =
+        metrics_.GetHistogram("scheduler_plugin_execution_duration_seconds",
+                              "Duration for running a plugin at a specific extension point.",
+                              {{"extension_point", std::string(point)},
+                               {"plugin", std::string(plugin)},
+                               {"status", std::string(status)}},
+                              ExponentialBounds(0.00001, 1.5, 20));
     found = plugin_seconds_.emplace(id, &histogram).first;
   }
   found->second->Observe(Seconds(took));
@@ -150,12 +153,12 @@ void SchedulerMetrics::ObserveDraPreBind(std::string_view status, bool had_condi
   const std::pair labels(std::string(status), had_conditions);
   auto found = pre_bind_seconds_.find(labels);
   if (found == pre_bind_seconds_.end()) {
-    Histogram& histogram = metrics_.GetHistogram(
-        "scheduler_dra_bindingconditions_prebind_duration_seconds",
-        "Duration of the PreBind step of pods with resource claims.",
-        {{"status", labels.first},
-         {"requires_bindingconditions", had_conditions ? "true" : "false"}},
-        ExponentialBounds(0.001, 2, 21));
+    Histogram& histogram =
+        metrics_.GetHistogram("scheduler_dra_bindingconditions_prebind_duration_seconds",
+                              "Duration of the PreBind step of pods with resource claims.",
+                              {{"status", labels.first},
+                               {"requires_bindingconditions", had_conditions ? "true" : "false"}},
+                              ExponentialBounds(0.001, 2, 21));
     found = pre_bind_seconds_.emplace(labels, &histogram).first;
   }
   found->second->Observe(Seconds(took));
@@ -164,12 +167,11 @@ void SchedulerMetrics::ObserveDraPreBind(std::string_view status, bool had_condi
 void SchedulerMetrics::ObserveConditionWait(std::string_view driver, std::string_view status,
                                             Duration took) {
   metrics_
-      .GetHistogram("scheduler_dra_bindingconditions_wait_duration_seconds",
-                    "How long pods waited for the binding conditions of devices.",
-                    {{"profile", profile_},
-                     {"driver", std::string(driver)},
-                     {"status", std::string(status)}},
-                    ExponentialBounds(0.1, 2, 14))
+      .GetHistogram(
+          "scheduler_dra_bindingconditions_wait_duration_seconds",
+          "How long pods waited for the binding conditions of devices.",
+          {{"profile", profile_}, {"driver", std::string(driver)}, {"status", std::string(status)}},
+          ExponentialBounds(0.1, 2, 14))
       .Observe(Seconds(took));
 }
 

@@ -45,12 +45,12 @@ struct SchedulerMetrics {
  private:
   Metrics& metrics_;
   const std::string profile_;
-  std::vector<Counter*> attempts_;         // by Result
+  std::vector<Counter*> attempts_;  // by Result
   std::vector<Histogram*> attempt_seconds_;
   std::map<std::pair<std::string_view, std::string_view>, Counter*> incoming_;
   std::map<std::string, Histogram*, std::less<>> plugin_seconds_;
   std::map<std::pair<std::string, bool>, Histogram*, std::less<>> pre_bind_seconds_;
-  std::vector<Histogram*> sli_seconds_;    // by number of attempts
+  std::vector<Histogram*> sli_seconds_;  // by number of attempts
   Histogram* pod_attempts_;
   Histogram* algorithm_seconds_;
   std::map<std::string, Histogram*, std::less<>> point_seconds_;

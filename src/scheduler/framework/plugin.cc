@@ -6,40 +6,72 @@ namespace drakkar::scheduler {
 
 std::string_view EventName(EventKind kind) {
   switch (kind) {
-    case EventKind::kNodeAdd: return "NodeAdd";
-    case EventKind::kNodeAllocatable: return "NodeAllocatableChange";
-    case EventKind::kNodeLabel: return "NodeLabelChange";
-    case EventKind::kNodeTaint: return "NodeTaintChange";
-    case EventKind::kNodeDeclaredFeatures: return "NodeDeclaredFeatureChange";
-    case EventKind::kBoundPodRemove: return "AssignedPodDelete";
-    case EventKind::kBoundPodShrink: return "AssignedPodUpdate";
-    case EventKind::kTargetPodChange: return "PodUpdate";
-    case EventKind::kClaimAdd: return "ResourceClaimAdd";
-    case EventKind::kClaimUpdate: return "ResourceClaimUpdate";
-    case EventKind::kClaimDelete: return "ResourceClaimDelete";
-    case EventKind::kSliceChange: return "ResourceSliceUpdate";
-    case EventKind::kClassChange: return "DeviceClassUpdate";
-    case EventKind::kCount: break;
+    case EventKind::kNodeAdd:
+      return "NodeAdd";
+    case EventKind::kNodeAllocatable:
+      return "NodeAllocatableChange";
+    case EventKind::kNodeLabel:
+      return "NodeLabelChange";
+    case EventKind::kNodeTaint:
+      return "NodeTaintChange";
+    case EventKind::kNodeDeclaredFeatures:
+      return "NodeDeclaredFeatureChange";
+    case EventKind::kBoundPodRemove:
+      return "AssignedPodDelete";
+    case EventKind::kBoundPodShrink:
+      return "AssignedPodUpdate";
+    case EventKind::kTargetPodChange:
+      return "PodUpdate";
+    case EventKind::kClaimAdd:
+      return "ResourceClaimAdd";
+    case EventKind::kClaimUpdate:
+      return "ResourceClaimUpdate";
+    case EventKind::kClaimDelete:
+      return "ResourceClaimDelete";
+    case EventKind::kSliceChange:
+      return "ResourceSliceUpdate";
+    case EventKind::kClassChange:
+      return "DeviceClassUpdate";
+    case EventKind::kCount:
+      break;
   }
   return "";
 }
 
 // A plugin overrides what it declares in points(); the rest is never called.
-bool Plugin::MayHelp(const PodInfo&, const ClusterEvent&) { return true; }
-Status Plugin::PreEnqueue(const PodInfo&) { return Status::Success(); }
-Status Plugin::PreFilter(Cycle&) { return Status::Success(); }
-Status Plugin::Filter(Cycle&, NodeSet&) { return Status::Success(); }
+bool Plugin::MayHelp(const PodInfo&, const ClusterEvent&) {
+  return true;
+}
+Status Plugin::PreEnqueue(const PodInfo&) {
+  return Status::Success();
+}
+Status Plugin::PreFilter(Cycle&) {
+  return Status::Success();
+}
+Status Plugin::Filter(Cycle&, NodeSet&) {
+  return Status::Success();
+}
 void Plugin::Explain(Cycle&, const NodeSet& rejected, Diagnosis& diagnosis) {
   diagnosis.Count(name(), rejected.Count());
 }
-Status Plugin::PostFilter(Cycle&) { return Status::Success(); }
+Status Plugin::PostFilter(Cycle&) {
+  return Status::Success();
+}
 void Plugin::Prefer(Cycle&, NodeSet&) {}
-bool Plugin::Score(Cycle&, std::span<const NodeIndex>, std::span<std::int64_t>) { return false; }
-Status Plugin::Reserve(Cycle&) { return Status::Success(); }
+bool Plugin::Score(Cycle&, std::span<const NodeIndex>, std::span<std::int64_t>) {
+  return false;
+}
+Status Plugin::Reserve(Cycle&) {
+  return Status::Success();
+}
 void Plugin::Unreserve(Cycle&) {}
-void Plugin::PreBind(CyclePtr, StatusCallback) { CHECK(false); }
+void Plugin::PreBind(CyclePtr, StatusCallback) {
+  CHECK(false);
+}
 void Plugin::Cancel(Cycle&) {}
 void Plugin::OnNodeGone(Cycle&) {}
-void Plugin::Bind(CyclePtr, StatusCallback) { CHECK(false); }
+void Plugin::Bind(CyclePtr, StatusCallback) {
+  CHECK(false);
+}
 
 }  // namespace drakkar::scheduler

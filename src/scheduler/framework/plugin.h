@@ -58,8 +58,12 @@ using Points = std::uint16_t;
 constexpr Points operator|(Point a, Point b) {
   return static_cast<Points>(static_cast<Points>(a) | static_cast<Points>(b));
 }
-constexpr Points operator|(Point a, Points b) { return static_cast<Points>(static_cast<Points>(a) | b); }
-constexpr Points operator|(Points a, Point b) { return static_cast<Points>(a | static_cast<Points>(b)); }
+constexpr Points operator|(Point a, Points b) {
+  return static_cast<Points>(static_cast<Points>(a) | b);
+}
+constexpr Points operator|(Points a, Point b) {
+  return static_cast<Points>(a | static_cast<Points>(b));
+}
 
 // A rule of scheduling. Filters work on all nodes at once; everything up to Reserve is synchronous
 // and free of I/O, PreBind and Bind write to the API and answer later.
@@ -71,7 +75,7 @@ class Plugin {
   // Set by the registry.
   PluginId id = 0;
   std::int64_t weight = 1;
-  Points enabled = 0xffff;  // of points(), those that the profile wants
+  Points enabled = 0xffff;       // of points(), those that the profile wants
   std::map<Points, int> places;  // by point: where the profile wants it; empty: in our order
 
   // Whether what Filter refuses could change if other pods went away (kUnschedulable) or not

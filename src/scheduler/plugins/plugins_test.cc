@@ -83,18 +83,21 @@ TEST(UnsupportedFields, AreNamedByTheirPath) {
       {R"({})", ""},
       {R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{}]}}})",
        "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"},
-      {R"({"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{}]}}})", ""},
+      {R"({"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{}]}}})",
+       ""},
       {R"({"topologySpreadConstraints":[{"whenUnsatisfiable":"ScheduleAnyway"},{}]})",
        "spec.topologySpreadConstraints[1]"},
       {R"({"volumes":[{"emptyDir":{}},{"persistentVolumeClaim":{"claimName":"x"}}]})",
        "spec.volumes[1].persistentVolumeClaim"},
-      {R"({"volumes":[{"gcePersistentDisk":{"pdName":"x"}}]})", "spec.volumes[0].gcePersistentDisk"},
+      {R"({"volumes":[{"gcePersistentDisk":{"pdName":"x"}}]})",
+       "spec.volumes[0].gcePersistentDisk"},
       {R"({"volumes":[{"awsElasticBlockStore":{"volumeID":"x"}}]})",
        "spec.volumes[0].awsElasticBlockStore"},
       {R"({"volumes":[{"iscsi":{"lun":0}}]})", "spec.volumes[0].iscsi"},
       {R"({"volumes":[{"rbd":{"image":"x"}}]})", "spec.volumes[0].rbd"},
       {R"({"tolerations":[{"operator":"Exists"},{"key":"k","value":"v"},{"key":"k","operator":"Gt",
-          "value":"5"}]})", "spec.tolerations[2].operator Gt"},
+          "value":"5"}]})",
+       "spec.tolerations[2].operator Gt"},
   };
   for (const auto& [spec, field] : cases) {
     const PodInfoPtr pod =
@@ -132,12 +135,13 @@ TEST(NodeResourcesFit, LeavesRoomForNominatedPodsOfAtLeastThePriority) {
   const NodeIndex node = nodes.SetNode(
       Parse(R"({"metadata":{"name":"a"},"status":{"allocatable":{"cpu":"4","pods":"10"}}})"));
   const auto pod = [](std::string uid, int priority) {
-    return MakePodInfo(Parse(StrCat(R"({"metadata":{"name":"p","uid":")", uid,
-                                    R"("},"spec":{"priority":)", priority,
-                                    R"(,"containers":[{"resources":{"requests":{"cpu":"3"}}}]}})")));
+    return MakePodInfo(
+        Parse(StrCat(R"({"metadata":{"name":"p","uid":")", uid, R"("},"spec":{"priority":)",
+                     priority, R"(,"containers":[{"resources":{"requests":{"cpu":"3"}}}]}})")));
   };
   nodes.AddNominated(node, pod("expected", 5));
-  for (const auto& [uid, priority, fits] : std::initializer_list<std::tuple<const char*, int, bool>>{
+  for (const auto& [uid, priority, fits] :
+       std::initializer_list<std::tuple<const char*, int, bool>>{
            {"lower", 1, false}, {"equal", 5, false}, {"higher", 9, true}, {"expected", 5, true}}) {
     Cycle cycle;
     cycle.pod = pod(uid, priority);

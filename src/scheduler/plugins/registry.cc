@@ -40,9 +40,9 @@ constexpr PluginFacts kKnown[] = {
 };
 
 constexpr std::string_view kForeign[] = {
-    "DefaultPreemption",  "GangScheduling",     "ImageLocality",   "InterPodAffinity",
-    "NodeVolumeLimits",   "PodTopologySpread",  "VolumeBinding",   "VolumeRestrictions",
-    "VolumeZone",         "DeferredPodScheduling", "AzureDiskLimits", "EBSLimits",
+    "DefaultPreemption", "GangScheduling",        "ImageLocality",   "InterPodAffinity",
+    "NodeVolumeLimits",  "PodTopologySpread",     "VolumeBinding",   "VolumeRestrictions",
+    "VolumeZone",        "DeferredPodScheduling", "AzureDiskLimits", "EBSLimits",
     "GCEPDLimits",
 };
 
@@ -57,15 +57,13 @@ bool IsForeignPlugin(std::string_view name) {
 }
 
 PluginList MakePlugins(DynamicResources::Options options,
-                       const features::Framework& declared_features,
-                       const ProfileConfig& profile) {
+                       const features::Framework& declared_features, const ProfileConfig& profile) {
   PluginList list;
   auto add = [&](std::unique_ptr<Plugin> plugin) {
     CHECK(list.all.size() < kMaxPlugins);
     plugin->id = static_cast<PluginId>(list.all.size());
-    const auto facts = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& each) {
-      return each.name == plugin->name();
-    });
+    const auto facts = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                    [&](const auto& each) { return each.name == plugin->name(); });
     if (facts != std::end(kKnown)) {
       CHECK(facts->points == plugin->points());
       plugin->weight = facts->weight;
@@ -88,19 +86,19 @@ PluginList MakePlugins(DynamicResources::Options options,
   add(std::make_unique<NodeAffinity>(nodes, profile.added_affinity));
   add(std::make_unique<NodePorts>(nodes));
   add(std::make_unique<NodeResourcesFit>(
-      nodes, NodeResourcesFit::Options{.scoring = profile.fit,
-                                       .ignored_resources = profile.ignored_resources,
-                                       .ignored_groups = profile.ignored_groups,
-                                       .comes_from_devices =
-                                           [&devices = options.devices](std::string_view resource) {
-                                             return devices.StandForResource(resource);
-                                           }}));
+      nodes, NodeResourcesFit::Options{
+                 .scoring = profile.fit,
+                 .ignored_resources = profile.ignored_resources,
+                 .ignored_groups = profile.ignored_groups,
+                 .comes_from_devices = [&devices = options.devices](std::string_view resource) {
+                   return devices.StandForResource(resource);
+                 }}));
   if (options.gates.Enabled(Gate::kNodeDeclaredFeatures)) {
-    add(std::make_unique<NodeDeclaredFeatures>(NodeDeclaredFeatures::Options{
-        .nodes = nodes,
-        .claims = options.claims,
-        .framework = declared_features,
-        .version = features::VersionOf(options.gates.emulated())}));
+    add(std::make_unique<NodeDeclaredFeatures>(
+        NodeDeclaredFeatures::Options{.nodes = nodes,
+                                      .claims = options.claims,
+                                      .framework = declared_features,
+                                      .version = features::VersionOf(options.gates.emulated())}));
   }
   auto dynamic_resources = std::make_unique<DynamicResources>(std::move(options));
   list.dynamic_resources = dynamic_resources.get();

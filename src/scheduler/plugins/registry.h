@@ -13,12 +13,12 @@
 namespace drakkar::scheduler {
 
 struct PluginList {
-  std::vector<std::unique_ptr<Plugin>> all;    // in the order in which they are asked
+  std::vector<std::unique_ptr<Plugin>> all;  // in the order in which they are asked
   DynamicResources* dynamic_resources = nullptr;
 };
 
-// All plugins with their weights, as the profile wants them. `options` is what the most demanding of
-// them needs; the others take their part of it. A plugin has the same id in every profile.
+// All plugins with their weights, as the profile wants them. `options` is what the most demanding
+// of them needs; the others take their part of it. A plugin has the same id in every profile.
 //
 // `declared_features` is what nodes may declare and pods may need; not asked for while the gate
 // NodeDeclaredFeatures is off.

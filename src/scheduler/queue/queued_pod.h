@@ -13,8 +13,8 @@ namespace drakkar::scheduler {
 // A pod that has no node yet, and how it has fared.
 struct QueuedPod {
   PodInfoPtr info;
-  std::uint64_t sequence = 0;      // order of first arrival; breaks ties
-  MonotonicTime queued_at{};       // when it last became ready to be tried
+  std::uint64_t sequence = 0;  // order of first arrival; breaks ties
+  MonotonicTime queued_at{};   // when it last became ready to be tried
   MonotonicTime first_queued_at{};
   // When the first attempt began.
   std::optional<MonotonicTime> first_attempt_at;

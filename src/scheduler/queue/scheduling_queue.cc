@@ -69,8 +69,7 @@ void SchedulingQueue::Update(PodInfoPtr pod) {
       !api::Equal(old_root[key::kMetadata][key::kLabels], new_root[key::kMetadata][key::kLabels]) ||
       !api::Equal(old_root[key::kStatus][key::kResourceClaimStatuses],
                   new_root[key::kStatus][key::kResourceClaimStatuses]);
-  if (changed &&
-      MayHelp(entry, {EventKind::kTargetPodChange, before, entry.info->pod, {}})) {
+  if (changed && MayHelp(entry, {EventKind::kTargetPodChange, before, entry.info->pod, {}})) {
     PutBackoffOrActive(entry, "PodUpdate");
   } else {
     PutUnschedulable(entry, {});
@@ -190,7 +189,8 @@ void SchedulingQueue::OnEvent(const ClusterEvent& event) {
   }
   const PluginSet interested = interested_[static_cast<std::size_t>(event.kind)];
   if (interested == 0 || unschedulable_.empty()) return;
-  // Devices that become free help a pod that was tried; one that lacks its own claim waits for that.
+  // Devices that become free help a pod that was tried; one that lacks its own claim waits for
+  // that.
   const bool frees_devices = event.only_claim.empty() && (event.kind == EventKind::kClaimUpdate ||
                                                           event.kind == EventKind::kClaimDelete);
   for (QueuedPod* pod : frees_devices ? unschedulable_.FindTried(interested)
@@ -216,8 +216,7 @@ bool SchedulingQueue::MayHelp(const Entry& entry, const ClusterEvent& event) con
   if (event.kind == EventKind::kTargetPodChange && event.after->uid() != entry.info->uid) {
     return false;
   }
-  const PluginSet asked =
-      entry.rejected_by & interested_[static_cast<std::size_t>(event.kind)];
+  const PluginSet asked = entry.rejected_by & interested_[static_cast<std::size_t>(event.kind)];
   for (const auto& plugin : PluginsOf(entry)) {
     if ((asked & OnlyPlugin(plugin->id)) == 0) continue;
     if (plugin->MayHelp(*entry.info, event)) return true;
@@ -227,7 +226,9 @@ bool SchedulingQueue::MayHelp(const Entry& entry, const ClusterEvent& event) con
 
 void SchedulingQueue::Take(Entry& entry) {
   switch (entry.place) {
-    case Place::kActive: active_.Remove(&entry); break;
+    case Place::kActive:
+      active_.Remove(&entry);
+      break;
     case Place::kBackoff:
       (entry.in_error_backoff ? failed_backoff_ : refused_backoff_).Remove(&entry);
       break;
@@ -237,7 +238,8 @@ void SchedulingQueue::Take(Entry& entry) {
       if (entry.gated) --gated_;
       break;
     case Place::kNowhere:
-    case Place::kInFlight: CHECK(false);
+    case Place::kInFlight:
+      CHECK(false);
   }
   entry.place = Place::kNowhere;
 }
@@ -290,8 +292,7 @@ void SchedulingQueue::PutUnschedulable(Entry& entry, std::string_view event) {
 void SchedulingQueue::TrimEvents() {
   const std::uint64_t needed =
       flight_starts_.empty() ? first_event_ + events_.size() : flight_starts_.begin()->first;
-  while (!events_.empty() &&
-         (first_event_ < needed || events_.size() > kMaxInFlightEvents)) {
+  while (!events_.empty() && (first_event_ < needed || events_.size() > kMaxInFlightEvents)) {
     events_.pop_front();
     ++first_event_;
   }

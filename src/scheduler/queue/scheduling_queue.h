@@ -44,10 +44,10 @@ class SchedulingQueue {
     // configured otherwise. Empty: `plugins` for all.
     std::function<std::span<const std::unique_ptr<Plugin>>(const PodInfo& pod)> plugins_of;
     BackoffPods::Pauses pauses;
-    SchedulerMetrics* metrics = nullptr;   // may be null
+    SchedulerMetrics* metrics = nullptr;  // may be null
     // Of a pod's profile, if there are several. Empty: `metrics` for all.
     std::function<SchedulerMetrics*(const PodInfo& pod)> metrics_of;
-    std::function<void()> on_active;       // a pod became ready to be popped
+    std::function<void()> on_active;  // a pod became ready to be popped
   };
   explicit SchedulingQueue(Options options);
 
@@ -62,8 +62,8 @@ class SchedulingQueue {
   // True if Pop would give a pod.
   bool HasReady() const { return !active_.empty() || !refused_backoff_.empty(); }
 
-  // The pod is being bound, which may take long (KEP-5007 waits): events need not be kept for it any
-  // more. Its flight ends with Done, ReturnFailed or ReturnReady.
+  // The pod is being bound, which may take long (KEP-5007 waits): events need not be kept for it
+  // any more. Its flight ends with Done, ReturnFailed or ReturnReady.
   void OnBindingBegins(const std::string& uid);
 
   // The ends of a flight. A pod that was removed meanwhile is forgotten.
@@ -87,7 +87,7 @@ class SchedulingQueue {
   enum class Place : std::uint8_t { kNowhere, kActive, kBackoff, kUnschedulable, kInFlight };
   struct Entry : QueuedPod {
     Place place = Place::kNowhere;
-    bool removed = false;      // while in flight
+    bool removed = false;  // while in flight
     bool in_error_backoff = false;
     bool binding = false;            // in flight, and no events are kept for it
     std::uint64_t flight_start = 0;  // number of the first event that came during its flight
@@ -95,7 +95,7 @@ class SchedulingQueue {
 
   // Out of its place; leaves it nowhere.
   void Take(Entry& entry);
-  void Enter(Entry& entry, std::string_view event);       // PreEnqueue, then active or gated
+  void Enter(Entry& entry, std::string_view event);  // PreEnqueue, then active or gated
   void PutActive(Entry& entry, std::string_view event);
   void PutBackoffOrActive(Entry& entry, std::string_view event);
   void PutUnschedulable(Entry& entry, std::string_view event);

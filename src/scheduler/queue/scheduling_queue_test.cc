@@ -38,9 +38,9 @@ class QueueTest : public ::testing::Test {
   }
 
   PodInfoPtr Pod(std::string name, int priority = 0) {
-    auto tree = api::ParseJson(StrCat(R"({"metadata":{"namespace":"d","name":")", name,
-                                      R"(","uid":")", name, R"("},"spec":{"priority":)", priority,
-                                      "}}"));
+    auto tree =
+        api::ParseJson(StrCat(R"({"metadata":{"namespace":"d","name":")", name, R"(","uid":")",
+                              name, R"("},"spec":{"priority":)", priority, "}}"));
     return MakePodInfo(std::make_shared<const api::Object>(*tree));
   }
   std::string PopName() {
@@ -192,9 +192,16 @@ TEST_F(QueueTest, NoPodIsLostOrDoubledWhateverHappens) {
         flying.erase(name) > 0 ? known.erase(name) : std::size_t{0};
         if (queue_->Find(name) != nullptr) queue_->Done(name);
         break;
-      case 2: picky_->helps = name; NodeAdded(); break;
-      case 3: picky_->closed = random.Below(2) == 0 ? "" : name; break;
-      case 4: loop_.Advance(milliseconds(random.Below(30'000))); break;
+      case 2:
+        picky_->helps = name;
+        NodeAdded();
+        break;
+      case 3:
+        picky_->closed = random.Below(2) == 0 ? "" : name;
+        break;
+      case 4:
+        loop_.Advance(milliseconds(random.Below(30'000)));
+        break;
       case 5:
         if (known.contains(name)) queue_->Update(Pod(name));
         break;

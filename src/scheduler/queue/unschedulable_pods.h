@@ -20,7 +20,8 @@ class UnschedulablePods {
   std::size_t size() const { return by_age_.size(); }
   bool empty() const { return by_age_.empty(); }
 
-  // Pods that one of `plugins` refused, in order of arrival; only users of the claim if one is given.
+  // Pods that one of `plugins` refused, in order of arrival; only users of the claim if one is
+  // given.
   std::vector<QueuedPod*> Find(PluginSet plugins, const std::string& only_claim) const;
   // Of those, the ones that are not gated.
   std::vector<QueuedPod*> FindTried(PluginSet plugins) const;

@@ -95,10 +95,10 @@ void TestCluster::Write(std::string_view kind, std::string name, std::string sub
 }
 
 void TestCluster::CreateNode(std::string name, std::string labels, std::string spec) {
-  Create("Node", StrCat(R"({"metadata":{"name":")", name, R"(","labels":)", labels,
-                        R"(},"spec":)", spec,
-                        R"(,"status":{"allocatable":{"cpu":"4","memory":"32Gi","pods":"110",)",
-                        R"("ephemeral-storage":"100Gi"}}})"));
+  Create("Node",
+         StrCat(R"({"metadata":{"name":")", name, R"(","labels":)", labels, R"(},"spec":)", spec,
+                R"(,"status":{"allocatable":{"cpu":"4","memory":"32Gi","pods":"110",)",
+                R"("ephemeral-storage":"100Gi"}}})"));
 }
 
 void TestCluster::CreateSlice(std::string node, int count, std::string device_extra) {
@@ -114,9 +114,11 @@ void TestCluster::CreateSlice(std::string node, int count, std::string device_ex
 }
 
 void TestCluster::CreateClass(std::string name) {
-  Create("DeviceClass",
-         StrCat(R"({"metadata":{"name":")", name,
-                R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == \"d.example.com\""}}]}})"));
+  Create(
+      "DeviceClass",
+      StrCat(
+          R"({"metadata":{"name":")", name,
+          R"("},"spec":{"selectors":[{"cel":{"expression":"device.driver == \"d.example.com\""}}]}})"));
 }
 
 void TestCluster::CreateClaim(std::string name, int count, std::string class_name) {
@@ -164,8 +166,8 @@ std::vector<std::string> TestCluster::DevicesOf(std::string claim) {
   for (api::Value result : Find("ResourceClaim", std::move(claim))
                                ->root()["status"]["allocation"]["devices"]["results"]
                                .elements()) {
-    devices.push_back(StrCat(result["driver"].str(), "/", result["pool"].str(), "/",
-                             result["device"].str()));
+    devices.push_back(
+        StrCat(result["driver"].str(), "/", result["pool"].str(), "/", result["device"].str()));
   }
   return devices;
 }

@@ -94,7 +94,7 @@ class TestCluster {
 
   SeededLoop loop_;
   storage::MemoryDisk disk_;
-  FeatureGates gates_;         // the scheduler's
+  FeatureGates gates_;  // the scheduler's
   FeatureGates server_gates_ = FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
   Metrics metrics_;
   allocator::SimpleExpressions expressions_;

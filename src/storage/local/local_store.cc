@@ -162,10 +162,10 @@ void LocalStore::WaitForDurable(Revision revision,
     waiting_.push_back({revision, std::move(on_durable)});
     return;
   }
-  loop_.Post([weak = std::weak_ptr<LocalStore*>(self_), revision,
-              done = std::move(on_durable)]() mutable {
-    if (!weak.expired()) done(revision);
-  });
+  loop_.Post(
+      [weak = std::weak_ptr<LocalStore*>(self_), revision, done = std::move(on_durable)]() mutable {
+        if (!weak.expired()) done(revision);
+      });
 }
 
 void LocalStore::Range(RangeOptions options, std::function<void(Result<RangeResult>)> done) {
@@ -182,14 +182,14 @@ void LocalStore::Range(RangeOptions options, std::function<void(Result<RangeResu
   std::vector<RowId> rows;
   rows.reserve(missing->size());
   for (const auto& one : *missing) rows.push_back(one.row);
-  log_->Read(std::move(rows), [result, missing, done = std::move(done)](
-                                  Result<std::vector<Bytes>> values) {
-    if (!values.ok()) return done(std::move(values).error());
-    for (std::size_t i = 0; i < missing->size(); ++i) {
-      *(*missing)[i].place = std::move((*values)[i]);
-    }
-    done(std::move(*result));
-  });
+  log_->Read(std::move(rows),
+             [result, missing, done = std::move(done)](Result<std::vector<Bytes>> values) {
+               if (!values.ok()) return done(std::move(values).error());
+               for (std::size_t i = 0; i < missing->size(); ++i) {
+                 *(*missing)[i].place = std::move((*values)[i]);
+               }
+               done(std::move(*result));
+             });
 }
 
 std::unique_ptr<Watch> LocalStore::StartWatch(WatchOptions options, WatchCallbacks callbacks) {

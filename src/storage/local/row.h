@@ -19,7 +19,9 @@ constexpr std::size_t kMaxOperationsPerTransaction = (std::size_t{1} << kRowPosi
 constexpr RowId MakeRowId(Revision revision, std::size_t position) {
   return (revision << kRowPositionBits) | static_cast<RowId>(position);
 }
-constexpr Revision RowRevision(RowId row) { return row >> kRowPositionBits; }
+constexpr Revision RowRevision(RowId row) {
+  return row >> kRowPositionBits;
+}
 
 // One change of one key. Rows are only ever appended, and removed once compacted.
 struct Row {

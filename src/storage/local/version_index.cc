@@ -127,8 +127,8 @@ Revision VersionIndex::Events(std::string_view prefix, Revision after, Revision 
   for (auto place = FirstAfter(after); place != history_.end(); ++place) {
     const Version& version = **place;
     if (version.revision() > up_to) break;
-    const bool new_revision = place == history_.begin() ||
-                              (*std::prev(place))->revision() != version.revision();
+    const bool new_revision =
+        place == history_.begin() || (*std::prev(place))->revision() != version.revision();
     if (new_revision && (events->size() >= max_events || scan_left == 0)) {
       reached = version.revision() - 1;
       break;
@@ -160,8 +160,7 @@ void VersionIndex::DropResident(Version& version) {
   superseded_resident_bytes_ -= version.size_bytes;
 }
 
-bool VersionIndex::Trim(Revision compacted, std::size_t max_versions,
-                        std::vector<RowId>* removed) {
+bool VersionIndex::Trim(Revision compacted, std::size_t max_versions, std::vector<RowId>* removed) {
   while (!history_.empty() && history_.front()->revision() <= compacted) {
     if (max_versions-- == 0) return true;
     Version* version = history_.front();

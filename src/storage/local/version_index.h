@@ -106,7 +106,9 @@ class VersionIndex {
   // over a cache miss. Only ranges, and removals of what a range has seen, go down the tree.
   struct Hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
+    std::size_t operator()(std::string_view key) const {
+      return std::hash<std::string_view>()(key);
+    }
     std::size_t operator()(const std::unique_ptr<KeyRecord>& record) const {
       return (*this)(record->key);
     }

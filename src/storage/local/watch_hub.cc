@@ -68,10 +68,9 @@ void WatchHub::Advance(Revision applied, Revision durable) {
 
 void WatchHub::SetCompacted(Revision compacted) {
   compacted_ = compacted;
-  const bool someone_behind =
-      std::any_of(watchers_.begin(), watchers_.end(), [&](const std::shared_ptr<Watcher>& watcher) {
-        return watcher->reached < compacted_;
-      });
+  const bool someone_behind = std::any_of(
+      watchers_.begin(), watchers_.end(),
+      [&](const std::shared_ptr<Watcher>& watcher) { return watcher->reached < compacted_; });
   if (someone_behind) Schedule();
 }
 
@@ -102,10 +101,9 @@ void WatchHub::Dispatch() {
     if (weak.expired()) return;
     if (!watcher->alive || watcher->loading) continue;
     if (watcher->reached < compacted_) {
-      End(watcher, Error{ErrorCode::kExpired,
-                         "revision " + std::to_string(watcher->reached) +
-                             " has been compacted; the oldest available is " +
-                             std::to_string(compacted_)});
+      End(watcher, Error{ErrorCode::kExpired, "revision " + std::to_string(watcher->reached) +
+                                                  " has been compacted; the oldest available is " +
+                                                  std::to_string(compacted_)});
       continue;
     }
     Deliver(watcher);

@@ -18,8 +18,8 @@ namespace drakkar::storage {
 class WatchHub {
  public:
   // Reads values back that are not resident.
-  using Loader = std::function<void(std::vector<RowId>,
-                                    std::function<void(Result<std::vector<Bytes>>)>)>;
+  using Loader =
+      std::function<void(std::vector<RowId>, std::function<void(Result<std::vector<Bytes>>)>)>;
 
   WatchHub(EventLoop& loop, const VersionIndex& index, Loader loader);
   ~WatchHub();

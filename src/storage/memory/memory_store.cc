@@ -125,8 +125,7 @@ class MemoryLog final : public RowLog {
   std::shared_ptr<MemoryLog*> self_;
 };
 
-std::unique_ptr<Store> OpenMemoryStore(EventLoop& loop, MemoryDisk& disk,
-                                       LocalStoreLimits limits) {
+std::unique_ptr<Store> OpenMemoryStore(EventLoop& loop, MemoryDisk& disk, LocalStoreLimits limits) {
   LoadedRows loaded;
   loaded.compacted = disk.compacted_;
   for (const auto& [id, row] : disk.rows_) {

@@ -19,9 +19,8 @@ class MemoryStoreTest : public ::testing::Test {
     store_ = OpenMemoryStore(loop_, disk_, limits);
   }
   void Put(const std::string& key, const std::string& value) {
-    store_->Commit(
-        {{}, {{key, std::make_shared<const std::string>(value)}}}, nullptr,
-        [this](Result<Revision> result) { results_.push_back(std::move(result)); });
+    store_->Commit({{}, {{key, std::make_shared<const std::string>(value)}}}, nullptr,
+                   [this](Result<Revision> result) { results_.push_back(std::move(result)); });
   }
 
   SeededLoop loop_;
@@ -34,12 +33,12 @@ TEST_F(MemoryStoreTest, AppliedRunsAheadOfDurable) {
   disk_.set_sync_delay(milliseconds(5));
   std::vector<Revision> applied;
   std::vector<Revision> durable;
-  auto a = store_->StartWatch(
-      {.mark = Mark::kApplied},
-      {.on_events = [&](auto, Revision up_to) { applied.push_back(up_to); }});
-  auto d = store_->StartWatch(
-      {.mark = Mark::kDurable},
-      {.on_events = [&](auto, Revision up_to) { durable.push_back(up_to); }});
+  auto a =
+      store_->StartWatch({.mark = Mark::kApplied},
+                         {.on_events = [&](auto, Revision up_to) { applied.push_back(up_to); }});
+  auto d =
+      store_->StartWatch({.mark = Mark::kDurable},
+                         {.on_events = [&](auto, Revision up_to) { durable.push_back(up_to); }});
   Put("a", "1");
   loop_.RunUntilIdle();
   EXPECT_EQ(applied, std::vector<Revision>{2});
@@ -82,8 +81,8 @@ TEST_F(MemoryStoreTest, ACrashDropsExactlyWhatWasNotDurable) {
 
 TEST_F(MemoryStoreTest, AFailedSyncFailsEverythingAfterIt) {
   std::optional<Error> closed;
-  auto watch = store_->StartWatch({}, {.on_events = [](auto, Revision) {},
-                                       .on_closed = [&](Error error) { closed = error; }});
+  auto watch = store_->StartWatch(
+      {}, {.on_events = [](auto, Revision) {}, .on_closed = [&](Error error) { closed = error; }});
   disk_.FailSync(2, Unavailable("the disk is gone"));
   Put("a", "1");
   loop_.Advance(milliseconds(1));

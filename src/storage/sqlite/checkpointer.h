@@ -10,9 +10,9 @@ struct sqlite3;
 
 namespace drakkar::storage {
 
-// Copies SQLite's write-ahead log into its file on a thread of its own, with a connection of its own,
-// while the writer goes on. The writer only asks for a pass and looks at what became of it; all calls
-// from one thread. The destructor waits for the pass under way.
+// Copies SQLite's write-ahead log into its file on a thread of its own, with a connection of its
+// own, while the writer goes on. The writer only asks for a pass and looks at what became of it;
+// all calls from one thread. The destructor waits for the pass under way.
 class Checkpointer {
  public:
   // The connection is made when it is first needed.

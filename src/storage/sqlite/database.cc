@@ -10,9 +10,9 @@
 namespace drakkar::storage {
 namespace {
 
-// Measured with 900-byte values, 32 rows a commit, synced, ext4, on a busy two-core machine, best of
-// three (median commit): write-ahead log 0.4 to 0.6 ms, rollback journals 0.9 to 1.05 ms and half
-// more CPU.
+// Measured with 900-byte values, 32 rows a commit, synced, ext4, on a busy two-core machine, best
+// of three (median commit): write-ahead log 0.4 to 0.6 ms, rollback journals 0.9 to 1.05 ms and
+// half more CPU.
 constexpr const char* kOpenPragmas =
     "PRAGMA journal_mode=WAL;"
     "PRAGMA synchronous=FULL;"
@@ -20,8 +20,8 @@ constexpr const char* kOpenPragmas =
     "PRAGMA cell_size_check=ON;"
     "PRAGMA temp_store=MEMORY;";
 
-// Of new stores. Objects have one to three kilobytes: pages of 4 KiB held one or two of them and were
-// half empty, and twice as many had to be copied out of the log.
+// Of new stores. Objects have one to three kilobytes: pages of 4 KiB held one or two of them and
+// were half empty, and twice as many had to be copied out of the log.
 constexpr int kPageBytes = 16384;
 constexpr int kBusyMilliseconds = 10'000;
 
@@ -70,9 +70,9 @@ Result<void> Create(const std::string& directory, const std::string& path) {
     if (files.Exists(unfinished + suffix)) RETURN_IF_ERROR(files.Remove(unfinished + suffix));
   }
   sqlite3* connection = nullptr;
-  int code = sqlite3_open_v2(
-      unfinished.c_str(), &connection,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  int code =
+      sqlite3_open_v2(unfinished.c_str(), &connection,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   const std::string page_size = "PRAGMA page_size=" + std::to_string(kPageBytes);
   if (code == SQLITE_OK) {
     code = sqlite3_exec(connection, page_size.c_str(), nullptr, nullptr, nullptr);
@@ -159,8 +159,7 @@ Result<void> Database::Configure(const Options& options) {
   if (code != SQLITE_OK) return Failure(code, "open");
   RETURN_IF_ERROR(Execute(kOpenPragmas));
   log_bytes_ = options.log_bytes;
-  RETURN_IF_ERROR(
-      Execute(("PRAGMA journal_size_limit=" + std::to_string(LogBytesMax())).c_str()));
+  RETURN_IF_ERROR(Execute(("PRAGMA journal_size_limit=" + std::to_string(LogBytesMax())).c_str()));
   RETURN_IF_ERROR(ReadPageSize());
   if (options.file_bytes_max != 0) {
     const std::string pages =
@@ -233,9 +232,8 @@ Result<void> Database::Prepare() {
 
 Result<void> Database::Load(const std::function<Result<void>(Row row)>& row) {
   sqlite3_stmt* raw = nullptr;
-  int code = sqlite3_prepare_v2(connection_,
-                                "SELECT id, created, key, value FROM revisions ORDER BY id", -1,
-                                &raw, nullptr);
+  int code = sqlite3_prepare_v2(
+      connection_, "SELECT id, created, key, value FROM revisions ORDER BY id", -1, &raw, nullptr);
   Statement select(raw);
   if (code != SQLITE_OK) return Failure(code, "read");
   RowId last = 0;

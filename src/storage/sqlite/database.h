@@ -19,8 +19,8 @@ namespace drakkar::storage {
 // The format this code reads and writes (docs/formats/store.md).
 constexpr int kStoreFormat = 1;
 
-// The file with the rows. Used by one thread at a time; every call blocks. A second thread copies the
-// write-ahead log into the file meanwhile.
+// The file with the rows. Used by one thread at a time; every call blocks. A second thread copies
+// the write-ahead log into the file meanwhile.
 //
 // After any error of WriteGroup the file holds what the last successful one left, and the object
 // must only be destroyed.
@@ -45,8 +45,8 @@ class Database {
 
   // One synced commit: all of it or nothing.
   Result<void> WriteGroup(const std::vector<RowBatch>& batches);
-  // After each group that was written: keeps the write-ahead log bounded, mostly on the other thread.
-  // An error says that the file does not take it; the group is safe.
+  // After each group that was written: keeps the write-ahead log bounded, mostly on the other
+  // thread. An error says that the file does not take it; the group is safe.
   Result<void> TendLog();
   Result<std::vector<Bytes>> Read(const std::vector<RowId>& rows);
 
@@ -80,7 +80,7 @@ class Database {
   std::unique_ptr<ObservedVfs> vfs_;
   std::size_t page_bytes_ = 0;
   std::size_t log_bytes_ = 0;
-  std::size_t log_frames_ = 0;     // in the log after the last commit
+  std::size_t log_frames_ = 0;  // in the log after the last commit
   std::unique_ptr<Checkpointer> checkpointer_;
   sqlite3* connection_ = nullptr;
   sqlite3_stmt* begin_ = nullptr;

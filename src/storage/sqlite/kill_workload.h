@@ -32,6 +32,8 @@ inline Transaction KillTransaction(std::int64_t number) {
 }
 
 // Transaction 1 is at the first revision of a new store.
-constexpr Revision KillRevision(std::int64_t number) { return number + 1; }
+constexpr Revision KillRevision(std::int64_t number) {
+  return number + 1;
+}
 
 }  // namespace drakkar::storage

@@ -22,9 +22,9 @@ struct ObservedVfs::Impl {
 namespace {
 
 // SQLite writes its log in pieces of a frame's head and a page, and copies it into the file page by
-// page. Pieces that follow each other are gathered and written as one, at the latest before the file
-// is synced, read or looked at in any other way: what is promised is promised after a sync. SQLite's
-// own layer writes less than 128 KiB in one call.
+// page. Pieces that follow each other are gathered and written as one, at the latest before the
+// file is synced, read or looked at in any other way: what is promised is promised after a sync.
+// SQLite's own layer writes less than 128 KiB in one call.
 constexpr std::size_t kMaxGatheredBytes = 124 * 1024;
 
 // SQLite allocates it, with room for the real file behind it.
@@ -53,9 +53,8 @@ ObservedFile* Own(sqlite3_file* file) {
 int Flush(sqlite3_file* file) {
   ObservedFile* own = Own(file);
   if (own->gathered_size == 0) return SQLITE_OK;
-  const int code =
-      Real(file)->pMethods->xWrite(Real(file), own->gathered, static_cast<int>(own->gathered_size),
-                                   own->gathered_offset);
+  const int code = Real(file)->pMethods->xWrite(
+      Real(file), own->gathered, static_cast<int>(own->gathered_size), own->gathered_offset);
   // Kept if it failed: nobody may take it for written, and a sync tries it again.
   if (code == SQLITE_OK) own->gathered_size = 0;
   return code;

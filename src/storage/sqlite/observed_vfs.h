@@ -18,9 +18,9 @@ class IoObserver {
 };
 
 // A layer between SQLite and its files that reports to an observer: it counts syncs in production
-// and breaks disks in tests. Writes that follow each other go to the file as one, before the next sync.
-// One database file; connections to it share the index of its log in memory (shared_file.h), and other
-// programs find the file locked while there is one.
+// and breaks disks in tests. Writes that follow each other go to the file as one, before the next
+// sync. One database file; connections to it share the index of its log in memory (shared_file.h),
+// and other programs find the file locked while there is one.
 //
 // Registered with SQLite while it lives; must outlive the connections opened through it.
 class ObservedVfs {

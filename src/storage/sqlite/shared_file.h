@@ -18,8 +18,8 @@ class SharedFile {
 
   // One connection's share; it gives back its own before it goes.
   struct Holder {
-    int level = 0;  // SQLITE_LOCK_NONE
-    std::uint8_t shared = 0;     // locks of the index, one bit each
+    int level = 0;            // SQLITE_LOCK_NONE
+    std::uint8_t shared = 0;  // locks of the index, one bit each
     std::uint8_t exclusive = 0;
     bool maps_index = false;
   };
@@ -41,8 +41,8 @@ class SharedFile {
 
  private:
   std::mutex mutex_;
-  int holders_ = 0;                  // of any level but none
-  int highest_ = 0;                  // level, from reserved on of one holder only
+  int holders_ = 0;  // of any level but none
+  int highest_ = 0;  // level, from reserved on of one holder only
   const Holder* highest_holder_ = nullptr;
   std::array<int, kIndexLocks> index_holders_{};  // how many share it; -1: exclusive
   int mappings_ = 0;

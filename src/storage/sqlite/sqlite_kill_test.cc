@@ -133,9 +133,8 @@ TEST(SqliteKill, ASecondProcessIsToldWhoHoldsTheDirectory) {
   const std::string directory = ::mkdtemp(pattern);
   LoopThread thread("kill-test");
   std::unique_ptr<Store> store;
-  thread.RunSync([&] {
-    store = std::move(*OpenSqliteStore(thread.loop(), {.directory = directory}));
-  });
+  thread.RunSync(
+      [&] { store = std::move(*OpenSqliteStore(thread.loop(), {.directory = directory})); });
   thread.RunSync([&] {
     auto second = OpenSqliteStore(thread.loop(), {.directory = directory});
     ASSERT_FALSE(second.ok());

@@ -26,8 +26,7 @@ class SqliteLog final : public RowLog {
 
   void Start(Listener listener) override;
   void Append(RowBatch batch) override;
-  void Read(std::vector<RowId> rows,
-            std::function<void(Result<std::vector<Bytes>>)> done) override;
+  void Read(std::vector<RowId> rows, std::function<void(Result<std::vector<Bytes>>)> done) override;
   void Close(std::function<void()> done) override;
   std::size_t queued_bytes() const override { return queued_bytes_.load(); }
   RowLogStatistics statistics() const override;
@@ -59,8 +58,8 @@ class SqliteLog final : public RowLog {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  Group pending_;         // guarded by mutex_
-  bool closing_ = false;  // guarded by mutex_
+  Group pending_;           // guarded by mutex_
+  bool closing_ = false;    // guarded by mutex_
   bool gathering_ = false;  // guarded by mutex_: the writer waits for a larger group
 
   std::atomic<std::size_t> queued_bytes_{0};

@@ -21,17 +21,28 @@ std::string FileSystemName(const std::string& directory) {
   struct statfs info {};
   if (::statfs(directory.c_str(), &info) != 0) return "unknown";
   switch (static_cast<std::uint32_t>(info.f_type)) {
-    case 0xEF53: return "ext4";  // ext2 and ext3 have the same number
-    case 0x58465342: return "xfs";
-    case 0x9123683E: return "btrfs";
-    case 0x01021994: return "tmpfs";
-    case 0x794C7630: return "overlay";
-    case 0x6969: return "nfs";
-    case 0x2FC12FC1: return "zfs";
-    case 0xF2F52010: return "f2fs";
-    case 0x65735546: return "fuse";
-    case 0x01021997: return "9p";
-    default: break;
+    case 0xEF53:
+      return "ext4";  // ext2 and ext3 have the same number
+    case 0x58465342:
+      return "xfs";
+    case 0x9123683E:
+      return "btrfs";
+    case 0x01021994:
+      return "tmpfs";
+    case 0x794C7630:
+      return "overlay";
+    case 0x6969:
+      return "nfs";
+    case 0x2FC12FC1:
+      return "zfs";
+    case 0xF2F52010:
+      return "f2fs";
+    case 0x65735546:
+      return "fuse";
+    case 0x01021997:
+      return "9p";
+    default:
+      break;
   }
   char text[24];
   std::snprintf(text, sizeof text, "0x%x", static_cast<unsigned>(info.f_type));
@@ -64,12 +75,11 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(EventLoop& loop, SqliteStoreOptio
                                    .file_bytes_max = options.file_bytes_max,
                                    .log_bytes = options.log_bytes,
                                    .observer = options.observer}));
-  ASSIGN_OR_RETURN(LoadedRows loaded,
-                   Load(*database, options.limits.history_resident_bytes_max));
+  ASSIGN_OR_RETURN(LoadedRows loaded, Load(*database, options.limits.history_resident_bytes_max));
   auto log = std::make_unique<SqliteLog>(loop, std::move(lock), std::move(database),
                                          FileSystemName(options.directory));
-  return std::unique_ptr<Store>(std::make_unique<LocalStore>(loop, options.limits,
-                                                             std::move(loaded), std::move(log)));
+  return std::unique_ptr<Store>(
+      std::make_unique<LocalStore>(loop, options.limits, std::move(loaded), std::move(log)));
 }
 
 }  // namespace drakkar::storage

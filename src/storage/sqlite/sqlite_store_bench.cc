@@ -19,8 +19,8 @@ class BenchStore {
  public:
   BenchStore() : thread_("bench") {
     const char* parent = std::getenv("DRAKKAR_BENCH_DIRECTORY");
-    directory_ = JoinPath(parent == nullptr ? "." : parent,
-                          "store-bench-" + std::to_string(::getpid()));
+    directory_ =
+        JoinPath(parent == nullptr ? "." : parent, "store-bench-" + std::to_string(::getpid()));
     CHECK(RealFileSystem().RemoveTree(directory_).ok());
     Open();
   }

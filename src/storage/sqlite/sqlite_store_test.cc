@@ -147,7 +147,7 @@ TEST_F(SqliteStoreTest, ADamagedFileIsAnErrorAndIsLeftAlone) {
 
 TEST_F(SqliteStoreTest, AFileThatIsNoStoreIsAnError) {
   for (const std::string& content : {std::string("not a database, but long enough to look at"),
-                                    std::string(8192, '\0'), std::string()}) {
+                                     std::string(8192, '\0'), std::string()}) {
     ASSERT_TRUE(RealFileSystem().WriteFile(File("store.db"), content, 0600).ok());
     std::optional<Error> error = Open();
     ASSERT_TRUE(error.has_value()) << content.size();

@@ -27,10 +27,14 @@ Settings& settings() {
 
 std::string_view JsonLevel(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return "debug";
-    case LogLevel::kInfo: return "info";
-    case LogLevel::kWarning: return "warning";
-    case LogLevel::kError: return "error";
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      return "error";
   }
   return "info";
 }
@@ -127,8 +131,8 @@ void Logger::Write(LogLevel level, std::string_view message,
   if (level < current.lowest.load()) return;
   const Clock* clock = current.clock.load();
   if (clock == nullptr) clock = &RealClock();
-  std::string line =
-      FormatRecord(current.format, LogRecord{level, name_, message, fields}, clock->Now(), getpid());
+  std::string line = FormatRecord(current.format, LogRecord{level, name_, message, fields},
+                                  clock->Now(), getpid());
   std::lock_guard lock(current.mutex);
   if (current.sink) {
     current.sink(line);

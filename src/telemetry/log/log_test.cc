@@ -9,7 +9,9 @@ constexpr WallTime kNow{std::chrono::seconds(1'763'242'892) + std::chrono::micro
 
 TEST(Log, TextHasTheFormOfKlog) {
   EXPECT_EQ(FormatRecord(LogFormat::kText,
-                         {LogLevel::kWarning, "scheduler", "no node \"fits\"",
+                         {LogLevel::kWarning,
+                          "scheduler",
+                          "no node \"fits\"",
                           {{"pod", "default/a"}, {"nodes", 5}, {"retry", true}}},
                          kNow, 42),
             "W1115 21:41:32.123456      42 scheduler] \"no node \\\"fits\\\"\" pod=\"default/a\" "
@@ -17,11 +19,11 @@ TEST(Log, TextHasTheFormOfKlog) {
 }
 
 TEST(Log, JsonIsOneObjectPerLine) {
-  EXPECT_EQ(FormatRecord(LogFormat::kJson,
-                         {LogLevel::kInfo, "node", "ready", {{"name", "n\n1"}, {"pods", 2}}}, kNow,
-                         42),
-            "{\"ts\":1763242892123.4,\"level\":\"info\",\"logger\":\"node\",\"msg\":\"ready\","
-            "\"name\":\"n\\u000a1\",\"pods\":2}");
+  EXPECT_EQ(
+      FormatRecord(LogFormat::kJson,
+                   {LogLevel::kInfo, "node", "ready", {{"name", "n\n1"}, {"pods", 2}}}, kNow, 42),
+      "{\"ts\":1763242892123.4,\"level\":\"info\",\"logger\":\"node\",\"msg\":\"ready\","
+      "\"name\":\"n\\u000a1\",\"pods\":2}");
 }
 
 TEST(Log, DropsWhatIsBelowTheConfiguredLevel) {

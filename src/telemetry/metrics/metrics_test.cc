@@ -40,7 +40,8 @@ TEST(ProcessMetrics, TellWhatTheKernelTells) {
   EXPECT_DOUBLE_EQ(metrics.GetCounter("process_cpu_seconds_total", "").value(), 200 / ticks);
   EXPECT_DOUBLE_EQ(metrics.GetGauge("process_virtual_memory_bytes", "").value(), 4096000);
   EXPECT_DOUBLE_EQ(metrics.GetGauge("process_resident_memory_bytes", "").value(), 10 * page);
-  EXPECT_DOUBLE_EQ(metrics.GetGauge("process_start_time_seconds", "").value(), 1700000000 + 300 / ticks);
+  EXPECT_DOUBLE_EQ(metrics.GetGauge("process_start_time_seconds", "").value(),
+                   1700000000 + 300 / ticks);
   EXPECT_DOUBLE_EQ(metrics.GetGauge("process_open_fds", "").value(), 2);
   EXPECT_GT(metrics.GetGauge("process_max_fds", "").value(), 0);
 }

@@ -41,8 +41,8 @@ class HollowStreams final : public ProcessStreams {
     });
   }
   void Say(OutputStream stream, const std::string& text) {
-    const bool wanted = stream == OutputStream::kStandard ? options_.standard_output
-                                                          : options_.error_output;
+    const bool wanted =
+        stream == OutputStream::kStandard ? options_.standard_output : options_.error_output;
     if (wanted && !text.empty()) events_.OnOutput(stream, text);
   }
 
@@ -76,10 +76,18 @@ class HollowRuntime final : public Runtime {
   }
 
   void RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::string> done) override {
-    if (auto error = Refuse("RunPodSandbox")) return Answer(std::move(done), Result<std::string>(*error));
+    if (auto error = Refuse("RunPodSandbox"))
+      return Answer(std::move(done), Result<std::string>(*error));
     const std::string id = NewId();
-    PodSandbox sandbox{id, config.name, config.namespace_name, config.uid, config.attempt,
-                       SandboxState::kReady, loop_.clock().Now(), config.labels, config.annotations};
+    PodSandbox sandbox{id,
+                       config.name,
+                       config.namespace_name,
+                       config.uid,
+                       config.attempt,
+                       SandboxState::kReady,
+                       loop_.clock().Now(),
+                       config.labels,
+                       config.annotations};
     machine_.sandboxes[id] = std::move(sandbox);
     machine_.sandbox_configs[id] = std::move(config);
     Answer(std::move(done), Result<std::string>(id));
@@ -96,7 +104,8 @@ class HollowRuntime final : public Runtime {
   }
 
   void RemovePodSandbox(const std::string& id, RuntimeCallback<void> done) override {
-    if (auto error = Refuse("RemovePodSandbox")) return Answer(std::move(done), Result<void>(*error));
+    if (auto error = Refuse("RemovePodSandbox"))
+      return Answer(std::move(done), Result<void>(*error));
     KillAll(id);
     std::erase_if(machine_.containers,
                   [&](const auto& entry) { return entry.second.status.sandbox_id == id; });
@@ -114,7 +123,8 @@ class HollowRuntime final : public Runtime {
   void CreateContainer(const std::string& sandbox_id, ContainerConfig config,
                        RuntimeCallback<std::string> done) override {
     auto fail = [&](Error error) {
-      Answer(std::move(done), Result<std::string>(std::move(error).Prefixed("create container " + config.name)));
+      Answer(std::move(done),
+             Result<std::string>(std::move(error).Prefixed("create container " + config.name)));
     };
     if (auto error = Refuse("CreateContainer")) return fail(*error);
     auto sandbox = machine_.sandboxes.find(sandbox_id);
@@ -157,7 +167,8 @@ class HollowRuntime final : public Runtime {
     const std::string what = "start container " + status.name;
     if (status.state == ContainerState::kRunning) return Answer(std::move(done), Ok());
     if (status.state != ContainerState::kCreated) {
-      return Answer(std::move(done), Result<void>(FailedPrecondition("it is not just created").Prefixed(what)));
+      return Answer(std::move(done),
+                    Result<void>(FailedPrecondition("it is not just created").Prefixed(what)));
     }
     if (container.program.start_error) {
       status.state = ContainerState::kExited;
@@ -194,20 +205,24 @@ class HollowRuntime final : public Runtime {
     stop_waiters_[id].push_back(std::move(done));
     const bool heeds = !container.program.ignores_stop_signal && grace > Duration::zero() &&
                        container.program.stops_within <= grace;
-    const Duration takes = heeds ? container.program.stops_within : std::max(grace, Duration::zero());
+    const Duration takes =
+        heeds ? container.program.stops_within : std::max(grace, Duration::zero());
     const WallTime end = loop_.clock().Now() + takes;
     if (container.ends_at && *container.ends_at <= end) return;
     container.ends_at = end;
-    container.end_code = heeds ? (container.program.exit_code != 0 ? container.program.exit_code : kTerminated)
-                               : kKilled;
+    container.end_code =
+        heeds ? (container.program.exit_code != 0 ? container.program.exit_code : kTerminated)
+              : kKilled;
     Arm(id);
   }
 
   void RemoveContainer(const std::string& id, RuntimeCallback<void> done) override {
-    if (auto error = Refuse("RemoveContainer")) return Answer(std::move(done), Result<void>(*error));
+    if (auto error = Refuse("RemoveContainer"))
+      return Answer(std::move(done), Result<void>(*error));
     auto found = machine_.containers.find(id);
     if (found != machine_.containers.end()) {
-      if (found->second.status.state == ContainerState::kRunning) End(id, kKilled, loop_.clock().Now());
+      if (found->second.status.state == ContainerState::kRunning)
+        End(id, kKilled, loop_.clock().Now());
       timers_.erase(id);
       machine_.containers.erase(id);
     }
@@ -225,12 +240,15 @@ class HollowRuntime final : public Runtime {
     return found->second.status;
   }
 
-  void UpdateContainer(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) override {
-    if (auto error = Refuse("UpdateContainer")) return Answer(std::move(done), Result<void>(*error));
+  void UpdateContainer(const std::string& id, ResourceUpdate update,
+                       RuntimeCallback<void> done) override {
+    if (auto error = Refuse("UpdateContainer"))
+      return Answer(std::move(done), Result<void>(*error));
     auto found = machine_.containers.find(id);
     if (found == machine_.containers.end() ||
         found->second.status.state != ContainerState::kRunning) {
-      return Answer(std::move(done), Result<void>(FailedPrecondition("the container does not run")));
+      return Answer(std::move(done),
+                    Result<void>(FailedPrecondition("the container does not run")));
     }
     found->second.config.resources = update.container;
     for (auto& [name, value] : update.annotations) found->second.status.annotations[name] = value;
@@ -267,7 +285,8 @@ class HollowRuntime final : public Runtime {
 
   Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id, const StreamOptions&,
                                                  ProcessStreams::Events&) override {
-    return Error{ErrorCode::kUnimplemented, StrCat("container ", id, " is simulated: nothing to attach to")};
+    return Error{ErrorCode::kUnimplemented,
+                 StrCat("container ", id, " is simulated: nothing to attach to")};
   }
 
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override {
@@ -287,9 +306,9 @@ class HollowRuntime final : public Runtime {
         return image;
       }
     }
-    return NotFound(StrCat("image ", Quote(name),
-                           " is not present on this node; import it with: drakkar image import FILE --name ",
-                           name));
+    return NotFound(StrCat(
+        "image ", Quote(name),
+        " is not present on this node; import it with: drakkar image import FILE --name ", name));
   }
   std::vector<Image> ListImages() const override { return machine_.images; }
 
@@ -308,7 +327,8 @@ class HollowRuntime final : public Runtime {
 
   void Arm(const std::string& id) {
     HollowContainer& container = machine_.containers[id];
-    const Duration left = std::max<Duration>(*container.ends_at - loop_.clock().Now(), Duration::zero());
+    const Duration left =
+        std::max<Duration>(*container.ends_at - loop_.clock().Now(), Duration::zero());
     timers_[id] = loop_.RunAfter(left, [this, id] {
       auto own = std::move(timers_[id]);
       timers_.erase(id);
@@ -326,8 +346,9 @@ class HollowRuntime final : public Runtime {
     status.pid = 0;
     status.exit_code = exit_code;
     status.finished_at = when;
-    status.reason = !container.program.reason.empty() ? container.program.reason
-                    : std::string(exit_code == 0 ? kReasonCompleted : kReasonError);
+    status.reason = !container.program.reason.empty()
+                        ? container.program.reason
+                        : std::string(exit_code == 0 ? kReasonCompleted : kReasonError);
     const ContainerStatus copy = status;
     Later([this, copy] {
       if (listener_) listener_(copy);
@@ -375,7 +396,9 @@ class HollowRuntime final : public Runtime {
   }
   template <typename T>
   void Answer(RuntimeCallback<T> done, Result<T> result) {
-    Later([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+    Later([done = std::move(done), result = std::move(result)]() mutable {
+      done(std::move(result));
+    });
   }
 
   EventLoop& loop_;

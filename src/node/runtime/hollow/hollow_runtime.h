@@ -16,11 +16,11 @@ namespace drakkar::node {
 
 // What a simulated container does once started.
 struct HollowProgram {
-  std::optional<Duration> runs_for;      // not set: until stopped
+  std::optional<Duration> runs_for;  // not set: until stopped
   int exit_code = 0;
-  std::string reason;                    // empty: from the exit code
+  std::string reason;  // empty: from the exit code
   bool ignores_stop_signal = false;
-  Duration stops_within{};               // from the stop signal to its end
+  Duration stops_within{};  // from the stop signal to its end
   std::optional<Error> create_error;
   std::optional<Error> start_error;
   // What a command says and how it ends. One that gets input repeats it first, until its end.
@@ -50,12 +50,14 @@ struct HollowMachine {
   int next_pid = 1000;
 
   // The next call of this method ("CreateContainer") fails with this error; several queue up.
-  void FailNext(const std::string& method, Error error) { faults[method].push_back(std::move(error)); }
+  void FailNext(const std::string& method, Error error) {
+    faults[method].push_back(std::move(error));
+  }
   std::map<std::string, std::deque<Error>> faults;
 };
 
-// A runtime without processes, for tests and simulation: containers run for a programmed time on the
-// loop's clock. Keeps the contract of Runtime. `machine` must outlive it.
+// A runtime without processes, for tests and simulation: containers run for a programmed time on
+// the loop's clock. Keeps the contract of Runtime. `machine` must outlive it.
 std::unique_ptr<Runtime> MakeHollowRuntime(EventLoop& loop, HollowMachine& machine);
 
 }  // namespace drakkar::node

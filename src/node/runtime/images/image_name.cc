@@ -34,9 +34,7 @@ bool IsPathComponent(std::string_view text) {
 
 bool IsTag(std::string_view text) {
   if (text.empty() || text.size() > kMaxTagBytes) return false;
-  auto is_word = [](char c) {
-    return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z') || c == '_';
-  };
+  auto is_word = [](char c) { return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z') || c == '_'; };
   if (!is_word(text[0])) return false;
   return std::all_of(text.begin(), text.end(),
                      [&](char c) { return is_word(c) || c == '.' || c == '-'; });
@@ -68,9 +66,8 @@ bool IsSha256Digest(std::string_view text) {
   constexpr std::string_view kPrefix = "sha256:";
   if (!text.starts_with(kPrefix) || text.size() != kPrefix.size() + 64) return false;
   text.remove_prefix(kPrefix.size());
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 Result<std::string> NormalizeImageName(std::string_view name) {
@@ -82,7 +79,8 @@ Result<std::string> NormalizeImageName(std::string_view name) {
   std::string_view rest = name;
   std::string suffix = ":latest";
   if (const std::size_t at = rest.find('@'); at != std::string_view::npos) {
-    if (!IsSha256Digest(rest.substr(at + 1))) return refuse("expected sha256:<64 hex digits> after '@'");
+    if (!IsSha256Digest(rest.substr(at + 1)))
+      return refuse("expected sha256:<64 hex digits> after '@'");
     suffix = std::string(rest.substr(at));
     rest = rest.substr(0, at);
   }

@@ -8,8 +8,8 @@
 namespace drakkar::node {
 
 // The full form of an image name as users expect it: "busybox" is
-// "docker.io/library/busybox:latest", "localhost/hello:1" stays. A digest ("name@sha256:...") is kept
-// and replaces the tag. Refuses what no registry would take.
+// "docker.io/library/busybox:latest", "localhost/hello:1" stays. A digest ("name@sha256:...") is
+// kept and replaces the tag. Refuses what no registry would take.
 Result<std::string> NormalizeImageName(std::string_view name);
 
 // "sha256:<64 hexadecimal digits>", lower case: safe as part of a path.

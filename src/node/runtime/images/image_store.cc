@@ -36,9 +36,10 @@ Result<bool> IsLayoutArchive(const std::string& path) {
 }
 
 Error NotPresent(std::string_view name_or_id) {
-  return NotFound(StrCat("image ", Quote(name_or_id),
-                         " is not present on this node; import it with: drakkar image import FILE --name ",
-                         name_or_id));
+  return NotFound(
+      StrCat("image ", Quote(name_or_id),
+             " is not present on this node; import it with: drakkar image import FILE --name ",
+             name_or_id));
 }
 
 std::string WriteImageFile(const std::string& id, const ImageConfig& config, std::uint64_t size) {
@@ -190,7 +191,8 @@ Result<std::string> ImageStore::FindId(std::string_view name_or_id,
     }
     // Also one that is gone but for its names, so that a removal can be repeated.
     for (const auto& [name, id] : names) {
-      if (id.starts_with(StrCat(kDigestPrefix, digits))) found.insert(id.substr(kDigestPrefix.size()));
+      if (id.starts_with(StrCat(kDigestPrefix, digits)))
+        found.insert(id.substr(kDigestPrefix.size()));
     }
     if (found.size() > 1) {
       return InvalidArgument(StrCat("image id ", Quote(name_or_id), " fits more than one image"));
@@ -221,7 +223,9 @@ Result<std::vector<Image>> ImageStore::List() const {
     }
     // One that is damaged or just being removed is no image; one that cannot be read just now is.
     const ErrorCode code = stored.error().code;
-    if (code == ErrorCode::kNotFound || code == ErrorCode::kInvalidArgument || code == ErrorCode::kDataLoss) continue;
+    if (code == ErrorCode::kNotFound || code == ErrorCode::kInvalidArgument ||
+        code == ErrorCode::kDataLoss)
+      continue;
     return std::move(stored).error();
   }
   return images;
@@ -250,8 +254,8 @@ Result<void> ImageStore::Remove(std::string_view name_or_id) {
     }
   }
   if (!is_last) return WriteNames(remaining);
-  // Out of sight first: a half-removed tree must not look like an image. The names go last: while they
-  // are there, a removal that failed can be repeated.
+  // Out of sight first: a half-removed tree must not look like an image. The names go last: while
+  // they are there, a removal that failed can be repeated.
   const std::string doomed = JoinPath(directory_, "tmp-" + random_.NameSuffix(12));
   auto renamed = files_.Rename(directory, doomed);
   if (renamed.ok()) {
@@ -298,8 +302,9 @@ Result<Image> ImageStore::Import(const std::string& path, const ImportOptions& o
     RETURN_IF_ERROR(files_.MakeDirectories(JoinPath(work, "uses"), 0700));
     if (info.type == FileType::kDirectory) {
       if (!files_.Exists(JoinPath(path, "oci-layout"))) {
-        return InvalidArgument(path + " is a directory without an oci-layout file: give an OCI image"
-                                      " layout, or pack the root file system with tar");
+        return InvalidArgument(path +
+                               " is a directory without an oci-layout file: give an OCI image"
+                               " layout, or pack the root file system with tar");
       }
       return ImportLayout(path, work, options);
     }
@@ -332,7 +337,8 @@ Result<Image> ImageStore::ImportRootfs(const std::string& path, const std::strin
   TarReader reader(*plain);
   UnpackOptions unpack;
   unpack.progress = options.progress;
-  ASSIGN_OR_RETURN(const UnpackSummary summary, UnpackTar(reader, JoinPath(work, "rootfs"), unpack));
+  ASSIGN_OR_RETURN(const UnpackSummary summary,
+                   UnpackTar(reader, JoinPath(work, "rootfs"), unpack));
   if (summary.entries == 0) return InvalidArgument("the archive is empty");
   ASSIGN_OR_RETURN(const std::string id, hashed.Finish());
   ImageConfig config;
@@ -344,7 +350,8 @@ Result<Image> ImageStore::ImportLayout(const std::string& layout, const std::str
                                        const ImportOptions& options) {
   ASSIGN_OR_RETURN(const LayoutImage image, ReadOciLayout(files_, layout, options.name));
   const std::string name = options.name.empty() ? image.name : options.name;
-  if (name.empty()) return InvalidArgument("the image layout carries no name: give one with --name");
+  if (name.empty())
+    return InvalidArgument("the image layout carries no name: give one with --name");
   ASSIGN_OR_RETURN(const ImageConfig config, ParseImageConfig(image.config_json));
   std::uint64_t bytes = 0;
   for (const LayoutLayer& layer : image.layers) {

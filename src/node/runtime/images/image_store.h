@@ -64,7 +64,8 @@ class ImageStore {
   Result<StoredImage> Find(std::string_view name_or_id) const;
   Result<std::vector<Image>> List() const;
   // A name is taken off; the image goes with its last name, unless a container uses it. An id
-  // removes all names. kFailedPrecondition while a container uses it. After an error it can be repeated.
+  // removes all names. kFailedPrecondition while a container uses it. After an error it can be
+  // repeated.
   Result<void> Remove(std::string_view name_or_id);
 
   // Keeps an image from being removed while `user` (a container id) is built on it.
@@ -75,7 +76,8 @@ class ImageStore {
  private:
   class Lock;
 
-  // What interrupted or failed imports and removals left. With the lock held: nobody else's is under way.
+  // What interrupted or failed imports and removals left. With the lock held: nobody else's is
+  // under way.
   Result<void> RemoveLeftovers();
   Result<std::map<std::string, std::string>> ReadNames() const;
   Result<void> WriteNames(const std::map<std::string, std::string>& names);

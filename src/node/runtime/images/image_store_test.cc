@@ -25,12 +25,13 @@ TEST(ImageName, IsCompletedTheWayUsersExpect) {
   EXPECT_EQ(*NormalizeImageName("library/busybox:1"), "docker.io/library/busybox:1");
   EXPECT_EQ(*NormalizeImageName("me/app"), "docker.io/me/app:latest");
   EXPECT_EQ(*NormalizeImageName("localhost/hello:1"), "localhost/hello:1");
-  EXPECT_EQ(*NormalizeImageName("registry.example.com:5000/a/b"), "registry.example.com:5000/a/b:latest");
+  EXPECT_EQ(*NormalizeImageName("registry.example.com:5000/a/b"),
+            "registry.example.com:5000/a/b:latest");
   EXPECT_EQ(*NormalizeImageName("index.docker.io/library/x"), "docker.io/library/x:latest");
   const std::string digest = "@sha256:" + std::string(64, '0');
   EXPECT_EQ(*NormalizeImageName("a:1" + digest), "docker.io/library/a" + digest);
-  for (const char* bad : {"", "A", "a//b", "a:", "a:b:c", "-a", "a@sha256:12", "a b", "../x", "a__-b",
-                          "bad_host.:x/y", "example.com/"}) {
+  for (const char* bad : {"", "A", "a//b", "a:", "a:b:c", "-a", "a@sha256:12", "a b", "../x",
+                          "a__-b", "bad_host.:x/y", "example.com/"}) {
     EXPECT_FALSE(NormalizeImageName(bad).ok()) << bad;
   }
 }
@@ -62,15 +63,16 @@ class ImageStoreTest : public ::testing::Test {
     std::string list;
     for (const std::string& layer : layers) {
       if (!list.empty()) list += ",";
-      list += StrCat(R"({"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":")", Blob(layer),
-                     R"(","size":)", layer.size(), "}");
+      list += StrCat(R"({"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":")",
+                     Blob(layer), R"(","size":)", layer.size(), "}");
     }
     const std::string manifest = StrCat(R"({"schemaVersion":2,"config":{"digest":")", Blob(config),
                                         R"("},"layers":[)", list, "]}");
     Put("layout/oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
     Put("layout/index.json",
-        StrCat(R"({"schemaVersion":2,"manifests":[{"digest":")", Blob(manifest),
-               R"(","annotations":{"org.opencontainers.image.ref.name":"localhost/from-index:2"}}]})"));
+        StrCat(
+            R"({"schemaVersion":2,"manifests":[{"digest":")", Blob(manifest),
+            R"(","annotations":{"org.opencontainers.image.ref.name":"localhost/from-index:2"}}]})"));
     return directory_ + "/layout";
   }
   // The same layout as one file.
@@ -115,7 +117,8 @@ TEST_F(ImageStoreTest, ImportsARootFileSystemPlainOrPacked) {
   EXPECT_EQ(store_->List()->size(), 2u);
   EXPECT_TRUE(store_->Find(plain->id).ok());
   EXPECT_TRUE(store_->Find(plain->id.substr(7, 12)).ok());
-  EXPECT_FALSE(Import(directory_ + "/a.tar", "").ok()) << "a root file system has no name of its own";
+  EXPECT_FALSE(Import(directory_ + "/a.tar", "").ok())
+      << "a root file system has no name of its own";
 }
 
 TEST_F(ImageStoreTest, ImportingAgainOnlyAddsTheNameAndANameMoves) {
@@ -132,11 +135,20 @@ TEST_F(ImageStoreTest, ImportingAgainOnlyAddsTheNameAndANameMoves) {
 
 TEST_F(ImageStoreTest, AppliesLayersWithWhiteoutsAndOpaqueDirectories) {
   const std::string base = TarWriter()
-                               .Directory("d/").File("d/old", "old").File("gone", "x")
-                               .Directory("tree/").File("tree/deep", "x").File("kept", "1").Finish();
+                               .Directory("d/")
+                               .File("d/old", "old")
+                               .File("gone", "x")
+                               .Directory("tree/")
+                               .File("tree/deep", "x")
+                               .File("kept", "1")
+                               .Finish();
   const std::string top = TarWriter()
-                              .File("d/new", "new").File("d/.wh..wh..opq", "").File(".wh.gone", "")
-                              .File(".wh.tree", "").File("kept", "2").Finish();
+                              .File("d/new", "new")
+                              .File("d/.wh..wh..opq", "")
+                              .File(".wh.gone", "")
+                              .File(".wh.tree", "")
+                              .File("kept", "2")
+                              .Finish();
   const std::string config =
       R"({"config":{"Env":["A=1"],"Entrypoint":["/e"],"Cmd":["c"],"WorkingDir":"/w","User":"guest","StopSignal":"SIGINT"}})";
   auto image = Import(Layout({Gzip(base), top}, config), "");
@@ -185,12 +197,15 @@ TEST_F(ImageStoreTest, NothingIsWrittenOutsideOfTheRoot) {
   // Links resolve inside of the root, where such a target does not exist.
   for (const std::string& target : {directory_ + "/outside", up}) {
     auto image = Import(
-        Put("l.tar", TarWriter().Symlink("out", target).File("out/victim", "overwritten").Finish()), "links");
+        Put("l.tar", TarWriter().Symlink("out", target).File("out/victim", "overwritten").Finish()),
+        "links");
     EXPECT_FALSE(image.ok());
     EXPECT_EQ(*files_.ReadFile(directory_ + "/outside/victim"), "safe");
   }
-  auto inside = Import(Put("i.tar", TarWriter().Directory("usr/lib").Symlink("lib", "/usr/lib")
-                                        .File("lib/x", "1").Finish()), "inside");
+  auto inside = Import(
+      Put("i.tar",
+          TarWriter().Directory("usr/lib").Symlink("lib", "/usr/lib").File("lib/x", "1").Finish()),
+      "inside");
   ASSERT_TRUE(inside.ok()) << inside.error().message;
   EXPECT_EQ(Rooted("inside", "usr/lib/x"), "1");
   auto dots = Import(Put("d.tar", TarWriter().File("../victim", "x").Finish()), "dots");
@@ -265,7 +280,8 @@ TEST_F(ImageStoreTest, DropsAUseOfWhateverImageItWas) {
 // What goes through FileSystem; unpacking a layer is one call of it all the same.
 TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
   const std::string tar = Put("a.tar", TarWriter().File("v", "tar").Finish());
-  const std::string first = Layout({TarWriter().File("v", "packed").Finish()}, R"({"config":{"User":"1"}})");
+  const std::string first =
+      Layout({TarWriter().File("v", "packed").Finish()}, R"({"config":{"User":"1"}})");
   const std::string packed = PackedLayout(first);
   ASSERT_TRUE(files_.RemoveTree(first).ok());
   const std::string layout = Layout({TarWriter().File("v", "layout").Finish()});
@@ -283,18 +299,21 @@ TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
         EXPECT_NE(faulty.failed(), "") << what << ": " << done.error().message;
         done = step();
       }
-      EXPECT_TRUE(done.ok()) << what << " after " << faulty.failed() << ": " << done.error().message;
+      EXPECT_TRUE(done.ok()) << what << " after " << faulty.failed() << ": "
+                             << done.error().message;
       if constexpr (!std::is_same_v<decltype(done), Result<void>>) return done;
     };
     auto import = [&](const std::string& path, const char* name) {
-      static_cast<void>(
-          twice("import", [&] { return store.Import(path, ImportOptions{.name = name, .progress = {}}); }));
+      static_cast<void>(twice("import", [&] {
+        return store.Import(path, ImportOptions{.name = name, .progress = {}});
+      }));
     };
     twice("open", [&] { return store.Open(); });
     import(tar, "tar");
     import(layout, "layout");
     import(packed, "packed");
-    EXPECT_EQ(files_.ListDirectory(directory)->size(), 5u) << "more than three images after " << faulty.failed();
+    EXPECT_EQ(files_.ListDirectory(directory)->size(), 5u)
+        << "more than three images after " << faulty.failed();
     const auto listed = twice("list", [&] { return store.List(); });
     ASSERT_TRUE(listed.ok());
     EXPECT_EQ(listed->size(), 3u);
@@ -305,7 +324,8 @@ TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
       const std::string id = stored->image.id;
       twice("use", [&] { return store.AddUse(id, "container1"); });
       auto refused = store.Remove(name);
-      if (!refused.ok() && refused.error().code != ErrorCode::kFailedPrecondition) refused = store.Remove(name);
+      if (!refused.ok() && refused.error().code != ErrorCode::kFailedPrecondition)
+        refused = store.Remove(name);
       ASSERT_FALSE(refused.ok()) << "removed an image in use after " << faulty.failed();
       EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition) << refused.error().message;
       twice("drop", [&] { return store.DropUse(id, "container1"); });
@@ -313,11 +333,13 @@ TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
         const bool is_repeated = !faulty.failed().empty();
         auto removed = store.Remove(name);
         // Its very last step had failed: the name is gone.
-        if (is_repeated && !removed.ok() && removed.error().code == ErrorCode::kNotFound) return Ok();
+        if (is_repeated && !removed.ok() && removed.error().code == ErrorCode::kNotFound)
+          return Ok();
         return removed;
       });
     }
-    EXPECT_THAT(*files_.ListDirectory(directory), ElementsAre("lock", "names.json")) << "after " << faulty.failed();
+    EXPECT_THAT(*files_.ListDirectory(directory), ElementsAre("lock", "names.json"))
+        << "after " << faulty.failed();
     ASSERT_TRUE(files_.RemoveTree(directory).ok());
     if (HasFailure() || faulty.failed().empty()) break;
     ASSERT_LT(call, 1'000u);
@@ -328,9 +350,12 @@ TEST_F(ImageStoreTest, RecoversFromEachFailingFileOperation) {
 TEST_F(ImageStoreTest, SaysWhatIsWrongWithTheInput) {
   EXPECT_THAT(Import(directory_ + "/none", "x").error().message, HasSubstr("none"));
   EXPECT_THAT(Import(directory_, "x").error().message, HasSubstr("oci-layout"));
-  EXPECT_THAT(Import(Put("t", "not a tar, but longer than a block" + std::string(600, '.')), "x").error().message,
+  EXPECT_THAT(Import(Put("t", "not a tar, but longer than a block" + std::string(600, '.')), "x")
+                  .error()
+                  .message,
               HasSubstr("is this a tar archive?"));
-  EXPECT_THAT(store_->Find("nowhere").error().message, HasSubstr("drakkar image import FILE --name nowhere"));
+  EXPECT_THAT(store_->Find("nowhere").error().message,
+              HasSubstr("drakkar image import FILE --name nowhere"));
 }
 
 TEST_F(ImageStoreTest, CopiesATreeWithModesAndLinks) {

@@ -81,7 +81,8 @@ Result<const JsonValue*> Choose(const JsonValue& index, const std::string& wante
     if (!wanted_name.empty() && SameName(name, wanted_name)) return descriptor;
     names.push_back(name.empty() ? "(no name)" : name);
   }
-  return InvalidArgument("the index has several images, choose one with --name: " + Join(names, ", "));
+  return InvalidArgument("the index has several images, choose one with --name: " +
+                         Join(names, ", "));
 }
 
 }  // namespace

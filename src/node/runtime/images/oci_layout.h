@@ -16,7 +16,7 @@ struct LayoutLayer {
 struct LayoutImage {
   std::string name;  // from the index's annotations; may be empty
   std::string config_digest;
-  std::string config_json;  // verified
+  std::string config_json;          // verified
   std::vector<LayoutLayer> layers;  // lowest first
 };
 
@@ -24,8 +24,8 @@ struct LayoutImage {
 constexpr std::size_t kMaxImageLayers = 512;
 
 // Reads an OCI image layout directory down to its layers: index.json, nested indexes, the manifest
-// for this machine's architecture, the configuration. With several images in it, `wanted_name` (full,
-// or only the tag) chooses; kInvalidArgument lists them if that does not decide.
+// for this machine's architecture, the configuration. With several images in it, `wanted_name`
+// (full, or only the tag) chooses; kInvalidArgument lists them if that does not decide.
 Result<LayoutImage> ReadOciLayout(FileSystem& files, const std::string& directory,
                                   const std::string& wanted_name);
 

@@ -1,5 +1,5 @@
-// An image layout: index.json and blobs, each a part of the input that ends with a zero byte. "@N" in a part is the
-// digest of part N, if that comes later.
+// An image layout: index.json and blobs, each a part of the input that ends with a zero byte. "@N"
+// in a part is the digest of part N, if that comes later.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,7 +16,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar;
   std::vector<std::string> parts;
-  for (const std::string_view part : Split({reinterpret_cast<const char*>(data), size}, '\0')) parts.emplace_back(part);
+  for (const std::string_view part : Split({reinterpret_cast<const char*>(data), size}, '\0'))
+    parts.emplace_back(part);
   if (parts.size() > 10) return 0;
   MemoryFileSystem files;
   CHECK(files.MakeDirectories("/l/blobs/sha256", 0755).ok());
@@ -24,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::string> digests(parts.size());
   for (std::size_t i = parts.size(); i-- > 0;) {
     for (std::size_t at = 0; (at = parts[i].find('@', at)) != std::string::npos; ++at) {
-      const std::size_t other = at + 1 < parts[i].size() ? static_cast<std::size_t>(parts[i][at + 1] - '0') : 0;
+      const std::size_t other =
+          at + 1 < parts[i].size() ? static_cast<std::size_t>(parts[i][at + 1] - '0') : 0;
       if (other > i && other < parts.size()) parts[i].replace(at, 2, digests[other]);
     }
     digests[i] = "sha256:" + Sha256Hex(parts[i]);
@@ -37,7 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CHECK(image->layers.size() <= node::kMaxImageLayers);
     CHECK("sha256:" + Sha256Hex(image->config_json) == image->config_digest);
     // No digest leads out of the blobs.
-    for (const auto& layer : image->layers) CHECK(layer.path == "/l/blobs/sha256/" + layer.digest.substr(7));
+    for (const auto& layer : image->layers)
+      CHECK(layer.path == "/l/blobs/sha256/" + layer.digest.substr(7));
     static_cast<void>(node::ParseImageConfig(image->config_json).ok());
   }
   return 0;

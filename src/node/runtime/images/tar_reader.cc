@@ -131,15 +131,29 @@ Result<TarEntry> ParseHeader(const char* block) {
     case '7':
       entry.type = entry.path.ends_with('/') ? TarEntryType::kDirectory : TarEntryType::kFile;
       break;
-    case '1': entry.type = TarEntryType::kHardLink; break;
-    case '2': entry.type = TarEntryType::kSymlink; break;
-    case '3': entry.type = TarEntryType::kCharacterDevice; break;
-    case '4': entry.type = TarEntryType::kBlockDevice; break;
-    case '5': entry.type = TarEntryType::kDirectory; break;
-    case '6': entry.type = TarEntryType::kFifo; break;
-    case 'S': return Error{ErrorCode::kUnimplemented, "tar archive: sparse files are not supported"};
-    default: return Damaged(StrCat("entry type ", Quote(std::string_view(block + 156, 1)),
-                                   " is not supported"));
+    case '1':
+      entry.type = TarEntryType::kHardLink;
+      break;
+    case '2':
+      entry.type = TarEntryType::kSymlink;
+      break;
+    case '3':
+      entry.type = TarEntryType::kCharacterDevice;
+      break;
+    case '4':
+      entry.type = TarEntryType::kBlockDevice;
+      break;
+    case '5':
+      entry.type = TarEntryType::kDirectory;
+      break;
+    case '6':
+      entry.type = TarEntryType::kFifo;
+      break;
+    case 'S':
+      return Error{ErrorCode::kUnimplemented, "tar archive: sparse files are not supported"};
+    default:
+      return Damaged(
+          StrCat("entry type ", Quote(std::string_view(block + 156, 1)), " is not supported"));
   }
   if (entry.type == TarEntryType::kCharacterDevice || entry.type == TarEntryType::kBlockDevice) {
     const auto major = Number(block, 329, 8), minor = Number(block, 337, 8);
@@ -191,7 +205,8 @@ Result<std::string> TarReader::ReadRecord(std::uint64_t size) {
   if (size > kMaxTarHeaderBytes) return Damaged("extended header too large");
   std::string record(static_cast<std::size_t>(size), '\0');
   for (std::size_t have = 0; have < record.size();) {
-    ASSIGN_OR_RETURN(const std::size_t got, source_.Read(record.data() + have, record.size() - have));
+    ASSIGN_OR_RETURN(const std::size_t got,
+                     source_.Read(record.data() + have, record.size() - have));
     if (got == 0) return Damaged("ends in the middle of a header");
     have += got;
   }
@@ -213,7 +228,8 @@ Result<std::optional<TarEntry>> TarReader::Next() {
       RETURN_IF_ERROR(Drain());
       return std::optional<TarEntry>();
     }
-    if (!ChecksumFits(block)) return Damaged("header checksum does not fit; is this a tar archive?");
+    if (!ChecksumFits(block))
+      return Damaged("header checksum does not fit; is this a tar archive?");
     // Headers that only describe others count too, or an archive of nothing else would not end.
     if (++entries_ > kMaxTarEntries) return Damaged("too many entries");
     const char type = block[156];

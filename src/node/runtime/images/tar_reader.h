@@ -11,13 +11,21 @@
 
 namespace drakkar::node {
 
-enum class TarEntryType { kFile, kHardLink, kSymlink, kCharacterDevice, kBlockDevice, kDirectory, kFifo };
+enum class TarEntryType {
+  kFile,
+  kHardLink,
+  kSymlink,
+  kCharacterDevice,
+  kBlockDevice,
+  kDirectory,
+  kFifo
+};
 
 struct TarEntry {
   TarEntryType type = TarEntryType::kFile;
-  std::string path;         // as written; see CleanTarPath
+  std::string path;  // as written; see CleanTarPath
   std::string link_target;
-  std::uint32_t mode = 0;   // permission bits
+  std::uint32_t mode = 0;  // permission bits
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::uint64_t size_bytes = 0;
@@ -50,7 +58,7 @@ class TarReader {
   Result<std::string> ReadRecord(std::uint64_t size);
 
   ByteSource& source_;
-  std::uint64_t left_ = 0;      // content of the current entry not read yet
+  std::uint64_t left_ = 0;  // content of the current entry not read yet
   std::uint64_t padding_ = 0;
   std::uint64_t entries_ = 0;
   std::map<std::string, std::string> global_pax_;

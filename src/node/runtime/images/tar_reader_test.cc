@@ -45,7 +45,10 @@ Read ReadAll(std::string_view archive) {
 
 TEST(TarReader, ReadsFilesDirectoriesAndLinks) {
   TarWriter tar;
-  tar.Directory("etc/", 0700).File("etc/a", "hello", 0640).Symlink("etc/b", "a").HardLink("etc/c", "etc/a");
+  tar.Directory("etc/", 0700)
+      .File("etc/a", "hello", 0640)
+      .Symlink("etc/b", "a")
+      .HardLink("etc/c", "etc/a");
   tar.File("empty", "").File("block", std::string(512, 'x'));
   const Read read = ReadAll(tar.Finish());
   ASSERT_FALSE(read.error) << read.error->message;
@@ -120,12 +123,14 @@ TEST(TarReader, RefusesADamagedHeader) {
 }
 
 TEST(TarReader, RefusesWhatItDoesNotSupportWithASentence) {
-  EXPECT_THAT(ReadAll(TarWriter().Raw('S', "s", "", 0, "").Finish()).error->message, HasSubstr("sparse"));
+  EXPECT_THAT(ReadAll(TarWriter().Raw('S', "s", "", 0, "").Finish()).error->message,
+              HasSubstr("sparse"));
   EXPECT_THAT(ReadAll(TarWriter().Raw('V', "s", "", 0, "").Finish()).error->message,
               HasSubstr("not supported"));
   EXPECT_TRUE(ReadAll(TarWriter().Raw('x', "p", "", 0, "9 broken").Finish()).error);
   EXPECT_THAT(ReadAll("\x28\xb5\x2f\xfd....").error->message, HasSubstr("zstd"));
-  EXPECT_TRUE(ReadAll(TarWriter().File(std::string(5000, 'n'), "").Finish()).error) << "path too long";
+  EXPECT_TRUE(ReadAll(TarWriter().File(std::string(5000, 'n'), "").Finish()).error)
+      << "path too long";
 }
 
 TEST(CleanTarPath, NormalisesAndRefusesWhatLeadsOut) {

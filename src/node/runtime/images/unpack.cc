@@ -21,8 +21,8 @@ Descriptor OpenInRoot(int root, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return Descriptor(static_cast<int>(::syscall(SYS_openat2, root, path.empty() ? "." : path.c_str(),
-                                               &how, sizeof(how))));
+  return Descriptor(static_cast<int>(
+      ::syscall(SYS_openat2, root, path.empty() ? "." : path.c_str(), &how, sizeof(how))));
 }
 
 std::pair<std::string, std::string> SplitLast(const std::string& path) {
@@ -58,11 +58,14 @@ Result<void> RemoveAt(int parent, const std::string& name, int depth = 0) {
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return Ok();
   if (errno != EISDIR && errno != EPERM) return ErrnoError(errno, "remove " + name);
   if (depth > 1024) return Error{ErrorCode::kDataLoss, "directories nested too deeply"};
-  const Descriptor directory(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const Descriptor directory(
+      ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory.ok()) return ErrnoError(errno, "remove " + name);
   ASSIGN_OR_RETURN(const auto children, NamesIn(directory.get()));
-  for (const std::string& child : children) RETURN_IF_ERROR(RemoveAt(directory.get(), child, depth + 1));
-  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0) return ErrnoError(errno, "remove " + name);
+  for (const std::string& child : children)
+    RETURN_IF_ERROR(RemoveAt(directory.get(), child, depth + 1));
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0)
+    return ErrnoError(errno, "remove " + name);
   return Ok();
 }
 
@@ -93,21 +96,27 @@ class Unpacker {
     ASSIGN_OR_RETURN(const Descriptor parent, Parent(parent_path));
     if (options_.whiteouts) Remember(path);
     switch (entry.type) {
-      case TarEntryType::kDirectory: return Directory(parent.get(), name, entry);
-      case TarEntryType::kFile: return File(parent.get(), name, entry);
+      case TarEntryType::kDirectory:
+        return Directory(parent.get(), name, entry);
+      case TarEntryType::kFile:
+        return File(parent.get(), name, entry);
       case TarEntryType::kSymlink:
         RETURN_IF_ERROR(RemoveAt(parent.get(), name));
         if (::symlinkat(entry.link_target.c_str(), parent.get(), name.c_str()) != 0) {
           return ErrnoError(errno, "link");
         }
         return Owner(parent.get(), name, entry);
-      case TarEntryType::kHardLink: return HardLink(parent.get(), name, entry);
+      case TarEntryType::kHardLink:
+        return HardLink(parent.get(), name, entry);
       case TarEntryType::kFifo:
         RETURN_IF_ERROR(RemoveAt(parent.get(), name));
-        if (::mkfifoat(parent.get(), name.c_str(), entry.mode) != 0) return ErrnoError(errno, "fifo");
+        if (::mkfifoat(parent.get(), name.c_str(), entry.mode) != 0)
+          return ErrnoError(errno, "fifo");
         return Owner(parent.get(), name, entry);
       case TarEntryType::kCharacterDevice:
-      case TarEntryType::kBlockDevice: ++summary_.skipped_devices; return Ok();
+      case TarEntryType::kBlockDevice:
+        ++summary_.skipped_devices;
+        return Ok();
     }
     return Ok();
   }
@@ -121,7 +130,8 @@ class Unpacker {
     auto [above, name] = SplitLast(path);
     if (name.empty()) return Error{ErrorCode::kDataLoss, "the directory vanished"};
     ASSIGN_OR_RETURN(const Descriptor parent, Parent(above));
-    if (::mkdirat(parent.get(), name.c_str(), 0755) != 0) return ErrnoError(errno, "create " + path);
+    if (::mkdirat(parent.get(), name.c_str(), 0755) != 0)
+      return ErrnoError(errno, "create " + path);
     found = OpenInRoot(root_, path, O_PATH | O_DIRECTORY);
     if (!found.ok()) return ErrnoError(errno, "open " + path);
     return found;
@@ -136,7 +146,8 @@ class Unpacker {
 
   Result<void> Whiteout(const std::string& parent_path, const std::string& name) {
     Descriptor parent = OpenInRoot(root_, parent_path, O_RDONLY | O_DIRECTORY);
-    if (!parent.ok() && (errno == ENOENT || errno == ENOTDIR)) return Ok();  // nothing there to hide
+    if (!parent.ok() && (errno == ENOENT || errno == ENOTDIR))
+      return Ok();  // nothing there to hide
     if (!parent.ok()) return ErrnoError(errno, "open " + parent_path);
     if (name == ".wh..wh..opq") return RemoveEarlier(parent.get(), parent_path, 0);
     const std::string hidden = name.substr(4);
@@ -158,9 +169,10 @@ class Unpacker {
         RETURN_IF_ERROR(RemoveAt(directory_fd, name));
         continue;
       }
-      Descriptor below(::openat(directory_fd, name.c_str(),
-                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (!below.ok() && errno != ENOTDIR && errno != ELOOP) return ErrnoError(errno, "open " + child);
+      Descriptor below(
+          ::openat(directory_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!below.ok() && errno != ENOTDIR && errno != ELOOP)
+        return ErrnoError(errno, "open " + child);
       if (below.ok()) RETURN_IF_ERROR(RemoveEarlier(below.get(), child, depth + 1));
     }
     return Ok();
@@ -169,24 +181,26 @@ class Unpacker {
   Result<void> Directory(int parent, const std::string& name, const TarEntry& entry) {
     if (::mkdirat(parent, name.c_str(), 0755) != 0) {
       if (errno != EEXIST) return ErrnoError(errno, "create directory");
-      struct stat st{};
+      struct stat st {};
       if (::fstatat(parent, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
         return ErrnoError(errno, "look at it");
       }
       if (!S_ISDIR(st.st_mode)) {
         RETURN_IF_ERROR(RemoveAt(parent, name));
-        if (::mkdirat(parent, name.c_str(), 0755) != 0) return ErrnoError(errno, "create directory");
+        if (::mkdirat(parent, name.c_str(), 0755) != 0)
+          return ErrnoError(errno, "create directory");
       }
     }
-    Descriptor made(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Descriptor made(
+        ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!made.ok()) return ErrnoError(errno, "open directory");
     return Attributes(made.get(), entry);
   }
 
   Result<void> File(int parent, const std::string& name, const TarEntry& entry) {
     RETURN_IF_ERROR(RemoveAt(parent, name));
-    Descriptor file(::openat(parent, name.c_str(),
-                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    Descriptor file(
+        ::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file.ok()) return ErrnoError(errno, "create file");
     char buffer[65536];
     while (true) {
@@ -218,7 +232,8 @@ class Unpacker {
     auto [target_parent_path, target_name] = SplitLast(target);
     Descriptor target_parent = OpenInRoot(root_, target_parent_path, O_PATH | O_DIRECTORY);
     if (!target_parent.ok() || target_name.empty()) {
-      return Error{ErrorCode::kDataLoss, "hard link to " + Quote(entry.link_target) + ", which is not there"};
+      return Error{ErrorCode::kDataLoss,
+                   "hard link to " + Quote(entry.link_target) + ", which is not there"};
     }
     RETURN_IF_ERROR(RemoveAt(parent, name));
     if (::linkat(target_parent.get(), target_name.c_str(), parent, name.c_str(), 0) != 0) {
@@ -228,7 +243,8 @@ class Unpacker {
   }
 
   Result<void> Owner(int parent, const std::string& name, const TarEntry& entry) {
-    if (is_root_ && ::fchownat(parent, name.c_str(), entry.uid, entry.gid, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (is_root_ &&
+        ::fchownat(parent, name.c_str(), entry.uid, entry.gid, AT_SYMLINK_NOFOLLOW) != 0) {
       return ErrnoError(errno, "change owner");
     }
     return Ok();
@@ -236,7 +252,8 @@ class Unpacker {
 
   // After the owner, because changing it clears the set-user bits and file capabilities.
   Result<void> Attributes(int fd, const TarEntry& entry) {
-    if (is_root_ && ::fchown(fd, entry.uid, entry.gid) != 0) return ErrnoError(errno, "change owner");
+    if (is_root_ && ::fchown(fd, entry.uid, entry.gid) != 0)
+      return ErrnoError(errno, "change owner");
     if (::fchmod(fd, entry.mode) != 0) return ErrnoError(errno, "change mode");
     for (const auto& [key, value] : entry.extended_attributes) {
       // Overlayfs reads its own from lower directories: an image must not speak to it.
@@ -261,8 +278,9 @@ Result<void> CopyEntries(int from, int to, int depth) {
   if (depth > 1024) return Error{ErrorCode::kDataLoss, "directories nested too deeply"};
   ASSIGN_OR_RETURN(const auto names, NamesIn(from));
   for (const std::string& name : names) {
-    struct stat st{};
-    if (::fstatat(from, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return ErrnoError(errno, name);
+    struct stat st {};
+    if (::fstatat(from, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0)
+      return ErrnoError(errno, name);
     if (S_ISLNK(st.st_mode)) {
       char target[4097];
       const ssize_t size = ::readlinkat(from, name.c_str(), target, sizeof(target) - 1);
@@ -278,9 +296,9 @@ Result<void> CopyEntries(int from, int to, int depth) {
     const bool is_directory = S_ISDIR(st.st_mode);
     if (is_directory && ::mkdirat(to, name.c_str(), 0700) != 0) return ErrnoError(errno, name);
     const Descriptor source(::openat(from, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    const Descriptor copy(is_directory
-                              ? ::openat(to, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                              : ::openat(to, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const Descriptor copy(
+        is_directory ? ::openat(to, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                     : ::openat(to, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!source.ok() || !copy.ok()) return ErrnoError(errno, name);
     if (is_directory) {
       Result<void> result = CopyEntries(source.get(), copy.get(), depth + 1);
@@ -318,7 +336,7 @@ Result<std::string> ReadFileInRoot(const std::string& root, const std::string& p
   const Descriptor file = OpenInRoot(directory.get(), path, O_RDONLY | O_NONBLOCK);
   if (!file.ok() && (errno == ENOTDIR || errno == ELOOP)) return NotFound(path + " leads nowhere");
   if (!file.ok()) return ErrnoError(errno, "open " + path);
-  struct stat st{};
+  struct stat st {};
   if (::fstat(file.get(), &st) != 0) return ErrnoError(errno, "stat " + path);
   if (!S_ISREG(st.st_mode)) return FailedPrecondition(path + " is not a regular file");
   std::string content(max_bytes, '\0');

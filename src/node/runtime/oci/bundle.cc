@@ -89,7 +89,8 @@ Result<void> BundleBuilder::SaveRecord(const std::string& path, std::string text
   if (text.size() <= kRecordBytes) {
     text.resize(kRecordBytes, ' ');
     const auto info = files_.Stat(path);
-    if (info.ok() && info->size_bytes == kRecordBytes) return files_.OverwriteFile(path, 0, text, /*sync=*/false);
+    if (info.ok() && info->size_bytes == kRecordBytes)
+      return files_.OverwriteFile(path, 0, text, /*sync=*/false);
   }
   return files_.WriteFileAtomically(path, text, 0600, /*sync=*/false);
 }
@@ -128,7 +129,8 @@ Result<SandboxRecord> BundleBuilder::BuildSandbox(SandboxRecord record,
     return Save(record);
   }();
   if (built.ok()) return record;
-  // Nothing of ours runs in the group, but an earlier sandbox of the pod may have it: only if empty.
+  // Nothing of ours runs in the group, but an earlier sandbox of the pod may have it: only if
+  // empty.
   if (!record.cgroup_parent.empty()) cgroups_.RemoveIfEmpty(record.cgroup_parent);
   // The record says "creating": if this fails too, the next start cleans up.
   static_cast<void>(RemoveDirectory(directory).ok());
@@ -151,10 +153,11 @@ Result<void> BundleBuilder::WriteSandboxFiles(const SandboxRecord& record,
   RETURN_IF_ERROR(files_.WriteFile(directory + "/resolv.conf", resolv, 0644));
   if (record.hostname.empty()) return Ok();
   RETURN_IF_ERROR(files_.WriteFile(directory + "/hostname", record.hostname + "\n", 0644));
-  return files_.WriteFile(directory + "/hosts",
-                          "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n127.0.1.1\t" +
-                              record.hostname + "\n",
-                          0644);
+  return files_.WriteFile(
+      directory + "/hosts",
+      "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n127.0.1.1\t" +
+          record.hostname + "\n",
+      0644);
 }
 
 Result<bool> BundleBuilder::IsSandboxIntact(const SandboxRecord& record) const {
@@ -201,10 +204,11 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   const std::vector<std::string>& rest =
       config.arguments.empty() && config.command.empty() ? image.config.command : config.arguments;
   input.arguments.insert(input.arguments.end(), rest.begin(), rest.end());
-  input.working_directory = config.working_directory.empty() ? image.config.working_directory
-                                                             : config.working_directory;
+  input.working_directory =
+      config.working_directory.empty() ? image.config.working_directory : config.working_directory;
 
-  const std::string wanted = config.security.user.empty() ? image.config.user : config.security.user;
+  const std::string wanted =
+      config.security.user.empty() ? image.config.user : config.security.user;
   ASSIGN_OR_RETURN(const std::string passwd, ReadAccounts(input.rootfs, "etc/passwd"));
   ASSIGN_OR_RETURN(const std::string group, ReadAccounts(input.rootfs, "etc/group"));
   ASSIGN_OR_RETURN(const ContainerUser user, LookUpUser(wanted, passwd, group));
@@ -273,7 +277,8 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
                                                            const ContainerConfig& config) {
   const std::string directory = paths_.Container(record.id);
   ASSIGN_OR_RETURN(const StoredImage image, images_.Find(config.image));
-  const std::string stop = config.stop_signal.empty() ? image.config.stop_signal : config.stop_signal;
+  const std::string stop =
+      config.stop_signal.empty() ? image.config.stop_signal : config.stop_signal;
   if (!stop.empty()) {
     const auto number = SignalNumber(stop);
     if (!number) return InvalidArgument("unknown stop signal " + Quote(stop));
@@ -304,7 +309,8 @@ Result<BundleBuilder::Built> BundleBuilder::BuildContainer(ContainerRecord recor
 
 Result<void> BundleBuilder::Resize(const ContainerRecord& record, const SandboxRecord& sandbox,
                                    const ResourceUpdate& update) {
-  // A group may not have more than the one around it: to grow, the pod comes first, to shrink, last.
+  // A group may not have more than the one around it: to grow, the pod comes first, to shrink,
+  // last.
   static_cast<void>(cgroups_.Update(sandbox.cgroup_parent, update.pod).ok());
   RETURN_IF_ERROR(cgroups_.Update(record.cgroup_path, update.container));
   return cgroups_.Update(sandbox.cgroup_parent, update.pod);
@@ -323,8 +329,9 @@ std::optional<int> BundleBuilder::ConmonPid(const std::string& id) const {
 }
 
 Result<void> BundleBuilder::DestroyContainer(const ContainerRecord& record) {
-  // conmon and runc carry the id as an argument; no exit file or pid file may appear behind us. Of a
-  // container that ran, runc is done and conmon known by its number; else every process is looked at.
+  // conmon and runc carry the id as an argument; no exit file or pid file may appear behind us. Of
+  // a container that ran, runc is done and conmon known by its number; else every process is looked
+  // at.
   const bool ran = record.started_at != WallTime{} && record.reason != kReasonStartError;
   const std::optional<int> monitor = ran ? ConmonPid(record.id) : std::nullopt;
   if (!ran || !monitor) {
@@ -420,7 +427,8 @@ Result<void> BundleBuilder::ScanContainers(Found& found, bool is_last_try) {
   ASSIGN_OR_RETURN(const auto names, files_.ListDirectory(paths_.Containers()));
   for (const std::string& name : names) {
     auto text = files_.ReadFile(paths_.Container(name) + "/state.json");
-    if (!text.ok() && !IsAbsent(text.error())) return NotNow("read the record of container " + name, text.error());
+    if (!text.ok() && !IsAbsent(text.error()))
+      return NotNow("read the record of container " + name, text.error());
     auto record = text.ok() ? ParseContainerRecord(*text) : Result<ContainerRecord>(text.error());
     const bool usable = record.ok() && record->id == name && record->phase != Phase::kCreating &&
                         record->phase != Phase::kRemoving;
@@ -443,10 +451,11 @@ Result<void> BundleBuilder::ScanContainers(Found& found, bool is_last_try) {
   return Ok();
 }
 
-Result<void> BundleBuilder::RemoveRest(const ContainerRecord& record, const std::string& why, Found& found,
-                                       bool is_last_try) {
+Result<void> BundleBuilder::RemoveRest(const ContainerRecord& record, const std::string& why,
+                                       Found& found, bool is_last_try) {
   auto removed = DestroyContainer(record);
-  if (!removed.ok() && !is_last_try) return NotNow("remove the rest of container " + record.id, removed.error());
+  if (!removed.ok() && !is_last_try)
+    return NotNow("remove the rest of container " + record.id, removed.error());
   found.notes.push_back("container " + record.id + " " + why + ": " +
                         (removed.ok() ? "removed" : removed.error().message));
   return Ok();
@@ -457,7 +466,8 @@ Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
   std::vector<SandboxRecord> rests;
   for (const std::string& name : names) {
     auto text = files_.ReadFile(paths_.Sandbox(name) + "/state.json");
-    if (!text.ok() && !IsAbsent(text.error())) return NotNow("read the record of sandbox " + name, text.error());
+    if (!text.ok() && !IsAbsent(text.error()))
+      return NotNow("read the record of sandbox " + name, text.error());
     auto record = text.ok() ? ParseSandboxRecord(*text) : Result<SandboxRecord>(text.error());
     const bool usable = record.ok() && record->id == name && record->phase != Phase::kCreating &&
                         record->phase != Phase::kRemoving;
@@ -472,17 +482,19 @@ Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
     if (!intact.ok()) return NotNow("look at sandbox " + name, intact.error());
     if (record->phase == Phase::kRunning && !*intact) {
       record->phase = Phase::kExited;
-      if (auto saved = Save(*record); !saved.ok()) return NotNow("mark sandbox " + name, saved.error());
+      if (auto saved = Save(*record); !saved.ok())
+        return NotNow("mark sandbox " + name, saved.error());
       found.notes.push_back("sandbox " + name + " did not survive a restart of the machine");
     }
     found.sandboxes.push_back(*std::move(record));
   }
-  // A container whose sandbox is lost belongs to no pod that anybody could find: it would run for ever.
+  // A container whose sandbox is lost belongs to no pod that anybody could find: it would run for
+  // ever.
   std::vector<ContainerRecord> kept;
   for (ContainerRecord& container : found.containers) {
-    const bool has_sandbox =
-        std::any_of(found.sandboxes.begin(), found.sandboxes.end(),
-                    [&](const SandboxRecord& sandbox) { return sandbox.id == container.sandbox_id; });
+    const bool has_sandbox = std::any_of(
+        found.sandboxes.begin(), found.sandboxes.end(),
+        [&](const SandboxRecord& sandbox) { return sandbox.id == container.sandbox_id; });
     if (has_sandbox) {
       kept.push_back(std::move(container));
       continue;
@@ -498,12 +510,13 @@ Result<void> BundleBuilder::ScanSandboxes(Found& found, bool is_last_try) {
   found.containers = std::move(kept);
   for (SandboxRecord& rest : rests) {
     // The group of a pod whose later sandbox is there is that one's, with all that runs in it.
-    const bool is_shared =
-        std::any_of(found.sandboxes.begin(), found.sandboxes.end(),
-                    [&](const SandboxRecord& other) { return other.cgroup_parent == rest.cgroup_parent; });
+    const bool is_shared = std::any_of(
+        found.sandboxes.begin(), found.sandboxes.end(),
+        [&](const SandboxRecord& other) { return other.cgroup_parent == rest.cgroup_parent; });
     if (is_shared) rest.cgroup_parent.clear();
     auto removed = DestroySandbox(rest);
-    if (!removed.ok() && !is_last_try) return NotNow("remove the rest of sandbox " + rest.id, removed.error());
+    if (!removed.ok() && !is_last_try)
+      return NotNow("remove the rest of sandbox " + rest.id, removed.error());
     found.notes.push_back("sandbox " + rest.id + " was half-made or half-removed: " +
                           (removed.ok() ? "removed" : removed.error().message));
   }

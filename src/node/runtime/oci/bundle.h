@@ -16,8 +16,8 @@ namespace drakkar::node {
 
 // Where everything of the embedded runtime is on disk.
 struct OciPaths {
-  std::string root;          // <data>/runtime
-  std::string runtime_state; // what `runc --root` gets
+  std::string root;           // <data>/runtime
+  std::string runtime_state;  // what `runc --root` gets
 
   std::string Sandboxes() const { return root + "/sandboxes"; }
   std::string Containers() const { return root + "/containers"; }
@@ -25,7 +25,9 @@ struct OciPaths {
   std::string Sandbox(const std::string& id) const { return Sandboxes() + "/" + id; }
   std::string Container(const std::string& id) const { return Containers() + "/" + id; }
   std::string ExitFile(const std::string& id) const { return Exits() + "/" + id; }
-  std::string ExecFifo(const std::string& id) const { return runtime_state + "/" + id + "/exec.fifo"; }
+  std::string ExecFifo(const std::string& id) const {
+    return runtime_state + "/" + id + "/exec.fifo";
+  }
 };
 
 // Pods are in /drakkar/pod<uid> unless they name a parent of their own.
@@ -38,7 +40,10 @@ class BundleBuilder {
  public:
   BundleBuilder(FileSystem& files, ImageStore& images, OciPaths paths, Cgroups cgroups,
                 HostLimits limits)
-      : files_(files), images_(images), paths_(std::move(paths)), cgroups_(std::move(cgroups)),
+      : files_(files),
+        images_(images),
+        paths_(std::move(paths)),
+        cgroups_(std::move(cgroups)),
         limits_(std::move(limits)) {}
 
   const OciPaths& paths() const { return paths_; }
@@ -74,9 +79,9 @@ class BundleBuilder {
     std::vector<std::string> notes;  // what was cleaned up, for the log
   };
   // Reads what is there, removes what is half-made and settles what was being started: such a
-  // container runs, or is as it was before the start. What cannot be read is an error, never taken for
-  // half-made: it may run. kUnavailable: try again, something could not be read or removed just now;
-  // on the last try what cannot be removed is only noted.
+  // container runs, or is as it was before the start. What cannot be read is an error, never taken
+  // for half-made: it may run. kUnavailable: try again, something could not be read or removed just
+  // now; on the last try what cannot be removed is only noted.
   Result<Found> Scan(bool is_last_try = false);
 
   // How a container ended according to conmon's exit file; kNotFound while it has not.
@@ -92,7 +97,8 @@ class BundleBuilder {
   Result<void> SettleStart(ContainerRecord& record);
   Result<void> ScanContainers(Found& found, bool is_last_try);
   Result<void> ScanSandboxes(Found& found, bool is_last_try);
-  Result<void> RemoveRest(const ContainerRecord& record, const std::string& why, Found& found, bool is_last_try);
+  Result<void> RemoveRest(const ContainerRecord& record, const std::string& why, Found& found,
+                          bool is_last_try);
   // Of a container whose record is lost: where its bundle says that its processes are.
   Result<ContainerRecord> RecordFromBundle(const std::string& id) const;
   static constexpr std::size_t kRecordBytes = 4096;

@@ -47,8 +47,9 @@ class BundleTest : public ::testing::Test {
   // What there should not be in the end.
   std::vector<std::string> Left() {
     std::vector<std::string> left;
-    for (const std::string& directory : {paths_.Sandboxes(), paths_.Containers(), paths_.Exits(), paths_.runtime_state,
-                                         StrCat(directory_, "/images/sha256-", image_id_.substr(7), "/uses")}) {
+    for (const std::string& directory :
+         {paths_.Sandboxes(), paths_.Containers(), paths_.Exits(), paths_.runtime_state,
+          StrCat(directory_, "/images/sha256-", image_id_.substr(7), "/uses")}) {
       auto names = real_.ListDirectory(directory);
       if (!names.ok()) continue;
       for (const std::string& name : *names) left.push_back(directory + "/" + name);
@@ -158,7 +159,8 @@ TEST_F(BundleTest, APodWithoutDnsOfItsOwnNeverGetsAnEmptyResolvConf) {
   EXPECT_THAT(Left(), IsEmpty());
 }
 
-// From the first to the last file operation in a container's life. The agent is a new one after its start.
+// From the first to the last file operation in a container's life. The agent is a new one after its
+// start.
 TEST_F(BundleTest, RecoversFromEachFailingFileOperation) {
   const SandboxRecord new_sandbox = sandbox_;
   const ContainerRecord new_container = container_;
@@ -173,7 +175,8 @@ TEST_F(BundleTest, RecoversFromEachFailingFileOperation) {
         EXPECT_NE(files_.failed(), "") << what << ": " << done.error().message;
         done = step();
       }
-      EXPECT_TRUE(done.ok()) << what << " after " << files_.failed() << ": " << done.error().message;
+      EXPECT_TRUE(done.ok()) << what << " after " << files_.failed() << ": "
+                             << done.error().message;
       if constexpr (!std::is_same_v<decltype(done), Result<void>>) return done;
     };
     BundleBuilder before = Builder();
@@ -186,7 +189,8 @@ TEST_F(BundleTest, RecoversFromEachFailingFileOperation) {
     ASSERT_TRUE(sandbox.ok());
     auto built = twice("build container", [&] {
       auto container = before.BuildContainer(new_container, *sandbox, config_);
-      EXPECT_TRUE(container.ok() || Left().size() == 1) << "more than the sandbox is left after " << files_.failed();
+      EXPECT_TRUE(container.ok() || Left().size() == 1)
+          << "more than the sandbox is left after " << files_.failed();
       return container;
     });
     ASSERT_TRUE(built.ok());

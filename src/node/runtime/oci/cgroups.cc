@@ -72,8 +72,8 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
     RETURN_IF_ERROR(files_->MakeDirectories(directory, 0755));
     return directory;
   };
-  auto set = [&](const std::string& directory, std::string_view file, const std::string& value)
-      -> Result<void> {
+  auto set = [&](const std::string& directory, std::string_view file,
+                 const std::string& value) -> Result<void> {
     auto written = files_->WriteFile(JoinPath(directory, file), value, 0644);
     if (!written.ok()) return std::move(written).error().Prefixed("limit the pod");
     return Ok();
@@ -88,8 +88,9 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
     for (std::string_view part : Split(path, '/')) {
       if (part.empty()) continue;
       for (std::string_view controller : {"cpu", "memory", "pids"}) {
-        static_cast<void>(files_->WriteFile(JoinPath(above, "cgroup.subtree_control"),
-                                            StrCat("+", controller), 0644)
+        static_cast<void>(files_
+                              ->WriteFile(JoinPath(above, "cgroup.subtree_control"),
+                                          StrCat("+", controller), 0644)
                               .ok());
       }
       above = JoinPath(above, part);
@@ -99,7 +100,8 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
       RETURN_IF_ERROR(set(above, "memory.max", std::to_string(resources.memory_limit_bytes)));
     }
     if (resources.cpu_shares > 0) {
-      RETURN_IF_ERROR(set(above, "cpu.weight", std::to_string(WeightOfShares(resources.cpu_shares))));
+      RETURN_IF_ERROR(
+          set(above, "cpu.weight", std::to_string(WeightOfShares(resources.cpu_shares))));
     }
     if (resources.cpu_quota_us > 0) {
       const std::int64_t period = resources.cpu_period_us > 0 ? resources.cpu_period_us : 100'000;
@@ -131,13 +133,15 @@ Result<void> Cgroups::Create(const std::string& path, const CgroupResources& res
   }
   if (resources.pids_limit > 0) {
     ASSIGN_OR_RETURN(const std::string group, make("pids"));
-    if (!group.empty()) RETURN_IF_ERROR(set(group, "pids.max", std::to_string(resources.pids_limit)));
+    if (!group.empty())
+      RETURN_IF_ERROR(set(group, "pids.max", std::to_string(resources.pids_limit)));
   }
   return Ok();
 }
 
 Result<void> Cgroups::Update(const std::string& path, const CgroupResources& resources) {
-  auto set = [&](std::string_view controller, std::string_view file, const std::string& value) -> Result<void> {
+  auto set = [&](std::string_view controller, std::string_view file,
+                 const std::string& value) -> Result<void> {
     const std::string root = RootOf(controller);
     if (root.empty()) return Ok();  // nothing is limited by it here
     auto group = files_->Stat(root + path);
@@ -154,13 +158,18 @@ Result<void> Cgroups::Update(const std::string& path, const CgroupResources& res
   const std::int64_t shares = std::max(resources.cpu_shares, kLeastShares);
   if (unified_) {
     RETURN_IF_ERROR(set("cpu", "cpu.weight", std::to_string(WeightOfShares(shares))));
-    RETURN_IF_ERROR(set("cpu", "cpu.max", StrCat(has_quota ? std::to_string(resources.cpu_quota_us) : "max", " ", period)));
-    return set("memory", "memory.max", has_memory ? std::to_string(resources.memory_limit_bytes) : "max");
+    RETURN_IF_ERROR(
+        set("cpu", "cpu.max",
+            StrCat(has_quota ? std::to_string(resources.cpu_quota_us) : "max", " ", period)));
+    return set("memory", "memory.max",
+               has_memory ? std::to_string(resources.memory_limit_bytes) : "max");
   }
   RETURN_IF_ERROR(set("cpu", "cpu.shares", std::to_string(shares)));
   if (has_quota) RETURN_IF_ERROR(set("cpu", "cpu.cfs_period_us", std::to_string(period)));
-  RETURN_IF_ERROR(set("cpu", "cpu.cfs_quota_us", std::to_string(has_quota ? resources.cpu_quota_us : -1)));
-  return set("memory", "memory.limit_in_bytes", std::to_string(has_memory ? resources.memory_limit_bytes : -1));
+  RETURN_IF_ERROR(
+      set("cpu", "cpu.cfs_quota_us", std::to_string(has_quota ? resources.cpu_quota_us : -1)));
+  return set("memory", "memory.limit_in_bytes",
+             std::to_string(has_memory ? resources.memory_limit_bytes : -1));
 }
 
 Result<void> Cgroups::Collect(const std::string& directory, std::vector<int>& pids) const {

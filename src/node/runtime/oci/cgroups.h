@@ -11,7 +11,8 @@
 namespace drakkar::node {
 
 // The machine's control groups through cgroupfs: one unified tree (v2), or one tree per controller
-// (v1, also hybrid). Paths are as in the bundle: "/drakkar/pod<uid>/<container>". Blocking but short.
+// (v1, also hybrid). Paths are as in the bundle: "/drakkar/pod<uid>/<container>". Blocking but
+// short.
 class Cgroups {
  public:
   // From /proc/self/mountinfo's text.

@@ -15,14 +15,14 @@ namespace {
 constexpr std::size_t kMaxReportBytes = 64u << 10;
 constexpr int kSyncDescriptor = 3;
 
-// Empty: it is nowhere. An error: it may be where we could not look just now. Taking another program
-// then would leave the containers of this one to a stranger.
+// Empty: it is nowhere. An error: it may be where we could not look just now. Taking another
+// program then would leave the containers of this one to a stranger.
 Result<std::string> FindProgram(FileSystem& files, const std::string& name) {
   if (name.find('/') != std::string::npos) return files.Exists(name) ? name : std::string();
   const char* variable = ::getenv("PATH");
   // The usual places last: a service manager may start us with a short PATH.
-  const std::string path =
-      StrCat(variable != nullptr ? variable : "", ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  const std::string path = StrCat(variable != nullptr ? variable : "",
+                                  ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   for (std::string_view directory : Split(path, ':')) {
     if (directory.empty()) continue;
     std::string candidate = JoinPath(directory, name);
@@ -63,7 +63,8 @@ Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_ru
     }
   }
   if (BaseName(programs.runtime) == "crun" && !unified_cgroups) {
-    return FailedPrecondition("crun does not work with this host's cgroup v1 hierarchies: use runc");
+    return FailedPrecondition(
+        "crun does not work with this host's cgroup v1 hierarchies: use runc");
   }
   return programs;
 }
@@ -72,14 +73,35 @@ std::vector<std::string> ConmonArguments(const OciPrograms& programs, const OciP
                                          const ContainerRecord& record) {
   const std::string bundle = paths.Container(record.id);
   std::vector<std::string> arguments = {
-      programs.conmon, "--api-version", "1",
-      "--cid", record.id, "--cuuid", record.id, "--name", record.name,
-      "--runtime", programs.runtime, "--runtime-arg", "--root=" + paths.runtime_state,
-      "--bundle", bundle, "--persist-dir", bundle,
-      "--container-pidfile", bundle + "/pid", "--conmon-pidfile", bundle + "/conmon.pid",
-      "--exit-dir", paths.Exits(),
-      "--log-path", "k8s-file:" + (record.log_path.empty() ? "/dev/null" : record.log_path),
-      "--full-attach", "--no-sync-log", "--log-level", "error"};
+      programs.conmon,
+      "--api-version",
+      "1",
+      "--cid",
+      record.id,
+      "--cuuid",
+      record.id,
+      "--name",
+      record.name,
+      "--runtime",
+      programs.runtime,
+      "--runtime-arg",
+      "--root=" + paths.runtime_state,
+      "--bundle",
+      bundle,
+      "--persist-dir",
+      bundle,
+      "--container-pidfile",
+      bundle + "/pid",
+      "--conmon-pidfile",
+      bundle + "/conmon.pid",
+      "--exit-dir",
+      paths.Exits(),
+      "--log-path",
+      "k8s-file:" + (record.log_path.empty() ? "/dev/null" : record.log_path),
+      "--full-attach",
+      "--no-sync-log",
+      "--log-level",
+      "error"};
   if (record.terminal) arguments.push_back("--terminal");
   if (record.standard_input) arguments.push_back("--stdin");
   if (record.standard_input && !record.standard_input_once) {
@@ -109,7 +131,8 @@ std::string MeaningfulLine(std::string_view output) {
       last = std::string(line);
     }
   }
-  for (std::string_view prefix : {"runc create failed: ", "runc exec failed: ", "runc delete failed: "}) {
+  for (std::string_view prefix :
+       {"runc create failed: ", "runc exec failed: ", "runc delete failed: "}) {
     if (last.starts_with(prefix)) last.erase(0, prefix.size());
   }
   return last;
@@ -137,18 +160,17 @@ Result<std::unique_ptr<ConmonLaunch>> ConmonLaunch::Start(UvLoop& loop, Spawner&
   options.arguments = std::move(arguments);
   options.directory = std::move(directory);
   const char* path = ::getenv("PATH");
-  options.environment = {
-      StrCat("PATH=", path != nullptr ? path : "/usr/sbin:/usr/bin:/sbin:/bin"),
-      StrCat("_OCI_SYNCPIPE=", kSyncDescriptor)};
+  options.environment = {StrCat("PATH=", path != nullptr ? path : "/usr/sbin:/usr/bin:/sbin:/bin"),
+                         StrCat("_OCI_SYNCPIPE=", kSyncDescriptor)};
   options.inherited_descriptors = {{ends[1], kSyncDescriptor}};
   options.new_session = true;
-  auto process = spawner.Spawn(std::move(options), [raw = launch.get()](ProcessExit exit) {
-    raw->OnExit(exit);
-  });
+  auto process = spawner.Spawn(std::move(options),
+                               [raw = launch.get()](ProcessExit exit) { raw->OnExit(exit); });
   ::close(ends[1]);
   if (!process.ok()) return std::move(process).error();
   launch->process_ = *std::move(process);
-  launch->watch_ = WatchReadable(loop, launch->sync_pipe_, [raw = launch.get()] { raw->OnReadable(); });
+  launch->watch_ =
+      WatchReadable(loop, launch->sync_pipe_, [raw = launch.get()] { raw->OnReadable(); });
   if (launch->watch_ == nullptr) return Internal("watch conmon's pipe");
   return launch;
 }
@@ -196,7 +218,8 @@ void ConmonLaunch::ReportWhenComplete() {
   Result<int> report = *std::move(report_);
   if (!report.ok() && report.error().message.empty()) {
     const std::string reason = MeaningfulLine(conmon_output_);
-    report = FailedPrecondition(reason.empty() ? "conmon ended without a report" : "conmon: " + reason);
+    report =
+        FailedPrecondition(reason.empty() ? "conmon ended without a report" : "conmon: " + reason);
   }
   auto done = std::move(done_);
   done_ = nullptr;

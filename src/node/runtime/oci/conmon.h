@@ -21,8 +21,8 @@ struct OciPrograms {
   std::string conmon;
 };
 
-// Looks for conmon and runc (or crun, or the one given) in the usual places. kFailedPrecondition says
-// what to install.
+// Looks for conmon and runc (or crun, or the one given) in the usual places. kFailedPrecondition
+// says what to install.
 Result<OciPrograms> FindPrograms(FileSystem& files, const std::string& wanted_runtime,
                                  bool unified_cgroups);
 
@@ -37,9 +37,10 @@ Result<int> ParseConmonReport(std::string_view line);
 // The last line of a runtime's output that says something, without its log decoration.
 std::string MeaningfulLine(std::string_view output);
 
-// One container being created under its conmon. Reports once: the pid of the container's init, which
-// then waits to be released. By then the conmon that we started has ended: the one it has left
-// behind is in its pid file, and what was wrong is known. Destroying it ends the reporting, not conmon.
+// One container being created under its conmon. Reports once: the pid of the container's init,
+// which then waits to be released. By then the conmon that we started has ended: the one it has
+// left behind is in its pid file, and what was wrong is known. Destroying it ends the reporting,
+// not conmon.
 class ConmonLaunch {
  public:
   // conmon runs in `directory`, where it leaves the file `oom` if the kernel ran out of memory.

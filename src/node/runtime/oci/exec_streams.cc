@@ -70,7 +70,8 @@ class ExecCommand::Front final : public ProcessStreams {
   std::shared_ptr<ExecCommand> command_;
 };
 
-ExecCommand::ExecCommand(Options options) : options_(std::move(options)), events_(&options_.events) {}
+ExecCommand::ExecCommand(Options options)
+    : options_(std::move(options)), events_(&options_.events) {}
 
 ExecCommand::~ExecCommand() {
   static_cast<void>(options_.files.Remove(options_.base + ".json").ok());
@@ -138,9 +139,8 @@ Result<std::shared_ptr<ExecCommand>> ExecCommand::Start(Options options) {
     pass(std::move(pipe.theirs), {2});
   }
   ASSIGN_OR_RETURN(command->process_,
-                   command->options_.spawner.Spawn(std::move(process), [self](ProcessExit exit) {
-                     self->OnExit(exit);
-                   }));
+                   command->options_.spawner.Spawn(
+                       std::move(process), [self](ProcessExit exit) { self->OnExit(exit); }));
   return command;
 }
 
@@ -201,7 +201,8 @@ void ExecCommand::OnExit(const ProcessExit& exit) {
   exit_ = exit;
   process_.reset();
   kill_timer_.reset();
-  // The last look at the pid file decides whose output and exit code it was: not by one that failed.
+  // The last look at the pid file decides whose output and exit code it was: not by one that
+  // failed.
   if (!HasStarted()) HasStarted();
   ReleaseHeld();
   ArmDrainTimer();
@@ -217,7 +218,8 @@ void ExecCommand::ArmDrainTimer() {
 }
 
 void ExecCommand::FinishIfDone() {
-  const bool drained = (!output_ || output_->has_ended()) && (!error_output_ || error_output_->has_ended());
+  const bool drained =
+      (!output_ || output_->has_ended()) && (!error_output_ || error_output_->has_ended());
   if (exit_ && (drained || !events_)) Finish();
 }
 
@@ -230,7 +232,8 @@ void ExecCommand::Finish() {
       std::string complaint;
       for (const auto& [stream, bytes] : held_) complaint += bytes;
       complaint = MeaningfulLine(complaint);
-      events->OnEnd(FailedPrecondition(complaint.empty() ? "the runtime gave no reason" : complaint));
+      events->OnEnd(
+          FailedPrecondition(complaint.empty() ? "the runtime gave no reason" : complaint));
     } else {
       events->OnEnd(exit_->exit_code);
     }
@@ -266,7 +269,8 @@ void ExecCommand::Orphan() {
 void ExecCommand::Kill() {
   if (exit_) return Finish();
   auto pid = ReadPidFile(options_.files, options_.base + ".pid");
-  auto handle = pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
+  auto handle =
+      pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
   if (handle.ok()) static_cast<void>(handle->Signal(SIGKILL).ok());
   // It may not have been started yet: killing the runtime could leave it running.
   kill_timer_ = options_.loop.RunAfter(kKillEvery, [this] {
@@ -297,7 +301,8 @@ Result<void> EndLeftoverCommands(FileSystem& files, const std::string& container
     if (name.ends_with(".pid")) {
       auto pid = ReadPidFile(files, path);
       if (!pid.ok() && pid.error().code != ErrorCode::kNotFound) return std::move(pid).error();
-      auto handle = pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
+      auto handle =
+          pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
       // Held open, the number is still the same process when its group is read.
       auto group = pid.ok() ? files.ReadFile(StrCat("/proc/", *pid, "/cgroup")) : NotFound("gone");
       if (handle.ok() && !group.ok() && !handle->HasEnded()) return std::move(group).error();

@@ -24,7 +24,7 @@ class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
     std::string base;                    // `base`.json and `base`.pid are removed at the end
     StreamOptions streams;
     ProcessStreams::Events& events;
-    std::function<void()> on_gone;       // last; may drop the command
+    std::function<void()> on_gone;  // last; may drop the command
   };
   static Result<std::shared_ptr<ExecCommand>> Start(Options options);
   ~ExecCommand();
@@ -60,7 +60,7 @@ class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
   std::unique_ptr<PipeWriter> input_;
   std::unique_ptr<PipeReader> output_;
   std::unique_ptr<PipeReader> error_output_;
-  Descriptor terminal_;  // for its size
+  Descriptor terminal_;   // for its size
   bool started_ = false;  // the command itself runs: output is its own, not the runtime's complaint
   bool reading_ = true;
   bool finished_ = false;
@@ -72,8 +72,8 @@ class ExecCommand : public std::enable_shared_from_this<ExecCommand> {
   std::optional<ProcessExit> exit_;
 };
 
-// Kills commands that an agent which is gone left running in a container, and removes their files. An
-// error: one may still run, and its files are there.
+// Kills commands that an agent which is gone left running in a container, and removes their files.
+// An error: one may still run, and its files are there.
 Result<void> EndLeftoverCommands(FileSystem& files, const std::string& container_directory,
                                  const std::string& container_id);
 

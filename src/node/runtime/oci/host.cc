@@ -41,7 +41,8 @@ std::string Unescape(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                               (text[i + 3] - '0'));
       i += 3;
     } else {
       out += text[i];
@@ -54,15 +55,22 @@ struct NamedLimit {
   const char* name;
   __rlimit_resource resource;
 };
-constexpr NamedLimit kLimits[] = {
-    {"RLIMIT_AS", RLIMIT_AS},           {"RLIMIT_CORE", RLIMIT_CORE},
-    {"RLIMIT_CPU", RLIMIT_CPU},         {"RLIMIT_DATA", RLIMIT_DATA},
-    {"RLIMIT_FSIZE", RLIMIT_FSIZE},     {"RLIMIT_LOCKS", RLIMIT_LOCKS},
-    {"RLIMIT_MEMLOCK", RLIMIT_MEMLOCK}, {"RLIMIT_MSGQUEUE", RLIMIT_MSGQUEUE},
-    {"RLIMIT_NICE", RLIMIT_NICE},       {"RLIMIT_NOFILE", RLIMIT_NOFILE},
-    {"RLIMIT_NPROC", RLIMIT_NPROC},     {"RLIMIT_RSS", RLIMIT_RSS},
-    {"RLIMIT_RTPRIO", RLIMIT_RTPRIO},   {"RLIMIT_RTTIME", RLIMIT_RTTIME},
-    {"RLIMIT_SIGPENDING", RLIMIT_SIGPENDING}, {"RLIMIT_STACK", RLIMIT_STACK}};
+constexpr NamedLimit kLimits[] = {{"RLIMIT_AS", RLIMIT_AS},
+                                  {"RLIMIT_CORE", RLIMIT_CORE},
+                                  {"RLIMIT_CPU", RLIMIT_CPU},
+                                  {"RLIMIT_DATA", RLIMIT_DATA},
+                                  {"RLIMIT_FSIZE", RLIMIT_FSIZE},
+                                  {"RLIMIT_LOCKS", RLIMIT_LOCKS},
+                                  {"RLIMIT_MEMLOCK", RLIMIT_MEMLOCK},
+                                  {"RLIMIT_MSGQUEUE", RLIMIT_MSGQUEUE},
+                                  {"RLIMIT_NICE", RLIMIT_NICE},
+                                  {"RLIMIT_NOFILE", RLIMIT_NOFILE},
+                                  {"RLIMIT_NPROC", RLIMIT_NPROC},
+                                  {"RLIMIT_RSS", RLIMIT_RSS},
+                                  {"RLIMIT_RTPRIO", RLIMIT_RTPRIO},
+                                  {"RLIMIT_RTTIME", RLIMIT_RTTIME},
+                                  {"RLIMIT_SIGPENDING", RLIMIT_SIGPENDING},
+                                  {"RLIMIT_STACK", RLIMIT_STACK}};
 
 constexpr int kSysResourceBit = 24;  // CAP_SYS_RESOURCE
 constexpr std::size_t kMaxHostDevices = 4096;
@@ -78,7 +86,7 @@ void CollectDevices(const std::string& directory, int depth, std::vector<DeviceN
         path == "/dev/console" || path == "/dev/ptmx") {
       continue;
     }
-    struct stat st{};
+    struct stat st {};
     if (::lstat(path.c_str(), &st) != 0 || devices.size() >= kMaxHostDevices) continue;
     if (S_ISDIR(st.st_mode)) {
       CollectDevices(path, depth + 1, devices);
@@ -158,8 +166,8 @@ bool IsSupervisor(int pid, const std::string& argument) {
 }
 
 Result<std::vector<int>> FindSupervisors(const std::string& argument) {
-  // conmon leaves its work to a child and ends. A look that falls between the two sees neither, a second one
-  // sees the child.
+  // conmon leaves its work to a child and ends. A look that falls between the two sees neither, a
+  // second one sees the child.
   constexpr int kLooks = 2;
   std::vector<int> found;
   for (int look = 0; look < kLooks && found.empty(); ++look) {
@@ -244,7 +252,7 @@ Result<void> PinNamespaces(const NamespacePins& pins) {
 }
 
 Result<bool> IsPinnedNamespace(const std::string& path) {
-  struct statfs st{};
+  struct statfs st {};
   if (::statfs(path.c_str(), &st) == 0) return st.f_type == NSFS_MAGIC;
   if (errno == ENOENT) return false;
   return ErrnoError(errno, "look at " + path);
@@ -278,7 +286,7 @@ Result<DeviceNode> ResolveDevice(DeviceNode device) {
   const bool needs_look = device.type == 0 || device.major < 0 || device.minor < 0;
   if (!needs_look) return device;
   const std::string& path = device.host_path.empty() ? device.container_path : device.host_path;
-  struct stat st{};
+  struct stat st {};
   if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, "device " + path);
   char type = 0;
   if (S_ISCHR(st.st_mode)) type = 'c';
@@ -301,7 +309,7 @@ std::vector<DeviceNode> ListHostDevices() {
 }
 
 Result<WallTime> ModifiedTime(const std::string& path) {
-  struct stat st{};
+  struct stat st {};
   if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, "stat " + path);
   return WallTime(std::chrono::seconds(st.st_mtim.tv_sec) +
                   std::chrono::nanoseconds(st.st_mtim.tv_nsec));
@@ -316,10 +324,12 @@ Result<void> ReleaseExecFifo(const std::string& fifo, const ProcessHandle& init)
   while (true) {
     const int ready = ::poll(polls, 2, kPatienceMs);
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) return Error{ErrorCode::kDeadlineExceeded, "the container's init does not answer"};
+    if (ready == 0)
+      return Error{ErrorCode::kDeadlineExceeded, "the container's init does not answer"};
     char byte = 0;
     if (::read(reader.get(), &byte, 1) == 1) break;
-    if (polls[1].revents != 0) return FailedPrecondition("the container's init ended before it ran");
+    if (polls[1].revents != 0)
+      return FailedPrecondition("the container's init ended before it ran");
   }
   if (::unlink(fifo.c_str()) != 0 && errno != ENOENT) return ErrnoError(errno, "remove " + fifo);
   return Ok();

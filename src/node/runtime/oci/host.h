@@ -11,8 +11,8 @@
 
 namespace drakkar::node {
 
-// The kernel calls behind the embedded runtime: mounts, namespaces, processes, devices. Blocking but
-// short. Everything here needs root.
+// The kernel calls behind the embedded runtime: mounts, namespaces, processes, devices. Blocking
+// but short. Everything here needs root.
 
 // An open process: the number cannot be reused under us while we hold it.
 class ProcessHandle {
@@ -46,10 +46,10 @@ Result<void> MountTmpfs(const std::string& target, const std::string& options);
 // Also what is mounted below it, deepest first. Nothing mounted there is fine.
 Result<void> UnmountAll(const std::string& path);
 
-// A new namespace of each wanted kind, kept alive by a bind mount on a file, without any process: the
-// calling thread enters new ones, pins them and returns to its own.
+// A new namespace of each wanted kind, kept alive by a bind mount on a file, without any process:
+// the calling thread enters new ones, pins them and returns to its own.
 struct NamespacePins {
-  std::string uts_path;   // empty: not wanted
+  std::string uts_path;  // empty: not wanted
   std::string hostname;
   std::string ipc_path;
 };
@@ -65,8 +65,9 @@ std::vector<DeviceNode> ListHostDevices();
 
 Result<WallTime> ModifiedTime(const std::string& path);
 
-// Lets a container that `runc create` has left waiting run: its init waits for a reader of this fifo.
-// This is all that `runc start` does, without 6 ms for another process. kNotFound: no such fifo.
+// Lets a container that `runc create` has left waiting run: its init waits for a reader of this
+// fifo. This is all that `runc start` does, without 6 ms for another process. kNotFound: no such
+// fifo.
 Result<void> ReleaseExecFifo(const std::string& fifo, const ProcessHandle& init);
 
 }  // namespace drakkar::node

@@ -30,7 +30,8 @@ OciRuntime::Conmon OciRuntime::WatchConmon(const std::shared_ptr<Container>& con
   const std::string& id = container->record.id;
   auto pid = ReadPidFile(files_, builder_->paths().Container(id) + "/conmon.pid");
   auto handle = pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(pid.error());
-  if (!handle.ok()) return handle.error().code == ErrorCode::kNotFound ? Conmon::kGone : Conmon::kUnknown;
+  if (!handle.ok())
+    return handle.error().code == ErrorCode::kNotFound ? Conmon::kGone : Conmon::kUnknown;
   // The number may be another process's by now. It is ours if it carries the container's id.
   auto arguments = files_.ReadFile(StrCat("/proc/", *pid, "/cmdline"));
   if (!arguments.ok()) return handle->HasEnded() ? Conmon::kGone : Conmon::kUnknown;
@@ -48,18 +49,20 @@ OciRuntime::Conmon OciRuntime::WatchConmon(const std::shared_ptr<Container>& con
 
 // It must not cost a container its life that a file could not be read.
 void OciRuntime::LookAgainForConmon(const std::shared_ptr<Container>& container) {
-  container->conmon_timer = loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
-    auto alive = weak.lock();
-    if (!alive || alive->record.phase != Phase::kRunning) return;
-    const Conmon conmon = WatchConmon(alive);
-    if (conmon == Conmon::kGone) return OnConmonGone(alive);
-    if (conmon == Conmon::kUnknown) LookAgainForConmon(alive);
-  });
+  container->conmon_timer =
+      loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
+        auto alive = weak.lock();
+        if (!alive || alive->record.phase != Phase::kRunning) return;
+        const Conmon conmon = WatchConmon(alive);
+        if (conmon == Conmon::kGone) return OnConmonGone(alive);
+        if (conmon == Conmon::kUnknown) LookAgainForConmon(alive);
+      });
 }
 
 void OciRuntime::OnExitsEvent(const FileEvent& event) {
   if (event.change == FileChange::kCreated) {
-    // If it cannot be read now: conmon ends right after it wrote the file, and then it is read again.
+    // If it cannot be read now: conmon ends right after it wrote the file, and then it is read
+    // again.
     if (auto container = Find(event.name)) static_cast<void>(HandleExit(container).ok());
   } else if (event.change == FileChange::kEventsLost) {
     const auto all = containers_;
@@ -72,17 +75,18 @@ void OciRuntime::OnConmonGone(const std::shared_ptr<Container>& container) {
   auto ended = HandleExit(container);
   if (ended.ok() && *ended) return;
   if (!ended.ok() && ++container->exit_reads < kMaxExitReads) {
-    container->conmon_timer = loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
-      if (auto alive = weak.lock()) OnConmonGone(alive);
-    });
+    container->conmon_timer =
+        loop_.RunAfter(kReadAgainAfter, [this, weak = std::weak_ptr(container)] {
+          if (auto alive = weak.lock()) OnConmonGone(alive);
+        });
     return;
   }
   if (!ended.ok()) Log("container " + container->record.id + ": " + ended.error().message);
   if (container->init && container->init->ok() && !container->init->HasEnded()) {
     Log("container " + container->record.id + ": its conmon is gone, so it is killed");
     static_cast<void>(container->init->Signal(SIGKILL).ok());
-    container->init_watch =
-        WatchReadable(loop_, container->init->descriptor(), [this, weak = std::weak_ptr(container)] {
+    container->init_watch = WatchReadable(
+        loop_, container->init->descriptor(), [this, weak = std::weak_ptr(container)] {
           auto alive = weak.lock();
           if (!alive) return;
           alive->init_watch.reset();
@@ -94,8 +98,8 @@ void OciRuntime::OnConmonGone(const std::shared_ptr<Container>& container) {
        "the container ended together with its conmon; its exit code is not known");
 }
 
-void OciRuntime::Lost(const std::shared_ptr<Container>& container, int exit_code, std::string_view reason,
-                      std::string message) {
+void OciRuntime::Lost(const std::shared_ptr<Container>& container, int exit_code,
+                      std::string_view reason, std::string message) {
   ContainerRecord& record = container->record;
   if (record.phase != Phase::kRunning) return;
   record.phase = Phase::kExited;

@@ -21,8 +21,9 @@ void OciRuntime::CreateContainer(const std::string& sandbox_id, ContainerConfig 
   loop_.AssertInLoop();
   auto found = sandboxes_.find(sandbox_id);
   if (found == sandboxes_.end() || found->second->record.phase != Phase::kRunning) {
-    return Answer(std::move(done), Result<std::string>(FailedPrecondition(
-                                       "create container " + config.name + ": its sandbox is not ready")));
+    return Answer(std::move(done),
+                  Result<std::string>(FailedPrecondition("create container " + config.name +
+                                                         ": its sandbox is not ready")));
   }
   auto container = std::make_shared<Container>();
   ContainerRecord& record = container->record;
@@ -52,7 +53,8 @@ void OciRuntime::CreateContainer(const std::string& sandbox_id, ContainerConfig 
         container->busy = false;
         if (!built.ok()) {
           containers_.erase(container->record.id);
-          return done(std::move(built).error().Prefixed("create container " + container->record.name));
+          return done(
+              std::move(built).error().Prefixed("create container " + container->record.name));
         }
         for (const std::string& warning : built->warnings) LogOnce(warning);
         container->record = std::move(built->record);
@@ -68,13 +70,15 @@ void OciRuntime::StartContainer(const std::string& id, RuntimeCallback<void> don
   ContainerRecord& record = container->record;
   if (record.phase == Phase::kRunning) return Answer(std::move(done), Ok());
   if (record.phase != Phase::kCreated || container->busy) {
-    return Answer(std::move(done), Result<void>(FailedPrecondition(
-                                       "start container " + record.name + ": it is not just created")));
+    return Answer(std::move(done),
+                  Result<void>(FailedPrecondition("start container " + record.name +
+                                                  ": it is not just created")));
   }
   auto sandbox = sandboxes_.find(record.sandbox_id);
   if (sandbox == sandboxes_.end() || sandbox->second->record.phase != Phase::kRunning) {
-    return Answer(std::move(done), Result<void>(FailedPrecondition(
-                                       "start container " + record.name + ": its sandbox is not ready")));
+    return Answer(std::move(done),
+                  Result<void>(FailedPrecondition("start container " + record.name +
+                                                  ": its sandbox is not ready")));
   }
   record.phase = Phase::kStarting;
   if (auto saved = builder_->Save(record); !saved.ok()) {
@@ -85,8 +89,7 @@ void OciRuntime::StartContainer(const std::string& id, RuntimeCallback<void> don
   auto shared_done = std::make_shared<RuntimeCallback<void>>(std::move(done));
   auto launch = ConmonLaunch::Start(
       loop_, *spawner_, ConmonArguments(programs_, builder_->paths(), record),
-      builder_->paths().Container(record.id),
-      [this, container, shared_done](Result<int> pid) {
+      builder_->paths().Container(record.id), [this, container, shared_done](Result<int> pid) {
         OnLaunched(container, std::move(pid), std::move(*shared_done));
       });
   if (!launch.ok()) {
@@ -98,7 +101,8 @@ void OciRuntime::StartContainer(const std::string& id, RuntimeCallback<void> don
   container->launch = *std::move(launch);
   container->launch_timer = loop_.RunAfter(kLaunchTimeout, [this, container, shared_done] {
     container->launch.reset();
-    StartFailed(container, Error{ErrorCode::kDeadlineExceeded, "the runtime did not create it in time"},
+    StartFailed(container,
+                Error{ErrorCode::kDeadlineExceeded, "the runtime did not create it in time"},
                 std::move(*shared_done));
   });
 }
@@ -110,7 +114,8 @@ void OciRuntime::StopContainer(const std::string& id, Duration grace, RuntimeCal
   switch (container->record.phase) {
     case Phase::kCreating:
     case Phase::kCreated:
-    case Phase::kRemoving: return Answer(std::move(done), Ok());
+    case Phase::kRemoving:
+      return Answer(std::move(done), Ok());
     case Phase::kExited:
       if (!container->is_releasing) return Answer(std::move(done), Ok());
       container->exit_waiters.push_back(std::move(done));
@@ -126,7 +131,8 @@ void OciRuntime::StopContainer(const std::string& id, Duration grace, RuntimeCal
   }
 }
 
-void OciRuntime::UpdateContainer(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) {
+void OciRuntime::UpdateContainer(const std::string& id, ResourceUpdate update,
+                                 RuntimeCallback<void> done) {
   loop_.AssertInLoop();
   auto container = Find(id);
   auto sandbox = container ? sandboxes_.find(container->record.sandbox_id) : sandboxes_.end();
@@ -134,7 +140,8 @@ void OciRuntime::UpdateContainer(const std::string& id, ResourceUpdate update, R
     return Answer(std::move(done), Result<void>(FailedPrecondition("the container does not run")));
   }
   Blocking<bool>(
-      [builder = builder_, record = container->record, pod = sandbox->second->record, update]() -> Result<bool> {
+      [builder = builder_, record = container->record, pod = sandbox->second->record,
+       update]() -> Result<bool> {
         RETURN_IF_ERROR(builder->Resize(record, pod, update));
         return true;
       },
@@ -151,7 +158,8 @@ void OciRuntime::RemoveContainer(const std::string& id, RuntimeCallback<void> do
   auto container = Find(id);
   if (!container) return Answer(std::move(done), Ok());
   if (container->record.phase == Phase::kCreating) {
-    return Answer(std::move(done), Result<void>(FailedPrecondition("the container is being created")));
+    return Answer(std::move(done),
+                  Result<void>(FailedPrecondition("the container is being created")));
   }
   container->remove_waiters.push_back(std::move(done));
   if (container->remove_waiters.size() > 1) return;
@@ -161,10 +169,12 @@ void OciRuntime::RemoveContainer(const std::string& id, RuntimeCallback<void> do
     if (auto saved = builder_->Save(container->record); !saved.ok()) {
       return FinishRemoval(container, std::move(saved));
     }
-    Retrying(
-        [builder = builder_, record = container->record] { return builder->DestroyContainer(record); },
-        kReleaseAttempts,
-        [this, container](Result<void> destroyed) { FinishRemoval(container, std::move(destroyed)); });
+    Retrying([builder = builder_,
+              record = container->record] { return builder->DestroyContainer(record); },
+             kReleaseAttempts,
+             [this, container](Result<void> destroyed) {
+               FinishRemoval(container, std::move(destroyed));
+             });
   });
 }
 
@@ -188,7 +198,8 @@ void OciRuntime::OnLaunched(const std::shared_ptr<Container>& container, Result<
   };
   if (BaseName(programs_.runtime) == "runc") {
     Blocking<bool>(
-        [fifo = builder_->paths().ExecFifo(container->record.id), process = container->init]() -> Result<bool> {
+        [fifo = builder_->paths().ExecFifo(container->record.id),
+         process = container->init]() -> Result<bool> {
           RETURN_IF_ERROR(ReleaseExecFifo(fifo, *process));
           return true;
         },
@@ -198,7 +209,8 @@ void OciRuntime::OnLaunched(const std::shared_ptr<Container>& container, Result<
   RunRuntime({"start", container->record.id}, std::move(after));
 }
 
-void OciRuntime::OnStarted(const std::shared_ptr<Container>& container, RuntimeCallback<void> done) {
+void OciRuntime::OnStarted(const std::shared_ptr<Container>& container,
+                           RuntimeCallback<void> done) {
   ContainerRecord& record = container->record;
   container->busy = false;
   record.phase = Phase::kRunning;
@@ -235,10 +247,12 @@ void OciRuntime::Release(const std::shared_ptr<Container>& container) {
   container->is_releasing = true;
   auto rest = [this, container](Result<bool> deleted) {
     if (!deleted.ok()) Log("container " + container->record.id + ": " + deleted.error().message);
-    Retrying([builder = builder_, record = container->record] { return builder->ReleaseContainer(record); },
-             kReleaseAttempts, [this, container](Result<void> released) {
-               Released(container, std::move(released));
-             });
+    Retrying(
+        [builder = builder_, record = container->record] {
+          return builder->ReleaseContainer(record);
+        },
+        kReleaseAttempts,
+        [this, container](Result<void> released) { Released(container, std::move(released)); });
   };
   if (container->record.has_poststop_hooks) {
     RunRuntime({"delete", "--force", container->record.id}, std::move(rest));

@@ -78,8 +78,15 @@ Result<OciRuntime::ExecFiles> OciRuntime::WriteExecFiles(const std::string& id,
   made.number = next_exec_++;
   made.base = StrCat(directory, "/exec-", made.number);
   RETURN_IF_ERROR(files_.WriteFile(made.base + ".json", process_json, 0600));
-  made.arguments = {programs_.runtime, "--root", builder_->paths().runtime_state, "exec",
-                    "--process", made.base + ".json", "--pid-file", made.base + ".pid", id};
+  made.arguments = {programs_.runtime,
+                    "--root",
+                    builder_->paths().runtime_state,
+                    "exec",
+                    "--process",
+                    made.base + ".json",
+                    "--pid-file",
+                    made.base + ".pid",
+                    id};
   return made;
 }
 
@@ -110,9 +117,11 @@ Result<void> OciRuntime::StartExec(const std::string& id, const std::vector<std:
 }
 
 // The command, not runc: killing runc alone would leave the command running.
-void OciRuntime::KillExec(const std::shared_ptr<CommandRun>& exec, const std::string& base, int tries) {
+void OciRuntime::KillExec(const std::shared_ptr<CommandRun>& exec, const std::string& base,
+                          int tries) {
   auto pid = ReadPidFile(files_, base + ".pid");
-  auto handle = pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
+  auto handle =
+      pid.ok() ? ProcessHandle::Open(*pid) : Result<ProcessHandle>(std::move(pid).error());
   if (handle.ok()) {
     static_cast<void>(handle->Signal(SIGKILL).ok());
   } else if (tries == 0) {
@@ -142,19 +151,21 @@ void OciRuntime::FinishExec(std::uint64_t number, const std::string& base, Proce
   exec->done(ExecResult{exit.exit_code, std::move(exit.output), std::move(exit.error_output)});
 }
 
-void OciRuntime::RunRuntime(std::vector<std::string> arguments, absl::AnyInvocable<void(Result<bool>)> then) {
+void OciRuntime::RunRuntime(std::vector<std::string> arguments,
+                            absl::AnyInvocable<void(Result<bool>)> then) {
   ProcessOptions options;
   const std::string verb = arguments.front();
   options.arguments = {programs_.runtime, "--root", builder_->paths().runtime_state};
   options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
   auto shared = std::make_shared<absl::AnyInvocable<void(Result<bool>)>>(std::move(then));
   const std::uint64_t number = next_exec_++;
-  auto process = spawner_->Spawn(std::move(options), [this, shared, verb, number](ProcessExit exit) {
-    commands_.erase(number);
-    if (exit.exit_code == 0) return (*shared)(true);
-    (*shared)(FailedPrecondition(StrCat(BaseName(programs_.runtime), " ", verb, ": ",
-                                        MeaningfulLine(exit.error_output))));
-  });
+  auto process =
+      spawner_->Spawn(std::move(options), [this, shared, verb, number](ProcessExit exit) {
+        commands_.erase(number);
+        if (exit.exit_code == 0) return (*shared)(true);
+        (*shared)(FailedPrecondition(StrCat(BaseName(programs_.runtime), " ", verb, ": ",
+                                            MeaningfulLine(exit.error_output))));
+      });
   if (!process.ok()) {
     loop_.Post([shared, error = std::move(process).error()] { (*shared)(error); });
     return;

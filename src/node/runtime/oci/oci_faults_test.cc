@@ -69,10 +69,12 @@ class OciFaultsTest : public ::testing::Test {
   }
   void Start(const std::string& id) {
     Twice("start", [&] {
-      return Call<void>([&](Runtime& runtime, Done done) { runtime.StartContainer(id, std::move(done)); });
+      return Call<void>(
+          [&](Runtime& runtime, Done done) { runtime.StartContainer(id, std::move(done)); });
     });
   }
-  Result<ExecResult> Exec(const std::string& id, const std::vector<std::string>& command, Duration timeout) {
+  Result<ExecResult> Exec(const std::string& id, const std::vector<std::string>& command,
+                          Duration timeout) {
     return Call<ExecResult>([&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
       runtime.ExecSync(id, command, timeout, std::move(done));
     });
@@ -83,13 +85,16 @@ class OciFaultsTest : public ::testing::Test {
   }
   void RemoveAll(const std::string& sandbox, const std::string& id) {
     Twice("remove container", [&] {
-      return Call<void>([&](Runtime& runtime, Done done) { runtime.RemoveContainer(id, std::move(done)); });
+      return Call<void>(
+          [&](Runtime& runtime, Done done) { runtime.RemoveContainer(id, std::move(done)); });
     });
     Twice("stop sandbox", [&] {
-      return Call<void>([&](Runtime& runtime, Done done) { runtime.StopPodSandbox(sandbox, std::move(done)); });
+      return Call<void>(
+          [&](Runtime& runtime, Done done) { runtime.StopPodSandbox(sandbox, std::move(done)); });
     });
     Twice("remove sandbox", [&] {
-      return Call<void>([&](Runtime& runtime, Done done) { runtime.RemovePodSandbox(sandbox, std::move(done)); });
+      return Call<void>(
+          [&](Runtime& runtime, Done done) { runtime.RemovePodSandbox(sandbox, std::move(done)); });
     });
     EXPECT_THAT(harness_->Leftovers(), IsEmpty()) << "after " << files_.failed();
     EXPECT_THAT(Running(mark_), IsEmpty()) << "after " << files_.failed();
@@ -105,8 +110,9 @@ class OciFaultsTest : public ::testing::Test {
   std::size_t Exits(const std::string& id) {
     std::size_t count = 0;
     harness_->OnLoop([&](Runtime&) {
-      count = static_cast<std::size_t>(std::count_if(harness_->exits().begin(), harness_->exits().end(),
-                                                     [&](const ContainerStatus& status) { return status.id == id; }));
+      count = static_cast<std::size_t>(
+          std::count_if(harness_->exits().begin(), harness_->exits().end(),
+                        [&](const ContainerStatus& status) { return status.id == id; }));
     });
     return count;
   }
@@ -114,7 +120,8 @@ class OciFaultsTest : public ::testing::Test {
     EXPECT_TRUE(harness_->WaitUntil([&] {
       return std::any_of(harness_->exits().begin(), harness_->exits().end(),
                          [&](const ContainerStatus& status) { return status.id == id; });
-    })) << "no exit after " << files_.failed();
+    })) << "no exit after "
+        << files_.failed();
     return Status(id);
   }
   // Processes with this argument, but not what one of them has just forked.
@@ -147,8 +154,8 @@ class OciFaultsTest : public ::testing::Test {
     return "no file";
   }
 
-  // A pod from its sandbox to its removal, with a new agent in between; each failed call is repeated, as the
-  // pod's worker does.
+  // A pod from its sandbox to its removal, with a new agent in between; each failed call is
+  // repeated, as the pod's worker does.
   void LiveThrough() {
     const auto sandbox = RunSandbox();
     ASSERT_TRUE(sandbox.ok());
@@ -215,7 +222,7 @@ TEST_F(OciFaultsTest, AContainerLivesOnWhenItsMonitorCannotBeLookedUp) {
     files_.FailNext("read", path);
     const auto id = Create(*sandbox, "");
     ASSERT_TRUE(id.ok());
-  Start(*id);
+    Start(*id);
     ASSERT_NE(files_.failed(), "");
     files_.FailNext("read", path);
     Restart();
@@ -225,7 +232,8 @@ TEST_F(OciFaultsTest, AContainerLivesOnWhenItsMonitorCannotBeLookedUp) {
     EXPECT_EQ(WaitForExit(*id).exit_code, 7);
     ASSERT_NE(files_.failed(), "");
     Twice("remove container", [&] {
-      return Call<void>([&](Runtime& runtime, Done done) { runtime.RemoveContainer(*id, std::move(done)); });
+      return Call<void>(
+          [&](Runtime& runtime, Done done) { runtime.RemoveContainer(*id, std::move(done)); });
     });
   }
   RemoveAll(*sandbox, "");
@@ -273,13 +281,15 @@ TEST_F(OciFaultsTest, ACommandOfADeadAgentEndsAlsoIfItsNumberCannotBeReadAtOnce)
   for (const auto& [what, path] : faults) {
     SCOPED_TRACE(path);
     harness_->OnLoop([&](Runtime& runtime) {
-      runtime.ExecSync(*id, {"/bin/sleep", mark}, std::chrono::seconds(100), [](Result<ExecResult>) {});
+      runtime.ExecSync(*id, {"/bin/sleep", mark}, std::chrono::seconds(100),
+                       [](Result<ExecResult>) {});
     });
     ASSERT_TRUE(harness_->WaitUntil([&] { return !Running(mark).empty(); }));
     files_.FailNext(what, path);
     Restart();
     EXPECT_NE(files_.failed(), "");
-    ASSERT_TRUE(harness_->WaitUntil([&] { return Running(mark).empty(); })) << "the command lives on";
+    ASSERT_TRUE(harness_->WaitUntil([&] { return Running(mark).empty(); }))
+        << "the command lives on";
   }
   RemoveAll(*sandbox, *id);
 }
@@ -292,7 +302,9 @@ TEST_F(OciFaultsTest, AContainerWhoseRecordIsDamagedIsEnded) {
   Start(*id);
   ASSERT_TRUE(harness_->WaitUntil([&] { return Running(mark_).size() == 1; }));
   harness_->KillAgent();
-  ASSERT_TRUE(RealFileSystem().WriteFile(root_ + "/runtime/containers/" + *id + "/state.json", "torn", 0600).ok());
+  ASSERT_TRUE(RealFileSystem()
+                  .WriteFile(root_ + "/runtime/containers/" + *id + "/state.json", "torn", 0600)
+                  .ok());
   ASSERT_TRUE(harness_->TryToStartAgent().ok());
   EXPECT_THAT(Running(mark_), IsEmpty()) << "an orphan";
   RemoveAll(*sandbox, *id);

@@ -24,8 +24,13 @@ void SortByAge(std::vector<T>& list) {
 
 OciRuntime::OciRuntime(UvLoop& loop, WorkerPool& workers, FileSystem& files, Random& random,
                        ImageStore& images, OciRuntimeOptions options)
-    : loop_(loop), workers_(workers), files_(files), random_(random), images_(images),
-      options_(std::move(options)), spawner_(MakeSpawner(loop)) {}
+    : loop_(loop),
+      workers_(workers),
+      files_(files),
+      random_(random),
+      images_(images),
+      options_(std::move(options)),
+      spawner_(MakeSpawner(loop)) {}
 
 // Callbacks hold the containers they are about: end them, or neither would ever be freed.
 OciRuntime::~OciRuntime() {
@@ -51,20 +56,23 @@ void OciRuntime::Open(RuntimeCallback<void> done) {
   // Undoing what a dead agent left half done may have to wait for killed processes to be gone.
   auto tries_left = std::make_shared<int>(kReleaseAttempts);
   Retrying(
-      [builder = builder_, &images = images_, &files = files_, found_before, tries_left]() -> Result<void> {
+      [builder = builder_, &images = images_, &files = files_, found_before,
+       tries_left]() -> Result<void> {
         const bool is_last_try = --*tries_left == 0;
         RETURN_IF_ERROR(images.Open());
         ASSIGN_OR_RETURN(*found_before, builder->Scan(is_last_try));
         for (const ContainerRecord& record : found_before->containers) {
           auto ended = EndLeftoverCommands(files, builder->paths().Container(record.id), record.id);
           if (ended.ok()) continue;
-          const std::string why = "end the commands left in container " + record.id + ": " + ended.error().message;
+          const std::string why =
+              "end the commands left in container " + record.id + ": " + ended.error().message;
           if (!is_last_try) return Unavailable(why);
           found_before->notes.push_back(why);
         }
         return Ok();
       },
-      kReleaseAttempts, [this, found = found_before, done = std::move(done)](Result<void> scanned) mutable {
+      kReleaseAttempts,
+      [this, found = found_before, done = std::move(done)](Result<void> scanned) mutable {
         if (!scanned.ok()) return done(std::move(scanned).error());
         for (const std::string& note : found->notes) Log(note);
         for (SandboxRecord& record : found->sandboxes) {
@@ -109,7 +117,8 @@ std::vector<ContainerStatus> OciRuntime::ListContainers() const {
 
 Result<ContainerStatus> OciRuntime::GetContainerStatus(const std::string& id) const {
   auto found = containers_.find(id);
-  if (found == containers_.end() || !found->second->is_created) return NotFound("no container " + id);
+  if (found == containers_.end() || !found->second->is_created)
+    return NotFound("no container " + id);
   return StatusOf(found->second->record);
 }
 
@@ -125,12 +134,14 @@ std::vector<Image> OciRuntime::ListImages() const {
 
 Result<void> OciRuntime::Prepare() {
   if (is_open_ || builder_) return FailedPrecondition("the runtime is already open");
-  if (::geteuid() != 0) return FailedPrecondition("containers need root: run the node agent as root");
+  if (::geteuid() != 0)
+    return FailedPrecondition("containers need root: run the node agent as root");
   ASSIGN_OR_RETURN(Cgroups cgroups, Cgroups::Detect(files_));
   ASSIGN_OR_RETURN(programs_, FindPrograms(files_, options_.runtime, cgroups.is_unified()));
   OciPaths paths;
   paths.root = options_.root;
-  paths.runtime_state = options_.runtime_state.empty() ? options_.root + "/state" : options_.runtime_state;
+  paths.runtime_state =
+      options_.runtime_state.empty() ? options_.root + "/state" : options_.runtime_state;
   RETURN_IF_ERROR(files_.MakeDirectories(paths.Exits(), 0700));
   // Before the scan: an exit is then seen by one of the two, or by both.
   ASSIGN_OR_RETURN(watcher_, MakeFileWatcher(loop_));

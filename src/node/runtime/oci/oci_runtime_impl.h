@@ -24,8 +24,8 @@ namespace drakkar::node {
 inline constexpr int kReleaseAttempts = 100;
 
 // The embedded runtime's inside, one source file for each idea: oci_runtime.cc opens it and has the
-// tools, oci_sandboxes.cc, oci_containers.cc (create, start, stop, remove), oci_adoption.cc (what runs
-// is watched, also what an earlier agent started), oci_exec.cc.
+// tools, oci_sandboxes.cc, oci_containers.cc (create, start, stop, remove), oci_adoption.cc (what
+// runs is watched, also what an earlier agent started), oci_exec.cc.
 class OciRuntime final : public Runtime {
  public:
   OciRuntime(UvLoop& loop, WorkerPool& workers, FileSystem& files, Random& random,
@@ -45,7 +45,8 @@ class OciRuntime final : public Runtime {
   void StartContainer(const std::string& id, RuntimeCallback<void> done) override;
   void StopContainer(const std::string& id, Duration grace, RuntimeCallback<void> done) override;
   void RemoveContainer(const std::string& id, RuntimeCallback<void> done) override;
-  void UpdateContainer(const std::string& id, ResourceUpdate update, RuntimeCallback<void> done) override;
+  void UpdateContainer(const std::string& id, ResourceUpdate update,
+                       RuntimeCallback<void> done) override;
   std::vector<ContainerStatus> ListContainers() const override;
   Result<ContainerStatus> GetContainerStatus(const std::string& id) const override;
   void ExecSync(const std::string& id, std::vector<std::string> command, Duration timeout,
@@ -54,7 +55,8 @@ class OciRuntime final : public Runtime {
                                                std::vector<std::string> command,
                                                const StreamOptions& options,
                                                ProcessStreams::Events& events) override;
-  Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id, const StreamOptions& options,
+  Result<std::unique_ptr<ProcessStreams>> Attach(const std::string& id,
+                                                 const StreamOptions& options,
                                                  ProcessStreams::Events& events) override;
   void ReopenLog(const std::string& id, RuntimeCallback<void> done) override;
   Result<Image> ImageStatus(const std::string& name) const override;
@@ -63,15 +65,15 @@ class OciRuntime final : public Runtime {
  private:
   struct Container {
     ContainerRecord record;
-    bool busy = false;           // being created, started or removed
-    bool is_created = false;     // visible in lists
+    bool busy = false;        // being created, started or removed
+    bool is_created = false;  // visible in lists
     bool is_releasing = false;
     std::shared_ptr<ProcessHandle> init;
     std::unique_ptr<DescriptorWatch> init_watch;
     ProcessHandle conmon;
     std::unique_ptr<DescriptorWatch> conmon_watch;
-    TimerHandle conmon_timer;     // what could not be read is read again
-    int exit_reads = 0;           // of its exit file that failed after conmon's end
+    TimerHandle conmon_timer;  // what could not be read is read again
+    int exit_reads = 0;        // of its exit file that failed after conmon's end
     std::unique_ptr<ConmonLaunch> launch;
     TimerHandle launch_timer;
     std::optional<Duration> stop_after_start;  // asked to stop while starting
@@ -159,7 +161,8 @@ class OciRuntime final : public Runtime {
         });
     if (accepted) return;
     loop_.Post([alive, shared] {
-      if (alive.lock()) (*shared)(Error{ErrorCode::kResourceExhausted, "too many operations at once"});
+      if (alive.lock())
+        (*shared)(Error{ErrorCode::kResourceExhausted, "too many operations at once"});
     });
   }
   // Repeats blocking work while it answers kUnavailable.
@@ -167,7 +170,9 @@ class OciRuntime final : public Runtime {
                 absl::AnyInvocable<void(Result<void>)> then);
   template <typename T>
   void Answer(RuntimeCallback<T> done, Result<T> result) {
-    loop_.Post([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+    loop_.Post([done = std::move(done), result = std::move(result)]() mutable {
+      done(std::move(result));
+    });
   }
   std::optional<Error> Refusal(const PodSandboxConfig& config) const;
   std::shared_ptr<Container> Find(const std::string& id) const {

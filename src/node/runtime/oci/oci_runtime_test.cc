@@ -31,9 +31,10 @@ class OciRuntimeTest : public ::testing::Test {
     root_ = DirectoryName(DirectoryName(sandbox_config_.log_directory)) + "/runtime";
   }
   void RunSandbox() {
-    auto id = Await<std::string>(*harness_, [&](Runtime& runtime, RuntimeCallback<std::string> done) {
-      runtime.RunPodSandbox(sandbox_config_, std::move(done));
-    });
+    auto id =
+        Await<std::string>(*harness_, [&](Runtime& runtime, RuntimeCallback<std::string> done) {
+          runtime.RunPodSandbox(sandbox_config_, std::move(done));
+        });
     ASSERT_TRUE(id.ok()) << id.error().message;
     sandbox_ = *id;
   }
@@ -109,8 +110,10 @@ TEST_F(OciRuntimeTest, GivesMountsDevicesHooksUserAndHostname) {
   config.security.user = "guest";
   config.security.supplemental_groups = {4242};
   config.working_directory = "/tmp";
-  config.hooks.push_back({"createRuntime", "/bin/sh", {"sh", "-c", "echo ran > " + shared + "/hook"}, {}, {}});
-  config.hooks.push_back({"poststop", "/bin/sh", {"sh", "-c", "echo ran > " + shared + "/poststop"}, {}, {}});
+  config.hooks.push_back(
+      {"createRuntime", "/bin/sh", {"sh", "-c", "echo ran > " + shared + "/hook"}, {}, {}});
+  config.hooks.push_back(
+      {"poststop", "/bin/sh", {"sh", "-c", "echo ran > " + shared + "/poststop"}, {}, {}});
   const std::string log = LogOf(config);
   EXPECT_THAT(log, HasSubstr(" F from-host\n"));
   EXPECT_THAT(log, HasSubstr(" F readonly\n"));
@@ -129,7 +132,8 @@ TEST_F(OciRuntimeTest, ContainersOfAPodShareIpcAndHostnameButNotProcesses) {
   RunSandbox();
   auto writer = Create(Script("echo shared > /dev/shm/x; sleep 100"));
   ASSERT_TRUE(writer.ok() && Start(*writer).ok());
-  ContainerConfig reader = Script("until [ -e /dev/shm/x ]; do sleep 0.01; done; cat /dev/shm/x; hostname; echo pid $$");
+  ContainerConfig reader =
+      Script("until [ -e /dev/shm/x ]; do sleep 0.01; done; cat /dev/shm/x; hostname; echo pid $$");
   reader.name = "reader";
   reader.log_path = "reader/0.log";
   const std::string log = LogOf(reader);
@@ -251,14 +255,16 @@ TEST_F(OciRuntimeTest, KillsACommandThatRunsOutOfTime) {
   RunSandbox();
   auto id = Create(harness_->ConfigFor(Program::kRunsUntilStopped));
   ASSERT_TRUE(id.ok() && Start(*id).ok());
-  auto result = Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
+  auto result = Await<ExecResult>(*harness_, [&](Runtime& runtime,
+                                                 RuntimeCallback<ExecResult> done) {
     runtime.ExecSync(*id, {"/bin/sleep", "1000"}, std::chrono::milliseconds(300), std::move(done));
   });
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kDeadlineExceeded);
-  auto missing = Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
-    runtime.ExecSync(*id, {"/no/such"}, std::chrono::seconds(20), std::move(done));
-  });
+  auto missing =
+      Await<ExecResult>(*harness_, [&](Runtime& runtime, RuntimeCallback<ExecResult> done) {
+        runtime.ExecSync(*id, {"/no/such"}, std::chrono::seconds(20), std::move(done));
+      });
   ASSERT_FALSE(missing.ok());
   EXPECT_THAT(missing.error().message, HasSubstr("/no/such"));
   CleanUp();
@@ -284,21 +290,26 @@ TEST_F(OciRuntimeTest, GivesACommandATerminalOfTheSizeAskedFor) {
   Listener listener;
   std::unique_ptr<ProcessStreams> streams;
   harness_->OnLoop([&](Runtime& runtime) {
-    auto started = runtime.Exec(*id, {"/bin/sh", "-c",
-                                 "test -t 0 && echo terminal; until stty size | grep '42 100'; do sleep 0.01; done;"
-                                 "read line; echo $line; exit 3"},
-                                {.standard_input = true, .standard_output = true, .terminal = true}, listener);
+    auto started = runtime.Exec(
+        *id,
+        {"/bin/sh", "-c",
+         "test -t 0 && echo terminal; until stty size | grep '42 100'; do sleep 0.01; done;"
+         "read line; echo $line; exit 3"},
+        {.standard_input = true, .standard_output = true, .terminal = true}, listener);
     ASSERT_TRUE(started.ok()) << started.error().message;
     streams = std::move(*started);
   });
-  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.output.find("terminal") != std::string::npos; }));
+  ASSERT_TRUE(
+      harness_->WaitUntil([&] { return listener.output.find("terminal") != std::string::npos; }));
   harness_->OnLoop([&](Runtime&) { streams->Resize(100, 42); });
-  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.output.find("42 100") != std::string::npos; }));
+  ASSERT_TRUE(
+      harness_->WaitUntil([&] { return listener.output.find("42 100") != std::string::npos; }));
   harness_->OnLoop([&](Runtime&) { streams->WriteInput("go\n"); });
   ASSERT_TRUE(harness_->WaitUntil([&] { return listener.end.has_value(); }));
   ASSERT_TRUE(listener.end->ok()) << listener.end->error().message;
   EXPECT_EQ(**listener.end, 3);
-  EXPECT_THAT(listener.output, HasSubstr("go\r\ngo\r\n")) << "echoed by the terminal, then by the command";
+  EXPECT_THAT(listener.output, HasSubstr("go\r\ngo\r\n"))
+      << "echoed by the terminal, then by the command";
   harness_->OnLoop([&](Runtime&) { streams.reset(); });
   CleanUp();
 }
@@ -312,12 +323,14 @@ TEST_F(OciRuntimeTest, SaysWhyACommandCannotBeStarted) {
     std::unique_ptr<ProcessStreams> streams;
     harness_->OnLoop([&](Runtime& runtime) {
       streams = *runtime.Exec(*id, {"/no/such"},
-                              {.standard_output = true, .error_output = true, .terminal = terminal}, listener);
+                              {.standard_output = true, .error_output = true, .terminal = terminal},
+                              listener);
     });
     ASSERT_TRUE(harness_->WaitUntil([&] { return listener.end.has_value(); }));
     ASSERT_FALSE(listener.end->ok());
     EXPECT_THAT(listener.end->error().message, HasSubstr("/no/such"));
-    EXPECT_EQ(listener.output + listener.error_output, "") << "the runtime's words are not the command's";
+    EXPECT_EQ(listener.output + listener.error_output, "")
+        << "the runtime's words are not the command's";
     harness_->OnLoop([&](Runtime&) { streams.reset(); });
   }
   CleanUp();
@@ -330,8 +343,9 @@ TEST_F(OciRuntimeTest, MakesACommandWaitForASlowListener) {
   Listener listener;
   std::unique_ptr<ProcessStreams> streams;
   harness_->OnLoop([&](Runtime& runtime) {
-    streams = *runtime.Exec(*id, {"/bin/sh", "-c", "dd if=/dev/zero bs=1024 count=4096 2>/dev/null; cat >/dev/null"},
-                            {.standard_input = true, .standard_output = true}, listener);
+    streams = *runtime.Exec(
+        *id, {"/bin/sh", "-c", "dd if=/dev/zero bs=1024 count=4096 2>/dev/null; cat >/dev/null"},
+        {.standard_input = true, .standard_output = true}, listener);
     streams->SetReading(false);
     // More than a pipe holds: the command reads it only after its output was taken.
     streams->WriteInput(std::string(1 << 20, 'x'));
@@ -356,7 +370,9 @@ TEST_F(OciRuntimeTest, KillsACommandNobodyListensToAnyMore) {
     const auto entries = files.ListDirectory("/proc");
     for (const std::string& entry : *entries) {
       auto line = files.ReadFile(StrCat("/proc/", entry, "/cmdline"));
-      if (line.ok() && line->find(mark) != std::string::npos && line->find("runc") == std::string::npos) return true;
+      if (line.ok() && line->find(mark) != std::string::npos &&
+          line->find("runc") == std::string::npos)
+        return true;
     }
     return false;
   };
@@ -414,7 +430,8 @@ TEST_F(OciRuntimeTest, ChangesTheLimitsOfARunningContainer) {
 
 TEST_F(OciRuntimeTest, AttachesToTheContainerItself) {
   RunSandbox();
-  ContainerConfig config = Script("while read line; do echo got $line; echo bad >&2; done; echo end");
+  ContainerConfig config =
+      Script("while read line; do echo got $line; echo bad >&2; done; echo end");
   config.standard_input = true;
   config.standard_input_once = true;
   auto id = Create(std::move(config));
@@ -428,7 +445,8 @@ TEST_F(OciRuntimeTest, AttachesToTheContainerItself) {
     streams = std::move(*attached);
     streams->WriteInput("this\n");
   });
-  ASSERT_TRUE(harness_->WaitUntil([&] { return listener.output == "got this\n" && listener.error_output == "bad\n"; }));
+  ASSERT_TRUE(harness_->WaitUntil(
+      [&] { return listener.output == "got this\n" && listener.error_output == "bad\n"; }));
   harness_->OnLoop([&](Runtime&) { streams->CloseInput(); });
   ASSERT_TRUE(harness_->WaitUntil([&] { return listener.end.has_value(); }));
   EXPECT_EQ(listener.output, "got this\nend\n");
@@ -444,7 +462,8 @@ TEST_F(OciRuntimeTest, StopsAContainerThatIsStillStarting) {
   bool stopped = false;
   harness_->OnLoop([&](Runtime& runtime) {
     runtime.StartContainer(*id, [](Result<void>) {});
-    runtime.StopContainer(*id, std::chrono::milliseconds(50), [&](Result<void>) { stopped = true; });
+    runtime.StopContainer(*id, std::chrono::milliseconds(50),
+                          [&](Result<void>) { stopped = true; });
   });
   ASSERT_TRUE(harness_->WaitUntil([&] { return stopped; }));
   EXPECT_EQ(Status(*id).state, ContainerState::kExited);

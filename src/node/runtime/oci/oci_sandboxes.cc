@@ -55,7 +55,8 @@ void OciRuntime::RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::str
         sandbox->busy = false;
         if (!built.ok()) {
           sandboxes_.erase(sandbox->record.id);
-          return done(std::move(built).error().Prefixed("run sandbox of pod " + sandbox->record.name));
+          return done(
+              std::move(built).error().Prefixed("run sandbox of pod " + sandbox->record.name));
         }
         sandbox->record = *std::move(built);
         done(sandbox->record.id);
@@ -110,9 +111,8 @@ void OciRuntime::RemovePodSandbox(const std::string& id, RuntimeCallback<void> d
       DestroySandbox(sandbox);
     });
     for (const auto& container : ContainersOf(id)) {
-      RemoveContainer(container->record.id, [countdown](Result<void> removed) {
-        countdown->Note(std::move(removed));
-      });
+      RemoveContainer(container->record.id,
+                      [countdown](Result<void> removed) { countdown->Note(std::move(removed)); });
     }
   });
 }
@@ -130,11 +130,15 @@ void OciRuntime::DestroySandbox(const std::shared_ptr<Sandbox>& sandbox) {
       break;
     }
   }
-  Retrying([builder = builder_, record] { return builder->DestroySandbox(record); }, kReleaseAttempts,
-           [this, sandbox](Result<void> destroyed) { FinishSandboxRemoval(sandbox, std::move(destroyed)); });
+  Retrying([builder = builder_, record] { return builder->DestroySandbox(record); },
+           kReleaseAttempts,
+           [this, sandbox](Result<void> destroyed) {
+             FinishSandboxRemoval(sandbox, std::move(destroyed));
+           });
 }
 
-void OciRuntime::FinishSandboxRemoval(const std::shared_ptr<Sandbox>& sandbox, Result<void> result) {
+void OciRuntime::FinishSandboxRemoval(const std::shared_ptr<Sandbox>& sandbox,
+                                      Result<void> result) {
   if (result.ok()) {
     sandboxes_.erase(sandbox->record.id);
     // On the loop, where no new sandbox can come in between.

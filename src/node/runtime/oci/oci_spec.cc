@@ -10,24 +10,67 @@ namespace drakkar::node {
 namespace {
 
 // In the order of their bits (linux/capability.h).
-constexpr std::string_view kCapabilityNames[] = {
-    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID",
-    "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW",
-    "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT",
-    "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD",
-    "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
-    "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"};
+constexpr std::string_view kCapabilityNames[] = {"CHOWN",
+                                                 "DAC_OVERRIDE",
+                                                 "DAC_READ_SEARCH",
+                                                 "FOWNER",
+                                                 "FSETID",
+                                                 "KILL",
+                                                 "SETGID",
+                                                 "SETUID",
+                                                 "SETPCAP",
+                                                 "LINUX_IMMUTABLE",
+                                                 "NET_BIND_SERVICE",
+                                                 "NET_BROADCAST",
+                                                 "NET_ADMIN",
+                                                 "NET_RAW",
+                                                 "IPC_LOCK",
+                                                 "IPC_OWNER",
+                                                 "SYS_MODULE",
+                                                 "SYS_RAWIO",
+                                                 "SYS_CHROOT",
+                                                 "SYS_PTRACE",
+                                                 "SYS_PACCT",
+                                                 "SYS_ADMIN",
+                                                 "SYS_BOOT",
+                                                 "SYS_NICE",
+                                                 "SYS_RESOURCE",
+                                                 "SYS_TIME",
+                                                 "SYS_TTY_CONFIG",
+                                                 "MKNOD",
+                                                 "LEASE",
+                                                 "AUDIT_WRITE",
+                                                 "AUDIT_CONTROL",
+                                                 "SETFCAP",
+                                                 "MAC_OVERRIDE",
+                                                 "MAC_ADMIN",
+                                                 "SYSLOG",
+                                                 "WAKE_ALARM",
+                                                 "BLOCK_SUSPEND",
+                                                 "AUDIT_READ",
+                                                 "PERFMON",
+                                                 "BPF",
+                                                 "CHECKPOINT_RESTORE"};
 constexpr int kCapabilityCount = static_cast<int>(std::size(kCapabilityNames));
 
 // What container runtimes give when nothing is asked for.
 constexpr std::string_view kDefaultCapabilities[] = {
-    "CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID",
-    "SETFCAP", "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT", "KILL", "AUDIT_WRITE"};
+    "CHOWN",   "DAC_OVERRIDE", "FSETID",           "FOWNER",
+    "MKNOD",   "NET_RAW",      "SETGID",           "SETUID",
+    "SETFCAP", "SETPCAP",      "NET_BIND_SERVICE", "SYS_CHROOT",
+    "KILL",    "AUDIT_WRITE"};
 
-constexpr std::string_view kMaskedPaths[] = {
-    "/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
-    "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware",
-    "/sys/devices/virtual/powercap"};
+constexpr std::string_view kMaskedPaths[] = {"/proc/asound",
+                                             "/proc/acpi",
+                                             "/proc/kcore",
+                                             "/proc/keys",
+                                             "/proc/latency_stats",
+                                             "/proc/timer_list",
+                                             "/proc/timer_stats",
+                                             "/proc/sched_debug",
+                                             "/proc/scsi",
+                                             "/sys/firmware",
+                                             "/sys/devices/virtual/powercap"};
 constexpr std::string_view kReadonlyPaths[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
                                                "/proc/sysrq-trigger"};
 constexpr std::string_view kHookNames[] = {"prestart",       "createRuntime", "createContainer",
@@ -113,7 +156,8 @@ class SpecWriter {
       if (*score >= limits_.lowest_oom_score) {
         json_.Key("oomScoreAdj").Integer(*score);
       } else {
-        warnings_.push_back(StrCat("oom score ", *score, " not applied: the kernel lets us go down to ",
+        warnings_.push_back(StrCat("oom score ", *score,
+                                   " not applied: the kernel lets us go down to ",
                                    limits_.lowest_oom_score, " only"));
       }
     }
@@ -176,9 +220,8 @@ class SpecWriter {
     json_.EndObject();
   }
   bool IsCovered(std::string_view destination) const {
-    return std::any_of(config_.mounts.begin(), config_.mounts.end(), [&](const Mount& mount) {
-      return mount.container_path == destination;
-    });
+    return std::any_of(config_.mounts.begin(), config_.mounts.end(),
+                       [&](const Mount& mount) { return mount.container_path == destination; });
   }
 
   Result<void> Mounts() {
@@ -219,8 +262,9 @@ class SpecWriter {
     const bool is_bind = mount.type.empty() || mount.type == "bind" || has("bind") || has("rbind");
     if (is_bind && !has("bind") && !has("rbind")) options.push_back("rbind");
     if (is_bind) {
-      static constexpr std::string_view kPropagation[] = {
-          "private", "rprivate", "slave", "rslave", "shared", "rshared", "unbindable", "runbindable"};
+      static constexpr std::string_view kPropagation[] = {"private",    "rprivate",   "slave",
+                                                          "rslave",     "shared",     "rshared",
+                                                          "unbindable", "runbindable"};
       const bool given = std::any_of(std::begin(kPropagation), std::end(kPropagation), has);
       const std::string wanted = PropagationOption(mount.propagation);
       if (!given) options.push_back(wanted);
@@ -241,9 +285,12 @@ class SpecWriter {
   }
   static std::string PropagationOption(MountPropagation propagation) {
     switch (propagation) {
-      case MountPropagation::kPrivate: return "rprivate";
-      case MountPropagation::kHostToContainer: return "rslave";
-      case MountPropagation::kBidirectional: return "rshared";
+      case MountPropagation::kPrivate:
+        return "rprivate";
+      case MountPropagation::kHostToContainer:
+        return "rslave";
+      case MountPropagation::kBidirectional:
+        return "rshared";
     }
     return "rprivate";
   }
@@ -395,12 +442,22 @@ class SpecWriter {
 
 void CopyJson(const JsonValue& value, JsonWriter& out) {
   switch (value.kind) {
-    case JsonValue::Kind::kNull: out.String(""); return;
-    case JsonValue::Kind::kBool: out.Bool(value.boolean); return;
-    case JsonValue::Kind::kInteger: out.Integer(value.integer); return;
+    case JsonValue::Kind::kNull:
+      out.String("");
+      return;
+    case JsonValue::Kind::kBool:
+      out.Bool(value.boolean);
+      return;
+    case JsonValue::Kind::kInteger:
+      out.Integer(value.integer);
+      return;
     // Only rlimits can exceed 63 bits, and they are unsigned.
-    case JsonValue::Kind::kNumber: out.Unsigned(UINT64_MAX); return;
-    case JsonValue::Kind::kString: out.String(value.text); return;
+    case JsonValue::Kind::kNumber:
+      out.Unsigned(UINT64_MAX);
+      return;
+    case JsonValue::Kind::kString:
+      out.String(value.text);
+      return;
     case JsonValue::Kind::kArray:
       out.BeginArray();
       for (const JsonValue& item : value.items) CopyJson(item, out);

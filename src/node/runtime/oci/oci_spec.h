@@ -39,8 +39,9 @@ struct OciSpecInput {
   std::vector<NamespacePath> namespaces;
   std::string cgroups_path;
   bool cgroup_namespace_mount = false;  // cgroup v2: show the container its own subtree
-  std::vector<Mount> sandbox_mounts;    // resolv.conf and the like; a config mount of the same path wins
-  std::vector<DeviceNode> devices;      // with type, major and minor filled in
+  std::vector<Mount>
+      sandbox_mounts;  // resolv.conf and the like; a config mount of the same path wins
+  std::vector<DeviceNode> devices;  // with type, major and minor filled in
   std::vector<std::pair<std::string, std::string>> sysctls;
 };
 

@@ -239,8 +239,9 @@ TEST(Conmon, ReportsPidsAndReasons) {
   auto failed = ParseConmonReport(
       R"({"data": -1, "message": "time=\"2026-01-01T00:00:00Z\" level=warning msg=\"x\"\ntime=\"...\" level=error msg=\"runc create failed: unable to start container process: exec: \\\"nope\\\": executable file not found in $PATH\"\n"})");
   ASSERT_FALSE(failed.ok());
-  EXPECT_EQ(failed.error().message,
-            "unable to start container process: exec: \"nope\": executable file not found in $PATH");
+  EXPECT_EQ(
+      failed.error().message,
+      "unable to start container process: exec: \"nope\": executable file not found in $PATH");
   EXPECT_FALSE(ParseConmonReport("nonsense").ok());
 }
 
@@ -258,8 +259,8 @@ TEST(Conmon, SaysWhatToInstall) {
 
 TEST(Cgroups, TellsUnifiedFromOneTreePerController) {
   MemoryFileSystem files;
-  const Cgroups unified =
-      Cgroups::Parse(files, "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
+  const Cgroups unified = Cgroups::Parse(
+      files, "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n");
   EXPECT_TRUE(unified.is_unified());
   EXPECT_THAT(unified.roots(), ElementsAre("/sys/fs/cgroup"));
   const Cgroups hybrid = Cgroups::Parse(
@@ -274,9 +275,12 @@ TEST(Cgroups, TellsUnifiedFromOneTreePerController) {
 TEST(Cgroups, CountsOutOfMemoryKills) {
   MemoryFileSystem files;
   ASSERT_TRUE(files.MakeDirectories("/sys/fs/cgroup/memory/p", 0755).ok());
-  ASSERT_TRUE(files.WriteFile("/sys/fs/cgroup/memory/p/memory.oom_control",
-                              "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", 0644).ok());
-  const Cgroups groups = Cgroups::Parse(files, "1 1 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  ASSERT_TRUE(files
+                  .WriteFile("/sys/fs/cgroup/memory/p/memory.oom_control",
+                             "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", 0644)
+                  .ok());
+  const Cgroups groups =
+      Cgroups::Parse(files, "1 1 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
   EXPECT_EQ(groups.OomKills("/p"), 2);
   EXPECT_EQ(groups.OomKills("/other"), 0);
 }

@@ -24,7 +24,9 @@ Result<void> MakeNonBlocking(const Descriptor& descriptor) {
   return Ok();
 }
 
-bool IsTemporary(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+bool IsTemporary(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
 
 }  // namespace
 
@@ -88,7 +90,9 @@ Result<Descriptor> ConnectPacketSocket(const std::string& directory, const std::
 
 PipeReader::PipeReader(UvLoop& loop, Descriptor descriptor,
                        std::function<void(std::string_view)> on_data, std::function<void()> on_end)
-    : loop_(loop), descriptor_(std::move(descriptor)), on_data_(std::move(on_data)),
+    : loop_(loop),
+      descriptor_(std::move(descriptor)),
+      on_data_(std::move(on_data)),
       on_end_(std::move(on_end)) {
   SetReading(true);
 }
@@ -118,7 +122,9 @@ void PipeReader::OnReadable() {
 
 PipeWriter::PipeWriter(UvLoop& loop, Descriptor descriptor, std::function<void()> on_drained,
                        std::size_t max_packet)
-    : loop_(loop), descriptor_(std::move(descriptor)), on_drained_(std::move(on_drained)),
+    : loop_(loop),
+      descriptor_(std::move(descriptor)),
+      on_drained_(std::move(on_drained)),
       max_packet_(max_packet) {}
 
 void PipeWriter::Write(std::string_view bytes) {
@@ -135,8 +141,8 @@ void PipeWriter::Close(std::function<void(int)> how) {
 
 void PipeWriter::Flush() {
   while (pending() > 0 && descriptor_.ok()) {
-    const ssize_t size = ::write(descriptor_.get(), pending_.data() + sent_,
-                                 std::min(pending(), max_packet_));
+    const ssize_t size =
+        ::write(descriptor_.get(), pending_.data() + sent_, std::min(pending(), max_packet_));
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && IsTemporary(errno)) break;
     if (size < 0) {

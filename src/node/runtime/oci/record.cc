@@ -156,10 +156,18 @@ ContainerStatus StatusOf(const ContainerRecord& record) {
   switch (record.phase) {
     case Phase::kCreating:
     case Phase::kCreated:
-    case Phase::kStarting: status.state = ContainerState::kCreated; break;
-    case Phase::kRunning: status.state = ContainerState::kRunning; break;
-    case Phase::kExited: status.state = ContainerState::kExited; break;
-    case Phase::kRemoving: status.state = ContainerState::kUnknown; break;
+    case Phase::kStarting:
+      status.state = ContainerState::kCreated;
+      break;
+    case Phase::kRunning:
+      status.state = ContainerState::kRunning;
+      break;
+    case Phase::kExited:
+      status.state = ContainerState::kExited;
+      break;
+    case Phase::kRemoving:
+      status.state = ContainerState::kUnknown;
+      break;
   }
   status.pid = record.phase == Phase::kRunning ? record.pid : 0;
   status.created_at = record.created_at;
@@ -183,8 +191,7 @@ PodSandbox SandboxOf(const SandboxRecord& record) {
   sandbox.namespace_name = record.namespace_name;
   sandbox.uid = record.uid;
   sandbox.attempt = record.attempt;
-  sandbox.state =
-      record.phase == Phase::kRunning ? SandboxState::kReady : SandboxState::kNotReady;
+  sandbox.state = record.phase == Phase::kRunning ? SandboxState::kReady : SandboxState::kNotReady;
   sandbox.created_at = record.created_at;
   sandbox.labels = record.labels;
   sandbox.annotations = record.annotations;

@@ -11,10 +11,10 @@
 
 namespace drakkar::node {
 
-// What is on disk of a sandbox and a container: all that is needed to adopt or to clean up after the
-// agent was killed. Written before the side effect it announces. Replaced atomically but not synced:
-// the page cache outlives the agent, and what a power failure loses describes containers that ended
-// with it; an unreadable record is a half-made container and is cleaned up.
+// What is on disk of a sandbox and a container: all that is needed to adopt or to clean up after
+// the agent was killed. Written before the side effect it announces. Replaced atomically but not
+// synced: the page cache outlives the agent, and what a power failure loses describes containers
+// that ended with it; an unreadable record is a half-made container and is cleaned up.
 
 // "removing" is final: once written, the clean-up is completed by whoever finds it.
 enum class Phase { kCreating, kCreated, kStarting, kRunning, kExited, kRemoving };

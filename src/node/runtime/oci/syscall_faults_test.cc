@@ -63,17 +63,33 @@ class SyscallFaults : public ::testing::Test {
   }
   std::string Base() {
     return Put("base.tar", TarWriter()
-                               .Directory("./", 0755).Directory("d/", 0750).File("d/old", "old")
-                               .Directory("d/sub").File("d/sub/old", "old").File("gone", "x")
-                               .Directory("tree/").Directory("tree/deep").File("tree/deep/er", "x")
-                               .File("kept", "1", 04755).Symlink("link", "kept").HardLink("hard", "kept")
-                               .Raw('6', "fifo", "", 0644, "").File("no/parent", "x").Finish());
+                               .Directory("./", 0755)
+                               .Directory("d/", 0750)
+                               .File("d/old", "old")
+                               .Directory("d/sub")
+                               .File("d/sub/old", "old")
+                               .File("gone", "x")
+                               .Directory("tree/")
+                               .Directory("tree/deep")
+                               .File("tree/deep/er", "x")
+                               .File("kept", "1", 04755)
+                               .Symlink("link", "kept")
+                               .HardLink("hard", "kept")
+                               .Raw('6', "fifo", "", 0644, "")
+                               .File("no/parent", "x")
+                               .Finish());
   }
   std::string Top() {
     return Put("top.tar.gz", Gzip(TarWriter()
-                                      .File("d/new", "new").File("d/sub/new", "new").File("d/.wh..wh..opq", "")
-                                      .File(".wh.gone", "").File(".wh.tree", "").File("kept", "2").File("link", "file")
-                                      .File("absent/.wh.x", "").Finish()));
+                                      .File("d/new", "new")
+                                      .File("d/sub/new", "new")
+                                      .File("d/.wh..wh..opq", "")
+                                      .File(".wh.gone", "")
+                                      .File(".wh.tree", "")
+                                      .File("kept", "2")
+                                      .File("link", "file")
+                                      .File("absent/.wh.x", "")
+                                      .Finish()));
   }
 
   FileSystem& files_ = RealFileSystem();
@@ -113,8 +129,15 @@ TEST_F(SyscallFaults, LayersAreUnpackedWholeOrNotAtAll) {
 TEST_F(SyscallFaults, ATreeIsCopiedWholeOrNotAtAll) {
   const std::string from = Empty("tree");
   // A fifo is not copied.
-  ASSERT_TRUE(Unpack(Put("a.tar", TarWriter().Directory("d/", 0750).File("d/x", "1", 04755).Directory("d/e")
-                                      .File("d/e/y", "2").Symlink("l", "d/x").Finish()), from).ok());
+  ASSERT_TRUE(Unpack(Put("a.tar", TarWriter()
+                                      .Directory("d/", 0750)
+                                      .File("d/x", "1", 04755)
+                                      .Directory("d/e")
+                                      .File("d/e/y", "2")
+                                      .Symlink("l", "d/x")
+                                      .Finish()),
+                     from)
+                  .ok());
   const std::string expected = Tree(from);
   int call = 0;
   for (; call < kMaxCalls && !HasFailure(); ++call) {
@@ -133,7 +156,8 @@ TEST_F(SyscallFaults, ATreeIsCopiedWholeOrNotAtAll) {
 }
 
 TEST_F(SyscallFaults, AnImportAndARemovalCanBeRepeated) {
-  const std::string tar = Put("a.tar", TarWriter().Directory("d/").File("d/x", "1").File("y", "2").Finish());
+  const std::string tar =
+      Put("a.tar", TarWriter().Directory("d/").File("d/x", "1").File("y", "2").Finish());
   int call = 0;
   for (; call < kMaxCalls && !HasFailure(); ++call) {
     SCOPED_TRACE(call);
@@ -142,7 +166,8 @@ TEST_F(SyscallFaults, AnImportAndARemovalCanBeRepeated) {
     auto twice = [&](const char* what, auto step) {
       auto done = step();
       if (!done.ok()) done = step();
-      EXPECT_TRUE(done.ok()) << what << " after " << FailingSyscalls::failed() << ": " << done.error().message;
+      EXPECT_TRUE(done.ok()) << what << " after " << FailingSyscalls::failed() << ": "
+                             << done.error().message;
     };
     twice("open", [&] { return store.Open(); });
     twice("import", [&]() -> Result<void> {
@@ -174,8 +199,12 @@ TEST_F(SyscallFaults, ABundleIsAsItShouldBeOrNotThere) {
   const bool is_root = ::geteuid() == 0;  // else without namespaces
   const OciPaths paths{directory_ + "/runtime", directory_ + "/runtime/state"};
   ImageStore images(files_, RealRandom(), directory_ + "/images");
-  const std::string tar = Put("a.tar", TarWriter().Directory("etc/").File("etc/passwd", "u:x:1000:1001::/:/x\n")
-                                           .File("etc/group", "g:x:1001:\nv:x:44:u\n").File("x", "1", 0755).Finish());
+  const std::string tar = Put("a.tar", TarWriter()
+                                           .Directory("etc/")
+                                           .File("etc/passwd", "u:x:1000:1001::/:/x\n")
+                                           .File("etc/group", "g:x:1001:\nv:x:44:u\n")
+                                           .File("x", "1", 0755)
+                                           .Finish());
   ASSERT_TRUE(images.Import(tar, ImportOptions{.name = "a", .progress = {}}).ok());
   BundleBuilder builder(files_, images, paths, Cgroups::Parse(files_, ""), ProbeHostLimits());
   ASSERT_TRUE(builder.Scan().ok());
@@ -197,13 +226,15 @@ TEST_F(SyscallFaults, ABundleIsAsItShouldBeOrNotThere) {
     auto failing = std::make_unique<FailingSyscalls>(call < 0 ? kMaxCalls : call);
     auto made = builder.BuildSandbox(sandbox, {});
     if (!made.ok()) {
-      EXPECT_THAT(*files_.ListDirectory(paths.Sandboxes()), IsEmpty()) << "after " << FailingSyscalls::failed();
+      EXPECT_THAT(*files_.ListDirectory(paths.Sandboxes()), IsEmpty())
+          << "after " << FailingSyscalls::failed();
       made = builder.BuildSandbox(sandbox, {});
     }
     ASSERT_TRUE(made.ok()) << made.error().message;
     auto built = builder.BuildContainer(container, *made, config);
     if (!built.ok()) {
-      EXPECT_THAT(*files_.ListDirectory(paths.Containers()), IsEmpty()) << "after " << FailingSyscalls::failed();
+      EXPECT_THAT(*files_.ListDirectory(paths.Containers()), IsEmpty())
+          << "after " << FailingSyscalls::failed();
       built = builder.BuildContainer(container, *made, config);
     }
     ASSERT_TRUE(built.ok()) << built.error().message;
@@ -225,7 +256,9 @@ TEST_F(SyscallFaults, ABundleIsAsItShouldBeOrNotThere) {
 
 TEST_F(SyscallFaults, ASandboxThatCannotBeLookedAtIsNotLost) {
   if (::geteuid() != 0) GTEST_SKIP() << "namespaces need root";
-  ASSERT_TRUE(PinNamespaces({.uts_path = directory_ + "/uts", .hostname = "pod-host", .ipc_path = ""}).ok());
+  ASSERT_TRUE(
+      PinNamespaces({.uts_path = directory_ + "/uts", .hostname = "pod-host", .ipc_path = ""})
+          .ok());
   EXPECT_TRUE(*IsPinnedNamespace(directory_ + "/uts"));
   EXPECT_FALSE(*IsPinnedNamespace(directory_ + "/none"));
   FailingSyscalls failing(0);

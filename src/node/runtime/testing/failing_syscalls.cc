@@ -55,11 +55,13 @@ WRAP(int, remove, (const char* a), (a), -1)
 WRAP(int, fsync, (int a), (a), -1)
 WRAP(ssize_t, pwrite, (int a, const void* b, std::size_t c, off_t d), (a, b, c, d), -1)
 WRAP(ssize_t, readlinkat, (int a, const char* b, char* c, std::size_t d), (a, b, c, d), -1)
-WRAP(ssize_t, copy_file_range, (int a, off_t* b, int c, off_t* d, std::size_t e, unsigned f), (a, b, c, d, e, f), -1)
+WRAP(ssize_t, copy_file_range, (int a, off_t* b, int c, off_t* d, std::size_t e, unsigned f),
+     (a, b, c, d, e, f), -1)
 WRAP(DIR*, opendir, (const char* a), (a), nullptr)
 WRAP(DIR*, fdopendir, (int a), (a), nullptr)
-WRAP(dirent*, readdir, (DIR* a), (a), nullptr)
-WRAP(int, mount, (const char* a, const char* b, const char* c, unsigned long d, const void* e), (a, b, c, d, e), -1)
+WRAP(dirent*, readdir, (DIR * a), (a), nullptr)
+WRAP(int, mount, (const char* a, const char* b, const char* c, unsigned long d, const void* e),
+     (a, b, c, d, e), -1)
 WRAP(int, statfs, (const char* a, struct statfs* b), (a, b), -1)
 WRAP(int, umount2, (const char* a, int b), (a, b), -1)
 
@@ -90,7 +92,8 @@ extern "C" long __wrap_syscall(long number, ...) {
   for (long& argument : arguments) argument = va_arg(list, long);
   va_end(list);
   if (number == SYS_openat2 && FailsNow("openat2")) return -1;
-  return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+  return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
+                        arguments[4], arguments[5]);
 }
 
 namespace drakkar::node {
@@ -101,8 +104,12 @@ FailingSyscalls::FailingSyscalls(int calls_from_now) {
   armed = true;
 }
 
-FailingSyscalls::~FailingSyscalls() { armed = false; }
+FailingSyscalls::~FailingSyscalls() {
+  armed = false;
+}
 
-std::string FailingSyscalls::failed() { return failed_call; }
+std::string FailingSyscalls::failed() {
+  return failed_call;
+}
 
 }  // namespace drakkar::node

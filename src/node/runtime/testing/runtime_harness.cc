@@ -45,7 +45,9 @@ class HollowHarness final : public RuntimeHarness {
         program.exit_code = 7;
       }
       program.ignores_stop_signal = name == "ignores";
-      program.exec = [](const std::vector<std::string>&) { return ExecResult{5, "out\n", "err\n"}; };
+      program.exec = [](const std::vector<std::string>&) {
+        return ExecResult{5, "out\n", "err\n"};
+      };
       return program;
     };
     StartAgent();
@@ -128,7 +130,8 @@ class OciHarness final : public RuntimeHarness {
     thread_.reset();
     // Whatever a failed test left. Without its processes a container's conmon ends by itself.
     if (auto groups = Cgroups::Detect(RealFileSystem()); groups.ok()) {
-      for (const std::string& uid : uids_) static_cast<void>(groups->Remove("/drakkar/pod" + uid).ok());
+      for (const std::string& uid : uids_)
+        static_cast<void>(groups->Remove("/drakkar/pod" + uid).ok());
     }
     static_cast<void>(UnmountAll(directory_).ok());
     static_cast<void>(RealFileSystem().RemoveTree(directory_).ok());
@@ -151,7 +154,9 @@ class OciHarness final : public RuntimeHarness {
     config.log_path = "main/0.log";
     std::string script;
     switch (program) {
-      case Program::kPrintsAndExits3: script = "env; echo to-stderr >&2; exit 3"; break;
+      case Program::kPrintsAndExits3:
+        script = "env; echo to-stderr >&2; exit 3";
+        break;
       case Program::kRunsUntilStopped:
         script = "trap 'exit 143' TERM; echo ready; while true; do sleep 0.02; done";
         break;
@@ -258,7 +263,8 @@ class OciHarness final : public RuntimeHarness {
   void Poll(const std::shared_ptr<Waiting>& state) {
     const bool held = state->until();
     if (!held && thread_->loop().clock().Monotonic() < state->deadline) {
-      state->timer = thread_->loop().RunAfter(std::chrono::milliseconds(5), [this, state] { Poll(state); });
+      state->timer =
+          thread_->loop().RunAfter(std::chrono::milliseconds(5), [this, state] { Poll(state); });
       return;
     }
     state->timer.reset();
@@ -274,7 +280,9 @@ class OciHarness final : public RuntimeHarness {
       exits_.clear();
       OciRuntimeOptions options;
       options.root = directory_ + "/runtime";
-      options.log = [](const std::string& text) { std::fprintf(stderr, "runtime: %s\n", text.c_str()); };
+      options.log = [](const std::string& text) {
+        std::fprintf(stderr, "runtime: %s\n", text.c_str());
+      };
       runtime_ = MakeOciRuntime(thread_->loop(), *workers_, files_, RealRandom(), images_,
                                 std::move(options));
       runtime_->OnExit([this](const ContainerStatus& status) { exits_.push_back(status); });

@@ -14,10 +14,10 @@ namespace drakkar::node {
 class RuntimeHarness {
  public:
   enum class Program {
-    kPrintsAndExits3,    // environment on stdout, a line on stderr, exit code 3
-    kRunsUntilStopped,   // ends with 143 on SIGTERM
+    kPrintsAndExits3,   // environment on stdout, a line on stderr, exit code 3
+    kRunsUntilStopped,  // ends with 143 on SIGTERM
     kIgnoresStopSignal,
-    kEndsWhenTold,       // with exit code 7, after LetItEnd
+    kEndsWhenTold,  // with exit code 7, after LetItEnd
   };
 
   virtual ~RuntimeHarness() = default;

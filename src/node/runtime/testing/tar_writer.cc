@@ -81,8 +81,9 @@ std::string BusyboxRootfs() {
     tar.Directory(path, std::string_view(path) == "tmp/" ? 01777 : 0755);
   }
   tar.File("bin/busybox", *busybox, 0755);
-  for (const char* name : {"sh", "env", "sleep", "echo", "cat", "ls", "id", "hostname", "kill", "true",
-                           "false", "mount", "test", "dd", "grep", "tail", "head", "mkdir", "wc", "pwd"}) {
+  for (const char* name :
+       {"sh",    "env",   "sleep", "echo", "cat",  "ls",   "id",   "hostname", "kill", "true",
+        "false", "mount", "test",  "dd",   "grep", "tail", "head", "mkdir",    "wc",   "pwd"}) {
     tar.Symlink(StrCat("bin/", name), "busybox");
   }
   tar.File("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nguest:x:1000:1000::/tmp:/bin/sh\n");

@@ -34,8 +34,7 @@ void DefaultBinder::Bind(CyclePtr cycle, StatusCallback done) {
   binding[key::kKind] = "Binding";
   binding[key::kMetadata] = std::move(metadata);
   binding[key::kTarget] = std::move(target);
-  client_.Create({PodKind(), std::string(pod.ns()), std::string(pod.name()),
-                  "binding"},
+  client_.Create({PodKind(), std::string(pod.ns()), std::string(pod.name()), "binding"},
                  binding.Freeze(), {}, [this, cycle, done = std::move(done)](client::Reply reply) {
                    if (reply.ok()) {
                      done(Status::Success());
@@ -53,8 +52,8 @@ void DefaultBinder::FindOut(CyclePtr cycle, std::string error, StatusCallback do
               [this, cycle, error, done = std::move(done)](client::Reply reply) mutable {
                 if (!reply.ok() && MayHaveHappened(*reply.error)) {
                   auto timer = std::make_shared<TimerHandle>();
-                  *timer = loop_.RunAfter(kPause, [this, loop = &loop_, alive = alive_, timer, cycle,
-                                                   error, done = std::move(done)]() mutable {
+                  *timer = loop_.RunAfter(kPause, [this, loop = &loop_, alive = alive_, timer,
+                                                   cycle, error, done = std::move(done)]() mutable {
                     loop->Post([this, alive, timer, cycle, error, done = std::move(done)] {
                       if (*alive) FindOut(cycle, error, done);
                     });

@@ -66,9 +66,9 @@ DynamicResources::DynamicResources(Options options)
 
 EventMask DynamicResources::events() const {
   return MaskOf(EventKind::kNodeAdd, EventKind::kNodeLabel, EventKind::kNodeAllocatable,
-                EventKind::kNodeDeclaredFeatures, EventKind::kTargetPodChange,
-                EventKind::kClaimAdd, EventKind::kClaimUpdate, EventKind::kClaimDelete,
-                EventKind::kSliceChange, EventKind::kClassChange);
+                EventKind::kNodeDeclaredFeatures, EventKind::kTargetPodChange, EventKind::kClaimAdd,
+                EventKind::kClaimUpdate, EventKind::kClaimDelete, EventKind::kSliceChange,
+                EventKind::kClassChange);
 }
 
 bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
@@ -79,15 +79,18 @@ bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
     case EventKind::kNodeDeclaredFeatures:
       // The one feature that devices ask of a node (KEP-5945).
       return DeclaresOptionalOperations(event.after) && !DeclaresOptionalOperations(event.before);
-    case EventKind::kClaimDelete: return event.before == nullptr || IsAllocated(event.before);
-    case EventKind::kClaimAdd: return true;  // only users of the claim are asked
+    case EventKind::kClaimDelete:
+      return event.before == nullptr || IsAllocated(event.before);
+    case EventKind::kClaimAdd:
+      return true;  // only users of the claim are asked
     case EventKind::kClaimUpdate:
       if (event.before == nullptr || event.after == nullptr) return true;
       if (IsAllocated(event.before) && !IsAllocated(event.after)) return true;  // devices are free
       // A user of the claim: it need not be tried as long as something else is missing.
       if (!CheckClaims(pod).ok()) return false;
       return !api::Equal(event.before->root()[key::kStatus], event.after->root()[key::kStatus]);
-    default: return true;
+    default:
+      return true;
   }
 }
 
@@ -113,9 +116,8 @@ Status DynamicResources::CheckClaims(const PodInfo& pod) const {
           StrCat("resourceclaim ", Quote(wanted.claim_name), " is being deleted"));
     }
     if (wanted.from_template && !IsOwnedBy(*claim->latest, pod)) {
-      return Status::Unresolvable(StrCat("ResourceClaim ", claim_key,
-                                         " was not created for Pod ", pod.key,
-                                         " (Pod is not owner)"));
+      return Status::Unresolvable(StrCat("ResourceClaim ", claim_key, " was not created for Pod ",
+                                         pod.key, " (Pod is not owner)"));
     }
   }
   return Status::Success();
@@ -280,12 +282,15 @@ Status DynamicResources::FilterUnallocated(Cycle& cycle, PodDevices& state, Node
       const auto node = static_cast<NodeIndex>(word * 64 + bit);
       const std::uint32_t at = verdicts_.by_node[options_.devices.NumberOf(node)];
       switch (kinds_[at]) {
-        case Verdict::Kind::kFits: continue;
-        case Verdict::Kind::kUnsatisfiable: break;
+        case Verdict::Kind::kFits:
+          continue;
+        case Verdict::Kind::kUnsatisfiable:
+          break;
         case Verdict::Kind::kBudgetExceeded:
-          return Status::Error(StrCat("node ", options_.nodes.name(node),
-                                      ": timed out trying to allocate devices"));
-        case Verdict::Kind::kFatal: return Status::Error(verdicts_.distinct[at].error->message);
+          return Status::Error(
+              StrCat("node ", options_.nodes.name(node), ": timed out trying to allocate devices"));
+        case Verdict::Kind::kFatal:
+          return Status::Error(verdicts_.distinct[at].error->message);
       }
       kept &= ~(std::uint64_t{1} << bit);
     }
@@ -354,16 +359,15 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     // A conflict or failure is no harm: the pod is tried again later. But not before the outcome is
     // known: else it could be bound with what a late write takes away.
     options_.claims.SetBeingReleased(item.key, item.uid, true);
-    writer_.Run(item.key, item.uid,
-                spoiled ? PlanRelease(uid, claim->allocation, options_.is_bound)
-                        : PlanDeallocate(uid),
-                [this, claim_key = item.key, claim_uid = item.uid](std::string) {
-                  options_.claims.SetBeingReleased(claim_key, claim_uid, false);
-                  options_.notify({EventKind::kClaimUpdate, nullptr, nullptr, claim_key});
-                });
+    writer_.Run(
+        item.key, item.uid,
+        spoiled ? PlanRelease(uid, claim->allocation, options_.is_bound) : PlanDeallocate(uid),
+        [this, claim_key = item.key, claim_uid = item.uid](std::string) {
+          options_.claims.SetBeingReleased(claim_key, claim_uid, false);
+          options_.notify({EventKind::kClaimUpdate, nullptr, nullptr, claim_key});
+        });
   }
-  return any ? Status::Unschedulable("deallocation of ResourceClaim completed")
-             : Status::Success();
+  return any ? Status::Unschedulable("deallocation of ResourceClaim completed") : Status::Success();
 }
 
 void DynamicResources::Prefer(Cycle& cycle, NodeSet& nodes) {
@@ -413,8 +417,8 @@ Status DynamicResources::Reserve(Cycle& cycle) {
   std::size_t next = 0;
   for (PodDevices::Item& item : state.items) {
     if (!item.to_allocate) continue;
-    item.chosen = std::make_shared<const device::AllocationResult>(
-        std::move(allocation->results[next++]));
+    item.chosen =
+        std::make_shared<const device::AllocationResult>(std::move(allocation->results[next++]));
     if (!options_.claims.SetPending(item.key, item.chosen, cycle.pod->uid)) {
       return Status::Error(StrCat("claim ", item.key, " got allocated elsewhere in the meantime"));
     }

@@ -44,7 +44,7 @@ class DynamicResources final : public Plugin {
     ClaimCache& claims;
     const FeatureGates& gates;
     SchedulerMetrics& metrics;
-    Duration filter_timeout;   // zero: none
+    Duration filter_timeout;  // zero: none
     Duration binding_timeout;
     // Something happened that other pods may profit from.
     std::function<void(const ClusterEvent&)> notify;

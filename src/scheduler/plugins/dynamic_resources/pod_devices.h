@@ -19,8 +19,8 @@ struct DynamicResources::PodDevices final : PluginState {
 
   allocator::Problem problem;  // of those to allocate, in their order
   bool has_problem = false;
-  bool avoiding = false;       // devices that failed for the pod were left out
-  NodeSet unavailable;         // nodes on which an allocated claim cannot be used
+  bool avoiding = false;  // devices that failed for the pod were left out
+  NodeSet unavailable;    // nodes on which an allocated claim cannot be used
 
   MonotonicTime pre_bind_started{};
   MonotonicTime wait_started{};

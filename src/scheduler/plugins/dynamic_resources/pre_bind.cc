@@ -216,12 +216,14 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
     case End::kFailed:
     case End::kTimeout:
     case End::kNodeGone:
-      ReleaseSpoiled(std::make_shared<Failure>(Failure{std::move(cycle), std::move(outcome),
-                                                       std::move(done), false}),
+      ReleaseSpoiled(std::make_shared<Failure>(
+                         Failure{std::move(cycle), std::move(outcome), std::move(done), false}),
                      0);
       return;
     case End::kGone:
-    case End::kCancelled: done(Status::Error(std::move(outcome.message))); return;
+    case End::kCancelled:
+      done(Status::Error(std::move(outcome.message)));
+      return;
   }
 }
 
@@ -231,9 +233,9 @@ bool DynamicResources::Avoid(const std::string& pod_uid, const device::DeviceId&
   const auto [at, is_new] = avoided.failures.try_emplace(device);
   at->second = avoided.next++;
   if (is_new && is_full) {
-    avoided.failures.erase(std::min_element(
-        avoided.failures.begin(), avoided.failures.end(),
-        [](const auto& a, const auto& b) { return a.second < b.second; }));
+    avoided.failures.erase(
+        std::min_element(avoided.failures.begin(), avoided.failures.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; }));
   }
   // What is not remembered for good must not lead to a retry at once again and again.
   return is_new && !is_full;

@@ -131,8 +131,8 @@ const NodeSet& NodeAffinity::Matching(const std::string& text,
   const std::vector<std::uint64_t>& versions = nodes_.label_versions();
   for (NodeIndex node = 0; node < versions.size(); ++node) {
     if (versions[node] <= entry.version) continue;
-    entry.matching.Put(node, nodes_.known().Contains(node) &&
-                                 entry.matcher(nodes_.object(node)->root()));
+    entry.matching.Put(node,
+                       nodes_.known().Contains(node) && entry.matcher(nodes_.object(node)->root()));
   }
   entry.version = nodes_.label_version();
   return entry.matching;

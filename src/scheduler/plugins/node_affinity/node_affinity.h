@@ -11,8 +11,8 @@
 
 namespace drakkar::scheduler {
 
-// The pod's nodeSelector and node affinity, required and preferred, and a node affinity that the profile
-// adds to that of every pod.
+// The pod's nodeSelector and node affinity, required and preferred, and a node affinity that the
+// profile adds to that of every pod.
 //
 // The nodes that match a condition are remembered under its text; a later pod with the same
 // condition asks only nodes whose labels changed since. At most kMaxRemembered texts are kept; past
@@ -45,7 +45,8 @@ class NodeAffinity final : public Plugin {
   // The nodes that match; `make` is called if the text is new.
   const NodeSet& Matching(const std::string& text, const std::function<Matcher()>& make);
   const NodeSet& MatchingTerms(api::Value required);
-  void AddPoints(api::Value preferred, std::span<const NodeIndex> nodes, std::span<std::int64_t> scores);
+  void AddPoints(api::Value preferred, std::span<const NodeIndex> nodes,
+                 std::span<std::int64_t> scores);
 
   const NodeTable& nodes_;
   const api::TreePtr added_;

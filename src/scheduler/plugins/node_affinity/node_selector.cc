@@ -41,10 +41,14 @@ bool MatchesLabels(const std::vector<NodeRequirement>& requirements, Value label
 bool NodeRequirement::Matches(const std::string_view* text) const {
   const auto in = [&] { return std::find(values.begin(), values.end(), *text) != values.end(); };
   switch (op) {
-    case Operator::kIn: return text != nullptr && in();
-    case Operator::kNotIn: return text == nullptr || !in();
-    case Operator::kExists: return text != nullptr;
-    case Operator::kDoesNotExist: return text == nullptr;
+    case Operator::kIn:
+      return text != nullptr && in();
+    case Operator::kNotIn:
+      return text == nullptr || !in();
+    case Operator::kExists:
+      return text != nullptr;
+    case Operator::kDoesNotExist:
+      return text == nullptr;
     case Operator::kGreater:
     case Operator::kLess: {
       if (text == nullptr) return false;
@@ -53,14 +57,16 @@ bool NodeRequirement::Matches(const std::string_view* text) const {
       if (!have || !limit) return false;
       return op == Operator::kGreater ? *have > *limit : *have < *limit;
     }
-    case Operator::kNever: return false;
+    case Operator::kNever:
+      return false;
   }
   return false;
 }
 
 NodeTerm NodeTerm::Read(Value term) {
   NodeTerm read;
-  for (Value each : term["matchExpressions"].elements()) read.labels.push_back(ReadRequirement(each));
+  for (Value each : term["matchExpressions"].elements())
+    read.labels.push_back(ReadRequirement(each));
   for (Value each : term["matchFields"].elements()) {
     NodeRequirement field = ReadRequirement(each);
     if (field.key != "metadata.name") field.op = NodeRequirement::Operator::kNever;
@@ -82,11 +88,11 @@ bool NodeTerm::Matches(Value node) const {
 NodeCondition NodeCondition::Read(Value spec) {
   NodeCondition read;
   for (const auto& [k, name, value] : spec[key::kNodeSelector].members()) {
-    read.selector.push_back({std::string(name), NodeRequirement::Operator::kIn,
-                             {std::string(value.str())}});
+    read.selector.push_back(
+        {std::string(name), NodeRequirement::Operator::kIn, {std::string(value.str())}});
   }
-  const Value required = spec[key::kAffinity][key::kNodeAffinity]
-                             ["requiredDuringSchedulingIgnoredDuringExecution"];
+  const Value required =
+      spec[key::kAffinity][key::kNodeAffinity]["requiredDuringSchedulingIgnoredDuringExecution"];
   read.has_terms = required.has_value();
   for (Value term : required["nodeSelectorTerms"].elements()) {
     read.terms.push_back(NodeTerm::Read(term));

@@ -31,7 +31,7 @@ struct NodeTerm {
 struct NodeCondition {
   std::vector<NodeRequirement> selector;  // all
   bool has_terms = false;
-  std::vector<NodeTerm> terms;            // any
+  std::vector<NodeTerm> terms;  // any
 
   static NodeCondition Read(api::Value pod_spec);
   bool IsEmpty() const { return selector.empty() && !has_terms; }

@@ -23,9 +23,8 @@ bool IsAllocated(const api::ObjectPtr& claim) {
 
 bool Uses(const PodInfo& pod, const api::ObjectPtr& claim) {
   return claim->namespace_() == pod.ns() &&
-         std::any_of(pod.claims.begin(), pod.claims.end(), [&](const PodClaim& each) {
-           return each.claim_name == claim->name();
-         });
+         std::any_of(pod.claims.begin(), pod.claims.end(),
+                     [&](const PodClaim& each) { return each.claim_name == claim->name(); });
 }
 
 }  // namespace
@@ -70,8 +69,8 @@ bool NodeDeclaredFeatures::MayHelp(const PodInfo& pod, const ClusterEvent& event
 Status NodeDeclaredFeatures::PreFilter(Cycle& cycle) {
   Result<features::FeatureSet> required = Infer(*cycle.pod);
   if (!required.ok()) {
-    return Status::Error(StrCat("inferring the pod's feature requirements: ",
-                                required.error().message));
+    return Status::Error(
+        StrCat("inferring the pod's feature requirements: ", required.error().message));
   }
   if (required->IsEmpty()) return Status::Skip();
   auto state = std::make_unique<Required>();
@@ -91,7 +90,8 @@ void NodeDeclaredFeatures::Leave(NodeIndex node) {
 }
 
 void NodeDeclaredFeatures::Join(NodeIndex node) {
-  features::FeatureSet set = options_.framework.MapNodeFeatures(options_.nodes.object(node)->root());
+  features::FeatureSet set =
+      options_.framework.MapNodeFeatures(options_.nodes.object(node)->root());
   const auto [at, is_new] = group_by_set_.try_emplace(set.ToString(), kNoGroup);
   if (is_new) {
     if (unused_.empty()) {
@@ -145,7 +145,8 @@ Status NodeDeclaredFeatures::Filter(Cycle& cycle, NodeSet& nodes) {
   const features::FeatureSet& required = static_cast<Required&>(*cycle.states[id]).features;
   if (has_sets_) {
     for (const Group& group : groups_) {
-      if (group.node_count > 0 && !required.IsSubsetOf(group.features)) nodes.RemoveAll(group.nodes);
+      if (group.node_count > 0 && !required.IsSubsetOf(group.features))
+        nodes.RemoveAll(group.nodes);
     }
     return Status::Success();
   }

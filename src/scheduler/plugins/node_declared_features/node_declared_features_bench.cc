@@ -1,5 +1,5 @@
-// What the NodeDeclaredFeatures plugin costs: one attempt over many nodes, and pods scheduled through
-// an API server with the plugin on and off, in turns so that both see the same machine.
+// What the NodeDeclaredFeatures plugin costs: one attempt over many nodes, and pods scheduled
+// through an API server with the plugin on and off, in turns so that both see the same machine.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -47,7 +47,8 @@ features::Framework FrameworkOfSize(std::int64_t size) {
 // PreFilter and Filter of a pod that needs one of so many registered features, over nodes of which
 // half declare it, in that many different declarations.
 void FilterAttempt(benchmark::State& state) {
-  const std::int64_t features = state.range(0), count = state.range(1), declarations = state.range(2);
+  const std::int64_t features = state.range(0), count = state.range(1),
+                     declarations = state.range(2);
   NodeTable nodes;
   device::AllocatedState allocated;
   ClaimCache claims{allocated};
@@ -63,11 +64,11 @@ void FilterAttempt(benchmark::State& state) {
     }
     std::string list;
     for (const std::string& name : names) list += StrCat(list.empty() ? "" : ",", Quote(name));
-    nodes.SetNode(Parse(StrCat(R"({"metadata":{"name":"n)", i, R"("},"status":{"declaredFeatures":[)",
-                               list, "]}}")));
+    nodes.SetNode(Parse(StrCat(R"({"metadata":{"name":"n)", i,
+                               R"("},"status":{"declaredFeatures":[)", list, "]}}")));
   }
-  const PodInfoPtr pod = MakePodInfo(
-      Parse(R"({"metadata":{"name":"p","uid":"u"},"spec":{"hostname":"Bench0","containers":[{"name":"c"}]}})"));
+  const PodInfoPtr pod = MakePodInfo(Parse(
+      R"({"metadata":{"name":"p","uid":"u"},"spec":{"hostname":"Bench0","containers":[{"name":"c"}]}})"));
   const auto attempt = [&] {
     Cycle cycle;
     cycle.pod = pod;
@@ -78,12 +79,13 @@ void FilterAttempt(benchmark::State& state) {
   };
   attempt();  // takes over what the nodes declare, once
   for (auto _ : state) attempt();
-  state.counters["per_node"] = benchmark::Counter(
-      static_cast<double>(count),
-      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["per_node"] =
+      benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsIterationInvariantRate |
+                                                         benchmark::Counter::kInvert);
   state.counters["groups"] = static_cast<double>(plugin.group_count());
 }
-// Two declarations, as in a cluster under upgrade; and one for nearly every node, the worst there is.
+// Two declarations, as in a cluster under upgrade; and one for nearly every node, the worst there
+// is.
 BENCHMARK(FilterAttempt)
     ->ArgsProduct({{5, 20, 40, 100}, {5'000, 100'000}, {2}})
     ->ArgsProduct({{100}, {5'000, 100'000}, {100'000}})
@@ -102,9 +104,13 @@ double ScheduleOnce(bool on, int nodes, int pods, bool needs_feature) {
       "RestartAllContainersOnContainerExits"]}})"));
   }
   for (int i = 0; i < pods; ++i) {
-    cluster.Create("Pod", StrCat(R"({"metadata":{"name":"p)", i, R"("},"spec":{"containers":[{"name":"c",
-      "image":"i")", needs_feature ? R"(,"restartPolicy":"Never","restartPolicyRules":[{
-      "action":"RestartAllContainers","exitCodes":{"operator":"In","values":[42]}}])" : "", "}]}}"));
+    cluster.Create("Pod",
+                   StrCat(R"({"metadata":{"name":"p)", i, R"("},"spec":{"containers":[{"name":"c",
+      "image":"i")",
+                          needs_feature ? R"(,"restartPolicy":"Never","restartPolicyRules":[{
+      "action":"RestartAllContainers","exitCodes":{"operator":"In","values":[42]}}])"
+                                        : "",
+                          "}]}}"));
   }
   Scheduler scheduler(cluster.SchedulerOptions());
   const double begun = CpuSeconds();
@@ -113,8 +119,10 @@ double ScheduleOnce(bool on, int nodes, int pods, bool needs_feature) {
   const double took = CpuSeconds() - begun;
   for (int i = 0; i < pods; ++i) CHECK(!cluster.NodeOf(StrCat("p", i)).empty());
   // What is measured did happen.
-  const bool filtered = cluster.metrics().Text().find(
-      R"(extension_point="Filter",plugin="NodeDeclaredFeatures",status="Success")") != std::string::npos;
+  const bool filtered =
+      cluster.metrics().Text().find(
+          R"(extension_point="Filter",plugin="NodeDeclaredFeatures",status="Success")") !=
+      std::string::npos;
   CHECK(filtered == (on && needs_feature));
   return took;
 }

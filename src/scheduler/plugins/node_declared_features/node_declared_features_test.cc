@@ -66,7 +66,8 @@ TEST(NodeDeclaredFeatures, ARefusalNamesTheFeaturesNodeByNode) {
   CreateRestartingPod(cluster, "p");
   cluster.Settle();
   const std::string expected = StrCat(
-      "0/5 nodes are available: 5 node(s) did not match node declared features: ", kRestartAll, ".");
+      "0/5 nodes are available: 5 node(s) did not match node declared features: ", kRestartAll,
+      ".");
   EXPECT_EQ(cluster.ConditionMessage("p"), expected);
   EXPECT_THAT(cluster.Events("p", "FailedScheduling"), ElementsAre(expected));
 
@@ -151,7 +152,8 @@ TEST(NodeDeclaredFeatures, AllocatedClaimsBringRequirements) {
   cluster.Update("ResourceClaim", "c", "status", [](api::Draft& claim) {
     claim["status"]["allocation"] = api::Draft(
         api::ParseJson(R"({"devices":{"results":[{"request":"req","driver":"d.example.com",
-          "pool":"p","device":"d","skipNodeOperations":true}]}})").value());
+          "pool":"p","device":"d","skipNodeOperations":true}]}})")
+            .value());
   });
   cluster.StartScheduler();
   cluster.CreatePodWithClaims("p", {"c"});
@@ -167,8 +169,7 @@ TEST(NodeDeclaredFeatures, AllocatedClaimsBringRequirements) {
 TEST(NodeDeclaredFeatures, AskedWithAVersionAboveTheLastOneNothingIsNeeded) {
   for (const int last : {36, 37}) {
     features::FeatureList more;
-    more.push_back(
-        std::make_unique<features::StaticCpuFeature>(features::VersionOf({1, last})));
+    more.push_back(std::make_unique<features::StaticCpuFeature>(features::VersionOf({1, last})));
     const features::Framework framework = features::FrameworkWith(std::move(more)).value();
     TestCluster cluster;
     cluster.declared_features = &framework;
@@ -179,8 +180,8 @@ TEST(NodeDeclaredFeatures, AskedWithAVersionAboveTheLastOneNothingIsNeeded) {
     EXPECT_EQ(cluster.NodeOf("p"), last == 36 ? "n1" : "");
     // A scheduler of an older release still asks.
     cluster.KillScheduler();
-    cluster.SetGates(FeatureGates::Create({.emulated = {1, 36}, .overrides = {}, .turned_on = {}})
-                         .value());
+    cluster.SetGates(
+        FeatureGates::Create({.emulated = {1, 36}, .overrides = {}, .turned_on = {}}).value());
     cluster.StartScheduler();
     cluster.CreatePod("q", R"(,"tolerations":[{"key":"exclusive-cpus","operator":"Exists"}])");
     cluster.Settle();
@@ -246,15 +247,13 @@ TEST(NodeDeclaredFeatures, AnEventWakesAPodOnlyIfItCanHelp) {
   };
   EXPECT_EQ(after([&] { Declare(cluster, "n1", {kHostUsers}); }), 0) << "not what is needed";
   EXPECT_EQ(after([&] {
-              cluster.Update("Node", "n1", "", [](api::Draft& node) {
-                node["metadata"]["labels"]["a"] = "b";
-              });
+              cluster.Update("Node", "n1", "",
+                             [](api::Draft& node) { node["metadata"]["labels"]["a"] = "b"; });
             }),
             0);
   EXPECT_EQ(after([&] {
-              cluster.Update("Pod", "p", "", [](api::Draft& pod) {
-                pod["metadata"]["labels"]["a"] = "b";
-              });
+              cluster.Update("Pod", "p", "",
+                             [](api::Draft& pod) { pod["metadata"]["labels"]["a"] = "b"; });
             }),
             0)
       << "its requirement is the same";
@@ -278,7 +277,8 @@ struct Hints {
                   container, "}]}}");
   }
   static api::ObjectPtr Node(std::string features) {
-    return Parse(StrCat(R"({"metadata":{"name":"n"},"status":{"declaredFeatures":)", features, "}}"));
+    return Parse(
+        StrCat(R"({"metadata":{"name":"n"},"status":{"declaredFeatures":)", features, "}}"));
   }
   static api::ObjectPtr Claim(std::string name, bool allocated) {
     return Parse(StrCat(R"({"metadata":{"name":")", name, R"(","namespace":"default"},"status":{)",
@@ -387,8 +387,8 @@ TEST(NodeDeclaredFeaturesSteps, EqualNodesAreTestedOnceAndChangesAreFollowed) {
   EXPECT_EQ(s.plugin.group_count(), 2u);
 }
 
-// Every node declares something else: the answers are the same, and what nobody declares any more is
-// forgotten.
+// Every node declares something else: the answers are the same, and what nobody declares any more
+// is forgotten.
 TEST(NodeDeclaredFeaturesSteps, ManyDeclarationsAreTestedNodeByNode) {
   Steps s;
   std::vector<std::string> names;
@@ -457,8 +457,10 @@ TEST(NodeDeclaredFeatures, APodWhoseNeedsCannotBeInferredStaysPendingWithTheReas
   cluster.CreatePod("plain");
   cluster.Settle();
   EXPECT_EQ(cluster.NodeOf("p"), "");
-  EXPECT_THAT(cluster.ConditionMessage("p"),
-              HasSubstr("inferring the pod's feature requirements: feature TestPuzzled: the pod is a riddle"));
+  EXPECT_THAT(
+      cluster.ConditionMessage("p"),
+      HasSubstr(
+          "inferring the pod's feature requirements: feature TestPuzzled: the pod is a riddle"));
   EXPECT_EQ(cluster.NodeOf("plain"), "n1");
 }
 
@@ -467,11 +469,11 @@ TEST(NodeDeclaredFeaturesSteps, ARefusalCannotBeResolvedByRemovingPods) {
   s.Set("a", "[]");
   s.Set("b", "[]");
   std::vector<std::unique_ptr<Plugin>> plugins;
-  plugins.push_back(std::make_unique<NodeDeclaredFeatures>(NodeDeclaredFeatures::Options{
-      .nodes = s.nodes,
-      .claims = s.claims,
-      .framework = features::DefaultFramework(),
-      .version = features::VersionOf(kOurVersion)}));
+  plugins.push_back(std::make_unique<NodeDeclaredFeatures>(
+      NodeDeclaredFeatures::Options{.nodes = s.nodes,
+                                    .claims = s.claims,
+                                    .framework = features::DefaultFramework(),
+                                    .version = features::VersionOf(kOurVersion)}));
   SeededLoop loop(1);
   Framework framework(loop, s.nodes, plugins, nullptr);
   Cycle cycle;

@@ -91,8 +91,9 @@ void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
       constexpr std::string_view kInsufficient = "Insufficient ";
       if (options_.comes_from_devices && reason.starts_with(kInsufficient) &&
           options_.comes_from_devices(reason.substr(kInsufficient.size()))) {
-        diagnosis.Count(StrCat(reason, " (extendedResourceName of a DeviceClass is not supported by "
-                                       "this scheduler)"));
+        diagnosis.Count(StrCat(reason,
+                               " (extendedResourceName of a DeviceClass is not supported by "
+                               "this scheduler)"));
       } else {
         diagnosis.Count(reason);
       }
@@ -104,7 +105,8 @@ bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   const ResourceAmounts& wanted = pod.requests;
   switch (event.kind) {
     case EventKind::kBoundPodRemove:  // it held a slot at least
-    case EventKind::kBoundPodShrink: return true;
+    case EventKind::kBoundPodShrink:
+      return true;
     case EventKind::kNodeAdd:
     case EventKind::kNodeAllocatable: {
       const api::Value allocatable = event.after->root()[key::kStatus][key::kAllocatable];
@@ -120,7 +122,8 @@ bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
     }
     case EventKind::kTargetPodChange:
       return MakePodInfo(event.before)->requests != wanted;
-    default: return true;
+    default:
+      return true;
   }
 }
 
@@ -206,10 +209,11 @@ bool NodeResourcesBalanced::Score(Cycle& cycle, std::span<const NodeIndex> nodes
     const NodeIndex node = nodes[i];
     const auto fraction = [](std::int64_t capacity, std::int64_t free, std::int64_t more) {
       if (capacity <= 0) return 0.0;
-      return std::min(1.0, static_cast<double>(capacity - free + more) /
-                               static_cast<double>(capacity));
+      return std::min(1.0,
+                      static_cast<double>(capacity - free + more) / static_cast<double>(capacity));
     };
-    const double cpu = fraction(nodes_.allocatable_cpu()[node], nodes_.free_cpu()[node], pod.milli_cpu);
+    const double cpu =
+        fraction(nodes_.allocatable_cpu()[node], nodes_.free_cpu()[node], pod.milli_cpu);
     const double memory =
         fraction(nodes_.allocatable_memory()[node], nodes_.free_memory()[node], pod.memory);
     // The standard deviation of two values is half their distance.

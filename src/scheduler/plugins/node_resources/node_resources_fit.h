@@ -19,8 +19,8 @@ class NodeResourcesFit final : public Plugin {
     FitScoring scoring;
     std::vector<std::string> ignored_resources;
     std::vector<std::string> ignored_groups;
-    // Whether devices of some class stand for an extended resource, which we do not honour: only said
-    // when it is missing. May be null.
+    // Whether devices of some class stand for an extended resource, which we do not honour: only
+    // said when it is missing. May be null.
     std::function<bool(std::string_view resource)> comes_from_devices;
   };
   explicit NodeResourcesFit(const NodeTable& nodes, Options options = {})

@@ -27,8 +27,9 @@ std::string FindUnsupportedField(const PodInfo& pod) {
   index = 0;
   for (Value volume : spec["volumes"].elements()) {
     // Some must be bound first, the others may not be in two places at once.
-    for (const std::string_view kind : {"persistentVolumeClaim", "ephemeral", "awsElasticBlockStore",
-                                        "gcePersistentDisk", "iscsi", "rbd"}) {
+    for (const std::string_view kind :
+         {"persistentVolumeClaim", "ephemeral", "awsElasticBlockStore", "gcePersistentDisk",
+          "iscsi", "rbd"}) {
       if (volume[kind].has_value()) return StrCat("spec.volumes[", index, "].", kind);
     }
     ++index;
