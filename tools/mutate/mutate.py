@@ -1,0 +1,391 @@
+#!/usr/bin/env python3
+"""Plants small bugs and runs the tests that reach them.
+
+  mutate.py PATH... [--count N] [--seed S] [--all-tests] [--vectors] [--list]
+
+PATH is a folder or a .cc file. Of all places where a bug can be planted, N are drawn. They are
+compiled into one build, in a copy of the tree below build/mutate; each test case then runs once to
+learn which mutants it reaches, and each mutant runs the cases that reach it. Mutants that no test
+kills are printed as a diff. equivalent.txt lists those that change nothing anybody could see.
+
+Exit status: 0 if at least 90 % were killed, 1 if not, 2 if the run itself failed.
+"""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True
+
+import sites as sites_module  # noqa: E402
+
+GOAL = 0.9
+NOT_CODE = re.compile(r"(_test|_bench|_fuzz)\.cc$|/testing/|/testdata/")
+FLAGS = ("-I", "-isystem", "-D", "-std")
+COMPILE_ROUNDS = 6
+MUTATED = ".mutated"
+MAX_FILTER_BYTES = 100_000  # the kernel takes 128 KiB in one variable
+
+
+def fail(message):
+    print(f"mutate: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def say(message):
+    print(f"mutate: {message}", file=sys.stderr, flush=True)
+
+
+def sources(paths):
+    """The .cc files with product code below `paths`, relative to the root."""
+    found = []
+    for path in paths:
+        full = (ROOT / path).resolve()
+        if not full.exists() or ROOT not in [full, *full.parents]:
+            fail(f"{path}: no such file or folder in the project")
+        files = [full] if full.is_file() else sorted(full.rglob("*.cc"))
+        found += [str(f.relative_to(ROOT)) for f in files]
+    found = sorted({f for f in found if not NOT_CODE.search(f)})
+    if not found:
+        fail(f"no .cc files to mutate in {' '.join(paths)}")
+    return found
+
+
+def copy_tree(target):
+    """Tracked and new files as they are, so that the tree itself is never touched. Files that did not
+    change keep their time, so that the build stays small."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                            cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
+    wanted = {name for name in listed if name and (ROOT / name).is_file()}
+    for name in wanted:
+        source, copy = ROOT / name, target / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.exists() or copy.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, copy)
+            shutil.copymode(source, copy)
+    for path in target.rglob("*"):
+        relative = path.relative_to(target)
+        if path.is_file() and relative.parts[0] != "build" and str(relative) not in wanted:
+            path.unlink()
+
+
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
+
+
+def build_environment(tree):
+    return {**os.environ, "CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1", "CCACHE_DEPEND": "1",
+            "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}
+
+
+def configure(tree):
+    build = tree / "build" / "dev"
+    if not (build / "build.ninja").exists():
+        result = run(["cmake", "--preset", "dev"], cwd=tree, env=build_environment(tree))
+        if result.returncode != 0:
+            fail(f"cmake: {result.stderr[-2000:]}")
+    return build
+
+
+def compile_flags(build):
+    """file -> flags for libclang"""
+    flags = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        words = shlex.split(entry["command"])
+        kept, take = [], False
+        for word in words:
+            if take or word.startswith(FLAGS):
+                kept.append(word)
+                take = word in ("-I", "-isystem")
+        flags[os.path.relpath(entry["file"], build.parents[1])] = kept + ["-xc++", "-Wno-everything"]
+    return flags
+
+
+def equivalents():
+    """{(path, mutated line)} of the mutants that are known to change nothing, with their reasons."""
+    known = {}
+    path = HERE / "equivalent.txt"
+    for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = [part.strip() for part in line.split(" | ")]
+        if len(parts) != 3 or not all(parts):
+            fail(f"equivalent.txt:{number}: want PATH | MUTATED LINE | REASON")
+        known[parts[0], parts[1]] = parts[2]
+    return known
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def find_all(files, tree, flags):
+    """(sites, texts): all sites of `files`, and the files' texts."""
+    found, texts = [], {}
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+        jobs = {}
+        for path in files:
+            if path not in flags:
+                continue
+            texts[path] = (tree / path).read_text()
+            jobs[path] = pool.submit(sites_module.find_sites, path, texts[path], str(tree / path),
+                                     flags[path])
+        for path, job in jobs.items():
+            found += job.result()
+    return found, texts
+
+
+def draw(found, texts, count, seed):
+    known, kept, listed = equivalents(), [], 0
+    for site in found:
+        if (site.path, one_line(site.shown(texts[site.path])[1])) in known:
+            listed += 1
+        else:
+            kept.append(site)
+    kept.sort(key=lambda site: (site.path, site.start, site.operator, site.mutated))
+    chosen = random.Random(seed).sample(kept, min(count, len(kept)))
+    chosen.sort(key=lambda site: (site.path, site.start))
+    for number, site in enumerate(chosen):
+        site.number = number
+    return chosen, len(kept), listed
+
+
+@dataclasses.dataclass
+class Test:
+    name: str
+    binary: str
+    folder: str                                   # working directory
+    cases: dict = dataclasses.field(default_factory=dict)    # case -> mutants it reaches
+    seconds: dict = dataclasses.field(default_factory=dict)
+
+
+def tests_of(build, chosen, all_tests):
+    """The test programs that may reach the mutants: those of the same modules, or all."""
+    modules = {"/".join(site.path.split("/")[:2]) for site in chosen}
+    tests = []
+    for listing in sorted(build.rglob("CTestTestfile.cmake")):
+        folder = str(listing.parent.relative_to(build))
+        if not all_tests and "/".join(folder.split("/")[:2]) not in modules:
+            continue
+        text = listing.read_text()
+        for name, binary in re.findall(r'^add_test\(\[?=?\[?"?(\w+)"?\]?=?\]? "([^"]+)"\)', text, re.M):
+            labels = re.search(rf'^set_tests_properties\([^\n]*\b{name}\b[^\n]*LABELS "([^"]*)"', text, re.M)
+            if not labels or not {"e2e", "interop"} & set(labels.group(1).split(";")):
+                tests.append(Test(name, os.path.relpath(binary, build), str(build.parents[1])))
+    return tests
+
+
+def write_mutated(tree, texts, chosen):
+    """Plants `chosen` into the copy. Mutated code raises warnings that would fail the build, so it is
+    included as a system header; all other files are compiled with the usual flags and come from
+    the compiler's cache."""
+    by_path = {}
+    for site in chosen:
+        by_path.setdefault(site.path, []).append(site)
+    for path, text in texts.items():
+        planted = sites_module.plant(text, by_path.get(path, []))
+        files = {path: planted}
+        if path in by_path:
+            hidden = path + MUTATED
+            files = {hidden: f'#pragma GCC system_header\n#line 1 "{path}"\n' + planted,
+                     path: f'#include "{HERE / "mutant.h"}"\n#include "{os.path.basename(hidden)}"\n'}
+        for name, content in files.items():
+            target = tree / name
+            if not target.exists() or target.read_text() != content:
+                target.write_text(content)
+
+
+def compile_mutants(tree, build, texts, chosen, tests, jobs):
+    """Builds; drops the mutants that do not compile. Returns those that are left."""
+    targets = sorted({test.binary for test in tests})
+    for _ in range(COMPILE_ROUNDS):
+        write_mutated(tree, texts, chosen)
+        result = run(["ninja", "-C", str(build), "-j", str(jobs), "-k", "0", *targets],
+                     env=build_environment(tree))
+        if result.returncode == 0:
+            return chosen
+        bad = {(path, int(line)) for path, line in
+               re.findall(r"^(?:\S*?/)?((?:src|sdk|cmd)/\S+?):(\d+):\d+: (?:error|fatal error)",
+                          result.stdout, re.M)}
+        bad |= {(path, int(line)) for path, line in
+                re.findall(r"^(?:\S*?/)?((?:src|sdk|cmd)/\S+?):(\d+):\d+:   required from",
+                           result.stdout, re.M)}
+        left = [site for site in chosen
+                if not any(path == site.path and abs(line - site.line) <= 1 for path, line in bad)]
+        if len(left) == len(chosen):
+            paths = {path for path, _ in bad}
+            left = [site for site in chosen if site.path not in paths]
+        if len(left) == len(chosen):
+            fail("the build fails, and not because of a mutant:\n" + result.stdout[-3000:])
+        chosen = left
+    fail(f"mutants still do not compile after {COMPILE_ROUNDS} rounds")
+
+
+def test_environment(vectors, **extra):
+    environment = {**os.environ, **extra}
+    environment.pop("GTEST_OUTPUT", None)
+    if not vectors:
+        # A plain clone has no vectors beside it.
+        environment["DRAKKAR_VECTORS"] = "/nonexistent"
+    return environment
+
+
+def list_cases(build, test):
+    result = run([str(build / test.binary), "--gtest_list_tests"], cwd=test.folder)
+    cases, suite = [], ""
+    for line in result.stdout.splitlines():
+        name = line.split("#")[0].rstrip()
+        if not name or name.startswith("Running main"):
+            continue
+        if name.startswith("  "):
+            if "DISABLED_" not in name:
+                cases.append(suite + name.strip())
+        else:
+            suite = name
+    return cases
+
+
+def measure_case(build, test, case, count, vectors, scratch):
+    """Runs one case without a mutant and notes which mutants it reaches."""
+    file = scratch / f"coverage.{os.getpid()}.{abs(hash((test.name, case)))}"
+    file.write_bytes(bytes(max(count, 1)))
+    started = time.monotonic()
+    try:
+        result = run([str(build / test.binary), f"--gtest_filter={case}"], cwd=test.folder,
+                     env=test_environment(vectors, DRAKKAR_MUTANT_COVERAGE=str(file)), timeout=300)
+        passed = result.returncode == 0
+    except subprocess.TimeoutExpired:
+        passed = False
+    seconds = time.monotonic() - started
+    reached = {number for number, byte in enumerate(file.read_bytes()) if byte} if passed else None
+    file.unlink()
+    return reached, seconds
+
+
+def measure(build, tests, count, vectors, jobs, scratch):
+    broken = []
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        running = {}
+        for test in tests:
+            for case in list_cases(build, test):
+                running[test.name, case] = (test, pool.submit(
+                    measure_case, build, test, case, count, vectors, scratch))
+        for (_, case), (test, job) in running.items():
+            reached, seconds = job.result()
+            if reached is None:
+                broken.append(f"{test.name} {case}")
+            elif reached:
+                test.cases[case] = reached
+                test.seconds[case] = seconds
+    return broken
+
+
+def try_mutant(build, tests, site, vectors):
+    """"killed", "survived" or "unreached"."""
+    reached = False
+    for test in sorted(tests, key=lambda t: sum(t.seconds.values())):
+        cases = [case for case, numbers in test.cases.items() if site.number in numbers]
+        if not cases:
+            continue
+        reached = True
+        usual = sum(test.seconds[case] for case in cases)
+        chosen = ":".join(sorted(cases, key=test.seconds.get))
+        environment = test_environment(vectors, DRAKKAR_MUTANT=str(site.number))
+        if len(chosen) < MAX_FILTER_BYTES:
+            environment["GTEST_FILTER"] = chosen
+        try:
+            result = run([str(build / test.binary), "--gtest_fail_fast"], cwd=test.folder,
+                         env=environment, timeout=10 + 10 * usual)
+        except subprocess.TimeoutExpired:
+            return "killed"
+        if result.returncode != 0:
+            return "killed"
+    return "survived" if reached else "unreached"
+
+
+def show(site, texts, why):
+    before, after = site.shown(texts[site.path])
+    print(f"\n{site.path}:{site.line}: {site.operator}, {why}")
+    for line in before.splitlines():
+        print(f"-{line}")
+    for line in after.splitlines():
+        print(f"+{line}")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev mutate", description="Plants small bugs; prints those no test finds.")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="folder or .cc file")
+    parser.add_argument("--count", type=int, default=60, help="mutants to draw (60)")
+    parser.add_argument("--seed", type=int, help="which ones; a random seed is printed")
+    parser.add_argument("--all-tests", action="store_true",
+                        help="also run other modules' tests and tests/, not only those of the module")
+    parser.add_argument("--vectors", action="store_true", help="let tests read the vectors beside the project")
+    parser.add_argument("--list", action="store_true", help="only print the mutants")
+    options = parser.parse_args()
+    if options.count < 1:
+        fail("--count must be greater than zero")
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
+    jobs = int(os.environ.get("DRAKKAR_JOBS") or os.cpu_count())
+
+    files = sources(options.paths)
+    tree = ROOT / "build" / "mutate"
+    tree.mkdir(parents=True, exist_ok=True)
+    say("copying the tree")
+    copy_tree(tree)
+    build = configure(tree)
+    run(["ninja", "-C", str(build), "-j", str(jobs), "api_generated"], env=build_environment(tree))
+    found, texts = find_all(files, tree, compile_flags(build))
+    chosen, total, listed = draw(found, texts, options.count, seed)
+    say(f"{len(chosen)} of {total} mutants in {len(files)} files, seed {seed}, {listed} listed as equivalent")
+    if options.list:
+        for site in chosen:
+            show(site, texts, "not run")
+        return 0
+    if not chosen:
+        fail("nothing to mutate")
+    tests = tests_of(build, chosen, options.all_tests)
+    if not tests:
+        fail("no test program covers these files")
+    say(f"building {len(tests)} test programs")
+    left = compile_mutants(tree, build, texts, chosen, tests, jobs)
+    if len(left) < len(chosen):
+        say(f"{len(chosen) - len(left)} mutants do not compile and were dropped")
+    say("running every test case once")
+    scratch = tree / "build" / "coverage"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    broken = measure(build, tests, len(chosen), options.vectors, jobs, scratch)
+    for name in broken[:10]:
+        say(f"fails without a mutant, ignored: {name}")
+    say("running the mutants")
+    answers = {}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        running = {site.number: pool.submit(try_mutant, build, tests, site, options.vectors) for site in left}
+        for site in left:
+            answers[site.number] = running[site.number].result()
+    for site in left:
+        if answers[site.number] != "killed":
+            show(site, texts, "no test reaches it" if answers[site.number] == "unreached" else "survived")
+    killed = sum(answer == "killed" for answer in answers.values())
+    unreached = sum(answer == "unreached" for answer in answers.values())
+    share = killed / len(left) if left else 0
+    print(f"\n{killed} of {len(left)} mutants killed ({share:.0%}), {len(left) - killed - unreached} survived, "
+          f"{unreached} not reached; seed {seed}")
+    return 0 if share >= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
