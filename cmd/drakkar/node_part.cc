@@ -9,6 +9,7 @@
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
+#include "base/version.h"
 #include "net/server/http_server.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
@@ -96,7 +97,7 @@ class NodeState {
     nri_ = std::make_unique<node::NriServer>(
         node::NriServer::Options{.loop = loop_,
                                  .socket_path = NriSocketPath(options_.data_dir),
-                                 .runtime_version = "0.1.0"});
+                                 .runtime_version = DRAKKAR_VERSION});
     runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_, RealRandom());
     nri_->SetObjects(
         [this] {
@@ -116,7 +117,7 @@ class NodeState {
     RETURN_IF_ERROR(nri_->Start());
     node::NodeFacts facts = node::ReadNodeFacts(files);
     facts.addresses = {options_.address};
-    facts.runtime_version = "drakkar://0.1.0";
+    facts.runtime_version = "drakkar://" DRAKKAR_VERSION;
     facts.agent_version = StrCat("v", options_.gates.emulated().ToString(), ".0-drakkar");
     agent_ = std::make_unique<node::NodeAgent>(node::NodeAgent::Options{
         .loop = loop_,
