@@ -32,6 +32,18 @@ TEST_F(CommandTest, ApplyRemovesWhatTheManifestHasNoMore) {
   EXPECT_EQ(Run("get cm m -o jsonpath={.data}").out, R"({"a":"1"})");
 }
 
+TEST_F(CommandTest, ApplyPrintsWhatTheServerWarnsOf) {
+  const Outcome applied = Run("apply -f -", R"(apiVersion: v1
+kind: LimitRange
+metadata: {name: l}
+spec: {limits: [{type: Container}]}
+)");
+  EXPECT_EQ(applied.out, "limitrange/l created\n");
+  EXPECT_EQ(applied.err,
+            "Warning: the LimitRange is stored, but nothing applies its defaults or enforces its "
+            "limits\n");
+}
+
 TEST_F(CommandTest, GetShowsATableOfTheServer) {
   Run("apply -f -", PodManifest("a"));
   Run("apply -f -", PodManifest("bbbbbbbbbb"));

@@ -15,6 +15,18 @@
 namespace drakkar::cli {
 namespace {
 
+// The text of a Warning header: 299 - "text", with quotes and backslashes escaped.
+std::string WarningText(std::string_view header) {
+  const std::size_t quote = header.find('"');
+  if (quote == std::string_view::npos) return std::string(header);
+  std::string text;
+  for (std::size_t i = quote + 1; i < header.size() && header[i] != '"'; ++i) {
+    if (header[i] == '\\' && i + 1 < header.size()) ++i;
+    text += header[i];
+  }
+  return text;
+}
+
 constexpr std::string_view kDataDirectoryKubeconfig = "/var/lib/drakkar/admin.kubeconfig";
 constexpr Duration kProgressAfter = std::chrono::seconds(2);
 constexpr Duration kProgressEvery = std::chrono::seconds(10);
@@ -127,11 +139,7 @@ struct Session::Impl {
         [&] { start([&promise](client::Reply reply) { promise.set_value(std::move(reply)); }); });
     client::Reply reply = Await(std::move(future), "");
     for (const std::string& warning : reply.warnings) {
-      // 299 - "text"
-      const std::size_t quote = warning.find('"');
-      std::string text = quote == std::string::npos ? warning : warning.substr(quote + 1);
-      if (text.ends_with('"')) text.pop_back();
-      console.Err(StrCat("Warning: ", text, "\n"));
+      console.Err(StrCat("Warning: ", WarningText(warning), "\n"));
     }
     if (reply.ok()) return reply.object;
     if (reply.object != nullptr && reply.object->kind() == "Status") {

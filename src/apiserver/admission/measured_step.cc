@@ -31,11 +31,28 @@ class MeasuredStep final : public AdmissionStep {
   std::string_view name() const override { return step_->name(); }
   bool Concerns(const Request& request) const override { return step_->Concerns(request); }
 
+  bool comes_after_validation() const override { return step_->comes_after_validation(); }
+
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
                                const StrategyContext& context) override {
+    return Measure(request, object != nullptr, before.has_value(), context,
+                   [&] { return step_->Admit(request, object, before, context); });
+  }
+
+  std::optional<Failure> Check(const Request& request, api::Value object, api::Value before,
+                               const StrategyContext& context,
+                               std::vector<std::string>& warnings) override {
+    return Measure(request, object.has_value(), before.has_value(), context,
+                   [&] { return step_->Check(request, object, before, context, warnings); });
+  }
+
+ private:
+  std::optional<Failure> Measure(const Request& request, bool has_object, bool has_before,
+                                 const StrategyContext& context,
+                                 const std::function<std::optional<Failure>()>& ask) {
     const MonotonicTime start = context.clock.Monotonic();
-    std::optional<Failure> failure = step_->Admit(request, object, before, context);
-    const std::size_t operation = object == nullptr ? 2 : before.has_value() ? 1 : 0;
+    std::optional<Failure> failure = ask();
+    const std::size_t operation = !has_object ? 2 : has_before ? 1 : 0;
     const std::chrono::duration<double> took = context.clock.Monotonic() - start;
     seconds_[operation * 2 + (failure ? 1 : 0)]->Observe(took.count());
     if (failure) {
@@ -49,7 +66,6 @@ class MeasuredStep final : public AdmissionStep {
     return failure;
   }
 
- private:
   const std::unique_ptr<AdmissionStep> step_;
   std::vector<Histogram*> seconds_;  // by operation, then rejected
 };

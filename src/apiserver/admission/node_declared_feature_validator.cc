@@ -2,33 +2,117 @@
 
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
+#include "device/from_api.h"
+#include "device/node_selector.h"
 #include "features/declared.h"
 #include "features/gates/feature_gates.h"
 
 namespace drakkar::apiserver {
 
-bool NodeDeclaredFeatureValidator::Concerns(const Request& request) const {
-  return request.kind->group.empty() && request.kind->plural == "pods";
+namespace {
+
+constexpr std::string_view kNodeAllocatable = "DRANodeAllocatableResources";
+
+bool IsPod(const api::KindSchema& kind) {
+  return kind.group.empty() && kind.plural == "pods";
+}
+bool IsSlice(const api::KindSchema& kind) {
+  return kind.group == "resource.k8s.io" && kind.plural == "resourceslices";
 }
 
-std::optional<Failure> NodeDeclaredFeatureValidator::Admit(const Request& request,
-                                                           api::Draft* object, api::Value before,
-                                                           const StrategyContext& context) {
+bool Declares(const api::Object& node, std::string_view wanted) {
+  for (api::Value feature : node["status"]["declaredFeatures"].elements()) {
+    if (feature.str() == wanted) return true;
+  }
+  return false;
+}
+
+std::string NotSupportedBy(std::string_view node) {
+  return StrCat("node ", Quote(node), " does not support ", kNodeAllocatable, " feature");
+}
+
+// The nodes of a slice or of one device of it, which say so in the same fields: why one of them may
+// not have such a device; nothing if all may.
+std::optional<std::string> WhyNotThere(api::Value where, std::string_view device,
+                                       const StrategyContext& context) {
+  if (const std::string name(where["nodeName"].str()); !name.empty()) {
+    const api::ObjectPtr node = context.lookup("", "nodes", name);
+    if (node == nullptr) {
+      return StrCat("node ", Quote(name), " not found for device ", Quote(device));
+    }
+    if (!Declares(*node, kNodeAllocatable)) return NotSupportedBy(name);
+    return std::nullopt;
+  }
+  const api::Value selector = where["nodeSelector"];
+  if (!selector.has_value() && !where["allNodes"].boolean()) {
+    return StrCat("device ", Quote(device),
+                  " in ResourceSlice has NodeAllocatableResources but does not map to any nodes");
+  }
+  device::NodeSelector wanted;
+  if (selector.has_value()) {
+    Result<device::NodeSelector> read = device::NodeSelectorFromApi(selector);
+    if (!read.ok()) return StrCat("failed to create node selector: ", read.error().message);
+    wanted = std::move(*read);
+  }
+  if (!context.find_first) return std::nullopt;
+  const api::ObjectPtr without = context.find_first("", "nodes", [&](const api::Object& node) {
+    if (Declares(node, kNodeAllocatable)) return false;
+    if (!selector.has_value()) return true;
+    device::Node candidate;
+    candidate.name = node.name();
+    for (const auto& [key, name, value] : node["metadata"]["labels"].members()) {
+      candidate.labels.emplace(name, value.str());
+    }
+    const Result<bool> matches = device::Matches(wanted, candidate);
+    return matches.ok() && *matches;
+  });
+  if (without == nullptr) return std::nullopt;
+  return NotSupportedBy(without->name());
+}
+
+std::optional<Failure> CheckSlice(const Request& request, api::Value slice,
+                                  const StrategyContext& context) {
+  if (!context.gates.Enabled(Gate::kDRANodeAllocatableResources)) return std::nullopt;
+  const api::Value spec = slice["spec"];
+  const bool per_device = spec["perDeviceNodeSelection"].boolean();
+  bool is_slice_checked = false;  // all devices are where the slice is
+  for (api::Value device : spec["devices"].elements()) {
+    if (device["nodeAllocatableResources"].empty() || is_slice_checked) continue;
+    const std::optional<std::string> why =
+        WhyNotThere(per_device ? device : spec, device["name"].str(), context);
+    if (why) return ForbiddenFailure(*request.kind, request.name, *why);
+    is_slice_checked = !per_device;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool NodeDeclaredFeatureValidator::Concerns(const Request& request) const {
+  if (request.verb == Verb::kDelete) return false;
+  if (IsSlice(*request.kind)) return true;
+  return IsPod(*request.kind) && request.verb != Verb::kCreate &&
+         (request.subresource.empty() || request.subresource == "resize");
+}
+
+std::optional<Failure> NodeDeclaredFeatureValidator::Check(const Request& request,
+                                                           api::Value object, api::Value before,
+                                                           const StrategyContext& context,
+                                                           std::vector<std::string>&) {
   if (!context.gates.Enabled(Gate::kNodeDeclaredFeatures)) return std::nullopt;
-  if (object == nullptr || !before.has_value()) return std::nullopt;
-  if (!request.kind->group.empty() || request.kind->plural != "pods") return std::nullopt;
-  if (!request.subresource.empty() && request.subresource != "resize") return std::nullopt;
-  const api::TreePtr after = object->Freeze();
-  const std::string node_name(after->root()["spec"]["nodeName"].str());
+  if (!object.has_value() || !Concerns(request)) return std::nullopt;
+  if (IsSlice(*request.kind)) return CheckSlice(request, object, context);
+  if (!before.has_value()) return std::nullopt;
+  const std::string node_name(object["spec"]["nodeName"].str());
   if (node_name.empty()) return std::nullopt;
   // What did not change needs nothing.
-  if (api::Equal(after->root()["spec"], before["spec"])) return std::nullopt;
+  if (api::Equal(object["spec"], before["spec"])) return std::nullopt;
 
   const auto refuse = [&](std::string_view why) {
     return ForbiddenFailure(*request.kind, request.name, why);
   };
   const Result<features::FeatureSet> required =
-      framework_.InferForPodUpdate(features::PodInfoOf(before), features::PodInfoOf(after->root()),
+      framework_.InferForPodUpdate(features::PodInfoOf(before), features::PodInfoOf(object),
                                    features::VersionOf(context.gates.emulated()));
   if (!required.ok()) {
     return refuse(

@@ -7,8 +7,10 @@ namespace drakkar::apiserver {
 
 // Refuses changes of pods that their node cannot follow (KEP-5328): what a change of the spec needs
 // is inferred from the old and the new pod, and the node the pod is bound to must declare it. Looks
-// at updates of pods and of their `resize` subresource; everything else passes, and so does all
-// while the gate NodeDeclaredFeatures is off.
+// at updates of pods and of their `resize` subresource. Also refuses slices with devices that take
+// of a node's own resources where that node does not declare that it counts them (gate
+// DRANodeAllocatableResources). Everything else passes, and so does all while the gate
+// NodeDeclaredFeatures is off.
 class NodeDeclaredFeatureValidator final : public AdmissionStep {
  public:
   explicit NodeDeclaredFeatureValidator(features::Framework framework)
@@ -16,8 +18,10 @@ class NodeDeclaredFeatureValidator final : public AdmissionStep {
 
   std::string_view name() const override { return "NodeDeclaredFeatureValidator"; }
   bool Concerns(const Request& request) const override;
-  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
-                               const StrategyContext& context) override;
+  bool comes_after_validation() const override { return true; }
+  std::optional<Failure> Check(const Request& request, api::Value object, api::Value before,
+                               const StrategyContext& context,
+                               std::vector<std::string>& warnings) override;
 
  private:
   const features::Framework framework_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "api/tree/draft.h"
+#include "api/tree/draft_view.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/testing/core_fixture.h"
 #include "base/text/text.h"
@@ -101,7 +102,9 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
         .lookup = [this](std::string_view group, std::string_view plural,
                          const std::string& key) { return core_->Find(group, plural, key); },
         .authorize = {}};
-    const auto failure = step.Admit(request, &draft, before->root(), context);
+    std::vector<std::string> warnings;
+    const api::DraftView view(draft);
+    const auto failure = step.Check(request, view.root(), before->root(), context, warnings);
     return failure ? failure->message : "allowed";
   }
   static void Resize(api::Draft& pod) { pod["spec"]["resources"]["requests"]["cpu"] = "2"; }
@@ -136,6 +139,80 @@ TEST_F(NodeDeclaredFeatureValidatorTest, AnUpdateThatTheNodeCannotFollowIsRefuse
             "pods \"p\" is forbidden: pod update requires features TestStaticCpu which are not "
             "available on node \"plain\"");
   EXPECT_EQ(Change("q", "", Tolerate), "allowed");
+}
+
+TEST_F(NodeDeclaredFeatureValidatorTest, AnInvalidUpdateIsToldSoFirst) {
+  Start();
+  CreatePod("p", "plain");
+  const std::string refused = Change("p", "", [](api::Draft& pod) {
+    Tolerate(pod);
+    pod["spec"]["hostname"] = "other";
+  });
+  EXPECT_THAT(refused, HasSubstr("Pod \"p\" is invalid: spec: Forbidden: pod updates may not"));
+}
+
+// A device that takes of the node's own resources needs a node that accounts for that.
+class NodeAllocatableSliceTest : public NodeDeclaredFeatureValidatorTest {
+ protected:
+  void SetUp() override {
+    Start();
+    CreateNode("counts", R"(["DRANodeAllocatableResources"])");
+    gates_ = FeatureGates().With(Gate::kDRANodeAllocatableResources, true);
+  }
+  static constexpr std::string_view kHungry =
+      R"("nodeAllocatableResources":{"cpu":{"mapping":{"deviceMultiplier":"1"}}})";
+  std::string Publish(std::string_view where) {
+    return Publish(where, StrCat(R"({"name":"plain"},{"name":"hungry",)", kHungry, "}"));
+  }
+  std::string Publish(std::string_view where, std::string_view devices) {
+    const Response response = TryCreate(StrCat(
+        R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{)",
+        R"("generateName":"s-"},"spec":{"driver":"d.example.com","pool":{"name":"p",)",
+        R"("generation":1,"resourceSliceCount":1},)", where, R"(,"devices":[)", devices, "]}}"));
+    if (!response.failure) return "allowed";
+    const std::string& text = response.failure->message;
+    const std::size_t why = text.find("is forbidden: ");
+    return why == std::string::npos ? text : text.substr(why + 14);
+  }
+};
+
+TEST_F(NodeAllocatableSliceTest, IsTakenOnlyForNodesThatDeclareTheFeature) {
+  EXPECT_EQ(Publish(R"("nodeName":"counts")"), "allowed");
+  EXPECT_EQ(Publish(R"("nodeName":"plain")"),
+            "node \"plain\" does not support DRANodeAllocatableResources feature");
+  EXPECT_EQ(Publish(R"("nodeName":"gone")"), "node \"gone\" not found for device \"hungry\"");
+  EXPECT_EQ(Publish(R"("allNodes":true)"),
+            "node \"able\" does not support DRANodeAllocatableResources feature");
+}
+
+TEST_F(NodeAllocatableSliceTest, AsksOnlyTheNodesThatASelectorMatches) {
+  const auto selector = [](std::string_view name) {
+    return StrCat(R"("nodeSelector":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name",)",
+                  R"("operator":"In","values":[")", name, R"("]}]}]})");
+  };
+  EXPECT_EQ(Publish(selector("counts")), "allowed");
+  EXPECT_EQ(Publish(selector("plain")),
+            "node \"plain\" does not support DRANodeAllocatableResources feature");
+}
+
+TEST_F(NodeAllocatableSliceTest, MayNameTheNodeOfEachDevice) {
+  const auto publish = [&](std::string_view hungry_on) {
+    return Publish(R"("perDeviceNodeSelection":true)",
+                   StrCat(R"({"name":"plain","nodeName":"plain"},{"name":"hungry",)", kHungry,
+                          R"(,"nodeName":")", hungry_on, "\"}"));
+  };
+  EXPECT_EQ(publish("counts"), "allowed") << "only what takes of the node matters";
+  EXPECT_EQ(publish("plain"),
+            "node \"plain\" does not support DRANodeAllocatableResources feature");
+}
+
+TEST_F(NodeAllocatableSliceTest, IsNotLookedAtWhileAGateIsOff) {
+  gates_ = FeatureGates();
+  EXPECT_EQ(Publish(R"("nodeName":"plain")"), "allowed") << "the field is dropped";
+  gates_ = FeatureGates()
+               .With(Gate::kDRANodeAllocatableResources, true)
+               .With(Gate::kNodeDeclaredFeatures, false);
+  EXPECT_EQ(Publish(R"("nodeName":"plain")"), "allowed");
 }
 
 TEST_F(NodeDeclaredFeatureValidatorTest, AResizeOfThePodIsCheckedToo) {

@@ -39,6 +39,10 @@ struct StrategyContext {
   std::function<api::ObjectPtr(std::string_view group, std::string_view plural,
                                const std::function<bool(const api::Object&)>& matches)>
       find_first = {};
+  // Each object of a resource in a namespace, in the order of names.
+  std::function<void(std::string_view group, std::string_view plural, std::string_view namespace_,
+                     const std::function<void(const api::ObjectPtr&)>& each)>
+      visit = {};
   // The API version the client speaks; objects here are always in the version they are stored in.
   std::string_view version = "v1";
   std::string_view group = {};  // likewise

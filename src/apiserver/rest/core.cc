@@ -51,6 +51,7 @@ Core::Core(Options options) : options_(std::move(options)) {
     auto resource = std::make_unique<Resource>();
     resource->kind = &kind;
     resource->strategy = &StrategyFor(kind);
+    resource->unattended = UnattendedOf(kind);
     resource->prefix =
         StrCat("/registry/", kind.group.empty() ? "core" : kind.group, "/", kind.plural, "/");
     resources_.emplace(std::pair(std::string(kind.group), std::string(kind.plural)),
@@ -146,6 +147,18 @@ StrategyContext Core::ContextFor(const Request& request) {
         }
         return nullptr;
       },
+      .visit =
+          [this](std::string_view group, std::string_view plural, std::string_view namespace_,
+                 const std::function<void(const api::ObjectPtr&)>& each) {
+            const WatchCache* cache = FindCache(group, plural);
+            if (cache == nullptr) return;
+            const std::string prefix = KeyOf(namespace_, "");
+            const auto& objects = cache->objects();
+            for (auto it = objects.lower_bound(prefix);
+                 it != objects.end() && it->first.starts_with(prefix); ++it) {
+              each(it->second);
+            }
+          },
       .version = request.kind->version,
       .group = request.kind->group,
   };
@@ -185,8 +198,20 @@ std::vector<std::string_view> Core::AdmissionNames() const {
 std::optional<Failure> Core::Admit(const Request& request, api::Draft* object, api::Value before) {
   const StrategyContext context = ContextFor(request);
   for (const auto& step : options_.admission) {
-    if (!step->Concerns(request)) continue;
+    if (step->comes_after_validation() || !step->Concerns(request)) continue;
     if (std::optional<Failure> failure = step->Admit(request, object, before, context))
+      return failure;
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> Core::CheckAdmission(const Request& request, api::Value object,
+                                            api::Value before, std::vector<std::string>& warnings) {
+  std::optional<StrategyContext> context;  // most requests concern no step
+  for (const auto& step : options_.admission) {
+    if (!step->comes_after_validation() || !step->Concerns(request)) continue;
+    if (!context) context.emplace(ContextFor(request));
+    if (std::optional<Failure> failure = step->Check(request, object, before, *context, warnings))
       return failure;
   }
   return std::nullopt;

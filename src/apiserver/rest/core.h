@@ -20,17 +20,27 @@ class FeatureGates;
 
 namespace drakkar::apiserver {
 
-// An admission step may change an object on its way in or refuse the request. `before` is absent on
-// create; `object` is absent on delete. Listed in order in admission/admission.cc.
+// A step between the request and the store that does one of two things: Admit, before validation,
+// may change the object or refuse the request; Check, after validation, may refuse it or add
+// warnings. `before` is absent on create; `object` is absent on delete. Listed in order in
+// admission/admission.cc.
 class AdmissionStep {
  public:
   virtual ~AdmissionStep() = default;
   virtual std::string_view name() const = 0;
-  // False: Admit would let the request pass whatever it says. Then it is neither asked nor
+  // False: the step would let the request pass whatever it says. Then it is neither asked nor
   // measured.
   virtual bool Concerns(const Request&) const { return true; }
-  virtual std::optional<Failure> Admit(const Request& request, api::Draft* object,
-                                       api::Value before, const StrategyContext& context) = 0;
+  virtual bool comes_after_validation() const { return false; }  // true: Check, false: Admit
+  virtual std::optional<Failure> Admit(const Request&, api::Draft* /*object*/,
+                                       api::Value /*before*/, const StrategyContext&) {
+    return std::nullopt;
+  }
+  virtual std::optional<Failure> Check(const Request&, api::Value /*object*/, api::Value /*before*/,
+                                       const StrategyContext&,
+                                       std::vector<std::string>& /*warnings*/) {
+    return std::nullopt;
+  }
 };
 
 // Says whether a user may do something. RBAC and the node authorizer implement it.
@@ -137,7 +147,10 @@ class Core {
 
   Resource* FindResource(const api::KindSchema& kind);
   StrategyContext ContextFor(const Request& request);
+  // The admission steps before and after validation.
   std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before);
+  std::optional<Failure> CheckAdmission(const Request& request, api::Value object,
+                                        api::Value before, std::vector<std::string>& warnings);
 
   Response Get(Resource& resource, const Request& request);
   void List(Resource& resource, Request&& request, std::function<void(Response)> done);
@@ -154,6 +167,9 @@ class Core {
   void Rescale(Resource& resource, Request&& request, std::function<void(Response)> done);
   void Evict(Resource& resource, Request&& request, std::function<void(Response)> done);
 
+  // What is to be said about an object that is accepted.
+  static void AddWarnings(const Resource& resource, api::Value object, api::Value before,
+                          const StrategyContext& context, std::vector<std::string>& warnings);
   // What a client sent in its version: with that version's defaults, then as it is stored.
   static api::Draft ToStored(const Resource& resource, const Request& request,
                              const api::TreePtr& asked, const StrategyContext& context);

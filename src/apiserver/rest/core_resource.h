@@ -2,8 +2,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/scheme/scheme.h"
+#include "apiserver/registry/unattended.h"
 #include "apiserver/rest/core.h"
 #include "base/text/text.h"
 
@@ -13,7 +15,8 @@ namespace drakkar::apiserver {
 struct Core::Resource {
   const api::KindSchema* kind = nullptr;  // in the version it is stored in
   const Strategy* strategy = nullptr;
-  std::string prefix;  // of its keys in the store
+  std::vector<const Unattended*> unattended;  // empty: somebody acts on its objects
+  std::string prefix;                         // of its keys in the store
   WatchCache cache;
 };
 

@@ -51,6 +51,16 @@ api::Draft Core::ToStored(const Resource& resource, const Request& request,
   return api::Draft(ConvertTree(object.Freeze(), *resource.kind));
 }
 
+void Core::AddWarnings(const Resource& resource, api::Value object, api::Value before,
+                       const StrategyContext& context, std::vector<std::string>& warnings) {
+  for (std::string& warning : resource.strategy->Warnings(object, context)) {
+    warnings.push_back(std::move(warning));
+  }
+  for (std::string& warning : UnattendedWarnings(resource.unattended, object, before)) {
+    warnings.push_back(std::move(warning));
+  }
+}
+
 void Core::Create(Resource& resource, Request&& request, std::function<void(Response)> done) {
   Response response;
   if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
@@ -120,9 +130,12 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     done(Response::Failed(InvalidFailure(*resource.kind, name, causes)));
     return;
   }
-  for (std::string& warning : resource.strategy->Warnings(candidate->root(), context)) {
-    response.warnings.push_back(std::move(warning));
+  if (std::optional<Failure> failure =
+          CheckAdmission(request, candidate->root(), api::Value(), response.warnings)) {
+    done(Response::Failed(std::move(*failure)));
+    return;
   }
+  AddWarnings(resource, candidate->root(), api::Value(), context, response.warnings);
   const std::string key = KeyOf(request.namespace_, name);
   const auto taken = [kind = resource.kind, name, generated] {
     return generated ? GeneratedNameTakenFailure(*kind, name) : AlreadyExistsFailure(*kind, name);
@@ -203,9 +216,12 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
       done(Response::Failed(InvalidFailure(*resource.kind, request.name, causes)));
       return;
     }
-    for (std::string& warning : resource.strategy->Warnings(candidate, context)) {
-      response.warnings.push_back(std::move(warning));
+    if (std::optional<Failure> failure =
+            CheckAdmission(request, candidate, before->root(), response.warnings)) {
+      done(Response::Failed(std::move(*failure)));
+      return;
     }
+    AddWarnings(resource, candidate, before->root(), context, response.warnings);
     const api::Value entries = candidate["metadata"]["managedFields"];
     const bool same_entries = (entries.empty() && !applies) ||
                               api::Equal(entries, before->root()["metadata"]["managedFields"]);
@@ -299,6 +315,12 @@ void Core::Delete(Resource& resource, Request&& request, std::function<void(Resp
     return;
   }
   if (std::optional<Failure> failure = Admit(request, nullptr, before->root())) {
+    done(Response::Failed(std::move(*failure)));
+    return;
+  }
+  std::vector<std::string> warnings;
+  if (std::optional<Failure> failure =
+          CheckAdmission(request, api::Value(), before->root(), warnings)) {
     done(Response::Failed(std::move(*failure)));
     return;
   }

@@ -1,0 +1,136 @@
+#include "apiserver/registry/unattended.h"
+
+#include <array>
+
+namespace drakkar::apiserver {
+namespace {
+
+using api::Value;
+
+bool HasNoExecute(Value taints) {
+  for (Value taint : taints.elements()) {
+    if (taint["effect"].str() == "NoExecute") return true;
+  }
+  return false;
+}
+
+bool IsNoExecuteRule(Value rule) {
+  return rule["spec"]["taint"]["effect"].str() == "NoExecute";
+}
+
+bool IsNoExecuteNode(Value node) {
+  return HasNoExecute(node["spec"]["taints"]);
+}
+
+bool IsNoExecuteSlice(Value slice) {
+  for (Value device : slice["spec"]["devices"].elements()) {
+    if (HasNoExecute(device["taints"])) return true;
+  }
+  return false;
+}
+
+bool Preempts(Value priority_class) {
+  return priority_class["preemptionPolicy"].str("PreemptLowerPriority") != "Never";
+}
+
+bool WantsUserNamespace(Value pod) {
+  return pod["spec"]["hostUsers"].optional_boolean() == false;
+}
+
+constexpr std::string_view kApps = "apps";
+constexpr std::string_view kResource = "resource.k8s.io";
+constexpr std::string_view kStorage = "storage.k8s.io";
+
+// In the order of schema/kinds.schema.
+constexpr std::array kTable = {
+    Unattended{"", "Node", IsNoExecuteNode,
+               "NoExecute taints keep new pods away, but nothing evicts the pods that run on the "
+               "node; an attached kube-controller-manager does"},
+    Unattended{"", "Pod", WantsUserNamespace,
+               "spec.hostUsers: Drakkar's node agent has no user namespaces and refuses pods with "
+               "hostUsers: false; a kubelet may take the pod"},
+    Unattended{"", "Service", nullptr,
+               "the Service is stored, but nothing gives it endpoints or forwards its traffic; an "
+               "attached kube-controller-manager and kube-proxy do"},
+    Unattended{"", "Endpoints", nullptr,
+               "the Endpoints are stored, but nothing forwards traffic to them; kube-proxy does"},
+    Unattended{"", "PersistentVolume", nullptr,
+               "the PersistentVolume is stored, but nothing binds, attaches or mounts it"},
+    Unattended{"", "PersistentVolumeClaim", nullptr,
+               "the PersistentVolumeClaim is stored, but nothing provisions or binds a volume for "
+               "it, and pods that use it stay pending"},
+    Unattended{"", "ReplicationController", nullptr,
+               "the ReplicationController is stored, but nothing creates its pods; an attached "
+               "kube-controller-manager does"},
+    Unattended{"", "LimitRange", nullptr,
+               "the LimitRange is stored, but nothing applies its defaults or enforces its limits"},
+    Unattended{"", "ResourceQuota", nullptr,
+               "the ResourceQuota is stored, but nothing enforces it"},
+    Unattended{kResource, "ResourceSlice", IsNoExecuteSlice,
+               "NoExecute taints of devices keep new pods away, but nothing evicts the pods that "
+               "use them; an attached kube-controller-manager does"},
+    Unattended{kResource, "DeviceTaintRule", IsNoExecuteRule,
+               "the effect NoExecute keeps new pods away, but nothing evicts the pods that use the "
+               "devices; an attached kube-controller-manager does"},
+    Unattended{kResource, "ResourcePoolStatusRequest", nullptr,
+               "the ResourcePoolStatusRequest is stored, but nothing answers it; an attached "
+               "kube-controller-manager does"},
+    Unattended{"scheduling.k8s.io", "PriorityClass", Preempts,
+               "the priority orders the scheduling queue, but no pod is preempted for another; set "
+               "preemptionPolicy: Never to say that this is meant"},
+    Unattended{kStorage, "StorageClass", nullptr,
+               "the StorageClass is stored, but nothing provisions volumes for it"},
+    Unattended{kStorage, "CSIDriver", nullptr,
+               "the CSIDriver is stored, but Drakkar's node agent mounts no CSI volumes"},
+    Unattended{kStorage, "CSINode", nullptr,
+               "the CSINode is stored, but nothing of Drakkar reads it"},
+    Unattended{kStorage, "CSIStorageCapacity", nullptr,
+               "the CSIStorageCapacity is stored, but the scheduler does not read it"},
+    Unattended{kStorage, "VolumeAttachment", nullptr,
+               "the VolumeAttachment is stored, but nothing of Drakkar attaches volumes; the "
+               "attacher of its CSI driver does"},
+    Unattended{kStorage, "VolumeAttributesClass", nullptr,
+               "the VolumeAttributesClass is stored, but nothing changes volumes after it"},
+    Unattended{kApps, "Deployment", nullptr,
+               "the Deployment is stored, but nothing creates its pods; an attached "
+               "kube-controller-manager does"},
+    Unattended{kApps, "ReplicaSet", nullptr,
+               "the ReplicaSet is stored, but nothing creates its pods; an attached "
+               "kube-controller-manager does"},
+    Unattended{kApps, "StatefulSet", nullptr,
+               "the StatefulSet is stored, but nothing creates its pods; an attached "
+               "kube-controller-manager does"},
+    Unattended{kApps, "DaemonSet", nullptr,
+               "the DaemonSet is stored, but nothing creates its pods; an attached "
+               "kube-controller-manager does"},
+};
+
+}  // namespace
+
+std::span<const Unattended> UnattendedKinds() {
+  return kTable;
+}
+
+std::vector<const Unattended*> UnattendedOf(const api::KindSchema& kind) {
+  std::vector<const Unattended*> lines;
+  for (const Unattended& line : kTable) {
+    if (line.group == kind.group && line.kind == kind.kind) lines.push_back(&line);
+  }
+  return lines;
+}
+
+std::vector<std::string> UnattendedWarnings(std::span<const Unattended* const> lines, Value object,
+                                            Value before) {
+  std::vector<std::string> warnings;
+  for (const Unattended* line : lines) {
+    const auto holds = [&](Value each) {
+      return line->concerns == nullptr || line->concerns(each);
+    };
+    if (holds(object) && !(before.has_value() && holds(before))) {
+      warnings.emplace_back(line->warning);
+    }
+  }
+  return warnings;
+}
+
+}  // namespace drakkar::apiserver

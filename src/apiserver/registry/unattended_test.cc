@@ -1,0 +1,125 @@
+#include "apiserver/registry/unattended.h"
+
+#include <fstream>
+#include <map>
+
+#include "apiserver/testing/core_fixture.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+class UnattendedTest : public CoreFixture {
+ protected:
+  void SetUp() override { StartCore(nullptr); }
+
+  std::vector<std::string> WarningsOf(std::string_view json) {
+    const Response response = TryCreate(json);
+    EXPECT_FALSE(response.failure.has_value()) << response.failure->message;
+    return response.warnings;
+  }
+};
+
+constexpr std::string_view kDeployment = R"({"apiVersion":"apps/v1","kind":"Deployment",
+    "metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},
+    "template":{"metadata":{"labels":{"a":"b"}},
+    "spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+
+std::string Rule(std::string_view name, std::string_view effect) {
+  return StrCat(R"({"apiVersion":"resource.k8s.io/v1beta2","kind":"DeviceTaintRule",
+      "metadata":{"name":")",
+                name, R"("},"spec":{"taint":{"key":"k","effect":")", effect, "\"}}}");
+}
+
+TEST_F(UnattendedTest, CreatingWhatNothingActsOnWarns) {
+  EXPECT_EQ(WarningsOf(kDeployment),
+            std::vector<std::string>{"the Deployment is stored, but nothing creates its pods; an "
+                                     "attached kube-controller-manager does"});
+  EXPECT_EQ(WarningsOf(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},
+                           "spec":{"hard":{"pods":"1"}}})")
+                .size(),
+            1u);
+  EXPECT_EQ(WarningsOf(R"({"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"l"},
+                           "spec":{"limits":[{"type":"Container"}]}})")
+                .size(),
+            1u);
+}
+
+TEST_F(UnattendedTest, WhatSomebodyActsOnDoesNot) {
+  EXPECT_TRUE(
+      WarningsOf(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}})").empty());
+  EXPECT_TRUE(WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
+      "spec":{"containers":[{"name":"c","image":"i"}]}})")
+                  .empty());
+  EXPECT_TRUE(WarningsOf(Rule("schedule", "NoSchedule")).empty());
+}
+
+TEST_F(UnattendedTest, ATaintRuleThatShouldEvictWarns) {
+  EXPECT_EQ(WarningsOf(Rule("execute", "NoExecute")).size(), 1u);
+}
+
+TEST_F(UnattendedTest, APodThatWantsAUserNamespaceWarns) {
+  const std::vector<std::string> warnings =
+      WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
+      "spec":{"hostUsers":false,"containers":[{"name":"c","image":"i"}]}})");
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(warnings[0].starts_with("spec.hostUsers: ")) << warnings[0];
+}
+
+TEST_F(UnattendedTest, AnUpdateWarnsOnlyOfWhatItBrings) {
+  Create(Rule("r", "NoSchedule"));
+  const auto update = [&](std::string_view effect) {
+    return Handle(RequestFor(Verb::kUpdate, Rule("r", effect), AdminUser())).warnings.size();
+  };
+  EXPECT_EQ(update("NoExecute"), 1u);
+  EXPECT_EQ(update("NoExecute"), 0u) << "said already";
+  EXPECT_EQ(update("NoSchedule"), 0u);
+}
+
+TEST_F(UnattendedTest, EveryLineNamesAKindThatIsStored) {
+  for (const Unattended& line : UnattendedKinds()) {
+    EXPECT_NE(core_->FindCache(line.group,
+                               [&] {
+                                 for (const api::KindSchema& kind : api::AllKinds()) {
+                                   if (kind.group == line.group && kind.kind == line.kind)
+                                     return kind.plural;
+                                 }
+                                 return std::string_view();
+                               }()),
+              nullptr)
+        << line.group << "/" << line.kind;
+  }
+}
+
+// docs/compatibility.md has a table of all kinds: `| Deployment | apps | who acts | warning |`.
+TEST_F(UnattendedTest, ThePageAboutCompatibilityListsEveryKindAndItsWarnings) {
+  std::ifstream page("docs/compatibility.md");
+  ASSERT_TRUE(page.good()) << "run from the top of the tree";
+  std::map<std::string, std::string> listed;  // group/kind: the warnings
+  bool is_here = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("## ")) is_here = line == "## Kinds, and who acts on them";
+    if (!is_here || !line.starts_with("| ") || line.starts_with("| kind")) continue;
+    const std::vector<std::string_view> cells = Split(line, '|');
+    ASSERT_EQ(cells.size(), 6u) << line;
+    const std::string name = StrCat(Trim(cells[2]), "/", Trim(cells[1]));
+    EXPECT_TRUE(listed.emplace(name, Trim(cells[4])).second) << name << " is listed twice";
+  }
+  std::map<std::string, std::string> served;
+  core_->ForEachCache([&](const api::KindSchema& kind, const WatchCache&) {
+    std::vector<std::string> warnings;
+    for (const Unattended* line : UnattendedOf(kind)) warnings.emplace_back(line->warning);
+    served.emplace(StrCat(kind.group.empty() ? "core" : kind.group, "/", kind.kind),
+                   warnings.empty() ? "–" : Join(warnings, "; "));
+  });
+  for (const auto& [name, warning] : served) {
+    ASSERT_TRUE(listed.contains(name)) << name << " is served but not listed";
+    EXPECT_EQ(listed[name], warning) << name;
+  }
+  for (const auto& [name, warning] : listed) {
+    EXPECT_TRUE(served.contains(name)) << name << " is listed but not served";
+  }
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver
