@@ -4,6 +4,7 @@
 #include "apiserver/admission/node_declared_feature_validator.h"
 #include "apiserver/admission/node_restriction.h"
 #include "apiserver/admission/pod_defaults.h"
+#include "apiserver/admission/pod_security/pod_security.h"
 #include "apiserver/admission/rbac_escalation.h"
 #include "features/catalog/catalog.h"
 
@@ -20,6 +21,7 @@ std::vector<std::unique_ptr<AdmissionStep>> MakeAdmissionChain(AdmissionOptions 
   add(std::make_unique<RuntimeClassAdmission>(), "admit");
   add(std::make_unique<NodeRestriction>(), "admit");
   if (options.rbac != nullptr) add(std::make_unique<RbacEscalation>(*options.rbac), "validate");
+  add(std::make_unique<PodSecurity>(), "validate");
   add(std::make_unique<NodeDeclaredFeatureValidator>(
           options.framework != nullptr ? *options.framework : features::DefaultFramework()),
       "validate");
