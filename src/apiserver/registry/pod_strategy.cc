@@ -101,6 +101,36 @@ void DropDisabledRestartRules(Draft& object, const FeatureGates& gates) {
   }
 }
 
+bool HasMountOptions(Value spec) {
+  for (std::string_view list : kContainerLists) {
+    for (Value container : spec[list].elements()) {
+      for (Value mount : container["volumeMounts"].elements()) {
+        if (!mount["bindMountOptions"].empty()) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// With the gate VolumeBindMountOptions off, mount options are dropped, unless the pod has some
+// already.
+void DropDisabledMountOptions(Draft& object, Value before, const FeatureGates& gates) {
+  if (gates.Enabled(Gate::kVolumeBindMountOptions) || HasMountOptions(before["spec"])) return;
+  Draft* spec = object.Find("spec");
+  if (spec == nullptr || !spec->is_object()) return;
+  for (std::string_view list : kContainerLists) {
+    Draft* containers = spec->Find(list);
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (Draft& container : containers->MutableElements()) {
+      Draft* mounts = container.Find("volumeMounts");
+      if (mounts == nullptr || !mounts->is_array()) continue;
+      for (Draft& mount : mounts->MutableElements()) {
+        if (mount.Has("bindMountOptions")) mount.Remove("bindMountOptions");
+      }
+    }
+  }
+}
+
 bool IsComputeResource(std::string_view name) {
   return name == "cpu" || name == "memory";
 }
@@ -115,25 +145,45 @@ void TakeRequestsAndLimits(Draft& resources, Value wanted) {
   }
 }
 
-// Of a resize only the requests and limits of containers, and of the pod as a whole where
-// `pod_level` says so, count; everything else stays.
-void KeepAllButResources(Draft& object, Value before, bool pod_level) {
+bool HasSameNames(Value a, Value b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a.at(i)["name"].str() != b.at(i)["name"].str()) return false;
+  }
+  return true;
+}
+
+void TakeMember(Draft& into, Value from, std::string_view member) {
+  if (from[member].has_value()) {
+    into[member] = Draft(from[member]);
+  } else {
+    into.Remove(member);
+  }
+}
+
+// Of a resize only the requests and limits of containers and of the pod as a whole count, and the
+// volumes; everything else stays. What of it may really be changed is for validation to say, which
+// also sees containers that came, went or moved.
+void KeepAllButResources(Draft& object, Value before) {
   const api::TreePtr asked = object.Freeze();
+  const Value wanted = asked->root()["spec"];
   Draft resized(before);
-  const Value of_pod = asked->root()["spec"]["resources"];
-  if (pod_level && (of_pod.has_value() || before["spec"]["resources"].has_value())) {
-    TakeRequestsAndLimits(resized["spec"]["resources"], of_pod);
+  Draft& spec = resized["spec"];
+  // A client that does not know the field leaves it as it is.
+  if (const Value of_pod = wanted["resources"]; of_pod.has_value()) {
+    TakeRequestsAndLimits(spec["resources"], of_pod);
   }
   for (std::string_view list : {"initContainers", "containers"}) {
-    std::size_t index = 0;
-    for (Value container : before["spec"][list].elements()) {
-      for (Value wanted : asked->root()["spec"][list].elements()) {
-        if (wanted["name"].str() != container["name"].str()) continue;
-        TakeRequestsAndLimits(resized["spec"][list].at(index)["resources"], wanted["resources"]);
-      }
-      ++index;
+    if (!HasSameNames(wanted[list], before["spec"][list])) {
+      TakeMember(spec, wanted, list);
+      continue;
+    }
+    for (std::size_t i = 0; i < wanted[list].size(); ++i) {
+      TakeRequestsAndLimits(spec[list].at(i)["resources"], wanted[list].at(i)["resources"]);
+      TakeMember(spec[list].at(i), wanted[list].at(i), "resizePolicy");
     }
   }
+  TakeMember(spec, wanted, "volumes");
   object = std::move(resized);
   object.KeepAlive(asked);
 }
@@ -208,6 +258,7 @@ void PodStrategy::Default(Draft& object, const StrategyContext&) const {
 
 void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext& context) const {
   DropDisabledRestartRules(object, context.gates);
+  DropDisabledMountOptions(object, Value(), context.gates);
   Draft& spec = object["spec"];
   const std::string_view qos = QosClass(api::DraftView(spec).root());
   Draft& status = object["status"];
@@ -229,11 +280,13 @@ void PodStrategy::PrepareForCreate(Draft& object, const StrategyContext& context
 
 void PodStrategy::PrepareForUpdate(Draft& object, Value before, std::string_view subresource,
                                    const StrategyContext& context) const {
-  if (subresource == "ephemeralcontainers") return KeepAllButEphemeralContainers(object, before);
+  if (subresource == "ephemeralcontainers") KeepAllButEphemeralContainers(object, before);
   if (subresource == "resize") {
-    return KeepAllButResources(
-        object, before, context.gates.Enabled(Gate::kInPlacePodLevelResourcesVerticalScaling));
+    KeepAllButResources(object, before);
+    DropDisabledMountOptions(object, before, context.gates);
+    return;
   }
+  if (subresource != "status") DropDisabledMountOptions(object, before, context.gates);
   if (subresource == "status") {
     // Whoever writes the status does not decide who owns the pod, nor its class of service.
     Draft& metadata = object["metadata"];

@@ -8,6 +8,7 @@
 #include "apiserver/registry/pod_strategy.h"
 #include "apiserver/rest/object_meta.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/pod_resize.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 
@@ -15,6 +16,8 @@ namespace drakkar::apiserver {
 namespace {
 
 using api::Value;
+
+using VolumesByName = std::map<std::string_view, Value>;
 
 std::string At(std::string_view path, std::size_t index) {
   return StrCat(path, "[", index, "]");
@@ -46,6 +49,39 @@ void CheckResources(Value resources, const std::string& path, api::FieldErrors& 
                   StrCat("must be less than or equal to ", name, " limit of ", limit.str())));
     }
   }
+}
+
+// Options that the runtime mounts a volume with (gate VolumeBindMountOptions).
+void CheckBindMountOptions(Value mount, const std::string& path, const VolumesByName& volumes,
+                           api::FieldErrors& causes) {
+  const Value options = mount["bindMountOptions"];
+  std::set<std::string_view> seen;
+  std::size_t index = 0;
+  for (Value option : options.elements()) {
+    const std::string at = At(path, index++);
+    const std::string_view text = option.str();
+    if (text != "nodev" && text != "noexec" && text != "nosuid") {
+      causes.push_back(NotSupported(at, text, {"nodev", "noexec", "nosuid"}));
+    }
+    if (!seen.insert(text).second) causes.push_back(Duplicate(at, text));
+  }
+  const auto volume = volumes.find(mount["name"].str());
+  if (!options.empty() && volume != volumes.end() && volume->second["image"].has_value()) {
+    causes.push_back(Invalid(path, options, "bindMountOptions may not be used with image volumes"));
+  }
+}
+
+// A pod with users of its own shares no other namespace of the host, but for its network where the
+// gate UserNamespacesHostNetworkSupport allows it.
+void CheckHostUsers(Value spec, const FeatureGates& gates, api::FieldErrors& causes) {
+  if (spec["hostUsers"].boolean(true)) return;
+  constexpr std::string_view kWhy = "when `hostUsers` is false";
+  if (spec["hostNetwork"].boolean() && !gates.Enabled(Gate::kUserNamespacesHostNetworkSupport)) {
+    causes.push_back(Forbidden("spec.hostNetwork", kWhy));
+  }
+  // Kubernetes spells these paths so.
+  if (spec["hostPID"].boolean()) causes.push_back(Forbidden("spec.HostPID", kWhy));
+  if (spec["hostIPC"].boolean()) causes.push_back(Forbidden("spec.HostIPC", kWhy));
 }
 
 // The claims of a container must name the pod's, each as a whole or by request, not both.
@@ -131,8 +167,8 @@ void CheckRestartRules(Value container, const std::string& path, bool init,
 }
 
 void CheckContainer(Value container, const std::string& path,
-                    const std::set<std::string_view>& claims,
-                    const std::set<std::string_view>& volumes, api::FieldErrors& causes) {
+                    const std::set<std::string_view>& claims, const VolumesByName& volumes,
+                    api::FieldErrors& causes) {
   const std::string_view name = container["name"].str();
   if (name.empty()) {
     causes.push_back(Required(path + ".name"));
@@ -166,6 +202,7 @@ void CheckContainer(Value container, const std::string& path,
     if (!mounted.insert(target).second) {
       causes.push_back(Invalid(at + ".mountPath", target, "must be unique"));
     }
+    CheckBindMountOptions(mount, at + ".bindMountOptions", volumes, causes);
   }
   index = 0;
   for (Value variable : container["env"].elements()) {
@@ -218,14 +255,16 @@ std::set<std::string_view> CheckClaims(Value spec, api::FieldErrors& causes) {
   return names;
 }
 
-std::set<std::string_view> CheckVolumes(Value spec, api::FieldErrors& causes) {
+VolumesByName CheckVolumes(Value spec, api::FieldErrors& causes) {
   std::set<std::string_view> names;
+  VolumesByName volumes;
   std::size_t index = 0;
   for (Value volume : spec["volumes"].elements()) {
     const std::string path = At("spec.volumes", index++);
     AddName(volume, path, names, causes);
+    volumes.emplace(volume["name"].str(), volume);
   }
-  return names;
+  return volumes;
 }
 
 // What of a pod's spec may be changed by an update, taken out; the rest must stay the same.
@@ -256,7 +295,7 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
   api::FieldErrors causes;
   const Value spec = pod["spec"];
   const std::set<std::string_view> claims = CheckClaims(spec, causes);
-  const std::set<std::string_view> volumes = CheckVolumes(spec, causes);
+  const VolumesByName volumes = CheckVolumes(spec, causes);
   if (spec["containers"].empty()) causes.push_back(Required("spec.containers"));
   std::set<std::string_view> names;
   for (std::string_view list : {"containers", "initContainers"}) {
@@ -274,6 +313,7 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
   if (!spec["ephemeralContainers"].empty()) {
     causes.push_back(Forbidden("spec.ephemeralContainers", "cannot be set on create"));
   }
+  CheckHostUsers(spec, context.gates, causes);
   const std::string_view restart = spec["restartPolicy"].str();
   if (restart != "Always" && restart != "OnFailure" && restart != "Never") {
     causes.push_back(NotSupported("spec.restartPolicy", restart, {"Always", "OnFailure", "Never"}));
@@ -292,7 +332,7 @@ namespace {
 void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
   api::FieldErrors ignored;
   const std::set<std::string_view> claims = CheckClaims(spec, ignored);
-  const std::set<std::string_view> volumes = CheckVolumes(spec, ignored);
+  const VolumesByName volumes = CheckVolumes(spec, ignored);
   std::set<std::string_view> names, targets;
   for (std::string_view list : {"initContainers", "containers"}) {
     for (Value container : spec[list].elements()) {
@@ -349,39 +389,13 @@ void CheckEphemeralContainersUpdate(Value pod, Value before, api::FieldErrors& c
 }  // namespace
 
 api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view subresource,
-                                   const StrategyContext&) {
+                                   const StrategyContext& context) {
   api::FieldErrors causes;
   if (subresource == "ephemeralcontainers") {
     CheckEphemeralContainersUpdate(pod, before, causes);
     return causes;
   }
-  if (subresource == "resize") {
-    if (QosClass(pod["spec"]) != before["status"]["qosClass"].str(QosClass(before["spec"]))) {
-      causes.push_back(Invalid("spec", QosClass(pod["spec"]),
-                               "Pod QOS Class may not change as a result of resizing"));
-    }
-    const auto check = [&](Value resources, Value old, const std::string& path) {
-      for (std::string_view part : {"requests", "limits"}) {
-        const auto compare = [&](Value one, Value other) {
-          for (const auto& [key, name, value] : one.members()) {
-            if (name == "cpu" || name == "memory" || api::Equal(value, other[name])) continue;
-            causes.push_back(Forbidden(path, "only cpu and memory resources are mutable"));
-          }
-        };
-        compare(resources[part], old[part]);
-        compare(old[part], resources[part]);
-      }
-    };
-    check(pod["spec"]["resources"], before["spec"]["resources"], "spec.resources");
-    for (std::string_view list : {"initContainers", "containers"}) {
-      std::size_t index = 0;
-      for (Value container : pod["spec"][list].elements()) {
-        const std::string path = StrCat("spec.", list, "[", index, "].resources");
-        check(container["resources"], before["spec"][list].at(index++)["resources"], path);
-      }
-    }
-    return causes;
-  }
+  if (subresource == "resize") return ValidatePodResize(pod, before, context.gates);
   if (!api::Equal(WithoutMutableParts(pod["spec"])->root(),
                   WithoutMutableParts(before["spec"])->root())) {
     causes.push_back(

@@ -1,0 +1,73 @@
+// Gates of features that nodes declare, as the API server acts on them.
+#include "apiserver/testing/core_fixture.h"
+#include "base/text/text.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+class PodGatesTest : public CoreFixture {
+ protected:
+  void SetUp() override { StartCore(nullptr); }
+  void Set(Gate gate, bool on) { gates_ = FeatureGates().With(gate, on); }
+
+  static std::string Pod(std::string_view name, std::string_view spec_fields,
+                         std::string_view mount_fields = "") {
+    return StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name, R"("},"spec":{)",
+                  spec_fields, R"("volumes":[{"name":"v","emptyDir":{}},)",
+                  R"({"name":"image","image":{"reference":"r"}}],"containers":[{"name":"c",)",
+                  R"("image":"i","volumeMounts":[{"name":"v","mountPath":"/v")", mount_fields,
+                  "}]}]}}");
+  }
+  static std::string Refusal(const Response& response) {
+    return response.failure ? response.failure->message : "";
+  }
+  std::size_t StoredOptions(const std::string& name) {
+    return core_->Find("", "pods", "default/" + name)
+        ->root()["spec"]["containers"]
+        .at(0)["volumeMounts"]
+        .at(0)["bindMountOptions"]
+        .size();
+  }
+};
+
+constexpr std::string_view kOptions = R"(,"bindMountOptions":["noexec","nodev"])";
+
+TEST_F(PodGatesTest, MountOptionsAreDroppedWhileTheirGateIsOff) {
+  Create(Pod("off", "", kOptions));
+  EXPECT_EQ(StoredOptions("off"), 0u);
+  Set(Gate::kVolumeBindMountOptions, true);
+  Create(Pod("on", "", kOptions));
+  EXPECT_EQ(StoredOptions("on"), 2u);
+  // A pod that has them keeps them.
+  Set(Gate::kVolumeBindMountOptions, false);
+  Request request = RequestFor(Verb::kPatch, Pod("on", ""), AdminUser());
+  request.object = nullptr;
+  request.patch = PatchKind::kMerge;
+  request.text = R"({"metadata":{"labels":{"a":"b"}}})";
+  EXPECT_EQ(Refusal(Handle(std::move(request))), "");
+  EXPECT_EQ(StoredOptions("on"), 2u);
+}
+
+TEST_F(PodGatesTest, MountOptionsAreThoseOfKubernetes) {
+  Set(Gate::kVolumeBindMountOptions, true);
+  EXPECT_EQ(Refusal(TryCreate(Pod("p", "", R"(,"bindMountOptions":["ro","nodev","nodev"])"))),
+            "Pod \"p\" is invalid: "
+            "[spec.containers[0].volumeMounts[0].bindMountOptions[0]: Unsupported value: \"ro\": "
+            "supported values: \"nodev\", \"noexec\", \"nosuid\", "
+            "spec.containers[0].volumeMounts[0].bindMountOptions[2]: Duplicate value: \"nodev\"]");
+}
+
+TEST_F(PodGatesTest, TheHostsNetworkWithUsersOfItsOwnNeedsItsGate) {
+  const std::string both = R"("hostNetwork":true,"hostUsers":false,)";
+  EXPECT_EQ(Refusal(TryCreate(Pod("p", both))),
+            "Pod \"p\" is invalid: spec.hostNetwork: Forbidden: when `hostUsers` is false");
+  Set(Gate::kUserNamespacesHostNetworkSupport, true);
+  EXPECT_EQ(Refusal(TryCreate(Pod("p", both))), "");
+  EXPECT_EQ(Refusal(TryCreate(Pod("q", R"("hostPID":true,"hostIPC":true,"hostUsers":false,)"))),
+            "Pod \"q\" is invalid: [spec.HostPID: Forbidden: when `hostUsers` is false, "
+            "spec.HostIPC: Forbidden: when `hostUsers` is false]");
+  EXPECT_EQ(Refusal(TryCreate(Pod("r", R"("hostPID":true,"hostUsers":true,)"))), "");
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver
