@@ -73,7 +73,8 @@ std::string RemedyFor(Rule rule, const Refused& refused) {
     case Rule::kTaint:
       return TaintText(refused);
     case Rule::kSkipUndeclared:
-      return "the node's status.declaredFeatures: DraOptionalNodePreparation";
+      return "feature gate DRAOptionalNodePreparation of the node, which then declares "
+             "DraOptionalNodePreparation";
     case Rule::kSkipDisabled:
       return "feature gate DRAOptionalNodePreparation";
     case Rule::kBindingConditionsDisabled:

@@ -4,6 +4,7 @@
 #include "apiserver/http/exchange.h"
 #include "apiserver/http/openapi.h"
 #include "base/text/text.h"
+#include "features/gates/feature_gates.h"
 
 namespace drakkar::apiserver {
 
@@ -109,6 +110,7 @@ std::optional<Failure> Frontend::FindTarget(Exchange& exchange) {
     node = exchange.target.pod == nullptr ? "" : (*exchange.target.pod)["spec"]["nodeName"].str();
   }
   if (!node.empty()) exchange.target.node = core.Find("", "nodes", node);
+  exchange.target.nodes_declare_features = core.gates().Enabled(Gate::kNodeDeclaredFeatures);
   return std::nullopt;
 }
 

@@ -20,10 +20,8 @@ void Refuse(net::ResponseWriter& writer, const Failure& failure) {
   writer.Send(failure.code, {{"Content-Type", encoded.content_type}}, std::move(encoded.body));
 }
 
-bool SpeaksWebSocket(const api::Object& node) {
-  const api::Value status = node["status"];
-  if (status["nodeInfo"]["kubeletVersion"].str().ends_with("-drakkar")) return true;
-  for (api::Value feature : status["declaredFeatures"].elements()) {
+bool DeclaresWebSocket(const api::Object& node) {
+  for (api::Value feature : node["status"]["declaredFeatures"].elements()) {
     if (feature.str() == kFeature) return true;
   }
   return false;
@@ -183,10 +181,13 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
   if (node == nullptr) {
     return refuse(NotFoundFailure(*api::FindKind("", "v1", "Node"), node_name));
   }
-  if (!SpeaksWebSocket(*node)) {
+  // Where nodes cannot declare anything, the node's own answer tells.
+  if (target.nodes_declare_features && !DeclaresWebSocket(*node)) {
     return refuse(api::StatusBadRequest(StrCat(
         "node ", node_name, " does not declare the feature ", kFeature, ": ", info.subresource,
-        " needs an agent that speaks WebSocket (Kubernetes 1.36 or newer)")));
+        " needs an agent that speaks WebSocket (Kubernetes 1.36 or newer,"
+        " with the feature gates NodeDeclaredFeatures and ",
+        kFeature, " on)")));
   }
   if (!is_web_socket) {
     if (!request.headers.HasToken("connection", "upgrade")) {

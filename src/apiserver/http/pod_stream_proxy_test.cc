@@ -22,7 +22,8 @@ class PodStreamProxyTest : public HttpsTest {
     tls.ca_pem = net::testing::TestCertificates::Get().ca.certificate_pem;
     proxy_ = std::make_unique<PodStreamProxy>(loop_, tls);
     Serve({{"pods/exec", proxy_.get()}});
-    MakeNode("ours", "v1.37.0-drakkar", "[]");
+    MakeNode("ours", "v1.37.0-drakkar", R"(["ExtendWebSocketsToKubelet"])");
+    MakeNode("silent", "v1.37.0-drakkar", "[]");
     MakeNode("old", "v1.35.0", "[]");
     MakeNode("new", "v1.37.0", R"(["ExtendWebSocketsToKubelet"])");
     MakePod("p", "ours");
@@ -162,8 +163,12 @@ TEST_F(PodStreamProxyTest, SaysWhatIsWrongBeforeItAsksTheNode) {
   EXPECT_EQ(refusal("elsewhere", "command=x"), "404 nodes \"gone\" not found");
   EXPECT_EQ(refusal("behind", "command=x"),
             "400 node old does not declare the feature ExtendWebSocketsToKubelet: exec needs an "
-            "agent that "
-            "speaks WebSocket (Kubernetes 1.36 or newer)");
+            "agent that speaks WebSocket (Kubernetes 1.36 or newer, with the feature gates "
+            "NodeDeclaredFeatures and ExtendWebSocketsToKubelet on)");
+  MakePod("undeclared", "silent");
+  EXPECT_EQ(refusal("undeclared", "command=x").substr(0, 48),
+            "400 node silent does not declare the feature Ext")
+      << "whatever its version says";
 }
 
 TEST_F(PodStreamProxyTest, AsksNodesThatAreNotOursIfTheyDeclareTheFeature) {

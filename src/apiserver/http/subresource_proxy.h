@@ -15,8 +15,9 @@ class SubresourceProxy {
  public:
   // What the core knew when it authorized the request.
   struct Target {
-    api::ObjectPtr pod;   // null: none of that name, or a request for a node
-    api::ObjectPtr node;  // the request's, or the pod's; null: none
+    api::ObjectPtr pod;                  // null: none of that name, or a request for a node
+    api::ObjectPtr node;                 // the request's, or the pod's; null: none
+    bool nodes_declare_features = true;  // gate NodeDeclaredFeatures
   };
   virtual ~SubresourceProxy() = default;
 
