@@ -157,7 +157,8 @@ Result<scheduler::SimulationAnswer> Run(const Arguments& arguments, Console& con
                                          .overrides = gates_text,
                                          .turned_on = {Gate::kDRAOptionalNodePreparation}}));
   std::optional<cli::NodeDescription> description;
-  for (const char* flag : {"kubelet-config", "feature-gates", "runtime-features", "version"}) {
+  for (const char* flag :
+       {"kubelet-config", "feature-gates", "runtime-features", "version", "agent"}) {
     if (!arguments.Has(flag) || description) continue;
     ASSIGN_OR_RETURN(description, cli::ReadNodeDescription(arguments, console));
   }
@@ -310,7 +311,7 @@ void AddSimulateCommand(cli::App& app) {
                "declared features and devices. Nothing is contacted and nothing is written.\n\n"
                "What the node will declare is read from the template's status.declaredFeatures, or "
                "found from the node's configuration where that is given (--kubelet-config, "
-               "--feature-gates, --runtime-features, --version).\n\n"
+               "--feature-gates, --runtime-features, --version, --agent).\n\n"
                "Ends with 0 if the pod fits, 1 if it does not, 2 if the input makes no sense.",
            .examples = "  drakkar simulate --node-template node.yaml -f pod.yaml\n"
                        "  drakkar simulate --node-template node.yaml -f pod.yaml --version 1.36 "

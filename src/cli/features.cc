@@ -5,11 +5,12 @@
 #include "api/codec/yaml_reader.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "cli/commands.h"
 #include "cli/manifest.h"
 #include "features/catalog/catalog.h"
-#include "features/declared.h"
+#include "features/gates/feature_gates.h"
 #include "features/report.h"
 
 namespace drakkar::cli {
@@ -57,21 +58,25 @@ Result<const features::Framework*> ReadCatalog(const Arguments& arguments) {
   return InvalidArgument(StrCat("--catalog must be kep or kubernetes, not ", Quote(name)));
 }
 
+// Nothing if the flag is fine.
+std::string AgentProblem(const Arguments& arguments) {
+  const std::string& agent = arguments.Text("agent");
+  if (agent == "kubelet" || agent == "drakkar") return {};
+  return StrCat("--agent must be kubelet or drakkar, not ", Quote(agent));
+}
+
 int RunDiscover(const Arguments& arguments, Console& console) {
   if (!CheckOutput(arguments, console)) return kExitUsage;
+  if (const std::string problem = AgentProblem(arguments); !problem.empty()) {
+    console.Error(problem);
+    return kExitUsage;
+  }
   Result<const features::Framework*> framework = ReadCatalog(arguments);
   if (!framework.ok()) return Fail(console, framework.error());
   Result<NodeDescription> node = ReadNodeDescription(arguments, console);
   if (!node.ok()) return Fail(console, node.error());
-  const std::string& agent = arguments.Text("agent");
-  if (agent != "kubelet" && agent != "drakkar") {
-    console.Error(StrCat("--agent must be kubelet or drakkar, not ", Quote(agent)));
-    return kExitUsage;
-  }
   const Result<features::DiscoverReport> report =
-      agent == "kubelet"
-          ? features::ReportDiscover(**framework, node->input)
-          : features::ReportDiscover(**framework, node->input, features::ImplementedByOurNode());
+      features::ReportDiscover(**framework, node->input);
   if (!report.ok()) return Fail(console, report.error());
   if (arguments.Text("output") == "json") {
     Print(console, features::ToTree(*report));
@@ -153,6 +158,46 @@ int RunRequire(const Arguments& arguments, Console& console) {
   return kExitOk;
 }
 
+// The gates of a release: what is on by default, what is locked, what needs what.
+int RunGates(const Arguments& arguments, Console& console) {
+  if (!CheckOutput(arguments, console)) return kExitUsage;
+  ReleaseVersion release = kOurVersion;
+  if (const std::string& text = arguments.Text("version"); !text.empty()) {
+    const std::optional<ReleaseVersion> parsed = ParseReleaseVersion(text);
+    if (!parsed || *parsed > kOurVersion) {
+      console.Error(StrCat("--version must be a release up to ", kOurVersion.ToString(), ", not ",
+                           Quote(text)));
+      return kExitUsage;
+    }
+    release = *parsed;
+  }
+  api::Draft list = api::Draft::Array();
+  std::string lines;
+  for (int i = 0; i < static_cast<int>(Gate::kCount); ++i) {
+    const GateFacts facts = FactsOf(static_cast<Gate>(i), release);
+    if (!facts.is_known) continue;
+    api::Draft gate = api::Draft::Object();
+    gate["name"] = facts.name;
+    if (!facts.alias.empty()) gate["alias"] = facts.alias;
+    gate["default"] = facts.is_on;
+    gate["locked"] = facts.is_locked;
+    gate["needs"] = api::Draft::Array();
+    for (std::string_view needed : facts.needs) gate["needs"].Append(std::string(needed));
+    list.Append(std::move(gate));
+    lines +=
+        StrCat(facts.name, "=", facts.is_on ? "true" : "false", facts.is_locked ? " (locked)" : "");
+    if (!facts.alias.empty()) lines += StrCat(", also ", facts.alias);
+    if (!facts.needs.empty()) lines += StrCat(", needs ", Join(facts.needs, ", "));
+    lines += "\n";
+  }
+  if (arguments.Text("output") == "json") {
+    Print(console, list.Freeze());
+  } else {
+    console.Out(lines);
+  }
+  return kExitOk;
+}
+
 int RunNeeds(const Arguments& arguments, Console& console) {
   if (!CheckOutput(arguments, console)) return kExitUsage;
   Result<const features::Framework*> framework = ReadCatalog(arguments);
@@ -200,7 +245,12 @@ std::vector<Flag> NodeDescriptionFlags() {
       {.name = "runtime-features",
        .help = "What its container runtime has: UserNamespacesHostNetwork, MountOptions.",
        .placeholder = "NAMES"},
-      {.name = "version", .help = "The node's version; default: ours.", .placeholder = "VERSION"}};
+      {.name = "version", .help = "The node's version; default: ours.", .placeholder = "VERSION"},
+      {.name = "agent",
+       .help = "What runs on the node: kubelet, or drakkar for our node agent, which declares only "
+               "what it does.",
+       .default_value = "kubelet",
+       .placeholder = "NAME"}};
 }
 
 Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console& console) {
@@ -208,6 +258,10 @@ Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console&
   node.input.feature_gates = arguments.Text("feature-gates");
   node.input.runtime_features = arguments.Text("runtime-features");
   node.input.version = arguments.Text("version");
+  node.input.agent = arguments.Text("agent");
+  if (std::string problem = AgentProblem(arguments); !problem.empty()) {
+    return InvalidArgument(std::move(problem));
+  }
   const std::string& path = arguments.Text("kubelet-config");
   if (path.empty()) return node;
   Result<std::string> text = path == "-" ? console.ReadInput() : console.files().ReadFile(path);
@@ -226,12 +280,6 @@ Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console&
 
 void AddFeatureCommands(App& app) {
   std::vector<Flag> discover_flags = NodeDescriptionFlags();
-  discover_flags.push_back({.name = "agent",
-                            .help =
-                                "What runs on the node: kubelet, or drakkar for our node agent, "
-                                "which declares only what it does.",
-                            .default_value = "kubelet",
-                            .placeholder = "NAME"});
   discover_flags.push_back(CatalogFlag());
   discover_flags.push_back(OutputFlag());
   app.Add({.name = "features discover",
@@ -271,6 +319,18 @@ void AddFeatureCommands(App& app) {
            .max_arguments = 0,
            .section = kSection,
            .run = RunRequire});
+  app.Add({.name = "features gates",
+           .summary = "List the feature gates of a release",
+           .help = "Prints the feature gates that a release knows, what they are without "
+                   "--feature-gates, whether that is locked, and which other gates they need.",
+           .examples = "  drakkar features gates --version 1.36\n",
+           .flags = {{.name = "version",
+                      .help = "The release; default: ours.",
+                      .placeholder = "VERSION"},
+                     OutputFlag()},
+           .max_arguments = 0,
+           .section = kSection,
+           .run = RunGates});
   app.Add({.name = "features needs",
            .arguments = "[FEATURE]",
            .summary = "Say what a feature depends on",

@@ -13,7 +13,7 @@ struct NodeDescription {
   api::TreePtr kept;
 };
 
-// --kubelet-config, --feature-gates, --runtime-features, --version.
+// --kubelet-config, --feature-gates, --runtime-features, --version, --agent.
 std::vector<Flag> NodeDescriptionFlags();
 Result<NodeDescription> ReadNodeDescription(const Arguments& arguments, Console& console);
 

@@ -50,6 +50,18 @@ TEST_F(FeatureCommands, DiscoverSaysWhatANodeWillDeclare) {
             "\"RestartAllContainersOnContainerExits\"\n  ]\n}\n");
 }
 
+TEST_F(FeatureCommands, GatesAreThoseOfTheRelease) {
+  EXPECT_EQ(Run({"features", "gates", "--version", "1.36"}), kExitOk) << console_.err;
+  EXPECT_THAT(console_.out, HasSubstr("DRAAdminAccess=true (locked), needs "
+                                      "DynamicResourceAllocation\n"));
+  EXPECT_THAT(console_.out, ::testing::Not(HasSubstr("DRAOptionalNodePreparation")));
+  EXPECT_EQ(Run({"features", "gates"}), kExitOk);
+  EXPECT_THAT(console_.out,
+              HasSubstr("DRAOptionalNodePreparation=false, also DRAOptionalNodeOperations, needs "
+                        "DynamicResourceAllocation, NodeDeclaredFeatures\n"));
+  EXPECT_EQ(Run({"features", "gates", "--version", "1.99"}), kExitUsage);
+}
+
 TEST_F(FeatureCommands, MistakesAreOneSentence) {
   Write("/pod.yaml", "kind: Pod\n");
   EXPECT_EQ(Run({"features", "discover", "--kubelet-config", "/pod.yaml"}), kExitFailure);

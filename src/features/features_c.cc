@@ -2,12 +2,15 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/tree/draft.h"
 #include "features/catalog/catalog.h"
+#include "features/input_shape.h"
 #include "features/report.h"
 
 struct drakkar_features {
@@ -38,50 +41,77 @@ Result<api::TreePtr> ReadObject(const char* json) {
   return tree;
 }
 
+// An object with no other keys than these.
+Result<api::TreePtr> ReadInput(const char* json, std::span<const std::string_view> keys) {
+  ASSIGN_OR_RETURN(api::TreePtr tree, ReadObject(json));
+  RETURN_IF_ERROR(CheckKeys(tree->root(), keys));
+  return tree;
+}
+
 Result<std::vector<std::string>> Strings(api::Value list, std::string_view what) {
+  const std::string wanted = std::string(what) + " must be a list of strings";
+  if (!list.is_array()) return InvalidArgument(wanted);
   std::vector<std::string> texts;
   for (api::Value element : list.elements()) {
-    if (!element.is_string())
-      return InvalidArgument(std::string(what) + " must be a list of strings");
+    if (!element.is_string()) return InvalidArgument(wanted);
     texts.emplace_back(element.str());
   }
   return texts;
 }
 
+Result<Version> VersionIn(api::Value input) {
+  ASSIGN_OR_RETURN(const std::string_view text, OptionalText(input, "version"));
+  if (text.empty()) return VersionOf(kOurVersion);
+  return ParseVersion(text);
+}
+
 Result<api::TreePtr> Discover(const Framework& framework, const char* json) {
-  ASSIGN_OR_RETURN(const api::TreePtr input, ReadObject(json));
+  static constexpr std::string_view kKeys[] = {"version", "featureGates", "runtimeFeatures",
+                                               "kubeletConfiguration", "agent"};
+  ASSIGN_OR_RETURN(const api::TreePtr input, ReadInput(json, kKeys));
   const api::Value node = input->root();
-  ASSIGN_OR_RETURN(
-      const DiscoverReport report,
-      ReportDiscover(framework, {.kubelet_configuration = node["kubeletConfiguration"],
-                                 .feature_gates = std::string(node["featureGates"].str()),
-                                 .runtime_features = std::string(node["runtimeFeatures"].str()),
-                                 .version = std::string(node["version"].str())}));
+  const api::Value kubelet = node["kubeletConfiguration"];
+  if (kubelet.has_value() && !kubelet.is_object()) {
+    return InvalidArgument("kubeletConfiguration must be an object");
+  }
+  ASSIGN_OR_RETURN(const std::string_view gates, OptionalText(node, "featureGates"));
+  ASSIGN_OR_RETURN(const std::string_view runtime, OptionalText(node, "runtimeFeatures"));
+  ASSIGN_OR_RETURN(const std::string_view version, OptionalText(node, "version"));
+  ASSIGN_OR_RETURN(const std::string_view agent, OptionalText(node, "agent"));
+  ASSIGN_OR_RETURN(const DiscoverReport report,
+                   ReportDiscover(framework, {.kubelet_configuration = kubelet,
+                                              .feature_gates = std::string(gates),
+                                              .runtime_features = std::string(runtime),
+                                              .version = std::string(version),
+                                              .agent = std::string(agent)}));
   return ToTree(report);
 }
 
 Result<api::TreePtr> Require(const Framework& framework, const char* json) {
-  ASSIGN_OR_RETURN(const api::TreePtr input, ReadObject(json));
+  static constexpr std::string_view kKeys[] = {"pod", "claims", "version"};
+  ASSIGN_OR_RETURN(const api::TreePtr input, ReadInput(json, kKeys));
+  const api::Value root = input->root();
+  RETURN_IF_ERROR(CheckPodShape(root["pod"], "pod"));
+  if (root["claims"].has_value() && !root["claims"].is_array()) {
+    return InvalidArgument("claims must be a list");
+  }
   std::vector<api::Value> claims;
-  for (api::Value claim : input->root()["claims"].elements()) claims.push_back(claim);
-  ASSIGN_OR_RETURN(
-      const RequireReport report,
-      ReportRequire(framework, input->root()["pod"], claims, input->root()["version"].str()));
+  for (api::Value claim : root["claims"].elements()) {
+    RETURN_IF_ERROR(CheckClaimShape(claim, "claims[" + std::to_string(claims.size()) + "]"));
+    claims.push_back(claim);
+  }
+  ASSIGN_OR_RETURN(const std::string_view version, OptionalText(root, "version"));
+  ASSIGN_OR_RETURN(const RequireReport report,
+                   ReportRequire(framework, root["pod"], claims, version));
   return ToTree(report);
 }
 
 Result<api::TreePtr> RequireUpdate(const Framework& framework, const char* json) {
-  ASSIGN_OR_RETURN(const api::TreePtr input, ReadObject(json));
+  static constexpr std::string_view kKeys[] = {"oldPod", "pod", "version"};
+  ASSIGN_OR_RETURN(const api::TreePtr input, ReadInput(json, kKeys));
   const api::Value root = input->root();
-  for (const char* name : {"oldPod", "pod"}) {
-    if (!root[name]["spec"].is_object()) {
-      return InvalidArgument(std::string(name) + " must be a pod with a spec");
-    }
-  }
-  Version target = VersionOf(kOurVersion);
-  if (root["version"].has_value()) {
-    ASSIGN_OR_RETURN(target, ParseVersion(root["version"].str()));
-  }
+  for (const char* name : {"oldPod", "pod"}) RETURN_IF_ERROR(CheckPodShape(root[name], name));
+  ASSIGN_OR_RETURN(const Version target, VersionIn(root));
   ASSIGN_OR_RETURN(
       const FeatureSet required,
       framework.InferForPodUpdate(PodInfoOf(root["oldPod"]), PodInfoOf(root["pod"]), target));
@@ -98,9 +128,11 @@ Result<api::TreePtr> RequireUpdate(const Framework& framework, const char* json)
 }
 
 Result<api::TreePtr> Match(const Framework& framework, const char* json) {
-  ASSIGN_OR_RETURN(const api::TreePtr input, ReadObject(json));
+  static constexpr std::string_view kKeys[] = {"required", "node"};
+  ASSIGN_OR_RETURN(const api::TreePtr input, ReadInput(json, kKeys));
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    Strings(input->root()["required"], "required"));
+  RETURN_IF_ERROR(CheckNodeShape(input->root()["node"], "node"));
   ASSIGN_OR_RETURN(const FeatureSet required, framework.registry().Map(names));
   ASSIGN_OR_RETURN(const MatchResult result, framework.MatchNode(required, input->root()["node"]));
   api::Draft tree = api::Draft::Object();

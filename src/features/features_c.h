@@ -6,8 +6,10 @@
  * what a pod needs, whether the two match. Objects go in and out as JSON.
  *
  * Every call that returns a string returns NULL on failure and then stores a sentence in *error
- * (unless `error` is NULL). Strings and errors are freed with drakkar_features_free_string. No call
- * keeps its arguments. A handle may be used from any number of threads at once.
+ * (unless `error` is NULL). Input that is not understood fails: keys that are not listed here, and
+ * values of another type than Kubernetes has. Strings and errors are freed with
+ * drakkar_features_free_string. No call keeps its arguments. A handle may be used from any number
+ * of threads at once.
  */
 
 #ifdef __cplusplus
@@ -29,7 +31,8 @@ void drakkar_features_free_string(char* text);
 /*
  * What a node declares.
  * in:  {"version": "1.37.0", "featureGates": "A=true,B=false", "runtimeFeatures": "MountOptions",
- *       "kubeletConfiguration": {...}}, all optional
+ *       "kubeletConfiguration": {...}, "agent": "kubelet"}, all optional; the agent "drakkar" is
+ *      Drakkar's own, which declares only what it does
  * out: {"declaredFeatures": ["A", ...], "notes": ["...", ...]}
  */
 char* drakkar_features_discover(const drakkar_features* features, const char* node_json,

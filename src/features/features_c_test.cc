@@ -60,15 +60,86 @@ TEST_F(FeaturesC, SaysWhatAFeatureNeeds) {
             R"("runtimeFeatures":["MountOptions"]})");
 }
 
+TEST_F(FeaturesC, DescribesOurOwnAgent) {
+  EXPECT_EQ(Ask(drakkar_features_discover, R"({"version":"1.37","agent":"drakkar"})"),
+            R"({"declaredFeatures":["ExtendWebSocketsToKubelet",)"
+            R"("RestartAllContainersOnContainerExits"]})");
+  EXPECT_EQ(Ask(drakkar_features_discover, R"({"agent":"crio"})"),
+            "error: agent must be kubelet or drakkar, not \"crio\"");
+}
+
+// What cannot be read must never count as absent: a pod would need nothing, a node match.
+TEST_F(FeaturesC, RefusesWhatItDoesNotUnderstand) {
+  const auto discover = [&](const char* input) { return Ask(drakkar_features_discover, input); };
+  EXPECT_EQ(discover(R"({"version":1.37})"), "error: version must be a string");
+  EXPECT_EQ(discover(R"({"featureGates":{"A":true}})"), "error: featureGates must be a string");
+  EXPECT_EQ(discover(R"({"runtimeFeatures":["A"]})"), "error: runtimeFeatures must be a string");
+  EXPECT_EQ(discover(R"({"kubeletConfiguration":"x"})"),
+            "error: kubeletConfiguration must be an object");
+  EXPECT_EQ(discover(R"({"gates":""})"),
+            "error: unknown key \"gates\": version, featureGates, runtimeFeatures, "
+            "kubeletConfiguration, agent are known");
+
+  const auto require = [&](const char* input) { return Ask(drakkar_features_require, input); };
+  EXPECT_EQ(require("{}"), "error: pod is missing");
+  EXPECT_EQ(require(R"({"pod":[]})"), "error: pod must be an object");
+  EXPECT_EQ(require(R"({"pod":{"kind":"Node","spec":{}}})"),
+            "error: pod.kind is \"Node\", a Pod is needed");
+  EXPECT_EQ(require(R"({"pod":{"spec":{"hostUsers":"false"}}})"),
+            "error: pod.spec.hostUsers must be true or false");
+  EXPECT_EQ(require(R"({"pod":{"spec":{"containers":{}}}})"),
+            "error: pod.spec.containers must be a list");
+  EXPECT_EQ(require(R"({"pod":{"spec":{"containers":[null]}}})"),
+            "error: pod.spec.containers[0] must not be null");
+  EXPECT_EQ(require(R"({"pod":{"spec":{"initContainers":[{},{"restartPolicyRules":[{"action":1}]}
+            ]}}})"),
+            "error: pod.spec.initContainers[1].restartPolicyRules[0].action must be a string");
+  EXPECT_EQ(require(R"({"pod":{"spec":{}},"claims":{}})"), "error: claims must be a list");
+  EXPECT_EQ(require(R"({"pod":{"spec":{}},"claims":[{},7]})"),
+            "error: claims[1] must be an object");
+  EXPECT_EQ(require(R"({"pod":{"spec":{}},"claims":[{"status":{"allocation":{"devices":{"results":
+            [{"skipNodeOperations":"*"}]}}}}]})"),
+            "error: claims[0].status.allocation.devices.results[0].skipNodeOperations must be "
+            "true, false or a list of operations");
+  EXPECT_EQ(require(R"({"pod":{"spec":{}},"version":1})"), "error: version must be a string");
+  EXPECT_EQ(require(R"({"pod":{"spec":{}},"claim":[]})"),
+            "error: unknown key \"claim\": pod, claims, version are known");
+
+  EXPECT_EQ(Ask(drakkar_features_require_update,
+                R"({"oldPod":{"spec":{}},"pod":{"spec":{"resources":[]}}})"),
+            "error: pod.spec.resources must be an object");
+  EXPECT_EQ(Ask(drakkar_features_require_update,
+                R"({"oldPod":{"spec":{}},"pod":{"spec":{}},"version":1.37})"),
+            "error: version must be a string");
+
+  const auto match = [&](const char* input) { return Ask(drakkar_features_match, input); };
+  EXPECT_EQ(match("{}"), "error: required must be a list of strings");
+  EXPECT_EQ(match(R"({"required":{},"node":{}})"), "error: required must be a list of strings");
+  EXPECT_EQ(match(R"({"required":[],"node":"n"})"), "error: node must be an object");
+  EXPECT_EQ(match(R"({"required":[],"node":{"status":{"declaredFeatures":"A"}}})"),
+            "error: node.status.declaredFeatures must be a list");
+  EXPECT_EQ(match(R"({"required":[],"node":{"status":{"declaredFeatures":[1]}}})"),
+            "error: node.status.declaredFeatures[0] must be a string");
+  EXPECT_EQ(match(R"({"requires":["X"],"node":{}})"),
+            "error: unknown key \"requires\": required, node are known");
+}
+
+TEST_F(FeaturesC, TakesFieldsOfKubernetesThatItHasNoUseFor) {
+  EXPECT_EQ(Ask(drakkar_features_require,
+                R"({"pod":{"apiVersion":"v1","kind":"Pod","spec":{"newField":1,"hostUsers":null,
+                    "containers":[{"name":"a","another":{}}]}},"claims":null,"version":null})"),
+            R"({"requiredFeatures":[]})");
+}
+
 TEST_F(FeaturesC, FailsWithASentence) {
   EXPECT_EQ(Ask(drakkar_features_discover, nullptr), "error: the input is missing");
   EXPECT_EQ(Ask(drakkar_features_discover, "[]"), "error: the input must be a JSON object");
-  EXPECT_EQ(Ask(drakkar_features_require, R"({"pod":{}})"), "error: the pod has no spec");
+  EXPECT_EQ(Ask(drakkar_features_require, R"({"pod":{}})"), "error: pod has no spec");
   EXPECT_EQ(Ask(drakkar_features_require_update, R"({"pod":{"spec":{}}})"),
-            "error: oldPod must be a pod with a spec");
+            "error: oldPod is missing");
   EXPECT_EQ(Ask(drakkar_features_match, R"({"required":["X"],"node":{}})"),
             "error: unknown feature X");
-  EXPECT_EQ(Ask(drakkar_features_match, R"({"required":[]})"), "error: node cannot be nil");
+  EXPECT_EQ(Ask(drakkar_features_match, R"({"required":[]})"), "error: node is missing");
   EXPECT_EQ(Ask(drakkar_features_match, R"({"required":[1],"node":{}})"),
             "error: required must be a list of strings");
   EXPECT_EQ(Ask(drakkar_features_needs, "X"), "error: feature 'X' not registered");

@@ -192,25 +192,25 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
 }
 
 Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInput& input) {
+  const bool is_ours = input.agent == "drakkar";
+  if (!is_ours && !input.agent.empty() && input.agent != "kubelet") {
+    return InvalidArgument(StrCat("agent must be kubelet or drakkar, not ", Quote(input.agent)));
+  }
   ASSIGN_OR_RETURN(ReadConfiguration read, ReadNodeConfiguration(input));
   DiscoverReport report{.declared = {}, .notes = std::move(read.notes)};
   NoteUnknownGates(framework, read, report.notes);
   if (!read.declares_features) return report;
-  Discovery discovery = framework.DiscoverNodeFeatures(read.configuration);
-  report.declared = std::move(discovery.names);
-  for (std::string& problem : discovery.problems) report.notes.push_back(std::move(problem));
-  return report;
-}
-
-Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInput& input,
-                                      std::span<const std::string_view> implemented) {
-  ASSIGN_OR_RETURN(ReadConfiguration read, ReadNodeConfiguration(input));
-  DiscoverReport report{.declared = {}, .notes = std::move(read.notes)};
-  NoteUnknownGates(framework, read, report.notes);
-  if (!read.declares_features) return report;
-  Declaration declaration = DeclareForNode(framework, read.configuration, implemented);
-  report.declared = std::move(declaration.names);
-  for (std::string& problem : declaration.problems) report.notes.push_back(std::move(problem));
+  std::vector<std::string> problems;
+  if (is_ours) {
+    Declaration declaration = DeclareForNode(framework, read.configuration, ImplementedByOurNode());
+    report.declared = std::move(declaration.names);
+    problems = std::move(declaration.problems);
+  } else {
+    Discovery discovery = framework.DiscoverNodeFeatures(read.configuration);
+    report.declared = std::move(discovery.names);
+    problems = std::move(discovery.problems);
+  }
+  for (std::string& problem : problems) report.notes.push_back(std::move(problem));
   return report;
 }
 

@@ -30,6 +30,7 @@ struct NodeInput {
   std::string feature_gates;         // "A=true,B=false", over those of the configuration
   std::string runtime_features;      // "UserNamespacesHostNetwork,MountOptions"
   std::string version;               // empty: ours
+  std::string agent;                 // "kubelet" (also if empty) or "drakkar"
 };
 
 // A NodeConfiguration, and what its reader should know. Gates that are not given have the default
@@ -43,15 +44,13 @@ struct ReadConfiguration {
 };
 Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input);
 
-// What such a node would declare: a stock kubelet, which does all that we know, or a node that does
-// only `implemented` (ImplementedByOurNode for ours).
+// What such a node would declare: a kubelet, which does all that we know, or our own agent, which
+// declares only what it does (ImplementedByOurNode).
 struct DiscoverReport {
   std::vector<std::string> declared;  // with aliases, ascending
   std::vector<std::string> notes;     // a sentence each
 };
 Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInput& input);
-Result<DiscoverReport> ReportDiscover(const Framework& framework, const NodeInput& input,
-                                      std::span<const std::string_view> implemented);
 std::string ToText(const DiscoverReport& report);   // one name a line
 api::TreePtr ToTree(const DiscoverReport& report);  // {"declaredFeatures": [], "notes": []}
 

@@ -232,7 +232,7 @@ TEST(Declared, WhatOurNodeDoesIsRegistered) {
   EXPECT_THAT(declaration.names,
               ElementsAre("DRAOptionalNodeOperations", "DraOptionalNodePreparation",
                           "ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"));
-  EXPECT_THAT(ReportDiscover(DefaultFramework(), {}, ImplementedByOurNode()).value().declared,
+  EXPECT_THAT(ReportDiscover(DefaultFramework(), {.agent = "drakkar"}).value().declared,
               ElementsAre("ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"));
 }
 

@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "api/json/reader.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "features/catalog/catalog.h"
+#include "features/report.h"
 #include "features/testing/static_cpu_feature.h"
 #include "node/testing/node_harness.h"
 
@@ -264,6 +267,53 @@ TEST(NodeFeatures, AChangeThatNeedsMoreIsToldAndStands) {
   EXPECT_EQ(features.CheckUpdate(pod("a")->root(), pod("exclusive-cpus")->root()),
             "Pod requires node features that are not available: TestStaticCpu");
   EXPECT_FALSE(features.CheckUpdate(pod("a")->root(), pod("b")->root()));
+}
+
+// What `drakkar features discover --agent drakkar`, `drakkar simulate` and the C interface foresee
+// is what the node declares: every combination of the gates that decide, in every release.
+TEST(NodeFeatures, AreForeseenForEveryCombinationOfGates) {
+  std::set<std::string> decisive = {"NodeDeclaredFeatures", "ContainerRestartRules"};
+  const features::Framework& framework = features::DefaultFramework();
+  for (std::size_t i = 0; i < framework.registry().size(); ++i) {
+    for (std::string& gate : framework.registry().feature(i).Requirements().enabled_feature_gates) {
+      decisive.insert(std::move(gate));
+    }
+  }
+  const std::vector<std::string> names(decisive.begin(), decisive.end());
+  ASSERT_LE(names.size(), 12u) << "too many to try all combinations";
+  std::size_t declared = 0;
+  for (int minor = 34; minor <= 37; ++minor) {
+    for (std::uint32_t bits = 0; bits < (1u << names.size()); ++bits) {
+      std::vector<std::string> given;
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const bool on = (bits >> i) & 1;
+        const bool is_known = FactsOf(*FindGate(names[i]), {1, minor}).is_known;
+        if (is_known) given.push_back(StrCat(names[i], on ? "=true" : "=false"));
+      }
+      const std::string text = Join(given, ",");
+      const Result<features::DiscoverReport> foreseen = features::ReportDiscover(
+          framework, {.kubelet_configuration = {},
+                      .feature_gates = text,
+                      .runtime_features = "MountOptions,UserNamespacesHostNetwork",
+                      .version = StrCat("1.", minor),
+                      .agent = "drakkar"});
+      const Result<FeatureGates> gates =
+          FeatureGates::Create({.emulated = {1, minor}, .overrides = text, .turned_on = {}});
+      ASSERT_EQ(foreseen.ok(), gates.ok()) << minor << " " << text;
+      if (!gates.ok()) {
+        EXPECT_EQ(foreseen.error().message, gates.error().message);
+        continue;
+      }
+      const features::RuntimeFeatures all{.user_namespaces_host_network = true,
+                                          .mount_options = true};
+      NodeFeatureOptions options;
+      options.runtime_features = all;
+      const NodeFeatures node(options, *gates, all);
+      ASSERT_EQ(foreseen->declared, node.declared_names()) << minor << " " << text;
+      declared += node.declared_names().size();
+    }
+  }
+  EXPECT_GT(declared, 0u);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "features/gates/feature_gates.h"
 
+#include <algorithm>
+
 #include "base/result/check.h"
 #include "base/text/text.h"
 
@@ -159,11 +161,11 @@ const std::vector<GateEntry>& Table() {
        "InPlacePodLevelResourcesVerticalScaling",
        "",
        {{35, false}, {36, true}},
-       {kInPlacePodVerticalScaling}},
+       {kInPlacePodVerticalScaling, kPodLevelResources}},
       {kInPlacePodVerticalScalingInitContainers,
        "InPlacePodVerticalScalingInitContainers",
        "",
-       {{36, true}},
+       {{36, true}, {37, true, true}},
        {kInPlacePodVerticalScaling}},
       {kInPlacePodVerticalScalingMemoryBackedVolumes,
        "InPlacePodVerticalScalingMemoryBackedVolumes",
@@ -173,11 +175,17 @@ const std::vector<GateEntry>& Table() {
       {kUserNamespacesHostNetworkSupport,
        "UserNamespacesHostNetworkSupport",
        "",
-       {{36, false}},
-       {}},
+       {{35, false}},
+       {kUserNamespacesSupport}},
       {kVolumeBindMountOptions, "VolumeBindMountOptions", "", {{37, false}}, {}},
       {kExtendWebSocketsToKubelet, "ExtendWebSocketsToKubelet", "", {{36, true}}, {}},
       {kGenericWorkload, "GenericWorkload", "", {{35, false}}, {}},
+      {kPodLevelResources, "PodLevelResources", "", {{32, false}, {34, true}}, {}},
+      {kUserNamespacesSupport,
+       "UserNamespacesSupport",
+       "",
+       {{25, false}, {33, true}, {36, true, true}},
+       {}},
   };
   return table;
 }
@@ -244,6 +252,7 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
   for (Gate gate : options.turned_on) {
     if (gates.Known(gate)) gates.enabled_[static_cast<std::size_t>(gate)] = true;
   }
+  std::array<bool, static_cast<std::size_t>(Gate::kCount)> named{};
   for (std::string_view part : Split(options.overrides, ',')) {
     part = Trim(part);
     if (part.empty()) continue;
@@ -271,6 +280,19 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
                                     options.emulated.ToString()));
     }
     gates.enabled_[static_cast<std::size_t>(*gate)] = *value;
+    named[static_cast<std::size_t>(*gate)] = true;
+  }
+  // Nobody asked for these by name, so they give way to what was asked for. Each round turns one
+  // off at least.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Gate gate : options.turned_on) {
+      const auto is_off = [&](Gate needed) { return !gates.Enabled(needed); };
+      if (!gates.Enabled(gate) || named[static_cast<std::size_t>(gate)]) continue;
+      if (std::ranges::none_of(EntryOf(gate).needs, is_off)) continue;
+      gates.enabled_[static_cast<std::size_t>(gate)] = false;
+      changed = true;
+    }
   }
   for (const GateEntry& entry : Table()) {
     if (!gates.Enabled(entry.gate)) continue;
@@ -301,6 +323,17 @@ FeatureGates FeatureGates::With(Gate gate, bool on) const {
 
 std::string_view GateName(Gate gate) {
   return EntryOf(gate).name;
+}
+
+GateFacts FactsOf(Gate gate, ReleaseVersion release) {
+  const GateEntry& entry = EntryOf(gate);
+  const Stage* stage = StageAt(entry, release);
+  GateFacts facts{.name = entry.name, .alias = entry.alias, .is_known = stage != nullptr};
+  if (stage == nullptr) return facts;
+  facts.is_on = stage->on;
+  facts.is_locked = stage->locked;
+  for (Gate needed : entry.needs) facts.needs.push_back(GateName(needed));
+  return facts;
 }
 
 std::optional<Gate> FindGate(std::string_view name) {

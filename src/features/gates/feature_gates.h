@@ -59,6 +59,8 @@ enum class Gate : std::uint8_t {
   kVolumeBindMountOptions,
   kExtendWebSocketsToKubelet,
   kGenericWorkload,
+  kPodLevelResources,
+  kUserNamespacesSupport,
   kCount,
 };
 
@@ -73,7 +75,8 @@ class FeatureGates {
     ReleaseVersion emulated = kOurVersion;
     // "A=true,B=false"; names of aliases are fine. Later entries win.
     std::string overrides;
-    // Turned on before `overrides` are applied (what `drakkar up` does for the five proposals).
+    // Turned on before `overrides` are applied (what `drakkar up` does for the five proposals); off
+    // if `overrides` turn off what one needs and do not name it.
     std::vector<Gate> turned_on;
   };
   // Refuses unknown names, values that are no booleans, gates the emulated release does not know,
@@ -103,6 +106,16 @@ class FeatureGates {
 };
 
 std::string_view GateName(Gate gate);
+// What a release says about a gate.
+struct GateFacts {
+  std::string_view name;
+  std::string_view alias;  // empty: none
+  bool is_known = false;   // the rest says nothing if it is not
+  bool is_on = false;      // by default
+  bool is_locked = false;  // to its default
+  std::vector<std::string_view> needs;
+};
+GateFacts FactsOf(Gate gate, ReleaseVersion release);
 // By name or alias.
 std::optional<Gate> FindGate(std::string_view name);
 

@@ -61,6 +61,35 @@ TEST(FeatureGates, BadInputIsOneSentence) {
   EXPECT_FALSE(Make("", 38).ok()) << "newer than this binary";
 }
 
+TEST(FeatureGates, WhatWasTurnedOnGivesWayToWhatIsAskedFor) {
+  const auto up = [](std::string overrides) {
+    return FeatureGates::Create(
+        {.emulated = kOurVersion,
+         .overrides = std::move(overrides),
+         .turned_on = {Gate::kDRAOptionalNodePreparation, Gate::kNodeDeclaredFeatures,
+                       Gate::kResourceHealthStatusMessage}});
+  };
+  const Result<FeatureGates> without = up("NodeDeclaredFeatures=false");
+  ASSERT_TRUE(without.ok()) << without.error().message;
+  EXPECT_FALSE(without->Enabled(Gate::kNodeDeclaredFeatures));
+  EXPECT_FALSE(without->Enabled(Gate::kDRAOptionalNodePreparation)) << "it needs the other";
+  EXPECT_TRUE(without->Enabled(Gate::kResourceHealthStatusMessage));
+  EXPECT_TRUE(up("")->Enabled(Gate::kDRAOptionalNodePreparation));
+  EXPECT_FALSE(up("NodeDeclaredFeatures=false,DRAOptionalNodePreparation=true").ok())
+      << "both were asked for by name";
+}
+
+TEST(FeatureGates, FactsAreThoseOfTheRelease) {
+  const GateFacts old = FactsOf(Gate::kInPlacePodVerticalScalingInitContainers, {1, 36});
+  EXPECT_TRUE(old.is_known && old.is_on && !old.is_locked);
+  const GateFacts now = FactsOf(Gate::kInPlacePodVerticalScalingInitContainers, {1, 37});
+  EXPECT_TRUE(now.is_known && now.is_on && now.is_locked);
+  EXPECT_EQ(now.needs, std::vector<std::string_view>{"InPlacePodVerticalScaling"});
+  EXPECT_FALSE(FactsOf(Gate::kUserNamespacesHostNetworkSupport, {1, 34}).is_known);
+  EXPECT_TRUE(FactsOf(Gate::kUserNamespacesHostNetworkSupport, {1, 35}).is_known);
+  EXPECT_EQ(FactsOf(Gate::kDRAOptionalNodePreparation, {1, 37}).alias, "DRAOptionalNodeOperations");
+}
+
 TEST(ReleaseVersion, ParsesTheUsualForms) {
   EXPECT_EQ(ParseReleaseVersion("v1.36.2"), (ReleaseVersion{1, 36}));
   EXPECT_FALSE(ParseReleaseVersion("1").has_value());

@@ -1,0 +1,63 @@
+"""Our table of feature gates against the registry of Kubernetes' own published modules: the same gates in the same
+releases, with the same defaults, locks and needs, but for the rows that docs/compatibility.md has ("gates never locked",
+"5328 gate")."""
+import json
+import os
+import subprocess
+import sys
+
+import go_peer
+
+RELEASES = ["1.34", "1.35", "1.36", "1.37"]
+OURS = sys.argv[1]
+
+# Gates of the five proposals: not locked here, so that upgrades and downgrades can be rehearsed with them.
+NEVER_LOCKED = {"NodeDeclaredFeatures", "DRAResourceClaimDeviceStatus"}
+# What nodes declare works without the declaring; only this gate needs it, under either name.
+NEEDS_DECLARING = {"DRAOptionalNodeOperations"}
+# Locked to true in every release that knows a gate of ours that needs it, so that needing it says nothing.
+ALWAYS_ON = {"DeclarativeValidation"}
+
+
+def ours(release):
+    out = subprocess.run([OURS, "features", "gates", "--version", release, "-o", "json"], check=True, capture_output=True,
+                         text=True).stdout
+    return {gate.get("alias", gate["name"]): gate for gate in json.loads(out)}
+
+
+def expected(name, theirs):
+    gate = dict(theirs)
+    if name in NEVER_LOCKED:
+        gate["locked"] = False
+    gate["needs"] = [each for each in gate["needs"] if each not in ALWAYS_ON]
+    if name not in NEEDS_DECLARING:
+        gate["needs"] = [each for each in gate["needs"] if each != "NodeDeclaredFeatures"]
+    return gate
+
+
+def main():
+    peer = go_peer.build("kube/gates", os.environ.get("DRAKKAR_BINARY_DIR", "build/dev"))
+    theirs = json.loads(subprocess.run([peer, *RELEASES], check=True, capture_output=True, text=True).stdout)
+    all_names = {name for release in RELEASES for name in ours(release)}
+    differences = []
+    compared = 0
+    for release in RELEASES:
+        mine = ours(release)
+        for name in sorted(all_names):
+            known = theirs[release].get(name)
+            if (known is None) != (name not in mine):
+                differences.append(f"{release} {name}: {'not ' if known is None else ''}known to Kubernetes")
+                continue
+            if known is None:
+                continue
+            compared += 1
+            want = expected(name, known)
+            have = {"default": mine[name]["default"], "locked": mine[name]["locked"], "needs": sorted(mine[name]["needs"])}
+            if have != want:
+                differences.append(f"{release} {name}: Kubernetes has {want}, we have {have}")
+    if differences:
+        raise SystemExit("gates differ:\n" + "\n".join(differences))
+    print(f"ok: {compared} gates in {len(RELEASES)} releases")
+
+
+main()
