@@ -15,7 +15,6 @@ constexpr std::int32_t kStreamWindow = 1 << 20;
 constexpr std::int32_t kConnectionWindow = 16 << 20;
 // Of a head and trailers together; grpc-message is in there. Beyond: Internal.
 constexpr std::size_t kMaxHeaderBytes = 64 * 1024;
-constexpr std::string_view kUserAgent = "grpc-drakkar/1";
 
 struct Call {
   int http_status = 0;
@@ -61,7 +60,7 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
     if (head.timeout) fields.Add("grpc-timeout", timeout);
     fields.Add("content-type", "application/grpc");
     fields.Add("grpc-accept-encoding", "identity");
-    fields.Add("user-agent", kUserAgent);
+    if (!head.user_agent.empty()) fields.Add("user-agent", head.user_agent);
     auto stream = std::make_unique<Stream>();
     stream->out.Push(FrameMessage(request));
     stream->out_final = true;

@@ -27,6 +27,7 @@ class ClientSession {
     std::string_view method;  // "/package.Service/Method"
     std::string_view authority;
     std::optional<Duration> timeout;
+    std::string_view user_agent = {};  // empty: none is sent
   };
   struct Event {
     StreamId stream = 0;

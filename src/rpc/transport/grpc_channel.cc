@@ -74,6 +74,7 @@ class ChannelState final : public std::enable_shared_from_this<ChannelState> {
  private:
   // A channel whose owner hears of changes stays connected; another connects when it is called.
   bool IsKept() const { return options_.on_connection_change != nullptr; }
+  net::Address ServerAddress() const;
   void Connect();
   void ConnectAfter(Duration delay);
   void Reconnect();
@@ -217,7 +218,8 @@ void ChannelState::Wait(const CallPointer& call) {
 }
 
 void ChannelState::Submit(const CallPointer& call) {
-  grpc::ClientSession::CallHead head{call->method, options_.authority, std::nullopt};
+  grpc::ClientSession::CallHead head{call->method, options_.authority, std::nullopt,
+                                     options_.user_agent};
   if (call->deadline) head.timeout = *call->deadline - loop().clock().Monotonic();
   const Result<grpc::StreamId> stream = connection_->session().Start(head, call->request);
   connection_->ScheduleFlush();
@@ -294,6 +296,12 @@ void ChannelState::End(const CallPointer& call, Result<void> result) {
   done(std::move(*held->response));
 }
 
+net::Address ChannelState::ServerAddress() const {
+  if (!options_.host.empty())
+    return {.host = options_.host, .port = options_.port, .unix_path = ""};
+  return {.host = "", .port = 0, .unix_path = options_.socket_path};
+}
+
 void ChannelState::Connect() {
   if (connector_ != nullptr || connection_ != nullptr) return;
   retry_timer_.reset();
@@ -302,7 +310,8 @@ void ChannelState::Connect() {
     const std::shared_ptr<ChannelState> self = shared_from_this();
     OnConnectFailed("the server does not answer");
   });
-  if (options_.socket_path.empty() || options_.socket_path.size() > kMaxSocketPathBytes) {
+  if (options_.host.empty() &&
+      (options_.socket_path.empty() || options_.socket_path.size() > kMaxSocketPathBytes)) {
     connect_timer_ = loop().RunAfter(Duration(0), [this] {
       const std::shared_ptr<ChannelState> self = shared_from_this();
       OnConnectFailed("no path of a socket");
@@ -310,7 +319,7 @@ void ChannelState::Connect() {
     return;
   }
   connector_ = net::Connector::Start(
-      context_->loop, {.host = "", .port = 0, .unix_path = options_.socket_path},
+      context_->loop, ServerAddress(),
       [this](Result<std::unique_ptr<net::Socket>> socket) { OnConnected(std::move(socket)); });
 }
 
@@ -331,8 +340,8 @@ void ChannelState::OnConnectFailed(const std::string& why) {
   connector_.reset();
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->Drop();
   failing_ = true;
-  last_error_ = StrCat("failed to connect to all addresses; last error: connect to unix:",
-                       options_.socket_path, ": ", why);
+  last_error_ = StrCat("failed to connect to all addresses; last error: connect to ",
+                       ServerAddress().ToText(), ": ", why);
   if (IsKept()) {
     const Duration past = loop().clock().Monotonic() - attempt_start_;
     ConnectAfter(NextBackoff() - past);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,7 +32,11 @@ constexpr std::size_t kMaxPendingMessages = 1'024;
 
 struct ChannelOptions {
   std::string socket_path;
+  // Set: over TCP, in the clear, instead of `socket_path`.
+  std::string host;
+  std::uint16_t port = 0;
   std::string authority = "localhost";
+  std::string user_agent = "grpc-drakkar/1";
   // gRPC's default reconnect back-off, as Kubernetes keeps it: x1.6 with 20 % jitter in between.
   Duration initial_backoff = std::chrono::seconds(1);
   Duration max_backoff = std::chrono::seconds(120);
