@@ -17,6 +17,7 @@
 #include "node/nri/adjustment.h"
 #include "node/nri/hooked_runtime.h"
 #include "node/nri/nri_server.h"
+#include "node/probes/loop_prober.h"
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
 #include "telemetry/log/log.h"
@@ -46,7 +47,8 @@ class NodeState {
                                 storage::Mark::kDurable)),
         blocking_(node::MakePooledWork(loop, sync_workers_)),
         removing_(node::MakePooledWork(loop, workers_)),
-        transport_(rpc::MakeGrpcTransport(loop)) {}
+        transport_(rpc::MakeGrpcTransport(loop)),
+        prober_(loop, *transport_, options.gates.emulated().ToString()) {}
 
   ~NodeState() {
     // What runs on them uses the images, the runtime and the agent's files.
@@ -143,6 +145,7 @@ class NodeState {
         .service_variables = {{"KUBERNETES_SERVICE_HOST", options_.api_host},
                               {"KUBERNETES_SERVICE_PORT", options_.api_port}},
         .port = options_.port,
+        .prober = &prober_,
     });
     return Ok();
   }
@@ -183,6 +186,7 @@ class NodeState {
   std::unique_ptr<node::BlockingWork> blocking_;
   std::unique_ptr<node::BlockingWork> removing_;
   std::unique_ptr<rpc::Transport> transport_;
+  node::LoopProber prober_;
   std::unique_ptr<FileWatcher> watcher_;
   std::unique_ptr<FileWatcher> log_watcher_;
   std::unique_ptr<node::NriServer> nri_;

@@ -63,7 +63,7 @@ class NodeAgent {
     std::vector<std::string> cdi_directories;              // empty: /etc/cdi, /var/run/cdi
     std::map<std::string, std::string> service_variables;  // KUBERNETES_SERVICE_HOST, _PORT
     int port = 10250;
-    NetworkProber* prober = nullptr;  // null: httpGet and tcpSocket probes are reported, not run
+    NetworkProber* prober = nullptr;  // null: probes over the network are reported, not run
   };
 
   explicit NodeAgent(Options options);

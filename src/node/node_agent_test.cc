@@ -412,13 +412,12 @@ TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {
   NodeHarness node;
   node.StartAgent();
   node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
-    "livenessProbe":{"grpc":{"port":80}},"securityContext":{"appArmorProfile":{"type":"Unconfined"},
+    "securityContext":{"appArmorProfile":{"type":"Unconfined"},
     "seLinuxOptions":{"level":"s0"}}}],"securityContext":{"seccompProfile":{"type":"RuntimeDefault"}})");
   EXPECT_EQ(node.Phase("p"), "Running");
-  EXPECT_EQ(
-      node.Events("UnsupportedFields").at(0),
-      "this node does not act on: securityContext.seccompProfile, livenessProbe of container a, "
-      "securityContext.seLinuxOptions of container a");
+  EXPECT_EQ(node.Events("UnsupportedFields").at(0),
+            "this node does not act on: securityContext.seccompProfile, "
+            "securityContext.seLinuxOptions of container a");
 }
 
 TEST(NodeAgent, ProbesSayWhenAContainerIsReadyAndKillOneThatIsStuck) {

@@ -355,8 +355,7 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
     for (Value container : spec[list].elements()) {
       for (const char* field : {"livenessProbe", "readinessProbe", "startupProbe"}) {
         const Value probe = container[field];
-        const bool network = probe["httpGet"].has_value() || probe["tcpSocket"].has_value();
-        if (probe.has_value() && !probe["exec"].has_value() && !(network && probes_network)) {
+        if (probe.has_value() && !CanRunProbe(probe, probes_network)) {
           fields.push_back(StrCat(field, " of container ", container["name"].str()));
         }
       }

@@ -18,18 +18,46 @@ Duration Seconds(Value spec, const char* field, std::int64_t fallback) {
 
 }  // namespace
 
-std::optional<int> PortOf(Value container, Value port) {
-  if (auto number = port.optional_integer()) return static_cast<int>(*number);
-  if (auto number = ParseInt64(port.str())) return static_cast<int>(*number);
-  for (Value each : container["ports"].elements()) {
-    if (each["name"].str() == port.str()) return static_cast<int>(each["containerPort"].integer());
+Result<int> PortOf(Value container, Value port) {
+  std::optional<std::int64_t> number = port.optional_integer();
+  if (!number) number = ParseInt64(port.str());
+  if (!number) {
+    for (Value each : container["ports"].elements()) {
+      if (each["name"].str() == port.str()) number = each["containerPort"].integer();
+    }
   }
-  return std::nullopt;
+  if (!number) {
+    return InvalidArgument(
+        StrCat("container ", container["name"].str(), " has no port named ", Quote(port.str())));
+  }
+  if (*number < 1 || *number > 65535)
+    return InvalidArgument(StrCat("invalid port number: ", *number));
+  return static_cast<int>(*number);
 }
 
+Result<HttpProbe> ReadHttpGet(Value container, Value http_get, const std::string& pod_ip) {
+  ASSIGN_OR_RETURN(const int port, PortOf(container, http_get["port"]));
+  HttpProbe probe;
+  probe.scheme = std::string(http_get["scheme"].str("HTTP"));
+  probe.host = http_get["host"].str().empty() ? pod_ip : std::string(http_get["host"].str());
+  probe.port = port;
+  probe.path = std::string(http_get["path"].str());
+  for (Value header : http_get["httpHeaders"].elements()) {
+    probe.headers.emplace_back(header["name"].str(), header["value"].str());
+  }
+  return probe;
+}
+
+bool CanRunProbe(Value probe, bool has_network) {
+  if (probe["exec"].has_value()) return true;
+  return has_network && (probe["httpGet"].has_value() || probe["tcpSocket"].has_value() ||
+                         probe["grpc"].has_value());
+}
+
+// tcpSocket is accepted by the API for a hook, and fails when it runs.
 bool CanRunHook(Value action, bool has_network) {
   return action["exec"].has_value() || action["sleep"].has_value() ||
-         (action["httpGet"].has_value() && has_network);
+         action["tcpSocket"].has_value() || (action["httpGet"].has_value() && has_network);
 }
 
 bool ContainerProbes::HasProbes(Value container) {
@@ -69,60 +97,90 @@ void ContainerProbes::Schedule(Probe& probe, Duration delay) {
 
 void ContainerProbes::Run(Probe& probe) {
   const Duration timeout = Seconds(probe.spec, "timeoutSeconds", 1);
-  auto finish = [this, &probe,
-                 alive = std::weak_ptr<int>(alive_)](std::optional<std::string> failure) {
-    if (alive.lock()) Finish(probe, std::move(failure));
+  auto finish = [this, &probe, alive = std::weak_ptr<int>(alive_)](const Outcome& outcome) {
+    if (alive.lock()) Finish(probe, outcome);
   };
   if (const Value exec = probe.spec["exec"]; exec.has_value()) {
     std::vector<std::string> command;
     for (Value word : exec["command"].elements()) command.emplace_back(word.str());
     return options_.runtime.ExecSync(
         options_.container_id, std::move(command), timeout, [finish](Result<ExecResult> result) {
-          if (!result.ok()) return finish(result.error().message);
-          if (result->exit_code == 0) return finish(std::nullopt);
-          finish((result->output + result->error_output).substr(0, kMaxShownOutput));
+          if (!result.ok()) return finish({result.error().message, ""});
+          if (result->exit_code == 0) return finish({});
+          finish({(result->output + result->error_output).substr(0, kMaxShownOutput), ""});
         });
   }
-  const Value http = probe.spec["httpGet"];
-  const Value tcp = probe.spec["tcpSocket"];
-  const Value target = http.has_value() ? http : tcp;
-  if (options_.network == nullptr || !target.has_value())
-    return;  // reported when the pod was admitted
-  const auto port = PortOf(options_.container, target["port"]);
-  if (!port) return finish(StrCat("no port named ", target["port"].str()));
-  const std::string host =
-      target["host"].str().empty() ? options_.pod_ip : std::string(target["host"].str());
-  if (tcp.has_value()) {
-    return options_.network->Connect(host, *port, timeout, [finish](Result<void> result) {
-      finish(result.ok() ? std::nullopt : std::optional<std::string>(result.error().message));
-    });
-  }
-  NetworkProber::Http request{.scheme = std::string(http["scheme"].str("HTTP")),
-                              .host = host,
-                              .port = *port,
-                              .path = std::string(http["path"].str("/"))};
-  for (Value header : http["httpHeaders"].elements()) {
-    request.headers.emplace_back(header["name"].str(), header["value"].str());
-  }
-  options_.network->Get(std::move(request), timeout, [finish](Result<int> status) {
-    if (!status.ok()) return finish(status.error().message);
-    if (*status >= 200 && *status < 400) return finish(std::nullopt);
-    finish(StrCat("HTTP probe failed with statuscode: ", *status));
-  });
+  if (!CanRunProbe(probe.spec, options_.network != nullptr)) return;  // reported at admission
+  RunOverNetwork(probe, timeout, std::move(finish));
 }
 
-void ContainerProbes::Finish(Probe& probe, std::optional<std::string> failure) {
+void ContainerProbes::RunOverNetwork(Probe& probe, Duration timeout,
+                                     std::function<void(Outcome)> finish) {
+  const Value container = options_.container;
+  if (const Value http = probe.spec["httpGet"]; http.has_value()) {
+    auto request = ReadHttpGet(container, http, options_.pod_ip);
+    if (!request.ok()) return finish({request.error().message, ""});
+    return options_.network->Get(
+        std::move(*request), timeout, [finish = std::move(finish)](Result<HttpAnswer> answer) {
+          if (!answer.ok()) return finish({answer.error().message, ""});
+          if (answer->status < 200 || answer->status >= 400) {
+            return finish({StrCat("HTTP probe failed with statuscode: ", answer->status), ""});
+          }
+          if (answer->status < 300) return finish({});
+          finish({std::nullopt, StrCat("Probe terminated redirects, Response body: ",
+                                       answer->body.substr(0, kMaxShownOutput))});
+        });
+  }
+  if (const Value tcp = probe.spec["tcpSocket"]; tcp.has_value()) {
+    const auto port = PortOf(container, tcp["port"]);
+    if (!port.ok()) return finish({port.error().message, ""});
+    const std::string host =
+        tcp["host"].str().empty() ? options_.pod_ip : std::string(tcp["host"].str());
+    return options_.network->Connect(host, *port, timeout,
+                                     [finish = std::move(finish)](Result<void> result) {
+                                       if (!result.ok())
+                                         return finish({result.error().message, ""});
+                                       finish({});
+                                     });
+  }
+  const Value grpc = probe.spec["grpc"];
+  const auto port = PortOf(container, grpc["port"]);
+  if (!port.ok()) return finish({port.error().message, ""});
+  options_.network->CheckGrpc(
+      options_.pod_ip, *port, std::string(grpc["service"].str()), timeout,
+      [finish = std::move(finish)](Result<std::string> status) {
+        if (!status.ok() && status.error().code == ErrorCode::kUnimplemented) {
+          return finish({StrCat("error: this server does not implement the grpc health protocol "
+                                "(grpc.health.v1.Health): ",
+                                status.error().message),
+                         ""});
+        }
+        if (!status.ok() && status.error().code == ErrorCode::kDeadlineExceeded) {
+          return finish({StrCat("timeout: ", status.error().message), ""});
+        }
+        if (!status.ok()) {
+          return finish({StrCat("error: health rpc probe failed: ", status.error().message), ""});
+        }
+        if (*status == "SERVING") return finish({});
+        finish({StrCat("service unhealthy (responded with ", Quote(*status), ")"), ""});
+      });
+}
+
+void ContainerProbes::Finish(Probe& probe, const Outcome& outcome) {
   if (dead_) return;
   const char* name = probe.kind == Kind::kStartup    ? "Startup"
                      : probe.kind == Kind::kLiveness ? "Liveness"
                                                      : "Readiness";
-  if (failure) {
+  if (outcome.failure) {
     probe.successes = 0;
     ++probe.failures;
-    callbacks_.on_failure(StrCat(name, " probe failed: ", *failure));
+    callbacks_.on_failure(StrCat(name, " probe failed: ", *outcome.failure));
   } else {
     probe.failures = 0;
     ++probe.successes;
+  }
+  if (!outcome.warning.empty()) {
+    callbacks_.on_warning(StrCat(name, " probe warning: ", outcome.warning));
   }
   const bool failed =
       probe.failures >= std::max<std::int64_t>(probe.spec["failureThreshold"].integer(3), 1);
@@ -146,7 +204,8 @@ void ContainerProbes::Finish(Probe& probe, std::optional<std::string> failure) {
   }
   if (failed) {
     dead_ = true;
-    callbacks_.on_dead(StrCat("failed ", ToLower(name), " probe"));
+    callbacks_.on_dead(StrCat("failed ", ToLower(name), " probe"),
+                       probe.spec["terminationGracePeriodSeconds"].optional_integer());
   }
 }
 

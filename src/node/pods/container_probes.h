@@ -9,32 +9,19 @@
 
 #include "api/meta/object.h"
 #include "base/exec/event_loop.h"
+#include "node/probes/network_prober.h"
 #include "node/runtime/runtime.h"
 
 namespace drakkar::node {
 
-// The door for probes that use the network. Answers once, never inside the call; not at all after
-// it is destroyed.
-class NetworkProber {
- public:
-  struct Http {
-    std::string scheme;  // "HTTP" or "HTTPS", whose certificate is not checked
-    std::string host;
-    int port = 0;
-    std::string path;
-    std::vector<std::pair<std::string, std::string>> headers;
-  };
-  virtual ~NetworkProber() = default;
-  // The status code.
-  virtual void Get(Http request, Duration timeout, std::function<void(Result<int>)> done) = 0;
-  virtual void Connect(const std::string& host, int port, Duration timeout,
-                       std::function<void(Result<void>)> done) = 0;
-};
-
 // The number that a probe or a hook means: of the container's port if it is a name.
-std::optional<int> PortOf(api::Value container, api::Value port);
+Result<int> PortOf(api::Value container, api::Value port);
 
-// Whether this node can run the action of a hook.
+// The request of a probe's or a hook's httpGet.
+Result<HttpProbe> ReadHttpGet(api::Value container, api::Value http_get, const std::string& pod_ip);
+
+// Whether this node can run the action of a probe or a hook.
+bool CanRunProbe(api::Value probe, bool has_network);
 bool CanRunHook(api::Value action, bool has_network);
 
 // The probes of one run of one container: startup first, then liveness and readiness side by side.
@@ -44,9 +31,11 @@ class ContainerProbes {
  public:
   struct Callbacks {
     std::function<void()> on_change;  // started() or ready() is another
-    // Liveness or startup has failed too often: the container is to be killed.
-    std::function<void(const std::string& why)> on_dead;
+    // Liveness or startup has failed too often: the container is to be killed, within the probe's
+    // own grace period if it has one.
+    std::function<void(const std::string& why, std::optional<std::int64_t> grace_seconds)> on_dead;
     std::function<void(const std::string& message)> on_failure;  // each failed attempt
+    std::function<void(const std::string& message)> on_warning;  // of attempts that succeeded
   };
   struct Options {
     EventLoop& loop;
@@ -70,6 +59,10 @@ class ContainerProbes {
 
  private:
   enum class Kind { kStartup, kLiveness, kReadiness };
+  struct Outcome {
+    std::optional<std::string> failure;
+    std::string warning;
+  };
   struct Probe {
     Kind kind;
     api::Value spec;
@@ -81,7 +74,8 @@ class ContainerProbes {
   void BeginAfterStartup();
   void Schedule(Probe& probe, Duration delay);
   void Run(Probe& probe);
-  void Finish(Probe& probe, std::optional<std::string> failure);
+  void RunOverNetwork(Probe& probe, Duration timeout, std::function<void(Outcome)> finish);
+  void Finish(Probe& probe, const Outcome& outcome);
 
   const Options options_;
   const Callbacks callbacks_;

@@ -172,19 +172,26 @@ void PodWorker::SyncProbes() {
           ContainerProbes::Callbacks{
               .on_change = [this, later] { later([this] { Sync(); }); },
               .on_dead =
-                  [this, later, name, id](const std::string& why) {
-                    later([this, name, id, why] {
+                  [this, later, name, id](const std::string& why,
+                                          std::optional<std::int64_t> own_grace) {
+                    later([this, name, id, why, own_grace] {
                       context_.events.Normal(
                           pod_, "Killing",
                           StrCat("Container ", name, " ", why, ", will be restarted"));
-                      const std::int64_t grace =
-                          root()["spec"]["terminationGracePeriodSeconds"].integer(30);
+                      const std::int64_t grace = own_grace.value_or(
+                          root()["spec"]["terminationGracePeriodSeconds"].integer(30));
                       StopOne(id, name, std::chrono::seconds(grace));
                     });
                   },
               .on_failure =
                   [this, later](const std::string& message) {
                     later([this, message] { context_.events.Warning(pod_, "Unhealthy", message); });
+                  },
+              .on_warning =
+                  [this, later](const std::string& message) {
+                    later([this, message] {
+                      context_.events.Warning(pod_, "ProbeWarning", message);
+                    });
                   }});
     }
   }

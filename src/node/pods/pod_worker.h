@@ -56,7 +56,7 @@ struct PodContext {
   // What the other pods of the node ask for. May be empty: then a resize never waits for them.
   std::function<PodRequests(const std::string& uid)> others_requests;
   Metrics* metrics = nullptr;
-  NetworkProber* prober = nullptr;      // null: httpGet and tcpSocket probes are reported, not run
+  NetworkProber* prober = nullptr;      // null: probes over the network are reported, not run
   bool container_rules = false;         // gate ContainerRestartRules
   bool restart_all_containers = false;  // gate RestartAllContainersOnContainerExits
   // Says no to a pod, at first sight in this process, before anything of it is adopted. Null: all
@@ -149,11 +149,12 @@ class PodWorker {
 
   // Hooks.
   void RunPostStart(const std::string& name, const std::string& id);
-  // Answers once, never inside the call unless the action cannot be tried; not after this is gone.
+  // Answers once, never inside the call; not after this is gone.
   void RunHook(const std::string& id, api::Value container, api::Value action, Duration timeout,
                std::function<void(Result<void>)> done);
 
   // Volumes that follow what they were made from.
+  void FailHook(std::string why, std::function<void(Result<void>)> done);
   void RefreshVolumes();
 
   // Stopping.

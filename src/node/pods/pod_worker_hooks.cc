@@ -10,8 +10,6 @@ namespace {
 using api::Value;
 
 constexpr std::size_t kMaxShownOutput = 1'024;
-// What a request to the container may take, however long its grace is.
-constexpr Duration kRequestTimeout = std::chrono::seconds(30);
 
 std::vector<std::string> Words(Value list) {
   std::vector<std::string> words;
@@ -48,23 +46,26 @@ void PodWorker::RunHook(const std::string& id, Value container, Value action, Du
     return;
   }
   const Value http = action["httpGet"];
-  const auto port = PortOf(container, http["port"]);
-  if (!port) return done(InvalidArgument(StrCat("no port named ", http["port"].str())));
-  NetworkProber::Http request{
-      .scheme = std::string(http["scheme"].str("HTTP")),
-      .host = http["host"].str().empty() ? context_.host_ip : std::string(http["host"].str()),
-      .port = *port,
-      .path = std::string(http["path"].str("/"))};
-  for (Value header : http["httpHeaders"].elements()) {
-    request.headers.emplace_back(header["name"].str(), header["value"].str());
+  if (!http.has_value()) {
+    return FailHook("lifecycle hooks cannot use tcpSocket; use exec, httpGet or sleep",
+                    std::move(done));
   }
-  context_.prober->Get(std::move(request), std::min(timeout, kRequestTimeout),
-                       [done = std::move(done), alive = Alive()](Result<int> status) {
+  auto request = ReadHttpGet(container, http, context_.host_ip);
+  if (!request.ok()) return FailHook(request.error().message, std::move(done));
+  request->user_agent = "kube-lifecycle";
+  // As in Kubernetes, any answer will do: it is the request that counts.
+  context_.prober->Get(std::move(*request), timeout,
+                       [done = std::move(done), alive = Alive()](Result<HttpAnswer> answer) {
                          if (!alive.lock()) return;
-                         if (!status.ok()) return done(status.error());
-                         if (*status >= 200 && *status < 400) return done(Ok());
-                         done(FailedPrecondition(StrCat("the server answered ", *status)));
+                         if (!answer.ok()) return done(answer.error());
+                         done(Ok());
                        });
+}
+
+void PodWorker::FailHook(std::string why, std::function<void(Result<void>)> done) {
+  context_.loop.Post([why = std::move(why), done = std::move(done), alive = Alive()] {
+    if (alive.lock()) done(InvalidArgument(why));
+  });
 }
 
 // The container runs meanwhile, but counts as ready, and lets the others start, only afterwards. A

@@ -90,7 +90,8 @@ void NodeHarness::StartAgent() {
                                                          .wakefulness = wakefulness,
                                                          .node_name = "node-1",
                                                          .facts = HollowHost::Facts("node-1", 4, 8),
-                                                         .features = features});
+                                                         .features = features,
+                                                         .prober = &prober});
   started = Internal("no answer");
   agent->Start([this](Result<void> result) { started = std::move(result); });
   Run();

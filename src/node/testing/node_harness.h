@@ -8,6 +8,7 @@
 #include "base/testing/seeded_loop.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
+#include "node/testing/fake_network_prober.h"
 #include "node/testing/faulty_client.h"
 #include "node/testing/hollow_host.h"
 #include "rpc/testing/fake_dra_plugin.h"
@@ -80,6 +81,7 @@ class NodeHarness {
   MemoryFileWatcher& watcher = host.watcher;
   rpc::MemoryTransport& transport = host.transport;
   HollowMachine& machine = host.machine;
+  FakeNetworkProber prober{loop};
   Metrics metrics;
   NodeFeatureOptions features;
   Wakefulness* wakefulness = nullptr;  // of agents started later

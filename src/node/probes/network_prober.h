@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/env/clock.h"
+#include "base/result/result.h"
+
+namespace drakkar::node {
+
+struct HttpProbe {
+  std::string scheme = "HTTP";  // or "HTTPS", whose certificate is not verified
+  std::string host;
+  int port = 0;
+  std::string path = "/";  // with its query
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string user_agent = "kube-probe";  // sent as "<user_agent>/<version>" unless a header is set
+};
+
+struct HttpAnswer {
+  int status = 0;    // 3xx: a redirect that was not followed
+  std::string body;  // its first kMaxProbeBody bytes
+};
+
+// The door for probes and hooks that use the network. Answers once, never inside the call, and
+// within `timeout` (kDeadlineExceeded); not at all after it is destroyed.
+class NetworkProber {
+ public:
+  static constexpr std::size_t kMaxProbeBody = 10 * 1024;
+  static constexpr int kMaxRedirects = 10;
+
+  virtual ~NetworkProber() = default;
+  // Follows redirects to the same host, up to kMaxRedirects of them; one to another host is the
+  // answer. The response may be cut off once kMaxProbeBody of its body have arrived.
+  virtual void Get(HttpProbe probe, Duration timeout,
+                   std::function<void(Result<HttpAnswer>)> done) = 0;
+  // Whether a TCP connection can be made.
+  virtual void Connect(const std::string& host, int port, Duration timeout,
+                       std::function<void(Result<void>)> done) = 0;
+  // The name of the status that grpc.health.v1.Health/Check reports: "SERVING" is healthy.
+  virtual void CheckGrpc(const std::string& host, int port, const std::string& service,
+                         Duration timeout, std::function<void(Result<std::string>)> done) = 0;
+};
+
+}  // namespace drakkar::node

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/exec/event_loop.h"
+#include "node/probes/network_prober.h"
+
+namespace drakkar::node {
+
+// A network in memory: what listens on which port, on every host alike.
+class FakeNetworkProber final : public NetworkProber {
+ public:
+  struct Endpoint {
+    bool silent = false;  // accepts connections and never answers
+    std::function<HttpAnswer(const HttpProbe&)> http;
+    std::map<std::string, std::string> grpc;  // service -> status
+  };
+
+  explicit FakeNetworkProber(EventLoop& loop) : loop_(loop) {}
+
+  std::map<int, Endpoint> endpoints;
+  std::vector<HttpProbe> requests;  // in the order made
+
+  void Get(HttpProbe probe, Duration timeout,
+           std::function<void(Result<HttpAnswer>)> done) override;
+  void Connect(const std::string& host, int port, Duration timeout,
+               std::function<void(Result<void>)> done) override;
+  void CheckGrpc(const std::string& host, int port, const std::string& service, Duration timeout,
+                 std::function<void(Result<std::string>)> done) override;
+
+ private:
+  const Endpoint* Find(int port) const;
+  template <typename T>
+  void Answer(Result<T> result, std::function<void(Result<T>)> done);
+  template <typename T>
+  void TimeOut(Duration timeout, std::function<void(Result<T>)> done);
+
+  EventLoop& loop_;
+  std::vector<TimerHandle> timers_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace drakkar::node
