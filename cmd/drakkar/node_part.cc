@@ -17,6 +17,7 @@
 #include "node/nri/adjustment.h"
 #include "node/nri/hooked_runtime.h"
 #include "node/nri/nri_server.h"
+#include "node/pods/service_variables.h"
 #include "node/probes/loop_prober.h"
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
@@ -142,8 +143,7 @@ class NodeState {
         .registry_directory = RegistryDirectory(options_.root_dir),
         .log_directory = JoinPath(options_.data_dir, "logs"),
         .cdi_directories = {"/etc/cdi", "/var/run/cdi", CdiDirectory(options_.data_dir)},
-        .service_variables = {{"KUBERNETES_SERVICE_HOST", options_.api_host},
-                              {"KUBERNETES_SERVICE_PORT", options_.api_port}},
+        .service_variables = node::ApiServerVariables(options_.api_host, options_.api_port),
         .port = options_.port,
         .prober = &prober_,
     });

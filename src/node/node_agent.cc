@@ -1,8 +1,10 @@
 #include "node/node_agent.h"
 
+#include "api/scheme/scheme.h"
 #include "base/text/text.h"
 #include "cdi/cache.h"
 #include "client/event_recorder.h"
+#include "client/informer.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/checkpoint/checkpoint_file.h"
 #include "node/dra/dra_manager.h"
@@ -82,6 +84,9 @@ struct NodeAgent::Parts {
                 .instance = options.node_name,
                 .host = options.node_name}),
         cdi(options.files, CdiOptions(options)),
+        services(options.loop, options.random, options.client,
+                 {.collection = {api::FindKind("", "v1", "Service"), "", "", ""},
+                  .may_be_missing = true}),
         context{.loop = options.loop,
                 .files = options.files,
                 .work = options.removing,
@@ -96,6 +101,7 @@ struct NodeAgent::Parts {
                 .log_root = options.log_directory,
                 .host_ip = options.facts.addresses.empty() ? "" : options.facts.addresses.front(),
                 .service_variables = options.service_variables,
+                .services = &services,
                 .machine_memory_bytes = options.facts.memory_bytes,
                 .machine_cpu_milli = options.facts.cpu_count * 1000,
                 .metrics = options.metrics,
@@ -218,6 +224,7 @@ struct NodeAgent::Parts {
   std::unique_ptr<rpc::Server> resources_server;
   client::EventRecorder events;
   cdi::Cache cdi;
+  client::Informer services;
   PodContext context;
   PluginRegistrar registrar;
   NodeRegistrar node;
@@ -268,6 +275,8 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.node.SetDeclaredFeatures(ready.features->declared_names());
     ready.wiper.WipeAll();
     ready.pods = std::make_unique<PodManager>(ready.context, options_.random);
+    ready.services.OnSynced([&ready] { ready.pods->SyncAll(); });
+    ready.services.Start();
     ready.node.Start();
     ready.forgotten.Start();
     // Claims of pods that are gone wait for the list that says so, not for the next round.

@@ -61,7 +61,7 @@ class NodeAgent {
     std::string registry_directory;                   // empty: <root>/plugins_registry
     std::string log_directory = "/var/log/pods";
     std::vector<std::string> cdi_directories;              // empty: /etc/cdi, /var/run/cdi
-    std::map<std::string, std::string> service_variables;  // KUBERNETES_SERVICE_HOST, _PORT
+    std::map<std::string, std::string> service_variables;  // where the API server is
     int port = 10250;
     NetworkProber* prober = nullptr;  // null: probes over the network are reported, not run
   };

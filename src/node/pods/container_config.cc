@@ -18,6 +18,7 @@ using api::Value;
 
 constexpr std::int64_t kCpuPeriodUs = 100'000;
 constexpr std::int64_t kMinShares = 2;
+constexpr std::string_view kClusterDomain = "cluster.local";
 constexpr std::int64_t kMaxShares = 262'144;
 
 std::int64_t CpuMilli(Value list) {
@@ -161,6 +162,15 @@ PodRequests RequestsOf(Value pod) {
           std::max(sum.memory_bytes, largest_init.memory_bytes)};
 }
 
+std::string PodHostname(Value pod) {
+  const std::string_view wanted = pod["spec"]["hostname"].str();
+  std::string name(wanted.empty() ? pod["metadata"]["name"].str() : wanted);
+  // The kernel takes 64; a name must not end in what its cut leaves.
+  name.resize(std::min<std::size_t>(name.size(), 63));
+  while (name.ends_with('-') || name.ends_with('.')) name.pop_back();
+  return name;
+}
+
 PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
                                    const std::string& log_directory) {
   const Value metadata = pod["metadata"];
@@ -171,11 +181,7 @@ PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
   config.uid = std::string(metadata["uid"].str());
   config.attempt = attempt;
   config.log_directory = log_directory;
-  if (!spec["hostNetwork"].boolean()) {
-    config.hostname = std::string(spec["hostname"].str().empty() ? metadata["name"].str()
-                                                                 : spec["hostname"].str());
-    config.hostname.resize(std::min<std::size_t>(config.hostname.size(), 63));
-  }
+  if (!spec["hostNetwork"].boolean()) config.hostname = PodHostname(pod);
   config.host_network = true;  // pods share the host's network: there is no CNI here
   config.host_pid = spec["hostPID"].boolean();
   config.host_ipc = spec["hostIPC"].boolean();
@@ -377,32 +383,50 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
   return fields;
 }
 
-Result<void> WriteHostsFile(FileSystem& files, Value pod, const std::string& pod_ip,
-                            const std::string& path) {
+std::string HostsFileText(Value pod, const std::string& pod_ip, std::string_view node_hosts) {
   const Value spec = pod["spec"];
   std::string text;
   if (spec["hostNetwork"].boolean()) {
-    text = "# Kubernetes-managed hosts file (host network).\n";
-    if (auto own = files.ReadFile("/etc/hosts"); own.ok()) text += *own;
+    text = StrCat("# Kubernetes-managed hosts file (host network).\n", node_hosts);
   } else {
     text =
-        "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost "
-        "ip6-loopback\n"
-        "fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-"
-        "allrouters\n";
-    const std::string_view name =
-        spec["hostname"].str().empty() ? pod["metadata"]["name"].str() : spec["hostname"].str();
-    if (!pod_ip.empty()) text += StrCat(pod_ip, "\t", name, "\n");
+        "# Kubernetes-managed hosts file.\n"
+        "127.0.0.1\tlocalhost\n"
+        "::1\tlocalhost ip6-localhost ip6-loopback\n"
+        "fe00::0\tip6-localnet\n"
+        "fe00::0\tip6-mcastprefix\n"
+        "fe00::1\tip6-allnodes\n"
+        "fe00::2\tip6-allrouters\n";
+    const std::string name = PodHostname(pod);
+    const std::string_view subdomain = spec["subdomain"].str();
+    if (!pod_ip.empty() && !subdomain.empty()) {
+      text += StrCat(pod_ip, "\t", name, ".", subdomain, ".", pod["metadata"]["namespace"].str(),
+                     ".svc.", kClusterDomain, "\t", name, "\n");
+    } else if (!pod_ip.empty()) {
+      text += StrCat(pod_ip, "\t", name, "\n");
+    }
   }
   if (!spec["hostAliases"].empty()) text += "\n# Entries added by HostAliases.\n";
   for (Value alias : spec["hostAliases"].elements()) {
-    text += alias["ip"].str();
-    for (Value name : alias["hostnames"].elements()) text += StrCat("\t", name.str());
-    text += '\n';
+    std::vector<std::string_view> names;
+    for (Value name : alias["hostnames"].elements()) names.push_back(name.str());
+    text += StrCat(alias["ip"].str(), "\t", Join(names, "\t"), "\n");
   }
+  return text;
+}
+
+Result<void> WriteHostsFile(FileSystem& files, Value pod, const std::string& pod_ip,
+                            const std::string& path) {
+  std::string own;
+  if (pod["spec"]["hostNetwork"].boolean()) {
+    // A machine without one has no names to offer.
+    if (auto read = files.ReadFile("/etc/hosts"); read.ok()) own = std::move(*read);
+  }
+  const std::string text = HostsFileText(pod, pod_ip, own);
   RETURN_IF_ERROR(files.MakeDirectories(DirectoryName(path), 0755));
   if (auto now = files.ReadFile(path); now.ok() && *now == text) return Ok();
-  return files.WriteFile(path, text, 0644);
+  RETURN_IF_ERROR(files.WriteFile(path, text, 0644));
+  return files.SetMode(path, 0644);
 }
 
 std::string PodLogDirectory(const std::string& root, Value pod) {

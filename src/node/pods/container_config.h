@@ -50,7 +50,12 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe,
 // Fields of the pod this node does not act on, in words; empty if there are none.
 std::vector<std::string> ListIgnoredFields(api::Value pod, bool probes_network);
 
-// /etc/hosts for a pod with hostAliases.
+// The name a pod's containers see as their host's, unless it shares the node's network.
+std::string PodHostname(api::Value pod);
+
+// A pod's /etc/hosts, as a kubelet writes it: `node_hosts` is the node's own, for pods in its
+// network.
+std::string HostsFileText(api::Value pod, const std::string& pod_ip, std::string_view node_hosts);
 Result<void> WriteHostsFile(FileSystem& files, api::Value pod, const std::string& pod_ip,
                             const std::string& path);
 

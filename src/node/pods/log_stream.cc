@@ -131,4 +131,18 @@ Result<std::string> LogStream::Read() {
   return out;
 }
 
+std::string ReadLogTail(FileSystem& files, const std::string& path, std::int64_t lines,
+                        std::size_t bytes) {
+  LogOptions options;
+  options.tail_lines = lines;
+  LogStream stream(files, path, std::move(options));
+  std::string tail;
+  while (true) {
+    const auto piece = stream.Read();
+    if (!piece.ok() || piece->empty()) return tail;
+    tail += *piece;
+    if (tail.size() > bytes) tail.erase(0, tail.size() - bytes);
+  }
+}
+
 }  // namespace drakkar::node

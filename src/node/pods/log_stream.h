@@ -55,4 +55,9 @@ class LogStream {
   std::string rest_;  // the begin of a line whose end was not there yet
 };
 
+// The last `lines` lines of a log as plain text, and of these the last `bytes` bytes. Text that its
+// writer did not end with a newline gets none. Empty if the log cannot be read.
+std::string ReadLogTail(FileSystem& files, const std::string& path, std::int64_t lines,
+                        std::size_t bytes);
+
 }  // namespace drakkar::node

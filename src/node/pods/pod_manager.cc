@@ -87,12 +87,21 @@ void PodManager::FindOrphans() {
   orphans_found_ = true;
 }
 
-void PodManager::DriverUsable() {
+// Any of them may end another.
+void PodManager::ForEachWorker(const std::function<void(PodWorker&)>& visit) {
   std::vector<std::string> uids;
   for (const auto& [uid, worker] : workers_) uids.push_back(uid);
   for (const std::string& uid : uids) {
-    if (auto found = workers_.find(uid); found != workers_.end()) found->second->DriverUsable();
+    if (auto found = workers_.find(uid); found != workers_.end()) visit(*found->second);
   }
+}
+
+void PodManager::DriverUsable() {
+  ForEachWorker([](PodWorker& worker) { worker.DriverUsable(); });
+}
+
+void PodManager::SyncAll() {
+  ForEachWorker([](PodWorker& worker) { worker.Sync(); });
 }
 
 void PodManager::HealthChanged(const std::string& pod_uid) {

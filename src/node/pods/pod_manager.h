@@ -25,6 +25,8 @@ class PodManager {
 
   // A driver became usable: pods that wait for one try again.
   void DriverUsable();
+  // What all pods may wait for has come.
+  void SyncAll();
   // The device health of this pod may have changed.
   void HealthChanged(const std::string& pod_uid);
 
@@ -36,6 +38,7 @@ class PodManager {
   const PodWorker* Find(const std::string& qualified_name) const;
 
  private:
+  void ForEachWorker(const std::function<void(PodWorker&)>& visit);
   PodRequests OthersRequests(const std::string& uid) const;
   PodWorker& Worker(const std::string& uid);
   void FindOrphans();

@@ -119,7 +119,8 @@ TEST(Volumes, TokensAreFoundByWhatTheSourceAsksFor) {
       Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[{"name":"t","projected":{"sources":[
     {"serviceAccountToken":{"path":"token"}},
     {"serviceAccountToken":{"path":"vault/token","audience":"vault","expirationSeconds":700}}]}}]}})json");
-  EXPECT_TRUE(NeedsSources(pod->root()));
+  EXPECT_TRUE(NeedsSources(pod->root(), SourceUse::kVolumes));
+  EXPECT_FALSE(NeedsSources(pod->root(), SourceUse::kEnvironment));
   EXPECT_TRUE(HasChangingVolumes(pod->root()));
   PodSources sources;
   sources.tokens[{"", 3600}] = {.text = "one"};

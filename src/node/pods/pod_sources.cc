@@ -28,10 +28,9 @@ void Add(std::set<std::string>& names, Value name) {
   if (!name.str().empty()) names.insert(std::string(name.str()));
 }
 
-Names ListNames(Value pod) {
+Names ListEnvironmentNames(Value spec) {
   Names names;
-  const Value spec = pod["spec"];
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const char* list : {"initContainers", "containers", "ephemeralContainers"}) {
     for (Value container : spec[list].elements()) {
       for (Value variable : container["env"].elements()) {
         Add(names.config_maps, variable["valueFrom"]["configMapKeyRef"]["name"]);
@@ -43,6 +42,11 @@ Names ListNames(Value pod) {
       }
     }
   }
+  return names;
+}
+
+Names ListVolumeNames(Value spec) {
+  Names names;
   for (Value volume : spec["volumes"].elements()) {
     Add(names.config_maps, volume["configMap"]["name"]);
     Add(names.secrets, volume["secret"]["secretName"]);
@@ -54,6 +58,11 @@ Names ListNames(Value pod) {
     }
   }
   return names;
+}
+
+Names ListNames(Value pod, SourceUse use) {
+  return use == SourceUse::kVolumes ? ListVolumeNames(pod["spec"])
+                                    : ListEnvironmentNames(pod["spec"]);
 }
 
 Result<std::optional<std::string>> Pick(const Result<std::map<std::string, std::string>>& data,
@@ -124,8 +133,8 @@ std::pair<std::string, std::int64_t> TokenKey(Value source) {
           source["expirationSeconds"].integer(kDefaultTokenSeconds)};
 }
 
-bool NeedsSources(Value pod) {
-  return ListNames(pod).size() > 0;
+bool NeedsSources(Value pod, SourceUse use) {
+  return ListNames(pod, use).size() > 0;
 }
 
 bool HasChangingVolumes(Value pod) {
@@ -188,9 +197,10 @@ void RequestToken(client::Client& client, const api::ObjectPtr& pod,
 
 }  // namespace
 
-void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, const KnownSources& known,
-                     std::weak_ptr<int> alive, std::function<void(Result<PodSources>)> done) {
-  const Names names = ListNames(pod->root());
+void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, SourceUse use,
+                     const KnownSources& known, std::weak_ptr<int> alive,
+                     std::function<void(Result<PodSources>)> done) {
+  const Names names = ListNames(pod->root(), use);
   auto fetch = std::make_shared<Fetch>();
   fetch->missing = names.size();
   fetch->done = std::move(done);

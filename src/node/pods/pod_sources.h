@@ -47,13 +47,18 @@ struct KnownSources {
   WallTime now{};
 };
 
+// What they are fetched for. Every pod has a volume with a token, few have an environment that
+// needs anything: containers start without a round trip.
+enum class SourceUse { kVolumes, kEnvironment };
+
 // Reads them all. Objects that do not exist are no failure here: whether one is needed is decided
 // where it is used. `done` runs once, inside the call only when all is known; not at all once
 // `alive` is gone.
-void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, const KnownSources& known,
-                     std::weak_ptr<int> alive, std::function<void(Result<PodSources>)> done);
+void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, SourceUse use,
+                     const KnownSources& known, std::weak_ptr<int> alive,
+                     std::function<void(Result<PodSources>)> done);
 // Whether there is anything to fetch.
-bool NeedsSources(api::Value pod);
+bool NeedsSources(api::Value pod, SourceUse use);
 // Whether any of its volumes follows something that may change.
 bool HasChangingVolumes(api::Value pod);
 // How a token is found: what the source asks for, with the defaults.

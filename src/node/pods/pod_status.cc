@@ -58,7 +58,16 @@ bool IsStarted(const StatusInput& input, const ContainerFacts& facts) {
   return !input.is_started || input.is_started(facts);
 }
 
-Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts) {
+// What a container that was not found is reported as once the pod has ended: terminated, unless it
+// never got its turn because an init container failed. `initializing`: it comes after the last init
+// container that ran.
+bool IsLost(const StatusInput& input, const ContainerFacts& facts, bool initializing) {
+  if (!input.terminated) return false;
+  return facts.init ? !initializing : facts.ephemeral || input.initialized;
+}
+
+Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts,
+                          bool initializing = false) {
   Draft status = Draft::Object();
   status["name"] = facts.name;
   const auto waiting = input.waiting.find(facts.name);
@@ -82,7 +91,7 @@ Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts)
   } else if (facts.ended()) {
     state = Terminated(input, *facts.current);
     if (facts.previous) last = Terminated(input, *facts.previous);
-  } else if (input.terminated) {
+  } else if (IsLost(input, facts, initializing)) {
     state = Draft::Object();
     state["terminated"]["exitCode"] = 137;
     state["terminated"]["reason"] = std::string(kReasonContainerStatusUnknown);
@@ -90,8 +99,7 @@ Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts)
         "The container could not be located when the pod was terminated";
     // Kubernetes writes null times as zero times; ours are simply not there.
   } else {
-    state = Waiting(facts.init || input.initialized ? "ContainerCreating" : "PodInitializing", "");
-    if (facts.init && !facts.current) state = Waiting("PodInitializing", "");
+    state = Waiting(input.facts.init.empty() ? "ContainerCreating" : "PodInitializing", "");
   }
   status["state"] = std::move(state);
   status["lastState"] = std::move(last);
@@ -235,9 +243,11 @@ Draft MakePodStatus(const StatusInput& input) {
   const bool nothing_ran = input.verdict && input.facts.sandboxes.empty();
   if (!nothing_ran) {
     if (!input.facts.init.empty()) {
+      std::size_t tried = input.facts.init.size();
+      while (tried > 1 && !input.facts.init[tried - 1].current) --tried;
       Draft list = Draft::Array();
-      for (const ContainerFacts& each : input.facts.init)
-        list.Append(MakeContainerStatus(input, each));
+      for (std::size_t i = 0; i < input.facts.init.size(); ++i)
+        list.Append(MakeContainerStatus(input, input.facts.init[i], i >= tried));
       status["initContainerStatuses"] = std::move(list);
     }
     Draft list = Draft::Array();

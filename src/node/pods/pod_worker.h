@@ -25,7 +25,8 @@ class Cache;
 }
 namespace client {
 class EventRecorder;
-}
+class Informer;
+}  // namespace client
 }  // namespace drakkar
 
 namespace drakkar::node {
@@ -50,7 +51,8 @@ struct PodContext {
   std::string log_root;        // "/var/log/pods"
   std::string host_ip;
   std::string runtime_name = "drakkar";
-  std::map<std::string, std::string> service_variables;
+  std::map<std::string, std::string> service_variables;  // where the API server is
+  const client::Informer* services = nullptr;  // null: pods are told of the API server only
   std::int64_t machine_memory_bytes = 0;
   std::int64_t machine_cpu_milli = 0;
   // What the other pods of the node ask for. May be empty: then a resize never waits for them.
@@ -152,9 +154,9 @@ class PodWorker {
   // Answers once, never inside the call; not after this is gone.
   void RunHook(const std::string& id, api::Value container, api::Value action, Duration timeout,
                std::function<void(Result<void>)> done);
+  void FailHook(std::string why, std::function<void(Result<void>)> done);
 
   // Volumes that follow what they were made from.
-  void FailHook(std::string why, std::function<void(Result<void>)> done);
   void RefreshVolumes();
 
   // Stopping.

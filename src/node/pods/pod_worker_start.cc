@@ -9,6 +9,7 @@
 #include "node/dra/dra_manager.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
+#include "node/pods/service_variables.h"
 
 namespace drakkar::node {
 namespace {
@@ -37,6 +38,8 @@ void PodWorker::StepRun(const PodPlan& plan) {
       }
     }
   }
+  // The environment would lack what is not read yet; the agent calls again.
+  if (context_.services != nullptr && !context_.services->has_synced()) return;
   std::optional<MonotonicTime> earliest;
   for (const ContainerFacts* container : plan.start) {
     const MonotonicTime when = StartTime(*container);
@@ -52,9 +55,9 @@ void PodWorker::RetryPod() {
 }
 
 void PodWorker::SetUpVolumes() {
-  if (!NeedsSources(root())) return OnSources(PodSources{});
+  if (!NeedsSources(root(), SourceUse::kVolumes)) return OnSources(PodSources{});
   Begin();
-  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(),
+  FetchPodSources(context_.client, pod_, SourceUse::kVolumes, {tokens_, Now()}, Alive(),
                   [this](Result<PodSources> sources) {
                     OnSources(std::move(sources));
                     End();
@@ -98,8 +101,9 @@ void PodWorker::RefreshVolumes() {
     }
     ArmTimer(refresh_at_);
   };
-  if (!NeedsSources(root())) return finish(PodSources{});
-  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(), std::move(finish));
+  if (!NeedsSources(root(), SourceUse::kVolumes)) return finish(PodSources{});
+  FetchPodSources(context_.client, pod_, SourceUse::kVolumes, {tokens_, Now()}, Alive(),
+                  std::move(finish));
 }
 
 void PodWorker::PrepareClaims() {
@@ -247,8 +251,9 @@ void PodWorker::StartContainer(const ContainerFacts& container) {
   }
   const std::uint32_t attempt = container.current ? container.current->attempt + 1 : 0;
   Begin();
-  if (!NeedsSources(root())) return CreateContainer(name, attempt, PodSources{});
-  FetchPodSources(context_.client, pod_, {tokens_, Now()}, Alive(),
+  if (!NeedsSources(root(), SourceUse::kEnvironment))
+    return CreateContainer(name, attempt, PodSources{});
+  FetchPodSources(context_.client, pod_, SourceUse::kEnvironment, {tokens_, Now()}, Alive(),
                   [this, name, attempt](Result<PodSources> sources) {
                     if (!sources.ok()) {
                       FailContainer(name, "CreateContainerConfigError", sources.error().message);
@@ -261,19 +266,19 @@ void PodWorker::StartContainer(const ContainerFacts& container) {
 Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt,
                                                const PodSources& sources) {
   ASSIGN_OR_RETURN(auto environment,
-                   MakeEnvironment({Downward(), spec, sources, context_.service_variables}));
+                   MakeEnvironment({Downward(), spec, sources,
+                                    PodServiceVariables(root(), context_.service_variables,
+                                                        context_.services)}));
   std::map<std::string, std::string> variables;
   for (const EnvironmentVariable& each : environment) variables[each.name] = each.value;
   ASSIGN_OR_RETURN(auto mounts, MakeMounts(context_.files, *volumes_, spec, variables));
   const std::string name(spec["name"].str());
-  if (!root()["spec"]["hostAliases"].empty()) {
-    // The container's own mount there wins, as a mount at the same place.
+  // The container's own mount there wins.
+  if (std::none_of(mounts.begin(), mounts.end(),
+                   [](const Mount& mount) { return mount.container_path == "/etc/hosts"; })) {
     const std::string file = JoinPath(PodDirectory(), "etc-hosts");
     RETURN_IF_ERROR(WriteHostsFile(context_.files, root(), context_.host_ip, file));
-    if (std::none_of(mounts.begin(), mounts.end(),
-                     [](const Mount& mount) { return mount.container_path == "/etc/hosts"; })) {
-      mounts.push_back({.host_path = file, .container_path = "/etc/hosts"});
-    }
+    mounts.push_back({.host_path = file, .container_path = "/etc/hosts"});
   }
   // What the container writes here before it ends becomes its message.
   const std::string message_path(spec["terminationMessagePath"].str());

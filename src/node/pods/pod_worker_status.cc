@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/text.h"
+#include "node/pods/log_stream.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::node {
@@ -13,6 +14,7 @@ using api::Value;
 constexpr Logger kLog("node.pods");
 constexpr std::size_t kMaxTerminationMessage = 4'096;
 constexpr std::size_t kMaxFallbackMessage = 2'048;
+constexpr std::int64_t kMaxFallbackLines = 80;
 
 }  // namespace
 
@@ -154,18 +156,7 @@ std::string PodWorker::ReadTerminationMessage(const ContainerFacts& facts,
   }
   if (text.empty() && status.exit_code != 0 && !status.log_path.empty() &&
       facts.spec["terminationMessagePolicy"].str() == "FallbackToLogsOnError") {
-    if (auto log = context_.files.ReadFile(status.log_path); log.ok()) {
-      for (std::string_view line : Split(*log, '\n')) {
-        // "<time> <stream> <F|P> <text>"
-        std::size_t at = 0;
-        for (int spaces = 0; spaces < 3 && at != std::string_view::npos; ++spaces) {
-          at = line.find(' ', at);
-          if (at != std::string_view::npos) ++at;
-        }
-        if (at != std::string_view::npos) text += StrCat(line.substr(at), "\n");
-      }
-      if (text.size() > kMaxFallbackMessage) text = text.substr(text.size() - kMaxFallbackMessage);
-    }
+    text = ReadLogTail(context_.files, status.log_path, kMaxFallbackLines, kMaxFallbackMessage);
   }
   return text;
 }

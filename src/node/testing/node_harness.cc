@@ -91,6 +91,7 @@ void NodeHarness::StartAgent() {
                                                          .node_name = "node-1",
                                                          .facts = HollowHost::Facts("node-1", 4, 8),
                                                          .features = features,
+                                                         .service_variables = service_variables,
                                                          .prober = &prober});
   started = Internal("no answer");
   agent->Start([this](Result<void> result) { started = std::move(result); });

@@ -84,7 +84,8 @@ class NodeHarness {
   FakeNetworkProber prober{loop};
   Metrics metrics;
   NodeFeatureOptions features;
-  Wakefulness* wakefulness = nullptr;  // of agents started later
+  std::map<std::string, std::string> service_variables;  // of agents started later
+  Wakefulness* wakefulness = nullptr;                    // of agents started later
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
   std::vector<std::string> history;
 
