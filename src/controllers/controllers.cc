@@ -20,17 +20,20 @@ struct Controllers::Impl {
         nodes(o.loop, o.random, o.client, All("", "Node")),
         namespaces(o.loop, o.random, o.client, All("", "Namespace")),
         accounts(o.loop, o.random, o.client, All("", "ServiceAccount")),
+        authorities(o.loop, o.random, o.client,
+                    {.collection = {api::FindKind("", "v1", "ConfigMap"), "", "", ""},
+                     .field_selector = ServiceAccountController::AuthoritySelector()}),
         claims(o.loop, o.random, o.client, All("resource.k8s.io", "ResourceClaim")),
         templates(o.loop, o.random, o.client, All("resource.k8s.io", "ResourceClaimTemplate")),
         resource_claim({o.loop, o.random, o.client, o.warn, o.metrics, pods, claims, templates}),
         pod_gc(o.loop, o.random, o.client, pods, nodes),
         name_space(o.loop, o.random, o.client, namespaces),
-        service_account(o.loop, o.random, o.client, namespaces, accounts, o.ca_pem),
+        service_account(o.loop, o.random, o.client, namespaces, accounts, authorities, o.ca_pem),
         garbage_collector(o.loop, o.random, o.client,
                           {&pods, &nodes, &namespaces, &accounts, &claims, &templates}) {}
 
   // Informers first: they outlive the controllers that use them.
-  client::Informer pods, nodes, namespaces, accounts, claims, templates;
+  client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates;
   ResourceClaimController resource_claim;
   PodGarbageCollector pod_gc;
   NamespaceController name_space;
@@ -42,8 +45,9 @@ Controllers::Controllers(Options options) : impl_(std::make_unique<Impl>(std::mo
 Controllers::~Controllers() = default;
 
 void Controllers::Start() {
-  for (client::Informer* informer : {&impl_->nodes, &impl_->accounts, &impl_->namespaces,
-                                     &impl_->templates, &impl_->claims, &impl_->pods}) {
+  for (client::Informer* informer :
+       {&impl_->nodes, &impl_->accounts, &impl_->authorities, &impl_->namespaces, &impl_->templates,
+        &impl_->claims, &impl_->pods}) {
     informer->Start();
   }
   impl_->garbage_collector.Start();

@@ -303,6 +303,23 @@ TEST_F(ControllersTest, EveryNamespaceHasADefaultAccountThatComesBack) {
   EXPECT_NE(server_.Get("ServiceAccount", "team/default"), nullptr);
 }
 
+TEST_F(ControllersTest, TheAuthorityThatPodsTrustIsPutBack) {
+  const auto authority = [this] {
+    const auto map = server_.Get("ConfigMap", "default/kube-root-ca.crt");
+    return map == nullptr ? "(none)" : std::string((*map)["data"]["ca.crt"].str());
+  };
+  Settle();
+  EXPECT_EQ(authority(), "the authority");
+  server_.Delete("ConfigMap", "default/kube-root-ca.crt");
+  Settle();
+  EXPECT_EQ(authority(), "the authority");
+  api::Draft changed(server_.Get("ConfigMap", "default/kube-root-ca.crt")->tree());
+  changed["data"]["ca.crt"] = "somebody else's";
+  ASSERT_TRUE(server_.Update("ConfigMap", "default/kube-root-ca.crt", "", changed.Freeze()).ok());
+  Settle();
+  EXPECT_EQ(authority(), "the authority");
+}
+
 TEST_F(ControllersTest, ADeletedNamespaceIsEmptiedFirst) {
   server_.Create(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team"}})");
   server_.Create(

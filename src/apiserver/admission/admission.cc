@@ -6,6 +6,7 @@
 #include "apiserver/admission/pod_defaults.h"
 #include "apiserver/admission/pod_security/pod_security.h"
 #include "apiserver/admission/rbac_escalation.h"
+#include "apiserver/admission/service_account.h"
 #include "features/catalog/catalog.h"
 
 namespace drakkar::apiserver {

@@ -30,6 +30,10 @@ class MeasuredStep final : public AdmissionStep {
 
   std::string_view name() const override { return step_->name(); }
   bool Concerns(const Request& request) const override { return step_->Concerns(request); }
+  std::optional<Awaited> Awaits(const Request& request, api::Draft& object,
+                                const StrategyContext& context) const override {
+    return step_->Awaits(request, object, context);
+  }
 
   bool comes_after_validation() const override { return step_->comes_after_validation(); }
 

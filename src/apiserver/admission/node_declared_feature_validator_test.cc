@@ -44,6 +44,7 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
  protected:
   void Start(const features::Framework& framework = WithMadeUpFeature()) {
     StartCore(nullptr, MakeAdmissionChain({.metrics = &metrics_, .framework = &framework}));
+    Create(R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}})");
     CreateNode("plain", "[]");
     CreateNode("able", R"(["InPlacePodLevelResourcesVerticalScaling","TestStaticCpu"])");
   }

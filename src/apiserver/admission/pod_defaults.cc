@@ -4,12 +4,6 @@
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
-namespace {
-
-constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
-
-}  // namespace
-
 bool IsForNewPod(const Request& request) {
   return request.verb != Verb::kDelete && request.subresource.empty() &&
          request.kind->group.empty() && request.kind->kind == "Pod";
@@ -69,31 +63,6 @@ std::optional<Failure> RuntimeClassAdmission::Admit(const Request& request, api:
   }
   return ForbiddenFailure(*request.kind, request.name,
                           StrCat("pod rejected: RuntimeClass ", Quote(name), " not found"));
-}
-
-std::optional<Failure> ServiceAccountAdmission::Admit(const Request& request, api::Draft* object,
-                                                      api::Value before,
-                                                      const StrategyContext& context) {
-  if (object == nullptr || before.exists() || !IsForNewPod(request)) return std::nullopt;
-  // A static pod's image in the API has no account.
-  if (api::Draft* metadata = object->Find("metadata")) {
-    api::Draft* annotations = metadata->Find("annotations");
-    if (annotations != nullptr && annotations->Has(kMirror)) return std::nullopt;
-  }
-  api::Draft& spec = (*object)["spec"];
-  if (!spec["serviceAccountName"].str().empty()) {
-    const std::string name(spec["serviceAccountName"].str());
-    if (name != "default" &&
-        context.lookup("", "serviceaccounts", StrCat(request.namespace_, "/", name)) == nullptr) {
-      return ForbiddenFailure(*request.kind, request.name,
-                              StrCat("error looking up service account ", request.namespace_, "/",
-                                     name, ": serviceaccount ", Quote(name), " not found"));
-    }
-  } else {
-    spec["serviceAccountName"] = "default";
-  }
-  spec["serviceAccount"] = std::string(spec["serviceAccountName"].str());
-  return std::nullopt;
 }
 
 }  // namespace drakkar::apiserver

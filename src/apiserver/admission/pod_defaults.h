@@ -18,16 +18,6 @@ class PriorityAdmission final : public AdmissionStep {
                                const StrategyContext& context) override;
 };
 
-// Pods run as the service account "default" unless they say otherwise; one that they name must
-// exist.
-class ServiceAccountAdmission final : public AdmissionStep {
- public:
-  std::string_view name() const override { return "ServiceAccount"; }
-  bool Concerns(const Request& request) const override { return IsForNewPod(request); }
-  std::optional<Failure> Admit(const Request& request, api::Draft* object, api::Value before,
-                               const StrategyContext& context) override;
-};
-
 // The RuntimeClass that a new pod names must exist.
 class RuntimeClassAdmission final : public AdmissionStep {
  public:

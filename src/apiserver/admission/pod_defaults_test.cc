@@ -10,7 +10,6 @@ class PodDefaultsTest : public CoreFixture {
  protected:
   PodDefaultsTest() {
     std::vector<std::unique_ptr<AdmissionStep>> steps;
-    steps.push_back(std::make_unique<ServiceAccountAdmission>());
     steps.push_back(std::make_unique<PriorityAdmission>());
     steps.push_back(std::make_unique<RuntimeClassAdmission>());
     StartCore(nullptr, std::move(steps));
@@ -26,12 +25,11 @@ class PodDefaultsTest : public CoreFixture {
   }
 };
 
-TEST_F(PodDefaultsTest, APodWithoutAClassHasPriorityZeroAndTheDefaultAccount) {
+TEST_F(PodDefaultsTest, APodWithoutAClassHasPriorityZero) {
   const Response made = CreatePod("");
   ASSERT_FALSE(made.failure) << made.failure->message;
   EXPECT_EQ((*made.object)["spec"]["priority"].optional_integer(), 0);
   EXPECT_EQ((*made.object)["spec"]["preemptionPolicy"].str(), "PreemptLowerPriority");
-  EXPECT_EQ((*made.object)["spec"]["serviceAccountName"].str(), "default");
 }
 
 TEST_F(PodDefaultsTest, PriorityComesFromTheNamedClassOrTheGlobalDefault) {
@@ -47,9 +45,6 @@ TEST_F(PodDefaultsTest, WhatDoesNotExistOrContradictsIsForbidden) {
   EXPECT_EQ(CreatePod(R"(,"priorityClassName":"none")").failure->message,
             "pods \"p\" is forbidden: no PriorityClass with name none was found");
   EXPECT_EQ(CreatePod(R"(,"priority":5)").failure->code, 403);
-  EXPECT_EQ(CreatePod(R"(,"serviceAccountName":"ghost")").failure->message,
-            "pods \"p\" is forbidden: error looking up service account default/ghost: "
-            "serviceaccount \"ghost\" not found");
   EXPECT_EQ(CreatePod(R"(,"runtimeClassName":"vm")").failure->message,
             "pods \"p\" is forbidden: pod rejected: RuntimeClass \"vm\" not found");
   Create(

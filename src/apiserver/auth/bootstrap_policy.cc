@@ -208,6 +208,8 @@ std::vector<RoleText> ComponentRoles() {
         {"delete get list watch", "core", "pods"},
         {"patch update", "core", "pods/status"},
         {kRead, "coordination.k8s.io", "leases"}}},
+      {"system:controller:root-ca-cert-publisher",
+       {kEvents, {"create update", "core", "configmaps"}}},
       {"drakkar:node-driver",
        {kEvents,
         {"get", "core", "nodes"},
@@ -250,6 +252,7 @@ std::vector<BindingText> Bindings() {
       {"system:controller:namespace-controller", "namespace-controller"},
       {"system:controller:pod-garbage-collector", "pod-garbage-collector"},
       {"system:controller:node-controller", "node-controller"},
+      {"system:controller:root-ca-cert-publisher", "root-ca-cert-publisher"},
   };
   for (const auto& [role, account] : kControllers) {
     bindings.push_back({role, role, {"system:kube-controller-manager"}, {}, {account}});

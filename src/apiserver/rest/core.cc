@@ -360,7 +360,7 @@ void Core::CommitObject(
       {resource.prefix + key, stored == nullptr ? nullptr : stored->json()});
   options_.store.Commit(
       std::move(transaction),
-      [alive = alive_, &resource, key, before, stored, expected,
+      [this, alive = alive_, &resource, key, before, stored, expected,
        done = std::move(done)](Result<storage::TransactionResult> result) mutable {
         if (!*alive) return;
         if (!result.ok()) return done(result.error(), nullptr);
@@ -386,6 +386,7 @@ void Core::CommitObject(
         }
         const storage::Revision revision = result->revision;
         resource.cache.Apply(key, std::move(change));
+        if (!waiting_.empty() && before == nullptr) WakeWaiting(resource.prefix + key);
         done(revision, stored);
       },
       [this, alive = alive_, &resource, operation,

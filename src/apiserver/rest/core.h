@@ -41,6 +41,17 @@ class AdmissionStep {
                                        std::vector<std::string>& /*warnings*/) {
     return std::nullopt;
   }
+  // Asked when it refused a creation: an object that is about to appear and would change its mind.
+  // The request waits for it, for Core::kMaxWait at most.
+  struct Awaited {
+    std::string_view group;
+    std::string_view plural;
+    std::string key;
+  };
+  virtual std::optional<Awaited> Awaits(const Request&, api::Draft& /*object*/,
+                                        const StrategyContext&) const {
+    return std::nullopt;
+  }
 };
 
 // Says whether a user may do something. RBAC and the node authorizer implement it.
@@ -68,6 +79,11 @@ class Authorizer {
 // within the process at once and must not leave it before WhenDurable says so.
 class Core {
  public:
+  // How long a creation waits for what an admission step awaits, and how many may wait; beyond,
+  // they are refused at once.
+  static constexpr Duration kMaxWait = std::chrono::milliseconds(1500);
+  static constexpr std::size_t kMaxWaiting = 1'000;
+
   struct Options {
     EventLoop& loop;
     Random& random;
@@ -154,7 +170,14 @@ class Core {
 
   Response Get(Resource& resource, const Request& request);
   void List(Resource& resource, Request&& request, std::function<void(Response)> done);
-  void Create(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void Create(Resource& resource, Request&& request, std::function<void(Response)> done,
+              bool may_wait = true);
+  // The key in the store of what a refused creation may wait for, or nothing.
+  std::optional<std::string> AwaitedBy(const Request& request, api::Draft& object,
+                                       const StrategyContext& context);
+  void CreateLater(Resource& resource, Request&& request, std::string awaited,
+                   std::function<void(Response)> done);
+  void WakeWaiting(const std::string& appeared);
   void CreateByApply(Resource& resource, Request&& request, std::function<void(Response)> done);
   void Update(Resource& resource, Request&& request, std::function<void(Response)> done,
               int attempt = 0);
@@ -198,6 +221,13 @@ class Core {
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Resource>, ByName> resources_;
   std::unordered_map<const api::KindSchema*, Resource*> by_kind_;  // all versions
   std::multimap<storage::Revision, std::function<void(std::optional<Failure>)>> durable_waiters_;
+  struct Waiting {
+    std::string awaited;
+    std::function<void()> go_on;
+    TimerHandle timeout;
+  };
+  std::map<std::uint64_t, Waiting> waiting_;  // in the order they came
+  std::uint64_t next_waiting_ = 1;
   std::optional<Failure> store_failure_;  // what nothing can be durable for any more
   storage::Revision durable_seen_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -61,7 +61,50 @@ void Core::AddWarnings(const Resource& resource, api::Value object, api::Value b
   }
 }
 
-void Core::Create(Resource& resource, Request&& request, std::function<void(Response)> done) {
+std::optional<std::string> Core::AwaitedBy(const Request& request, api::Draft& object,
+                                           const StrategyContext& context) {
+  if (waiting_.size() >= kMaxWaiting) return std::nullopt;
+  for (const auto& step : options_.admission) {
+    if (!step->Concerns(request)) continue;
+    const auto awaited = step->Awaits(request, object, context);
+    if (!awaited) continue;
+    const auto found = resources_.find(ByName::Views(awaited->group, awaited->plural));
+    if (found != resources_.end()) return found->second->prefix + awaited->key;
+  }
+  return std::nullopt;
+}
+
+void Core::CreateLater(Resource& resource, Request&& request, std::string awaited,
+                       std::function<void(Response)> done) {
+  const std::uint64_t id = next_waiting_++;
+  Waiting& waiting = waiting_[id];
+  waiting.awaited = std::move(awaited);
+  waiting.go_on = [this, &resource, request = std::move(request),
+                   done = std::move(done)]() mutable {
+    Create(resource, std::move(request), std::move(done), false);
+  };
+  waiting.timeout = options_.loop.RunAfter(kMaxWait, [this, id] {
+    auto node = waiting_.extract(id);
+    node.mapped().go_on();
+  });
+}
+
+void Core::WakeWaiting(const std::string& appeared) {
+  for (auto each = waiting_.begin(); each != waiting_.end();) {
+    const auto next = std::next(each);
+    if (each->second.awaited == appeared) {
+      auto node = waiting_.extract(each);
+      node.mapped().timeout.reset();
+      options_.loop.Post([alive = alive_, go_on = std::move(node.mapped().go_on)] {
+        if (*alive) go_on();
+      });
+    }
+    each = next;
+  }
+}
+
+void Core::Create(Resource& resource, Request&& request, std::function<void(Response)> done,
+                  bool may_wait) {
   Response response;
   if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
@@ -116,8 +159,13 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     }
     object["metadata"]["name"] = name;
   }
-  request.name = name;
+  const std::string asked_name = std::exchange(request.name, name);
   if (std::optional<Failure> failure = Admit(request, &object, api::Value())) {
+    if (std::optional<std::string> awaited =
+            may_wait ? AwaitedBy(request, object, context) : std::nullopt) {
+      request.name = asked_name;
+      return CreateLater(resource, std::move(request), std::move(*awaited), std::move(done));
+    }
     done(Response::Failed(std::move(*failure)));
     return;
   }

@@ -16,13 +16,13 @@ api::Draft Object(std::string_view kind, std::string_view name) {
 
 }  // namespace
 
-ServiceAccountController::ServiceAccountController(EventLoop& loop, Random& random,
-                                                   client::Client& client,
-                                                   client::Informer& namespaces,
-                                                   client::Informer& accounts, std::string ca_pem)
+ServiceAccountController::ServiceAccountController(
+    EventLoop& loop, Random& random, client::Client& client, client::Informer& namespaces,
+    client::Informer& accounts, client::Informer& authorities, std::string ca_pem)
     : client_(client),
       namespaces_(namespaces),
       accounts_(accounts),
+      authorities_(authorities),
       ca_pem_(std::move(ca_pem)),
       queue_(loop, random, {"serviceaccount"},
              [this](const std::string& name, Done done) { Sync(name, std::move(done)); }) {
@@ -32,6 +32,19 @@ ServiceAccountController::ServiceAccountController(EventLoop& loop, Random& rand
   accounts.AddHandlers({.on_delete = [this](const api::ObjectPtr& object) {
     if (object->name() == kAccount) queue_.Add(std::string(object->namespace_()));
   }});
+  authorities.AddHandlers(
+      {.on_add =
+           [this](const api::ObjectPtr& object) { queue_.Add(std::string(object->namespace_())); },
+       .on_update =
+           [this](const api::ObjectPtr&, const api::ObjectPtr& after) {
+             queue_.Add(std::string(after->namespace_()));
+           },
+       .on_delete =
+           [this](const api::ObjectPtr& last) { queue_.Add(std::string(last->namespace_())); }});
+}
+
+std::string ServiceAccountController::AuthoritySelector() {
+  return StrCat("metadata.name=", kAuthority);
 }
 
 ServiceAccountController::~ServiceAccountController() {
@@ -59,20 +72,34 @@ void ServiceAccountController::PublishAuthority(const std::string& name, Done do
       "Contains a CA bundle that can be used to verify the API server when using internal "
       "endpoints such as the internal service IP or kubernetes.default.svc.";
   map["data"]["ca.crt"] = ca_pem_;
+  if (const api::ObjectPtr given = authorities_.Find(StrCat(name, "/", kAuthority))) {
+    const api::Value data = (*given)["data"];
+    if (data["ca.crt"].str() == ca_pem_ && data.size() == 1) return done(Ok());
+    map["metadata"]["resourceVersion"] = std::to_string(given->resource_version());
+    return client_.Update({api::FindKind("", "v1", "ConfigMap"), name, std::string(kAuthority), ""},
+                          map.Freeze(), {},
+                          [this, alive = alive_, done = std::move(done)](client::Reply reply) {
+                            if (*alive) Finish(reply, done);
+                          });
+  }
   Create("ConfigMap", name, map.Freeze(), std::move(done));
+}
+
+// A namespace that is going away takes nothing new, and needs nothing. What is there already, or is
+// another by now, comes back through the informers if it is not as it should be.
+void ServiceAccountController::Finish(const client::Reply& reply, const Done& done) const {
+  if (reply.ok() || reply.http_status == 409 || reply.http_status == 404 ||
+      reply.http_status == 403) {
+    return done(Ok());
+  }
+  done(*reply.error);
 }
 
 void ServiceAccountController::Create(std::string_view kind, const std::string& name,
                                       api::TreePtr body, Done done) {
   client_.Create({api::FindKind("", "v1", kind), name, "", ""}, std::move(body), {},
-                 [alive = alive_, done = std::move(done)](client::Reply reply) {
-                   if (!*alive) return;
-                   // A namespace that is going away takes nothing new, and needs nothing.
-                   if (reply.ok() || reply.http_status == 409 || reply.http_status == 404 ||
-                       reply.http_status == 403) {
-                     return done(Ok());
-                   }
-                   done(*reply.error);
+                 [this, alive = alive_, done = std::move(done)](client::Reply reply) {
+                   if (*alive) Finish(reply, done);
                  });
 }
 

@@ -1,6 +1,5 @@
 #include "apiserver/admission/pod_security/pod_security.h"
 
-#include "apiserver/admission/admission.h"
 #include "apiserver/testing/core_fixture.h"
 #include "base/text/text.h"
 
@@ -9,7 +8,11 @@ namespace {
 
 class PodSecurityTest : public CoreFixture {
  protected:
-  void SetUp() override { StartCore(nullptr, MakeAdmissionChain()); }
+  void SetUp() override {
+    std::vector<std::unique_ptr<AdmissionStep>> steps;
+    steps.push_back(std::make_unique<PodSecurity>());
+    StartCore(nullptr, std::move(steps));
+  }
 
   static std::string NamespaceText(std::string_view name, std::string_view labels) {
     return StrCat(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")", name,
