@@ -1,9 +1,9 @@
 #include "cmd/drakkar/kubelet_config.h"
 
-#include <set>
-
 #include "api/codec/yaml_reader.h"
 #include "base/text/text.h"
+#include "cmd/drakkar/kubelet_fields.h"
+#include "features/gates/feature_gates.h"
 #include "features/report.h"
 #include "telemetry/log/log.h"
 
@@ -11,6 +11,21 @@ namespace drakkar::cmd {
 namespace {
 
 constexpr Logger kLog("node");
+
+// A kubelet has gates for what this node does not have: they are taken out and listed.
+std::string KnownGates(std::string_view gates, std::vector<std::string>& unknown) {
+  std::vector<std::string_view> known;
+  for (std::string_view gate : Split(gates, ',')) {
+    if (gate.empty()) continue;
+    const std::string_view name = gate.substr(0, gate.find('='));
+    if (FindGate(name)) {
+      known.push_back(gate);
+    } else {
+      unknown.emplace_back(name);
+    }
+  }
+  return Join(known, ",");
+}
 
 }  // namespace
 
@@ -39,18 +54,20 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
     return InvalidArgument(StrCat(path, ": one KubeletConfiguration is needed"));
   }
   const api::Value root = documents->front()->root();
+  Result<std::vector<std::string>> ignored = CheckKubeletFields(root, text);
+  if (!ignored.ok()) return std::move(ignored).error().Prefixed(path);
   Result<features::KubeletSettings> read = features::ReadKubeletConfiguration(root);
   if (!read.ok()) return std::move(read).error().Prefixed(path);
   settings.feature_gates = std::move(read->feature_gates);
   settings.features.static_configuration = std::move(read->static_configuration);
-  std::vector<std::string> ignored;
-  const std::set<std::string_view> known = {"apiVersion", "kind", "featureGates"};
-  for (const api::MemberView member : root.members()) {
-    if (!known.contains(member.name)) ignored.emplace_back(member.name);
-  }
-  if (!ignored.empty()) {
-    kLog.Warning("settings of the configuration file that this node does not act on",
-                 {{"file", path}, {"settings", Join(ignored, ", ")}});
+  std::vector<std::string> unknown;
+  settings.feature_gates = KnownGates(settings.feature_gates, unknown);
+  // Once, and all of it: somebody may rely on any of these.
+  if (!ignored->empty() || !unknown.empty()) {
+    kLog.Warning("the configuration file has settings without effect on this node",
+                 {{"file", path},
+                  {"settings", Join(*ignored, ", ")},
+                  {"featureGates", Join(unknown, ", ")}});
   }
   return settings;
 }

@@ -16,7 +16,8 @@ struct KubeletSettings {
 
 // --config and --runtime-features.
 std::vector<cli::Flag> KubeletConfigFlags();
-// Settings that this node does not act on are logged.
+// Takes any KubeletConfiguration that a kubelet takes. Fields that do not exist or have another
+// type are refused with line and column; settings without effect on this node are logged, once.
 Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, FileSystem& files);
 
 }  // namespace drakkar::cmd

@@ -1,0 +1,139 @@
+#include "cmd/drakkar/kubelet_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/testing/memory_file_system.h"
+#include "base/text/text.h"
+#include "cli/testing/fake_console.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::cmd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class KubeletConfigTest : public ::testing::Test {
+ protected:
+  KubeletConfigTest() {
+    SetLogSink([this](std::string_view line) { logged_.emplace_back(line); });
+    cli::App app("drakkar", "");
+    cli::Command command;
+    command.name = "read";
+    command.flags = KubeletConfigFlags();
+    command.run = [&](const cli::Arguments& given, cli::Console&) {
+      arguments_ = given;
+      return 0;
+    };
+    app.Add(command);
+    cli::testing::FakeConsole console;
+    EXPECT_EQ(app.Run({"read", "--config", "/k.yaml"}, console), 0);
+  }
+  ~KubeletConfigTest() override {
+    SetLogSink([](std::string_view) {});
+  }
+
+  Result<KubeletSettings> Read(std::string_view members) {
+    MemoryFileSystem files;
+    EXPECT_TRUE(files
+                    .WriteFile("/k.yaml",
+                               StrCat("apiVersion: kubelet.config.k8s.io/v1beta1\n"
+                                      "kind: KubeletConfiguration\n",
+                                      members),
+                               0644)
+                    .ok());
+    return ReadKubeletSettings(arguments_, files);
+  }
+  std::string ErrorOf(std::string_view members) {
+    const auto settings = Read(members);
+    return settings.ok() ? "(accepted)" : settings.error().message;
+  }
+
+  cli::Arguments arguments_;
+  std::vector<std::string> logged_;
+};
+
+TEST_F(KubeletConfigTest, TakesWhatAKubeletTakesAndSaysOnceWhatHasNoEffect) {
+  const auto settings = Read(R"(
+featureGates: {MemoryQoS: true, ContainerRestartRules: false}
+authentication:
+  anonymous: {enabled: false}
+  webhook: {enabled: true, cacheTTL: 2m0s}
+  x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}
+authorization: {mode: Webhook, webhook: {cacheAuthorizedTTL: 0s, cacheUnauthorizedTTL: 0s}}
+cgroupDriver: systemd
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+containerRuntimeEndpoint: ""
+cpuManagerReconcilePeriod: 0s
+crashLoopBackOff: {}
+evictionHard: {memory.available: 100Mi, nodefs.available: 10%}
+healthzPort: 10248
+imageMaximumGCAge: 0s
+logging: {flushFrequency: 0, options: {json: {infoBufferSize: "0"}, text: {infoBufferSize: 0}}, verbosity: 0}
+memorySwap: {}
+memoryThrottlingFactor: 0.9
+podPidsLimit: -1
+registerWithTaints: [{key: a, value: b, effect: NoSchedule}]
+reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]
+shutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: 30}]
+staticPodPath: /etc/kubernetes/manifests
+staticPodURLHeader: {X: [a, b]}
+tracing: {endpoint: localhost:4317, samplingRatePerMillion: 10}
+userNamespaces: {idsPerPod: 65536}
+kubeReserved: null
+)");
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  EXPECT_EQ(settings->feature_gates, "ContainerRestartRules=false");
+  ASSERT_THAT(logged_, SizeIs(1));
+  EXPECT_THAT(logged_[0], AllOf(HasSubstr("authentication, authorization, cgroupDriver"),
+                                HasSubstr("MemoryQoS"), Not(HasSubstr("kubeReserved")),
+                                Not(HasSubstr("ContainerRestartRules"))));
+}
+
+TEST_F(KubeletConfigTest, SaysNothingWhereEverythingHasAnEffect) {
+  EXPECT_EQ(ErrorOf("cpuManagerPolicy: static\n"), "(accepted)");
+  EXPECT_THAT(logged_, IsEmpty());
+}
+
+TEST_F(KubeletConfigTest, RefusesWhatIsMisspeltWithItsPlace) {
+  EXPECT_EQ(ErrorOf("maxpods: 10\n"),
+            "/k.yaml: maxpods: no such field; it is spelled maxPods: line 3, column 1");
+  EXPECT_EQ(ErrorOf("authentication:\n  webhook:\n    enable: true\n"),
+            "/k.yaml: authentication.webhook.enable: no such field: line 5, column 5");
+  EXPECT_EQ(ErrorOf("registerWithTaints:\n- {key: a, efect: NoSchedule}\n"),
+            "/k.yaml: registerWithTaints.0.efect: no such field: line 4, column 12");
+}
+
+TEST_F(KubeletConfigTest, RefusesOtherTypesWithTheirPlace) {
+  EXPECT_EQ(ErrorOf("port: \"10250\"\n"),
+            "/k.yaml: port: must be an integer of 32 bits: line 3, column 1");
+  EXPECT_EQ(ErrorOf("port: 4294967296\n"),
+            "/k.yaml: port: must be an integer of 32 bits: line 3, column 1");
+  EXPECT_EQ(ErrorOf("syncFrequency: 60\n"),
+            "/k.yaml: syncFrequency: must be a duration such as \"1m30s\": line 3, column 1");
+  EXPECT_EQ(ErrorOf("clusterDNS: 10.96.0.10\n"),
+            "/k.yaml: clusterDNS: must be a list: line 3, column 1");
+  EXPECT_EQ(ErrorOf("clusterDNS:\n- 10.96.0.10\n- 7\n"),
+            "/k.yaml: clusterDNS.1: must be a string: line 5, column 3");
+  EXPECT_EQ(ErrorOf("evictionHard:\n  memory.available: 5\n"),
+            "/k.yaml: evictionHard.memory.available: must be a string: line 4, column 3");
+  EXPECT_EQ(ErrorOf("featureGates: {A: 1}\n"),
+            "/k.yaml: featureGates.A: must be true or false: line 3, column 16");
+  EXPECT_EQ(ErrorOf("memorySwap: no\n"), "/k.yaml: memorySwap: must be a map: line 3, column 1");
+}
+
+TEST_F(KubeletConfigTest, RefusesOtherKindsAndVersions) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(
+      files.WriteFile("/k.yaml", "apiVersion: kubelet.config.k8s.io/v1alpha1\n", 0644).ok());
+  EXPECT_EQ(ReadKubeletSettings(arguments_, files).error().message,
+            "/k.yaml: apiVersion: must be kubelet.config.k8s.io/v1beta1: line 1, column 1");
+}
+
+}  // namespace
+}  // namespace drakkar::cmd
