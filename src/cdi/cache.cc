@@ -1,5 +1,6 @@
 #include "cdi/cache.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -73,7 +74,7 @@ void Cache::ReadDirectory(std::size_t priority, std::size_t* budget) {
       errors_[path].push_back(text.error().message);
       continue;
     }
-    Result<Spec> spec = ReadFile(path, *text);
+    Result<Spec> spec = name.ends_with(".yaml") ? ReadSpecYaml(*text) : ReadSpecJson(*text);
     if (!spec.ok()) {
       errors_[path].push_back(spec.error().message);
       continue;
@@ -83,14 +84,6 @@ void Cache::ReadDirectory(std::size_t priority, std::size_t* budget) {
                                            .priority = priority,
                                            .spec = std::move(spec).value()}));
   }
-}
-
-Result<Spec> Cache::ReadFile(const std::string& path, const std::string& text) {
-  if (path.ends_with(".yaml") && options_.parse_yaml) {
-    ASSIGN_OR_RETURN(const Document document, options_.parse_yaml(text));
-    return ReadSpec(document);
-  }
-  return ReadSpecJson(text);
 }
 
 void Cache::AddDevices(const std::shared_ptr<const File>& file) {
@@ -121,6 +114,30 @@ std::vector<std::string> Cache::FindMissing(const std::vector<std::string>& ids)
   return missing;
 }
 
+std::string Cache::DescribeBrokenFiles(const std::vector<std::string>& missing) const {
+  std::set<std::string_view> vendors;
+  for (const std::string& id : missing) {
+    vendors.insert(std::string_view(id).substr(0, id.find('/')));
+  }
+  // Libraries begin the name of a spec file with its vendor, so those are most likely to be it.
+  const auto is_likely = [&](const std::string& path) {
+    return std::ranges::any_of(vendors, [&](std::string_view vendor) {
+      return BaseName(path).find(vendor) != std::string_view::npos;
+    });
+  };
+  std::vector<const std::pair<const std::string, std::vector<std::string>>*> broken;
+  for (const auto& entry : errors_) broken.push_back(&entry);
+  std::ranges::stable_partition(broken, [&](const auto* entry) { return is_likely(entry->first); });
+  std::string text;
+  for (std::size_t i = 0; i < broken.size() && i < kMaxNamedFiles; ++i) {
+    text += StrCat("; ", broken[i]->first, ": ", broken[i]->second.front());
+  }
+  if (broken.size() > kMaxNamedFiles) {
+    text += StrCat("; and ", broken.size() - kMaxNamedFiles, " more broken spec files");
+  }
+  return text;
+}
+
 bool Cache::AreFilesFresh(const std::vector<std::string>& ids) {
   std::set<const File*> checked;
   for (const std::string& id : ids) {
@@ -135,7 +152,8 @@ bool Cache::AreFilesFresh(const std::vector<std::string>& ids) {
 Result<ContainerEdits> Cache::Resolve(const std::vector<std::string>& ids) {
   if (!scanned_ || !FindMissing(ids).empty() || !AreFilesFresh(ids)) Refresh();
   if (const std::vector<std::string> missing = FindMissing(ids); !missing.empty()) {
-    return NotFound(StrCat("unresolvable CDI devices ", Join(missing, ", ")));
+    return NotFound(
+        StrCat("unresolvable CDI devices ", Join(missing, ", "), DescribeBrokenFiles(missing)));
   }
   ContainerEdits edits;
   std::set<const File*> used_files;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,7 +8,6 @@
 
 #include "base/env/file_system.h"
 #include "base/result/result.h"
-#include "cdi/document.h"
 #include "cdi/spec.h"
 
 namespace drakkar::cdi {
@@ -20,6 +18,9 @@ std::vector<std::string> DefaultSpecDirectories();
 // Spec files beyond this many are not read, and that is recorded as an error.
 constexpr std::size_t kMaxSpecFiles = 65'536;
 
+// Broken spec files that one error names; it has to fit into an event.
+constexpr std::size_t kMaxNamedFiles = 3;
+
 // The devices that the spec files in a list of directories define.
 //
 // Files are `*.json` and `*.yaml` directly in the directories; a later directory wins over an
@@ -29,8 +30,6 @@ class Cache {
  public:
   struct Options {
     std::vector<std::string> directories = DefaultSpecDirectories();
-    // Reads a YAML file. Without it, `*.yaml` files that are not JSON are broken files.
-    std::function<Result<Document>(std::string_view text)> parse_yaml;
   };
   Cache(FileSystem& files, Options options);
 
@@ -39,7 +38,9 @@ class Cache {
 
   // What the container needs for `ids`, in that order: the edits of each spec file once, before
   // those of its first device. An id given twice counts once. Scans again when an id is unknown or
-  // a file in use has changed; `unresolvable CDI devices a, b` if it does not help.
+  // a file in use has changed; `unresolvable CDI devices a, b` if it does not help, followed by the
+  // files that could not be used and why (at most kMaxNamedFiles, those of a missing device's
+  // vendor first).
   Result<ContainerEdits> Resolve(const std::vector<std::string>& ids);
 
   std::vector<std::string> ListDevices() const;  // qualified, sorted
@@ -60,9 +61,9 @@ class Cache {
   };
 
   void ReadDirectory(std::size_t priority, std::size_t* budget);
-  Result<Spec> ReadFile(const std::string& path, const std::string& text);
   void AddDevices(const std::shared_ptr<const File>& file);
   std::vector<std::string> FindMissing(const std::vector<std::string>& ids) const;
+  std::string DescribeBrokenFiles(const std::vector<std::string>& missing) const;
   bool AreFilesFresh(const std::vector<std::string>& ids);
 
   FileSystem& files_;

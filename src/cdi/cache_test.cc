@@ -4,13 +4,18 @@
 #include <gtest/gtest.h>
 
 #include "base/testing/memory_file_system.h"
+#include "base/text/text.h"
 
 namespace drakkar::cdi {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
+using ::testing::StartsWith;
 
 // A spec of kind v.com/c whose devices and spec each set one variable.
 std::string SpecText(const std::vector<std::string>& devices, const std::string& mark) {
@@ -63,7 +68,11 @@ TEST_F(CacheTest, ADeviceDefinedTwiceAtOnePriorityIsDropped) {
   Write("/var/run/cdi/x.json", SpecText({"a", "b"}, "x"));
   Write("/var/run/cdi/y.json", SpecText({"a"}, "y"));
   EXPECT_EQ(cache_.Resolve({"v.com/c=b", "v.com/c=a"}).error(),
-            NotFound("unresolvable CDI devices v.com/c=a"));
+            NotFound("unresolvable CDI devices v.com/c=a"
+                     "; /var/run/cdi/x.json: conflicting device v.com/c=a (specs "
+                     "/var/run/cdi/x.json, /var/run/cdi/y.json)"
+                     "; /var/run/cdi/y.json: conflicting device v.com/c=a (specs "
+                     "/var/run/cdi/x.json, /var/run/cdi/y.json)"));
   EXPECT_THAT(Env({"v.com/c=b"}), ElementsAre("SPEC=x", "b=x"));
   EXPECT_THAT(cache_.errors(), ElementsAre(Key("/var/run/cdi/x.json"), Key("/var/run/cdi/y.json")));
 }
@@ -121,16 +130,33 @@ TEST_F(CacheTest, AbsentDirectoriesAreFineAndNoIdsNeedNothing) {
   EXPECT_THAT(cache.errors(), IsEmpty());
 }
 
-TEST_F(CacheTest, YamlGoesThroughTheGivenReader) {
-  Write("/etc/cdi/x.yaml", "anything");
-  cache_.Refresh();
-  EXPECT_THAT(cache_.errors(), ElementsAre(Key("/etc/cdi/x.yaml")));
-  Cache cache(files_, {.parse_yaml = [](std::string_view text) {
-                EXPECT_EQ(text, "anything");
-                return ParseJsonDocument(SpecText({"y"}, "1"));
-              }});
-  cache.Refresh();
-  EXPECT_THAT(cache.ListDevices(), ElementsAre("v.com/c=y"));
+TEST_F(CacheTest, ReadsYamlBesideJson) {
+  Write("/etc/cdi/x.json", SpecText({"a"}, "1"));
+  Write("/var/run/cdi/v.com-c.yaml",
+        "---\ncdiVersion: 0.5.0\ndevices:\n- containerEdits:\n    env:\n    - Y=2\n"
+        "  name: \"0\"\nkind: v.com/c\n");
+  EXPECT_THAT(Env({"v.com/c=0", "v.com/c=a"}), ElementsAre("Y=2", "SPEC=1", "a=1"));
+  EXPECT_THAT(cache_.errors(), IsEmpty());
+}
+
+TEST_F(CacheTest, AnUnresolvableDeviceNamesTheBrokenFilesAndWhy) {
+  Write("/etc/cdi/v.com-c.yaml", "kind: v.com/c\ndevices: {\n");
+  Write("/var/run/cdi/x.json", SpecText({"a"}, "1"));
+  const std::string message = cache_.Resolve({"v.com/c=a", "v.com/c=0"}).error().message;
+  EXPECT_THAT(message, StartsWith("unresolvable CDI devices v.com/c=0; /etc/cdi/v.com-c.yaml: "));
+  EXPECT_THAT(message, HasSubstr("line "));
+  EXPECT_THAT(Env({"v.com/c=a"}), ElementsAre("SPEC=1", "a=1"));
+}
+
+TEST_F(CacheTest, BrokenFilesOfTheMissingVendorAreNamedFirstAndFewOthers) {
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Write(StrCat("/etc/cdi/", name, ".json"), "{");
+  }
+  Write("/var/run/cdi/v.com-c_uid.yaml", "knid: v.com/c\n");
+  EXPECT_THAT(cache_.Resolve({"v.com/c=0"}).error().message,
+              AllOf(StartsWith("unresolvable CDI devices v.com/c=0; /var/run/cdi/v.com-c_uid.yaml: "
+                               "unknown field \"knid\"; /etc/cdi/a.json: "),
+                    EndsWith("; and 2 more broken spec files")));
 }
 
 TEST_F(CacheTest, AFileThatCannotBeReadIsRecorded) {

@@ -23,7 +23,7 @@ class Fields {
   void Text(std::string_view key, std::string* out) {
     const Document* value = Find(key);
     if (value == nullptr) return;
-    if (value->kind != Kind::kString) return Fail(Place(key), "must be a string");
+    if (!IsText(*value)) return Fail(Place(key), "must be a string");
     *out = value->text;
   }
 
@@ -48,7 +48,7 @@ class Fields {
 
   void Texts(std::string_view key, std::vector<std::string>* out) {
     Each(key, out, [this](const Document& item, const std::string& place, std::string* text) {
-      if (item.kind != Kind::kString) return Fail(place, "must be a string");
+      if (!IsText(item)) return Fail(place, "must be a string");
       *text = item.text;
     });
   }
@@ -64,7 +64,7 @@ class Fields {
     if (value == nullptr) return;
     if (value->kind != Kind::kObject) return Fail(Place(key), "must be an object");
     for (const auto& [name, text] : value->members) {
-      if (text.kind != Kind::kString) {
+      if (!IsText(text)) {
         return Fail(StrCat(Place(key), "[", Quote(name), "]"), "must be a string");
       }
       (*out)[name] = text.text;
@@ -99,6 +99,10 @@ class Fields {
   }
 
  private:
+  static bool IsText(const Document& value) {
+    return value.kind == Kind::kString || value.is_plain;
+  }
+
   // The value, or null when it is absent, null, or an error has been found already.
   const Document* Find(std::string_view key) {
     for (std::size_t i = 0; i < object_.members.size(); ++i) {
@@ -242,6 +246,11 @@ Result<Spec> ReadSpec(const Document& document) {
 
 Result<Spec> ReadSpecJson(std::string_view text) {
   ASSIGN_OR_RETURN(const Document document, ParseJsonDocument(text));
+  return ReadSpec(document);
+}
+
+Result<Spec> ReadSpecYaml(std::string_view text) {
+  ASSIGN_OR_RETURN(const Document document, ParseYamlDocument(text));
   return ReadSpec(document);
 }
 

@@ -12,5 +12,6 @@ namespace drakkar::cdi {
 // an error that names the place ("devices[0].containerEdits.mounts[1]"). null reads as absent.
 Result<Spec> ReadSpec(const Document& document);
 Result<Spec> ReadSpecJson(std::string_view text);
+Result<Spec> ReadSpecYaml(std::string_view text);
 
 }  // namespace drakkar::cdi

@@ -5,11 +5,15 @@
 #include "cdi/spec_reader.h"
 #include "cdi/spec_writer.h"
 
-// Any bytes are read or refused; what was read is written and read back unchanged.
+// Any bytes are read or refused; what was read, as JSON or as YAML, is written and read back
+// unchanged by the JSON reader.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto spec = drakkar::cdi::ReadSpecJson({reinterpret_cast<const char*>(data), size});
-  if (!spec.ok()) return 0;
-  const auto again = drakkar::cdi::ReadSpecJson(drakkar::cdi::WriteSpecJson(*spec));
-  CHECK(again.ok() && *again == *spec);
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const auto read : {drakkar::cdi::ReadSpecJson, drakkar::cdi::ReadSpecYaml}) {
+    const auto spec = read(text);
+    if (!spec.ok()) continue;
+    const auto again = drakkar::cdi::ReadSpecJson(drakkar::cdi::WriteSpecJson(*spec));
+    CHECK(again.ok() && *again == *spec);
+  }
   return 0;
 }

@@ -45,10 +45,7 @@ std::string CheckCdi(DriverUnderTest& driver, const std::vector<rpc::PreparedDev
   }
   cdi::Cache cache(driver.options().files, {.directories = driver.options().cdi_directories});
   auto edits = cache.Resolve(ids);
-  if (edits.ok()) return "";
-  std::string why = edits.error().message;
-  for (const auto& [file, errors] : cache.errors()) why += StrCat("; ", file, ": ", errors.front());
-  return why;
+  return edits.ok() ? std::string() : edits.error().message;
 }
 
 constexpr char kCdiGone[] = "afterwards the CDI ids that were made for it are gone";

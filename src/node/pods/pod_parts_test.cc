@@ -219,6 +219,21 @@ TEST(ContainerConfig, TakesCdiEditsOverItsOwn) {
   auto missing = ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/c=none"}, config);
   ASSERT_FALSE(missing.ok());
   EXPECT_THAT(missing.error().message, HasSubstr("unresolvable CDI devices v.com/c=none"));
+  // Specs come in YAML too, and a pod's event says which one is broken.
+  const auto write = [&](std::string_view text) {
+    ASSERT_TRUE(files.WriteFile("/cdi/v.com-d.yaml", text, 0644).ok());
+  };
+  write(
+      "---\ncdiVersion: 0.5.0\ndevices:\n- containerEdits:\n    env:\n    - Y=1\n  name: \"0\"\n"
+      "kind: v.com/d\n");
+  applied = ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/d=0"}, config);
+  ASSERT_TRUE(applied.ok()) << applied.error().message;
+  EXPECT_EQ(config.environment.back().name, "Y");
+  write("kind: v.com/d\ndevices: }\n");
+  missing = ApplyCdi(cache, RealDeviceNodeProbe(), {"v.com/d=0"}, config);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_THAT(missing.error().message,
+              HasSubstr("unresolvable CDI devices v.com/d=0; /cdi/v.com-d.yaml: "));
 }
 
 constexpr char kLog[] =
