@@ -34,6 +34,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
+	cdiapi "tags.cncf.io/container-device-interface/pkg/cdi"
+	cdispec "tags.cncf.io/container-device-interface/specs-go"
 )
 
 type driver struct {
@@ -62,8 +64,35 @@ func (d *driver) enter(what string, uid types.UID) error {
 	return nil
 }
 
-func (d *driver) specPath(uid types.UID) string {
-	return filepath.Join(d.cdi, fmt.Sprintf("%s-%s.json", d.name, uid))
+// Specs are written and removed by the library that vendors use, in its default format: YAML.
+func (d *driver) specs() (*cdiapi.Cache, error) {
+	return cdiapi.NewCache(cdiapi.WithSpecDirs(d.cdi), cdiapi.WithAutoRefresh(false))
+}
+
+func (d *driver) writeSpec(uid types.UID, devices []string) error {
+	cache, err := d.specs()
+	if err != nil {
+		return err
+	}
+	spec := &cdispec.Spec{
+		Kind: d.name + "/device",
+		Devices: []cdispec.Device{{
+			Name:           "claim-" + string(uid),
+			ContainerEdits: cdispec.ContainerEdits{Env: []string{"GO_DEVICES=" + strings.Join(devices, ",")}},
+		}},
+	}
+	if spec.Version, err = cdispec.MinimumRequiredVersion(spec); err != nil {
+		return err
+	}
+	return cache.WriteSpec(spec, cdiapi.GenerateTransientSpecName(d.name, "device", string(uid)))
+}
+
+func (d *driver) removeSpec(uid types.UID) error {
+	cache, err := d.specs()
+	if err != nil {
+		return err
+	}
+	return cache.RemoveSpec(cdiapi.GenerateTransientSpecName(d.name, "device", string(uid)))
 }
 
 func (d *driver) PrepareResourceClaims(_ context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
@@ -87,13 +116,7 @@ func (d *driver) PrepareResourceClaims(_ context.Context, claims []*resourceapi.
 				CDIDeviceIDs: []string{fmt.Sprintf("%s/device=claim-%s", d.name, claim.UID)},
 			})
 		}
-		spec := fmt.Sprintf(`{"cdiVersion":"0.5.0","kind":"%s/device","devices":[{"name":"claim-%s","containerEdits":{"env":["GO_DEVICES=%s"]}}]}`,
-			d.name, claim.UID, strings.Join(names, ","))
-		temporary := filepath.Join(d.cdi, "."+string(claim.UID))
-		if err := os.WriteFile(temporary, []byte(spec), 0o644); err != nil {
-			return nil, err
-		}
-		if err := os.Rename(temporary, d.specPath(claim.UID)); err != nil {
+		if err := d.writeSpec(claim.UID, names); err != nil {
 			return nil, err
 		}
 		results[claim.UID] = result
@@ -109,7 +132,7 @@ func (d *driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplug
 			results[claim.UID] = err
 			continue
 		}
-		if err := os.Remove(d.specPath(claim.UID)); err != nil && !os.IsNotExist(err) {
+		if err := d.removeSpec(claim.UID); err != nil {
 			results[claim.UID] = err
 			continue
 		}
