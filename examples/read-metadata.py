@@ -9,6 +9,7 @@ known today, ignore fields they do not know, and tell "not there yet" from "brok
 import argparse
 import glob
 import json
+import os
 import sys
 import time
 
@@ -42,20 +43,20 @@ def read_file(path, attempts=8):
         except (ValueError, AttributeError) as error:
             if attempt + 1 == attempts:
                 raise ValueError(f"{path}: {error}") from None
-        time.sleep(0.001)  # empty or torn: perhaps it is just being written
+        time.sleep(0.001)  # empty or torn: perhaps it is just being written, as older drivers do
     if unknown:
         raise ValueError(f"{path}: no version we know, only {', '.join(unknown)}")
     raise NotYet(path)
 
 
 def files(claim="*", request="*", root=""):
-    """Paths of metadata files, each once: by the KEP's path, or else by that of Kubernetes."""
+    """Paths of metadata files. Drivers mount them at the KEP's path, at that of Kubernetes, or at both."""
     claim, request = (glob.escape(n) if n != "*" else n for n in (claim, request))
     for base in (KEP, f"{KUBERNETES}/resourceclaimtemplates", f"{KUBERNETES}/resourceclaims"):
-        found = sorted(glob.glob(f"{root}{base}/{claim}/{request}/*-metadata.json"))
-        if found:
-            return found
-    return []
+        for path in sorted(glob.glob(f"{root}{base}/{claim}/{request}/*-metadata.json")):
+            # Where several drivers share a request, running containers see updates in this directory.
+            current = os.path.join(path.removesuffix(".json") + ".d", os.path.basename(path))
+            yield current if os.path.exists(current) else path
 
 
 def value(attribute):
@@ -67,11 +68,20 @@ def value(attribute):
 
 
 def devices(claim="*", request="*", root=""):
-    paths = files(claim, request, root)
+    paths = list(files(claim, request, root))
     if not paths and claim != "*":
         raise NotYet(f"claim {claim}")
+    seen, wanted = set(), None
     for path in paths:
         document = read_file(path)
+        # A name may be that of one claim and, in the pod, of another one: the first is meant.
+        uid = document["metadata"].get("uid", "")
+        wanted = uid if wanted is None or claim == "*" else wanted
+        # The same file may be mounted at two paths.
+        key = (uid, os.path.basename(path), tuple(entry["name"] for entry in document.get("requests", [])))
+        if uid != wanted or key in seen:
+            continue
+        seen.add(key)
         for entry in document.get("requests", []):
             for device in entry.get("devices", []):
                 network = device.get("networkData") or {}

@@ -14,7 +14,8 @@
 namespace drakkar::metadata {
 namespace {
 
-// A file that is written in place is whole again within well under a millisecond.
+// Drivers replace files as a whole. One that writes in place has a whole file again within well
+// under a millisecond.
 constexpr int kReadAttempts = 8;
 constexpr Duration kReadPause = std::chrono::milliseconds(1);
 // How often what is not there yet is looked for: where changes are told, as some file systems tell
@@ -132,9 +133,13 @@ Result<DeviceMetadata> Reader::ReadOnce(const std::string& path) {
     }
     Result<DeviceMetadata> decoded = DecodeMetadata(*text);
     if (decoded.ok()) {
-      // Parts of two texts may look like a whole one: only what is there twice counts.
+      // Parts of two texts, written in place, may look like a whole one. A second look tells: it is
+      // the same, or newer and whole.
       Result<std::string> again = files_.ReadFile(path);
       if (again.ok() && *again == *text) return decoded;
+      if (again.ok()) {
+        if (auto newer = DecodeMetadata(*again); newer.ok()) return newer;
+      }
       before = std::move(*text);
       outcome = Error{ErrorCode::kUnavailable, StrCat(path, ": it changes all the time")};
       continue;
@@ -180,7 +185,12 @@ std::vector<Reader::Place> Reader::FindPlaces(const std::string& directory,
       const std::string path = JoinPath(claim_path, request_name);
       for (const std::string& file : list(path, "")) {
         if (!file.ends_with(kFileSuffix)) continue;
-        places.push_back({claim_name, request_name, JoinPath(path, file)});
+        const std::string driver = file.substr(0, file.size() - kFileSuffix.size());
+        // Beside a file that is mounted by itself there may be a directory with the current one.
+        const std::string live =
+            JoinPath(JoinPath(path, StrCat(driver, kLiveDirectorySuffix)), file);
+        places.push_back(
+            {claim_name, request_name, driver, files_.Exists(live) ? live : JoinPath(path, file)});
       }
     }
   }
@@ -192,15 +202,42 @@ Result<std::vector<Reader::Place>> Reader::FindRequest(const std::string& claim,
   const std::string ours = root_ + std::string(kContainerDirectory);
   const std::string kubernetes = root_ + std::string(kKubernetesContainerDirectory);
   const std::string base = BaseRequest(request);
-  for (const std::string& directory :
-       {ours, JoinPath(kubernetes, kTemplatesDirectory), JoinPath(kubernetes, kClaimsDirectory)}) {
-    if (auto places = FindPlaces(directory, claim, base); !places.empty()) return places;
-  }
-  // A claim from a template, under its own name: the files tell its name in the pod.
+  // Each driver mounts its file at one of the paths or at several, so all of them count. A file is
+  // known by request and driver, and the first place of it is read.
   std::vector<Place> places;
-  for (const Place& place : FindPlaces(ours, "", base)) {
-    auto file = ReadOnce(place.path);
-    if (file.ok() && file->pod_claim_name == claim) places.push_back(place);
+  std::set<std::pair<std::string, std::string>> seen;
+  std::string uid;  // of the claim, once a file tells
+  const auto belongs = [&](const Result<DeviceMetadata>& file) {
+    if (!file.ok() || file->claim_uid.empty()) return true;  // it does not tell yet
+    for (std::size_t i = 0; uid.empty() && i < places.size(); ++i) {
+      if (const auto other = ReadOnce(places[i].path); other.ok()) uid = other->claim_uid;
+    }
+    if (uid.empty()) uid = file->claim_uid;
+    return file->claim_uid == uid;
+  };
+  const auto add = [&](const Place& place) {
+    if (seen.emplace(place.request, place.driver).second) places.push_back(place);
+  };
+  const std::string templates = JoinPath(kubernetes, kTemplatesDirectory);
+  for (const std::string& directory : {ours, templates, JoinPath(kubernetes, kClaimsDirectory)}) {
+    const bool is_first = places.empty();
+    for (const Place& place : FindPlaces(directory, claim, base)) {
+      if (seen.contains({place.request, place.driver})) continue;
+      // A claim of the pod may have the name that another has in the pod.
+      if (is_first || belongs(ReadOnce(place.path))) add(place);
+    }
+  }
+  // A claim from a template has its own name in our directory and its name in the pod in that of
+  // Kubernetes; the files tell the other one.
+  for (const std::string& directory : {ours, templates}) {
+    for (const Place& place : FindPlaces(directory, "", base)) {
+      if (place.claim == claim || seen.contains({place.request, place.driver})) continue;
+      const auto file = ReadOnce(place.path);
+      if (!file.ok()) continue;
+      const bool is_named =
+          directory == ours ? file->pod_claim_name == claim : file->claim_name == claim;
+      if (is_named && belongs(file)) add(place);
+    }
   }
   if (!places.empty()) return places;
   return NotFound(StrCat("no metadata files found for claim ", claim,
@@ -210,7 +247,10 @@ Result<std::vector<Reader::Place>> Reader::FindRequest(const std::string& claim,
 
 Result<DeviceMetadata> Reader::ReadFile(const std::string& path, Duration timeout) {
   return WaitFor<DeviceMetadata>(
-      timeout, [&] { return ReadOnce(path); }, [&] { return std::vector{path}; });
+      timeout, [&] { return ReadOnce(path); },
+      [&] {
+        return std::vector{path, DirectoryName(path)};
+      });
 }
 
 Result<DeviceMetadata> Reader::ReadRequest(const std::string& claim, const std::string& request,

@@ -22,9 +22,9 @@ namespace drakkar::metadata {
 //
 // What is empty or not there yet (a driver may bring metadata later) is an error with the code
 // kNotFound, or waited for: with a timeout, readings return as soon as everything is there (told by
-// inotify where it works), and kDeadlineExceeded when the time is up. A file that a driver is just
-// writing is read again. Anything else, such as a file of an unknown version or one that is broken,
-// is an error that names the file.
+// inotify where it works), and kDeadlineExceeded when the time is up. A file that a driver writes
+// in place, as older ones do, is read again. Anything else, such as a file of an unknown version or
+// one that is broken, is an error that names the file.
 //
 // A reading of several files is of all of them. Who can do with a part gives a list for what is
 // still missing: then what is there is returned, after the time to wait if there is one, and the
@@ -65,6 +65,7 @@ class Reader {
   struct Place {
     std::string claim;  // the name of the directory
     std::string request;
+    std::string driver;
     std::string path;
   };
 

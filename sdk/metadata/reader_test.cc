@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 constexpr Duration kWait = std::chrono::seconds(60);
 constexpr char kFile[] = "/var/run/dra-device-attributes/c/gpu/d.example.com-metadata.json";
@@ -124,6 +125,99 @@ TEST_F(MetadataReaderTest, FilesOfAllDriversOfARequestAreOne) {
   ASSERT_EQ(request->requests.size(), 1u);
   EXPECT_EQ(request->requests[0].devices.size(), 2u);
   EXPECT_EQ(reader_.ReadRequest("c", "")->requests.size(), 2u);
+}
+
+TEST_F(MetadataReaderTest, FindsEveryDriverWhicheverPathItMounts) {
+  const std::string kubernetes = "/var/run/kubernetes.io/dra-device-attributes";
+  const auto drivers = [&](const std::string& claim) {
+    std::vector<std::string> names;
+    const auto read = reader_.ReadRequest(claim, "gpu");
+    if (!read.ok()) return std::vector{read.error().message};
+    for (const Request& request : read->requests) {
+      for (const Device& device : request.devices) names.push_back(device.driver);
+    }
+    return names;
+  };
+  // One mounts the proposal's path, one that of Kubernetes, one both.
+  Put(kFile, Text(Metadata()));
+  Put(kubernetes + "/resourceclaims/c/gpu/kube.com-metadata.json", Text(Metadata("kube.com")));
+  for (const char* directory : {"/var/run/dra-device-attributes/",
+                                "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/"}) {
+    Put(StrCat(directory, "c/gpu/both.com-metadata.json"), Text(Metadata("both.com")));
+  }
+  EXPECT_THAT(drivers("c"), UnorderedElementsAre("both.com", "d.example.com", "kube.com"));
+  // The same for a claim from a template, by either of its names.
+  const auto templated = [](const std::string& driver) {
+    DeviceMetadata metadata = Metadata(driver, "gpu", "pod-dev-x1");
+    metadata.pod_claim_name = "dev";
+    metadata.claim_uid = "templated";
+    return Text(metadata);
+  };
+  Put("/var/run/dra-device-attributes/pod-dev-x1/gpu/d.example.com-metadata.json",
+      templated("d.example.com"));
+  Put(kubernetes + "/resourceclaimtemplates/dev/gpu/kube.com-metadata.json", templated("kube.com"));
+  EXPECT_THAT(drivers("dev"), UnorderedElementsAre("d.example.com", "kube.com"));
+  EXPECT_THAT(drivers("pod-dev-x1"), UnorderedElementsAre("d.example.com", "kube.com"));
+  // A claim whose name another one has in the pod is still another claim.
+  Put(kubernetes + "/resourceclaims/dev/gpu/other.com-metadata.json",
+      Text(Metadata("other.com", "gpu", "dev")));
+  EXPECT_THAT(drivers("dev"), UnorderedElementsAre("d.example.com", "kube.com"));
+  // Missing anywhere is missing.
+  Put(kubernetes + "/resourceclaims/c/gpu/kube.com-metadata.json", "");
+  EXPECT_EQ(reader_.ReadRequest("c", "gpu").error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(MetadataReaderTest, PrefersTheDirectoryWithTheCurrentFile) {
+  DeviceMetadata current = Metadata();
+  current.generation = 7;
+  Put(kFile, Text(Metadata()));
+  Put("/var/run/dra-device-attributes/c/gpu/d.example.com-metadata.d/d.example.com-metadata.json",
+      Text(current));
+  Put("/var/run/dra-device-attributes/c/gpu/d.example.com-metadata.d/metadata.json", "{");
+  EXPECT_EQ(*reader_.ReadRequest("c", "gpu"), current);
+  EXPECT_THAT(*reader_.ReadAll(), ElementsAre(current));
+}
+
+// A file that is another one at every look, and whole each time. The rest is there for the
+// compiler.
+class RestlessFiles final : public FileSystem {
+ public:
+  Result<std::string> ReadFile(const std::string&) override {
+    DeviceMetadata metadata = Metadata();
+    metadata.generation = ++generation;
+    return Text(metadata);
+  }
+  Result<void> WriteFile(const std::string&, std::string_view, std::uint32_t) override {
+    return Ok();
+  }
+  Result<void> AppendFile(const std::string&, std::string_view, std::uint32_t) override {
+    return Ok();
+  }
+  Result<void> SyncFile(const std::string&) override { return Ok(); }
+  Result<void> SyncDirectory(const std::string&) override { return Ok(); }
+  Result<void> Rename(const std::string&, const std::string&) override { return Ok(); }
+  Result<void> Remove(const std::string&) override { return Ok(); }
+  Result<void> RemoveTree(const std::string&) override { return Ok(); }
+  Result<void> MakeDirectories(const std::string&, std::uint32_t) override { return Ok(); }
+  Result<std::vector<std::string>> ListDirectory(const std::string&) override {
+    return std::vector<std::string>();
+  }
+  Result<FileInfo> Stat(const std::string&) override { return FileInfo(); }
+  Result<FileInfo> LinkStat(const std::string&) override { return FileInfo(); }
+  Result<std::string> ReadLink(const std::string&) override { return std::string(); }
+  Result<void> SetMode(const std::string&, std::uint32_t) override { return Ok(); }
+
+  std::int64_t generation = 0;
+};
+
+TEST_F(MetadataReaderTest, AWriterThatNeverPausesIsNoReasonToFail) {
+  RestlessFiles files;
+  Reader reader({.files = &files, .clock = &time_, .pause = &time_});
+  for (int i = 0; i < 10; ++i) {
+    const auto read = reader.ReadFile(kFile);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(read->generation, files.generation) << "the newest that was seen";
+  }
 }
 
 TEST_F(MetadataReaderTest, FindsAllThatTheContainerHasOnce) {

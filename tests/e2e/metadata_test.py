@@ -63,7 +63,7 @@ spec: {devices: {requests: [{name: nic, exactly: {deviceClassName: late}}]}}
 """
 
 # What a container sees: the files, then what the reader says, or why it says nothing.
-SEE = "find %s %s -name '*.json' 2>/dev/null | sort; " % (KEP, KUBERNETES)
+SEE = "find %s %s -name '*-metadata.json' 2>/dev/null | sort; " % (KEP, KUBERNETES)
 
 
 def pod(name, claims, containers, init=(), grace=1):
@@ -132,7 +132,7 @@ class MetadataCluster(Cluster):
         return self.data / "cdi"
 
     def host_files(self):
-        return sorted(str(p) for p in self.data.glob("kubelet/plugins/*/dra-device-metadata/*/*/*"))
+        return sorted(str(p) for p in self.data.glob("kubelet/plugins/*/dra-device-metadata/*/*/metadata.json"))
 
     def specs(self):
         return sorted(p.name for p in self.cdi().glob("*_metadata_*"))
@@ -172,8 +172,10 @@ def check_containers_see_their_requests(cluster):
     host = cluster.host_files()
     assert [p.split("dra-device-metadata/")[1] for p in host] == [
         "default_direct/gpu/metadata.json", "default_direct/other/metadata.json"], host
-    for path in host:
-        assert oct(os.stat(path).st_mode & 0o777) == "0o644", path
+    for path in map(pathlib.Path, host):
+        mounted = path.with_name("sim.drakkar.io-metadata.json")
+        assert sorted(path.parent.iterdir()) == [path, mounted] and mounted.read_text() == path.read_text(), path
+        assert oct(path.stat().st_mode & 0o777) == oct(mounted.stat().st_mode & 0o777) == "0o644", path
     document = json.loads(pathlib.Path(host[0]).read_text())
     claim = cluster.get("resourceclaim", "direct")
     assert document["apiVersion"] == "metadata.resource.k8s.io/v1alpha1", document
@@ -290,6 +292,7 @@ def check_several_drivers(cluster):
     log = wait_until("it has read", lambda: cluster.logs("mixed", "c").count("\n") >= 5 and cluster.logs("mixed", "c"))
     for driver in ("late.example.com", "sim.drakkar.io"):
         assert f"{KEP}/all/accel/{driver}-metadata.json" in log, log
+        assert f"{KEP}/all/accel/{driver}-metadata.d/{driver}-metadata.json" in log, log
         assert [p for p in cluster.host_files() if f"/plugins/{driver}/" in p], "each in its own directory"
     drivers = log.splitlines()[-1].split()
     assert sorted(set(drivers)) == ["late.example.com", "sim.drakkar.io"] and len(drivers) == 7, drivers

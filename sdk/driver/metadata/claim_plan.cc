@@ -1,6 +1,7 @@
 #include "sdk/driver/metadata/claim_plan.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -49,10 +50,19 @@ std::string MetadataPlaces::ClaimDirectory(std::string_view namespace_name,
   return JoinPath(JoinPath(directory, metadata::kHostDirectory), StrCat(namespace_name, "_", name));
 }
 
+std::string MetadataPlaces::RequestDirectory(const ClaimRecord& record,
+                                             const std::string& request) const {
+  return JoinPath(ClaimDirectory(record.namespace_name, record.name), request);
+}
+
 std::string MetadataPlaces::MetadataPath(const ClaimRecord& record,
                                          const std::string& request) const {
-  return JoinPath(JoinPath(ClaimDirectory(record.namespace_name, record.name), request),
-                  metadata::kHostFile);
+  return JoinPath(RequestDirectory(record, request), metadata::kHostFile);
+}
+
+std::string MetadataPlaces::ContainerFilePath(const ClaimRecord& record,
+                                              const std::string& request) const {
+  return JoinPath(RequestDirectory(record, request), StrCat(driver_name, metadata::kFileSuffix));
 }
 
 std::string MetadataPlaces::SpecPrefix() const {
@@ -76,25 +86,37 @@ std::string MetadataPlaces::SpecDevice(const ClaimRecord& record,
   return StrCat(record.uid, "_", request);
 }
 
-Result<std::string> MetadataPlaces::SpecText(const ClaimRecord& record,
-                                             const std::string& request) const {
-  const std::string file = driver_name + std::string(metadata::kFileSuffix);
+Result<std::string> MetadataPlaces::SpecText(const ClaimRecord& record, const std::string& request,
+                                             bool is_shared) const {
   const bool from_template = record.pod_claim_name.has_value() && !record.pod_claim_name->empty();
-  std::vector<std::string> container_paths;
+  std::vector<std::string> container_directories;
   if (dialect == Dialect::kKep) {
-    container_paths.push_back(
-        StrCat(metadata::kContainerDirectory, "/", record.name, "/", request, "/", file));
+    container_directories.push_back(
+        StrCat(metadata::kContainerDirectory, "/", record.name, "/", request));
   }
-  container_paths.push_back(
+  container_directories.push_back(
       StrCat(metadata::kKubernetesContainerDirectory, "/",
              from_template ? metadata::kTemplatesDirectory : metadata::kClaimsDirectory, "/",
-             from_template ? *record.pod_claim_name : record.name, "/", request, "/", file));
+             from_template ? *record.pod_claim_name : record.name, "/", request));
   cdi::Device device;
   device.name = SpecDevice(record, request);
-  for (std::string& container_path : container_paths) {
-    device.container_edits.mounts.push_back({.host_path = MetadataPath(record, request),
+  const auto mount = [&](std::string host_path, std::string container_path) {
+    device.container_edits.mounts.push_back({.host_path = std::move(host_path),
                                              .container_path = std::move(container_path),
                                              .options = {"ro", "bind"}});
+  };
+  for (const std::string& place : container_directories) {
+    const bool directory_alone = dialect == Dialect::kKep && !is_shared;
+    if (directory_alone) {
+      mount(RequestDirectory(record, request), place);
+      continue;
+    }
+    // A mounted file stays the one it was when the container started, whole but perhaps old.
+    mount(MetadataPath(record, request),
+          StrCat(place, "/", driver_name, metadata::kFileSuffix));
+    if (dialect == Dialect::kKubernetes) continue;
+    mount(RequestDirectory(record, request),
+          StrCat(place, "/", driver_name, metadata::kLiveDirectorySuffix));
   }
   cdi::Spec spec;
   spec.kind = SpecKind();
@@ -125,8 +147,12 @@ Result<ClaimPlan> PlanClaim(const api::Object& claim, const MetadataPlaces& plac
     if (consumer["resource"].str() == "pods") record.pods.emplace_back(consumer["uid"].str());
   }
   if (places.dialect == Dialect::kKubernetes) return plan;  // which goes by what the driver returns
+  std::set<std::string> shared;
   for (const api::Value result : claim["status"]["allocation"]["devices"]["results"].elements()) {
-    if (result["driver"].str() != places.driver_name) continue;
+    if (result["driver"].str() != places.driver_name) {
+      shared.insert(BaseRequest(result["request"].str()));
+      continue;
+    }
     ClaimRecord::Request& request = record.requests[BaseRequest(result["request"].str())];
     request.reference = result["request"].str();
     ClaimRecord::Device& device = request.devices.emplace_back();
@@ -137,7 +163,7 @@ Result<ClaimPlan> PlanClaim(const api::Object& claim, const MetadataPlaces& plac
   }
   for (const auto& [name, request] : record.requests) {
     RETURN_IF_ERROR(CheckRequestName(name));
-    ASSIGN_OR_RETURN(plan.specs[name], places.SpecText(record, name));
+    ASSIGN_OR_RETURN(plan.specs[name], places.SpecText(record, name, shared.contains(name)));
   }
   return plan;
 }

@@ -24,15 +24,21 @@ struct MetadataPlaces {
   metadata::Dialect dialect = metadata::Dialect::kKep;
 
   std::string ClaimDirectory(std::string_view namespace_name, std::string_view name) const;
+  // What containers mount: a directory, so that they see files that are replaced in it.
+  std::string RequestDirectory(const ClaimRecord& record, const std::string& request) const;
   std::string MetadataPath(const ClaimRecord& record, const std::string& request) const;
+  // The same document under the name that containers read.
+  std::string ContainerFilePath(const ClaimRecord& record, const std::string& request) const;
   // How the names of all CDI specs begin, and those of a claim.
   std::string SpecPrefix() const;
   std::string SpecPrefixOf(std::string_view claim_uid) const;
   std::string SpecPath(const ClaimRecord& record, const std::string& request) const;
   std::string SpecKind() const;
   std::string SpecDevice(const ClaimRecord& record, const std::string& request) const;
-  // The CDI spec that mounts the request's metadata.
-  Result<std::string> SpecText(const ClaimRecord& record, const std::string& request) const;
+  // The CDI spec that mounts the request's metadata. `is_shared`: other drivers have devices of the
+  // request too, and each has its place in the container's directory of the request.
+  Result<std::string> SpecText(const ClaimRecord& record, const std::string& request,
+                               bool is_shared) const;
 };
 
 // What can be said of a claim's metadata before its devices are prepared, by the claim alone.

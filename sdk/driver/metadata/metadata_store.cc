@@ -19,7 +19,6 @@ using metadata::Dialect;
 
 constexpr char kSpareDirectory[] = "dra-device-metadata-spare";
 constexpr char kUpdateSuffix[] = ".update";
-constexpr char kFreshSuffix[] = ".new";  // of an update that is not whole yet
 bool IsAbsent(const Error& error) {
   return error.code == ErrorCode::kNotFound;
 }
@@ -48,10 +47,19 @@ metadata::Device Describe(const std::string& driver_name, const std::string& poo
   return device;
 }
 
-// Of metadata as generation 1, in the one form that never changes.
+// Of metadata as generation 1, in the one form that never changes: records of earlier versions of
+// the driver have it too.
 std::string Digest(const metadata::DeviceMetadata& metadata,
                    const std::vector<std::string>& versions, const std::string& encoded) {
-  if (versions.size() == 1 && versions.front() == metadata::kV1alpha1) return Sha256Hex(encoded);
+  // Only network data is written differently in the dialects.
+  const bool is_encoded_so =
+      versions.size() == 1 && versions.front() == metadata::kV1alpha1 &&
+      std::ranges::none_of(metadata.requests, [](const metadata::Request& request) {
+        return std::ranges::any_of(request.devices, [](const metadata::Device& device) {
+          return device.network_data.has_value();
+        });
+      });
+  if (is_encoded_so) return Sha256Hex(encoded);
   return Sha256Hex(EncodeMetadata(metadata, std::vector{std::string(metadata::kV1alpha1)}));
 }
 
@@ -213,7 +221,7 @@ Result<void> MetadataStore::Describe(const ClaimRecord& record, Wanted& wanted) 
     if (options_.dialect == Dialect::kKubernetes) continue;
     RETURN_IF_ERROR(metadata::ValidateDevice(request.devices.back()));
   }
-  if (!wanted.deferred) wanted.text = EncodeMetadata(document, options_.versions);
+  if (!wanted.deferred) wanted.text = EncodeMetadata(document, options_.versions, options_.dialect);
   return Ok();
 }
 
@@ -275,8 +283,8 @@ Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const Clai
   ASSIGN_OR_RETURN(const auto current, ReadCurrent(record, request, &is_absent));
   if (is_absent) {
     RETURN_IF_ERROR(MakeRequestDirectory(record, request));
-    RETURN_IF_ERROR(options_.files.WriteFile(path, wanted.text, 0644));
-    RETURN_IF_ERROR(options_.files.SetMode(path, 0644));  // whatever the umask
+    if (before == nullptr) return WriteFirst(record, request, wanted.text);
+    RETURN_IF_ERROR(options_.files.WriteFileAtomically(path, wanted.text, 0644, /*sync=*/false));
   } else if (!current.has_value()) {
     RETURN_IF_ERROR(options_.files.WriteFileAtomically(path, wanted.text, 0644, /*sync=*/false));
   } else if (!wanted.deferred) {
@@ -289,21 +297,22 @@ Result<void> MetadataStore::PrepareRequest(const ClaimRecord& record, const Clai
     if (!same || current->generation == 0) {
       metadata::DeviceMetadata document = wanted.document;
       document.generation = current->generation + 1;
-      RETURN_IF_ERROR(WriteInPlace(record, request, document));
+      return Replace(record, request,
+                     EncodeMetadata(document, options_.versions, options_.dialect));
     }
   }
-  return Ok();
+  return EnsureContainerFile(record, request);
 }
 
 Result<void> MetadataStore::MakeRequestDirectory(const ClaimRecord& record,
                                                  const std::string& request) {
-  const std::string directory = places_.ClaimDirectory(record.namespace_name, record.name);
-  const std::string spare = JoinPath(options_.directory, kSpareDirectory);
-  if (options_.files.Exists(JoinPath(spare, request)) &&
-      options_.files.Rename(spare, directory).ok()) {
-    return Ok();
-  }
-  return options_.files.MakeDirectories(JoinPath(directory, request), 0755);
+  const std::string claim_directory = places_.ClaimDirectory(record.namespace_name, record.name);
+  // It fails unless there is a spare one and none of the claim.
+  static_cast<void>(
+      options_.files.Rename(JoinPath(options_.directory, kSpareDirectory), claim_directory));
+  const std::string directory = places_.RequestDirectory(record, request);
+  RETURN_IF_ERROR(options_.files.MakeDirectories(directory, 0755));
+  return options_.files.SetMode(directory, 0755);  // whatever the umask: any user may look into it
 }
 
 Result<void> MetadataStore::RemoveClaimDirectory(std::string_view namespace_name,
@@ -311,12 +320,9 @@ Result<void> MetadataStore::RemoveClaimDirectory(std::string_view namespace_name
   const std::string directory = places_.ClaimDirectory(namespace_name, name);
   const auto requests = options_.files.ListDirectory(directory);
   if (requests.ok() && requests->size() == 1) {
-    const std::string request = JoinPath(directory, requests->front());
-    static_cast<void>(options_.files.Remove(JoinPath(request, metadata::kHostFile)));
-    const auto left = options_.files.ListDirectory(request);
+    RETURN_IF_ERROR(options_.files.RemoveTree(JoinPath(directory, requests->front())));
     // It fails while there is a spare one.
-    if (left.ok() && left->empty() &&
-        options_.files.Rename(directory, JoinPath(options_.directory, kSpareDirectory)).ok()) {
+    if (options_.files.Rename(directory, JoinPath(options_.directory, kSpareDirectory)).ok()) {
       return Ok();
     }
   }
@@ -327,7 +333,7 @@ Result<void> MetadataStore::WriteSpec(const ClaimRecord& record, const std::stri
                                       std::map<std::string, std::string>& planned) {
   std::string& text = planned[request];
   if (text.empty()) {
-    ASSIGN_OR_RETURN(text, places_.SpecText(record, request));
+    ASSIGN_OR_RETURN(text, places_.SpecText(record, request, /*is_shared=*/false));
   }
   return options_.files.EnsureFile(places_.SpecPath(record, request), text, 0644);
 }
@@ -407,24 +413,45 @@ Result<void> MetadataStore::Update(const RequestReference& request,
   // The record outlives its files only where somebody else removed them.
   if (!current.has_value()) return FailedPrecondition(NotPrepared(request));
   document.generation = current->generation + 1;
-  return WriteInPlace(*record, name, document);
+  return Replace(*record, name, EncodeMetadata(document, options_.versions, options_.dialect));
 }
 
-Result<void> MetadataStore::WriteInPlace(const ClaimRecord& record, const std::string& request,
-                                         const metadata::DeviceMetadata& metadata) {
-  const std::string text = EncodeMetadata(metadata, options_.versions);
-  const std::string update = UpdatePath(record, request);
-  const std::string path = places_.MetadataPath(record, request);
-  // Two waits for the disk: that the side file is under its name is only needed while the machine
-  // is up, since a machine that lost power has no containers and prepares anew.
-  const std::string fresh = update + kFreshSuffix;
-  RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(update), 0700));
-  RETURN_IF_ERROR(options_.files.WriteFile(fresh, text, 0600));
-  RETURN_IF_ERROR(options_.files.SyncFile(fresh));
-  RETURN_IF_ERROR(options_.files.Rename(fresh, update));
-  RETURN_IF_ERROR(options_.files.WriteFile(path, text, 0644));
-  RETURN_IF_ERROR(options_.files.SyncFile(path));
-  return IgnoreAbsent(options_.files.Remove(update));
+Result<void> MetadataStore::WriteFirst(const ClaimRecord& record, const std::string& request,
+                                       const std::string& text) {
+  std::vector<std::string> paths = {places_.MetadataPath(record, request)};
+  if (options_.dialect == Dialect::kKep) {
+    paths.push_back(places_.ContainerFilePath(record, request));
+  }
+  for (const std::string& path : paths) {
+    RETURN_IF_ERROR(options_.files.WriteFile(path, text, 0644));
+    RETURN_IF_ERROR(options_.files.SetMode(path, 0644));  // whatever the umask
+  }
+  return Ok();
+}
+
+Result<void> MetadataStore::Replace(const ClaimRecord& record, const std::string& request,
+                                    const std::string& text) {
+  RETURN_IF_ERROR(
+      options_.files.WriteFileAtomically(places_.MetadataPath(record, request), text, 0644));
+  if (options_.dialect == Dialect::kKubernetes) return Ok();
+  return options_.files.WriteFileAtomically(places_.ContainerFilePath(record, request), text, 0644,
+                                            /*sync=*/false);
+}
+
+Result<void> MetadataStore::EnsureContainerFile(const ClaimRecord& record,
+                                                const std::string& request) {
+  if (options_.dialect == Dialect::kKubernetes) return Ok();
+  auto text = options_.files.ReadFile(places_.MetadataPath(record, request));
+  if (!text.ok()) {
+    if (IsAbsent(text.error())) return Ok();
+    return std::move(text).error();
+  }
+  if (!text->empty()) {
+    const auto decoded = metadata::DecodeMetadata(*text);
+    if (!decoded.ok() || decoded->claim_uid != record.uid) return Ok();
+  }
+  RETURN_IF_ERROR(options_.files.SetMode(places_.RequestDirectory(record, request), 0755));
+  return options_.files.EnsureFile(places_.ContainerFilePath(record, request), *text, 0644);
 }
 
 Result<void> MetadataStore::ReplayRequest(const ClaimRecord& record, const std::string& request) {
@@ -437,11 +464,9 @@ Result<void> MetadataStore::ReplayRequest(const ClaimRecord& record, const std::
   // It came there by rename, so it is whole; one that is not for this claim is of no use.
   const auto decoded = metadata::DecodeMetadata(*text);
   if (decoded.ok() && decoded->claim_uid == record.uid) {
-    const std::string path = places_.MetadataPath(record, request);
-    RETURN_IF_ERROR(options_.files.MakeDirectories(DirectoryName(path), 0755));
-    RETURN_IF_ERROR(options_.files.WriteFile(path, *text, 0644));
-    RETURN_IF_ERROR(options_.files.SetMode(path, 0644));
-    RETURN_IF_ERROR(options_.files.SyncFile(path));
+    RETURN_IF_ERROR(
+        options_.files.MakeDirectories(places_.RequestDirectory(record, request), 0755));
+    RETURN_IF_ERROR(Replace(record, request, *text));
   }
   return IgnoreAbsent(options_.files.Remove(update));
 }
@@ -487,6 +512,7 @@ Result<void> MetadataStore::Replay() {
     }
     for (const auto& [request, entry] : (*record)->requests) {
       auto replayed = ReplayRequest(**record, request);
+      if (replayed.ok()) replayed = EnsureContainerFile(**record, request);
       if (!replayed.ok() && outcome.ok()) outcome = std::move(replayed);
     }
   }
@@ -575,8 +601,12 @@ Result<void> MetadataStore::RemoveStraySpecs() {
     const auto spec = cdi::ReadSpecJson(*text);
     if (!spec.ok() || spec->devices.empty()) continue;
     const bool stray = std::ranges::all_of(
-        spec->devices.front().container_edits.mounts,
-        [&](const cdi::Mount& mount) { return !options_.files.Exists(mount.host_path); });
+        spec->devices.front().container_edits.mounts, [&](const cdi::Mount& mount) {
+          const auto host = options_.files.Stat(mount.host_path);
+          if (!host.ok()) return true;
+          return host->type == FileType::kDirectory &&
+                 !options_.files.Exists(JoinPath(mount.host_path, metadata::kHostFile));
+        });
     if (stray) RETURN_IF_ERROR(IgnoreAbsent(options_.files.Remove(path)));
   }
   return Ok();

@@ -25,21 +25,25 @@ namespace drakkar::driver {
 
 // Device metadata on disk (KEP-5304), for one driver:
 //
-//   <directory>/dra-device-metadata/<namespace>_<claim>/<request>/metadata.json   what containers
-//                                                                                 see (0644)
-//   <CDI directory>/<driver>_metadata_<claim UID>_<request>.json       mounts it into them (0644)
-//   <directory>/dra-device-metadata-claims/<namespace>_<claim>/<request>.update   see below (0600)
-//   <directory>/dra-device-metadata-spare/<request>   empty directories of a claim that went
+//   <directory>/dra-device-metadata/<namespace>_<claim>/<request>/metadata.json
+//   ... /<driver>-metadata.json                          the same, as containers see it (0644)
+//   <CDI directory>/<driver>_metadata_<claim UID>_<request>.json    mounts the request's directory
+//   <directory>/dra-device-metadata-spare   an empty directory of a claim that went
 //
 // and a record of whose it is (ClaimRecords).
+//
+// Readers see a complete document at any time, the old one or the new one: files that a container
+// may have mounted are never written in place, only replaced by rename(2). Containers mount the
+// directory, where they see that. Where several drivers share a request they mount each file, which
+// keeps its content until the container ends, and the directory beside it.
 //
 // Prepare syncs nothing: a node that lost power has no containers, and prepares anew. Its files,
 // and with them what the file system has to do, are as few as can be: pods wait for it. A new file
 // that a crash tore is written anew by the next prepare, and nobody saw it. What is there for the
-// claim already is kept, inode and generation, so that containers of other pods keep theirs. A
-// change to such a file is written in place, since running containers have mounted the inode: the
-// new text is synced to `<request>.update` first, and a file that a crash tore is completed from it
-// (Replay, or the next call for the request).
+// claim already is kept, with its generation. An update is on disk before it is published; where
+// that was cut off between metadata.json and the containers' file, Replay or the next prepare makes
+// them equal. `<directory>/dra-device-metadata-claims/<namespace>_<claim>/<request>.update` is an
+// update that an earlier version of the driver did not finish, and is completed likewise.
 //
 // Not a word of it is kept in memory (a ClaimPlan says what the claim says, not what is on disk):
 // instances of a driver that hand over to each other see the same, and change it one at a time. Not
@@ -83,7 +87,8 @@ class MetadataStore {
   // What was prepared and can be updated.
   Result<std::vector<PreparedRequest>> Requests();
 
-  // Completes updates that were cut off. Returns the first failure but tries all.
+  // Completes updates that were cut off, also those of earlier versions of the driver. Returns the
+  // first failure but tries all.
   Result<void> Replay();
 
   // The claims that have files. The UID is empty where it cannot be told.
@@ -117,8 +122,9 @@ class MetadataStore {
   Result<void> Describe(const ClaimRecord& record, Wanted& wanted) const;
   Result<void> PrepareRequest(const ClaimRecord& record, const ClaimRecord* before,
                               const std::string& request, const Wanted& wanted);
-  // Directories are what a file system makes and removes slowest: those of one claim that went are
-  // kept for the next one with a request of that name.
+  // Directories are what a file system makes and removes slowest: that of one claim that went is
+  // kept for the next. Never the directory of a request, which a container that outlives its claim
+  // still has mounted.
   Result<void> MakeRequestDirectory(const ClaimRecord& record, const std::string& request);
   Result<void> RemoveClaimDirectory(std::string_view namespace_name, std::string_view name);
   Result<void> WriteSpec(const ClaimRecord& record, const std::string& request,
@@ -130,8 +136,14 @@ class MetadataStore {
   Result<std::optional<metadata::DeviceMetadata>> ReadCurrent(const ClaimRecord& record,
                                                               const std::string& request,
                                                               bool* is_absent = nullptr);
-  Result<void> WriteInPlace(const ClaimRecord& record, const std::string& request,
-                            const metadata::DeviceMetadata& metadata);
+  // Files of a claim that no container can have mounted yet.
+  Result<void> WriteFirst(const ClaimRecord& record, const std::string& request,
+                          const std::string& text);
+  // On disk when it returns.
+  Result<void> Replace(const ClaimRecord& record, const std::string& request,
+                       const std::string& text);
+  // Makes the containers' file that of metadata.json, if that is whole.
+  Result<void> EnsureContainerFile(const ClaimRecord& record, const std::string& request);
   Result<void> ReplayRequest(const ClaimRecord& record, const std::string& request);
   Result<void> RemoveSpecs(std::string_view claim_uid);
 

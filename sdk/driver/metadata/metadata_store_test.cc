@@ -1,11 +1,17 @@
 #include "sdk/driver/metadata/metadata_store.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <fstream>
+#include <functional>
 
 #include "api/json/reader.h"
 #include "api/metadata/document.h"
+#include "base/hash/sha256.h"
 #include "base/testing/memory_file_system.h"
 #include "base/text/text.h"
 #include "cdi/spec_reader.h"
@@ -16,10 +22,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr char kDriver[] = "gpu.example.com";
 constexpr char kHome[] = "/plugins/gpu.example.com";
 constexpr char kFile[] = "/plugins/gpu.example.com/dra-device-metadata/ns_c/gpu/metadata.json";
+// What containers see, in the directory they mount.
+constexpr char kDirectory[] = "/plugins/gpu.example.com/dra-device-metadata/ns_c/gpu";
+constexpr char kContainerFile[] =
+    "/plugins/gpu.example.com/dra-device-metadata/ns_c/gpu/gpu.example.com-metadata.json";
 constexpr char kRecord[] = "/plugins/gpu.example.com/dra-device-metadata-records/ns_c";
 constexpr char kOldRecord[] = "/plugins/gpu.example.com/dra-device-metadata-claims/ns_c/claim.json";
 constexpr char kOtherFile[] = "/plugins/gpu.example.com/dra-device-metadata/ns_c/nic/metadata.json";
@@ -180,15 +191,46 @@ TEST_F(MetadataStoreTest, OneCdiDeviceHasBothMounts) {
   EXPECT_EQ(spec->devices[0].name, "u1_gpu");
   const auto& mounts = spec->devices[0].container_edits.mounts;
   ASSERT_EQ(mounts.size(), 2u);
-  EXPECT_EQ(mounts[0].container_path,
-            "/var/run/dra-device-attributes/c/gpu/gpu.example.com-metadata.json");
+  EXPECT_EQ(mounts[0].container_path, "/var/run/dra-device-attributes/c/gpu");
   EXPECT_EQ(mounts[1].container_path,
-            "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/"
-            "gpu.example.com-metadata.json");
+            "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu");
   for (const auto& mount : mounts) {
-    EXPECT_EQ(mount.host_path, kFile);
+    EXPECT_EQ(mount.host_path, kDirectory) << "in which a running container sees updates";
     EXPECT_THAT(mount.options, ElementsAre("ro", "bind"));
   }
+  EXPECT_THAT(List(kDirectory), ElementsAre("gpu.example.com-metadata.json", "metadata.json"));
+  EXPECT_EQ(Text(kContainerFile), Text(kFile));
+  EXPECT_EQ(files_.Stat(kContainerFile)->mode, 0644u);
+  EXPECT_EQ(files_.Stat(kDirectory)->mode, 0755u);
+}
+
+TEST_F(MetadataStoreTest, ARequestOfSeveralDriversHasMountsPerDriver) {
+  devices_ = {Prepared("gpu", "gpu-0", "a"), Prepared("nic", "nic-0", "b")};
+  ASSERT_TRUE(store_
+                  ->Prepare(MakeClaim({ResultJson("gpu/big", "bar-0", "bar.com"),
+                                       ResultJson("gpu", "gpu-0"), ResultJson("nic", "nic-0")}),
+                            devices_)
+                  .ok());
+  std::vector<std::string> mounts;
+  for (const char* request : {"gpu", "nic"}) {
+    const auto spec =
+        cdi::ReadSpecJson(Text(StrCat("/cdi/gpu.example.com_metadata_u1_", request, ".json")));
+    ASSERT_TRUE(spec.ok()) << spec.error().message;
+    for (const auto& mount : spec->devices[0].container_edits.mounts) {
+      mounts.push_back(StrCat(BaseName(mount.host_path), " ", mount.container_path));
+    }
+  }
+  EXPECT_THAT(
+      mounts,
+      ElementsAre(
+          "metadata.json /var/run/dra-device-attributes/c/gpu/gpu.example.com-metadata.json",
+          "gpu /var/run/dra-device-attributes/c/gpu/gpu.example.com-metadata.d",
+          "metadata.json /var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/"
+          "gpu.example.com-metadata.json",
+          "gpu /var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/gpu/"
+          "gpu.example.com-metadata.d",
+          "nic /var/run/dra-device-attributes/c/nic",
+          "nic /var/run/kubernetes.io/dra-device-attributes/resourceclaims/c/nic"));
 }
 
 TEST_F(MetadataStoreTest, AnIdThatStartsWithADigitNeedsANewerCdiVersion) {
@@ -208,11 +250,9 @@ TEST_F(MetadataStoreTest, ClaimsFromTemplatesKeepTheirNameInThePod) {
   EXPECT_EQ(Read().pod_claim_name, "dev");
   const auto spec = cdi::ReadSpecJson(Text("/cdi/gpu.example.com_metadata_u1_gpu.json"));
   const auto& mounts = spec->devices[0].container_edits.mounts;
-  EXPECT_EQ(mounts[0].container_path,
-            "/var/run/dra-device-attributes/c/gpu/gpu.example.com-metadata.json");
+  EXPECT_EQ(mounts[0].container_path, "/var/run/dra-device-attributes/c/gpu");
   EXPECT_EQ(mounts[1].container_path,
-            "/var/run/kubernetes.io/dra-device-attributes/resourceclaimtemplates/dev/gpu/"
-            "gpu.example.com-metadata.json");
+            "/var/run/kubernetes.io/dra-device-attributes/resourceclaimtemplates/dev/gpu");
   ASSERT_TRUE(UpdateOne("y").ok());
   EXPECT_EQ(Read().pod_claim_name, "dev");
 }
@@ -346,6 +386,136 @@ TEST_F(MetadataStoreTest, EveryUpdateIsTheNextGeneration) {
     ASSERT_TRUE(UpdateOne("b").ok());
     EXPECT_EQ(Read().generation, generation) << "also one that says the same";
   }
+}
+
+TEST_F(MetadataStoreTest, ClaimsOfEarlierVersionsGetTheContainersFile) {
+  for (const bool at_start : {true, false}) {
+    files_ = MemoryFileSystem();
+    ASSERT_TRUE(PrepareOne("a").ok());
+    ASSERT_TRUE(files_.Remove(kContainerFile).ok());
+    ASSERT_TRUE(files_.SetMode(kDirectory, 0700).ok());
+    Open();
+    ASSERT_TRUE(at_start ? store_->Replay().ok() : PrepareOne("a").ok());
+    EXPECT_EQ(Text(kContainerFile), Text(kFile));
+    EXPECT_EQ(files_.Stat(kDirectory)->mode, 0755u);
+    EXPECT_EQ(Read().generation, 1);
+  }
+  // What a crash tore is not shown to containers.
+  const std::string whole = Text(kFile);
+  ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
+  ASSERT_TRUE(store_->Replay().ok());
+  EXPECT_EQ(Text(kContainerFile), whole);
+}
+
+class MetadataStoreOnDisk : public ::testing::Test {
+ protected:
+  MetadataStoreOnDisk() {
+    auto store = MetadataStore::Create({.files = RealFileSystem(),
+                                        .driver_name = kDriver,
+                                        .directory = root + "/plugin",
+                                        .cdi_directory = root + "/cdi"});
+    if (store.ok()) store_ = *std::move(store);
+  }
+  ~MetadataStoreOnDisk() override { static_cast<void>(RealFileSystem().RemoveTree(root)); }
+
+  void Prepare(std::optional<std::string> model) {
+    std::vector<PreparedDevice> devices = {Prepared("gpu", "gpu-0", std::move(model))};
+    const auto done = store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}), devices);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
+  void Update(std::string model) {
+    const auto done =
+        store_->Update({"ns", "c", "u1", "gpu"}, {Prepared("gpu", "gpu-0", std::move(model))});
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
+
+  const std::string root = StrCat(::testing::TempDir(), "drakkar-metadata-store-", getpid());
+  const std::string directory = root + "/plugin/dra-device-metadata/ns_c/gpu";
+  std::unique_ptr<MetadataStore> store_;
+};
+
+// What a container has mounted or opened is an inode. It keeps the complete document that it had,
+// whatever happens to the claim.
+TEST_F(MetadataStoreOnDisk, FilesAreReplacedAndNeverWrittenInPlace) {
+  Prepare("first");
+  int changes = 0;
+  const auto expect_replaced = [&](const std::function<void()>& change) {
+    std::vector<std::pair<std::ifstream, std::string>> opened;
+    for (const char* name : {"/metadata.json", "/gpu.example.com-metadata.json"}) {
+      opened.emplace_back(std::ifstream(directory + name),
+                          *RealFileSystem().ReadFile(directory + name));
+    }
+    change();
+    ++changes;
+    for (auto& [file, before] : opened) {
+      EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), before) << changes;
+    }
+    const std::string now = *RealFileSystem().ReadFile(directory + "/metadata.json");
+    EXPECT_NE(now, opened.front().second) << changes;
+    EXPECT_EQ(*RealFileSystem().ReadFile(directory + "/gpu.example.com-metadata.json"), now);
+  };
+  expect_replaced([&] { Update("second, and a good deal longer than the first one was"); });
+  expect_replaced([&] { Update("third"); });
+  expect_replaced([&] { Prepare("fourth"); });
+  // The update that an earlier version of the driver did not finish.
+  const std::string updates = root + "/plugin/dra-device-metadata-claims/ns_c";
+  const std::string text = *RealFileSystem().ReadFile(directory + "/metadata.json");
+  Update("fifth");
+  ASSERT_TRUE(RealFileSystem().MakeDirectories(updates, 0700).ok());
+  ASSERT_TRUE(RealFileSystem().WriteFile(updates + "/gpu.update", text, 0600).ok());
+  expect_replaced([&] { ASSERT_TRUE(store_->Replay().ok()); });
+  // A file that a crash tore, or somebody removed, while containers have it.
+  ASSERT_TRUE(RealFileSystem().WriteFile(directory + "/metadata.json", "{", 0644).ok());
+  expect_replaced([&] { Prepare("sixth"); });
+}
+
+TEST_F(MetadataStoreOnDisk, AContainerThatOutlivesItsClaimNeverSeesAnother) {
+  Prepare("first");
+  const int mounted = ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_GE(mounted, 0);
+  ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
+  Prepare("of another pod");
+  EXPECT_NE(::faccessat(mounted, "gpu.example.com-metadata.json", R_OK, 0), 0);
+  ::close(mounted);
+}
+
+TEST_F(MetadataStoreOnDisk, AnyUserMayReadWhateverTheUmaskIs) {
+  const mode_t before = umask(0077);
+  Prepare("a");
+  const auto expect_modes = [&] {
+    EXPECT_EQ(RealFileSystem().Stat(directory)->mode, 0755u);
+    for (const char* name : {"/metadata.json", "/gpu.example.com-metadata.json"}) {
+      EXPECT_EQ(RealFileSystem().Stat(directory + name)->mode, 0644u) << name;
+    }
+    EXPECT_EQ(RealFileSystem().Stat(root + "/cdi/gpu.example.com_metadata_u1_gpu.json")->mode,
+              0644u);
+  };
+  expect_modes();
+  Update("b");
+  expect_modes();
+  umask(before);
+}
+
+TEST_F(MetadataStoreTest, NetworkDataHasTheKeysOfTheApiAndOfTheProposal) {
+  devices_ = {Prepared("gpu", "gpu-0", "a")};
+  devices_[0].metadata->network_data = {"eth0", {"10.0.0.5/24"}, "aa:bb"};
+  const std::vector<PreparedDevice> given = devices_;
+  ASSERT_TRUE(store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}), devices_).ok());
+  for (const char* key : {"ips", "addresses", "hardwareAddress", "hwAddress"}) {
+    EXPECT_THAT(Text(kContainerFile), HasSubstr(StrCat("\"", key, "\"")));
+  }
+  // Records of earlier versions, which did not write them, still tell that nothing is new.
+  const std::string earlier = metadata::EncodeMetadata(
+      Read(), std::vector{std::string(metadata::kV1alpha1)}, metadata::Dialect::kKubernetes);
+  EXPECT_THAT(Text(kRecord), HasSubstr(Sha256Hex(earlier)));
+  ASSERT_TRUE(UpdateOne("b").ok());
+  devices_ = given;
+  ASSERT_TRUE(store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}), devices_).ok());
+  EXPECT_EQ(Read().generation, 2);
+  Open(metadata::Dialect::kKubernetes);
+  devices_ = given;
+  ASSERT_TRUE(store_->Prepare(MakeClaim({ResultJson("gpu", "gpu-0")}, "u2"), devices_).ok());
+  EXPECT_THAT(Text(kFile), Not(HasSubstr("hwAddress")));
 }
 
 TEST_F(MetadataStoreTest, RemovingAClaimLeavesOthersAlone) {
@@ -488,6 +658,7 @@ TEST_F(MetadataStoreTest, EachFileOperationMayFailOnce) {
       [&] {
         EXPECT_EQ(Read().generation, 1);
         EXPECT_EQ(Model(), "a");
+        EXPECT_EQ(Text(kContainerFile), Text(kFile));
         EXPECT_EQ(List("/cdi").size(), 1u);
       });
   run([&] { ASSERT_TRUE(PrepareOne("a").ok()); }, [&] { return PrepareOne("b"); },
@@ -496,13 +667,14 @@ TEST_F(MetadataStoreTest, EachFileOperationMayFailOnce) {
         EXPECT_GE(Read().generation, 2);
         EXPECT_LE(Read().generation, 3);
         EXPECT_EQ(Model(), "b");
+        EXPECT_EQ(Text(kContainerFile), Text(kFile));
       });
   run([&] { ASSERT_TRUE(PrepareOne("a").ok()); }, [&] { return UpdateOne("b"); },
       [&] {
         EXPECT_GE(Read().generation, 2);
         EXPECT_LE(Read().generation, 3);
         EXPECT_EQ(Model(), "b");
-        EXPECT_FALSE(files_.Exists(kUpdateFile));
+        EXPECT_EQ(Text(kContainerFile), Text(kFile));
       });
   run([&] { ASSERT_TRUE(PrepareOne("a").ok()); }, remove, [&] { ExpectClean(); });
 }
@@ -525,7 +697,7 @@ TEST_F(MetadataStoreTest, AnUpdateThatACrashCutOffIsCompletedAtStart) {
       if (power_loss) files_.Crash();
       Open();
       ASSERT_TRUE(store_->Replay().ok());
-      EXPECT_FALSE(files_.Exists(kUpdateFile));
+      EXPECT_EQ(Text(kContainerFile), Text(kFile));
       EXPECT_THAT(Model(), ::testing::AnyOf("b", told ? "b" : "a")) << n;
       ASSERT_TRUE(UpdateOne("c").ok());
       EXPECT_EQ(Model(), "c");
@@ -537,11 +709,13 @@ TEST_F(MetadataStoreTest, ATornFileIsCompletedFromTheSideFile) {
   ASSERT_TRUE(PrepareOne("a").ok());
   ASSERT_TRUE(UpdateOne("b").ok());
   const std::string whole = Text(kFile);
+  ASSERT_TRUE(files_.MakeDirectories(DirectoryName(kUpdateFile), 0700).ok());
   ASSERT_TRUE(files_.WriteFile(kUpdateFile, whole, 0600).ok());
   ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
   Open();
   ASSERT_TRUE(store_->Replay().ok());
   EXPECT_EQ(Text(kFile), whole);
+  EXPECT_FALSE(files_.Exists(kUpdateFile));
   // A torn file without one is written anew by the next prepare.
   ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
   ASSERT_TRUE(PrepareOne("a").ok());
@@ -621,31 +795,23 @@ TEST_F(MetadataStoreTest, RecordsOfEarlierDriversAreFoundWhereTheyAre) {
   ExpectClean();
 }
 
-TEST_F(MetadataStoreTest, DirectoriesOfAClaimThatWentServeTheNext) {
+TEST_F(MetadataStoreTest, TheDirectoryOfAClaimThatWentServesTheNextButNeverWhatWasMounted) {
   const std::string spare = StrCat(kHome, "/dra-device-metadata-spare");
   ASSERT_TRUE(PrepareOne("a").ok());
   ASSERT_TRUE(store_->Remove({"ns", "u1", "c"}).ok());
-  EXPECT_THAT(List(spare), ElementsAre("gpu"));
-  EXPECT_THAT(List(spare + "/gpu"), IsEmpty());
+  EXPECT_TRUE(files_.Exists(spare));
+  EXPECT_THAT(List(spare), IsEmpty()) << "a container that outlives its claim has it mounted";
   EXPECT_THAT(*store_->Claims(), IsEmpty());
   ASSERT_TRUE(PrepareOne("b", "u2").ok());
   EXPECT_FALSE(files_.Exists(spare));
   EXPECT_EQ(Model(), "b");
   EXPECT_EQ(Read().generation, 1);
   ASSERT_TRUE(store_->Remove({"ns", "u2", "c"}).ok());
-  // One of another request stays as it is, and does not grow.
-  ASSERT_TRUE(files_.Rename(spare + "/gpu", spare + "/nic").ok());
+  // What somebody else left in it goes with the claim.
+  ASSERT_TRUE(files_.MakeDirectories(spare + "/nic", 0755).ok());
   ASSERT_TRUE(PrepareOne("c", "u3").ok());
   EXPECT_EQ(Model(), "c");
   ASSERT_TRUE(store_->Remove({"ns", "u3", "c"}).ok());
-  EXPECT_THAT(List(spare), ElementsAre("nic"));
-  ExpectClean();
-  // What is not ours is removed with the claim, and never handed on.
-  ASSERT_TRUE(files_.RemoveTree(spare).ok());
-  ASSERT_TRUE(PrepareOne("d", "u4").ok());
-  ASSERT_TRUE(files_.WriteFile(StrCat(DirectoryName(kFile), "/other"), "x", 0644).ok());
-  ASSERT_TRUE(store_->Remove({"ns", "u4", "c"}).ok());
-  EXPECT_FALSE(files_.Exists(spare));
   ExpectClean();
 }
 

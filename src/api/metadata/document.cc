@@ -123,20 +123,29 @@ struct AttributeWriter {
   Text& out;
 };
 
-void WriteNetworkData(const NetworkDeviceData& data, Text& out) {
-  out.BeginObject();
-  if (!data.interface_name.empty()) out.Member("interfaceName", data.interface_name);
-  if (!data.ips.empty()) {
-    out.Key("ips");
+void WriteNetworkData(const NetworkDeviceData& data, Dialect dialect, Text& out) {
+  const auto write_ips = [&](std::string_view key) {
+    if (data.ips.empty()) return;
+    out.Key(key);
     out.BeginArray();
     for (const std::string& ip : data.ips) out.Write(ip);
     out.EndArray();
+  };
+  const auto write_hardware_address = [&](std::string_view key) {
+    if (!data.hardware_address.empty()) out.Member(key, data.hardware_address);
+  };
+  out.BeginObject();
+  if (!data.interface_name.empty()) out.Member("interfaceName", data.interface_name);
+  write_ips("ips");
+  write_hardware_address("hardwareAddress");
+  if (dialect == Dialect::kKep) {
+    write_ips("addresses");
+    write_hardware_address("hwAddress");
   }
-  if (!data.hardware_address.empty()) out.Member("hardwareAddress", data.hardware_address);
   out.EndObject();
 }
 
-void WriteDevice(const Device& device, Text& out) {
+void WriteDevice(const Device& device, Dialect dialect, Text& out) {
   out.BeginObject();
   out.Member("driver", device.driver);
   out.Member("pool", device.pool);
@@ -152,12 +161,13 @@ void WriteDevice(const Device& device, Text& out) {
   }
   if (device.network_data.has_value()) {
     out.Key("networkData");
-    WriteNetworkData(*device.network_data, out);
+    WriteNetworkData(*device.network_data, dialect, out);
   }
   out.EndObject();
 }
 
-std::string WriteDocument(const DeviceMetadata& metadata, std::string_view version) {
+std::string WriteDocument(const DeviceMetadata& metadata, std::string_view version,
+                          Dialect dialect) {
   Text out;
   out.BeginObject();
   out.Member("kind", kKind);
@@ -182,7 +192,7 @@ std::string WriteDocument(const DeviceMetadata& metadata, std::string_view versi
       if (!request.devices.empty()) {
         out.Key("devices");
         out.BeginArray();
-        for (const Device& device : request.devices) WriteDevice(device, out);
+        for (const Device& device : request.devices) WriteDevice(device, dialect, out);
         out.EndArray();
       }
       out.EndObject();
@@ -330,11 +340,12 @@ bool IsKnownVersion(std::string_view api_version) {
   return api_version == kV1alpha1 || api_version == kV1beta1;
 }
 
-std::string EncodeMetadata(const DeviceMetadata& metadata, std::span<const std::string> versions) {
+std::string EncodeMetadata(const DeviceMetadata& metadata, std::span<const std::string> versions,
+                           Dialect dialect) {
   std::string out;
   for (const std::string& version : versions) {
     CHECK(IsKnownVersion(version));
-    out += WriteDocument(metadata, version);
+    out += WriteDocument(metadata, version, dialect);
   }
   return out;
 }

@@ -21,7 +21,10 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 bool IsKnownVersion(std::string_view api_version);
 
 // One document per version, in the order given, each ended by a line end. Versions must be known.
-std::string EncodeMetadata(const DeviceMetadata& metadata, std::span<const std::string> versions);
+// kKubernetes: the fields of the API alone. kKep: networkData also has the keys of the KEP's
+// examples, `addresses` and `hwAddress`, which decoders that go by the API ignore.
+std::string EncodeMetadata(const DeviceMetadata& metadata, std::span<const std::string> versions,
+                           Dialect dialect = Dialect::kKubernetes);
 
 // A document as it was read: fields of its version only, in the form Kubernetes would write.
 struct Document {

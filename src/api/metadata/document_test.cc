@@ -99,6 +99,34 @@ TEST(MetadataDocument, ComesBackAsItWasWritten) {
   }
 }
 
+TEST(MetadataDocument, NetworkDataMayHaveTheKeysOfTheKepsExamplesToo) {
+  DeviceMetadata metadata = Example();
+  metadata.requests[0].devices[0].network_data =
+      NetworkDeviceData{"eth0", {"10.0.0.5/24"}, "aa:bb"};
+  const std::string text = EncodeMetadata(metadata, kAlpha, Dialect::kKep);
+  EXPECT_NE(text.find(R"("networkData": {
+            "interfaceName": "eth0",
+            "ips": [
+              "10.0.0.5/24"
+            ],
+            "hardwareAddress": "aa:bb",
+            "addresses": [
+              "10.0.0.5/24"
+            ],
+            "hwAddress": "aa:bb"
+          })"),
+            std::string::npos)
+      << text;
+  for (const Dialect dialect : {Dialect::kKep, Dialect::kKubernetes}) {
+    const auto decoded = DecodeMetadata(text, {.dialect = dialect});
+    ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+    EXPECT_EQ(*decoded, metadata);
+  }
+  const std::string api = EncodeMetadata(metadata, kAlpha);
+  EXPECT_EQ(api.find("addresses"), std::string::npos);
+  EXPECT_EQ(api.find("hwAddress"), std::string::npos);
+}
+
 TEST(MetadataDocument, TellsAFalseOrZeroAttributeFromNone) {
   DeviceMetadata metadata = Example();
   metadata.requests[0].devices[0].attributes = {

@@ -17,6 +17,10 @@ inline constexpr std::string_view kKubernetesContainerDirectory =
 inline constexpr std::string_view kClaimsDirectory = "resourceclaims";
 inline constexpr std::string_view kTemplatesDirectory = "resourceclaimtemplates";
 inline constexpr std::string_view kFileSuffix = "-metadata.json";
+// Where several drivers have devices of one request, their files are mounted one by one, and a
+// running container sees no update of them. <driver>-metadata.d beside such a file is a directory
+// with the current <driver>-metadata.json.
+inline constexpr std::string_view kLiveDirectorySuffix = "-metadata.d";
 
 // On the host, below the driver's own directory: <namespace>_<claim>/<request>/metadata.json.
 inline constexpr std::string_view kHostDirectory = "dra-device-metadata";

@@ -2,6 +2,8 @@
 //
 //	gometadata read FILE    prints the internal object as v1alpha1 JSON, and what validation says
 //	gometadata write FILE   writes a stream of both versions, and prints the same
+//	gometadata read-often FILE COUNT   decodes the file COUNT times and prints how many generations it saw;
+//	                        fails at the first text that is not a whole document
 package main
 
 import (
@@ -9,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +67,29 @@ func example() *metadata.DeviceMetadata {
 	}
 }
 
+func read(path string) *metadata.DeviceMetadata {
+	file, err := os.Open(path)
+	fail(err)
+	defer file.Close()
+	var object metadata.DeviceMetadata
+	var invalid error
+	fail(devicemetadata.DecodeMetadataFromStream(json.NewDecoder(file), &object,
+		devicemetadata.DecodeMetadataWithValidationResult(&invalid)))
+	fail(invalid)
+	return &object
+}
+
 func main() {
+	if len(os.Args) == 4 && os.Args[1] == "read-often" {
+		count, err := strconv.Atoi(os.Args[3])
+		fail(err)
+		seen := map[int64]bool{}
+		for range count {
+			seen[read(os.Args[2]).Generation] = true
+		}
+		fmt.Println(len(seen))
+		return
+	}
 	if len(os.Args) != 3 {
 		fmt.Fprintln(os.Stderr, "usage: gometadata read|write FILE")
 		os.Exit(2)
@@ -75,12 +100,5 @@ func main() {
 		os.Stdout.Write(encode(object, v1alpha1.SchemeGroupVersion))
 		return
 	}
-	file, err := os.Open(os.Args[2])
-	fail(err)
-	var object metadata.DeviceMetadata
-	var invalid error
-	fail(devicemetadata.DecodeMetadataFromStream(json.NewDecoder(file), &object,
-		devicemetadata.DecodeMetadataWithValidationResult(&invalid)))
-	fail(invalid)
-	os.Stdout.Write(encode(&object, v1alpha1.SchemeGroupVersion))
+	os.Stdout.Write(encode(read(os.Args[2]), v1alpha1.SchemeGroupVersion))
 }
