@@ -123,7 +123,7 @@ Result<void> Driver::Open() {
   }
   if (options_.dra_service) {
     RETURN_IF_ERROR(OpenMetadata());
-    const bool lock = !options_.rolling_update_uid.empty() && options_.serialize;
+    const bool lock = !options_.rolling_update_uid.empty();
     node_service_ = std::make_unique<NodeService>(NodeService::Options{
         .loop = options_.loop,
         .client = options_.client,

@@ -66,7 +66,7 @@ struct DriverOptions {
   std::string registrar_socket;
   std::string plugin_socket;
   // UID of the driver's pod: lets a new instance start before the old one ends. Sockets carry it,
-  // and calls of both instances are serialised by a lock file, which needs a real file system.
+  // and calls of both instances exclude each other by a lock file, which needs a real file system.
   std::string rolling_update_uid;
 
   bool registration_service = true;
@@ -74,7 +74,9 @@ struct DriverOptions {
   bool health_service = false;  // for drivers that call ReportHealth
   bool dra_v1 = true;
   bool dra_v1beta1 = true;
-  bool serialize = true;  // one call of the plugin at a time
+  // True: one call of the plugin at a time. False: calls for one claim take turns, and those for
+  // different claims run side by side, so that a long one keeps no other pod waiting.
+  bool serialize = false;
 
   // With a key: a device that is reported unhealthy gets this taint in its slice, and loses it when
   // it is reported otherwise. Needs the health service.

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <future>
 
 #include "api/scheme/scheme.h"
 #include "base/env/file_lock.h"
 #include "base/exec/wakefulness.h"
+#include "base/exec/worker_pool.h"
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
 #include "base/text/text.h"
@@ -418,7 +420,36 @@ TEST_F(DriverTest, UnprepareNeedsNoClaimOnTheServer) {
   EXPECT_TRUE(client_.versions_asked.empty());
 }
 
-TEST_F(DriverTest, CallsComeOneAtATimeUnlessToldOtherwise) {
+TEST_F(DriverTest, CallsForOneClaimTakeTurnsAndOthersPass) {
+  Start();
+  plugin_.hold = true;
+  for (const char* name : {"a", "b", "c"}) Put(name);
+  std::vector<std::string> answers;
+  const auto prepare = [&](const std::string& id, std::vector<rpc::ClaimReference> claims) {
+    node_->Prepare(std::move(claims), kTimeout, [&, id](auto) { answers.push_back(id); });
+    loop_.RunUntilIdle();
+  };
+  prepare("first", {Claim("a")});
+  prepare("second", {Claim("a"), Claim("b")});
+  prepare("third", {Claim("b")});
+  prepare("fourth", {Claim("c")});
+  // The second waits for the first, and the third, for a claim of the second, does not overtake it.
+  EXPECT_THAT(plugin_.calls, ElementsAre("prepare a", "prepare c"));
+  const auto answer = [&](std::size_t index) {
+    PrepareDone done = std::move(plugin_.held[index]);
+    done(PrepareResults());
+    loop_.RunUntilIdle();
+  };
+  answer(1);
+  EXPECT_THAT(answers, ElementsAre("fourth"));
+  answer(0);
+  EXPECT_THAT(plugin_.calls, ElementsAre("prepare a", "prepare c", "prepare a,b"));
+  answer(2);
+  answer(3);
+  EXPECT_THAT(answers, ElementsAre("fourth", "first", "second", "third"));
+}
+
+TEST_F(DriverTest, CallsComeOneAtATimeIfAskedTo) {
   for (const bool serialize : {true, false}) {
     DriverOptions options = Options();
     options.serialize = serialize;
@@ -550,6 +581,155 @@ TEST_F(DriverTest, CallsAreCountedAndTimed) {
   EXPECT_THAT(text, HasSubstr("dra_driver_claim_errors_total{method=\"NodePrepareResources\"} 1"));
   EXPECT_THAT(text, HasSubstr("dra_driver_registered 0"));
   EXPECT_EQ(driver_->NotReadyReason(), "no node has taken the driver in yet");
+}
+
+// Prepares "slow" only when it is released.
+class SlowPlugin final : public BlockingPlugin {
+ public:
+  ~SlowPlugin() override { Stop(); }
+  Result<std::vector<PreparedDevice>> PrepareResourceClaim(const api::Object& claim) override {
+    if (claim.name() == "slow") released.get_future().wait();
+    if (claim.name() == "broken") return Unavailable("hardware busy");
+    std::vector<PreparedDevice> devices(1);
+    devices[0].pool_name = "pool";
+    devices[0].device_name = "dev-" + std::string(claim.name());
+    return devices;
+  }
+  Result<void> UnprepareResourceClaim(const rpc::ClaimReference& claim) override {
+    if (claim.name == "broken") return Unavailable("hardware busy");
+    return Ok();
+  }
+  std::promise<void> released;
+};
+
+// While a claim is being prepared on a thread, the node registers the driver, hears of health, and
+// prepares and unprepares other claims.
+TEST(DriverOverGrpc, ALongPrepareKeepsNothingElseWaiting) {
+  auto harness = rpc::MakeGrpcHarness();
+  SlowPlugin plugin;
+  std::unique_ptr<NamedClaims> client;
+  std::unique_ptr<Driver> driver;
+  std::unique_ptr<rpc::RegistrationClient> registration;
+  std::unique_ptr<rpc::DraPluginClient> node;
+  std::optional<Result<rpc::PrepareResults>> slow;
+  std::optional<Result<rpc::PrepareResults>> quick;
+  std::optional<Result<rpc::UnprepareResults>> undone;
+  std::optional<Result<rpc::PluginInfo>> info;
+  harness->Do([&] {
+    client = std::make_unique<NamedClaims>(harness->loop());
+    for (const char* name : {"slow", "quick", "broken"}) client->Put(name, StrCat("uid-", name));
+    auto started = Driver::Start({.loop = harness->loop(),
+                                  .random = RealRandom(),
+                                  .files = RealFileSystem(),
+                                  .client = *client,
+                                  .transport = harness->transport(),
+                                  .plugin = plugin,
+                                  .driver_name = "d.example.com",
+                                  .node_name = "n",
+                                  .registry_directory = harness->SocketPath("reg"),
+                                  .rolling_update_uid = "uid-1",
+                                  .health_service = true});
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    driver = *std::move(started);
+    node = rpc::DialDraPlugin(harness->transport(), {.endpoint = driver->plugin_socket_path(),
+                                                     .version = rpc::DraVersion::kV1});
+  });
+  ASSERT_TRUE(harness->WaitUntil([&] { return node->IsConnected(); }));
+  harness->Do([&] {
+    node->Prepare({{"default", "uid-slow", "slow"}}, kTimeout,
+                  [&](auto results) { slow = std::move(results); });
+    node->Prepare({{"default", "uid-quick", "quick"}, {"default", "uid-broken", "broken"}},
+                  kTimeout, [&](auto results) { quick = std::move(results); });
+    node->Unprepare({{"default", "uid-x", "x"}, {"default", "uid-y", "broken"}}, kTimeout,
+                    [&](auto results) { undone = std::move(results); });
+    registration = rpc::MakeRegistrationClient(harness->transport());
+    registration->GetInfo(driver->registrar_socket_path(), std::chrono::seconds(5),
+                          [&](Result<rpc::PluginInfo> answer) { info = std::move(answer); });
+  });
+  ASSERT_TRUE(harness->WaitUntil([&] { return quick && undone && info; }));
+  harness->Do([&] {
+    EXPECT_FALSE(slow.has_value());
+    ASSERT_TRUE(quick->ok()) << quick->error().message;
+    EXPECT_EQ((*quick)->at("uid-quick").devices[0].device_name, "dev-quick");
+    EXPECT_EQ((*quick)->at("uid-broken").error, "hardware busy");
+    ASSERT_TRUE(undone->ok()) << undone->error().message;
+    EXPECT_EQ((*undone)->at("uid-x").error, "");
+    EXPECT_EQ((*undone)->at("uid-y").error, "hardware busy");
+    EXPECT_TRUE(info->ok());
+    EXPECT_TRUE(driver->ReportHealth({{.pool_name = "pool", .device_name = "dev-slow"}}).ok());
+  });
+  plugin.released.set_value();
+  ASSERT_TRUE(harness->WaitUntil([&] { return slow.has_value(); }));
+  harness->Do([&] {
+    ASSERT_TRUE(slow->ok()) << slow->error().message;
+    EXPECT_EQ((*slow)->at("uid-slow").devices[0].device_name, "dev-slow");
+    node.reset();
+    registration.reset();
+    driver.reset();
+    client.reset();
+  });
+}
+
+// Answers, or forgets, on a thread of its own.
+class ThreadedPlugin final : public Plugin {
+ public:
+  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) override {
+    const bool forgets = claims.front()->name() == "forgotten";
+    EXPECT_TRUE(workers.Run(
+        [forgets, uid = std::string(claims.front()->uid()), done = std::move(done)]() mutable {
+          if (forgets) return;
+          PrepareResults results;
+          results[uid].devices.push_back({.pool_name = "pool", .device_name = "from-a-thread"});
+          done(std::move(results));
+        }));
+  }
+  void UnprepareResourceClaims(std::vector<rpc::ClaimReference>, rpc::UnprepareDone) override {}
+  WorkerPool workers{1, 8};
+};
+
+TEST(DriverOverGrpc, ThePluginMayAnswerOrForgetOnAnyThread) {
+  auto harness = rpc::MakeGrpcHarness();
+  ThreadedPlugin plugin;
+  std::unique_ptr<NamedClaims> client;
+  std::unique_ptr<Driver> driver;
+  std::unique_ptr<rpc::DraPluginClient> node;
+  harness->Do([&] {
+    client = std::make_unique<NamedClaims>(harness->loop());
+    for (const char* name : {"a", "forgotten"}) client->Put(name, StrCat("uid-", name));
+    auto started = Driver::Start({.loop = harness->loop(),
+                                  .random = RealRandom(),
+                                  .files = RealFileSystem(),
+                                  .client = *client,
+                                  .transport = harness->transport(),
+                                  .plugin = plugin,
+                                  .driver_name = "d.example.com",
+                                  .node_name = "n",
+                                  .registry_directory = harness->SocketPath("reg"),
+                                  .serialize = true});
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    driver = *std::move(started);
+    node = rpc::DialDraPlugin(harness->transport(), {.endpoint = driver->plugin_socket_path(),
+                                                     .version = rpc::DraVersion::kV1});
+  });
+  ASSERT_TRUE(harness->WaitUntil([&] { return node->IsConnected(); }));
+  const auto prepare = [&](const std::string& name) {
+    std::optional<Result<rpc::PrepareResults>> answer;
+    harness->Do([&] {
+      node->Prepare({{"default", "uid-" + name, name}}, kTimeout,
+                    [&](auto results) { answer = std::move(results); });
+    });
+    EXPECT_TRUE(harness->WaitUntil([&] { return answer.has_value(); }));
+    return answer.has_value() ? *std::move(answer) : Result<rpc::PrepareResults>(Internal("none"));
+  };
+  EXPECT_EQ(prepare("a")->at("uid-a").devices[0].device_name, "from-a-thread");
+  EXPECT_FALSE(prepare("forgotten").ok());
+  EXPECT_EQ(prepare("a")->at("uid-a").devices[0].device_name, "from-a-thread")
+      << "the turn of a call that was forgotten ends";
+  harness->Do([&] {
+    node.reset();
+    driver.reset();
+    client.reset();
+  });
 }
 
 // Once over real sockets, with the lock file of a rolling update.

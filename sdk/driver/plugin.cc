@@ -1,13 +1,34 @@
 #include "sdk/driver/plugin.h"
 
+#include <atomic>
 #include <utility>
 
+#include "base/exec/worker_pool.h"
+#include "base/text/text.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::driver {
 namespace {
 
 constexpr Logger kLog("driver");
+
+PrepareResult PrepareWith(const std::function<Result<std::vector<PreparedDevice>>()>& prepare) {
+  PrepareResult result;
+  auto devices = prepare();
+  if (devices.ok()) {
+    result.devices = *std::move(devices);
+  } else {
+    result.error = devices.error().message;
+  }
+  return result;
+}
+
+std::string UidOf(const api::ObjectPtr& claim) {
+  return std::string(claim->uid());
+}
+std::string UidOf(const rpc::ClaimReference& claim) {
+  return claim.uid;
+}
 
 }  // namespace
 
@@ -19,13 +40,7 @@ void SynchronousPlugin::PrepareResourceClaims(std::vector<api::ObjectPtr> claims
                                               PrepareDone done) {
   PrepareResults results;
   for (const api::ObjectPtr& claim : claims) {
-    PrepareResult& result = results[std::string(claim->uid())];
-    auto devices = PrepareResourceClaim(*claim);
-    if (devices.ok()) {
-      result.devices = *std::move(devices);
-    } else {
-      result.error = devices.error().message;
-    }
+    results[UidOf(claim)] = PrepareWith([&] { return PrepareResourceClaim(*claim); });
   }
   done(std::move(results));
 }
@@ -40,6 +55,73 @@ void SynchronousPlugin::UnprepareResourceClaims(std::vector<rpc::ClaimReference>
     }
   }
   done(std::move(results));
+}
+
+BlockingPlugin::BlockingPlugin(std::size_t threads)
+    : workers_(std::make_unique<WorkerPool>(threads, kMaxWaitingClaims)) {}
+
+BlockingPlugin::~BlockingPlugin() = default;
+
+void BlockingPlugin::Stop() {
+  workers_->Stop();
+}
+
+// Runs `work` for each claim; the thread that finishes last answers.
+template <typename Answer, typename Claim, typename Work, typename Done>
+void BlockingPlugin::RunEach(std::vector<Claim> claims, Work work, Done done) {
+  struct Call {
+    std::vector<Claim> claims;
+    std::vector<Answer> answers;  // beside the claims; each is written by one thread
+    std::atomic<std::size_t> left;
+    Done done;
+  };
+  if (claims.empty()) return done(std::map<std::string, Answer>());
+  auto call = std::make_shared<Call>();
+  call->answers.resize(claims.size());
+  call->left = claims.size();
+  call->claims = std::move(claims);
+  call->done = std::move(done);
+  const auto finish = [call] {
+    if (call->left.fetch_sub(1) > 1) return;
+    std::map<std::string, Answer> results;
+    for (std::size_t i = 0; i < call->claims.size(); ++i) {
+      results[UidOf(call->claims[i])] = std::move(call->answers[i]);
+    }
+    call->done(std::move(results));
+  };
+  for (std::size_t i = 0; i < call->claims.size(); ++i) {
+    const bool taken = workers_->Run([call, i, work, finish] {
+      call->answers[i] = work(call->claims[i]);
+      finish();
+    });
+    if (taken) continue;
+    call->answers[i].error =
+        StrCat("the driver is stopping, or more than ", kMaxWaitingClaims, " claims wait for it");
+    finish();
+  }
+}
+
+void BlockingPlugin::PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) {
+  RunEach<PrepareResult>(
+      std::move(claims),
+      [this](const api::ObjectPtr& claim) {
+        return PrepareWith([&] { return PrepareResourceClaim(*claim); });
+      },
+      std::move(done));
+}
+
+void BlockingPlugin::UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
+                                             rpc::UnprepareDone done) {
+  RunEach<rpc::UnprepareResult>(
+      std::move(claims),
+      [this](const rpc::ClaimReference& claim) {
+        rpc::UnprepareResult result;
+        if (auto undone = UnprepareResourceClaim(claim); !undone.ok()) {
+          result.error = undone.error().message;
+        }
+        return result;
+      },
+      std::move(done));
 }
 
 }  // namespace drakkar::driver

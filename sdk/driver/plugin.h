@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,10 @@
 #include "api/metadata/device_metadata.h"
 #include "base/result/result.h"
 #include "rpc/dra/dra.h"
+
+namespace drakkar {
+class WorkerPool;
+}  // namespace drakkar
 
 namespace drakkar::driver {
 
@@ -42,7 +48,10 @@ struct PrepareResult {
 using PrepareResults = std::map<std::string, PrepareResult>;  // by claim UID
 using PrepareDone = absl::AnyInvocable<void(Result<PrepareResults>)>;
 
-// What the author of a driver implements. Everything runs on the driver's loop.
+// What the author of a driver implements. Everything is called on the driver's loop, which also
+// serves registration, health and the calls for other claims: no function may block it. Work that
+// takes long belongs elsewhere (BlockingPlugin has threads for it); `done` may be called, or
+// dropped, on any thread, as long as the loop exists. Calling it twice ends the process.
 class Plugin {
  public:
   virtual ~Plugin() = default;
@@ -63,7 +72,8 @@ class Plugin {
   virtual void HandleError(const Error& error, bool recoverable);
 };
 
-// For drivers that need not wait: one claim at a time, the answer is what is returned.
+// For drivers that need not wait: one claim at a time, the answer is what is returned. All else
+// waits meanwhile, so a call should take milliseconds.
 class SynchronousPlugin : public Plugin {
  public:
   virtual Result<std::vector<PreparedDevice>> PrepareResourceClaim(const api::Object& claim) = 0;
@@ -72,6 +82,36 @@ class SynchronousPlugin : public Plugin {
   void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) final;
   void UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
                                rpc::UnprepareDone done) final;
+};
+
+// For drivers whose calls take long: each claim is prepared and unprepared on a thread of the
+// plugin's own, while the driver goes on with registration, health and other claims. The functions
+// below must be safe to call from several threads at once, though never for one claim, and have no
+// access to the loop. At most kMaxWaitingClaims wait for a thread; further ones fail.
+class BlockingPlugin : public Plugin {
+ public:
+  static constexpr std::size_t kMaxWaitingClaims = 4'096;
+
+  explicit BlockingPlugin(std::size_t threads = 4);
+  ~BlockingPlugin() override;
+
+  virtual Result<std::vector<PreparedDevice>> PrepareResourceClaim(const api::Object& claim) = 0;
+  virtual Result<void> UnprepareResourceClaim(const rpc::ClaimReference& claim) = 0;
+
+  void PrepareResourceClaims(std::vector<api::ObjectPtr> claims, PrepareDone done) final;
+  void UnprepareResourceClaims(std::vector<rpc::ClaimReference> claims,
+                               rpc::UnprepareDone done) final;
+
+ protected:
+  // Finishes what was begun. Every destructor of a derived class begins with it: the threads use
+  // what it is about to destroy.
+  void Stop();
+
+ private:
+  template <typename Answer, typename Claim, typename Work, typename Done>
+  void RunEach(std::vector<Claim> claims, Work work, Done done);
+
+  std::unique_ptr<WorkerPool> workers_;
 };
 
 }  // namespace drakkar::driver

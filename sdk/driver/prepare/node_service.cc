@@ -1,9 +1,11 @@
 #include "sdk/driver/prepare/node_service.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "base/exec/wakefulness.h"
+#include "base/result/check.h"
 #include "base/text/text.h"
 #include "cdi/names.h"
 #include "sdk/driver/metadata/metadata_store.h"
@@ -51,6 +53,45 @@ rpc::PreparedDevice ForNode(PreparedDevice device) {
           .device_name = std::move(device.device_name),
           .cdi_device_ids = std::move(device.cdi_device_ids),
           .share_id = std::move(device.share_id)};
+}
+
+// An answer that the plugin may give, or drop, on any thread; what it leads to happens on the loop.
+template <typename Results>
+class AnswerFromAnyThread {
+ public:
+  using Done = absl::AnyInvocable<void(Result<Results>)>;
+
+  AnswerFromAnyThread(EventLoop& loop, Done done)
+      : loop_(&loop), done_(std::make_unique<Done>(std::move(done))) {}
+  AnswerFromAnyThread(AnswerFromAnyThread&&) noexcept = default;
+  ~AnswerFromAnyThread() {
+    if (done_ == nullptr || loop_->IsInLoop()) return;
+    loop_->Post([done = std::move(done_)] {});
+  }
+
+  void operator()(Result<Results> results) {
+    CHECK(done_ != nullptr);  // a plugin answers a call once
+    if (loop_->IsInLoop()) return (*std::exchange(done_, nullptr))(std::move(results));
+    loop_->Post([done = std::exchange(done_, nullptr), results = std::move(results)]() mutable {
+      (*done)(std::move(results));
+    });
+  }
+
+ private:
+  EventLoop* loop_;
+  std::unique_ptr<Done> done_;
+};
+
+std::vector<std::string> UidsOf(const std::vector<api::ObjectPtr>& claims) {
+  std::vector<std::string> uids;
+  for (const api::ObjectPtr& claim : claims) uids.emplace_back(claim->uid());
+  return uids;
+}
+
+std::vector<std::string> UidsOf(const std::vector<rpc::ClaimReference>& claims) {
+  std::vector<std::string> uids;
+  for (const rpc::ClaimReference& claim : claims) uids.push_back(claim.uid);
+  return uids;
 }
 
 }  // namespace
@@ -194,35 +235,38 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
       --open_calls_;
       return (*answer)(std::move(failed));
     }
-    Enqueue([this, answer, request_id, begun, fetched, failed = std::move(failed),
-             claims = std::move(found)](Result<Turn> turn) mutable {
+    std::vector<std::string> uids = UidsOf(found);
+    Call call = [this, answer, request_id, begun, fetched, failed = std::move(failed),
+                 claims = std::move(found)](Result<Turn> turn) mutable {
       if (!turn.ok()) return (*answer)(std::move(turn).error());
       if (options_.on_prepare) {
         for (const api::ObjectPtr& claim : claims) options_.on_prepare(*claim);
       }
+      PrepareDone prepared = [this, alive = alive_, answer = std::move(answer),
+                              failed = std::move(failed), claims, request_id, begun, fetched,
+                              turn = *std::move(turn)](Result<PrepareResults> results) mutable {
+        if (!*alive) {
+          (*answer)(Unavailable("the driver was stopped"));
+        } else if (results.ok()) {
+          const MonotonicTime answered = options_.loop.clock().Monotonic();
+          rpc::PrepareResults complete = Complete(claims, *std::move(results));
+          complete.merge(failed);
+          kLog.Debug("prepared", {{"requestID", request_id},
+                                  {"fetchMicroseconds", Microseconds(fetched - begun)},
+                                  {"pluginMicroseconds", Microseconds(answered - fetched)},
+                                  {"metadataMicroseconds",
+                                   Microseconds(options_.loop.clock().Monotonic() - answered)}});
+          (*answer)(std::move(complete));
+        } else {
+          (*answer)(results.error().Prefixed("prepare resource claims"));
+        }
+        turn.reset();
+      };
       options_.plugin.PrepareResourceClaims(
-          claims, [this, alive = alive_, answer = std::move(answer), failed = std::move(failed),
-                   claims, request_id, begun, fetched,
-                   turn = *std::move(turn)](Result<PrepareResults> results) mutable {
-            if (!*alive) {
-              (*answer)(Unavailable("the driver was stopped"));
-            } else if (results.ok()) {
-              const MonotonicTime prepared = options_.loop.clock().Monotonic();
-              rpc::PrepareResults complete = Complete(claims, *std::move(results));
-              complete.merge(failed);
-              kLog.Debug("prepared",
-                         {{"requestID", request_id},
-                          {"fetchMicroseconds", Microseconds(fetched - begun)},
-                          {"pluginMicroseconds", Microseconds(prepared - fetched)},
-                          {"metadataMicroseconds",
-                           Microseconds(options_.loop.clock().Monotonic() - prepared)}});
-              (*answer)(std::move(complete));
-            } else {
-              (*answer)(results.error().Prefixed("prepare resource claims"));
-            }
-            turn.reset();
-          });
-    });
+          claims, AnswerFromAnyThread<PrepareResults>(options_.loop, std::move(prepared)));
+    };
+    Enqueue(
+        {.claim_uids = std::move(uids), .is_alone = options_.serialize, .call = std::move(call)});
   });
 }
 
@@ -236,12 +280,13 @@ void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims
   done = Counted<rpc::UnprepareResults>("NodeUnprepareResources", std::move(done));
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodeUnprepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
-  Enqueue([this, claims = std::move(claims), request_id,
-           done = std::move(done)](Result<Turn> turn) mutable {
+  std::vector<std::string> uids = UidsOf(claims);
+  Call call = [this, claims = std::move(claims), request_id,
+               done = std::move(done)](Result<Turn> turn) mutable {
     if (!turn.ok()) return done(std::move(turn).error());
-    options_.plugin.UnprepareResourceClaims(
-        claims, [this, alive = alive_, done = std::move(done), claims, request_id,
-                 turn = *std::move(turn)](Result<rpc::UnprepareResults> results) mutable {
+    rpc::UnprepareDone unprepared =
+        [this, alive = alive_, done = std::move(done), claims, request_id,
+         turn = *std::move(turn)](Result<rpc::UnprepareResults> results) mutable {
           if (!*alive) {
             done(Unavailable("the driver was stopped"));
           } else if (results.ok()) {
@@ -251,65 +296,90 @@ void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims
             done(results.error().Prefixed("unprepare resource claims"));
           }
           turn.reset();
-        });
-  });
+        };
+    options_.plugin.UnprepareResourceClaims(
+        claims, AnswerFromAnyThread<rpc::UnprepareResults>(options_.loop, std::move(unprepared)));
+  };
+  Enqueue({.claim_uids = std::move(uids), .is_alone = options_.serialize, .call = std::move(call)});
 }
 
 void NodeService::TakeTurn(std::function<void(Result<Turn> turn)> task) {
   options_.loop.AssertInLoop();
   ++open_calls_;
-  Enqueue(std::move(task));
+  Enqueue({.claim_uids = {}, .is_alone = true, .call = std::move(task)});
 }
 
-void NodeService::Enqueue(Call call) {
-  if (!options_.serialize) return call(MakeTurn());
-  waiting_.push_back(std::move(call));
+void NodeService::Enqueue(Waiting waiting) {
+  waiting_.push_back(std::move(waiting));
   RunNext();
 }
 
+std::deque<NodeService::Waiting>::iterator NodeService::FindNext() {
+  if (one_runs_alone_) return waiting_.end();
+  // Nothing overtakes a call for the same claim, or one that has to be alone.
+  std::set<std::string_view> taken(running_claims_.begin(), running_claims_.end());
+  for (auto next = waiting_.begin(); next != waiting_.end(); ++next) {
+    if (next->is_alone) {
+      return running_ == 0 && next == waiting_.begin() ? next : waiting_.end();
+    }
+    const bool is_free = std::ranges::none_of(
+        next->claim_uids, [&](const std::string& uid) { return taken.contains(uid); });
+    if (is_free) return next;
+    taken.insert(next->claim_uids.begin(), next->claim_uids.end());
+  }
+  return waiting_.end();
+}
+
 void NodeService::RunNext() {
-  if (busy_ || waiting_.empty()) return;
-  busy_ = true;
-  if (lock_ != nullptr) {
+  const auto next = FindNext();
+  if (next == waiting_.end()) return;
+  if (lock_ != nullptr && running_ == 0) {
     Result<bool> taken = lock_->TryLock();
     if (!taken.ok()) {
       // Without the lock two instances might touch one device at once: the call has to fail.
       const Error error = std::move(taken).error().Prefixed("lock out other instances");
       options_.on_error(error);
-      Call failed = std::move(waiting_.front());
-      waiting_.pop_front();
+      Call failed = std::move(next->call);
+      waiting_.erase(next);
+      --open_calls_;
       failed(error);
-      EndTurn();
-      return;
+      return RunNextSoon();
     }
     if (!*taken) {
-      busy_ = false;
       lock_retry_ = options_.loop.RunAfter(kLockRetry, [this] { RunNext(); });
       return;
     }
   }
-  Call call = std::move(waiting_.front());
-  waiting_.pop_front();
-  call(MakeTurn());
+  Waiting started = std::move(*next);
+  waiting_.erase(next);
+  ++running_;
+  one_runs_alone_ = started.is_alone;
+  running_claims_.insert(started.claim_uids.begin(), started.claim_uids.end());
+  started.call(MakeTurn(started));
+  RunNextSoon();
 }
 
-NodeService::Turn NodeService::MakeTurn() {
-  return Turn(nullptr, [this, alive = alive_](void*) {
-    if (*alive) EndTurn();
+// From the loop, so that a plugin that answers at once does not nest ever deeper.
+void NodeService::RunNextSoon() {
+  if (waiting_.empty()) return;
+  options_.loop.Post([this, alive = alive_] {
+    if (*alive) RunNext();
   });
 }
 
-void NodeService::EndTurn() {
+NodeService::Turn NodeService::MakeTurn(const Waiting& waiting) {
+  return Turn(nullptr, [this, alive = alive_, uids = waiting.claim_uids](void*) {
+    if (*alive) EndTurn(uids);
+  });
+}
+
+void NodeService::EndTurn(const std::vector<std::string>& claim_uids) {
   --open_calls_;
-  if (!options_.serialize) return;
-  if (lock_ != nullptr) lock_->Unlock();
-  busy_ = false;
-  // From the loop, so that a plugin that answers at once does not nest ever deeper.
-  if (!waiting_.empty()) {
-    options_.loop.Post([this, alive = alive_] {
-      if (*alive) RunNext();
-    });
-  }
+  --running_;
+  one_runs_alone_ = false;
+  for (const std::string& uid : claim_uids) running_claims_.erase(uid);
+  if (running_ == 0 && lock_ != nullptr) lock_->Unlock();
+  RunNextSoon();
 }
 
 }  // namespace drakkar::driver

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,18 +26,21 @@ class MetadataStore;
 // Beyond this many calls under way at once, calls are refused; a node makes a few per pod start.
 constexpr std::size_t kMaxOpenCalls = 4'096;
 
-// The node's calls, on their way to the plugin: claims are read and checked, calls come one at a
-// time unless that was turned off, and what the plugin answers is checked and completed.
+// The node's calls, on their way to the plugin: claims are read and checked, and what the plugin
+// answers is checked and completed. Calls for one claim take turns, in the order they came; those
+// for different claims run side by side, so that one that takes long keeps nobody else waiting,
+// unless `serialize` asks for one call at a time.
 //
-// Loop-bound. With a lock file, instances of the driver in other processes take turns too.
+// Loop-bound; the plugin may answer on any thread. With a lock file, which is held while calls are
+// under way, instances of the driver in other processes take turns too.
 class NodeService final : public rpc::DraPluginService {
  public:
   struct Options {
     EventLoop& loop;
     client::Client& client;
     Plugin& plugin;
-    bool serialize = true;
-    std::string lock_file;       // empty: none; only with serialize
+    bool serialize = false;
+    std::string lock_file;       // empty: none
     Metrics* metrics = nullptr;  // null: none are kept
     Wakefulness* wakefulness =
         nullptr;  // held from the announcement or the call of a prepare to its answer
@@ -58,11 +62,16 @@ class NodeService final : public rpc::DraPluginService {
 
   // Kept by whoever still works on a call; its end lets the next call start.
   using Turn = std::shared_ptr<void>;
-  // Runs `task` like a call of the node: alone, if calls are serialised, also among instances.
+  // Runs `task` like a call of the node, with no other call under way, also of other instances.
   void TakeTurn(std::function<void(Result<Turn> turn)> task);
 
  private:
   using Call = absl::AnyInvocable<void(Result<Turn> turn)>;
+  struct Waiting {
+    std::vector<std::string> claim_uids;
+    bool is_alone = false;  // no other call may run beside it
+    Call call;
+  };
 
   bool Admit();
   // `done`, after which the wakefulness ends that begins now.
@@ -75,17 +84,22 @@ class NodeService final : public rpc::DraPluginService {
   rpc::PrepareResults Complete(const std::vector<api::ObjectPtr>& claims, PrepareResults results);
   rpc::UnprepareResults Complete(const std::vector<rpc::ClaimReference>& claims,
                                  rpc::UnprepareResults results);
-  void Enqueue(Call call);
+  void Enqueue(Waiting waiting);
+  // The first call that may run now; the end if there is none.
+  std::deque<Waiting>::iterator FindNext();
   void RunNext();
-  Turn MakeTurn();
-  void EndTurn();
+  void RunNextSoon();
+  Turn MakeTurn(const Waiting& waiting);
+  void EndTurn(const std::vector<std::string>& claim_uids);
 
   const Options options_;
   ClaimFetcher fetcher_;
   AnnouncedClaims announced_;
   std::size_t open_calls_ = 0;
-  std::deque<Call> waiting_;  // bounded by kMaxOpenCalls
-  bool busy_ = false;
+  std::deque<Waiting> waiting_;  // bounded by kMaxOpenCalls
+  std::size_t running_ = 0;
+  bool one_runs_alone_ = false;
+  std::set<std::string> running_claims_;
   std::uint64_t next_request_id_ = 1;
   std::unique_ptr<FileLock> lock_;
   TimerHandle lock_retry_;
