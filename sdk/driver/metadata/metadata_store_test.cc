@@ -775,6 +775,7 @@ TEST_F(MetadataStoreTest, RecordsOfEarlierDriversAreFoundWhereTheyAre) {
   EXPECT_EQ(Model(), "b");
   // An update that the earlier driver did not finish.
   const std::string whole = Text(kFile);
+  ASSERT_TRUE(files_.MakeDirectories(DirectoryName(kUpdateFile), 0700).ok());
   ASSERT_TRUE(files_.WriteFile(kUpdateFile, whole, 0600).ok());
   ASSERT_TRUE(files_.WriteFile(kFile, whole.substr(0, 20), 0644).ok());
   ASSERT_TRUE(store_->Replay().ok());

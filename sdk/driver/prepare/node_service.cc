@@ -333,6 +333,7 @@ std::deque<NodeService::Waiting>::iterator NodeService::FindNext() {
 void NodeService::RunNext() {
   const auto next = FindNext();
   if (next == waiting_.end()) return;
+  const std::shared_ptr<bool> alive = alive_;  // an answer may end the driver
   if (lock_ != nullptr && running_ == 0) {
     Result<bool> taken = lock_->TryLock();
     if (!taken.ok()) {
@@ -343,7 +344,8 @@ void NodeService::RunNext() {
       waiting_.erase(next);
       --open_calls_;
       failed(error);
-      return RunNextSoon();
+      if (*alive) RunNextSoon();
+      return;
     }
     if (!*taken) {
       lock_retry_ = options_.loop.RunAfter(kLockRetry, [this] { RunNext(); });
@@ -356,7 +358,7 @@ void NodeService::RunNext() {
   one_runs_alone_ = started.is_alone;
   running_claims_.insert(started.claim_uids.begin(), started.claim_uids.end());
   started.call(MakeTurn(started));
-  RunNextSoon();
+  if (*alive) RunNextSoon();
 }
 
 // From the loop, so that a plugin that answers at once does not nest ever deeper.
