@@ -112,8 +112,7 @@ Result<std::string> MetadataPlaces::SpecText(const ClaimRecord& record, const st
       continue;
     }
     // A mounted file stays the one it was when the container started, whole but perhaps old.
-    mount(MetadataPath(record, request),
-          StrCat(place, "/", driver_name, metadata::kFileSuffix));
+    mount(MetadataPath(record, request), StrCat(place, "/", driver_name, metadata::kFileSuffix));
     if (dialect == Dialect::kKubernetes) continue;
     mount(RequestDirectory(record, request),
           StrCat(place, "/", driver_name, metadata::kLiveDirectorySuffix));
