@@ -37,6 +37,10 @@ bool WantsUserNamespace(Value pod) {
   return pod["spec"]["hostUsers"].optional_boolean() == false;
 }
 
+bool NamesRuntimeClass(Value pod) {
+  return !pod["spec"]["runtimeClassName"].str().empty();
+}
+
 constexpr std::string_view kApps = "apps";
 constexpr std::string_view kResource = "resource.k8s.io";
 constexpr std::string_view kStorage = "storage.k8s.io";
@@ -49,6 +53,9 @@ constexpr std::array kTable = {
     Unattended{"", "Pod", WantsUserNamespace,
                "spec.hostUsers: Drakkar's node agent has no user namespaces and refuses pods with "
                "hostUsers: false; a kubelet may take the pod"},
+    Unattended{"", "Pod", NamesRuntimeClass,
+               "spec.runtimeClassName: Drakkar's node agent has one runtime and refuses pods that "
+               "name a class; a kubelet may take the pod"},
     Unattended{"", "Service", nullptr,
                "the Service is stored, but nothing gives it endpoints or forwards its traffic; an "
                "attached kube-controller-manager and kube-proxy do"},
@@ -91,6 +98,9 @@ constexpr std::array kTable = {
                "attacher of its CSI driver does"},
     Unattended{kStorage, "VolumeAttributesClass", nullptr,
                "the VolumeAttributesClass is stored, but nothing changes volumes after it"},
+    Unattended{"node.k8s.io", "RuntimeClass", nullptr,
+               "the RuntimeClass is stored, but Drakkar's node agent has one runtime and refuses "
+               "pods that name a class"},
     Unattended{kApps, "Deployment", nullptr,
                "the Deployment is stored, but nothing creates its pods; an attached "
                "kube-controller-manager does"},

@@ -58,6 +58,14 @@ TEST_F(UnattendedTest, ATaintRuleThatShouldEvictWarns) {
   EXPECT_EQ(WarningsOf(Rule("execute", "NoExecute")).size(), 1u);
 }
 
+TEST_F(UnattendedTest, APodOfARuntimeClassWarns) {
+  const std::vector<std::string> warnings =
+      WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
+      "spec":{"runtimeClassName":"kata","containers":[{"name":"c","image":"i"}]}})");
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(warnings[0].starts_with("spec.runtimeClassName: ")) << warnings[0];
+}
+
 TEST_F(UnattendedTest, APodThatWantsAUserNamespaceWarns) {
   const std::vector<std::string> warnings =
       WarningsOf(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
