@@ -69,5 +69,27 @@ TEST_F(PodGatesTest, TheHostsNetworkWithUsersOfItsOwnNeedsItsGate) {
   EXPECT_EQ(Refusal(TryCreate(Pod("r", R"("hostPID":true,"hostUsers":true,)"))), "");
 }
 
+TEST_F(PodGatesTest, ADeadlineFitsIntoWhatNodesCountWith) {
+  for (const char* bad : {"9223372036854775807", "2147483648", "0", "-1"}) {
+    EXPECT_EQ(Refusal(TryCreate(Pod("p", StrCat(R"("activeDeadlineSeconds":)", bad, ",")))),
+              StrCat("Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: ", bad,
+                     ": must be between 1 and 2147483647, inclusive"));
+  }
+  EXPECT_EQ(Refusal(TryCreate(Pod("p", R"("activeDeadlineSeconds":2147483647,)"))), "");
+  const auto change = [&](std::string_view deadline) {
+    Request request = RequestFor(Verb::kPatch, Pod("p", ""), AdminUser());
+    request.object = nullptr;
+    request.patch = PatchKind::kMerge;
+    request.text = StrCat(R"({"spec":{"activeDeadlineSeconds":)", deadline, "}}");
+    return Refusal(Handle(std::move(request)));
+  };
+  EXPECT_EQ(change("60"), "");
+  EXPECT_EQ(change("61"),
+            "Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: 61: must be less "
+            "than or equal to previous value");
+  EXPECT_NE(change("null"), "");
+  EXPECT_NE(change("9223372036854775807"), "");
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

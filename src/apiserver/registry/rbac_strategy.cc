@@ -1,5 +1,7 @@
 #include "apiserver/registry/rbac_strategy.h"
 
+#include <algorithm>
+
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
 #include "base/text/text.h"
@@ -128,7 +130,13 @@ api::FieldErrors RbacStrategy::ValidateUpdate(api::Value object, api::Value befo
 }
 
 api::Problems RbacStrategy::CheckName(std::string_view name, bool prefix) const {
-  return PathSegmentProblems(name, prefix);
+  api::Problems problems = PathSegmentProblems(name, prefix);
+  // Kubernetes takes these, and terminals and logs act on them.
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::ranges::any_of(name, is_control)) {
+    problems.push_back("may not contain control characters");
+  }
+  return problems;
 }
 
 }  // namespace drakkar::apiserver

@@ -62,6 +62,15 @@ TEST_F(SmallStrategiesTest, ABindingNamesItsRoleAndKeepsIt) {
       "value: \"Robot\": supported values: \"Group\", \"ServiceAccount\", \"User\"");
 }
 
+TEST_F(SmallStrategiesTest, NamesOfRolesHaveNoControlCharacters) {
+  EXPECT_EQ(Made(kRbac, "ClusterRole", R"("rules":[])", "system:a b"), "none");
+  for (const char* name : {R"(a\nb)", R"(a\u001b[31m)", R"(a\u007f)"}) {
+    EXPECT_NE(Made(kRbac, "ClusterRole", R"("rules":[])", name).find("control characters"),
+              std::string::npos)
+        << name;
+  }
+}
+
 TEST_F(SmallStrategiesTest, ARuleSaysWhatItIsAbout) {
   EXPECT_EQ(
       Made(kRbac, "Role", R"("rules":[{"verbs":["get"]}])"),

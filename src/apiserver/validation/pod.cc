@@ -1,5 +1,6 @@
 #include "apiserver/validation/pod.h"
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -291,6 +292,9 @@ bool ContainsValue(Value list, Value wanted) {
 
 }  // namespace
 
+constexpr std::string_view kDeadlinePath = "spec.activeDeadlineSeconds";
+constexpr std::int64_t kMaxDeadline = std::numeric_limits<std::int32_t>::max();
+
 api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
   api::FieldErrors causes;
   const Value spec = pod["spec"];
@@ -317,6 +321,11 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
   const std::string_view restart = spec["restartPolicy"].str();
   if (restart != "Always" && restart != "OnFailure" && restart != "Never") {
     causes.push_back(NotSupported("spec.restartPolicy", restart, {"Always", "OnFailure", "Never"}));
+  }
+  const Value deadline = spec["activeDeadlineSeconds"];
+  if (deadline.has_value() && (deadline.integer() < 1 || deadline.integer() > kMaxDeadline)) {
+    causes.push_back(Invalid(std::string(kDeadlinePath), deadline.integer(),
+                             "must be between 1 and 2147483647, inclusive"));
   }
   const Value grace = spec["terminationGracePeriodSeconds"];
   if (grace.integer() < 0) {
@@ -371,6 +380,23 @@ void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
   }
 }
 
+// A deadline may come nearer, not go away or farther.
+void CheckDeadlineUpdate(Value now, Value before, api::FieldErrors& causes) {
+  const std::string path(kDeadlinePath);
+  if (!now.has_value()) {
+    if (before.has_value()) {
+      causes.push_back(
+          Invalid(path, nullptr, "must not update from a positive integer to nil value"));
+    }
+    return;
+  }
+  if (now.integer() < 0 || now.integer() > kMaxDeadline) {
+    causes.push_back(Invalid(path, now.integer(), "must be between 0 and 2147483647, inclusive"));
+  } else if (before.has_value() && before.integer() < now.integer()) {
+    causes.push_back(Invalid(path, now.integer(), "must be less than or equal to previous value"));
+  }
+}
+
 // Only additions: existing ones are neither changed nor removed.
 void CheckEphemeralContainersUpdate(Value pod, Value before, api::FieldErrors& causes) {
   CheckEphemeralContainers(pod["spec"], causes);
@@ -406,6 +432,8 @@ api::FieldErrors ValidatePodUpdate(Value pod, Value before, std::string_view sub
                   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
                   "previously negative)"));
   }
+  CheckDeadlineUpdate(pod["spec"]["activeDeadlineSeconds"], before["spec"]["activeDeadlineSeconds"],
+                      causes);
   for (Value toleration : before["spec"]["tolerations"].elements()) {
     if (!ContainsValue(pod["spec"]["tolerations"], toleration)) {
       causes.push_back(Forbidden("spec.tolerations",
