@@ -9,6 +9,21 @@
 
 namespace drakkar::net {
 
+namespace {
+
+// A hidden name in the same directory; plugin watchers skip those. Where it would be too long for a
+// socket address, the name itself: such a socket is visible a moment before it accepts.
+std::string TemporaryPath(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  std::string hidden = StrCat(path.substr(0, name), ".", path.substr(name), ".new");
+  if (hidden.size() < sizeof(sockaddr_un::sun_path)) return hidden;
+  hidden = StrCat(path.substr(0, name), ".", getpid());
+  return hidden.size() < sizeof(sockaddr_un::sun_path) ? hidden : path;
+}
+
+}  // namespace
+
 struct Listener::Node {
   union {
     uv_handle_t handle;
@@ -18,13 +33,16 @@ struct Listener::Node {
   };
   bool is_tcp = false;
   AcceptCallback on_accept;
-  std::string unix_path;
+  std::string bound_path;  // of a unix socket, until it is published
+  std::string unix_path;   // once it is published
 
   Node() {}   // NOLINT: the union is initialised by libuv
   ~Node() {}  // NOLINT
 
   void Close() {
     on_accept = nullptr;
+    // libuv removes only the name that it has bound.
+    if (!unix_path.empty()) unlink(unix_path.c_str());
     uv_close(&handle, [](uv_handle_t* closed) { delete static_cast<Node*>(closed->data); });
   }
 
@@ -64,20 +82,28 @@ struct Listener::Node {
     handle.data = this;
     if (path.size() >= sizeof(sockaddr_un::sun_path)) return UV_ENAMETOOLONG;
     struct stat info;
-    if (lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) unlink(path.c_str());
+    if (lstat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) return UV_EADDRINUSE;
+    bound_path = TemporaryPath(path);
+    unlink(bound_path.c_str());
     // The file must never be open to others, not even between bind and chmod.
     const mode_t old_mask = umask(0177);
-    const int code = uv_pipe_bind(&pipe, path.c_str());
+    const int code = uv_pipe_bind(&pipe, bound_path.c_str());
     umask(old_mask);
-    if (code == 0) unix_path = path;
     return code;
+  }
+
+  // Gives the socket its name, now that it accepts connections: whoever watches the directory may
+  // connect at once. Replaces a socket that was there.
+  int Publish(const std::string& path) {
+    if (bound_path != path && rename(bound_path.c_str(), path.c_str()) != 0) return -errno;
+    unix_path = path;
+    return 0;
   }
 };
 
 Listener::Listener(Node* node) : node_(node) {}
 
 Listener::~Listener() {
-  // libuv removes the file itself when a bound pipe is closed.
   node_->Close();
 }
 
@@ -94,6 +120,7 @@ Result<std::unique_ptr<Listener>> Listener::Create(UvLoop& loop, const Options& 
   }
   std::unique_ptr<Listener> listener(new Listener(node));
   if (code == 0) code = uv_listen(&node->stream, options.backlog, &Node::OnConnection);
+  if (code == 0 && !node->is_tcp) code = node->Publish(options.address.unix_path);
   if (code != 0) return UvError(code, StrCat("listen on ", options.address.ToText()));
   node->on_accept = std::move(on_accept);
   return listener;

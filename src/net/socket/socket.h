@@ -85,7 +85,8 @@ class Listener {
   };
   using AcceptCallback = std::function<void(std::unique_ptr<Socket>)>;
 
-  // A unix socket gets mode 0600; a stale socket file is replaced.
+  // A unix socket has mode 0600, accepts connections from the moment its name appears, and replaces
+  // a socket that was there.
   static Result<std::unique_ptr<Listener>> Create(UvLoop& loop, const Options& options,
                                                   AcceptCallback on_accept);
   ~Listener();  // also removes the file of a unix socket
