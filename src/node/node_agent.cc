@@ -109,10 +109,7 @@ struct NodeAgent::Parts {
                 .container_rules = options.gates.Enabled(Gate::kContainerRestartRules),
                 .restart_all_containers =
                     options.gates.Enabled(Gate::kRestartAllContainersOnContainerExits),
-                .resource_health =
-                    [this](api::Value pod, api::Value container) {
-                      return health.ResourceStatus(pod, container);
-                    }},
+                .resource_health = ResourceHealth(options.gates)},
         registrar({.loop = options.loop,
                    .files = options.files,
                    .watcher = options.watcher,
@@ -120,7 +117,8 @@ struct NodeAgent::Parts {
                    .metrics = options.metrics,
                    .directory = options.registry_directory.empty()
                                     ? JoinPath(options.root_directory, "plugins_registry")
-                                    : options.registry_directory},
+                                    : options.registry_directory,
+                   .on_settled = [this](bool all_answered) { wiper.WipeLeftovers(all_answered); }},
                   store),
         node({.loop = options.loop,
               .client = options.client,
@@ -131,6 +129,13 @@ struct NodeAgent::Parts {
               .not_ready_reason = [this] { return not_ready; }}),
         forgotten(options.loop, options.random, options.client, options.node_name,
                   [this](const ForgottenDrivers::Change& change) { Forget(change); }) {}
+
+  std::function<api::Draft(api::Value, api::Value)> ResourceHealth(const FeatureGates& gates) {
+    if (!gates.Enabled(Gate::kResourceHealthStatus)) return nullptr;
+    return [this](api::Value pod, api::Value container) {
+      return health.ResourceStatus(pod, container);
+    };
+  }
 
   // What waits for a driver is tried at once.
   void DriverUsable(const std::string& driver) {
@@ -273,7 +278,6 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
     ready.features.emplace(options_.features, options_.gates, options_.runtime.Features());
     ready.context.features = &*ready.features;
     ready.node.SetDeclaredFeatures(ready.features->declared_names());
-    ready.wiper.WipeAll();
     ready.pods = std::make_unique<PodManager>(ready.context, options_.random);
     ready.services.OnSynced([&ready] { ready.pods->SyncAll(); });
     ready.services.Start();

@@ -12,17 +12,6 @@ import time
 
 from parts import Parts, skip_without_containers, wait_until
 
-# A start of the agent removes the slices of its node, and drivers take their time to publish them again; these
-# belong to no node and are newer, so there is always something to allocate.
-SLICE = """apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: everywhere}
-spec:
-  driver: sim.drakkar.io
-  allNodes: true
-  pool: {name: n1, generation: 1000, resourceSliceCount: 1}
-  devices: [{name: sim-0}, {name: sim-1}, {name: sim-2}, {name: sim-3}]
-"""
 PODS = "/api/v1/namespaces/default/pods"
 MOST_PODS = 5
 SETTLED = 60  # seconds for everything to be taken down at the end
@@ -91,7 +80,6 @@ def main():
         parts.start_driver("driver", "sim.drakkar.io", "--log-level=warning")
         for manifest in ("class.yaml", "claim-template.yaml"):
             parts.run("apply", "-f", f"examples/hello-device/{manifest}")
-        parts.apply(SLICE)
         wait_until("devices are published", lambda: parts.run("get", "resourceslices", "-o", "name").strip())
         load = Load(parts, seed)
         chance = random.Random(seed + 1)

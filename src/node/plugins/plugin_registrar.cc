@@ -17,7 +17,8 @@ PluginRegistrar::PluginRegistrar(Options options, PluginStore& store)
       client_(rpc::MakeRegistrationClient(options_.transport)),
       watch_(options_.loop, options_.files, options_.watcher, options_.directory,
              {.on_created = [this](const std::string& path) { OnCreated(path); },
-              .on_removed = [this](const std::string& path) { OnRemoved(path); }}) {}
+              .on_removed = [this](const std::string& path) { OnRemoved(path); },
+              .on_scanned = [this] { OnScanned(); }}) {}
 
 PluginRegistrar::~PluginRegistrar() = default;
 
@@ -30,6 +31,7 @@ void PluginRegistrar::OnCreated(const std::string& path) {
   socket.wanted = true;
   socket.incarnation = next_incarnation_++;
   socket.backoff = kFirstBackoff;
+  socket.early_attempts = 0;
   socket.retry.reset();
   ReportState(path, "desired_state_of_world", true);
   Advance(path);
@@ -43,6 +45,23 @@ void PluginRegistrar::OnRemoved(const std::string& path) {
   found->second.retry.reset();
   ReportState(path, "desired_state_of_world", false);
   Advance(path);
+  Answered(path, true);  // nobody is behind it
+}
+
+void PluginRegistrar::OnScanned() {
+  if (scanned_) return;
+  scanned_ = true;
+  for (const auto& [path, socket] : sockets_) {
+    if (!socket.registered) unanswered_.insert(path);
+  }
+  Answered("", true);
+}
+
+void PluginRegistrar::Answered(const std::string& path, bool answered) {
+  if (unanswered_.erase(path) > 0 && !answered) all_answered_ = false;
+  if (!scanned_ || settled_ || !unanswered_.empty()) return;
+  settled_ = true;
+  if (options_.on_settled) options_.on_settled(all_answered_);
 }
 
 void PluginRegistrar::Deregister(Socket& socket) {
@@ -75,35 +94,47 @@ void PluginRegistrar::OnInfo(const std::string& path, std::uint64_t incarnation,
   Socket& socket = sockets_[path];
   if (socket.incarnation != incarnation) {
     socket.busy = false;
-    return Advance(path);
+    Advance(path);
+    return Answered(path, false);
   }
   if (!info.ok()) {
-    return Fail(path,
-                StrCat("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at "
-                       "socket ",
-                       path, ", err: ", info.error().message));
+    if (info.error().code == ErrorCode::kUnavailable && socket.early_attempts < kEarlyAttempts) {
+      socket.busy = false;
+      return RetryAfter(path, kEarlyBackoff * (1 << socket.early_attempts++));
+    }
+    Fail(path, StrCat("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at "
+                      "socket ",
+                      path, ", err: ", info.error().message));
+    return Answered(path, false);
   }
-  if (info->type != rpc::kDraPluginType) {
+  TakeInfo(path, *info);
+  Answered(path, true);
+}
+
+void PluginRegistrar::TakeInfo(const std::string& path, const rpc::PluginInfo& info) {
+  Socket& socket = sockets_[path];
+  if (info.type != rpc::kDraPluginType) {
     return Refuse(path, StrCat("RegisterPlugin error -- no handler registered for plugin type: ",
-                               info->type, " at socket ", path));
+                               info.type, " at socket ", path));
   }
-  const std::string endpoint = info->endpoint.empty() ? path : info->endpoint;
-  if (auto valid = PluginStore::Validate(*info, endpoint); !valid.ok()) {
+  const std::string endpoint = info.endpoint.empty() ? path : info.endpoint;
+  if (auto valid = PluginStore::Validate(info, endpoint); !valid.ok()) {
     return Refuse(path, StrCat("RegisterPlugin error -- plugin validation failed with err: ",
                                valid.error().message));
   }
-  if (auto added = store_.Register(*info, endpoint); !added.ok()) {
+  if (auto added = store_.Register(info, endpoint); !added.ok()) {
     return Refuse(path, StrCat("RegisterPlugin error -- plugin registration failed with err: ",
                                added.error().message));
   }
   socket.registered = true;
-  socket.driver = info->name;
+  socket.driver = info.name;
   socket.endpoint = endpoint;
   ReportState(path, "actual_state_of_world", true);
-  client_->NotifyRegistrationStatus(path, {.plugin_registered = true}, kNotifyTimeout,
-                                    [this, path, incarnation](Result<void> result) {
-                                      OnNotified(path, incarnation, std::move(result));
-                                    });
+  client_->NotifyRegistrationStatus(
+      path, {.plugin_registered = true}, kNotifyTimeout,
+      [this, path, incarnation = socket.incarnation](Result<void> result) {
+        OnNotified(path, incarnation, std::move(result));
+      });
 }
 
 void PluginRegistrar::OnNotified(const std::string& path, std::uint64_t incarnation,
@@ -143,11 +174,15 @@ void PluginRegistrar::Fail(const std::string& path, const std::string& reason) {
   kLog.Warning("plugin not registered", {{"socket", path}, {"err", reason}});
   Socket& socket = sockets_[path];
   socket.busy = false;
-  socket.retry = options_.loop.RunAfter(socket.backoff, [this, path] {
+  RetryAfter(path, socket.backoff);
+  socket.backoff = std::min(socket.backoff * 2, kLongestBackoff);
+}
+
+void PluginRegistrar::RetryAfter(const std::string& path, Duration delay) {
+  sockets_[path].retry = options_.loop.RunAfter(delay, [this, path] {
     sockets_[path].retry.reset();
     Advance(path);
   });
-  socket.backoff = std::min(socket.backoff * 2, kLongestBackoff);
 }
 
 void PluginRegistrar::ReportState(const std::string& path, const char* state, bool present) {

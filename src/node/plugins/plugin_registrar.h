@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/env/file_watcher.h"
@@ -17,7 +19,7 @@ namespace drakkar::node {
 
 // Registers the plugins whose sockets appear in the registry directory, as kubelets do: GetInfo,
 // validation, registration, NotifyRegistrationStatus; a socket that goes or is made anew
-// deregisters first. One operation at a time per socket; failures are tried again after 500 ms,
+// deregisters first. One operation at a time per socket; failures are retried after 500 ms,
 // doubling up to 2 min 2 s. Loop-bound; bounded by SocketWatch::kMaxSockets.
 class PluginRegistrar {
  public:
@@ -28,7 +30,14 @@ class PluginRegistrar {
     rpc::Transport& transport;
     Metrics* metrics = nullptr;
     std::string directory;
+    // Called once, when every socket that was there at the start has answered GetInfo (`true`), or
+    // at least one could not be asked. May be empty.
+    std::function<void(bool all_answered)> on_settled;
   };
+  // A socket file appears when it is bound, a moment before its owner listens. Connections that
+  // fail that early are retried quietly.
+  static constexpr int kEarlyAttempts = 5;
+  static constexpr Duration kEarlyBackoff = std::chrono::milliseconds(10);
   static constexpr Duration kFirstBackoff = std::chrono::milliseconds(500);
   static constexpr Duration kLongestBackoff = std::chrono::seconds(122);
   static constexpr Duration kGetInfoTimeout = std::chrono::seconds(1);
@@ -47,6 +56,7 @@ class PluginRegistrar {
     bool registered = false;
     std::string driver;
     std::string endpoint;
+    int early_attempts = 0;  // since the file appeared
     Duration backoff = kFirstBackoff;
     TimerHandle retry;
   };
@@ -55,6 +65,11 @@ class PluginRegistrar {
   void OnRemoved(const std::string& path);
   void Advance(const std::string& path);
   void OnInfo(const std::string& path, std::uint64_t incarnation, Result<rpc::PluginInfo> info);
+  // For on_settled.
+  void OnScanned();
+  void Answered(const std::string& path, bool answered);
+  void TakeInfo(const std::string& path, const rpc::PluginInfo& info);
+  void RetryAfter(const std::string& path, Duration delay);
   void Refuse(const std::string& path, const std::string& reason);
   void OnNotified(const std::string& path, std::uint64_t incarnation, Result<void> result);
   void Deregister(Socket& socket);
@@ -67,6 +82,10 @@ class PluginRegistrar {
   SocketWatch watch_;
   std::map<std::string, Socket> sockets_;
   std::uint64_t next_incarnation_ = 1;
+  bool scanned_ = false;
+  bool settled_ = false;
+  bool all_answered_ = true;
+  std::set<std::string> unanswered_;  // of the sockets that were there at the start
 };
 
 }  // namespace drakkar::node

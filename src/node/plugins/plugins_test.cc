@@ -7,6 +7,7 @@
 #include "node/plugins/plugin_registrar.h"
 #include "rpc/testing/fake_dra_plugin.h"
 #include "rpc/testing/memory_transport.h"
+#include "telemetry/log/log.h"
 
 namespace drakkar::node {
 namespace {
@@ -15,6 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kRegistry[] = "/registry";
 
@@ -121,7 +123,7 @@ TEST_F(PluginsTest, TellsThePluginWhyItIsRefused) {
 TEST_F(PluginsTest, RetriesAfterGetInfoAndAfterNotifyFailed) {
   StartRegistrar();
   rpc::FakeDraPlugin plugin("a.example.com");
-  plugin.get_info_error = Unavailable("starting");
+  plugin.get_info_error = Internal("starting");
   auto server = Serve(plugin, "/registry/a.sock");
   EXPECT_TRUE(store_.Drivers().empty());
   plugin.get_info_error.reset();
@@ -162,6 +164,83 @@ TEST_F(PluginsTest, RefusesAnEndpointThatIsTaken) {
       copy.notifications.at(0).error,
       HasSubstr(
           "endpoint /registry/a.sock already registered for DRA driver plugin a.example.com"));
+}
+
+// What was logged while it exists.
+class LoggedLines {
+ public:
+  LoggedLines() {
+    SetLogSink([this](std::string_view line) { text_ += StrCat(line, "\n"); });
+  }
+  ~LoggedLines() { SetLogSink(nullptr); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+TEST_F(PluginsTest, ASocketThatIsVisibleBeforeItAcceptsIsRetriedQuietly) {
+  StartRegistrar();
+  LoggedLines log;
+  files_.MakeSocket("/registry/a.sock");
+  watcher_.Emit(kRegistry, FileChange::kCreated, "a.sock");
+  loop_.Advance(milliseconds(5));
+  transport_.OnSocketChange(nullptr);  // the file has been seen
+  rpc::FakeDraPlugin plugin("a.example.com");
+  auto server = Serve(plugin, "/registry/a.sock");
+  loop_.Advance(milliseconds(20));
+  EXPECT_THAT(store_.Drivers(), ElementsAre("a.example.com"));
+  EXPECT_THAT(log.text(), Not(HasSubstr("plugin not registered")));
+}
+
+TEST_F(PluginsTest, ASocketThatNobodyListensOnIsReported) {
+  StartRegistrar();
+  LoggedLines log;
+  files_.MakeSocket("/registry/a.sock");
+  watcher_.Emit(kRegistry, FileChange::kCreated, "a.sock");
+  loop_.Advance(milliseconds(500));
+  EXPECT_THAT(log.text(), HasSubstr("plugin not registered"));
+}
+
+TEST_F(PluginsTest, SettlesOnceEverySocketThatWasThereHasAnsweredOrFailed) {
+  std::vector<bool> settled;
+  auto start = [&] {
+    registrar_ = std::make_unique<PluginRegistrar>(
+        PluginRegistrar::Options{
+            .loop = loop_,
+            .files = files_,
+            .watcher = watcher_,
+            .transport = transport_,
+            .directory = kRegistry,
+            .on_settled = [&](bool all_answered) { settled.push_back(all_answered); }},
+        store_);
+    ASSERT_TRUE(registrar_->Start().ok());
+  };
+  start();
+  loop_.RunUntilIdle();
+  EXPECT_THAT(settled, ElementsAre(true)) << "there are none";
+
+  rpc::FakeDraPlugin a("a.example.com"), b("b.example.com");
+  a.get_info_error = Unavailable("starting");
+  auto first = Serve(a, "/registry/a.sock");
+  auto second = Serve(b, "/registry/b.sock");
+  settled.clear();
+  store_.Deregister("b.example.com", "/registry/b.sock");
+  start();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(settled.empty()) << "one of them has not answered";
+  a.get_info_error.reset();
+  loop_.Advance(milliseconds(400));
+  EXPECT_THAT(settled, ElementsAre(true));
+
+  settled.clear();
+  registrar_.reset();
+  store_.Deregister("a.example.com", "/registry/a.sock");
+  store_.Deregister("b.example.com", "/registry/b.sock");
+  transport_.Kill("/registry/a.sock");
+  start();
+  loop_.Advance(seconds(60));
+  EXPECT_THAT(settled, ElementsAre(false)) << "once, although it is tried again and again";
 }
 
 TEST_F(PluginsTest, RegistersAgainWhenTheSocketIsMadeAnew) {

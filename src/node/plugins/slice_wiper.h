@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/env/random.h"
@@ -10,10 +11,11 @@
 
 namespace drakkar::node {
 
-// Removes ResourceSlices that nobody on this node stands for: all of this node's at start, and a
-// driver's once it has been unusable for 30 s. A driver that comes back in time keeps its own.
-// Failures are tried again with backoff (1 s doubling to 5 min, 20 % jitter) until it works or the
-// driver is back. Loop-bound.
+// Removes this node's ResourceSlices whose driver is not connected: 30 s after the connection was
+// lost, and those that an earlier run of the agent left behind. A driver that connects in time
+// keeps its slices, because drivers in Go take most of a minute to notice that somebody deleted
+// them. Failures are retried with backoff (1 s doubling to 5 min, 20 % jitter) until the driver is
+// back. Loop-bound. Bounded by the drivers that have slices on this node.
 class SliceWiper {
  public:
   static constexpr Duration kDelay = std::chrono::seconds(30);
@@ -21,7 +23,9 @@ class SliceWiper {
   SliceWiper(EventLoop& loop, Random& random, client::Client& client, std::string node_name);
   ~SliceWiper();
 
-  void WipeAll();
+  // For drivers that have slices on this node and neither registered nor connected since the agent
+  // started. `at_once`: no driver can be on its way, so that nobody has to wait for one.
+  void WipeLeftovers(bool at_once);
   void SetUsable(const std::string& driver, bool usable);
 
  private:
@@ -30,13 +34,18 @@ class SliceWiper {
     Duration backoff = std::chrono::seconds(1);
     std::uint64_t id = 0;
   };
+  void WipeAfter(const std::string& driver, Duration delay);
   void Run(const std::string& driver);
+  client::ListOptions Select(const std::string& driver) const;  // "": of all drivers
+  Duration NextDelay(Wipe& wipe);
 
   EventLoop& loop_;
   Random& random_;
   client::Client& client_;
   const std::string node_name_;
-  std::map<std::string, Wipe> wipes_;  // by driver; "" is all of them
+  std::map<std::string, Wipe> wipes_;  // by driver
+  std::set<std::string> usable_;
+  Wipe leftovers_;  // while the list of what an earlier run left is fetched
   std::uint64_t next_id_ = 1;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

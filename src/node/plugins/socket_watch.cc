@@ -51,6 +51,7 @@ void SocketWatch::Rescan() {
     if (!seen) gone.push_back(path);
   }
   for (const std::string& path : gone) Forget(path);
+  if (!rescan_ && callbacks_.on_scanned) callbacks_.on_scanned();
 }
 
 void SocketWatch::RescanLater() {

@@ -21,6 +21,7 @@ class SocketWatch {
   struct Callbacks {
     std::function<void(const std::string& path)> on_created;
     std::function<void(const std::string& path)> on_removed;
+    std::function<void()> on_scanned;  // the whole registry was read. May be empty.
   };
   // Directories and sockets beyond these many are not looked at, and that is logged.
   static constexpr std::size_t kMaxDirectories = 256;
