@@ -1,5 +1,7 @@
 #include "node/dra/claim_cache.h"
 
+#include "node/dra/skip_operations.h"
+
 namespace drakkar::node {
 
 void ClaimCache::Load(const CheckpointState& state) {
@@ -16,7 +18,7 @@ void ClaimCache::Load(const CheckpointState& state) {
         ClaimDriver& loaded = info.drivers[name];
         loaded.skip_node_operations = driver.skip_node_operations;
         if (!driver.devices) continue;
-        loaded.answered = true;
+        loaded.answered = !Skips(driver.skip_node_operations, kSkipPrepare);
         for (const CheckpointDevice& device : *driver.devices) {
           rpc::PreparedDevice prepared;
           prepared.pool_name = device.pool_name;
@@ -46,7 +48,8 @@ CheckpointState ClaimCache::Save() const {
     for (const auto& [name, driver] : info.drivers) {
       CheckpointDriver& saved = (*claim.driver_state)[name];
       saved.skip_node_operations = driver.skip_node_operations;
-      if (!driver.answered) continue;
+      const bool skips = Skips(driver.skip_node_operations, kSkipPrepare);
+      if (!driver.answered && (!skips || driver.devices.empty())) continue;
       saved.devices.emplace();
       for (const rpc::PreparedDevice& device : driver.devices) {
         saved.devices->push_back({.pool_name = device.pool_name,

@@ -11,6 +11,8 @@
 namespace drakkar::node {
 
 struct ClaimDriver {
+  // As the driver answered. Devices that skip preparation are in it as they were allocated, without
+  // CDI ids: their driver may report health.
   std::vector<rpc::PreparedDevice> devices;
   bool answered = false;  // it said which, now or in an earlier process; there may be none
   std::vector<std::string> skip_node_operations;  // aggregated

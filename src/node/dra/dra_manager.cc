@@ -205,6 +205,14 @@ Result<ClaimInfo> DraManager::CheckClaim(Value pod, const PodClaim& pod_claim, V
                  " skips node operations, and the feature gate DRAOptionalNodePreparation is "
                  "disabled on this node"));
     }
+    if (Skips(operations, kSkipPrepare)) {
+      rpc::PreparedDevice& device = info.drivers[driver].devices.emplace_back();
+      device.request_names = {std::string(result["request"].str())};
+      device.pool_name = std::string(result["pool"].str());
+      device.device_name = std::string(result["device"].str());
+      if (const Value share = result["shareID"]; share.has_value())
+        device.share_id = std::string(share.str());
+    }
     skips[driver].push_back(std::move(operations));
   }
   for (const auto& [driver, operations] : skips) {
@@ -243,7 +251,12 @@ Result<void> DraManager::Attach(PrepareOperation& operation) {
     info->pod_uids.insert(std::string(operation.pod->uid()));
     if (info->prepared) continue;
     operation.to_mark.push_back(key);
-    for (const auto& [driver, state] : info->drivers) {
+    for (auto& [driver, state] : info->drivers) {
+      // A checkpoint that others wrote does not name the devices that skip preparation.
+      if (Skips(state.skip_node_operations, kSkipPrepare) && state.devices.empty() &&
+          fresh.drivers.contains(driver)) {
+        state.devices = fresh.drivers.at(driver).devices;
+      }
       if (!Skips(state.skip_node_operations, kSkipPrepare)) {
         batches[driver].push_back(info->reference());
       }
@@ -304,7 +317,7 @@ void DraManager::CallNextPrepare(const std::shared_ptr<PrepareOperation>& operat
       });
 }
 
-Result<void> DraManager::TakePrepareAnswer(PrepareOperation&, const std::string& driver,
+Result<void> DraManager::TakePrepareAnswer(PrepareOperation& operation, const std::string& driver,
                                            const std::vector<rpc::ClaimReference>& asked,
                                            rpc::PrepareResults results) {
   std::map<std::string, const rpc::ClaimReference*> by_uid;
@@ -328,6 +341,17 @@ Result<void> DraManager::TakePrepareAnswer(PrepareOperation&, const std::string&
     ClaimDriver& state = info->drivers[driver];
     state.devices = std::move(result.devices);
     state.answered = true;
+    // A driver may leave out the devices that skip preparation.
+    for (const ClaimInfo& fresh : operation.fresh) {
+      const auto allocated = fresh.drivers.find(driver);
+      if (fresh.uid != uid || allocated == fresh.drivers.end()) continue;
+      for (const rpc::PreparedDevice& device : allocated->second.devices) {
+        const bool known = std::ranges::any_of(state.devices, [&](const auto& each) {
+          return each.pool_name == device.pool_name && each.device_name == device.device_name;
+        });
+        if (!known) state.devices.push_back(device);
+      }
+    }
   }
   if (results.size() < asked.size()) {
     return Internal(

@@ -12,6 +12,7 @@ namespace {
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(OptionalPreparation, ADriverThatSkipsNodeOperationsIsNeitherCalledNorNeeded) {
   NodeHarness node;
@@ -111,6 +112,107 @@ TEST(OptionalPreparation, TheValueFalseAndNoValueCallTheDriver) {
   node.DeletePod("p");
   node.Advance(seconds(1));
   EXPECT_THAT(node.history, ElementsAre("prepare c", "prepare d", "unprepare c", "unprepare d"));
+}
+
+rpc::HealthReport Health(const std::string& device, rpc::DeviceHealthState state) {
+  return {{.pool_name = "pool", .device_name = device, .health = state}};
+}
+
+// "claim:c/... ID health" of the container's devices.
+std::string HealthRows(NodeHarness& node) {
+  std::string text;
+  for (api::Value row : (*node.Pod("p"))["status"]["containerStatuses"]
+                            .at(0)["allocatedResourcesStatus"]
+                            .elements()) {
+    for (api::Value device : row["resources"].elements()) {
+      text += StrCat(row["name"].str(), " ", device["resourceID"].str(), " ",
+                     device["health"].str(), "; ");
+    }
+  }
+  return text;
+}
+
+TEST(OptionalPreparation, ADriverThatIsRegisteredIsNotCalledForDevicesThatSkip) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"}, "*");
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_TRUE(node.history.empty());
+}
+
+TEST(OptionalPreparation, DevicesThatSkipHaveHealthRowsAndEventsIfTheirDriverReports) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0"}, "*");
+  node.CreatePod("p", kUsesClaim, {"c"});
+  EXPECT_EQ(HealthRows(node), "") << "nobody speaks for it";
+  node.driver.plugin.PushHealth(Health("dev-0", rpc::DeviceHealthState::kHealthy));
+  node.Run();
+  EXPECT_EQ(HealthRows(node), "claim:c gpu.example.com/pool/dev-0 Healthy; ");
+  node.driver.plugin.PushHealth(Health("dev-0", rpc::DeviceHealthState::kUnhealthy));
+  node.Run();
+  EXPECT_EQ(HealthRows(node), "claim:c gpu.example.com/pool/dev-0 Unhealthy; ");
+  EXPECT_EQ(node.Events("DeviceUnhealthy").size(), 1u);
+
+  node.KillAgent();
+  node.StartAgent();
+  EXPECT_EQ(HealthRows(node), "claim:c gpu.example.com/pool/dev-0 Unhealthy; ");
+  node.driver.plugin.PushHealth(Health("dev-0", rpc::DeviceHealthState::kHealthy));
+  node.Run();
+  EXPECT_EQ(HealthRows(node), "claim:c gpu.example.com/pool/dev-0 Healthy; ") << "after a restart";
+  node.driver.Stop();
+  EXPECT_EQ(HealthRows(node), "claim:c gpu.example.com/pool/dev-0 Unknown; ");
+}
+
+TEST(OptionalPreparation, ADeviceThatSkipsIsSeenBesideOneOfTheSameDriverThatIsPrepared) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.driver.plugin.PushHealth(Health("dev-0", rpc::DeviceHealthState::kUnhealthy));
+  node.Run();
+  EXPECT_THAT(HealthRows(node), HasSubstr("claim:c gpu.example.com/pool/dev-0 Unhealthy; "));
+  EXPECT_THAT(node.history, ElementsAre("prepare c"));
+}
+
+TEST(OptionalPreparation, AClaimOfSeveralPodsIsSkippedOnceForAllOfThem) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0", "gpu.example.com/dev-1"}, "*");
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePod("q", kUsesClaim, {"c"});
+  EXPECT_EQ(node.Phase("q"), "Running");
+  node.driver.plugin.PushHealth(Health("dev-1", rpc::DeviceHealthState::kUnhealthy));
+  node.Run();
+  EXPECT_EQ(HealthRows(node), "claim:c gpu.example.com/pool/dev-1 Unhealthy; ");
+  EXPECT_EQ(node.Events("DeviceUnhealthy").size(), 2u) << "one for each pod";
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_THAT(node.metrics.Text(), Not(HasSubstr("dra_node_unprepare_skips_total{")));
+  node.DeletePod("q");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("q"), "(gone)");
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr(R"(dra_node_prepare_skips_total{driver_name="gpu.example.com"} 1)"));
+  EXPECT_THAT(node.metrics.Text(),
+              HasSubstr(R"(dra_node_unprepare_skips_total{driver_name="gpu.example.com"} 1)"));
+  EXPECT_TRUE(node.history.empty());
+}
+
+TEST(OptionalPreparation, TheListsOfAllResultsOfADriverAreAggregated) {
+  GpuNode node;
+  node.CreateClaim("c", {"gpu.example.com/dev-0", "gpu.example.com/dev-1"});
+  api::Draft changed(node.api.Get("ResourceClaim", "default/c")->tree());
+  auto& results = changed["status"]["allocation"]["devices"]["results"].MutableElements();
+  results[0]["skipNodeOperations"] = api::Draft(true);
+  results[1]["skipNodeOperations"].Append(api::Draft("NodeUnprepareResources"));
+  ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", changed.Freeze()).ok());
+  node.CreatePod("p", kUsesClaim, {"c"});
+  ASSERT_EQ(node.Phase("p"), "Running");
+  node.DeletePod("p");
+  node.Advance(seconds(1));
+  EXPECT_EQ(node.Phase("p"), "(gone)");
+  EXPECT_THAT(node.history, ElementsAre("prepare c")) << "what every device skips";
 }
 
 TEST(OptionalPreparation, SkippingUnprepareAloneStillPrepares) {

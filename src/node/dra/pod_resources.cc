@@ -2,6 +2,7 @@
 
 #include "base/text/text.h"
 #include "node/dra/pod_claims.h"
+#include "node/dra/skip_operations.h"
 
 namespace drakkar::node {
 namespace {
@@ -35,6 +36,8 @@ rpc::PodResources PodResourcesView::Describe(Value pod) const {
       if (info == nullptr) continue;
       auto& devices = by_claim[use.claim_name];
       for (const auto& [driver, state] : info->drivers) {
+        // As in Kubernetes: what was not prepared is not listed.
+        if (Skips(state.skip_node_operations, kSkipPrepare)) continue;
         for (const rpc::PreparedDevice& device : state.devices) {
           if (!Serves(device, use.request)) continue;
           devices[StrCat(driver, "/", device.pool_name, "/", device.device_name, "/",

@@ -83,6 +83,19 @@ HealthCache::Outcome HealthCache::Update(const std::string& driver, std::uint64_
   return outcome;
 }
 
+// A message about a device that is reported as Unknown goes with its report as well.
+bool HealthCache::ReadsOtherwiseThanUnknown(const Entry& entry) {
+  return entry.health != rpc::DeviceHealthState::kUnknown || !entry.message.empty();
+}
+
+void HealthCache::HandOver(const std::string& driver, std::uint64_t from, std::uint64_t to) {
+  const auto found = drivers_.find(driver);
+  if (found == drivers_.end()) return;
+  for (auto& [key, entry] : found->second) {
+    if (entry.instance == from) entry.instance = to;
+  }
+}
+
 void HealthCache::Remember(const std::string& driver, const Entry& entry, WallTime since) {
   if (lost_.size() >= kMaxRemembered) lost_.erase(lost_.begin());
   lost_[{driver, entry.pool, entry.device}] = since;
@@ -97,8 +110,7 @@ std::vector<DeviceKey> HealthCache::ClearInstance(const std::string& driver, std
     const Entry& entry = item.second;
     if (entry.instance != instance) return false;
     const DeviceHealthView view = View(entry, now);
-    const bool was_known = entry.health != rpc::DeviceHealthState::kUnknown;
-    if (was_known) changed.push_back({driver, entry.pool, entry.device});
+    if (ReadsOtherwiseThanUnknown(entry)) changed.push_back({driver, entry.pool, entry.device});
     Remember(driver, entry,
              view.health == rpc::DeviceHealthState::kUnknown ? *view.since : now.wall);
     return true;
@@ -113,9 +125,7 @@ std::vector<DeviceKey> HealthCache::Expire(HealthTime now) {
     std::erase_if(devices, [&](const auto& item) {
       const Entry& entry = item.second;
       if (now.tick - entry.heard <= entry.timeout) return false;
-      if (entry.health != rpc::DeviceHealthState::kUnknown) {
-        changed.push_back({driver, entry.pool, entry.device});
-      }
+      if (ReadsOtherwiseThanUnknown(entry)) changed.push_back({driver, entry.pool, entry.device});
       Remember(driver, entry, *View(entry, now).since);
       return true;
     });

@@ -63,6 +63,9 @@ class HealthCache {
   // The instance's stream has ended.
   std::vector<DeviceKey> ClearInstance(const std::string& driver, std::uint64_t instance,
                                        HealthTime now);
+  // Another instance now speaks for the driver: what the one before it reported stands until its
+  // timeout, or until the stream of the new one ends.
+  void HandOver(const std::string& driver, std::uint64_t from, std::uint64_t to);
   // Drops what nobody has confirmed in time.
   std::vector<DeviceKey> Expire(HealthTime now);
   // When Expire has something to do next; nothing if never.
@@ -101,6 +104,7 @@ class HealthCache {
     std::string device;
   };
   static DeviceHealthView View(const Entry& entry, HealthTime now);
+  static bool ReadsOtherwiseThanUnknown(const Entry& entry);
   void Remember(const std::string& driver, const Entry& entry, WallTime since);
 
   std::map<std::string, std::map<std::string, Entry>> drivers_;  // driver -> "pool/device"

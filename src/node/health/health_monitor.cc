@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 #include "node/dra/pod_claims.h"
+#include "node/dra/skip_operations.h"
 #include "telemetry/log/log.h"
 #include "telemetry/metrics/metrics.h"
 
@@ -45,38 +46,86 @@ void HealthMonitor::Add(const PluginInstancePtr& plugin) {
   if (!options_.gates.Enabled(Gate::kResourceHealthStatus)) return;
   const std::uint64_t id = next_id_++;
   streams_[id].plugin = plugin;
-  Open(id);
+  Select(plugin->driver);
+  if (streams_[id].opening) Open(id);
 }
 
 void HealthMonitor::Remove(const PluginInstancePtr& plugin) {
   for (auto stream = streams_.begin(); stream != streams_.end(); ++stream) {
     if (stream->second.plugin != plugin) continue;
     const std::uint64_t id = stream->first;
+    if (stream->second.open) {
+      kLog.Info("health stream cancelled: the driver was deregistered",
+                {{"driver", plugin->driver}, {"endpoint", plugin->endpoint}});
+    }
     streams_.erase(stream);
     Publish(cache_.ClearInstance(plugin->driver, id, Now()));
+    Select(plugin->driver);
     return;
   }
 }
 
 void HealthMonitor::Connected(const PluginInstancePtr& plugin) {
   for (auto& [id, stream] : streams_) {
-    if (stream.plugin != plugin || stream.service < plugin->health_services.size()) continue;
-    stream.service = 0;
-    stream.retry = options_.loop.RunAfter(Duration::zero(), [this, id = id] { Open(id); });
+    if (stream.plugin == plugin && stream.service >= plugin->health_services.size()) {
+      stream.service = 0;
+    }
   }
+  Select(plugin->driver);
 }
 
 void HealthMonitor::DriverUsable(const std::string& driver) {
   for (auto& [id, stream] : streams_) {
-    if (stream.plugin->driver != driver || !stream.retry) continue;
+    if (stream.plugin->driver != driver) continue;
     stream.backoff = kFirstRetry;
-    stream.retry = options_.loop.RunAfter(Duration::zero(), [this, id = id] { Open(id); });
+    stream.retry.reset();
+  }
+  Select(driver);
+}
+
+void HealthMonitor::Select(const std::string& driver) {
+  // In order of registration, as in PluginStore.
+  std::uint64_t newest = 0;
+  std::uint64_t newest_connected = 0;
+  for (const auto& [id, stream] : streams_) {
+    if (stream.plugin->driver != driver) continue;
+    newest = id;
+    // A plugin that is just being registered has no client yet.
+    if (stream.plugin->client != nullptr && stream.plugin->client->IsConnected())
+      newest_connected = id;
+  }
+  const std::uint64_t chosen = newest_connected != 0 ? newest_connected : newest;
+  for (auto& [id, stream] : streams_) {
+    if (stream.plugin->driver != driver) continue;
+    if (id != chosen) {
+      if (stream.open) {
+        kLog.Info("health stream cancelled: another instance of the driver took over",
+                  {{"driver", driver}, {"endpoint", stream.plugin->endpoint}});
+      }
+      stream.open = false;
+      stream.opening = false;
+      stream.stream.reset();
+      stream.retry.reset();
+      stream.service = 0;
+      cache_.HandOver(driver, id, chosen);
+    } else if (!stream.open && !stream.opening && !stream.retry &&
+               stream.service < stream.plugin->health_services.size()) {
+      // Not inside the callback of a connection.
+      stream.opening = true;
+      options_.loop.Post([this, id = id, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.lock()) return;
+        const auto found = streams_.find(id);
+        if (found != streams_.end() && found->second.opening) Open(id);
+      });
+    }
   }
 }
 
 void HealthMonitor::Open(std::uint64_t id) {
   Stream& stream = streams_[id];
   stream.retry.reset();
+  stream.opening = false;
+  stream.open = true;
   stream.stream = stream.plugin->client->WatchHealth(
       stream.plugin->health_services[stream.service],
       {.on_report = [this, id](rpc::HealthReport report) { OnReport(id, report); },
@@ -89,8 +138,9 @@ void HealthMonitor::Open(std::uint64_t id) {
 
 void HealthMonitor::OnReport(std::uint64_t id, const rpc::HealthReport& report) {
   auto found = streams_.find(id);
-  if (found == streams_.end()) return;
+  if (found == streams_.end() || !found->second.open) return;
   found->second.backoff = kFirstRetry;
+  found->second.failure_logged = false;
   const std::string& driver = found->second.plugin->driver;
   HealthCache::Outcome outcome = cache_.Update(driver, id, report, Now());
   if (outcome.ignored > 0) {
@@ -104,18 +154,35 @@ void HealthMonitor::OnReport(std::uint64_t id, const rpc::HealthReport& report) 
 
 void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
   auto found = streams_.find(id);
-  if (found == streams_.end()) return;
+  if (found == streams_.end() || !found->second.open) return;
   Stream& stream = found->second;
+  stream.open = false;
   Publish(cache_.ClearInstance(stream.plugin->driver, id, Now()));
   if (!result.ok() && result.error().code == ErrorCode::kUnimplemented) {
     // After the last one it stays closed until the plugin registers or is connected again.
-    if (++stream.service >= stream.plugin->health_services.size()) return;
+    if (++stream.service >= stream.plugin->health_services.size()) return LogEnd(stream, result);
     stream.retry = options_.loop.RunAfter(Duration::zero(), [this, id] { Open(id); });
     return;
   }
+  LogEnd(stream, result);
   stream.service = 0;  // what serves it next may be newer
   stream.retry = options_.loop.RunAfter(stream.backoff, [this, id] { Open(id); });
   stream.backoff = std::min(stream.backoff * 2, kLongestRetry);
+}
+
+void HealthMonitor::LogEnd(Stream& stream, const Result<void>& result) {
+  const std::string& driver = stream.plugin->driver;
+  if (result.ok()) {
+    kLog.Info("health stream ended", {{"driver", driver}, {"endpoint", stream.plugin->endpoint}});
+  } else if (result.error().code == ErrorCode::kUnimplemented) {
+    kLog.Info("driver does not support device health",
+              {{"driver", driver}, {"endpoint", stream.plugin->endpoint}});
+  } else if (!stream.failure_logged) {
+    stream.failure_logged = true;
+    kLog.Warning("health stream failed", {{"driver", driver},
+                                          {"endpoint", stream.plugin->endpoint},
+                                          {"err", result.error().message}});
+  }
 }
 
 // A refresh only moves expiries away, so a timer that is armed for earlier stays: it finds out.
@@ -292,11 +359,12 @@ Draft HealthMonitor::ListDevices() const {
 Draft HealthMonitor::ResourceStatus(Value pod, Value container) const {
   if (!options_.gates.Enabled(Gate::kResourceHealthStatus)) return Draft();
   const std::string home(pod["metadata"]["namespace"].str());
+  const std::string uid(pod["metadata"]["uid"].str());
   std::map<std::string, std::map<std::string, DeviceHealthView>> rows;
   for (const ContainerClaim& use : ListContainerClaims(pod, container)) {
     if (use.pod_claim_name.empty()) continue;
     const ClaimInfo* info = options_.claims.Find(ClaimCache::Key(home, use.claim_name));
-    if (info == nullptr) continue;
+    if (info == nullptr || !info->pod_uids.contains(uid)) continue;
     std::string row = StrCat("claim:", use.pod_claim_name);
     if (!use.request.empty()) row += "/" + use.request;
     for (const auto& [driver, state] : info->drivers) {
@@ -306,10 +374,13 @@ Draft HealthMonitor::ResourceStatus(Value pod, Value container) const {
           matches = matches || BaseRequest(request) == BaseRequest(use.request);
         }
         if (!matches) continue;
+        DeviceHealthView view = View({driver, device.pool_name, device.device_name});
+        // Nobody need speak for a device that is not prepared.
+        if (!view.since && Skips(state.skip_node_operations, kSkipPrepare)) continue;
         const std::string id = !device.cdi_device_ids.empty()
                                    ? device.cdi_device_ids.front()
                                    : StrCat(driver, "/", device.pool_name, "/", device.device_name);
-        rows[row][id] = View({driver, device.pool_name, device.device_name});
+        rows[row][id] = std::move(view);
       }
     }
   }

@@ -21,13 +21,16 @@ class Metrics;
 
 namespace drakkar::node {
 
-// Follows the health stream of each plugin instance and tells which pods are concerned.
+// Follows the health stream of each driver and tells which pods are concerned.
 //
-// One stream per instance; a service the plugin lacks leads to the next one it may have, none left
-// ends it until the plugin registers or is connected again. A stream that ends is opened again
-// after 1 s, doubling to 30 s, from the newest service on. Changes, clears and expiries (a timer)
-// reach `on_changed` in the next turn of the loop, all devices of a burst together. The cache file
-// is written at most once a second, and never while the write before is under way. With
+// One stream per driver, to the instance that its calls go to: the newest that is connected. When a
+// newer instance takes over, the stream of the old one is cancelled (KEP-4680 3.3), so that it
+// cannot overrule its successor; if the newer one goes away first, the old one is asked again. A
+// service the plugin lacks leads to the next one it may have; after the last, nothing is asked
+// until the plugin registers or is connected again. A stream that ends is opened again after 1 s,
+// doubling to 30 s, from the newest service on. Changes, clears and expiries (a timer) reach
+// `on_changed` in the next turn of the loop, all devices of a burst together. The cache file is
+// written at most once a second, and never while the write before is under way. With
 // ResourceHealthStatusMessage off nobody sees messages. Loop-bound. With ResourceHealthStatus off
 // it does nothing and leaves the file alone.
 class HealthMonitor {
@@ -61,7 +64,8 @@ class HealthMonitor {
   void Remove(const PluginInstancePtr& plugin);
   // Another process may serve it now: health that was not served before is asked for once more.
   void Connected(const PluginInstancePtr& plugin);
-  // The driver is connected: streams that wait to be opened again are opened now.
+  // An instance of the driver has connected or lost its connection, and at least one is connected.
+  // A stream that waits to be opened again is opened now.
   void DriverUsable(const std::string& driver);
 
   // status.containerStatuses[].allocatedResourcesStatus of one container; absent if there is none.
@@ -80,9 +84,15 @@ class HealthMonitor {
     std::size_t service = 0;  // of those to try; all of them were, if it is their number
     Duration backoff = kFirstRetry;
     std::unique_ptr<rpc::HealthStream> stream;
+    bool opening = false;  // in the next turn of the loop
+    bool open = false;
+    bool failure_logged = false;  // since the last report; the attempts after it are not logged
     TimerHandle retry;
   };
+  // Sees to it that the driver has exactly one stream, and to the right instance.
+  void Select(const std::string& driver);
   void Open(std::uint64_t id);
+  void LogEnd(Stream& stream, const Result<void>& result);
   void OnReport(std::uint64_t id, const rpc::HealthReport& report);
   void OnEnd(std::uint64_t id, Result<void> result);
   void Publish(const std::vector<DeviceKey>& changed);

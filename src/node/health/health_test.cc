@@ -2,9 +2,11 @@
 
 #include "api/meta/time.h"
 #include "base/text/text.h"
+#include "node/dra/dra_manager.h"
 #include "node/health/health_cache.h"
 #include "node/health/health_monitor.h"
 #include "node/testing/node_harness.h"
+#include "telemetry/log/log.h"
 
 namespace drakkar::node {
 namespace {
@@ -316,6 +318,130 @@ TEST(DeviceHealth, ANewInstanceIsNotWipedByTheEndOfTheOldOne) {
   EXPECT_EQ(node.Row(), "claim:c Unhealthy ");
 }
 
+TEST(DeviceHealth, AnOldInstanceCannotOverruleItsSuccessor) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  FakeDriver successor(node, "gpu.example.com", "gpu-2.sock");
+  successor.Start();
+  EXPECT_EQ(node.Row(), "claim:c Healthy ") << "known until the successor says otherwise";
+  successor.plugin.PushHealth(Report("device-c", DeviceHealthState::kUnhealthy, "too hot"));
+  node.Run();
+  node.Push(DeviceHealthState::kHealthy);
+  EXPECT_EQ(node.Row(), "claim:c Unhealthy too hot");
+}
+
+TEST(DeviceHealth, WhatAnOldInstanceReportedExpiresIfItsSuccessorNeverConfirmsIt) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  FakeDriver successor(node, "gpu.example.com", "gpu-2.sock");
+  successor.Start();
+  node.Advance(seconds(31));
+  EXPECT_EQ(node.Row(), "claim:c Unknown ");
+}
+
+TEST(DeviceHealth, ASuccessorWithoutHealthMakesItUnknown) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  FakeDriver successor(node, "gpu.example.com", "gpu-2.sock");
+  successor.plugin.health_supported = false;
+  successor.Start();
+  EXPECT_EQ(node.Row(), "claim:c Unknown ");
+}
+
+TEST(DeviceHealth, AfterAFailedUpdateTheOldInstanceIsAskedAgain) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  FakeDriver successor(node, "gpu.example.com", "gpu-2.sock");
+  successor.Start();
+  successor.plugin.PushHealth(Report("device-c", DeviceHealthState::kUnhealthy));
+  node.Run();
+  ASSERT_EQ(node.Row(), "claim:c Unhealthy ");
+  successor.Kill();
+  node.Run();
+  EXPECT_EQ(node.driver.plugin.health_watchers(), 1u);
+  EXPECT_EQ(node.Row(), "claim:c Healthy ");
+}
+
+TEST(DeviceHealth, AMessageGoesWithTheReportItCameWith) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kUnknown, "not probed yet");
+  ASSERT_EQ(node.Row(), "claim:c Unknown not probed yet");
+  node.Advance(seconds(31));
+  EXPECT_EQ(node.Row(), "claim:c Unknown ") << "expired";
+  node.Push(DeviceHealthState::kUnknown, "not probed yet");
+  ASSERT_EQ(node.Row(), "claim:c Unknown not probed yet");
+  node.driver.Stop();
+  EXPECT_EQ(node.Row(), "claim:c Unknown ") << "the stream has ended";
+}
+
+// What was logged while it exists.
+class LoggedLines {
+ public:
+  LoggedLines() {
+    SetLogSink([this](std::string_view line) { text_ += StrCat(line, "\n"); });
+  }
+  ~LoggedLines() { SetLogSink(nullptr); }
+  std::size_t Count(std::string_view message) const {
+    std::size_t count = 0;
+    for (std::size_t at = text_.find(message); at != text_.npos; at = text_.find(message, at + 1)) {
+      ++count;
+    }
+    return count;
+  }
+
+ private:
+  std::string text_;
+};
+
+TEST(DeviceHealth, TheEndOfAStreamIsLoggedWithItsReason) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  LoggedLines log;
+  node.driver.plugin.EndHealth(Ok());
+  node.Advance(seconds(2));
+  EXPECT_EQ(log.Count("\"health stream ended\" driver=\"gpu.example.com\""), 1u);
+  node.driver.plugin.EndHealth(Unavailable("out of memory"));
+  node.Run();
+  EXPECT_EQ(log.Count("\"health stream failed\" driver=\"gpu.example.com\""), 1u);
+  EXPECT_EQ(log.Count("out of memory"), 1u);
+  node.Advance(seconds(2));
+  FakeDriver successor(node, "gpu.example.com", "gpu-2.sock");
+  successor.Start();
+  EXPECT_EQ(log.Count("health stream cancelled: another instance of the driver took over"), 1u);
+  successor.Stop();
+  node.driver.Stop();
+  EXPECT_GE(log.Count("health stream"), 4u);
+}
+
+TEST(DeviceHealth, ADriverWithoutHealthIsLoggedOnce) {
+  NodeHarness node;
+  FakeDriver driver(node, "gpu.example.com", "gpu.sock");
+  driver.plugin.health_supported = false;
+  LoggedLines log;
+  node.StartAgent();
+  driver.Start();
+  node.Advance(seconds(120));
+  EXPECT_EQ(log.Count("driver does not support device health"), 1u);
+}
+
+TEST(DeviceHealth, ADeregisteredInstanceIsLogged) {
+  HealthNode node;
+  LoggedLines log;
+  ASSERT_TRUE(node.files.Remove(StrCat(HollowHost::kRegistry, "/gpu.sock")).ok());
+  node.watcher.Emit(HollowHost::kRegistry, FileChange::kRemoved, "gpu.sock");
+  node.Run();
+  EXPECT_EQ(log.Count("health stream cancelled: the driver was deregistered"), 1u);
+}
+
+TEST(DeviceHealth, AStreamThatKeepsFailingIsLoggedOnce) {
+  HealthNode node;
+  node.Push(DeviceHealthState::kHealthy);
+  LoggedLines log;
+  node.driver.Kill();
+  node.Advance(seconds(300));
+  EXPECT_EQ(log.Count("health stream failed"), 1u);
+}
+
 TEST(DeviceHealth, ADeregisteredInstanceTakesOnlyItsOwnReportsWithIt) {
   HealthNode node;
   FakeDriver other(node, "nic.example.com", "nic.sock");
@@ -548,7 +674,7 @@ TEST(DeviceHealth, RowsGoAfterARestartWithTheGateOff) {
   EXPECT_EQ(*node.files.ReadFile("/var/lib/kubelet/dra_health_state"), file) << "kept for later";
 }
 
-TEST(DeviceHealth, EachInstanceHasExactlyOneStreamAndItEndsWithIt) {
+TEST(DeviceHealth, EachDriverHasExactlyOneStream) {
   HealthNode node;
   EXPECT_EQ(node.driver.plugin.health_watchers(), 1u);
   node.driver.plugin.EndHealth(Unavailable("restarting"));
@@ -556,7 +682,7 @@ TEST(DeviceHealth, EachInstanceHasExactlyOneStreamAndItEndsWithIt) {
   EXPECT_EQ(node.driver.plugin.health_watchers(), 1u);
   FakeDriver successor(node, "gpu.example.com", "gpu-2.sock");
   successor.Start();
-  EXPECT_EQ(node.driver.plugin.health_watchers(), 1u);
+  EXPECT_EQ(node.driver.plugin.health_watchers(), 0u) << "cancelled on replacement";
   EXPECT_EQ(successor.plugin.health_watchers(), 1u);
   // Its socket goes while the process lives on, as in a rolling update.
   ASSERT_TRUE(node.files.Remove(StrCat(HollowHost::kRegistry, "/gpu.sock")).ok());
@@ -593,6 +719,147 @@ TEST(DeviceHealth, DevicesAreCountedByDriverAndHealthAsTheyAreNow) {
   node.driver.plugin.EndHealth(Ok());
   node.Run();
   EXPECT_EQ(count("Unknown"), "(none)") << "nothing is known of this driver's devices";
+}
+
+// All rows of the container's status, as "name health; ...".
+std::string Rows(NodeHarness& node, const std::string& pod) {
+  std::string text;
+  for (api::Value row : (*node.Pod(pod))["status"]["containerStatuses"]
+                            .at(0)["allocatedResourcesStatus"]
+                            .elements()) {
+    text += StrCat(row["name"].str(), " ", row["resources"].at(0)["health"].str(), "; ");
+  }
+  return text;
+}
+
+struct FailingPod : GpuNode {
+  // The pod fails after ten seconds. Its health is reported for longer than that.
+  FailingPod() {
+    RunFor(seconds(10), 1);
+    CreatePodWithClaim();
+    Push(DeviceHealthState::kHealthy);
+  }
+  void Push(DeviceHealthState state, std::string message = "") {
+    driver.plugin.PushHealth(Report("device-c", state, std::move(message), 600));
+  }
+};
+
+TEST(DeviceHealth, AFailedPodKeepsItsRowsWithTheirMessage) {
+  FailingPod node;
+  node.Push(DeviceHealthState::kUnhealthy, "fell off the bus");
+  node.Advance(seconds(11));
+  ASSERT_EQ(node.Phase("p"), "Failed");
+  EXPECT_TRUE(node.agent->dra().cache().claims().empty());
+  EXPECT_EQ(Rows(node, "p"), "claim:c Unhealthy; ");
+  EXPECT_EQ((*node.Pod("p"))["status"]["containerStatuses"]
+                .at(0)["allocatedResourcesStatus"]
+                .at(0)["resources"]
+                .at(0)["message"]
+                .str(),
+            "fell off the bus");
+  node.Push(DeviceHealthState::kHealthy);
+  node.driver.Stop();
+  node.Advance(seconds(60));
+  EXPECT_EQ(Rows(node, "p"), "claim:c Unhealthy; ") << "it no longer holds the device";
+}
+
+TEST(DeviceHealth, EveryDeviceOfAClaimHasARowInEveryPodThatSharesIt) {
+  GpuNode node;
+  node.driver.plugin.prepare_claim = [](const rpc::ClaimReference&) {
+    rpc::PrepareResult result;
+    for (const char* device : {"dev-0", "dev-1"}) {
+      result.devices.push_back(
+          {.request_names = {"r"}, .pool_name = "pool", .device_name = device});
+    }
+    return result;
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0", "gpu.example.com/dev-1"});
+  node.CreatePod("p", kUsesClaim, {"c"});
+  node.CreatePod("q", kUsesClaim, {"c"});
+  rpc::HealthReport report = Report("dev-0", DeviceHealthState::kHealthy);
+  report.push_back(Report("dev-1", DeviceHealthState::kUnhealthy)[0]);
+  node.driver.plugin.PushHealth(report);
+  node.Run();
+  for (const char* pod : {"p", "q"}) {
+    const api::Value rows =
+        (*node.Pod(pod))["status"]["containerStatuses"].at(0)["allocatedResourcesStatus"];
+    ASSERT_EQ(rows.size(), 1u);
+    const api::Value resources = rows.at(0)["resources"];
+    ASSERT_EQ(resources.size(), 2u);
+    EXPECT_EQ(resources.at(0)["resourceID"].str(), "gpu.example.com/pool/dev-0");
+    EXPECT_EQ(resources.at(0)["health"].str(), "Healthy");
+    EXPECT_EQ(resources.at(1)["resourceID"].str(), "gpu.example.com/pool/dev-1");
+    EXPECT_EQ(resources.at(1)["health"].str(), "Unhealthy");
+  }
+  EXPECT_EQ(node.Events("DeviceUnhealthy").size(), 2u) << "one for each pod";
+}
+
+TEST(DeviceHealth, AFailedPodHasTheHealthOfTheMomentItsClaimsWereUnprepared) {
+  FailingPod node;
+  node.Run();
+  node.api_fault = [](const std::string& what) -> std::optional<Error> {
+    if (what == "update pods/status") return Unavailable("restarting");
+    return std::nullopt;
+  };
+  node.Advance(seconds(9));
+  node.Push(DeviceHealthState::kUnhealthy);
+  node.Advance(seconds(2));
+  ASSERT_TRUE(node.agent->dra().cache().claims().empty());
+  node.api_fault = nullptr;
+  node.Advance(seconds(60));
+  ASSERT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ(Rows(node, "p"), "claim:c Unhealthy; ");
+}
+
+TEST(DeviceHealth, RowsSurviveAnAgentThatDiesBetweenUnprepareAndTheFinalStatus) {
+  FailingPod node;
+  node.Push(DeviceHealthState::kUnhealthy);
+  node.Run();
+  ASSERT_EQ(Rows(node, "p"), "claim:c Unhealthy; ");
+  node.api_fault = [](const std::string& what) -> std::optional<Error> {
+    if (what == "update pods/status") return Unavailable("restarting");
+    return std::nullopt;
+  };
+  node.Advance(seconds(12));
+  ASSERT_TRUE(node.agent->dra().cache().claims().empty());
+  node.KillAgent();
+  node.api_fault = nullptr;
+  node.StartAgent();
+  node.Advance(seconds(2));
+  ASSERT_EQ(node.Phase("p"), "Failed");
+  EXPECT_EQ(Rows(node, "p"), "claim:c Unhealthy; ");
+}
+
+TEST(DeviceHealth, AFailedPodKeepsRowsOfAClaimThatAnotherPodStillUses) {
+  GpuNode node;
+  node.machine.program_of = [](const ContainerConfig& config) {
+    HollowProgram program{.exit_code = 1};
+    if (config.name == "a") program.runs_for = seconds(10);
+    return program;
+  };
+  node.CreateClaim("c", {"gpu.example.com/dev-0"});
+  node.CreateClaim("s", {"gpu.example.com/dev-1"});
+  node.CreatePod(
+      "p",
+      R"("restartPolicy":"Never","containers":[{"name":"a","image":"busybox:1","resources":{"claims":[{"name":"c"},{"name":"s"}]}}])",
+      {"c", "s"});
+  node.CreatePod(
+      "q",
+      R"("containers":[{"name":"b","image":"busybox:1","resources":{"claims":[{"name":"s"}]}}])",
+      {"s"});
+  auto push = [&](DeviceHealthState state) {
+    rpc::HealthReport report = Report("device-c", state, "", 600);
+    report.push_back(Report("device-s", state, "", 600)[0]);
+    node.driver.plugin.PushHealth(report);
+    node.Run();
+  };
+  push(DeviceHealthState::kUnhealthy);
+  EXPECT_EQ(Rows(node, "q"), "claim:s Unhealthy; ");
+  node.Advance(seconds(11));
+  ASSERT_EQ(node.Phase("p"), "Failed");
+  push(DeviceHealthState::kHealthy);
+  EXPECT_EQ(Rows(node, "p"), "claim:c Unhealthy; claim:s Unhealthy; ");
+  EXPECT_EQ(Rows(node, "q"), "claim:s Healthy; ");
 }
 
 // Writes that end when the test says so.
@@ -648,6 +915,7 @@ TEST(DeviceHealth, TheCacheIsWrittenAtMostOnceASecondAndNeverTwiceAtOnce) {
   SpokenClient& driver = *client;
   plugin->client = std::move(client);
   monitor.Add(plugin);
+  loop.RunUntilIdle();
   // Twenty times a second.
   auto speak = [&](int times) {
     for (int i = 0; i < times; ++i) {

@@ -122,7 +122,7 @@ Draft MakeContainerStatus(const StatusInput& input, const ContainerFacts& facts,
     }
   }
   if (input.resource_health && !facts.ephemeral)
-    status["allocatedResourcesStatus"] = input.resource_health(facts.spec);
+    status["allocatedResourcesStatus"] = input.resource_health(facts);
   return status;
 }
 

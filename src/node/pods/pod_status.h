@@ -44,7 +44,7 @@ struct StatusInput {
   std::string runtime_name;
   WallTime now{};
   // status.containerStatuses[].allocatedResourcesStatus; absent: none.
-  std::function<api::Draft(api::Value container)> resource_health;
+  std::function<api::Draft(const ContainerFacts&)> resource_health;
   // Whether a running container is ready and started (probes); empty: as soon as it runs.
   std::function<bool(const ContainerFacts&)> is_ready;
   std::function<bool(const ContainerFacts&)> is_started;

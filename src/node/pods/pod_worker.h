@@ -64,7 +64,7 @@ struct PodContext {
   // Says no to a pod, at first sight in this process, before anything of it is adopted. Null: all
   // are taken.
   const NodeFeatures* features = nullptr;
-  // allocatedResourcesStatus of a container. May be empty.
+  // allocatedResourcesStatus of a container. Empty with ResourceHealthStatus disabled.
   std::function<api::Draft(api::Value pod, api::Value container)> resource_health;
 };
 
@@ -175,6 +175,11 @@ class PodWorker {
 
   // Status. True if the API has it already.
   bool WriteStatus();
+  // allocatedResourcesStatus of a container. A container that has ended keeps the last known health
+  // of devices whose claims are unprepared: remediation controllers read failed pods.
+  api::Draft ResourceHealth(const ContainerFacts& container);
+  // Called before claims are unprepared, while the health of their devices is still known.
+  void KeepHealth();
   bool WaitsWithFirstStatus();
   void OnStatusWritten(client::Reply reply);
   void RefreshObject();
@@ -229,6 +234,7 @@ class PodWorker {
   std::map<std::string, WaitingReason> waiting_;
   std::map<std::string, std::unique_ptr<ContainerProbes>> probes_;  // by container, while it runs
   std::map<std::string, std::string> termination_messages_;
+  std::map<std::string, api::TreePtr> kept_health_;  // allocatedResourcesStatus by container
 
   std::optional<ResizeState> resize_;
   MonotonicTime resize_retry_at_{};

@@ -60,9 +60,7 @@ bool PodWorker::WriteStatus() {
     return probes != nullptr ? probes->started() : !facts.spec["startupProbe"].has_value();
   };
   if (context_.resource_health) {
-    input.resource_health = [this](Value container) {
-      return context_.resource_health(root(), container);
-    };
+    input.resource_health = [this](const ContainerFacts& facts) { return ResourceHealth(facts); };
   }
   api::Draft object(pod_->tree());
   object["status"] = MakePodStatus(input);
@@ -83,8 +81,44 @@ bool PodWorker::WriteStatus() {
   return false;
 }
 
-// A pod that starts runs a moment later: that it is about to need not be written before, while its
-// claims are being prepared.
+api::Draft PodWorker::ResourceHealth(const ContainerFacts& container) {
+  if (!context_.resource_health) return api::Draft();
+  api::Draft rows = context_.resource_health(root(), container.spec);
+  if (container.running()) return rows;
+  Value kept;
+  if (const auto found = kept_health_.find(container.name); found != kept_health_.end()) {
+    kept = found->second->root();
+  } else {
+    // An earlier process may have unprepared the claims.
+    for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
+      for (Value status : root()["status"][list].elements()) {
+        if (status["name"].str() == container.name) kept = status["allocatedResourcesStatus"];
+      }
+    }
+  }
+  std::set<std::string, std::less<>> current;
+  for (std::size_t i = 0; i < rows.size(); ++i) current.emplace(rows.at(i)["name"].str());
+  for (Value row : kept.elements()) {
+    if (!current.contains(row["name"].str())) rows.Append(api::Draft(api::CopyTree(row)));
+  }
+  if (rows.exists()) {
+    std::ranges::sort(rows.MutableElements(), {},
+                      [](api::Draft& row) { return std::string(row["name"].str()); });
+  }
+  return rows;
+}
+
+void PodWorker::KeepHealth() {
+  for (const auto* list : {&facts_.init, &facts_.regular}) {
+    for (const ContainerFacts& each : *list) {
+      if (api::Draft rows = ResourceHealth(each); rows.exists()) {
+        kept_health_[each.name] = rows.Freeze();
+      }
+    }
+  }
+}
+
+// Merges the first status of a pod that starts quickly into the one that says it runs.
 bool PodWorker::WaitsWithFirstStatus() {
   if (first_status_at_ == MonotonicTime{}) first_status_at_ = Tick() + kFirstStatusDelay;
   const bool begins = busy_ && !stopping_ && !verdict_ && waiting_.empty() &&

@@ -127,6 +127,7 @@ void PodWorker::Unprepare() {
   if (recovering_) return;  // its end brings us here again
   Begin();
   driver_came_ = false;
+  KeepHealth();
   context_.dra.Unprepare(uid_, [this, alive = Alive()](Result<void> result) {
     if (!alive.lock()) return;
     waits_for_driver_ = !result.ok();
