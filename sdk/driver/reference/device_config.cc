@@ -64,15 +64,7 @@ class Parser {
     SimulatedDevice pattern;
     RETURN_IF_ERROR(ReadDevice(root, {}, pattern));
     RETURN_IF_ERROR(ReadCount(root, pattern, config));
-    RETURN_IF_ERROR(ReadStrings(root, {}, "skipNodeOperations", config.skip_node_operations));
-    for (const std::string& operation : config.skip_node_operations) {
-      if (operation != "*" && operation != "NodePrepareResources" &&
-          operation != "NodeUnprepareResources") {
-        return At({"skipNodeOperations"},
-                  StrCat(Quote(operation),
-                         " must be one of NodePrepareResources, NodeUnprepareResources, *"));
-      }
-    }
+    RETURN_IF_ERROR(ReadSkippedOperations(root, config));
     const Value defer = root["deferMetadata"];
     if (defer.has_value() && defer.kind() != ValueKind::kBool) {
       return At({"deferMetadata"}, "must be true or false");
@@ -136,6 +128,28 @@ class Parser {
     for (const Value each : value.elements()) {
       if (!each.is_string()) return At(Below(path, field), "must be a list of texts");
       texts.emplace_back(each.str());
+    }
+    return Ok();
+  }
+
+  // The boolean of KEP-5945, or the list of Kubernetes.
+  Result<void> ReadSkippedOperations(Value root, DeviceConfig& config) const {
+    const Value field = root["skipNodeOperations"];
+    if (field.has_value() && field.kind() != ValueKind::kBool && !field.is_array()) {
+      return At({"skipNodeOperations"}, "must be true, false or a list of operations");
+    }
+    if (field.kind() == ValueKind::kBool) {
+      if (field.boolean()) config.skip_node_operations = {"*"};
+      return Ok();
+    }
+    RETURN_IF_ERROR(ReadStrings(root, {}, "skipNodeOperations", config.skip_node_operations));
+    for (const std::string& operation : config.skip_node_operations) {
+      if (operation != "*" && operation != "NodePrepareResources" &&
+          operation != "NodeUnprepareResources") {
+        return At({"skipNodeOperations"},
+                  StrCat(Quote(operation),
+                         " must be one of NodePrepareResources, NodeUnprepareResources, *"));
+      }
     }
     return Ok();
   }

@@ -27,7 +27,7 @@ inline constexpr char kDefaultReferenceDriverName[] = "sim.drakkar.io";
 //   bindsToNode: true               # KEP-5007
 //   bindingConditions: [example.com/attached]
 //   bindingFailureConditions: [example.com/broken]
-//   skipNodeOperations: ["*"]       # KEP-5945: the node does not call the driver
+//   skipNodeOperations: true        # KEP-5945: the node does not call the driver; or a list
 //   deferMetadata: true             # KEP-5304: prepare gives no metadata yet (see ReferenceDriver)
 //   devices:                        # what is different for single devices
 //     - name: sim-3                 # of the above; another name adds a device

@@ -49,6 +49,15 @@ TEST(DeviceConfig, ReadsAttributesOfEveryType) {
   EXPECT_EQ(attributes.at("versions"), AttributeValue(std::vector<Version>{{"1.0.0"}, {"2.0.0"}}));
 }
 
+TEST(DeviceConfig, SkippedOperationsAreABooleanOrAList) {
+  EXPECT_EQ(ParseDeviceConfig("skipNodeOperations: true\n")->skip_node_operations,
+            std::vector<std::string>{"*"});
+  EXPECT_TRUE(ParseDeviceConfig("skipNodeOperations: false\n")->skip_node_operations.empty());
+  EXPECT_EQ(
+      ParseDeviceConfig("skipNodeOperations: [NodeUnprepareResources]\n")->skip_node_operations,
+      std::vector<std::string>{"NodeUnprepareResources"});
+}
+
 TEST(DeviceConfig, SingleDevicesAddToAndReplaceWhatAllHave) {
   auto config = ParseDeviceConfig(
       "count: 2\n"
@@ -104,7 +113,8 @@ TEST(DeviceConfig, ErrorsSayWhatAndWhere) {
        "line 3, column 5"},
       {"devices:\n  - attributes: {}\n", "devices[0].name", "line 2, column 5"},
       {"devices:\n  - {name: a, health: Ill}\n", "must be Healthy", "line 2, column 15"},
-      {"skipNodeOperations: true\n", "must be a list of texts", "line 1, column 1"},
+      {"skipNodeOperations: yes please\n", "must be true, false or a list of operations",
+       "line 1, column 1"},
       {"skipNodeOperations: [Everything]\n", "\"Everything\" must be one of", "line 1, column 1"},
       {"devices:\n  - name: a\n    bindingConditions: ['no name']\n", "\"no name\" must be a name",
        "line 3, column 5"},

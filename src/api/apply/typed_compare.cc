@@ -6,6 +6,7 @@
 #include "api/apply/typed_internal.h"
 #include "api/apply/typed_value.h"
 #include "api/json/writer.h"
+#include "api/meta/skipped_operations.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
@@ -196,18 +197,18 @@ class Comparer {
     if (typed::IsGranularStruct(type)) {
       if (typed::IsEmptyStruct(before, *type.structure) &&
           typed::IsEmptyStruct(after, *type.structure)) {
-        return Leaf(before, after, node);
+        return Leaf(before, after, type, node);
       }
       CompareStruct(before, after, *type.structure, node);
     } else if (typed::IsGranularMap(type)) {
-      if (before.empty() && after.empty()) return Leaf(before, after, node);
+      if (before.empty() && after.empty()) return Leaf(before, after, type, node);
       CompareMap(before, after, *type.element, node);
     } else if (typed::IsMergedList(type)) {
-      if (before.empty() && after.empty()) return Leaf(before, after, node);
+      if (before.empty() && after.empty()) return Leaf(before, after, type, node);
       if (before.exists() && after.exists() && Equal(before, after)) return false;
       CompareList(before, after, type, node);
     } else {
-      return Leaf(before, after, node);
+      return Leaf(before, after, type, node);
     }
     if (!before.exists()) {
       node.marks |= kOwned;
@@ -234,11 +235,14 @@ class Comparer {
     }
   }
 
-  static bool Leaf(Value before, Value after, FieldNode& node) {
+  static bool Leaf(Value before, Value after, const TypeSchema& type, FieldNode& node) {
     if (!before.exists()) {
       if (after.exists()) node.marks |= kOwned;
     } else if (!after.exists()) {
       node.marks |= kRemoved;
+    } else if (type.kind == FieldKind::kSkipNodeOperations) {
+      // Who writes true and who writes ["*"] agree.
+      if (!SameSkippedOperations(before, after)) node.marks |= kOwned;
     } else if (!Equal(before, after)) {
       node.marks |= kOwned;
     }

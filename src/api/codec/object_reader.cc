@@ -122,6 +122,14 @@ class Reader {
     return text;
   }
 
+  // The field that is being read, or whose list or map is.
+  const FieldSchema* InnermostField() const {
+    for (auto step = path_.rbegin(); step != path_.rend(); ++step) {
+      if (step->owner != nullptr) return FindByText(*step->owner, step->name);
+    }
+    return nullptr;
+  }
+
   // Remembers the first value of a wrong type. Reading goes on, since an error of syntax further
   // down counts more.
   bool WrongType(const TypeSchema& type, std::string_view what) {
@@ -133,6 +141,16 @@ class Reader {
       owner = step.owner;
       if (!fields.empty()) fields += '.';
       fields += step.name;
+    }
+    if (const FieldSchema* field = InnermostField();
+        field != nullptr && field->type.kind == FieldKind::kSkipNodeOperations) {
+      // This field has no Go type: it is a boolean in KEP-5945 and a list in Kubernetes.
+      type_error_ = StrCat(
+          PathText(), ": must be ",
+          type.kind == FieldKind::kSkipNodeOperations ? "true, false or a list of " : "one of ",
+          "NodePrepareResources, NodeUnprepareResources and *, not ",
+          what.starts_with('a') || what.starts_with('o') ? "an " : "a ", what);
+      return true;
     }
     type_error_ = StrCat("json: cannot unmarshal ", what, " into Go ");
     if (owner == nullptr) {

@@ -75,8 +75,18 @@ TEST(ReadObject, KeepsSkipNodeOperationsAsWritten) {
     const std::string json = StrCat(R"({"spec":{"driver":"d","skipNodeOperations":)", form, "}}");
     EXPECT_EQ(Read(json, Slice()), json);
   }
-  EXPECT_NE(Read(R"({"spec":{"skipNodeOperations":"x"}})", Slice()).find("cannot unmarshal string"),
-            std::string::npos);
+}
+
+TEST(ReadObject, AWrongTypeOfSkipNodeOperationsIsExplainedInTermsOfTheApi) {
+  const std::string wanted =
+      "spec.skipNodeOperations: must be true, false or a list of NodePrepareResources, "
+      "NodeUnprepareResources and *, not ";
+  EXPECT_EQ(Read(R"({"spec":{"skipNodeOperations":"yes"}})", Slice()), wanted + "a string");
+  EXPECT_EQ(Read(R"({"spec":{"skipNodeOperations":1}})", Slice()), wanted + "a number");
+  EXPECT_EQ(Read(R"({"spec":{"skipNodeOperations":{"all":true}}})", Slice()), wanted + "an object");
+  EXPECT_EQ(Read(R"({"spec":{"skipNodeOperations":["*",true]}})", Slice()),
+            "spec.skipNodeOperations[1]: must be one of NodePrepareResources, "
+            "NodeUnprepareResources and *, not a bool");
 }
 
 TEST(ReadObject, TreatsUnknownAndDuplicateFieldsAsAsked) {

@@ -73,6 +73,34 @@ TEST_F(ApplyTest, TellsWhoOwnsAFieldAndTakesItByForce) {
   EXPECT_EQ((*forced.object)["spec"]["containers"].at(0)["image"].str(), "busybox:2");
 }
 
+TEST_F(ApplyTest, SkipNodeOperationsDoesNotConflictWithItsOtherForm) {
+  gates_ = FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
+  auto apply = [&](std::string_view skip, std::string manager) {
+    const std::string yaml = StrCat(
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n"
+        "spec: {driver: d.example.com, nodeName: n, pool: {name: p, generation: 1, "
+        "resourceSliceCount: 1}, skipNodeOperations: ",
+        skip, "}\n");
+    Request request;
+    request.user = AdminUser();
+    request.verb = Verb::kPatch;
+    request.patch = PatchKind::kApply;
+    request.kind = api::FindKindByApiVersion("resource.k8s.io/v1", "ResourceSlice");
+    request.name = "s";
+    request.text = yaml;
+    request.field_manager = std::move(manager);
+    return Handle(std::move(request));
+  };
+  ASSERT_FALSE(apply("true", "a").failure);
+  const Response other = apply("['*']", "b");
+  ASSERT_FALSE(other.failure) << other.failure->message;
+  EXPECT_EQ(Managers(other.object), "a/Apply/ b/Apply/ ") << "both own the field";
+  EXPECT_FALSE(apply("true", "a").failure);
+  const Response differs = apply("[NodeUnprepareResources]", "b");
+  ASSERT_TRUE(differs.failure);
+  EXPECT_EQ(differs.failure->code, 409);
+}
+
 TEST_F(ApplyTest, StatusIsAppliedThroughItsSubresourceOnly) {
   Apply(kPod, "me");
   const Response status =

@@ -61,9 +61,12 @@ void RequestList(const DeclaredField& at) {
   if (requests && requests.MaxItems(32, kBeta)) requests.Unique({}, kBeta);
 }
 
+// More than there are operations today. Kubernetes has no limit here.
+constexpr std::size_t kMaxSkippedOperations = 8;
+
 void SkippedOperations(const DeclaredField& at) {
   const DeclaredField operations = at.Field("skipNodeOperations");
-  if (!operations) return;
+  if (!operations || !operations.MaxItems(kMaxSkippedOperations, kStandard)) return;
   operations.Unique({}, kStandard);
   operations.Each(Match::kByText, {}, [](const DeclaredField& operation) {
     operation.Enum({"*", "NodePrepareResources", "NodeUnprepareResources"}, kStandard);

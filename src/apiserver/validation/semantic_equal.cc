@@ -73,15 +73,6 @@ bool SameStruct(Value a, Value b, const api::StructSchema& structure) {
 
 }  // namespace
 
-std::vector<std::string_view> SkippedOperations(Value field) {
-  std::vector<std::string_view> operations;
-  if (field.boolean()) operations.push_back("*");
-  for (const Value operation : field.elements()) operations.push_back(operation.str());
-  std::ranges::sort(operations);
-  operations.erase(std::unique(operations.begin(), operations.end()), operations.end());
-  return operations;
-}
-
 bool SemanticEqual(Value a, Value b, const TypeSchema& type) {
   switch (type.kind) {
     case FieldKind::kList:

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
+#include "api/meta/skipped_operations.h"
 #include "api/schema/schema.h"
 #include "api/tree/value.h"
 
@@ -16,10 +16,7 @@ bool SemanticEqual(api::Value a, api::Value b, const api::TypeSchema& type);
 bool SemanticEqual(api::Value a, api::Value b, std::string_view structure);
 bool SemanticEqual(api::Value a, api::Value b, const api::StructSchema& structure);
 
-// The operations that are named, in either form; sorted, unique.
-std::vector<std::string_view> SkippedOperations(api::Value field);
-inline bool SameSkippedOperations(api::Value a, api::Value b) {
-  return SkippedOperations(a) == SkippedOperations(b);
-}
+using api::SameSkippedOperations;
+using api::SkippedOperations;
 
 }  // namespace drakkar::apiserver

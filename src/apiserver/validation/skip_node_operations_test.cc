@@ -3,6 +3,7 @@
 #include "api/codec/object_reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/resource_versions.h"
+#include "apiserver/validation/declared_rules.h"
 #include "apiserver/validation/resource_claim.h"
 #include "apiserver/validation/resource_slice.h"
 #include "base/text/text.h"
@@ -120,6 +121,28 @@ TEST(SkipNodeOperations, PreparingCannotBeSkippedAlone) {
   const Findings found = CheckResourceSlice(slice->root(), api::Value(), Gates(true));
   ASSERT_EQ(found.list().size(), 1u);
   EXPECT_EQ(found.list()[0].error.field, "spec.skipNodeOperations");
+}
+
+TEST(SkipNodeOperations, TheListIsBounded) {
+  auto list = [](int items) {
+    std::string text;
+    for (int i = 0; i < items; ++i) text += StrCat(i == 0 ? "[" : ",", "\"op-", i, "\"");
+    return text + "]";
+  };
+  const api::TreePtr slice = Slice(list(9));
+  const Findings found = DeclaredForResourceSlice(slice->root(), api::Value(), Gates(true));
+  ASSERT_EQ(found.list().size(), 1u) << "not one for each item";
+  EXPECT_EQ(found.list()[0].error.field, "spec.skipNodeOperations");
+  EXPECT_EQ(found.list()[0].error.type, api::FieldErrorType::kTooMany);
+  EXPECT_EQ(
+      DeclaredForResourceSlice(Slice(list(8))->root(), api::Value(), Gates(true)).list().size(), 8u)
+      << "each is unknown";
+  EXPECT_TRUE(DeclaredForResourceSlice(slice->root(), Slice(list(9))->root(), Gates(true)).empty())
+      << "what is stored may stay";
+  const Findings in_claim = DeclaredForResourceClaim(Claim(list(9))->root(), Claim("")->root());
+  ASSERT_EQ(in_claim.list().size(), 1u);
+  EXPECT_EQ(in_claim.list()[0].error.field,
+            "status.allocation.devices.results[0].skipNodeOperations");
 }
 
 TEST(SkipNodeOperations, ABooleanPassesThroughEveryVersionAsItWasWritten) {

@@ -1,6 +1,7 @@
 #include "features/gates/feature_gates.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/result/check.h"
 #include "base/text/text.h"
@@ -253,6 +254,7 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
     if (gates.Known(gate)) gates.enabled_[static_cast<std::size_t>(gate)] = true;
   }
   std::array<bool, static_cast<std::size_t>(Gate::kCount)> named{};
+  std::map<Gate, std::string_view> names;  // by which each gate was set
   for (std::string_view part : Split(options.overrides, ',')) {
     part = Trim(part);
     if (part.empty()) continue;
@@ -278,6 +280,12 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
       return InvalidArgument(StrCat("feature gate ", name, " is locked to ",
                                     stage->on ? "true" : "false", " in version ",
                                     options.emulated.ToString()));
+    }
+    const auto [given, first] = names.emplace(*gate, name);
+    if (!first && given->second != name && gates.Enabled(*gate) != *value) {
+      return InvalidArgument(StrCat("feature gates ", given->second, " and ", name,
+                                    " are two names of one gate and are set to different values: "
+                                    "set only one of them"));
     }
     gates.enabled_[static_cast<std::size_t>(*gate)] = *value;
     named[static_cast<std::size_t>(*gate)] = true;

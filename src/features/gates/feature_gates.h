@@ -73,7 +73,8 @@ class FeatureGates {
 
   struct Options {
     ReleaseVersion emulated = kOurVersion;
-    // "A=true,B=false"; names of aliases are fine. Later entries win.
+    // "A=true,B=false"; names of aliases are fine. Later entries win over earlier ones of the same
+    // name; two names of one gate must agree.
     std::string overrides;
     // Turned on before `overrides` are applied (what `drakkar up` does for the five proposals); off
     // if `overrides` turn off what one needs and do not name it.

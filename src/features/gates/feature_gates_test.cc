@@ -31,6 +31,17 @@ TEST(FeatureGates, OneGateHasTwoNames) {
   EXPECT_TRUE(Make("DRAOptionalNodePreparation=true")->Enabled("DRAOptionalNodeOperations"));
 }
 
+TEST(FeatureGates, TheTwoNamesOfAGateMustAgree) {
+  EXPECT_EQ(Make("DRAOptionalNodeOperations=true,DRAOptionalNodePreparation=false").error().message,
+            "feature gates DRAOptionalNodeOperations and DRAOptionalNodePreparation are two names "
+            "of one gate and are set to different values: set only one of them");
+  EXPECT_FALSE(Make("DRAOptionalNodePreparation=false,DRAOptionalNodeOperations=true").ok());
+  EXPECT_TRUE(Make("DRAOptionalNodePreparation=true,DRAOptionalNodeOperations=true").ok());
+  EXPECT_TRUE(Make("DRAOptionalNodePreparation=false,DRAOptionalNodePreparation=true")
+                  ->Enabled("DRAOptionalNodeOperations"))
+      << "the later one of the same name wins";
+}
+
 TEST(FeatureGates, AGateNeedsItsDependencies) {
   auto gates = Make("DRAOptionalNodePreparation=true,NodeDeclaredFeatures=false");
   ASSERT_FALSE(gates.ok());
