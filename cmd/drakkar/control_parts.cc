@@ -175,9 +175,6 @@ struct ControllersWork {
   controllers::Controllers controllers;
 };
 
-// A node begins with a pod within a millisecond after it was bound.
-constexpr Duration kEventDelay = std::chrono::milliseconds(10);
-
 struct SchedulerWork {
   SchedulerWork(UvLoop& loop, client::Client& client, Metrics& metrics, const FeatureGates& gates,
                 const scheduler::Configuration& configuration)
@@ -189,8 +186,7 @@ struct SchedulerWork {
                    .gates = gates,
                    .profiles = configuration.profiles,
                    .first_backoff = configuration.first_backoff,
-                   .longest_backoff = configuration.longest_backoff,
-                   .event_delay = kEventDelay}) {
+                   .longest_backoff = configuration.longest_backoff}) {
     scheduler.Start();
   }
   bool IsReady() const { return scheduler.IsReady(); }

@@ -23,7 +23,7 @@ class ApiServerPart final : public Part {
     FeatureGates gates;
     bool skip_operations_as_list = false;
     Duration event_ttl = std::chrono::hours(1);
-    bool stay_awake = true;
+    bool low_latency = false;  // idle processors stay awake while there are writes
   };
   // Reads or makes the cluster's authority and opens the store: what can fail before anything runs.
   static Result<std::unique_ptr<ApiServerPart>> Open(Options options);

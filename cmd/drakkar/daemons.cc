@@ -59,14 +59,13 @@ Result<Duration> ReadEventTtl(const cli::Arguments& arguments) {
   return *ttl;
 }
 
-cli::Flag StayAwakeFlag() {
-  return {.name = "stay-awake",
+cli::Flag LowLatencyFlag() {
+  return {.name = "low-latency",
           .type = cli::FlagType::kBool,
           .help =
-              "While there are writes, and a millisecond longer, idle processors poll instead of "
-              "sleeping "
-              "(/dev/cpu_dma_latency, as root): answers come sooner, for some power.",
-          .default_value = "true"};
+              "Keep idle processors awake while there are writes or claims being prepared, and "
+              "for a few milliseconds after (/dev/cpu_dma_latency, as root). Uses more power "
+              "and, on a virtual machine, more of its host."};
 }
 
 std::vector<cli::Flag> With(std::vector<cli::Flag> flags, std::vector<cli::Flag> more = {}) {
@@ -152,7 +151,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
                            .event_ttl = *event_ttl,
-                           .stay_awake = arguments.Bool("stay-awake")});
+                           .low_latency = arguments.Bool("low-latency")});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -178,7 +177,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .api_host = arguments.Text("address"),
                                   .api_port = std::to_string(*port),
                                   .client_ca_pem = server->pki().ca().certificate_pem,
-                                  .serving = std::move(*serving)}));
+                                  .serving = std::move(*serving),
+                                  .low_latency = arguments.Bool("low-latency")}));
     if (arguments.Bool("driver")) {
       parts.push_back(
           MakeDriverPart(loop, {.node_name = node_name,
@@ -213,7 +213,7 @@ int RunApiServer(const cli::Arguments& arguments, cli::Console& console) {
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
                            .event_ttl = *event_ttl,
-                           .stay_awake = arguments.Bool("stay-awake")});
+                           .low_latency = arguments.Bool("low-latency")});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -315,7 +315,8 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
                                 .api_host = url->host,
                                 .api_port = std::to_string(url->port),
                                 .client_ca_pem = *ca,
-                                .serving = {*certificate, *key}}));
+                                .serving = {*certificate, *key},
+                                .low_latency = arguments.Bool("low-latency")}));
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("the node agent is running"); });
 }
 
@@ -412,7 +413,7 @@ void AddDaemonCommands(cli::App& app) {
                           MetadataFlag(),
                           SkipFormFlag(),
                           EventTtlFlag(),
-                          StayAwakeFlag()}),
+                          LowLatencyFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});
@@ -422,7 +423,7 @@ void AddDaemonCommands(cli::App& app) {
                    "kubeconfig into the data directory.",
            .flags = With({DataDirectoryFlag(), AddressFlag("Where to listen."),
                           PortFlag("port", "The port; 0: any free one.", "6443"), SkipFormFlag(),
-                          EventTtlFlag(), StayAwakeFlag()}),
+                          EventTtlFlag(), LowLatencyFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunApiServer});
@@ -467,7 +468,8 @@ void AddDaemonCommands(cli::App& app) {
                        .placeholder = "FILE"},
                       {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
                       RuntimeFlag(),
-                      RootDirectoryFlag()},
+                      RootDirectoryFlag(),
+                      LowLatencyFlag()},
                      KubeletConfigFlags()),
        .max_arguments = 0,
        .section = kSection,

@@ -7,8 +7,6 @@
 #include <cstdlib>
 
 #include "base/env/absolute_path.h"
-#include "base/exec/urgency.h"
-#include "base/exec/wakefulness.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
 #include "cmd/drakkar/command_groups.h"
@@ -96,7 +94,6 @@ class DriverProcess final : public Part {
         http_endpoint_(flags.http_endpoint),
         node_name_(flags.node_name),
         takes_input_(arguments.Bool("control")),
-        wakefulness_(loop, "", Wakefulness::LoopThread::kUrgent),
         client_(std::move(client)),
         transport_(rpc::MakeGrpcTransport(loop)),
         driver_({.loop = loop,
@@ -118,7 +115,6 @@ class DriverProcess final : public Part {
                                          : metadata::Dialect::kKep,
                  .devices = std::move(devices),
                  .metrics = &metrics_,
-                 .wakefulness = &wakefulness_,
                  .on_fatal = [](const Error& error) {
                    kLog.Error("the driver cannot go on", {{"error", error.message}});
                    ::kill(::getpid(), SIGTERM);
@@ -126,7 +122,6 @@ class DriverProcess final : public Part {
 
   std::string_view name() const override { return "driver"; }
   void Start(std::function<void(Result<void>)> done) override {
-    PreferThisThread();  // pods wait for it
     hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
     if (takes_input_) {
       input_ = std::make_unique<InputLines>(loop_, [this](const std::string& line) { Obey(line); });
@@ -187,7 +182,6 @@ class DriverProcess final : public Part {
   TimerHandle hangup_;
   std::unique_ptr<InputLines> input_;
   Metrics metrics_;
-  Wakefulness wakefulness_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   driver::ReferenceDriver driver_;

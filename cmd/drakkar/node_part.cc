@@ -5,7 +5,6 @@
 #include "base/env/device_node.h"
 #include "base/env/file_watcher.h"
 #include "base/env/process.h"
-#include "base/exec/urgency.h"
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
@@ -40,9 +39,9 @@ class NodeState {
   NodeState(UvLoop& loop, const NodeOptions& options)
       : loop_(loop),
         options_(options),
-        wakefulness_(loop, Wakefulness::kDevice, Wakefulness::LoopThread::kUrgent),
+        wakefulness_(options.low_latency ? std::make_unique<Wakefulness>(loop) : nullptr),
         workers_(kWorkers, kMaxQueuedWork),
-        sync_workers_(kSyncWorkers, kMaxQueuedWork, WorkerPool::Urgency::kPreferred),
+        sync_workers_(kSyncWorkers, kMaxQueuedWork),
         images_(RealFileSystem(), RealRandom(), ImageDirectory(options.data_dir)),
         client_(options.clients(loop, "system:node:" + options.node_name, {"system:nodes"},
                                 storage::Mark::kDurable)),
@@ -135,7 +134,7 @@ class NodeState {
         .device_probe = RealDeviceNodeProbe(),
         .gates = options_.gates,
         .metrics = &metrics_,
-        .wakefulness = &wakefulness_,
+        .wakefulness = wakefulness_.get(),
         .node_name = options_.node_name,
         .facts = std::move(facts),
         .features = options_.features,
@@ -178,7 +177,7 @@ class NodeState {
   UvLoop& loop_;
   const NodeOptions& options_;
   Metrics metrics_;
-  Wakefulness wakefulness_;
+  const std::unique_ptr<Wakefulness> wakefulness_;
   WorkerPool workers_;
   WorkerPool sync_workers_;
   node::ImageStore images_;
@@ -205,8 +204,6 @@ class NodePart final : public Part {
   void Start(std::function<void(Result<void>)> done) override {
     thread_ = std::make_unique<LoopThread>("node");
     thread_->loop().Post([this, done = std::move(done)]() mutable {
-      // Its steps are short, and the node's pods and their ends must not make it wait.
-      PreferThisThread();
       state_ = std::make_unique<NodeState>(thread_->loop(), options_);
       state_->Start([this, done = std::move(done)](Result<void> started) {
         options_.main_loop.Post([done, started = std::move(started)] { done(started); });

@@ -24,6 +24,7 @@ struct NodeOptions {
   std::string api_port;
   std::string client_ca_pem;  // who may ask the node's port
   net::CertificateAndKey serving;
+  bool low_latency = false;  // idle processors stay awake while claims are prepared
 };
 
 // Directories of a node under its data directory, and under its root directory.

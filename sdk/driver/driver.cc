@@ -131,7 +131,6 @@ Result<void> Driver::Open() {
         .serialize = options_.serialize,
         .lock_file = lock ? JoinPath(options_.plugin_directory, "serialize.lock") : std::string(),
         .metrics = options_.metrics,
-        .wakefulness = options_.wakefulness,
         .on_error = [this](const Error& error) { Report(error, true); },
         .metadata = *metadata_,
         .write_metadata = options_.device_metadata,

@@ -24,7 +24,6 @@
 
 namespace drakkar {
 class Metrics;
-class Wakefulness;
 }  // namespace drakkar
 
 namespace drakkar::driver {
@@ -82,9 +81,6 @@ struct DriverOptions {
   // it is reported otherwise. Needs the health service.
   UnhealthyTaint unhealthy_taint;
   Metrics* metrics = nullptr;  // null: none are kept
-  // Held while the node waits for a claim to be prepared, also while the plugin computes on the
-  // loop's thread, or for Wakefulness::kLimit. Null: nothing is.
-  Wakefulness* wakefulness = nullptr;
   // The value of the driver's flag --enable-device-metadata (KEP-5304). Off: no files and no CDI
   // specs are made; those made while it was on are removed when their claims are unprepared.
   bool device_metadata = false;

@@ -9,7 +9,6 @@
 
 #include "api/scheme/scheme.h"
 #include "base/env/file_lock.h"
-#include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/testing/memory_file_system.h"
 #include "base/testing/seeded_loop.h"
@@ -236,40 +235,6 @@ TEST_F(AnnouncementTest, AReadThatFailedIsTriedAgainByTheCall) {
   const auto results = Prepare({Claim("a")});
   ASSERT_TRUE(results.ok());
   EXPECT_EQ(results->at("uid-a").error, "");
-}
-
-TEST_F(AnnouncementTest, ProcessorsStayAwakeUntilTheAnswerHasLeft) {
-  // A file in the device's place: what was asked for last.
-  const std::string path = StrCat(::testing::TempDir(), "driver-wakefulness-", ::getpid());
-  std::ofstream(path, std::ios::binary).write("none", 4);
-  const auto is_awake = [&] {
-    std::int32_t value = -1;
-    std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&value), sizeof value);
-    return value == 0;
-  };
-  Wakefulness wakefulness(loop_, path);
-  DriverOptions options = Options();
-  options.wakefulness = &wakefulness;
-  Start(std::move(options));
-  Announce("a", Json("a", "uid-a"));
-  loop_.RunUntilIdle();
-  EXPECT_TRUE(is_awake());
-  plugin_.hold = true;
-  bool answered = false;
-  node_->Prepare({Claim("a")}, kTimeout, [&](auto) { answered = true; });
-  loop_.RunUntilIdle();
-  EXPECT_TRUE(is_awake()) << "the plugin is asked";
-  plugin_.held.front()(PrepareResults());
-  loop_.RunUntilIdle();
-  EXPECT_TRUE(answered);
-  EXPECT_FALSE(is_awake());
-  // Not for a call that never comes, nor for a plugin that takes its time.
-  Announce("a", Json("a", "uid-a"));
-  loop_.RunUntilIdle();
-  EXPECT_TRUE(is_awake());
-  loop_.Advance(Wakefulness::kLimit);
-  EXPECT_FALSE(is_awake());
-  ::unlink(path.c_str());
 }
 
 TEST_F(AnnouncementTest, OnlySoManyAreKept) {

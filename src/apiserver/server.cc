@@ -149,8 +149,9 @@ struct ApiServer::Impl {
             .on_store_call = [this](
                                  const api::KindSchema& kind, std::string_view operation,
                                  Duration took) { store_metrics.Observe(kind, operation, took); },
-            .on_write = options.stay_awake ? std::function<void()>([this] { wakefulness->Touch(); })
-                                           : nullptr,
+            .on_write = options.low_latency
+                            ? std::function<void()>([this] { wakefulness->Touch(); })
+                            : nullptr,
             .on_store_failed =
                 [](const Error& why) {
                   kLog.Error("the store failed", {{"error", why.message}});
@@ -401,7 +402,7 @@ struct ApiServer::Impl {
   StoreMetrics store_metrics{options.metrics};
   WorkerPool workers{kWorkers, kMaxQueuedWork};
   const std::unique_ptr<Wakefulness> wakefulness =
-      options.stay_awake ? std::make_unique<Wakefulness>(options.loop) : nullptr;
+      options.low_latency ? std::make_unique<Wakefulness>(options.loop) : nullptr;
   Core core;
   EventExpiry event_expiry{core, options.event_ttl, Internal()};
   std::vector<std::pair<std::vector<std::string>, MakeProxy>> proxies;

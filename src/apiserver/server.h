@@ -36,7 +36,7 @@ class ApiServer {
     std::size_t http_loops = 0;
     bool skip_operations_as_list = false;  // --skip-node-operations-form=list
     Duration event_ttl = std::chrono::hours(1);
-    bool stay_awake = false;  // idle processors do not sleep while there are writes
+    bool low_latency = false;  // idle processors do not sleep while there are writes
   };
   explicit ApiServer(Options options);
   ~ApiServer();

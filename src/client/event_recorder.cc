@@ -171,8 +171,6 @@ void EventRecorder::Raise(const SeenPtr& seen) {
 }
 
 void EventRecorder::Enqueue(Write write) {
-  if (options_.delay > Duration::zero())
-    write.due = options_.loop.clock().Monotonic() + options_.delay;
   queue_.push_back(std::move(write));
   if (queue_.size() > kMaxQueued) {
     queue_.front().seen->lost = true;
@@ -182,20 +180,8 @@ void EventRecorder::Enqueue(Write write) {
   SendNext();
 }
 
-bool EventRecorder::IsDue(const Write& write) {
-  if (options_.delay == Duration::zero()) return true;
-  if (delayed_ != nullptr) return false;
-  const Duration left = write.due - options_.loop.clock().Monotonic();
-  if (left <= Duration::zero()) return true;
-  delayed_ = options_.loop.RunAfter(left, [this] {
-    delayed_ = nullptr;
-    SendNext();
-  });
-  return false;
-}
-
 void EventRecorder::SendNext() {
-  while (in_flight_ < kMaxInFlight && !queue_.empty() && IsDue(queue_.front())) {
+  while (in_flight_ < kMaxInFlight && !queue_.empty()) {
     Write write = std::move(queue_.front());
     queue_.pop_front();
     ++in_flight_;

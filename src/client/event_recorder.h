@@ -40,9 +40,6 @@ class EventRecorder {
     std::string component;  // "default-scheduler"
     std::string instance;   // of the component, e.g. "default-scheduler-host1"
     std::string host = {};  // where it runs, if events are to say so
-    // How long each event waits before it is written, so that whoever acts on what happened goes
-    // first.
-    Duration delay = Duration::zero();
   };
   explicit EventRecorder(Options options);
   EventRecorder(const EventRecorder&) = delete;
@@ -80,7 +77,6 @@ class EventRecorder {
     SeenPtr seen;
     api::TreePtr body;
     bool is_new;
-    MonotonicTime due{};  // not written before
   };
 
   About& Remember(std::string_view uid);
@@ -89,8 +85,6 @@ class EventRecorder {
   api::TreePtr MakeEvent(const api::Object& object, EventKind kind, std::string_view reason,
                          std::string message, std::string_view action);
   void Enqueue(Write write);
-  // If not, SendNext is called when it is.
-  bool IsDue(const Write& write);
   void SendNext();
   void OnAnswer(const SeenPtr& seen, Reply reply);
   void Raise(const SeenPtr& seen);
@@ -101,7 +95,6 @@ class EventRecorder {
   std::unordered_map<std::string, About> about_;  // by uid; looked up only
   std::deque<const std::string*> about_order_;    // the keys of it, oldest first
   std::deque<Write> queue_;
-  TimerHandle delayed_;  // until the first of them is due
   std::size_t in_flight_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t last_name_ = 0;

@@ -169,8 +169,7 @@ Scheduler::Impl::Profile::Profile(Impl& owner, const ProfileConfig& config)
       events({.loop = owner.options_.loop,
               .client = owner.client_,
               .component = config.name,
-              .instance = owner.options_.instance.empty() ? config.name : owner.options_.instance,
-              .delay = owner.options_.event_delay}),
+              .instance = owner.options_.instance.empty() ? config.name : owner.options_.instance}),
       plugins(MakePlugins(
           {.loop = owner.options_.loop,
            .random = owner.options_.random,

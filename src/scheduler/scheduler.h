@@ -52,8 +52,6 @@ class Scheduler {
     const features::Framework* declared_features = nullptr;
     Duration first_backoff = std::chrono::seconds(1);
     Duration longest_backoff = std::chrono::seconds(10);
-    // Of events: what they tell of, a pod that has its node, is to go on first.
-    Duration event_delay = Duration::zero();
   };
   explicit Scheduler(Options options);
   ~Scheduler();

@@ -8,7 +8,6 @@
 
 #include "base/env/absolute_path.h"
 #include "base/env/random.h"
-#include "base/exec/urgency.h"
 #include "base/text/text.h"
 #include "client/http_client.h"
 #include "sdk/driver/host/driver_endpoint.h"
@@ -56,8 +55,7 @@ Result<client::ClusterAccess> LoadInClusterAccess(
   return access;
 }
 
-DriverHost::DriverHost(DriverFlags flags)
-    : flags_(std::move(flags)), wakefulness_(loop_, "", Wakefulness::LoopThread::kUrgent) {}
+DriverHost::DriverHost(DriverFlags flags) : flags_(std::move(flags)) {}
 
 DriverHost::~DriverHost() {
   driver_.reset();
@@ -84,7 +82,6 @@ DriverOptions MakeDriverOptions(const DriverFlags& flags, const DriverSurroundin
                         .plugin_directory = AbsolutePath(flags.plugin_directory),
                         .rolling_update_uid = flags.pod_uid,
                         .metrics = &surroundings.metrics,
-                        .wakefulness = surroundings.wakefulness,
                         .device_metadata = flags.enable_device_metadata,
                         .cdi_directory = AbsolutePath(flags.cdi_directory)};
   if (!flags.unhealthy_taint.empty()) {
@@ -104,7 +101,7 @@ Result<std::unique_ptr<DriverHost>> DriverHost::Create(const DriverFlags& given)
 }
 
 DriverOptions DriverHost::Options(Plugin& plugin) {
-  return MakeDriverOptions(flags_, {loop_, *client_, *transport_, metrics_, &wakefulness_}, plugin);
+  return MakeDriverOptions(flags_, {loop_, *client_, *transport_, metrics_}, plugin);
 }
 
 Result<void> DriverHost::OpenEndpoint() {
@@ -131,7 +128,6 @@ int DriverHost::Run(const StartFunction& start) {
   TimerHandle interrupt = loop_.OnSignal(SIGINT, end);
   TimerHandle terminate = loop_.OnSignal(SIGTERM, end);
   loop_.Post([this, &start] {
-    PreferThisThread();  // pods wait for it
     if (auto opened = OpenEndpoint(); !opened.ok()) {
       const Error error = opened.error().Prefixed("--http-endpoint");
       return End(&error);

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/exec/uv_loop.h"
-#include "base/exec/wakefulness.h"
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "rpc/transport/transport.h"
@@ -52,7 +51,6 @@ class DriverHost {
   const DriverFlags flags_;
   UvLoop loop_;
   Metrics metrics_;
-  Wakefulness wakefulness_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<rpc::Transport> transport_;
   std::unique_ptr<Driver> driver_;
@@ -75,7 +73,6 @@ struct DriverSurroundings {
   client::Client& client;
   rpc::Transport& transport;
   Metrics& metrics;
-  Wakefulness* wakefulness = nullptr;
 };
 // The options of a driver as the flags have them.
 DriverOptions MakeDriverOptions(const DriverFlags& flags, const DriverSurroundings& surroundings,

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/exec/wakefulness.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
 #include "cdi/names.h"
@@ -197,21 +196,9 @@ absl::AnyInvocable<void(Result<Results>)> NodeService::Counted(
   };
 }
 
-template <typename Done>
-Done NodeService::StayAwakeUntil(Done done) {
-  if (options_.wakefulness == nullptr) return done;
-  return [&loop = options_.loop, hold = options_.wakefulness->Begin(),
-          done = std::move(done)]<typename... Results>(Results... results) mutable {
-    done(std::move(results)...);
-    // As in Counted: what was answered leaves first.
-    loop.Post([hold = std::move(hold)] {});
-  };
-}
-
 void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
                                        rpc::PrepareDone done) {
   if (!Admit()) return done(TooManyCalls());
-  done = StayAwakeUntil(std::move(done));
   done = Counted<rpc::PrepareResults>("NodePrepareResources", std::move(done));
   const std::uint64_t request_id = next_request_id_++;
   kLog.Debug("NodePrepareResources", {{"requestID", request_id}, {"claims", claims.size()}});
@@ -271,7 +258,7 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
 }
 
 void NodeService::AnnouncePrepare(std::vector<rpc::AnnouncedClaim> claims, rpc::AnnounceDone done) {
-  announced_.Announce(std::move(claims), StayAwakeUntil(std::move(done)));
+  announced_.Announce(std::move(claims), std::move(done));
 }
 
 void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims,

@@ -16,7 +16,6 @@
 
 namespace drakkar {
 class Metrics;
-class Wakefulness;
 }  // namespace drakkar
 
 namespace drakkar::driver {
@@ -42,8 +41,6 @@ class NodeService final : public rpc::DraPluginService {
     bool serialize = false;
     std::string lock_file;       // empty: none
     Metrics* metrics = nullptr;  // null: none are kept
-    Wakefulness* wakefulness =
-        nullptr;  // held from the announcement or the call of a prepare to its answer
     std::function<void(const Error& error)> on_error;
     MetadataStore& metadata;
     // Off: nothing is written, but what was written before is still removed.
@@ -74,9 +71,6 @@ class NodeService final : public rpc::DraPluginService {
   };
 
   bool Admit();
-  // `done`, after which the wakefulness ends that begins now.
-  template <typename Done>
-  Done StayAwakeUntil(Done done);
   template <typename Results>
   absl::AnyInvocable<void(Result<Results>)> Counted(const char* method,
                                                     absl::AnyInvocable<void(Result<Results>)> done);

@@ -66,7 +66,6 @@ Result<void> ReferenceDriver::Start() {
                                            .health_service = true,
                                            .unhealthy_taint = TaintOf(options_),
                                            .metrics = options_.metrics,
-                                           .wakefulness = options_.wakefulness,
                                            .device_metadata = options_.device_metadata,
                                            .cdi_directory = options_.cdi_directory,
                                            .metadata_versions = options_.metadata_versions,

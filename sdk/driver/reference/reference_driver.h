@@ -40,7 +40,6 @@ class ReferenceDriver final : private SynchronousPlugin {
     metadata::Dialect metadata_dialect = metadata::Dialect::kKep;
     DeviceConfig devices;
     Metrics* metrics = nullptr;
-    Wakefulness* wakefulness = nullptr;
     // The driver does not work any more; the process should end. May be empty.
     std::function<void(const Error& error)> on_fatal;
   };

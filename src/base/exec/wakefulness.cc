@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/env/descriptor.h"
-#include "base/exec/urgency.h"
 
 namespace drakkar {
 namespace {
@@ -20,20 +19,14 @@ constexpr std::int32_t kAnyTime = 2'000'000'000;
 
 struct Wakefulness::State {
   void Add() {
-    if (holds++ > 0) return;
-    Ask(kAwake);
-    if (urgent) PreferThisThread(Preference::kNow);
+    if (holds++ == 0) Ask(kAwake);
   }
   void Remove() {
-    if (--holds > 0) return;
-    Ask(kAnyTime);
-    if (urgent) PreferThisThread(Preference::kSoon);
+    if (--holds == 0) Ask(kAnyTime);
   }
 
-  State(EventLoop& its_loop, const std::string& path, bool is_urgent)
-      : loop(its_loop),
-        device(path.empty() ? -1 : ::open(path.c_str(), O_WRONLY | O_CLOEXEC)),
-        urgent(is_urgent) {}
+  State(EventLoop& its_loop, const std::string& path)
+      : loop(its_loop), device(::open(path.c_str(), O_WRONLY | O_CLOEXEC)) {}
 
   void Ask(std::int32_t microseconds) const {
     if (!device.ok()) return;
@@ -44,12 +37,11 @@ struct Wakefulness::State {
 
   EventLoop& loop;
   const Descriptor device;
-  const bool urgent;
   int holds = 0;
 };
 
-Wakefulness::Wakefulness(EventLoop& loop, const std::string& device, LoopThread thread)
-    : state_(std::make_shared<State>(loop, device, thread == LoopThread::kUrgent)) {}
+Wakefulness::Wakefulness(EventLoop& loop, const std::string& device)
+    : state_(std::make_shared<State>(loop, device)) {}
 
 Wakefulness::~Wakefulness() {
   if (linger_ != nullptr) state_->Remove();

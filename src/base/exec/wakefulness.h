@@ -8,13 +8,11 @@
 
 namespace drakkar {
 
-// Keeps the machine's idle processors from sleeping while somebody waits for something short that
-// goes from thread to thread. Waking a sleeping processor takes longer than most of such steps, and
-// a virtual one has to wait until its host finds time for it again. Idle processors poll instead,
-// which costs power and nobody's time; so a hold is for a few milliseconds. The loop's own thread
-// can be made urgent meanwhile.
+// Keeps the machine's idle processors from sleeping while short work passes from thread to thread,
+// where waking a processor would take longer than the work. Idle processors poll instead, which
+// costs power and, on a virtual machine, its neighbours' time: only on request (--low-latency).
 //
-// By the kernel's /dev/cpu_dma_latency. Without it, or without the right to use it, nothing
+// Uses the kernel's /dev/cpu_dma_latency. Without it, or without the right to open it, nothing
 // changes. Loop-bound. Holds may outlive it.
 class Wakefulness {
  public:
@@ -22,12 +20,7 @@ class Wakefulness {
   static constexpr Duration kLimit = std::chrono::milliseconds(5);
   static constexpr char kDevice[] = "/dev/cpu_dma_latency";
 
-  // Urgent: Preference::kNow while there is a hold, kSoon otherwise.
-  enum class LoopThread { kAsItIs, kUrgent };
-
-  // Without a `device` processors may sleep.
-  explicit Wakefulness(EventLoop& loop, const std::string& device = kDevice,
-                       LoopThread thread = LoopThread::kAsItIs);
+  explicit Wakefulness(EventLoop& loop, const std::string& device = kDevice);
   ~Wakefulness();
 
   class Hold;

@@ -1,14 +1,11 @@
 #include "base/exec/wakefulness.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <fstream>
 
-#include "base/exec/urgency.h"
-#include "base/exec/uv_loop.h"
 #include "base/testing/seeded_loop.h"
 
 namespace drakkar {
@@ -59,29 +56,6 @@ TEST_F(WakefulnessTest, AHoldEndsByItself) {
   EXPECT_EQ(Asked(), 0) << "what ended by itself is not counted twice";
   next.reset();
   EXPECT_EQ(Asked(), kAnyTime);
-}
-
-TEST_F(WakefulnessTest, TheLoopsThreadCanBeUrgentMeanwhile) {
-  const auto policy = [] { return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK; };
-  int with_real_time = 0, held = 0, afterwards = 0, of_others = 0;
-  LoopThread thread("wakefulness");
-  thread.RunSync([&] {
-    PreferThisThread(Preference::kNow);
-    with_real_time = policy();
-    PreferThisThread(Preference::kSoon);
-    Wakefulness wakefulness(thread.loop(), "", Wakefulness::LoopThread::kUrgent);
-    auto hold = wakefulness.Begin();
-    held = policy();
-    hold.reset();
-    afterwards = policy();
-    Wakefulness plain(thread.loop(), "");
-    auto plain_hold = plain.Begin();
-    of_others = policy();
-  });
-  if (with_real_time != SCHED_FIFO) GTEST_SKIP() << "there is no real time for this user";
-  EXPECT_EQ(held, SCHED_FIFO);
-  EXPECT_EQ(afterwards, SCHED_OTHER);
-  EXPECT_EQ(of_others, SCHED_OTHER);
 }
 
 TEST_F(WakefulnessTest, LingersAfterTheLastTouch) {

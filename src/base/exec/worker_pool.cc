@@ -6,8 +6,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/exec/urgency.h"
-
 namespace drakkar {
 
 struct WorkerPool::Impl {
@@ -33,14 +31,11 @@ struct WorkerPool::Impl {
   }
 };
 
-WorkerPool::WorkerPool(std::size_t threads, std::size_t max_queued, Urgency urgency)
+WorkerPool::WorkerPool(std::size_t threads, std::size_t max_queued)
     : impl_(std::make_unique<Impl>()) {
   impl_->max_queued = max_queued;
   for (std::size_t i = 0; i < threads; ++i) {
-    impl_->threads.emplace_back([impl = impl_.get(), urgency] {
-      if (urgency == Urgency::kPreferred) PreferThisThread(Preference::kFirst);
-      impl->Work();
-    });
+    impl_->threads.emplace_back([impl = impl_.get()] { impl->Work(); });
   }
 }
 

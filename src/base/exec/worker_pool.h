@@ -11,10 +11,7 @@ namespace drakkar {
 // false) when `max_queued` tasks already wait, and the caller decides what to drop.
 class WorkerPool {
  public:
-  // Preferred: as PreferThisThread, first of all: its tasks wait for disks and do little in
-  // between.
-  enum class Urgency { kOrdinary, kPreferred };
-  WorkerPool(std::size_t threads, std::size_t max_queued, Urgency urgency = Urgency::kOrdinary);
+  WorkerPool(std::size_t threads, std::size_t max_queued);
   ~WorkerPool();  // as Stop
 
   [[nodiscard]] bool Run(Task task);
