@@ -40,31 +40,39 @@ void WriteSelectors(KeyBuilder& key, const std::vector<device::Selector>& select
   for (const device::Selector& selector : selectors) key.Text(TextOf(selector.cel));
 }
 
-void WriteSpec(KeyBuilder& key, const RequestSpec& spec, const DeviceClass& device_class) {
-  key.Text(spec.name);
-  key.Text(spec.device_class);
-  WriteSelectors(key, device_class.selectors);
-  WriteSelectors(key, spec.selectors);
-  key.Text(spec.allocation_mode);
-  key.Number(static_cast<std::uint64_t>(spec.count));
-  key.Flag(spec.admin_access.value_or(false));
-  key.Small(static_cast<std::uint32_t>(spec.tolerations.size()));
-  for (const device::Toleration& toleration : spec.tolerations) {
-    key.Text(toleration.key);
-    key.Text(toleration.op);
-    key.Text(toleration.value);
-    key.Text(toleration.effect);
+// The members are taken apart so that a new one does not compile until it is written here: two
+// problems that differ in what the key leaves out would share their answers.
+void WriteSpec(KeyBuilder& key, const RequestSpec& spec, const DeviceClass& resolved_class) {
+  const auto& [name, device_class, selectors, allocation_mode, count, admin_access, tolerations,
+               capacity, derived_attributes] = spec;
+  key.Text(name);
+  key.Text(device_class);
+  WriteSelectors(key, resolved_class.selectors);
+  WriteSelectors(key, selectors);
+  key.Text(allocation_mode);
+  key.Number(static_cast<std::uint64_t>(count));
+  key.Flag(admin_access.value_or(false));
+  key.Small(static_cast<std::uint32_t>(tolerations.size()));
+  for (const device::Toleration& toleration : tolerations) {
+    // How long a taint is tolerated after the allocation does not matter to it.
+    const auto& [tolerated, op, value, effect, unused_seconds] = toleration;
+    key.Text(tolerated);
+    key.Text(op);
+    key.Text(value);
+    key.Text(effect);
   }
-  const std::size_t capacities = spec.capacity ? spec.capacity->size() : 0;
+  const std::size_t capacities = capacity ? capacity->size() : 0;
   key.Small(static_cast<std::uint32_t>(capacities));
   for (std::size_t i = 0; i < capacities; ++i) {
-    key.Text((*spec.capacity)[i].name);
-    key.Text((*spec.capacity)[i].value.ToString());
+    const auto& [resource, amount] = (*capacity)[i];
+    key.Text(resource);
+    key.Text(amount.ToString());
   }
-  key.Small(static_cast<std::uint32_t>(spec.derived_attributes.size()));
-  for (const device::DerivedAttribute& derived : spec.derived_attributes) {
-    key.Text(derived.name);
-    key.Text(derived.expression);
+  key.Small(static_cast<std::uint32_t>(derived_attributes.size()));
+  for (const device::DerivedAttribute& derived : derived_attributes) {
+    const auto& [attribute, expression] = derived;
+    key.Text(attribute);
+    key.Text(expression);
   }
 }
 
