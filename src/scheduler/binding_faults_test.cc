@@ -85,7 +85,7 @@ TEST_F(BindingFaults, EveryDeviceOfThePoolHasItsTurn) {
   for (int i = 0; i < kDevices - 1; ++i) {
     ASSERT_EQ(Device("c"), StrCat("dev-", i));
     cluster_.SetDeviceCondition("c", kFailed, "True");
-    cluster_.Settle();
+    cluster_.LetPauseEnd();
   }
   ASSERT_EQ(Device("c"), StrCat("dev-", kDevices - 1)) << "the only one that works";
   cluster_.SetDeviceCondition("c", kAttached, "True");
@@ -107,7 +107,7 @@ TEST_F(BindingFaults, ADeviceThatIsAvoidedTakesNothingFromTheOthers) {
   cluster_.Settle();
   ASSERT_EQ(Device("c"), "left");
   cluster_.SetDeviceCondition("c", kFailed, "True");
-  cluster_.Settle();
+  cluster_.LetPauseEnd();
   EXPECT_EQ(Device("c"), "right") << "all of the chip is free";
 }
 
@@ -231,7 +231,7 @@ TEST_F(BindingFaults, ADeviceWhoseNodeSelectorChangedOrThatWasTaintedIsNotPicked
     term["matchExpressions"].at(0)["values"].at(0) = "b";
   });
   cluster_.SetDeviceCondition("c", kFailed, "True");
-  cluster_.Settle();
+  cluster_.LetPauseEnd();
   ASSERT_EQ(Device("c"), "dev-1");
   cluster_.Update("ResourceSlice", "s1", "", [](api::Draft& slice) {
     slice["spec"]["devices"].at(0)["taints"].Append({{"key", "broken"}, {"effect", "NoSchedule"}});

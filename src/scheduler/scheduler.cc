@@ -65,6 +65,9 @@ class Scheduler::Impl {
   void OnPod(const ObjectPtr& before, const ObjectPtr& after);
   void OnPodGone(const ObjectPtr& pod);
   void OnNodeGone(const ObjectPtr& node);
+  void OnNodeTainted(const ObjectPtr& node);
+  // A copy: an end changes the bindings.
+  std::vector<CyclePtr> BindingsOn(const std::string& node_name) const;
   // Room became free that this pod had, or that was kept for it.
   void OnRoomFreed(const ObjectPtr& pod) {
     queue_->OnEvent({EventKind::kBoundPodRemove, pod, nullptr, {}});
@@ -80,7 +83,7 @@ class Scheduler::Impl {
   void OnBound(const CyclePtr& cycle);
   void OnBindingFailed(const CyclePtr& cycle, Status status);
   void Refuse(const PodInfoPtr& pod, const Decision& decision);
-  void Fail(const PodInfo& pod, const Status& status);
+  void Fail(const PodInfo& pod, const Status& status, Retry retry = {});
   void Tell(const PodInfo& pod, std::string_view reason, const std::string& message);
   bool IsBound(std::string_view pod_uid) const;
   std::size_t waiting_pods() const {
@@ -371,6 +374,7 @@ void Scheduler::Impl::OnNode(const ObjectPtr& before, const ObjectPtr& after) {
       old_root[key::kSpec][key::kUnschedulable].boolean() !=
           new_root[key::kSpec][key::kUnschedulable].boolean()) {
     tell(EventKind::kNodeTaint);
+    OnNodeTainted(after);
   }
   if (differs(old_root[key::kStatus][key::kDeclaredFeatures],
               new_root[key::kStatus][key::kDeclaredFeatures])) {
@@ -384,12 +388,33 @@ void Scheduler::Impl::OnNodeGone(const ObjectPtr& node) {
   placements_.RemoveNode(name);
   devices_.RemoveNode(index, name);
   ShowCacheSize();
-  // Who waits for devices there waits in vain. First found, then told: an end changes the bindings.
-  std::vector<CyclePtr> concerned;
-  for (const auto& [uid, binding] : bindings_) {
-    if (binding.cycle->node_name == name) concerned.push_back(binding.cycle);
+  for (const CyclePtr& cycle : BindingsOn(name)) {
+    ProfileOf(*cycle->pod)
+        .framework.OnNodeLost(*cycle,
+                              StrCat("node ", name, " is gone, for which devices were waited"));
   }
-  for (const CyclePtr& cycle : concerned) ProfileOf(*cycle->pod).framework.OnNodeGone(*cycle);
+}
+
+// Who waits for devices on a node that was cordoned or tainted would be bound to it minutes later,
+// when it has long been drained: the pod goes elsewhere instead.
+void Scheduler::Impl::OnNodeTainted(const ObjectPtr& node) {
+  const std::string name(node->name());
+  const NodeIndex index = nodes_.Find(name);
+  for (const CyclePtr& cycle : BindingsOn(name)) {
+    Framework& framework = ProfileOf(*cycle->pod).framework;
+    const std::string refusal = framework.RefusalByTaints(*cycle, index);
+    if (refusal.empty()) continue;
+    framework.OnNodeLost(*cycle, StrCat("node ", name, ", for which devices were waited, does not ",
+                                        "take the pod any more: ", refusal));
+  }
+}
+
+std::vector<CyclePtr> Scheduler::Impl::BindingsOn(const std::string& node_name) const {
+  std::vector<CyclePtr> found;
+  for (const auto& [uid, binding] : bindings_) {
+    if (binding.cycle->node_name == node_name) found.push_back(binding.cycle);
+  }
+  return found;
 }
 
 void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
@@ -627,12 +652,7 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
     if (!nominated.empty() && nodes_.Find(nominated) != kNoNode) {
       placements_.Nominate(cycle->pod, nominated);
     }
-    if (cycle->retry_at_once) {
-      Tell(pod, "SchedulerError", status.Message());
-      queue_->ReturnReady(pod.uid);
-    } else {
-      Fail(pod, status);
-    }
+    Fail(pod, status, cycle->retry);
   } else {
     queue_->Done(pod.uid);
   }
@@ -653,9 +673,9 @@ void Scheduler::Impl::Refuse(const PodInfoPtr& pod, const Decision& decision) {
   }
 }
 
-void Scheduler::Impl::Fail(const PodInfo& pod, const Status& status) {
+void Scheduler::Impl::Fail(const PodInfo& pod, const Status& status, Retry retry) {
   kLog.Warning("attempt failed", {{"pod", pod.key}, {"reason", status.Message()}});
-  queue_->ReturnFailed(pod.uid);
+  queue_->ReturnFailed(pod.uid, retry);
   Tell(pod, "SchedulerError", status.Message());
 }
 

@@ -6,6 +6,7 @@
 #include "api/meta/object.h"
 #include "base/result/result.h"
 #include "features/gates/feature_gates.h"
+#include "scheduler/config/profile.h"
 
 namespace drakkar {
 class EventLoop;
@@ -29,6 +30,8 @@ struct Simulation {
   std::vector<api::ObjectPtr> classes;
   std::vector<api::ObjectPtr> taint_rules;
   std::vector<api::ObjectPtr> claims;  // with uid and resourceVersion
+  std::vector<api::ObjectPtr> pods;    // others: what they occupy or have kept for them counts
+  std::vector<api::ObjectPtr> leases;  // of the nodes, for ExplainPod; none: every node is alive
   api::ObjectPtr pod;
 };
 
@@ -51,6 +54,7 @@ struct SimulationOptions {
   device::ExpressionCompiler& compiler;
   FeatureGates gates;
   const features::Framework* declared_features = nullptr;  // null: the catalog
+  ProfileConfig profile = {};
 };
 
 // An error is something that went wrong, not a pod that does not fit.

@@ -62,6 +62,19 @@ BindingState EvaluateBinding(const api::Object& claim, const device::AllocationR
   return state;
 }
 
+std::vector<PendingCondition> PendingConditions(const CachedClaim& claim) {
+  std::vector<PendingCondition> pending;
+  if (claim.allocation == nullptr) return pending;
+  for (const device::DeviceResult& result : claim.allocation->results) {
+    const Value conditions = FindConditions(*claim.latest, result);
+    for (const std::string& type : result.binding_conditions) {
+      if (FindCondition(conditions, type)[key::kStatus].str() == "True") continue;
+      pending.push_back({result.id, type});
+    }
+  }
+  return pending;
+}
+
 std::string DescribeBindingFailure(const CachedClaim& claim, const BindingState& state) {
   return StrCat("device binding failed: claim=", claim.latest->name(),
                 ", device=", state.device.ToString(), ", condition=", state.condition,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "device/device_id.h"
 #include "scheduler/cache/claim_cache.h"
@@ -28,6 +29,13 @@ struct BindingState {
 // pool, name and share; one that is not there, or a condition that is not, counts as not True.
 BindingState EvaluateBinding(const CachedClaim& claim);
 BindingState EvaluateBinding(const api::Object& claim, const device::AllocationResult& allocation);
+
+// The conditions of a claim that are not True yet.
+struct PendingCondition {
+  device::DeviceId device;
+  std::string condition;
+};
+std::vector<PendingCondition> PendingConditions(const CachedClaim& claim);
 
 // "device binding failed: claim=..., device=..., condition=..., reason=..., message=..."
 std::string DescribeBindingFailure(const CachedClaim& claim, const BindingState& state);

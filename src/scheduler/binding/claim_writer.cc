@@ -238,7 +238,8 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
         now->allocation_timestamp != spoiled->allocation_timestamp) {
       return ClaimWriter::Finished{};
     }
-    if (EvaluateBinding(claim, *now).kind == BindingState::Kind::kReady) {
+    if (!claim.is_being_deleted() &&
+        EvaluateBinding(claim, *now).kind == BindingState::Kind::kReady) {
       return ClaimWriter::Finished{};
     }
     for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {

@@ -97,7 +97,7 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
 // all other reservations, unless `is_bound` says that one of them is a bound pod's. Nothing happens
 // if the claim is not allocated any more, if it is no longer `spoiled` that it holds (another
 // waiter was quicker and has allocated it anew), or if its conditions are met after all: whoever
-// waits for them may be about to be bound.
+// waits for them may be about to be bound, unless the claim is being deleted.
 ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
                               std::function<bool(std::string_view pod_uid)> is_bound);
 

@@ -26,6 +26,10 @@ bool ConditionWaits::Check(const Entry& entry, Outcome& outcome) const {
                  {}};
       return true;
     }
+    if (claim->latest->is_being_deleted()) {
+      outcome = {End::kDeleted, StrCat("claim ", wanted.key, " is being deleted"), {wanted.key}};
+      return true;
+    }
     const BindingState state = EvaluateBinding(*claim);
     if (state.kind == BindingState::Kind::kFailed) {
       spoiled.push_back(wanted.key);
@@ -54,7 +58,7 @@ void ConditionWaits::Wait(const std::string& pod_uid, std::vector<Claim> claims,
   entry.done = std::move(done);
   for (const Claim& claim : entry.claims) {
     by_claim_[claim.key].insert(pod_uid);
-    deadlines_.emplace(claim.deadline, pod_uid);
+    if (claim.deadline != kNoDeadline) deadlines_.emplace(claim.deadline, pod_uid);
   }
   // What is wanted may have come already.
   loop_.Post([this, alive = alive_, pod_uid] {
@@ -83,11 +87,10 @@ void ConditionWaits::Cancel(const std::string& pod_uid) {
   if (waits_.contains(pod_uid)) Finish(pod_uid, {End::kCancelled, "the pod is gone", {}});
 }
 
-void ConditionWaits::EndForNode(const std::string& pod_uid, std::string_view node_name) {
+void ConditionWaits::EndForNode(const std::string& pod_uid, const std::string& why) {
   const auto found = waits_.find(pod_uid);
   if (found == waits_.end()) return;
-  Outcome outcome{
-      End::kNodeGone, StrCat("node ", node_name, " is gone, for which devices were waited"), {}};
+  Outcome outcome{End::kNodeLost, why, {}};
   for (const Claim& wanted : found->second.claims) {
     const CachedClaim* claim = claims_.Find(wanted.key);
     if (claim == nullptr || claim->latest->uid() != wanted.uid) continue;

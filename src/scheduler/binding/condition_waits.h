@@ -19,6 +19,7 @@ namespace drakkar::scheduler {
 // Loop-bound. A waiting pod costs one entry and its claim names; the objects are the cache's.
 class ConditionWaits {
  public:
+  static constexpr MonotonicTime kNoDeadline = MonotonicTime::max();
   struct Claim {
     std::string key;
     std::string uid;
@@ -28,15 +29,16 @@ class ConditionWaits {
     kReady,     // all conditions of all claims are True
     kFailed,    // a failure condition is True
     kTimeout,   // the deadline of a claim passed with a condition not True
-    kGone,      // a claim was deleted, deallocated or replaced
-    kNodeGone,  // the node that the devices were to be attached to is gone
+    kGone,      // a claim was deallocated or replaced, or is not there any more
+    kDeleted,   // a claim is being deleted; it is there as long as something is allocated
+    kNodeLost,  // the node that the devices were to be attached to is gone or refuses the pod
     kCancelled,
   };
   struct Outcome {
     End end;
     std::string message;  // names claim, device and condition
-    // Keys of the claims that failed, are past their deadline or are still waited for on a node
-    // that is gone.
+    // Keys of the claims that failed, are past their deadline, are being deleted or are still
+    // waited for on a node that is lost.
     std::vector<std::string> spoiled = {};
   };
   using Callback = std::function<void(Outcome)>;
@@ -49,8 +51,8 @@ class ConditionWaits {
   void OnClaimChanged(const std::string& claim_key);
   // Ends the pod's wait, if there is one, with kCancelled.
   void Cancel(const std::string& pod_uid);
-  // Ends the pod's wait, if there is one, with kNodeGone.
-  void EndForNode(const std::string& pod_uid, std::string_view node_name);
+  // Ends the pod's wait, if there is one, with kNodeLost.
+  void EndForNode(const std::string& pod_uid, const std::string& why);
 
   std::size_t size() const { return waits_.size(); }
 

@@ -105,13 +105,13 @@ Decision Framework::Decide(Cycle& cycle, NodeIndex preferred_node) {
   if (!MeasuredPoint("Filter", decision, [&] { return RunFilter(cycle, decision); })) {
     return decision;
   }
+  for (Plugin* plugin : prefer_) {
+    if (IsAsked(*plugin, cycle)) plugin->Prefer(cycle, left_);
+  }
   if (preferred_node != kNoNode && left_.Contains(preferred_node)) {
     decision.node = preferred_node;
     decision.feasible_nodes = 1;
     return decision;
-  }
-  for (Plugin* plugin : prefer_) {
-    if (IsAsked(*plugin, cycle)) plugin->Prefer(cycle, left_);
   }
   MeasuredPoint("Score", decision, [&] {
     decision.node = Choose(cycle);
@@ -180,6 +180,33 @@ void Framework::Explain(Cycle& cycle, std::size_t last, Decision& decision) {
     }
     return false;
   });
+}
+
+Framework::Survey Framework::Look(Cycle& cycle) {
+  Survey survey;
+  Decision decision;
+  if (!RunPreFilter(cycle, decision)) {
+    survey.status = std::move(decision.status);
+    return survey;
+  }
+  for (Plugin* plugin : filter_) {
+    if (!IsAsked(*plugin, cycle)) continue;
+    NodeSet left = nodes_.known();
+    survey.status = plugin->Filter(cycle, left);
+    if (!survey.status.ok()) return survey;
+    NodeSet rejected = nodes_.known();
+    rejected.RemoveAll(left);
+    rejected.ForEach([&](NodeIndex node) {
+      NodeSet only = rejected;
+      only.Clear();
+      only.Add(node);
+      Diagnosis diagnosis;
+      plugin->Explain(cycle, only, diagnosis);
+      Refusal& refusal = survey.refusals[node].emplace_back(Refusal{plugin, {}});
+      for (const auto& [reason, count] : diagnosis.reasons()) refusal.reasons.push_back(reason);
+    });
+  }
+  return survey;
 }
 
 NodeIndex Framework::Choose(Cycle& cycle) {
@@ -263,10 +290,27 @@ void Framework::Cancel(Cycle& cycle) {
   }
 }
 
-void Framework::OnNodeGone(Cycle& cycle) {
+void Framework::OnNodeLost(Cycle& cycle, const std::string& why) {
   for (Plugin* plugin : pre_bind_) {
-    if (IsAsked(*plugin, cycle)) plugin->OnNodeGone(cycle);
+    if (IsAsked(*plugin, cycle)) plugin->OnNodeLost(cycle, why);
   }
+}
+
+std::string Framework::RefusalByTaints(Cycle& cycle, NodeIndex node) {
+  for (Plugin* plugin : filter_) {
+    if ((plugin->events() & MaskOf(EventKind::kNodeTaint)) == 0) continue;
+    if (!IsAsked(*plugin, cycle)) continue;
+    NodeSet only = nodes_.known();
+    only.Clear();
+    only.Add(node);
+    const NodeSet before = only;
+    if (!plugin->Filter(cycle, only).ok() || !only.IsEmpty()) continue;
+    Diagnosis diagnosis;
+    plugin->Explain(cycle, before, diagnosis);
+    return diagnosis.reasons().empty() ? std::string(plugin->name())
+                                       : diagnosis.reasons().begin()->first;
+  }
+  return {};
 }
 
 void Framework::Bind(CyclePtr cycle, StatusCallback done) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,9 +34,20 @@ class Framework {
             std::span<const std::unique_ptr<Plugin>> plugins, SchedulerMetrics* metrics,
             int percentage_of_nodes_to_score = 0);
 
-  // PreFilter, Filter and Score, or PostFilter. `preferred_node` (kNoNode: none) is taken if it
-  // fits.
+  // PreFilter, Filter and Score, or PostFilter. `preferred_node` (kNoNode: none) is taken before
+  // any score if it fits and no plugin prefers others in any case.
   Decision Decide(Cycle& cycle, NodeIndex preferred_node);
+  // What each filter by itself says of each node, for explanations: nothing is chosen and nothing
+  // done about it.
+  struct Refusal {
+    const Plugin* plugin;
+    std::vector<std::string> reasons;
+  };
+  struct Survey {
+    Status status;                                       // of PreFilter, or an error of a filter
+    std::map<NodeIndex, std::vector<Refusal>> refusals;  // nodes that fit have none
+  };
+  Survey Look(Cycle& cycle);
   // In memory; everything is taken back if a plugin refuses.
   Status Reserve(Cycle& cycle);
   void Unreserve(Cycle& cycle);
@@ -43,7 +55,10 @@ class Framework {
   void PreBind(CyclePtr cycle, StatusCallback done);
   void Bind(CyclePtr cycle, StatusCallback done);
   void Cancel(Cycle& cycle);
-  void OnNodeGone(Cycle& cycle);
+  void OnNodeLost(Cycle& cycle, const std::string& why);
+  // Why the pod would not be put on its node any more since taints or spec.unschedulable of the
+  // node changed; empty if it would.
+  std::string RefusalByTaints(Cycle& cycle, NodeIndex node);
 
   // How many nodes that fit are enough to choose from.
   static std::size_t NodesToScore(std::size_t node_count, int percentage = 0);

@@ -69,7 +69,7 @@ void Plugin::PreBind(CyclePtr, StatusCallback) {
   CHECK(false);
 }
 void Plugin::Cancel(Cycle&) {}
-void Plugin::OnNodeGone(Cycle&) {}
+void Plugin::OnNodeLost(Cycle&, const std::string&) {}
 void Plugin::Bind(CyclePtr, StatusCallback) {
   CHECK(false);
 }

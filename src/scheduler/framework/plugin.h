@@ -25,6 +25,17 @@ struct PluginState {
   virtual ~PluginState() = default;
 };
 
+// When a pod whose binding failed is to be tried again.
+struct Retry {
+  enum class When : std::uint8_t {
+    kAtOnce,
+    kSoon,   // after the first pause, however often it failed before
+    kLater,  // after a pause that grows with each failure
+  };
+  When when = When::kLater;
+  EventMask ended_by = 0;  // events that end the pause early
+};
+
 // One attempt to place one pod, from PreFilter to Bind. Shared with the calls that are under way
 // for it.
 struct Cycle {
@@ -36,8 +47,8 @@ struct Cycle {
   NodeIndex node = kNoNode;
   std::string node_name;
   MonotonicTime started{};
-  // Set by a PreBind that failed and knows that trying again at once is worth it.
-  bool retry_at_once = false;
+  // Set by a PreBind that failed.
+  Retry retry;
 };
 using CyclePtr = std::shared_ptr<Cycle>;
 using StatusCallback = std::function<void(Status)>;
@@ -111,8 +122,8 @@ class Plugin {
   virtual void Bind(CyclePtr cycle, StatusCallback done);
   // The pod is gone: a PreBind that waits for something should give up.
   virtual void Cancel(Cycle& cycle);
-  // The same for the node that the pod is meant for.
-  virtual void OnNodeGone(Cycle& cycle);
+  // The node that the pod is meant for is gone or takes the pod no more; `why` is for the event.
+  virtual void OnNodeLost(Cycle& cycle, const std::string& why);
 
   // Its place among the others at a point; what no file can name comes first.
   int PlaceAt(Point point) const {

@@ -25,7 +25,9 @@ class BackoffPods {
       if (count <= 0) return Duration::zero();
       return std::min(first * (std::int64_t{1} << std::min(count - 1, 10)), longest);
     }
-    MonotonicTime EndOf(const QueuedPod& pod) const { return pod.queued_at + Of(pod); }
+    MonotonicTime EndOf(const QueuedPod& pod) const {
+      return std::min(pod.queued_at + Of(pod), pod.pause_ends_by);
+    }
   };
   explicit BackoffPods(Pauses pauses) : pauses_(pauses) {}
 

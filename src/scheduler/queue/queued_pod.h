@@ -22,6 +22,9 @@ struct QueuedPod {
   // For the pauses between attempts: refusals in all, and errors in a row.
   int refusals = 0;
   int errors = 0;
+  // The pause under way ends here at the latest: something happened that it is worth trying again
+  // for.
+  MonotonicTime pause_ends_by = MonotonicTime::max();
   // Plugins that refused it the last time.
   PluginSet rejected_by = 0;
   bool gated = false;  // refused before it entered the queue

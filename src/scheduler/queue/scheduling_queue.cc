@@ -106,6 +106,8 @@ QueuedPod* SchedulingQueue::Pop() {
   ++entry.attempts;
   if (!entry.first_attempt_at) entry.first_attempt_at = Now();
   entry.rejected_by = 0;
+  entry.pause_ended_by = 0;
+  entry.pause_ends_by = MonotonicTime::max();
   UpdateGauges();
   return &entry;
 }
@@ -164,22 +166,43 @@ void SchedulingQueue::ReturnRefused(const std::string& uid, PluginSet rejected_b
   TrimEvents();
 }
 
-void SchedulingQueue::ReturnFailed(const std::string& uid) {
+void SchedulingQueue::ReturnFailed(const std::string& uid, Retry retry) {
   Entry* entry = Land(uid);
   if (entry == nullptr) return;
   entry->queued_at = Now();
-  ++entry->errors;
-  PutBackoffOrActive(*entry, "ScheduleAttemptFailure");
+  entry->pause_ended_by = retry.ended_by;
+  switch (retry.when) {
+    case Retry::When::kAtOnce:
+      entry->errors = 0;
+      Enter(*entry, "ScheduleAttemptFailure");
+      break;
+    case Retry::When::kSoon:
+      entry->errors = 1;
+      PutBackoffOrActive(*entry, "ScheduleAttemptFailure");
+      break;
+    case Retry::When::kLater:
+      ++entry->errors;
+      PutBackoffOrActive(*entry, "ScheduleAttemptFailure");
+      break;
+  }
   TrimEvents();
 }
 
-void SchedulingQueue::ReturnReady(const std::string& uid) {
-  Entry* entry = Land(uid);
-  if (entry == nullptr) return;
-  entry->queued_at = Now();
-  entry->errors = 0;
-  Enter(*entry, "ScheduleAttemptFailure");
-  TrimEvents();
+void SchedulingQueue::CutPauses(const ClusterEvent& event) {
+  std::vector<Entry*> concerned;
+  for (const auto& [sequence, entry] : cuttable_) {
+    if ((entry->pause_ended_by & MaskOf(event.kind)) != 0) concerned.push_back(entry);
+  }
+  for (Entry* entry : concerned) {
+    const MonotonicTime earliest =
+        entry->last_cut ? *entry->last_cut + options_.pauses.first : MonotonicTime::min();
+    Take(*entry);
+    entry->pause_ends_by = std::max(Now(), earliest);
+    entry->last_cut = entry->pause_ends_by;
+    // Told once is enough: it ends as early as it may.
+    entry->pause_ended_by = 0;
+    PutBackoffOrActive(*entry, EventName(event.kind));
+  }
 }
 
 void SchedulingQueue::OnEvent(const ClusterEvent& event) {
@@ -187,6 +210,7 @@ void SchedulingQueue::OnEvent(const ClusterEvent& event) {
     events_.push_back(event);
     TrimEvents();
   }
+  if (!cuttable_.empty()) CutPauses(event);
   const PluginSet interested = interested_[static_cast<std::size_t>(event.kind)];
   if (interested == 0 || unschedulable_.empty()) return;
   // Devices that become free help a pod that was tried; one that lacks its own claim waits for
@@ -231,6 +255,7 @@ void SchedulingQueue::Take(Entry& entry) {
       break;
     case Place::kBackoff:
       (entry.in_error_backoff ? failed_backoff_ : refused_backoff_).Remove(&entry);
+      cuttable_.erase(entry.sequence);
       break;
     case Place::kUnschedulable:
       unschedulable_.Remove(&entry);
@@ -273,6 +298,9 @@ void SchedulingQueue::PutBackoffOrActive(Entry& entry, std::string_view event) {
   entry.place = Place::kBackoff;
   entry.in_error_backoff = entry.errors > 0;
   (entry.in_error_backoff ? failed_backoff_ : refused_backoff_).Add(&entry);
+  if (entry.in_error_backoff && entry.pause_ended_by != 0) {
+    cuttable_.emplace(entry.sequence, &entry);
+  }
   CountIncoming("backoff", event);
   UpdateGauges();
   ArmBackoffTimer();
@@ -310,7 +338,9 @@ void SchedulingQueue::ArmBackoffTimer() {
   backoff_timer_ = options_.loop.RunAfter(std::max(next - Now(), Duration::zero()), [this] {
     for (BackoffPods* pods : {&refused_backoff_, &failed_backoff_}) {
       while (!pods->empty() && pods->next_end() <= Now()) {
-        Enter(static_cast<Entry&>(*pods->PopFirst()), "BackoffComplete");
+        Entry& entry = static_cast<Entry&>(*pods->PopFirst());
+        cuttable_.erase(entry.sequence);
+        Enter(entry, "BackoffComplete");
       }
     }
     ArmBackoffTimer();

@@ -27,7 +27,8 @@ struct SchedulerMetrics;
 // Guarantees: an event wakes a refused pod if and only if a plugin that refused it says that the
 // event may help; an event that comes while a pod is in flight counts as if it came afterwards; a
 // refused pod is tried again after kLongestWait whatever happens. While nothing is active, pods in
-// a pause because of a refusal (not of an error) are taken early.
+// a pause because of a refusal (not of an error) are taken early. A pause after an error ends early
+// with the events that it was said to, but for one pod not twice within the shortest pause.
 //
 // Loop-bound. As many entries as there are unbound pods; kMaxInFlightEvents events are kept for
 // pods in flight, and one that misses some is tried again without waiting for an event.
@@ -63,14 +64,13 @@ class SchedulingQueue {
   bool HasReady() const { return !active_.empty() || !refused_backoff_.empty(); }
 
   // The pod is being bound, which may take long (KEP-5007 waits): events need not be kept for it
-  // any more. Its flight ends with Done, ReturnFailed or ReturnReady.
+  // any more. Its flight ends with Done or ReturnFailed.
   void OnBindingBegins(const std::string& uid);
 
   // The ends of a flight. A pod that was removed meanwhile is forgotten.
   void Done(const std::string& uid);  // it has a node
   void ReturnRefused(const std::string& uid, PluginSet rejected_by);
-  void ReturnFailed(const std::string& uid);  // an error: pause, then again
-  void ReturnReady(const std::string& uid);   // at once, without a pause
+  void ReturnFailed(const std::string& uid, Retry retry = {});  // an error: pause, then again
 
   void OnEvent(const ClusterEvent& event);
 
@@ -89,6 +89,9 @@ class SchedulingQueue {
     Place place = Place::kNowhere;
     bool removed = false;  // while in flight
     bool in_error_backoff = false;
+    EventMask pause_ended_by = 0;  // of a pause after an error
+    // When an event last ended its pause.
+    std::optional<MonotonicTime> last_cut;
     bool binding = false;            // in flight, and no events are kept for it
     std::uint64_t flight_start = 0;  // number of the first event that came during its flight
   };
@@ -106,6 +109,8 @@ class SchedulingQueue {
   std::span<const std::unique_ptr<Plugin>> PluginsOf(const Entry& entry) const {
     return options_.plugins_of ? options_.plugins_of(*entry.info) : options_.plugins;
   }
+  // Ends the pauses that `event` is to end.
+  void CutPauses(const ClusterEvent& event);
   void TrimEvents();
   void ArmBackoffTimer();
   void ArmFlushTimer();
@@ -121,6 +126,7 @@ class SchedulingQueue {
   ActivePods active_;
   BackoffPods refused_backoff_{options_.pauses};
   BackoffPods failed_backoff_{options_.pauses};
+  std::map<std::uint64_t, Entry*> cuttable_;  // pods whose pause an event may end; by sequence
   UnschedulablePods unschedulable_;
   std::size_t gated_ = 0;
   std::uint64_t next_sequence_ = 0;

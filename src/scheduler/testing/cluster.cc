@@ -11,13 +11,27 @@
 namespace drakkar::scheduler {
 
 TestCluster::TestCluster(FeatureGates gates, std::uint64_t seed) : loop_(seed), gates_(gates) {
+  StartServer(ServerGates());
+  Create("Namespace", R"({"metadata":{"name":"default"}})");
+}
+
+void TestCluster::RestartServer(FeatureGates server_gates) {
+  CHECK(scheduler_ == nullptr);
+  client_.reset();
+  loop_.RunUntilIdle();
+  core_.reset();
+  store_.reset();
+  StartServer(server_gates);
+}
+
+void TestCluster::StartServer(FeatureGates server_gates) {
+  server_gates_ = server_gates;
   store_ = storage::OpenMemoryStore(loop_, disk_);
   core_ = std::make_unique<apiserver::Core>(apiserver::Core::Options{
       .loop = loop_, .random = loop_.random(), .store = *store_, .gates = server_gates_});
   core_->Start([](Result<void> ready) { CHECK(ready.ok()); });
   loop_.RunUntilIdle();
   client_ = apiserver::MakeDirectClient(loop_, *core_, {.name = "test"});
-  Create("Namespace", R"({"metadata":{"name":"default"}})");
 }
 
 TestCluster::~TestCluster() {
@@ -49,6 +63,11 @@ void TestCluster::StartScheduler() {
 void TestCluster::Settle() {
   loop_.RunUntilIdle();
   loop_.Advance(std::chrono::milliseconds(1));
+}
+
+void TestCluster::LetPauseEnd() {
+  loop_.Advance(std::chrono::seconds(2));
+  Settle();
 }
 
 client::ResourceRef TestCluster::Ref(std::string_view kind, std::string name,

@@ -28,8 +28,13 @@ inline constexpr char kFailed[] = "d.example.com/failed";
 class TestCluster {
  public:
   explicit TestCluster(FeatureGates gates = FeatureGates(), std::uint64_t seed = 1);
+  static FeatureGates ServerGates() {
+    return FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
+  }
   ~TestCluster();
 
+  // With what is stored, and other gates. No scheduler may be running.
+  void RestartServer(FeatureGates server_gates);
   void StartScheduler();
   void KillScheduler() { scheduler_.reset(); }
   // What the next StartScheduler uses.
@@ -42,6 +47,8 @@ class TestCluster {
 
   // Runs what is ready; time stands still but for a tick in which the disk is synced.
   void Settle();
+  // Past the shortest pause after a failure.
+  void LetPauseEnd();
 
   // `json` is the whole object; namespaced kinds go to "default" unless it says otherwise.
   api::ObjectPtr Create(std::string_view kind, std::string_view json);
@@ -89,13 +96,14 @@ class TestCluster {
   const features::Framework* declared_features = nullptr;
 
  private:
+  void StartServer(FeatureGates server_gates);
   void Write(std::string_view kind, std::string name, std::string subresource, api::TreePtr body);
   client::ResourceRef Ref(std::string_view kind, std::string name, std::string subresource = "");
 
   SeededLoop loop_;
   storage::MemoryDisk disk_;
   FeatureGates gates_;  // the scheduler's
-  FeatureGates server_gates_ = FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
+  FeatureGates server_gates_;
   Metrics metrics_;
   allocator::SimpleExpressions expressions_;
   std::unique_ptr<storage::Store> store_;

@@ -308,6 +308,15 @@ bool DynamicResources::AnyFits(const NodeSet& nodes) const {
   return fits;
 }
 
+bool DynamicResources::AnyFitsAtOnce(const NodeSet& nodes) const {
+  bool fits = false;
+  nodes.ForEach([&](NodeIndex node) {
+    const Verdict& verdict = verdicts_.distinct[verdicts_.by_node[options_.devices.NumberOf(node)]];
+    fits = fits || (verdict.kind == Verdict::Kind::kFits && !verdict.waits);
+  });
+  return fits;
+}
+
 void DynamicResources::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
   const PodDevices& state = StateOf(cycle);
   std::string unavailable = "resourceclaim not available on the node";
@@ -338,6 +347,41 @@ void DynamicResources::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis&
   }
 }
 
+std::optional<allocator::Explanation> DynamicResources::ExplainDevices(Cycle& cycle,
+                                                                       NodeIndex node) const {
+  if (cycle.states[id] == nullptr || !StateOf(cycle).has_problem) return std::nullopt;
+  Result<allocator::Explanation> explanation = options_.devices.allocator().Explain(
+      StateOf(cycle).problem, options_.nodes.name(node), MakeBudget());
+  if (!explanation.ok()) return std::nullopt;
+  return std::move(*explanation);
+}
+
+std::vector<std::string> DynamicResources::DescribeWait(Cycle& cycle, NodeIndex node) const {
+  std::vector<std::string> waits;
+  if (cycle.states[id] == nullptr || !options_.gates.BindingConditions()) return waits;
+  const PodDevices& state = StateOf(cycle);
+  const auto add = [&](const device::DeviceId& device, std::string_view condition) {
+    waits.push_back(StrCat("condition ", condition, " of device ", device.ToString()));
+  };
+  for (const PodDevices::Item& item : state.items) {
+    const CachedClaim* claim = options_.claims.Find(item.key);
+    if (claim == nullptr || item.to_allocate) continue;
+    for (const PendingCondition& each : PendingConditions(*claim)) add(each.device, each.condition);
+  }
+  if (!state.has_problem) return waits;
+  const Result<allocator::Outcome> outcome =
+      options_.devices.allocator().Allocate(state.problem, options_.nodes.name(node), MakeBudget());
+  if (!outcome.ok()) return waits;
+  const auto* allocation = std::get_if<allocator::Allocation>(&*outcome);
+  if (allocation == nullptr) return waits;
+  for (const device::AllocationResult& result : allocation->results) {
+    for (const device::DeviceResult& device : result.results) {
+      for (const std::string& condition : device.binding_conditions) add(device.id, condition);
+    }
+  }
+  return waits;
+}
+
 Status DynamicResources::PostFilter(Cycle& cycle) {
   PodDevices& state = StateOf(cycle);
   const std::string& uid = cycle.pod->uid;
@@ -355,7 +399,10 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     }
     if (in_use) continue;
     any = true;
-    if (spoiled) Avoid(uid, EvaluateBinding(*claim).device);
+    if (spoiled) {
+      Avoid(uid, EvaluateBinding(*claim).device);
+      if (!cycle.pod->nominated_node.empty()) NoteFailedNode(uid, cycle.pod->nominated_node);
+    }
     // A conflict or failure is no harm: the pod is tried again later. But not before the outcome is
     // known: else it could be bound with what a late write takes away.
     options_.claims.SetBeingReleased(item.key, item.uid, true);
@@ -376,12 +423,57 @@ void DynamicResources::Prefer(Cycle& cycle, NodeSet& nodes) {
   const bool any_waits = std::any_of(verdicts_.distinct.begin(), verdicts_.distinct.end(),
                                      [](const Verdict& verdict) { return verdict.waits; });
   if (!any_waits) return;
-  NodeSet at_once = nodes;
+  for (const PodDevices::Item& item : state.items) {
+    if (item.to_allocate) continue;
+    const CachedClaim* claim = options_.claims.Find(item.key);
+    // Its devices are being attached to the node that the pod is nominated for.
+    if (claim != nullptr && EvaluateBinding(*claim).kind == BindingState::Kind::kWaiting) return;
+  }
+  if (PreferReady(nodes)) PreferUntried(cycle.pod->uid, nodes);
+}
+
+bool DynamicResources::PreferReady(NodeSet& nodes) const {
+  const auto verdict_of = [this](NodeIndex node) -> const Verdict& {
+    return verdicts_.distinct[verdicts_.by_node[options_.devices.NumberOf(node)]];
+  };
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
+  std::int64_t best_ready = kNone;
+  std::int64_t best_waiting = kNone;
   nodes.ForEach([&](NodeIndex node) {
-    const std::uint32_t at = verdicts_.by_node[options_.devices.NumberOf(node)];
-    if (verdicts_.distinct[at].waits) at_once.Remove(node);
+    const Verdict& verdict = verdict_of(node);
+    std::int64_t& best = verdict.waits ? best_waiting : best_ready;
+    best = std::max(best, verdict.score);
   });
-  if (!at_once.IsEmpty()) nodes = at_once;
+  const bool wait = best_waiting > best_ready;
+  NodeSet preferred = nodes;
+  nodes.ForEach([&](NodeIndex node) {
+    const Verdict& verdict = verdict_of(node);
+    if (wait ? verdict.score <= best_ready : verdict.waits) preferred.Remove(node);
+  });
+  nodes = preferred;
+  return wait;
+}
+
+void DynamicResources::PreferUntried(const std::string& pod_uid, NodeSet& nodes) const {
+  const auto found = avoided_.find(pod_uid);
+  if (found == avoided_.end() || found->second.nodes.empty()) return;
+  NodeSet untried = nodes;
+  NodeIndex oldest = kNoNode;
+  std::uint64_t oldest_failure = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& [name, failures] : found->second.nodes) {
+    const NodeIndex node = options_.nodes.Find(name);
+    if (node == kNoNode || !nodes.Contains(node)) continue;
+    untried.Remove(node);
+    if (failures.last >= oldest_failure) continue;
+    oldest = node;
+    oldest_failure = failures.last;
+  }
+  if (!untried.IsEmpty()) {
+    nodes = untried;
+  } else if (oldest != kNoNode) {
+    nodes.Clear();
+    nodes.Add(oldest);
+  }
 }
 
 bool DynamicResources::Score(Cycle& cycle, std::span<const NodeIndex> nodes,

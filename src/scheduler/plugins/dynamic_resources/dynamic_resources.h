@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ class DynamicResources final : public Plugin {
   // failures. Up to it every device has its turn before one is tried again: room for a node that
   // sees 32 full slices.
   static constexpr std::size_t kMaxAvoidedDevices = 4'096;
+  // And this many nodes.
+  static constexpr std::size_t kMaxFailedNodes = 1'024;
+  // A pod whose other claims tie it to a node leaves it after this many failures there, if another
+  // is left to try; before that it tries other devices of the node.
+  static constexpr int kFailuresToLeaveNode = 2;
 
   struct Options {
     EventLoop& loop;
@@ -77,7 +83,12 @@ class DynamicResources final : public Plugin {
   void Unreserve(Cycle& cycle) override;
   void PreBind(CyclePtr cycle, StatusCallback done) override;
   void Cancel(Cycle& cycle) override;
-  void OnNodeGone(Cycle& cycle) override;
+  void OnNodeLost(Cycle& cycle, const std::string& why) override;
+
+  // For explanations, after Filter: the devices of a node rule by rule (absent if every claim is
+  // allocated), and what would be waited for there before the pod is bound.
+  std::optional<allocator::Explanation> ExplainDevices(Cycle& cycle, NodeIndex node) const;
+  std::vector<std::string> DescribeWait(Cycle& cycle, NodeIndex node) const;
 
   // To be called for every change of a claim's latest version.
   void OnClaimChanged(const std::string& claim_key) { waits_.OnClaimChanged(claim_key); }
@@ -97,6 +108,13 @@ class DynamicResources final : public Plugin {
   bool IsUsable(const CachedClaim& claim) const;
   Status FilterUnallocated(Cycle& cycle, PodDevices& state, NodeSet& nodes);
   bool AnyFits(const NodeSet& nodes) const;
+  // Whether devices that wait for nothing fit on one of the nodes.
+  bool AnyFitsAtOnce(const NodeSet& nodes) const;
+  // Keeps the nodes with the best alternative of firstAvailable where some nodes wait and others
+  // do not, and of those the ones that do not wait. True if those that are left wait.
+  bool PreferReady(NodeSet& nodes) const;
+  // Keeps the nodes on which the pod's binding has not failed, or the one that failed longest ago.
+  void PreferUntried(const std::string& pod_uid, NodeSet& nodes) const;
   allocator::SearchBudget MakeBudget() const;
 
   // While it lives, nobody gets the devices that failed for the pod in this round.
@@ -104,6 +122,12 @@ class DynamicResources final : public Plugin {
 
   void WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback done);
   void StartWait(CyclePtr cycle, StatusCallback done);
+  // What of the allocation written for an item the server did not store, as a sentence for the
+  // event; empty if all is there. A server with other feature gates drops fields silently, and a
+  // pod must not be bound without waiting because of that.
+  std::string FindLost(const PodDevices& state, std::size_t at) const;
+  // Clears the allocation just written and fails the attempt.
+  void TakeBack(std::size_t at, std::string why, CyclePtr cycle, StatusCallback done);
   // All is written and ready: the pod may be bound, unless another scheduler had a device before.
   void Conclude(CyclePtr cycle, StatusCallback done);
   void OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outcome, StatusCallback done);
@@ -114,6 +138,12 @@ class DynamicResources final : public Plugin {
   void ReleaseOthers(std::shared_ptr<Failure> failure, std::size_t at);
   // True if the device had not failed for the pod before, in no round.
   bool Avoid(const std::string& pod_uid, const device::DeviceId& device);
+  void NoteFailedNode(const std::string& pod_uid, const std::string& node_name);
+  // Whether the pod should give up its other claims for the sake of a node it has not tried.
+  bool ShouldLeaveNode(const std::string& pod_uid, const std::string& node_name,
+                       const NodeSet& elsewhere) const;
+  // Tells the pod's user what it waits for.
+  void TellWait(const Cycle& cycle, const PodDevices& state) const;
   bool NeedsConditions(const PodDevices& state) const;
   // Whether a claim of the pod is.
   bool IsGone(const PodDevices& state) const;
@@ -127,11 +157,17 @@ class DynamicResources final : public Plugin {
   const Options options_;
   ClaimWriter writer_;
   ConditionWaits waits_;
-  // The devices that failed for a pod, with the number of the last failure of each.
+  // The devices and nodes that failed for a pod, with the number of the last failure of each.
   struct Avoided {
+    struct NodeFailures {
+      std::uint64_t last = 0;
+      int count = 0;
+    };
     std::map<device::DeviceId, std::uint64_t> failures;
+    std::map<std::string, NodeFailures> nodes;
     std::uint64_t next = 0;
-    std::uint64_t round_began = 0;  // failures from this one on are avoided
+    std::uint64_t round_began = 0;  // device failures from this one on are avoided
+    bool was_at_once = false;       // the last failure led to a retry at once
   };
   std::map<std::string, Avoided> avoided_;  // by pod uid
   // Of the cycle under way; kept to save their memory.

@@ -26,8 +26,9 @@ struct DynamicResources::PodDevices final : PluginState {
   MonotonicTime wait_started{};
   bool needs_conditions = false;  // some device has them
   bool timed_out = false;
-  bool cancelled = false;  // the pod is gone
-  bool claim_gone = false;
+  bool cancelled = false;   // the pod is gone
+  bool claim_gone = false;  // or is being deleted
+  std::string node_lost;    // why the pod cannot go to its node any more
 };
 
 // While it lives, nobody gets the devices that failed for the pod in this round.

@@ -1,5 +1,6 @@
 // The part of the plugin that writes claims and waits for binding conditions.
 #include <algorithm>
+#include <utility>
 
 #include "api/keys.h"
 #include "api/meta/time.h"
@@ -85,27 +86,91 @@ void DynamicResources::WriteClaim(std::size_t at, CyclePtr cycle, StatusCallback
   }
   const PodDevices::Item& item = state.items[at];
   std::string timestamp;
+  // Its whole seconds are for others; our own deadline counts from here.
+  const MonotonicTime allocated_at = options_.loop.clock().Monotonic();
   if (options_.gates.BindingConditions()) {
     timestamp = api::FormatTime(options_.loop.clock().Now());
   }
   writer_.Run(item.key, item.uid,
               PlanAllocateAndReserve(item.chosen, std::move(timestamp),
                                      {std::string(cycle->pod->name()), cycle->pod->uid}),
-              [this, at, cycle, done = std::move(done)](std::string error) mutable {
+              [this, at, allocated_at, cycle, done = std::move(done)](std::string error) mutable {
+                PodDevices& written = StateOf(*cycle);
                 if (!error.empty()) {
-                  PodDevices& failed = StateOf(*cycle);
-                  failed.claim_gone = IsGone(failed);
+                  written.claim_gone = IsGone(written);
                   done(Status::Error(std::move(error)));
                   return;
                 }
+                const PodDevices::Item& now = written.items[at];
+                if (now.chosen != nullptr) {
+                  if (std::string lost = FindLost(written, at); !lost.empty()) {
+                    TakeBack(at, std::move(lost), std::move(cycle), std::move(done));
+                    return;
+                  }
+                  options_.claims.NoteWait(now.key, allocated_at);
+                }
                 WriteClaim(at + 1, std::move(cycle), std::move(done));
+              });
+}
+
+std::string DynamicResources::FindLost(const PodDevices& state, std::size_t at) const {
+  const PodDevices::Item& item = state.items[at];
+  const CachedClaim* claim = options_.claims.Find(item.key);
+  // Gone or taken away since: whoever waits for it finds out.
+  if (claim == nullptr || claim->latest->uid() != item.uid || claim->allocation == nullptr ||
+      claim->allocation->results.size() != item.chosen->results.size()) {
+    return {};
+  }
+  for (std::size_t i = 0; i < item.chosen->results.size(); ++i) {
+    const device::DeviceResult& sent = item.chosen->results[i];
+    const device::DeviceResult& stored = claim->allocation->results[i];
+    if (stored.id != sent.id) return {};
+    std::string_view field;
+    std::string_view gate;
+    if (stored.binding_conditions != sent.binding_conditions) {
+      field = "bindingConditions";
+      gate = "DRADeviceBindingConditions";
+    } else if (stored.binding_failure_conditions != sent.binding_failure_conditions) {
+      field = "bindingFailureConditions";
+      gate = "DRADeviceBindingConditions";
+    } else if (stored.skip_node_operations.SkipsAny() != sent.skip_node_operations.SkipsAny()) {
+      field = "skipNodeOperations";
+      gate = "DRAOptionalNodePreparation";
+    } else if (stored.share_id != sent.share_id) {
+      field = "shareID";
+      gate = "DRAConsumableCapacity";
+    } else if (stored.consumed_capacity.size() != sent.consumed_capacity.size()) {
+      field = "consumedCapacity";
+      gate = "DRAConsumableCapacity";
+    } else if (stored.admin_access != sent.admin_access) {
+      field = "adminAccess";
+      gate = "DRAAdminAccess";
+    } else {
+      continue;
+    }
+    return StrCat("the API server did not store ", field, " of device ", sent.id.ToString(),
+                  " in claim ", item.key, ": the feature gate ", gate,
+                  " must be the same there and in the scheduler");
+  }
+  return {};
+}
+
+void DynamicResources::TakeBack(std::size_t at, std::string why, CyclePtr cycle,
+                                StatusCallback done) {
+  const PodDevices::Item& item = StateOf(*cycle).items[at];
+  options_.claims.ClearPending(item.key, cycle->pod->uid);
+  writer_.Run(item.key, item.uid, PlanDeallocate(cycle->pod->uid),
+              [why = std::move(why), done = std::move(done)](std::string) {
+                // If it cannot be written now, the next attempt finds the claim as it is.
+                done(Status::Error(why));
               });
 }
 
 bool DynamicResources::IsGone(const PodDevices& state) const {
   return std::any_of(state.items.begin(), state.items.end(), [&](const PodDevices::Item& item) {
     const CachedClaim* claim = options_.claims.Find(item.key);
-    return claim == nullptr || claim->latest->uid() != item.uid;
+    return claim == nullptr || claim->latest->uid() != item.uid ||
+           claim->latest->is_being_deleted();
   });
 }
 
@@ -113,10 +178,13 @@ MonotonicTime DynamicResources::WaitBegan(const CachedClaim& claim) const {
   if (claim.wait_began) return *claim.wait_began;
   // The time stamp is wall time, of whoever allocated; from here on only time that passes counts,
   // and a stamp from the future is no excuse to wait longer.
+  // It has whole seconds and stands for any moment of its second: the last one counts, so that no
+  // wait is cut short.
   const MonotonicTime now = options_.loop.clock().Monotonic();
   const auto since = api::ParseTime(claim.allocation->allocation_timestamp);
   if (!since.ok()) return now;
-  return now - std::max(options_.loop.clock().Now() - *since, Duration::zero());
+  return now - std::max(options_.loop.clock().Now() - (*since + std::chrono::seconds(1)),
+                        Duration::zero());
 }
 
 bool DynamicResources::IsPastDeadline(const CachedClaim& claim) const {
@@ -131,6 +199,7 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
   }
   std::vector<ConditionWaits::Claim> claims;
   bool ready = true;
+  bool any_conditions = false;
   for (const PodDevices::Item& item : state.items) {
     const CachedClaim* claim = options_.claims.Find(item.key);
     if (claim == nullptr || claim->latest->uid() != item.uid) {
@@ -139,7 +208,12 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
       return;
     }
     const BindingState binding = EvaluateBinding(*claim);
-    if (claim->allocation != nullptr && binding.kind == BindingState::Kind::kNone) continue;
+    if (claim->allocation != nullptr && binding.kind == BindingState::Kind::kNone) {
+      // Nothing to wait for, but if it is deleted there is no point in waiting for the others.
+      claims.push_back({item.key, item.uid, ConditionWaits::kNoDeadline});
+      continue;
+    }
+    any_conditions = true;
     ready = ready && binding.kind == BindingState::Kind::kReady;
     MonotonicTime deadline{};
     if (claim->allocation != nullptr) {
@@ -148,16 +222,13 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
     }
     claims.push_back({item.key, item.uid, deadline});
   }
-  if (claims.empty()) {
+  if (!any_conditions) {
     Conclude(std::move(cycle), std::move(done));
     return;
   }
   state.wait_started = options_.loop.clock().Monotonic();
   if (!ready) {
-    options_.events.Record(
-        cycle->pod->pod, client::EventKind::kNormal, "BindingConditionsPending",
-        StrCat("waiting for binding conditions for device on node ", cycle->node_name),
-        "Scheduling");
+    TellWait(*cycle, state);
     options_.nominate(*cycle->pod, cycle->node_name);
   }
   const std::string uid = cycle->pod->uid;
@@ -165,7 +236,33 @@ void DynamicResources::StartWait(CyclePtr cycle, StatusCallback done) {
               [this, cycle, done = std::move(done)](ConditionWaits::Outcome outcome) mutable {
                 OnWaitEnded(std::move(cycle), std::move(outcome), std::move(done));
               });
+  if (!state.node_lost.empty()) waits_.EndForNode(uid, state.node_lost);
   options_.on_wait_began();
+}
+
+void DynamicResources::TellWait(const Cycle& cycle, const PodDevices& state) const {
+  // More than fit an event are counted.
+  constexpr std::size_t kMaxNamed = 4;
+  std::vector<std::string> named;
+  std::size_t more = 0;
+  for (const PodDevices::Item& item : state.items) {
+    const CachedClaim* claim = options_.claims.Find(item.key);
+    if (claim == nullptr) continue;
+    for (const PendingCondition& pending : PendingConditions(*claim)) {
+      if (named.size() == kMaxNamed) {
+        ++more;
+        continue;
+      }
+      named.push_back(StrCat("claim=", claim->latest->name(), ", device=",
+                             pending.device.ToString(), ", condition=", pending.condition));
+    }
+  }
+  std::string message =
+      StrCat("waiting for binding conditions for device on node ", cycle.node_name);
+  if (!named.empty()) message += StrCat(": ", Join(named, "; "));
+  if (more > 0) message += StrCat("; and ", more, " more");
+  options_.events.Record(cycle.pod->pod, client::EventKind::kNormal, "BindingConditionsPending",
+                         std::move(message), "Scheduling");
 }
 
 void DynamicResources::Conclude(CyclePtr cycle, StatusCallback done) {
@@ -182,7 +279,9 @@ void DynamicResources::Conclude(CyclePtr cycle, StatusCallback done) {
                  done = std::move(done)](std::string) {
                   // Others may have the claim reserved: then nothing has changed.
                   const CachedClaim* released = options_.claims.Find(claim_key);
-                  cycle->retry_at_once = released != nullptr && released->allocation == nullptr;
+                  if (released != nullptr && released->allocation == nullptr) {
+                    cycle->retry.when = Retry::When::kAtOnce;
+                  }
                   done(Status::Error(why));
                 });
     return;
@@ -195,7 +294,7 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
   using End = ConditionWaits::End;
   PodDevices& state = StateOf(*cycle);
   state.timed_out = outcome.end == End::kTimeout;
-  state.claim_gone = outcome.end == End::kGone && IsGone(state);
+  state.claim_gone = (outcome.end == End::kGone || outcome.end == End::kDeleted) && IsGone(state);
   const std::string_view result = outcome.end == End::kReady     ? "success"
                                   : outcome.end == End::kFailed  ? "failure"
                                   : outcome.end == End::kTimeout ? "timeout"
@@ -215,7 +314,10 @@ void DynamicResources::OnWaitEnded(CyclePtr cycle, ConditionWaits::Outcome outco
       return;
     case End::kFailed:
     case End::kTimeout:
-    case End::kNodeGone:
+      if (!state.cancelled) NoteFailedNode(cycle->pod->uid, cycle->node_name);
+      [[fallthrough]];
+    case End::kNodeLost:
+    case End::kDeleted:
       ReleaseSpoiled(std::make_shared<Failure>(
                          Failure{std::move(cycle), std::move(outcome), std::move(done), false}),
                      0);
@@ -241,6 +343,31 @@ bool DynamicResources::Avoid(const std::string& pod_uid, const device::DeviceId&
   return is_new && !is_full;
 }
 
+void DynamicResources::NoteFailedNode(const std::string& pod_uid, const std::string& node_name) {
+  Avoided& avoided = avoided_[pod_uid];
+  Avoided::NodeFailures& failures = avoided.nodes[node_name];
+  failures.last = avoided.next++;
+  ++failures.count;
+  if (avoided.nodes.size() <= kMaxFailedNodes) return;
+  avoided.nodes.erase(
+      std::min_element(avoided.nodes.begin(), avoided.nodes.end(),
+                       [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
+}
+
+bool DynamicResources::ShouldLeaveNode(const std::string& pod_uid, const std::string& node_name,
+                                       const NodeSet& elsewhere) const {
+  const auto found = avoided_.find(pod_uid);
+  if (found == avoided_.end()) return false;
+  const auto here = found->second.nodes.find(node_name);
+  if (here == found->second.nodes.end() || here->second.count < kFailuresToLeaveNode) return false;
+  NodeSet untried = elsewhere;
+  for (const auto& [name, failures] : found->second.nodes) {
+    const NodeIndex node = options_.nodes.Find(name);
+    if (node != kNoNode && untried.Contains(node)) untried.Remove(node);
+  }
+  return AnyFits(untried);
+}
+
 void DynamicResources::ReleaseSpoiled(std::shared_ptr<Failure> failure, std::size_t at) {
   const std::string& uid = failure->cycle->pod->uid;
   for (; at < failure->outcome.spoiled.size(); ++at) {
@@ -248,11 +375,15 @@ void DynamicResources::ReleaseSpoiled(std::shared_ptr<Failure> failure, std::siz
     const CachedClaim* claim = options_.claims.Find(claim_key);
     if (claim == nullptr || claim->allocation == nullptr) continue;
     const BindingState binding = EvaluateBinding(*claim);
-    if (binding.kind == BindingState::Kind::kNone || binding.kind == BindingState::Kind::kReady) {
+    const bool is_deleted = claim->latest->is_being_deleted();
+    if (!is_deleted &&
+        (binding.kind == BindingState::Kind::kNone || binding.kind == BindingState::Kind::kReady)) {
       continue;  // allocated anew, or late but in time for the next attempt
     }
-    if (failure->outcome.end == ConditionWaits::End::kNodeGone) {
+    if (failure->outcome.end == ConditionWaits::End::kNodeLost) {
       failure->worth_a_retry = true;
+    } else if (is_deleted) {
+      // Nothing is wrong with its devices.
     } else if (!StateOf(*failure->cycle).cancelled && Avoid(uid, binding.device)) {
       failure->worth_a_retry = true;  // of a pod that is gone nothing is remembered any more
     }
@@ -265,12 +396,23 @@ void DynamicResources::ReleaseSpoiled(std::shared_ptr<Failure> failure, std::siz
   DecideRetry(std::move(failure));
 }
 
-// At once if another device fits, else after a pause. A device that failed before never leads to a
-// retry at once, so that one that keeps failing makes no hot loop.
+// At once if a device fits that waits for nothing, or if the node was at fault; soon if another one
+// fits that has to be waited for; else after a growing pause. A new slice ends the pause: whoever
+// attaches devices may publish one for this very pod, just after it said that another failed. A
+// device that failed before, or two retries at once in a row, make no hot loop.
 void DynamicResources::DecideRetry(std::shared_ptr<Failure> failure) {
   const std::string& uid = failure->cycle->pod->uid;
+  const std::string& node_name = failure->cycle->node_name;
+  const bool node_lost = failure->outcome.end == ConditionWaits::End::kNodeLost;
+  Retry& retry = failure->cycle->retry;
+  const auto finish = [&] { failure->done(Status::Error(std::move(failure->outcome.message))); };
+  if (failure->outcome.end == ConditionWaits::End::kDeleted) return finish();
+  retry.ended_by = MaskOf(EventKind::kSliceChange);
   std::vector<std::shared_ptr<const device::Claim>> specs;
   NodeSet nodes = options_.nodes.known();
+  if (const NodeIndex lost = options_.nodes.Find(node_name); node_lost && lost != kNoNode) {
+    nodes.Remove(lost);
+  }
   NodeSet without_others = nodes;
   for (const PodDevices::Item& item : StateOf(*failure->cycle).items) {
     const CachedClaim* claim = options_.claims.Find(item.key);
@@ -284,23 +426,41 @@ void DynamicResources::DecideRetry(std::shared_ptr<Failure> failure) {
       FilterAllocated(*claim, IsUsable(*claim), without_others);
     }
   }
-  if (!specs.empty() && failure->worth_a_retry) {
-    {
-      const Avoiding avoiding(*this, uid);
-      const allocator::Problem problem = options_.devices.allocator().Prepare(
-          specs, [this](std::string_view name) { return options_.devices.FindClass(name); });
-      options_.devices.allocator().Filter(problem, MakeBudget(), verdicts_);
-    }
-    if (AnyFits(nodes)) {
-      failure->cycle->retry_at_once = true;
-    } else if (AnyFits(without_others)) {
-      // Another device fits, but not where the pod's other claims are: they are of no use to it.
-      failure->cycle->retry_at_once = true;
-      ReleaseOthers(std::move(failure), 0);
-      return;
-    }
+  if (specs.empty()) return finish();
+  const allocator::Problem problem = options_.devices.allocator().Prepare(
+      specs, [this](std::string_view name) { return options_.devices.FindClass(name); });
+  {
+    const Avoiding avoiding(*this, uid);
+    options_.devices.allocator().Filter(problem, MakeBudget(), verdicts_);
   }
-  failure->done(Status::Error(std::move(failure->outcome.message)));
+  const bool was_at_once = [&] {
+    const auto found = avoided_.find(uid);
+    return found != avoided_.end() && std::exchange(found->second.was_at_once, false);
+  }();
+  const bool fits_at_once = AnyFitsAtOnce(nodes) && !was_at_once;
+  if (AnyFits(nodes) && (fits_at_once || !ShouldLeaveNode(uid, node_name, without_others))) {
+    if (node_lost || fits_at_once) {
+      retry.when = Retry::When::kAtOnce;
+      if (const auto found = avoided_.find(uid); found != avoided_.end()) {
+        found->second.was_at_once = true;
+      }
+    } else if (failure->worth_a_retry) {
+      retry.when = Retry::When::kSoon;
+    }
+    return finish();
+  }
+  bool fits_without_others = AnyFits(without_others);
+  if (!fits_without_others) {
+    // Every device had its turn. A node that had none may get on with them better.
+    options_.devices.allocator().Filter(problem, MakeBudget(), verdicts_);
+    fits_without_others = ShouldLeaveNode(uid, node_name, without_others);
+  }
+  if (!fits_without_others) return finish();
+  // Devices fit, but not where the pod's other claims are: they are of no use to it.
+  retry.when = node_lost                ? Retry::When::kAtOnce
+               : failure->worth_a_retry ? Retry::When::kSoon
+                                        : Retry::When::kLater;
+  ReleaseOthers(std::move(failure), 0);
 }
 
 void DynamicResources::ReleaseOthers(std::shared_ptr<Failure> failure, std::size_t at) {
@@ -320,8 +480,9 @@ void DynamicResources::Cancel(Cycle& cycle) {
   waits_.Cancel(cycle.pod->uid);
 }
 
-void DynamicResources::OnNodeGone(Cycle& cycle) {
-  waits_.EndForNode(cycle.pod->uid, cycle.node_name);
+void DynamicResources::OnNodeLost(Cycle& cycle, const std::string& why) {
+  StateOf(cycle).node_lost = why;
+  waits_.EndForNode(cycle.pod->uid, why);
 }
 
 }  // namespace drakkar::scheduler

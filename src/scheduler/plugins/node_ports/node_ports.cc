@@ -1,5 +1,8 @@
 #include "scheduler/plugins/node_ports/node_ports.h"
 
+#include "base/text/text.h"
+#include "scheduler/cache/room_keepers.h"
+
 namespace drakkar::scheduler {
 namespace {
 
@@ -43,8 +46,19 @@ Status NodePorts::Filter(Cycle& cycle, NodeSet& nodes) {
   return Status::Success();
 }
 
-void NodePorts::Explain(Cycle&, const NodeSet& rejected, Diagnosis& diagnosis) {
-  diagnosis.Count("node(s) didn't have free ports for the requested pod ports", rejected.Count());
+void NodePorts::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
+  constexpr std::string_view kReason = "node(s) didn't have free ports for the requested pod ports";
+  const PodInfo& pod = *cycle.pod;
+  RoomKeepers keepers;
+  std::size_t kept = 0;
+  rejected.ForEach([&](NodeIndex node) {
+    if (Conflict(pod.host_ports, nodes_.ports(node))) return;
+    ++kept;  // free, and only kept for somebody
+    keepers.AddOf(nodes_, node, pod);
+  });
+  const std::size_t used = rejected.Count() - kept;
+  if (used > 0) diagnosis.Count(kReason, used);
+  if (kept > 0) diagnosis.Count(StrCat(kReason, " (", keepers.ToText(), ")"), kept);
 }
 
 }  // namespace drakkar::scheduler

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "api/keys.h"
 #include "base/text/text.h"
+#include "scheduler/cache/room_keepers.h"
 
 namespace drakkar::scheduler {
 
@@ -42,10 +45,13 @@ std::int64_t At(const std::vector<FitScoring::ShapePoint>& shape, std::int64_t u
 }  // namespace
 
 template <typename Report>
-void NodeResourcesFit::FindMissing(const PodInfo& pod, NodeIndex node, Report report) const {
+void NodeResourcesFit::FindMissing(const PodInfo& pod, NodeIndex node, Nominated nominated_pods,
+                                   Report report) const {
   ResourceAmounts wanted = pod.requests;
   std::int64_t pods = 1;
-  if (const auto* nominated = nodes_.FindNominated(node)) {
+  const auto* nominated =
+      nominated_pods == Nominated::kCount ? nodes_.FindNominated(node) : nullptr;
+  if (nominated != nullptr) {
     for (const PodInfoPtr& other : *nominated) {
       if (!nodes_.KeepsRoomFrom(*other, pod)) continue;
       wanted.Add(other->requests);
@@ -79,15 +85,38 @@ Status NodeResourcesFit::Filter(Cycle& cycle, NodeSet& nodes) {
   left.ForEach([&](NodeIndex node) {
     if (pod.requests.others.empty() && nodes_.FindNominated(node) == nullptr) return;
     bool fits = true;
-    FindMissing(pod, node, [&](std::string_view) { fits = false; });
+    FindMissing(pod, node, Nominated::kCount, [&](std::string_view) { fits = false; });
     if (!fits) nodes.Remove(node);
   });
   return Status::Success();
 }
 
 void NodeResourcesFit::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
+  const PodInfo& pod = *cycle.pod;
+  // Room that is only kept is told apart from room that is used: whoever wonders why a node that
+  // looks empty takes no pods is to see for whom. First the names, so that equal reasons are one.
+  RoomKeepers keepers;
+  std::map<NodeIndex, std::set<std::string>> kept;  // what is missing only because it is kept
+  if (nodes_.has_nominated()) {
+    rejected.ForEach([&](NodeIndex node) {
+      if (nodes_.FindNominated(node) == nullptr) return;
+      std::set<std::string> reasons;
+      FindMissing(pod, node, Nominated::kCount,
+                  [&](std::string_view reason) { reasons.emplace(reason); });
+      FindMissing(pod, node, Nominated::kIgnore,
+                  [&](std::string_view reason) { reasons.erase(std::string(reason)); });
+      if (reasons.empty()) return;
+      keepers.AddOf(nodes_, node, pod);
+      kept.emplace(node, std::move(reasons));
+    });
+  }
   rejected.ForEach([&](NodeIndex node) {
-    FindMissing(*cycle.pod, node, [&](std::string_view reason) {
+    const auto kept_here = kept.find(node);
+    FindMissing(pod, node, Nominated::kCount, [&](std::string_view reason) {
+      if (kept_here != kept.end() && kept_here->second.contains(std::string(reason))) {
+        diagnosis.Count(StrCat(reason, " (", keepers.ToText(), ")"));
+        return;
+      }
       constexpr std::string_view kInsufficient = "Insufficient ";
       if (options_.comes_from_devices && reason.starts_with(kInsufficient) &&
           options_.comes_from_devices(reason.substr(kInsufficient.size()))) {

@@ -38,10 +38,12 @@ class NodeResourcesFit final : public Plugin {
              std::span<std::int64_t> scores) override;
 
  private:
-  // What is missing on one node, as reasons; nothing if it fits. Counts nominated pods that come
-  // before the pod as if they were there.
+  // Whether nominated pods that come before the pod count as if they were there.
+  enum class Nominated { kCount, kIgnore };
+  // What is missing on one node, as reasons; nothing if it fits.
   template <typename Report>
-  void FindMissing(const PodInfo& pod, NodeIndex node, Report report) const;
+  void FindMissing(const PodInfo& pod, NodeIndex node, Nominated nominated_pods,
+                   Report report) const;
   bool IsIgnored(std::string_view resource) const;
   bool ScoreByOptions(const PodInfo& pod, std::span<const NodeIndex> nodes,
                       std::span<std::int64_t> scores) const;

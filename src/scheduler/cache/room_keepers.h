@@ -1,0 +1,26 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "scheduler/cache/node_table.h"
+
+namespace drakkar::scheduler {
+
+// The nominated pods whose room keeps another pod out, for the message about that pod. Names the
+// first kMaxNamed of them.
+class RoomKeepers {
+ public:
+  static constexpr std::size_t kMaxNamed = 3;
+
+  // Those that keep room from `pod` on the node.
+  void AddOf(const NodeTable& nodes, NodeIndex node, const PodInfo& pod);
+  // "room is kept for nominated pod default/a"
+  std::string ToText() const;
+
+ private:
+  std::set<std::string> names_;
+  bool more_ = false;
+};
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,78 @@
+#include "scheduler/settings.h"
+
+#include "api/json/writer.h"
+#include "api/scheme/scheme.h"
+#include "api/tree/draft.h"
+#include "base/text/text.h"
+#include "client/client.h"
+#include "telemetry/log/log.h"
+
+namespace drakkar::scheduler {
+namespace {
+
+constexpr Logger kLog("scheduler");
+constexpr char kGates[] = "featureGates";
+constexpr char kVersion[] = "emulatedVersion";
+constexpr char kConfiguration[] = "configuration";
+
+void LogFailure(const Error& error) {
+  kLog.Info("the settings are not published; `drakkar explain` assumes the defaults",
+            {{"reason", error.message}});
+}
+
+}  // namespace
+
+api::TreePtr SettingsToConfigMap(const FeatureGates& gates, const Configuration& configuration) {
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Gate::kCount); ++i) {
+    const Gate gate = static_cast<Gate>(i);
+    if (!gates.Known(gate)) continue;
+    values.push_back(StrCat(GateName(gate), gates.Enabled(gate) ? "=true" : "=false"));
+  }
+  api::Draft map{{"apiVersion", "v1"}, {"kind", "ConfigMap"}};
+  map["metadata"]["name"] = kSettingsName;
+  map["metadata"]["namespace"] = kSettingsNamespace;
+  map["data"][kGates] = Join(values, ",");
+  map["data"][kVersion] = gates.emulated().ToString();
+  map["data"][kConfiguration] = api::WriteJson(ConfigurationToTree(configuration)->root());
+  return map.Freeze();
+}
+
+Result<Settings> SettingsFromConfigMap(const api::Object& map) {
+  const api::Value data = map["data"];
+  const std::optional<ReleaseVersion> version = ParseReleaseVersion(data[kVersion].str());
+  if (!version) {
+    return InvalidArgument(StrCat("data.", kVersion, " must be a release such as 1.36, not ",
+                                  Quote(data[kVersion].str())));
+  }
+  Settings settings;
+  ASSIGN_OR_RETURN(
+      settings.gates,
+      FeatureGates::Create(
+          {.emulated = *version, .overrides = std::string(data[kGates].str()), .turned_on = {}}));
+  // With every field allowed: what is in force is shown also where a gate forbids to set it.
+  ASSIGN_OR_RETURN(Configuration configuration,
+                   ParseConfiguration(data[kConfiguration].str(), FeatureGates()));
+  settings.profiles = std::move(configuration.profiles);
+  return settings;
+}
+
+void PublishSettings(client::Client& client, const FeatureGates& gates,
+                     const Configuration& configuration) {
+  const api::KindSchema* kind = api::FindKind("", "v1", "ConfigMap");
+  const api::TreePtr map = SettingsToConfigMap(gates, configuration);
+  client.Create({kind, kSettingsNamespace, "", ""}, map, {},
+                [&client, kind, map](client::Reply created) {
+                  if (created.ok()) return;
+                  if (created.error->code != ErrorCode::kAlreadyExists) {
+                    return LogFailure(*created.error);
+                  }
+                  // Without a resourceVersion: the last scheduler that became active is right.
+                  client.Update({kind, kSettingsNamespace, kSettingsName, ""}, map, {},
+                                [](client::Reply updated) {
+                                  if (!updated.ok()) LogFailure(*updated.error);
+                                });
+                });
+}
+
+}  // namespace drakkar::scheduler

@@ -1,0 +1,63 @@
+#include "scheduler/simulated_world.h"
+
+#include "features/catalog/catalog.h"
+
+namespace drakkar::scheduler {
+
+SimulatedWorld::SimulatedWorld(const Simulation& simulation, const SimulationOptions& options)
+    : gates_(options.gates),
+      events_({.loop = options.loop,
+               .client = client_,
+               .component = "simulation",
+               .instance = "simulation"}),
+      devices(gates_, options.compiler, options.random),
+      claims(devices.allocated()),
+      plugins(MakePlugins({.loop = options.loop,
+                           .random = options.random,
+                           .client = client_,
+                           .events = events_,
+                           .nodes = nodes,
+                           .devices = devices,
+                           .claims = claims,
+                           .gates = gates_,
+                           .metrics = metrics_,
+                           .filter_timeout = Duration::zero(),
+                           .binding_timeout = options.profile.binding_timeout,
+                           .notify = [](const ClusterEvent&) {},
+                           .nominate = [](const PodInfo&, const std::string&) {},
+                           .on_wait_began = [] {},
+                           .is_bound = [](std::string_view) { return false; }},
+                          options.declared_features != nullptr ? *options.declared_features
+                                                               : features::DefaultFramework(),
+                          options.profile)),
+      framework(options.loop, nodes, plugins.all, nullptr) {
+  for (const api::ObjectPtr& node : simulation.nodes) {
+    devices.SetNode(placements.SetNode(node), node);
+  }
+  for (const api::ObjectPtr& slice : simulation.slices) devices.SetSlice(slice);
+  for (const api::ObjectPtr& each : simulation.classes) devices.SetClass(each);
+  if (gates_.Enabled(Gate::kDRADeviceTaintRules)) {
+    for (const api::ObjectPtr& rule : simulation.taint_rules) devices.SetTaintRule(rule);
+  }
+  for (const api::ObjectPtr& claim : simulation.claims) claims.Observe(claim);
+  for (const api::ObjectPtr& object : simulation.pods) {
+    PodInfoPtr pod = MakePodInfo(object);
+    if (pod->HasEnded() || object->uid() == simulation.pod->uid()) continue;
+    if (!pod->node_name.empty()) {
+      placements.Confirm(std::move(pod));
+    } else if (!pod->nominated_node.empty() && !object->is_being_deleted()) {
+      std::string node = pod->nominated_node;
+      placements.Nominate(std::move(pod), std::move(node));
+    }
+  }
+}
+
+std::string SimulatedWorld::PreEnqueue(const PodInfo& pod) const {
+  for (const auto& plugin : plugins.all) {
+    if (!plugin->Has(Point::kPreEnqueue)) continue;
+    if (const Status status = plugin->PreEnqueue(pod); !status.ok()) return status.Message();
+  }
+  return {};
+}
+
+}  // namespace drakkar::scheduler
