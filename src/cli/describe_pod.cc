@@ -181,6 +181,7 @@ void DescribePod(Description& out, Value pod, const RelatedObjects& related) {
   out.AddIfAny("Reason", status["reason"].str());
   out.AddIfAny("Message", Trim(status["message"].str()));
   out.Add("IP", status["podIP"].str("<none>"));
+  out.AddIfAny("NominatedNodeName", status["nominatedNodeName"].str());
   AddContainers(out, "Init Containers", spec["initContainers"], status["initContainerStatuses"]);
   AddContainers(out, "Containers", spec["containers"], status["containerStatuses"]);
   AddContainers(out, "Ephemeral Containers", spec["ephemeralContainers"],

@@ -133,6 +133,16 @@ status:
   EXPECT_THAT(text, HasSubstr("  later:\n    Template:  tmpl\n    Claim:     <not created yet>\n"));
 }
 
+TEST_F(DescribeTest, APodThatWaitsForDevicesShowsItsNominatedNode) {
+  const TreePtr pod = Yaml(R"(
+metadata: {name: p, namespace: default}
+spec: {containers: [{name: c, image: i}]}
+status: {phase: Pending, nominatedNodeName: n7}
+)");
+  DescribePod(description_, pod->root(), related_);
+  EXPECT_THAT(PrintDescription(description_), ::testing::ContainsRegex("NominatedNodeName: +n7\n"));
+}
+
 TEST_F(DescribeTest, SliceShowsItsDevices) {
   const TreePtr slice = Yaml(R"(
 spec:

@@ -1,18 +1,19 @@
-// drakkar explain: why the claims of a pod do or do not fit, node by node and rule by rule. It
-// reads the cluster and asks the same allocator the scheduler uses; nothing is written.
+// drakkar explain: why a pod or a claim does or does not fit, node by node, plugin by plugin and
+// rule by rule. It reads the cluster and asks the scheduler's own plugins; nothing is written.
 #include <algorithm>
 #include <map>
 
-#include "allocator/allocator.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/env/random.h"
+#include "base/exec/uv_loop.h"
 #include "base/text/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "device/cel_expressions.h"
-#include "device/from_api.h"
+#include "scheduler/explain.h"
+#include "scheduler/settings.h"
 
 namespace drakkar::cli {
 namespace {
@@ -21,131 +22,77 @@ using api::Value;
 
 constexpr std::string_view kGroup = "resource.k8s.io";
 
-// Everything the allocator looks at, as the server has it now.
-class ClusterDevices {
+// Everything the scheduler looks at, as the server has it now.
+class Cluster {
  public:
-  explicit ClusterDevices(Session& session)
-      : session_(session),
-        allocator_({.inventory = inventory_,
-                    .allocated = allocated_,
-                    .compiler = compiler_,
-                    .random = RealRandom(),
-                    .features = AllFeatures()}) {}
+  explicit Cluster(Session& session) : session_(session) {}
 
-  // `mine` are the claims that are explained: what they hold already does not stand in their way.
-  Result<void> Read(const std::map<std::string, Value>& mine) {
-    ASSIGN_OR_RETURN(slices_, ListAll("ResourceSlice"));
-    for (Value item : slices_->root()["items"].elements()) {
-      ASSIGN_OR_RETURN(device::Slice slice, device::SliceFromApi(item));
-      inventory_.SetSlice(std::make_shared<const device::Slice>(std::move(slice)));
+  Result<void> Read() {
+    RETURN_IF_ERROR(List("", "v1", "Node", simulation.nodes));
+    RETURN_IF_ERROR(List("", "v1", "Pod", simulation.pods));
+    RETURN_IF_ERROR(List(kGroup, "v1", "ResourceSlice", simulation.slices));
+    RETURN_IF_ERROR(List(kGroup, "v1", "DeviceClass", simulation.classes));
+    RETURN_IF_ERROR(List(kGroup, "v1", "ResourceClaim", simulation.claims));
+    // A server need not have these, and a user need not see them.
+    for (const std::string_view version : {"v1", "v1beta2", "v1alpha3"}) {
+      if (api::FindKind(kGroup, version, "DeviceTaintRule") == nullptr) continue;
+      (void)List(kGroup, version, "DeviceTaintRule", simulation.taint_rules).ok();
+      break;
     }
-    ASSIGN_OR_RETURN(api::TreePtr claims, ListAll("ResourceClaim"));
-    for (Value item : claims->root()["items"].elements()) {
-      const Value allocation = item["status"]["allocation"];
-      if (!allocation.has_value() || mine.contains(std::string(item["metadata"]["uid"].str()))) {
-        continue;
-      }
-      ASSIGN_OR_RETURN(device::AllocationResult result, device::AllocationFromApi(allocation));
-      allocated_.Add(result);
+    (void)List("coordination.k8s.io", "v1", "Lease", simulation.leases, "kube-node-lease").ok();
+    return Ok();
+  }
+
+  // How the scheduler is set up, if it says so; else the defaults and a remark.
+  scheduler::Settings ReadSettings(std::string& remark) {
+    client::ResourceRef ref =
+        session_.Ref(*api::FindKind("", "v1", "ConfigMap"), scheduler::kSettingsName);
+    ref.namespace_ = scheduler::kSettingsNamespace;
+    const Result<api::ObjectPtr> map = session_.Get(ref);
+    if (map.ok()) {
+      Result<scheduler::Settings> settings = scheduler::SettingsFromConfigMap(**map);
+      if (settings.ok()) return std::move(*settings);
+      remark = StrCat("the scheduler's settings (configmap ", ref.namespace_, "/", ref.name,
+                      ") cannot be read: ", settings.error().message);
+    } else {
+      remark = StrCat("the scheduler does not say how it is set up (configmap ", ref.namespace_,
+                      "/", ref.name, ")");
     }
-    ASSIGN_OR_RETURN(api::TreePtr classes, ListAll("DeviceClass"));
-    for (Value item : classes->root()["items"].elements()) {
-      ASSIGN_OR_RETURN(device::DeviceClass device_class, device::DeviceClassFromApi(item));
-      std::string name(item["metadata"]["name"].str());
-      classes_[name] = std::make_shared<const device::DeviceClass>(std::move(device_class));
-    }
-    ASSIGN_OR_RETURN(api::TreePtr nodes,
-                     session_.List(session_.Ref(*api::FindKind("", "v1", "Node"))));
-    for (Value item : nodes->root()["items"].elements()) {
-      nodes_.emplace_back(item["metadata"]["name"].str());
-      allocator_.SetNode(device::NodeFromApi(item));
+    remark += "; its defaults are assumed";
+    return {};
+  }
+
+  scheduler::Simulation simulation;
+
+ private:
+  Result<void> List(std::string_view group, std::string_view version, std::string_view kind,
+                    std::vector<api::ObjectPtr>& into, std::string ns = {}) {
+    client::ResourceRef ref = session_.Ref(*api::FindKind(group, version, kind), {}, /*all=*/true);
+    ref.namespace_ = std::move(ns);
+    ASSIGN_OR_RETURN(const api::TreePtr list, session_.List(ref));
+    for (Value item : list->root()["items"].elements()) {
+      into.push_back(std::make_shared<const api::Object>(api::Draft(item).Freeze()));
     }
     return Ok();
   }
 
-  Result<std::vector<allocator::Explanation>> Explain(const std::map<std::string, Value>& claims,
-                                                      const std::string& only_node) {
-    std::vector<std::shared_ptr<const device::Claim>> wanted;
-    for (const auto& [uid, claim] : claims) {
-      ASSIGN_OR_RETURN(device::Claim read, device::ClaimFromApi(claim));
-      wanted.push_back(std::make_shared<const device::Claim>(std::move(read)));
-    }
-    const allocator::Problem problem =
-        allocator_.Prepare(wanted, [this](std::string_view name) { return FindClass(name); });
-    std::vector<allocator::Explanation> explanations;
-    for (const std::string& node : nodes_) {
-      if (!only_node.empty() && node != only_node) continue;
-      ASSIGN_OR_RETURN(allocator::Explanation explanation, allocator_.Explain(problem, node, {}));
-      explanations.push_back(std::move(explanation));
-    }
-    if (explanations.empty()) {
-      return NotFound(only_node.empty() ? std::string("the cluster has no nodes")
-                                        : StrCat("there is no node ", Quote(only_node)));
-    }
-    return explanations;
-  }
-
- private:
-  static allocator::Features AllFeatures() {
-    // What the server stores is what its gates let through; here everything is understood.
-    allocator::Features features;
-    features.admin_access = features.compatibility_groups = features.consumable_capacity = true;
-    features.derived_attributes = features.device_binding_and_status = features.device_taints =
-        true;
-    features.fractional_capacity_range = features.list_type_attributes = true;
-    features.optional_node_operations = features.partitionable_devices = true;
-    features.prioritized_list = true;
-    return features;
-  }
-
-  Result<api::TreePtr> ListAll(std::string_view kind) {
-    return session_.List(session_.Ref(*api::FindKind(kGroup, "v1", kind), {}, /*all=*/true));
-  }
-
-  Result<std::shared_ptr<const device::DeviceClass>> FindClass(std::string_view name) const {
-    auto found = classes_.find(name);
-    if (found == classes_.end()) return NotFound(StrCat("device class ", name, " does not exist"));
-    return found->second;
-  }
-
   Session& session_;
-  device::Inventory inventory_;
-  device::AllocatedState allocated_;
-  device::CelExpressions compiler_;
-  allocator::Allocator allocator_;
-  api::TreePtr slices_;
-  std::map<std::string, std::shared_ptr<const device::DeviceClass>, std::less<>> classes_;
-  std::vector<std::string> nodes_;
 };
 
-// The claims of a pod by uid; `kept` keeps their trees alive.
-Result<std::map<std::string, Value>> ClaimsOfPod(Session& session, const api::Object& pod,
-                                                 std::vector<api::ObjectPtr>& kept) {
-  std::map<std::string, Value> claims;
-  for (Value reference : pod["spec"]["resourceClaims"].elements()) {
-    std::string name(reference["resourceClaimName"].str());
-    for (Value status : pod["status"]["resourceClaimStatuses"].elements()) {
-      if (status["name"].str() == reference["name"].str()) name = status["resourceClaimName"].str();
-    }
-    if (name.empty()) {
-      return FailedPrecondition(StrCat("the claim for ", Quote(reference["name"].str()),
-                                       " has not been made yet: is there a template ",
-                                       Quote(reference["resourceClaimTemplateName"].str()), "?"));
-    }
-    client::ResourceRef ref = session.Ref(*api::FindKind(kGroup, "v1", "ResourceClaim"), name);
-    ref.namespace_ = pod.namespace_();
-    ASSIGN_OR_RETURN(api::ObjectPtr claim, session.Get(ref));
-    kept.push_back(claim);
-    claims.emplace(claim->uid(), claim->root());
-  }
-  if (claims.empty()) return FailedPrecondition("the pod asks for no devices: it has no claims");
-  return claims;
+// A pod that asks for nothing but the claim.
+api::ObjectPtr PodForClaim(const api::Object& claim) {
+  api::Draft pod{{"apiVersion", "v1"}, {"kind", "Pod"}};
+  pod["metadata"]["name"] = claim.name();
+  pod["metadata"]["namespace"] = claim.namespace_();
+  pod["metadata"]["uid"] = StrCat("explain-", claim.uid());
+  api::Draft reference = api::Draft::Object();
+  reference["name"] = "claim";
+  reference["resourceClaimName"] = claim.name();
+  pod["spec"]["resourceClaims"].Append(std::move(reference));
+  return std::make_shared<const api::Object>(pod.Freeze());
 }
 
-api::Draft ToDraft(const allocator::Explanation& explanation) {
-  api::Draft node = api::Draft::Object();
-  node["node"] = explanation.node;
-  node["fits"] = explanation.fits;
+void AddDevices(const allocator::Explanation& explanation, api::Draft& node) {
   if (explanation.out_of_budget) node["outOfBudget"] = true;
   for (const allocator::ClaimExplanation& claim : explanation.claims) {
     api::Draft entry = api::Draft::Object();
@@ -180,7 +127,85 @@ api::Draft ToDraft(const allocator::Explanation& explanation) {
     node["closest"].Append(allocator::RuleName(miss.rule));
     for (const std::string& remedy : miss.remedies) node["change"].Append(remedy);
   }
+}
+
+api::Draft ToDraft(const scheduler::NodeExplanation& explanation) {
+  api::Draft node = api::Draft::Object();
+  node["node"] = explanation.node;
+  node["fits"] = explanation.fits();
+  for (const scheduler::NodeRefusal& refusal : explanation.refusals) {
+    api::Draft refused = api::Draft::Object();
+    refused["plugin"] = refusal.plugin;
+    for (const std::string& reason : refusal.reasons) refused["reasons"].Append(reason);
+    node["refusals"].Append(std::move(refused));
+  }
+  for (const std::string& each : explanation.waits_for) node["waitsFor"].Append(each);
+  if (explanation.devices) AddDevices(*explanation.devices, node);
   return node;
+}
+
+// What is said of a node, without its name.
+std::string ToText(const scheduler::NodeExplanation& explanation) {
+  std::string text = explanation.fits() ? "fits" : "does not fit";
+  if (!explanation.waits_for.empty()) {
+    text += StrCat(", then waits for ", Join(explanation.waits_for, ", "));
+  }
+  text += "\n";
+  for (const scheduler::NodeRefusal& refusal : explanation.refusals) {
+    text += StrCat("  ", refusal.plugin, ": ", Join(refusal.reasons, ", "), "\n");
+  }
+  if (explanation.devices) {
+    const std::string devices = allocator::RenderText(*explanation.devices);
+    const std::size_t first_line = devices.find('\n');
+    if (first_line != std::string::npos) text += devices.substr(first_line + 1);
+  }
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+Result<scheduler::PodExplanation> Explain(Session& session, bool is_pod, const std::string& name,
+                                          const std::string& only_node, std::string& remark) {
+  Cluster cluster(session);
+  const auto get = [&](std::string_view group, std::string_view kind) {
+    return session.Get(session.Ref(*api::FindKind(group, "v1", kind), name));
+  };
+  if (is_pod) {
+    ASSIGN_OR_RETURN(cluster.simulation.pod, get("", "Pod"));
+    const std::string_view bound = cluster.simulation.pod->root()["spec"]["nodeName"].str();
+    if (!bound.empty()) {
+      return FailedPrecondition(StrCat("the pod is on node ", bound, " already"));
+    }
+  } else {
+    ASSIGN_OR_RETURN(const api::ObjectPtr claim, get(kGroup, "ResourceClaim"));
+    cluster.simulation.pod = PodForClaim(*claim);
+  }
+  RETURN_IF_ERROR(cluster.Read());
+  const scheduler::Settings settings = cluster.ReadSettings(remark);
+  const std::string_view wanted =
+      cluster.simulation.pod->root()["spec"]["schedulerName"].str("default-scheduler");
+  const auto profile = std::find_if(settings.profiles.begin(), settings.profiles.end(),
+                                    [&](const auto& each) { return each.name == wanted; });
+  if (profile == settings.profiles.end()) {
+    scheduler::PodExplanation nobody;
+    nobody.blocked = StrCat("no scheduler calls itself ", Quote(wanted), " (spec.schedulerName)");
+    return nobody;
+  }
+  if (cluster.simulation.nodes.empty()) return NotFound("the cluster has no nodes");
+  UvLoop loop;  // for its clock
+  device::CelExpressions compiler;
+  ASSIGN_OR_RETURN(scheduler::PodExplanation explanation,
+                   scheduler::ExplainPod(cluster.simulation, {.loop = loop,
+                                                              .random = RealRandom(),
+                                                              .compiler = compiler,
+                                                              .gates = settings.gates,
+                                                              .declared_features = nullptr,
+                                                              .profile = *profile}));
+  if (only_node.empty()) return explanation;
+  std::erase_if(explanation.nodes, [&](const auto& each) { return each.node != only_node; });
+  if (explanation.blocked.empty() && explanation.nodes.empty()) {
+    return NotFound(StrCat("there is no node ", Quote(only_node)));
+  }
+  return explanation;
 }
 
 int Run(const Arguments& arguments, Console& console) {
@@ -197,59 +222,49 @@ int Run(const Arguments& arguments, Console& console) {
     Report(console, session.error());
     return kExitFailure;
   }
-  auto explain = [&]() -> Result<std::vector<allocator::Explanation>> {
-    std::vector<api::ObjectPtr> kept;
-    std::map<std::string, Value> claims;
-    if (is_pod) {
-      ASSIGN_OR_RETURN(api::ObjectPtr pod,
-                       (*session)->Get((*session)->Ref(*api::FindKind("", "v1", "Pod"), name)));
-      ASSIGN_OR_RETURN(claims, ClaimsOfPod(**session, *pod, kept));
-    } else {
-      ASSIGN_OR_RETURN(
-          api::ObjectPtr claim,
-          (*session)->Get((*session)->Ref(*api::FindKind(kGroup, "v1", "ResourceClaim"), name)));
-      kept.push_back(claim);
-      claims.emplace(claim->uid(), claim->root());
-    }
-    ClusterDevices cluster(**session);
-    RETURN_IF_ERROR(cluster.Read(claims));
-    return cluster.Explain(claims, arguments.Text("node"));
-  };
-  Result<std::vector<allocator::Explanation>> explanations = explain();
-  if (!explanations.ok()) {
-    Report(console, explanations.error());
+  std::string remark;
+  const Result<scheduler::PodExplanation> explanation =
+      Explain(**session, is_pod, name, arguments.Text("node"), remark);
+  if (!explanation.ok()) {
+    Report(console, explanation.error());
     return kExitFailure;
   }
+  const int code = explanation->FitsSomewhere() ? kExitOk : kExitFailure;
   if (arguments.Text("output") == "json") {
-    api::Draft list = api::Draft::Array();
-    for (const allocator::Explanation& each : *explanations) list.Append(ToDraft(each));
     api::Draft root = api::Draft::Object();
+    root["fits"] = explanation->FitsSomewhere();
+    if (!explanation->blocked.empty()) root["blocked"] = explanation->blocked;
+    if (!remark.empty()) root["remark"] = remark;
+    api::Draft list = api::Draft::Array();
+    for (const scheduler::NodeExplanation& each : explanation->nodes) list.Append(ToDraft(each));
     root["nodes"] = std::move(list);
     console.Out(api::WriteJson(root.Freeze()->root(), {.indent = 2, .final_newline = true}));
-    return kExitOk;
+    return code;
+  }
+  if (!remark.empty()) console.Out(StrCat("note: ", remark, "\n"));
+  if (!explanation->blocked.empty()) {
+    console.Out(StrCat("fits nowhere: ", explanation->blocked, "\n"));
+    return code;
   }
   // Nodes with the same answer are told together.
   std::map<std::string, std::vector<std::string>> by_text;
   std::vector<std::string> order;
-  for (const allocator::Explanation& each : *explanations) {
-    std::string text = allocator::RenderText(each);
-    const std::size_t first_line = text.find('\n');
-    const std::string rest = first_line == std::string::npos ? "" : text.substr(first_line);
-    const std::string key = StrCat(each.fits ? "fits" : "does not fit", rest);
-    if (!by_text.contains(key)) order.push_back(key);
-    by_text[key].push_back(each.node);
+  for (const scheduler::NodeExplanation& each : explanation->nodes) {
+    const std::string text = ToText(each);
+    if (!by_text.contains(text)) order.push_back(text);
+    by_text[text].push_back(each.node);
   }
-  for (const std::string& key : order) {
-    const std::vector<std::string>& nodes = by_text[key];
+  for (const std::string& text : order) {
+    const std::vector<std::string>& nodes = by_text[text];
     constexpr std::size_t kShown = 3;
     std::vector<std::string> shown(
         nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, nodes.size())));
     std::string who =
         StrCat(nodes.size() == 1 ? "node " : StrCat(nodes.size(), " nodes: "), Join(shown, ", "));
     if (nodes.size() > kShown) who += StrCat(" and ", nodes.size() - kShown, " more");
-    console.Out(StrCat(who, ": ", key, key.ends_with('\n') ? "" : "\n"));
+    console.Out(StrCat(who, ": ", text));
   }
-  return kExitOk;
+  return code;
 }
 
 }  // namespace
@@ -257,11 +272,13 @@ int Run(const Arguments& arguments, Console& console) {
 Command ExplainCommand() {
   return {.name = "explain",
           .arguments = "pod|claim NAME",
-          .summary = "Say why claims do or do not fit, node by node and rule by rule",
+          .summary = "Say why a pod or a claim does or does not fit, node by node",
           .help =
-              "Asks the scheduler's own allocator, with the cluster as it is now, whether the "
-              "claims of a pod (or one claim) fit each node, how many devices each rule refused, "
-              "and which single rule stands in the way. Nothing is changed.",
+              "Asks the scheduler's own plugins, set up as the scheduler says it is, with the "
+              "cluster as it is now: which nodes would take the pod (or a pod with nothing but the "
+              "claim), what it would wait for there, which plugins refuse it elsewhere, and which "
+              "rules refuse how many devices. Nothing is changed. The exit code is 1 if nothing "
+              "fits.",
           .examples =
               "  drakkar explain pod train-0\n"
               "  drakkar explain claim gpu -n team --node worker-3 -o json\n",

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/json/writer.h"
 #include "cli/testing/test_server.h"
+#include "scheduler/settings.h"
 
 namespace drakkar::cli {
 namespace {
@@ -12,8 +14,10 @@ using ::testing::HasSubstr;
 class ExplainTest : public testing::CommandTest {
  protected:
   ExplainTest() {
-    Create("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n");
-    Create("apiVersion: v1\nkind: Node\nmetadata: {name: n2}\n");
+    for (const char* name : {"n1", "n2"}) {
+      Create(StrCat("apiVersion: v1\nkind: Node\nmetadata: {name: ", name,
+                    "}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}\n"));
+    }
     Create(
         "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\n"
         "spec: {selectors: [{cel: {expression: \"device.driver == 'd.example.com'\"}}]}\n");
@@ -43,7 +47,7 @@ class ExplainTest : public testing::CommandTest {
 TEST_F(ExplainTest, SaysWhichRuleStandsInTheWayOfAClaim) {
   CreateClaim("c", 2, 5);
   Outcome told = Run("explain claim c");
-  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_EQ(told.code, 1) << "nothing fits" << told.err;
   EXPECT_THAT(
       told.out,
       AllOf(HasSubstr("node n1: does not fit"), HasSubstr("request r wants 2, 1 of 2 devices left"),
@@ -58,6 +62,8 @@ TEST_F(ExplainTest, SaysWhichRuleStandsInTheWayOfAClaim) {
 TEST_F(ExplainTest, SaysWhenItFitsAndSpeaksJson) {
   CreateClaim("c", 1, 5);
   EXPECT_THAT(Run("explain claim c --node n1").out, HasSubstr("node n1: fits"));
+  EXPECT_EQ(Run("explain claim c").code, 0) << "one node is enough";
+  EXPECT_EQ(Run("explain claim c --node n2").code, 1);
   EXPECT_THAT(Run("explain claim c --node n1 -o json").out, HasSubstr("\"fits\": true"));
 }
 
@@ -68,6 +74,34 @@ TEST_F(ExplainTest, ExplainsAPodByItsClaims) {
       "  containers: [{name: a, image: i, resources: {claims: [{name: x}]}}]\n"
       "  resourceClaims: [{name: x, resourceClaimName: c}]\n");
   EXPECT_THAT(Run("explain pod p").out, HasSubstr("claim default/c"));
+}
+
+TEST_F(ExplainTest, SaysWhatThePluginsOfTheSchedulerSay) {
+  CreateClaim("c", 1, 1);
+  Create(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
+      "  containers: [{name: a, image: i, resources: {requests: {cpu: 5}, claims: [{name: x}]}}]\n"
+      "  resourceClaims: [{name: x, resourceClaimName: c}]\n");
+  const Outcome told = Run("explain pod p");
+  EXPECT_EQ(told.code, 1);
+  EXPECT_THAT(told.out, AllOf(HasSubstr("node n1: does not fit"),
+                              HasSubstr("NodeResourcesFit: Insufficient cpu")));
+  EXPECT_THAT(Run("explain pod p -o json").out,
+              AllOf(HasSubstr("\"fits\": false"), HasSubstr("\"plugin\": \"NodeResourcesFit\"")));
+}
+
+TEST_F(ExplainTest, UsesTheSettingsThatTheSchedulerPublishes) {
+  CreateClaim("c", 1, 5);
+  EXPECT_THAT(Run("explain claim c").out, HasSubstr("its defaults are assumed"));
+  Create("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system}\n");
+  scheduler::Configuration configuration;
+  configuration.profiles[0].name = "other";
+  Create(api::WriteJson(scheduler::SettingsToConfigMap(FeatureGates(), configuration)->root()));
+  const Outcome told = Run("explain claim c");
+  EXPECT_EQ(told.code, 1);
+  EXPECT_EQ(told.out,
+            "fits nowhere: no scheduler calls itself \"default-scheduler\" "
+            "(spec.schedulerName)\n");
 }
 
 TEST_F(ExplainTest, BadInputGetsOneSentence) {
