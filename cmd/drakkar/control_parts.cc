@@ -7,6 +7,7 @@
 #include "controllers/controllers.h"
 #include "device/cel_expressions.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/settings.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::cmd {
@@ -187,6 +188,7 @@ struct SchedulerWork {
                    .profiles = configuration.profiles,
                    .first_backoff = configuration.first_backoff,
                    .longest_backoff = configuration.longest_backoff}) {
+    scheduler::PublishSettings(client, gates, configuration);
     scheduler.Start();
   }
   bool IsReady() const { return scheduler.IsReady(); }

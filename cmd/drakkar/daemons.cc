@@ -124,6 +124,21 @@ std::string RootDirectory(const cli::Arguments& arguments) {
                        : AbsolutePath(given);
 }
 
+// The status port of a part of `up`, guarded as those of processes of their own are: whoever the
+// cluster's certificates or tokens name is asked about at the API server.
+Result<StatusPortOptions> UpStatusPort(const cli::Arguments& arguments, const std::string& flag,
+                                       const std::string& name, const apiserver::Pki& pki) {
+  StatusPortOptions options;
+  ASSIGN_OR_RETURN(const std::uint16_t port, ReadPort(arguments, flag));
+  options.address = {.host = arguments.Text("address"), .port = port};
+  if (port == 0) return options;
+  ASSIGN_OR_RETURN(options.serving,
+                   pki.IssueServer(name, {"localhost"}, {arguments.Text("address")}));
+  options.client_ca_pem = pki.ca().certificate_pem;
+  if (!arguments.Has(flag)) options.flag_if_taken = StrCat("--", flag);
+  return options;
+}
+
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   // The gates of the five proposals are on here, whatever their release's default.
   Result<FeatureGates> gates = ReadCommonFlags(
@@ -156,10 +171,18 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
   parts.push_back(std::move(*opened));
-  parts.push_back(MakeControllersPart(loop, server->DirectClients(),
-                                      {.ca_pem = server->pki().ca().certificate_pem}));
+  Result<StatusPortOptions> controllers_status =
+      UpStatusPort(arguments, "controllers-port", "system:kube-controller-manager", server->pki());
+  if (!controllers_status.ok()) return Fail(console, controllers_status.error());
+  Result<StatusPortOptions> scheduler_status =
+      UpStatusPort(arguments, "scheduler-port", "system:kube-scheduler", server->pki());
+  if (!scheduler_status.ok()) return Fail(console, scheduler_status.error());
+  parts.push_back(MakeControllersPart(
+      loop, server->DirectClients(),
+      {.status = std::move(*controllers_status), .ca_pem = server->pki().ca().certificate_pem}));
   scheduler->leader_election.leader_elect = false;
-  parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler)));
+  parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler),
+                                    std::move(*scheduler_status)));
   if (arguments.Bool("node")) {
     const std::string node_name = arguments.Text("node-name");
     Result<net::CertificateAndKey> serving = server->pki().IssueServer(
@@ -391,29 +414,35 @@ void AddDaemonCommands(cli::App& app) {
                        "  drakkar up --data-dir /tmp/demo\n"
                        "  # only the control plane\n"
                        "  drakkar up --node=false\n",
-           .flags = With({DataDirectoryFlag(),
-                          AddressFlag("Where to listen."),
-                          PortFlag("port", "The API server's port; 0: any free one.", "6443"),
-                          {.name = "node",
-                           .type = cli::FlagType::kBool,
-                           .help = "Run a node agent.",
-                           .default_value = "true"},
-                          {.name = "driver",
-                           .type = cli::FlagType::kBool,
-                           .help = "Run the reference driver.",
-                           .default_value = "true"},
-                          NodeNameFlag(),
-                          PortFlag("node-port", "The node agent's port.", "10250"),
-                          {.name = "scheduler-config",
-                           .help = "A KubeSchedulerConfiguration for the scheduler.",
-                           .placeholder = "FILE"},
-                          RuntimeFlag(),
-                          RootDirectoryFlag(),
-                          DevicesFlag(),
-                          MetadataFlag(),
-                          SkipFormFlag(),
-                          EventTtlFlag(),
-                          LowLatencyFlag()}),
+           .flags = With(
+               {DataDirectoryFlag(),
+                AddressFlag("Where to listen."),
+                PortFlag("port", "The API server's port; 0: any free one.", "6443"),
+                {.name = "node",
+                 .type = cli::FlagType::kBool,
+                 .help = "Run a node agent.",
+                 .default_value = "true"},
+                {.name = "driver",
+                 .type = cli::FlagType::kBool,
+                 .help = "Run the reference driver.",
+                 .default_value = "true"},
+                NodeNameFlag(),
+                PortFlag("node-port", "The node agent's port.", "10250"),
+                PortFlag("scheduler-port",
+                         "The port of the scheduler's /healthz, /livez, /readyz, "
+                         "/metrics and /configz; 0: none.",
+                         "10259"),
+                PortFlag("controllers-port", "The same for the controllers; 0: none.", "10257"),
+                {.name = "scheduler-config",
+                 .help = "A KubeSchedulerConfiguration for the scheduler.",
+                 .placeholder = "FILE"},
+                RuntimeFlag(),
+                RootDirectoryFlag(),
+                DevicesFlag(),
+                MetadataFlag(),
+                SkipFormFlag(),
+                EventTtlFlag(),
+                LowLatencyFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});

@@ -193,7 +193,14 @@ Result<std::unique_ptr<StatusPort>> StatusPort::Open(UvLoop& loop, client::Clien
   ASSIGN_OR_RETURN(server.tls, net::TlsContext::Server(tls));
   std::unique_ptr<StatusPort> port(
       new StatusPort(loop, client, options.open_paths, std::move(server), std::move(pages)));
-  RETURN_IF_ERROR(port->server_.Start());
+  if (Result<void> started = port->server_.Start(); !started.ok()) {
+    if (options.flag_if_taken.empty()) return started.error();
+    kLog.Warning("no status pages: the port cannot be used",
+                 {{"address", options.address.ToText()},
+                  {"reason", started.error().message},
+                  {"choose another with", options.flag_if_taken}});
+    return std::unique_ptr<StatusPort>();
+  }
   kLog.Info("status pages", {{"address", options.address.ToText()}});
   return port;
 }

@@ -22,6 +22,9 @@ struct StatusPortOptions {
   net::CertificateAndKey serving;       // empty: made at start
   std::string client_ca_pem;            // whose client certificates count; empty: none
   std::vector<std::string> open_paths;  // of /metrics and /configz, those that everybody may see
+  // Set if nobody asked for this very port: then one that is taken only costs the status pages, and
+  // the text, the flag that chooses another, goes into the warning.
+  std::string flag_if_taken = {};
 };
 Result<StatusPortOptions> ReadStatusPort(const cli::Arguments& arguments);
 // Changes what `config` says where a flag was given.

@@ -17,7 +17,8 @@ import urllib.request
 
 from cluster import ROOT, free_port, scheduler_configuration, wait_until
 
-DRAKKAR, FABRIC = (os.path.realpath(path) for path in sys.argv[1:3])
+DRAKKAR = os.path.realpath(sys.argv[1])
+FABRIC = os.path.realpath(sys.argv[2]) if len(sys.argv) > 2 else None
 
 
 class World:
