@@ -8,6 +8,7 @@
 
 #include "base/env/descriptor.h"
 #include "base/env/file_system.h"
+#include "base/env/tree_walk.h"
 
 namespace drakkar {
 namespace {
@@ -60,7 +61,9 @@ class MachineFileSystem final : public FileSystem {
 
   Result<std::string> ReadFileRange(const std::string& path, std::uint64_t offset,
                                     std::size_t max_bytes) override {
-    Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // Containers write such files, logs for one: a link or a fifo in their place leads nowhere and
+    // holds nobody up.
+    Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!fd.ok()) return ErrnoError(errno, "open " + path);
     std::string content(max_bytes, '\0');
     std::size_t filled = 0;
@@ -108,8 +111,17 @@ class MachineFileSystem final : public FileSystem {
       return ErrnoError(errno, "stat " + path);
     }
     if (S_ISDIR(st.st_mode)) {
-      ASSIGN_OR_RETURN(std::vector<std::string> names, ListDirectory(path));
-      for (const std::string& name : names) RETURN_IF_ERROR(RemoveTree(path + "/" + name));
+      auto unlink = [](int directory, const std::string& name, int flags) -> Result<void> {
+        if (::unlinkat(directory, name.c_str(), flags) == 0 || errno == ENOENT) return Ok();
+        return ErrnoError(errno, "remove " + name);
+      };
+      auto emptied = WalkTree(
+          path,
+          {.on_entry = [&](int directory, const std::string& name,
+                           const struct stat&) { return unlink(directory, name, 0); },
+           .on_directory = [&](int parent, const std::string& name,
+                               const struct stat&) { return unlink(parent, name, AT_REMOVEDIR); }});
+      if (!emptied.ok()) return std::move(emptied).error().Prefixed("remove " + path);
     }
     if (::remove(path.c_str()) != 0 && errno != ENOENT) return ErrnoError(errno, "remove " + path);
     return Ok();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/env/descriptor.h"
 #include "base/env/file_system.h"
@@ -58,6 +59,15 @@ TEST_F(RealFileSystemTest, MakesAndRemovesTrees) {
   ASSERT_TRUE(files_.RemoveTree(root_ + "/a").ok());
   EXPECT_FALSE(files_.Exists(root_ + "/a"));
   EXPECT_TRUE(files_.RemoveTree(root_ + "/a").ok());
+}
+
+TEST_F(RealFileSystemTest, ReadsAPartOfAFileAndNotWhatALinkInItsPlaceLeadsTo) {
+  ASSERT_TRUE(files_.WriteFile(JoinPath(root_, "f"), "0123456789", 0600).ok());
+  EXPECT_EQ(*files_.ReadFileRange(JoinPath(root_, "f"), 3, 4), "3456");
+  ASSERT_EQ(::symlink("f", JoinPath(root_, "link").c_str()), 0);
+  EXPECT_FALSE(files_.ReadFileRange(JoinPath(root_, "link"), 0, 4).ok());
+  ASSERT_EQ(::mkfifo(JoinPath(root_, "fifo").c_str(), 0600), 0);
+  EXPECT_FALSE(files_.ReadFileRange(JoinPath(root_, "fifo"), 0, 4).ok());
 }
 
 TEST_F(RealFileSystemTest, OverwritesInPlaceAndNeverBeyondTheEnd) {
