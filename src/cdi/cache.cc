@@ -6,6 +6,7 @@
 
 #include "base/hash/crc32.h"
 #include "base/text/text.h"
+#include "cdi/document.h"
 #include "cdi/spec_reader.h"
 
 namespace drakkar::cdi {
@@ -18,6 +19,16 @@ bool IsSpecFile(std::string_view name) {
 // Enough to see that a file was written again; not a defence against someone who may write there.
 std::uint64_t Fingerprint(const std::string& text) {
   return (static_cast<std::uint64_t>(text.size()) << 32) | Crc32(text);
+}
+
+// What a driver puts there is not read if it is no file, or a larger one than a spec may be.
+Result<std::string> ReadText(FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(const FileInfo info, files.Stat(path));
+  if (info.type != FileType::kRegular) return InvalidArgument("not a regular file");
+  if (info.size_bytes > kMaxSpecBytes) {
+    return InvalidArgument(StrCat("larger than ", kMaxSpecBytes, " bytes"));
+  }
+  return files.ReadFile(path);
 }
 
 template <typename T>
@@ -69,7 +80,7 @@ void Cache::ReadDirectory(std::size_t priority, std::size_t* budget) {
     }
     --*budget;
     const std::string path = JoinPath(directory, name);
-    const Result<std::string> text = files_.ReadFile(path);
+    const Result<std::string> text = ReadText(files_, path);
     if (!text.ok()) {
       errors_[path].push_back(text.error().message);
       continue;
@@ -143,7 +154,7 @@ bool Cache::AreFilesFresh(const std::vector<std::string>& ids) {
   for (const std::string& id : ids) {
     const File& file = *devices_.at(id).file;
     if (!checked.insert(&file).second) continue;
-    const Result<std::string> text = files_.ReadFile(file.path);
+    const Result<std::string> text = ReadText(files_, file.path);
     if (!text.ok() || Fingerprint(*text) != file.fingerprint) return false;
   }
   return true;

@@ -167,5 +167,15 @@ TEST_F(CacheTest, AFileThatCannotBeReadIsRecorded) {
   EXPECT_THAT(Env({"v.com/c=a"}), ElementsAre("SPEC=1", "a=1"));
 }
 
+TEST_F(CacheTest, AFileLargerThanASpecMayBeIsNotRead) {
+  Write("/etc/cdi/large.json", std::string(kMaxSpecBytes + 1, ' '));
+  Write("/etc/cdi/x.json", SpecText({"a"}, "1"));
+  files_.MakeSocket("/etc/cdi/socket.json");
+  cache_.Refresh();
+  EXPECT_THAT(cache_.errors(),
+              ElementsAre(Key("/etc/cdi/large.json"), Key("/etc/cdi/socket.json")));
+  EXPECT_THAT(Env({"v.com/c=a"}), ElementsAre("SPEC=1", "a=1"));
+}
+
 }  // namespace
 }  // namespace drakkar::cdi
