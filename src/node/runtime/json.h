@@ -87,4 +87,7 @@ class JsonWriter {
   bool needs_comma_ = false;
 };
 
+// What was read, written again.
+void CopyJson(const JsonValue& value, JsonWriter& out);
+
 }  // namespace drakkar::node

@@ -98,6 +98,8 @@ struct Rlimit {
   std::uint64_t soft = 0;
 };
 
+enum class SeccompKind { kUnconfined, kRuntimeDefault, kLocalhost };
+
 struct SecurityContext {
   // A number, or a name looked up in the image's passwd; empty: the image's user.
   std::string user;
@@ -111,6 +113,8 @@ struct SecurityContext {
   bool run_as_non_root = false;           // refuse to start as user 0
   std::vector<std::string> masked_paths;  // empty: the usual ones, unless privileged
   std::vector<std::string> readonly_paths;
+  SeccompKind seccomp = SeccompKind::kUnconfined;
+  std::string seccomp_path;  // of kLocalhost: a file of the node
 };
 
 struct EnvironmentVariable {

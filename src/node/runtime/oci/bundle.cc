@@ -14,6 +14,7 @@ namespace drakkar::node {
 namespace {
 
 constexpr std::size_t kMaxPasswdBytes = 1u << 20;
+constexpr std::size_t kMaxSeccompBytes = 1u << 20;
 constexpr std::string_view kDefaultPath =
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -217,6 +218,15 @@ Result<OciSpecInput> BundleBuilder::SpecInput(const ContainerRecord& record,
   input.additional_gids = user.additional_gids;
   for (std::int64_t gid : config.security.supplemental_groups) {
     input.additional_gids.push_back(static_cast<std::uint32_t>(gid));
+  }
+  if (config.security.seccomp == SeccompKind::kLocalhost) {
+    const std::string& path = config.security.seccomp_path;
+    auto profile =
+        ReadFileInRoot(DirectoryName(path), std::string(BaseName(path)), kMaxSeccompBytes);
+    if (!profile.ok()) {
+      return std::move(profile).error().Prefixed("seccomp profile " + Quote(path));
+    }
+    input.seccomp_profile = *std::move(profile);
   }
   if (config.security.run_as_non_root && input.uid == 0) {
     return FailedPrecondition("container has runAsNonRoot and image will run as root");

@@ -100,6 +100,8 @@ std::vector<std::string> ConmonArguments(const OciPrograms& programs, const OciP
       "k8s-file:" + (record.log_path.empty() ? "/dev/null" : record.log_path),
       "--full-attach",
       "--no-sync-log",
+      "--log-size-max",
+      std::to_string(kMaxLogBytes),
       "--log-level",
       "error"};
   if (record.terminal) arguments.push_back("--terminal");

@@ -15,6 +15,10 @@
 
 namespace drakkar::node {
 
+// Whoever writes faster than logs are rotated loses the begin of the file: conmon starts a log of
+// this size over.
+inline constexpr std::uint64_t kMaxLogBytes = 128u << 20;
+
 // The programs behind the embedded runtime, as absolute paths.
 struct OciPrograms {
   std::string runtime;  // runc or crun

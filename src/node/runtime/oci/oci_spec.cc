@@ -5,6 +5,7 @@
 
 #include "base/text/text.h"
 #include "node/runtime/json.h"
+#include "node/runtime/oci/seccomp.h"
 
 namespace drakkar::node {
 namespace {
@@ -347,9 +348,31 @@ class SpecWriter {
         json_.Array("readonlyPaths", security.readonly_paths);
       }
     }
+    RETURN_IF_ERROR(Seccomp());
     RETURN_IF_ERROR(Devices());
     RETURN_IF_ERROR(Resources());
     json_.EndObject();
+    return Ok();
+  }
+
+  // A privileged container is confined by nothing, whatever its profile says.
+  Result<void> Seccomp() {
+    if (config_.security.privileged) return Ok();
+    switch (config_.security.seccomp) {
+      case SeccompKind::kUnconfined:
+        return Ok();
+      case SeccompKind::kRuntimeDefault: {
+        ASSIGN_OR_RETURN(const std::uint64_t wanted, WantedCapabilities(config_.security));
+        WriteDefaultSeccomp(wanted & limits_.capabilities, json_.Key("seccomp"));
+        return Ok();
+      }
+      case SeccompKind::kLocalhost: {
+        auto written = WriteSeccompProfile(input_.seccomp_profile, json_.Key("seccomp"));
+        if (written.ok()) return Ok();
+        return std::move(written).error().Prefixed("seccomp profile " +
+                                                   Quote(config_.security.seccomp_path));
+      }
+    }
     return Ok();
   }
 
@@ -439,37 +462,6 @@ class SpecWriter {
   std::string rootfs_propagation_;
   std::vector<std::string> warnings_;
 };
-
-void CopyJson(const JsonValue& value, JsonWriter& out) {
-  switch (value.kind) {
-    case JsonValue::Kind::kNull:
-      out.String("");
-      return;
-    case JsonValue::Kind::kBool:
-      out.Bool(value.boolean);
-      return;
-    case JsonValue::Kind::kInteger:
-      out.Integer(value.integer);
-      return;
-    // Only rlimits can exceed 63 bits, and they are unsigned.
-    case JsonValue::Kind::kNumber:
-      out.Unsigned(UINT64_MAX);
-      return;
-    case JsonValue::Kind::kString:
-      out.String(value.text);
-      return;
-    case JsonValue::Kind::kArray:
-      out.BeginArray();
-      for (const JsonValue& item : value.items) CopyJson(item, out);
-      out.EndArray();
-      return;
-    case JsonValue::Kind::kObject:
-      out.BeginObject();
-      for (const auto& [name, member] : value.members) CopyJson(member, out.Key(name));
-      out.EndObject();
-      return;
-  }
-}
 
 }  // namespace
 

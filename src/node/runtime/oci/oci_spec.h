@@ -43,6 +43,7 @@ struct OciSpecInput {
       sandbox_mounts;  // resolv.conf and the like; a config mount of the same path wins
   std::vector<DeviceNode> devices;  // with type, major and minor filled in
   std::vector<std::pair<std::string, std::string>> sysctls;
+  std::string seccomp_profile;  // the content of SecurityContext::seccomp_path
 };
 
 struct OciSpec {

@@ -294,5 +294,65 @@ TEST(Signals, HaveNamesAndNumbers) {
   EXPECT_FALSE(SignalNumber("0"));
 }
 
+const JsonValue* RuleOf(const JsonValue& spec, const std::string& name) {
+  const JsonValue* seccomp = spec.Find("linux")->Find("seccomp");
+  if (seccomp == nullptr) return nullptr;
+  for (const JsonValue& rule : seccomp->Find("syscalls")->items) {
+    const auto names = rule.Strings("names");
+    if (std::find(names.begin(), names.end(), name) != names.end()) return &rule;
+  }
+  return nullptr;
+}
+
+TEST(OciSpec, TheDefaultSeccompProfileAllowsProgramsAndNotTheMachine) {
+  ContainerConfig config;
+  EXPECT_EQ(Write(config).Find("linux")->Find("seccomp"), nullptr) << "unless it is asked for";
+  config.security.seccomp = SeccompKind::kRuntimeDefault;
+  const JsonValue spec = Write(config);
+  EXPECT_EQ(spec.Find("linux")->Find("seccomp")->String("defaultAction"), "SCMP_ACT_ERRNO");
+  for (const char* name : {"read", "openat", "execve", "futex", "socketpair", "epoll_wait"}) {
+    ASSERT_NE(RuleOf(spec, name), nullptr) << name;
+    EXPECT_EQ(RuleOf(spec, name)->String("action"), "SCMP_ACT_ALLOW") << name;
+  }
+  for (const char* name : {"mount", "unshare", "setns", "bpf", "keyctl", "add_key", "kexec_load",
+                           "init_module", "open_by_handle_at", "reboot", "swapon", "userfaultfd",
+                           "io_uring_setup", "pivot_root", "perf_event_open"}) {
+    EXPECT_EQ(RuleOf(spec, name), nullptr) << name;
+  }
+  EXPECT_EQ(RuleOf(spec, "clone")->Find("args")->items[0].String("op"), "SCMP_CMP_MASKED_EQ");
+  EXPECT_EQ(RuleOf(spec, "clone3")->String("action"), "SCMP_ACT_ERRNO");
+  EXPECT_EQ(RuleOf(spec, "clone3")->Integer("errnoRet"), ENOSYS);
+}
+
+TEST(OciSpec, CapabilitiesOpenTheirCallsAndPrivilegeAll) {
+  ContainerConfig config;
+  config.security.seccomp = SeccompKind::kRuntimeDefault;
+  config.security.add_capabilities = {"SYS_ADMIN"};
+  EXPECT_NE(RuleOf(Write(config), "mount"), nullptr);
+  EXPECT_EQ(RuleOf(Write(config), "clone")->Find("args"), nullptr);
+  // What this process may not hand on is not opened either.
+  HostLimits limits;
+  limits.capabilities = 0;
+  EXPECT_EQ(RuleOf(Write(config, Input(), limits), "mount"), nullptr);
+  config.security.privileged = true;
+  EXPECT_EQ(Write(config).Find("linux")->Find("seccomp"), nullptr);
+}
+
+TEST(OciSpec, ASeccompProfileOfTheNodeIsTakenAsItIs) {
+  ContainerConfig config;
+  config.security.seccomp = SeccompKind::kLocalhost;
+  config.security.seccomp_path = "/s/p.json";
+  OciSpecInput input = Input();
+  input.seccomp_profile =
+      R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_ERRNO"}]})";
+  EXPECT_EQ(RuleOf(Write(config, input), "mkdir")->String("action"), "SCMP_ACT_ERRNO");
+  for (const char* bad : {"", "{}", "not json"}) {
+    input.seccomp_profile = bad;
+    auto spec = WriteOciSpec(config, input, {});
+    ASSERT_FALSE(spec.ok()) << bad;
+    EXPECT_THAT(spec.error().message, HasSubstr("/s/p.json"));
+  }
+}
+
 }  // namespace
 }  // namespace drakkar::node

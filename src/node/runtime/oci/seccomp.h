@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result/result.h"
+#include "node/runtime/json.h"
+
+namespace drakkar::node {
+
+// The profile "RuntimeDefault": calls that programs need are allowed, all others fail with EPERM.
+// What is left out changes the kernel or the machine as a whole, reaches beyond the container, or
+// has no use but attacks. `capabilities` (a bit each) open the calls they are about, which the
+// kernel would refuse without them anyway.
+void WriteDefaultSeccomp(std::uint64_t capabilities, JsonWriter& json);
+
+// A profile from a file of the node, as the runtime specification writes it.
+Result<void> WriteSeccompProfile(std::string_view text, JsonWriter& json);
+
+}  // namespace drakkar::node
