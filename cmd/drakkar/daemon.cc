@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <map>
+
 #include "base/text/text.h"
 #include "telemetry/log/log.h"
 
@@ -39,21 +41,32 @@ class Runner {
     }
     // Counted before it is up: a part that is stopped while it starts has threads and files, too.
     Part& part = *parts_[begun_++];
-    part.on_fatal = [this, &part](const Error& error) {
-      console_.Error(StrCat(part.name(), ": ", error.message));
-      exit_code_ = cli::kExitFailure;
-      Stop();
-    };
+    part.on_fatal = [this, &part](const Error& error) { Fail(part, error, [] {}); };
     part.Start([this, &part](Result<void> result) {
       if (stopping_) return;
-      if (!result.ok()) {
-        console_.Error(StrCat(part.name(), ": ", result.error().message));
-        exit_code_ = cli::kExitFailure;
-        Stop();
-        return;
-      }
+      if (!result.ok()) return Fail(part, result.error(), [this] { StartNext(); });
       StartNext();
     });
+  }
+
+  void Fail(Part& part, const Error& error, std::function<void()> go_on) {
+    if (stopping_ || given_up_.contains(&part)) return;
+    if (!part.is_vital()) {
+      console_.Error(StrCat(part.name(), ": ", error.message,
+                            " (it is stopped; everything else goes on without it)"));
+      given_up_[&part] = false;
+      return part.Stop([this, &part, go_on = std::move(go_on)] {
+        given_up_[&part] = true;
+        if (stopping_) {
+          if (awaited_ == &part) StopNext();
+          return;
+        }
+        go_on();
+      });
+    }
+    console_.Error(StrCat(part.name(), ": ", error.message));
+    exit_code_ = cli::kExitFailure;
+    Stop();
   }
 
   void Stop() {
@@ -69,6 +82,11 @@ class Runner {
     }
     --begun_;
     kLog.Debug("stopping", {{"part", parts_[begun_]->name()}});
+    if (auto early = given_up_.find(parts_[begun_].get()); early != given_up_.end()) {
+      if (early->second) return StopNext();
+      awaited_ = early->first;
+      return;
+    }
     parts_[begun_]->Stop([this] { StopNext(); });
   }
 
@@ -76,7 +94,9 @@ class Runner {
   std::vector<std::unique_ptr<Part>> parts_;
   cli::Console& console_;
   std::function<void()> on_ready_;
-  std::size_t begun_ = 0;  // of the parts, in order: those to be stopped
+  std::size_t begun_ = 0;                 // of the parts, in order: those to be stopped
+  std::map<const Part*, bool> given_up_;  // before all others; whether they have stopped
+  const Part* awaited_ = nullptr;         // of these, by who stops the rest
   bool stopping_ = false;
   int exit_code_ = cli::kExitOk;
 };

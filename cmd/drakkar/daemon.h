@@ -21,10 +21,12 @@ class Part {
  public:
   virtual ~Part() = default;
   virtual std::string_view name() const = 0;
+  // Whether the others stop when this one cannot start or go on.
+  virtual bool is_vital() const { return true; }
   virtual void Start(std::function<void(Result<void>)> done) = 0;
   virtual void Stop(std::function<void()> done) = 0;
-  // To be called, on the main loop, when a started part cannot go on: everything stops. Set by
-  // RunParts.
+  // To be called, on the main loop, when a started part cannot go on: everything stops, or the part
+  // alone if the others can do without it. Set by RunParts.
   std::function<void(const Error&)> on_fatal = [](const Error&) {};
 };
 
@@ -32,8 +34,8 @@ class Part {
 using ClientFactory = std::function<std::unique_ptr<client::Client>(
     UvLoop& loop, std::string user, std::vector<std::string> groups, storage::Mark mark)>;
 
-// Runs parts until SIGINT or SIGTERM (or until one of them fails to start): the main loop of every
-// daemon command. `on_ready` runs when all have started.
+// Runs parts until SIGINT or SIGTERM (or until a vital one of them fails to start): the main loop
+// of every daemon command. `on_ready` runs when all have started.
 int RunParts(UvLoop& main_loop, std::vector<std::unique_ptr<Part>> parts, cli::Console& console,
              std::function<void()> on_ready);
 

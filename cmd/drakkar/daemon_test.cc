@@ -17,14 +17,19 @@ class FakePart final : public Part {
   ~FakePart() override { log_.push_back(name_ + " gone"); }
 
   std::string_view name() const override { return name_; }
+  bool is_vital() const override { return vital; }
   void Start(std::function<void(Result<void>)> done) override {
     log_.push_back(name_ + " starts");
     on_start_(std::move(done));
   }
   void Stop(std::function<void()> done) override {
     log_.push_back(name_ + " stops");
+    if (on_stop) return on_stop(std::move(done));
     done();
   }
+
+  bool vital = true;
+  std::function<void(std::function<void()>)> on_stop;  // empty: at once
 
  private:
   const std::string name_;
@@ -34,10 +39,13 @@ class FakePart final : public Part {
 
 class RunPartsTest : public ::testing::Test {
  protected:
-  int Run(std::function<void(std::function<void(Result<void>)>)> start_of_second) {
+  int Run(
+      std::function<void(std::function<void(Result<void>)>)> start_of_second,
+      std::function<void(FakePart&)> prepare_second = [](FakePart&) {}) {
     std::vector<std::unique_ptr<Part>> parts;
     parts.push_back(std::make_unique<FakePart>("first", log_, [](auto done) { done(Ok()); }));
     parts.push_back(std::make_unique<FakePart>("second", log_, std::move(start_of_second)));
+    prepare_second(static_cast<FakePart&>(*parts.back()));
     parts.push_back(std::make_unique<FakePart>("third", log_, [](auto done) { done(Ok()); }));
     return RunParts(loop_, std::move(parts), console_, [this] {
       log_.push_back("ready");
@@ -62,6 +70,39 @@ TEST_F(RunPartsTest, APartThatIsStillStartingIsStoppedBeforeItGoes) {
   EXPECT_EQ(log_,
             (std::vector<std::string>{"first starts", "second starts", "second stops",
                                       "first stops", "first gone", "second gone", "third gone"}));
+}
+
+TEST_F(RunPartsTest, APartTheOthersCanDoWithoutFailsAlone) {
+  EXPECT_EQ(Run(
+                [](auto done) {
+                  done(Error{ErrorCode::kDataLoss, "its checkpoint is corrupt"});
+                },
+                [](FakePart& second) { second.vital = false; }),
+            cli::kExitOk);
+  EXPECT_EQ(log_, (std::vector<std::string>{"first starts", "second starts", "second stops",
+                                            "third starts", "ready", "third stops", "first stops",
+                                            "first gone", "second gone", "third gone"}));
+  EXPECT_NE(console_.err.find("second: its checkpoint is corrupt"), std::string::npos);
+}
+
+TEST_F(RunPartsTest, NothingGoesBeforeAPartThatFailedAloneHasStopped) {
+  TimerHandle timer;
+  EXPECT_EQ(Run([](auto done) { done(Unavailable("no")); },
+                [&](FakePart& second) {
+                  second.vital = false;
+                  second.on_stop = [&](std::function<void()> done) {
+                    // A signal comes first.
+                    ::raise(SIGTERM);
+                    timer = loop_.RunAfter(std::chrono::milliseconds(20), [this, done] {
+                      log_.push_back("second has stopped");
+                      done();
+                    });
+                  };
+                }),
+            cli::kExitOk);
+  EXPECT_EQ(log_, (std::vector<std::string>{"first starts", "second starts", "second stops",
+                                            "second has stopped", "first stops", "first gone",
+                                            "second gone", "third gone"}));
 }
 
 TEST_F(RunPartsTest, APartThatFailsToStartEndsTheOthersAndSaysWhy) {
