@@ -15,6 +15,8 @@
 namespace drakkar::cmd {
 namespace {
 
+// What one pod may have by default: more than programs need, less than a machine has.
+constexpr std::int64_t kPodPidsLimit = 4'096;
 constexpr Logger kLog("drakkar");
 
 cli::Flag DataDirectoryFlag() {
@@ -139,6 +141,19 @@ Result<StatusPortOptions> UpStatusPort(const cli::Arguments& arguments, const st
   return options;
 }
 
+// 0: any number.
+Result<std::int64_t> ReadPidsLimit(const cli::Arguments& arguments,
+                                   std::optional<std::int64_t> of_file = {}) {
+  const std::string& text = arguments.Text("pod-pids-limit");
+  std::optional<std::int64_t> limit = of_file.value_or(kPodPidsLimit);
+  if (!text.empty()) limit = ParseInt64(text);
+  if (!limit || *limit == 0 || *limit < -1) {
+    return InvalidArgument(
+        StrCat("--pod-pids-limit must be a number of processes, or -1 for any: ", Quote(text)));
+  }
+  return *limit < 0 ? 0 : *limit;
+}
+
 int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   // The gates of the five proposals are on here, whatever their release's default.
   Result<FeatureGates> gates = ReadCommonFlags(
@@ -157,6 +172,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   if (!as_list.ok()) return Fail(console, as_list.error());
   Result<Duration> event_ttl = ReadEventTtl(arguments);
   if (!event_ttl.ok()) return Fail(console, event_ttl.error());
+  Result<std::int64_t> pids_limit = ReadPidsLimit(arguments);
+  if (!pids_limit.ok()) return Fail(console, pids_limit.error());
   UvLoop loop;
   const std::string data_dir = AbsolutePath(arguments.Text("data-dir"));
   Result<std::unique_ptr<ApiServerPart>> opened =
@@ -197,6 +214,9 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                                   .data_dir = data_dir,
                                   .root_dir = RootDirectory(arguments),
                                   .runtime = arguments.Text("runtime"),
+                                  .pod_pids_limit = *pids_limit,
+                                  .seccomp_default = arguments.Bool("seccomp-default"),
+                                  .beside_api_server = true,
                                   .api_host = arguments.Text("address"),
                                   .api_port = std::to_string(*port),
                                   .client_ca_pem = server->pki().ca().certificate_pem,
@@ -304,6 +324,8 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   if (!gates.ok()) return Fail(console, gates.error());
   Result<std::uint16_t> port = ReadPort(arguments, "port");
   if (!port.ok()) return Fail(console, port.error());
+  Result<std::int64_t> pids_limit = ReadPidsLimit(arguments, settings->pod_pids_limit);
+  if (!pids_limit.ok()) return Fail(console, pids_limit.error());
   Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-node");
   if (!clients.ok()) return Fail(console, clients.error());
   FileSystem& files = RealFileSystem();
@@ -325,21 +347,24 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
   if (!url.ok()) return Fail(console, url.error());
   UvLoop loop;
   std::vector<std::unique_ptr<Part>> parts;
-  parts.push_back(MakeNodePart({.main_loop = loop,
-                                .clients = std::move(*clients),
-                                .gates = *gates,
-                                .features = settings->features,
-                                .node_name = arguments.Text("node-name"),
-                                .address = arguments.Text("address"),
-                                .port = *port,
-                                .data_dir = AbsolutePath(arguments.Text("data-dir")),
-                                .root_dir = RootDirectory(arguments),
-                                .runtime = arguments.Text("runtime"),
-                                .api_host = url->host,
-                                .api_port = std::to_string(url->port),
-                                .client_ca_pem = *ca,
-                                .serving = {*certificate, *key},
-                                .low_latency = arguments.Bool("low-latency")}));
+  parts.push_back(MakeNodePart(
+      {.main_loop = loop,
+       .clients = std::move(*clients),
+       .gates = *gates,
+       .features = settings->features,
+       .node_name = arguments.Text("node-name"),
+       .address = arguments.Text("address"),
+       .port = *port,
+       .data_dir = AbsolutePath(arguments.Text("data-dir")),
+       .root_dir = RootDirectory(arguments),
+       .runtime = arguments.Text("runtime"),
+       .pod_pids_limit = *pids_limit,
+       .seccomp_default = settings->seccomp_default || arguments.Bool("seccomp-default"),
+       .api_host = url->host,
+       .api_port = std::to_string(url->port),
+       .client_ca_pem = *ca,
+       .serving = {*certificate, *key},
+        .low_latency = arguments.Bool("low-latency")}));
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("the node agent is running"); });
 }
 
@@ -368,6 +393,20 @@ cli::Flag RuntimeFlag() {
   return {.name = "runtime",
           .help = "What runs containers: runc, crun or a path. Default: what is there.",
           .placeholder = "NAME"};
+}
+
+cli::Flag PidsLimitFlag() {
+  return {.name = "pod-pids-limit",
+          .help = StrCat(
+              "Processes and threads of one pod; -1: any number. Default: ", kPodPidsLimit, "."),
+          .placeholder = "N"};
+}
+
+cli::Flag SeccompDefaultFlag() {
+  return {.name = "seccomp-default",
+          .type = cli::FlagType::kBool,
+          .help = "Confine containers that name no seccomp profile with RuntimeDefault.",
+          .default_value = "false"};
 }
 
 cli::Flag RootDirectoryFlag() {
@@ -437,6 +476,8 @@ void AddDaemonCommands(cli::App& app) {
                  .help = "A KubeSchedulerConfiguration for the scheduler.",
                  .placeholder = "FILE"},
                 RuntimeFlag(),
+                PidsLimitFlag(),
+                SeccompDefaultFlag(),
                 RootDirectoryFlag(),
                 DevicesFlag(),
                 MetadataFlag(),
@@ -497,6 +538,8 @@ void AddDaemonCommands(cli::App& app) {
                        .placeholder = "FILE"},
                       {.name = "tls-private-key-file", .help = "Its key.", .placeholder = "FILE"},
                       RuntimeFlag(),
+                      PidsLimitFlag(),
+                      SeccompDefaultFlag(),
                       RootDirectoryFlag(),
                       LowLatencyFlag()},
                      KubeletConfigFlags()),

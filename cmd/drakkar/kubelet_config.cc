@@ -60,6 +60,8 @@ Result<KubeletSettings> ReadKubeletSettings(const cli::Arguments& arguments, Fil
   if (!read.ok()) return std::move(read).error().Prefixed(path);
   settings.feature_gates = std::move(read->feature_gates);
   settings.features.static_configuration = std::move(read->static_configuration);
+  settings.pod_pids_limit = root["podPidsLimit"].optional_integer();
+  settings.seccomp_default = root["seccompDefault"].boolean();
   std::vector<std::string> unknown;
   settings.feature_gates = KnownGates(settings.feature_gates, unknown);
   // Once, and all of it: somebody may rely on any of these.

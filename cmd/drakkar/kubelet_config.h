@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/env/file_system.h"
@@ -10,7 +11,9 @@ namespace drakkar::cmd {
 
 // What a node takes from its KubeletConfiguration and its flags about declared features (KEP-5328).
 struct KubeletSettings {
-  std::string feature_gates;  // of the file; those of the flags win
+  std::string feature_gates;                   // of the file; those of the flags win
+  std::optional<std::int64_t> pod_pids_limit;  // of the file, as are all here
+  bool seccomp_default = false;
   node::NodeFeatureOptions features;
 };
 

@@ -8,7 +8,6 @@
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
-#include "base/version.h"
 #include "net/server/http_server.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
@@ -17,6 +16,7 @@
 #include "node/nri/hooked_runtime.h"
 #include "node/nri/nri_server.h"
 #include "node/pods/service_variables.h"
+#include "node/pods/volume_host.h"
 #include "node/probes/loop_prober.h"
 #include "node/runtime/images/image_store.h"
 #include "node/runtime/oci/oci_runtime.h"
@@ -99,7 +99,7 @@ class NodeState {
     nri_ = std::make_unique<node::NriServer>(
         node::NriServer::Options{.loop = loop_,
                                  .socket_path = NriSocketPath(options_.data_dir),
-                                 .runtime_version = DRAKKAR_VERSION});
+                                 .runtime_version = "0.1.0"});
     runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_, RealRandom());
     nri_->SetObjects(
         [this] {
@@ -119,7 +119,7 @@ class NodeState {
     RETURN_IF_ERROR(nri_->Start());
     node::NodeFacts facts = node::ReadNodeFacts(files);
     facts.addresses = {options_.address};
-    facts.runtime_version = "drakkar://" DRAKKAR_VERSION;
+    facts.runtime_version = "drakkar://0.1.0";
     facts.agent_version = StrCat("v", options_.gates.emulated().ToString(), ".0-drakkar");
     agent_ = std::make_unique<node::NodeAgent>(node::NodeAgent::Options{
         .loop = loop_,
@@ -144,6 +144,9 @@ class NodeState {
         .cdi_directories = {"/etc/cdi", "/var/run/cdi", CdiDirectory(options_.data_dir)},
         .service_variables = node::ApiServerVariables(options_.api_host, options_.api_port),
         .port = options_.port,
+        .pod_pids_limit = options_.pod_pids_limit,
+        .seccomp_default = options_.seccomp_default,
+        .volume_host = &node::RealVolumeHost(),
         .prober = &prober_,
     });
     return Ok();
@@ -200,6 +203,7 @@ class NodePart final : public Part {
   explicit NodePart(NodeOptions options) : options_(std::move(options)) {}
 
   std::string_view name() const override { return "node agent"; }
+  bool is_vital() const override { return !options_.beside_api_server; }
 
   void Start(std::function<void(Result<void>)> done) override {
     thread_ = std::make_unique<LoopThread>("node");

@@ -20,7 +20,10 @@ struct NodeOptions {
   std::string data_dir;  // images, containers
   std::string root_dir;  // what a kubelet calls so: plugins, their registry, the checkpoint
   std::string runtime;   // "runc", "crun" or empty
-  std::string api_host;  // what containers are told
+  std::int64_t pod_pids_limit = 0;  // of each pod; 0: none
+  bool seccomp_default = false;     // RuntimeDefault for who names no profile
+  bool beside_api_server = false;   // which goes on when the node cannot
+  std::string api_host;             // what containers are told
   std::string api_port;
   std::string client_ca_pem;  // who may ask the node's port
   net::CertificateAndKey serving;

@@ -2,12 +2,10 @@
 
 #include <string_view>
 
-#include "base/version.h"
-
 namespace drakkar::cli {
 
-// The version of this program, and the Kubernetes release it behaves like.
-inline constexpr std::string_view kVersion = "v" DRAKKAR_VERSION;
+// Of this program, and of the Kubernetes release whose behaviour it has.
+inline constexpr std::string_view kVersion = "v0.1.0";
 inline constexpr std::string_view kKubernetesVersion = "v1.37.0";
 
 }  // namespace drakkar::cli

@@ -16,6 +16,7 @@
 #include "node/plugins/slice_wiper.h"
 #include "node/pods/log_rotation.h"
 #include "node/pods/pod_manager.h"
+#include "node/pods/volume_host.h"
 #include "node/status/forgotten_drivers.h"
 #include "node/status/node_features.h"
 #include "node/status/node_registrar.h"
@@ -87,29 +88,34 @@ struct NodeAgent::Parts {
         services(options.loop, options.random, options.client,
                  {.collection = {api::FindKind("", "v1", "Service"), "", "", ""},
                   .may_be_missing = true}),
-        context{.loop = options.loop,
-                .files = options.files,
-                .work = options.removing,
-                .client = options.client,
-                .runtime = options.runtime,
-                .dra = dra,
-                .cdi = cdi,
-                .device_probe = options.device_probe,
-                .events = events,
-                .node_name = options.node_name,
-                .root_directory = options.root_directory,
-                .log_root = options.log_directory,
-                .host_ip = options.facts.addresses.empty() ? "" : options.facts.addresses.front(),
-                .service_variables = options.service_variables,
-                .services = &services,
-                .machine_memory_bytes = options.facts.memory_bytes,
-                .machine_cpu_milli = options.facts.cpu_count * 1000,
-                .metrics = options.metrics,
-                .prober = options.prober,
-                .container_rules = options.gates.Enabled(Gate::kContainerRestartRules),
-                .restart_all_containers =
-                    options.gates.Enabled(Gate::kRestartAllContainersOnContainerExits),
-                .resource_health = ResourceHealth(options.gates)},
+        plain_volumes(MakePlainVolumeHost(options.files)),
+        context{
+            .loop = options.loop,
+            .files = options.files,
+            .work = options.removing,
+            .client = options.client,
+            .runtime = options.runtime,
+            .dra = dra,
+            .cdi = cdi,
+            .device_probe = options.device_probe,
+            .volume_host = options.volume_host != nullptr ? *options.volume_host : *plain_volumes,
+            .events = events,
+            .node_name = options.node_name,
+            .root_directory = options.root_directory,
+            .log_root = options.log_directory,
+            .host_ip = options.facts.addresses.empty() ? "" : options.facts.addresses.front(),
+            .service_variables = options.service_variables,
+            .services = &services,
+            .machine_memory_bytes = options.facts.memory_bytes,
+            .machine_cpu_milli = options.facts.cpu_count * 1000,
+            .pod_pids_limit = options.pod_pids_limit,
+            .seccomp_default = options.seccomp_default,
+            .metrics = options.metrics,
+            .prober = options.prober,
+            .container_rules = options.gates.Enabled(Gate::kContainerRestartRules),
+            .restart_all_containers =
+                options.gates.Enabled(Gate::kRestartAllContainersOnContainerExits),
+            .resource_health = ResourceHealth(options.gates)},
         registrar({.loop = options.loop,
                    .files = options.files,
                    .watcher = options.watcher,
@@ -230,6 +236,7 @@ struct NodeAgent::Parts {
   client::EventRecorder events;
   cdi::Cache cdi;
   client::Informer services;
+  std::unique_ptr<VolumeHost> plain_volumes;
   PodContext context;
   PluginRegistrar registrar;
   NodeRegistrar node;

@@ -31,6 +31,7 @@ class NetworkProber;
 class PluginStore;
 class PodManager;
 class Runtime;
+class VolumeHost;
 
 // The node agent: registers its Node, keeps its Lease, registers drivers, prepares claims, and runs
 // the pods bound to the node. Everything lives on one loop; every door to the world is handed in.
@@ -63,7 +64,10 @@ class NodeAgent {
     std::vector<std::string> cdi_directories;              // empty: /etc/cdi, /var/run/cdi
     std::map<std::string, std::string> service_variables;  // where the API server is
     int port = 10250;
-    NetworkProber* prober = nullptr;  // null: probes over the network are reported, not run
+    std::int64_t pod_pids_limit = 0;    // processes and threads of each pod; 0: any number
+    bool seccomp_default = false;       // RuntimeDefault for who names no profile
+    VolumeHost* volume_host = nullptr;  // null: volumes are plain directories, as in simulation
+    NetworkProber* prober = nullptr;    // null: probes over the network are reported, not run
   };
 
   explicit NodeAgent(Options options);

@@ -416,7 +416,7 @@ TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {
     "seLinuxOptions":{"level":"s0"}}}],"securityContext":{"seccompProfile":{"type":"RuntimeDefault"}})");
   EXPECT_EQ(node.Phase("p"), "Running");
   EXPECT_EQ(node.Events("UnsupportedFields").at(0),
-            "this node does not act on: securityContext.seccompProfile, "
+            "this node does not act on: "
             "securityContext.seLinuxOptions of container a");
 }
 
@@ -571,6 +571,132 @@ TEST(NodeAgent, VolumesFollowTheirConfigMapWithinAMinute) {
   EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "w");
   EXPECT_FALSE(node.files.Exists(directory + "/old"));
   EXPECT_EQ(node.Containers("p", "a").size(), 1u);
+}
+
+// Volumes that have the size the test says.
+class SizedVolumes final : public VolumeHost {
+ public:
+  explicit SizedVolumes(FileSystem& files) : plain_(MakePlainVolumeHost(files)) {}
+  Result<void> MountMemory(const std::string& path, std::uint64_t size_bytes,
+                           std::optional<std::uint32_t>) override {
+    memory[path] = size_bytes;
+    return Ok();
+  }
+  Result<void> SetGroup(const std::string&, std::uint32_t) override { return Ok(); }
+  Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
+                                 const std::string& target) override {
+    return plain_->BindInside(volume, sub_path, target);
+  }
+  Result<void> UnmountBelow(const std::string& path) override {
+    unmounted.push_back(path);
+    return Ok();
+  }
+  Result<std::uint64_t> Usage(const std::string&) override { return used_bytes; }
+
+  std::uint64_t used_bytes = 0;
+  std::map<std::string, std::uint64_t> memory;  // by path, its size
+  std::vector<std::string> unmounted;
+
+ private:
+  std::unique_ptr<VolumeHost> plain_;
+};
+
+TEST(NodeAgent, APodIsEvictedWhenAVolumeOutgrowsItsLimit) {
+  NodeHarness node;
+  SizedVolumes volumes(node.files);
+  node.volume_host = &volumes;
+  node.StartAgent();
+  node.CreatePod("p", R"("volumes":[{"name":"v","emptyDir":{"sizeLimit":"1Mi"}}],
+    "terminationGracePeriodSeconds":600,
+    "containers":[{"name":"a","image":"busybox:1","volumeMounts":[{"name":"v","mountPath":"/v"}]}])");
+  ASSERT_EQ(node.Phase("p"), "Running");
+  volumes.used_bytes = 1 << 20;
+  node.Advance(seconds(30));
+  EXPECT_EQ(node.Phase("p"), "Running") << "as much as it may have";
+  volumes.used_bytes = (1 << 20) + 1;
+  node.Advance(seconds(12));
+  const auto pod = node.Pod("p");
+  EXPECT_EQ((*pod)["status"]["phase"].str(), "Failed");
+  EXPECT_EQ((*pod)["status"]["reason"].str(), "Evicted");
+  EXPECT_EQ((*pod)["status"]["message"].str(),
+            "Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\". ");
+  EXPECT_EQ(node.Events("Evicted").size(), 1u);
+}
+
+TEST(NodeAgent, VolumesInMemoryAreNoLargerThanTheirPodAndGoWithItsEnd) {
+  NodeHarness node;
+  SizedVolumes volumes(node.files);
+  node.volume_host = &volumes;
+  node.StartAgent();
+  node.RunFor(seconds(5));
+  node.CreatePod("p", R"("restartPolicy":"Never","volumes":[
+      {"name":"small","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},
+      {"name":"large","emptyDir":{"medium":"Memory","sizeLimit":"1Ti"}}],
+    "containers":[{"name":"a","image":"busybox:1","resources":{"limits":{"memory":"64Mi"}}}])");
+  const std::string directory = StrCat("/var/lib/kubelet/pods/", node.Pod("p")->uid());
+  const std::string prefix = directory + "/volumes/kubernetes.io~empty-dir/";
+  EXPECT_EQ(volumes.memory[prefix + "small"], 1u << 20);
+  EXPECT_EQ(volumes.memory[prefix + "large"], 64u << 20);
+  EXPECT_TRUE(volumes.unmounted.empty());
+  node.Advance(seconds(6));
+  EXPECT_EQ(node.Phase("p"), "Succeeded");
+  EXPECT_EQ(volumes.unmounted, (std::vector<std::string>{directory})) << "though the pod is there";
+  EXPECT_FALSE(node.files.Exists(prefix + "small"));
+}
+
+TEST(NodeAgent, PodsWhoseIsolationTheNodeCannotGiveAreRefused) {
+  struct Case {
+    const char* name;
+    const char* fields;
+    const char* reason;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"runtime-class", R"("runtimeClassName":"gvisor",)", "RuntimeClassUnsupported",
+       "no handler for RuntimeClass \"gvisor\""},
+      {"users", R"("hostUsers":false,)", "UserNamespacesUnsupported", "user namespace"},
+      {"apparmor", R"("securityContext":{"appArmorProfile":{"type":"RuntimeDefault"}},)",
+       "AppArmor", "Cannot enforce AppArmor"}};
+  NodeHarness node;
+  node.StartAgent();
+  node.api.Create(R"({"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass",
+    "metadata":{"name":"gvisor"},"handler":"runsc"})");
+  for (const Case& each : cases) {
+    node.CreatePod(each.name,
+                   StrCat(each.fields, R"("containers":[{"name":"a","image":"busybox:1"}])"));
+    const auto pod = node.Pod(each.name);
+    ASSERT_NE(pod, nullptr) << each.name;
+    EXPECT_EQ((*pod)["status"]["phase"].str(), "Failed") << each.name;
+    EXPECT_EQ((*pod)["status"]["reason"].str(), each.reason);
+    EXPECT_THAT((*pod)["status"]["message"].str(), HasSubstr(each.message));
+    EXPECT_EQ(node.Events(each.reason).size(), 1u) << each.name;
+    EXPECT_TRUE(node.Containers(each.name, "a").empty()) << each.name;
+  }
+}
+
+TEST(NodeAgent, OnlyTheContainerWhoseVariablesDoubleFails) {
+  NodeHarness node;
+  node.StartAgent();
+  std::string variables = R"({"name":"V0","value":"x"})";
+  for (int i = 1; i < 40; ++i) {
+    const std::string before = StrCat("$(V", i - 1, ")");
+    variables += StrCat(R"(,{"name":"V)", i, R"(","value":")", before, before, "\"}");
+  }
+  node.CreatePod("p", StrCat(R"("containers":[{"name":"good","image":"busybox:1"},
+    {"name":"bad","image":"busybox:1","env":[)",
+                             variables, "]}]"));
+  node.Advance(seconds(2));
+  EXPECT_EQ(node.Containers("p", "good").size(), 1u);
+  EXPECT_TRUE(node.Containers("p", "bad").empty());
+  const auto pod = node.Pod("p");
+  bool found = false;
+  for (api::Value status : (*pod)["status"]["containerStatuses"].elements()) {
+    if (status["name"].str() != "bad") continue;
+    found = true;
+    EXPECT_EQ(status["state"]["waiting"]["reason"].str(), "CreateContainerConfigError");
+    EXPECT_THAT(status["state"]["waiting"]["message"].str(), HasSubstr("more than"));
+  }
+  EXPECT_TRUE(found);
 }
 
 }  // namespace

@@ -206,6 +206,31 @@ TEST_F(NodeServerTest, FollowsByWritesWhereTheyAreReported) {
   EXPECT_FALSE(watcher.IsWatched(std::string(DirectoryName(log_))));
 }
 
+TEST_F(NodeServerTest, ALogThatGrowsFastIsLookedAtSoonAgain) {
+  const std::string piece(LogRotation::kMaxBytes / 2 + 1, 'x');
+  EXPECT_TRUE(node_.files.WriteFile(log_, piece + piece, 0644).ok());
+  node_.Advance(LogRotation::kCheckEvery);
+  ASSERT_EQ(RotatedLogs(node_.files, log_).size(), 1u);
+  // Half the bound each second from now on: the next looks come after a second or so, not ten.
+  EXPECT_TRUE(node_.files.WriteFile(log_, "", 0644).ok());
+  for (int second = 0; second < 12; ++second) {
+    EXPECT_TRUE(node_.files.AppendFile(log_, piece, 0644).ok());
+    node_.Advance(seconds(1));
+  }
+  std::uint64_t largest = 0;
+  for (const std::string& path : RotatedLogs(node_.files, log_)) {
+    largest = std::max(largest, node_.files.Stat(path)->size_bytes);
+  }
+  EXPECT_GE(RotatedLogs(node_.files, log_).size(), 2u);
+  EXPECT_LE(largest, 11 * piece.size());
+  for (int second = 0; second < 20; ++second) {
+    EXPECT_TRUE(node_.files.AppendFile(log_, piece, 0644).ok());
+    node_.Advance(seconds(1));
+    EXPECT_LE(node_.files.Stat(log_).ok() ? node_.files.Stat(log_)->size_bytes : 0,
+              4 * piece.size());
+  }
+}
+
 TEST_F(NodeServerTest, LogsAreRotatedAndFollowedAcross) {
   auto logs = Get("/containerLogs/default/p/a", "follow=true&tailLines=0");
   const std::string line = "2027-01-15T08:00:02Z stdout F " + std::string(1000, 'x') + "\n";

@@ -35,6 +35,19 @@ def wait_until(what, condition, seconds=30):
     raise AssertionError(f"did not happen within {seconds} s: {what}")
 
 
+def remove_work(work):
+    """Removes a test's directory, unmounting what a node left there first: the way through a mount may lead anywhere."""
+    def mounts():
+        lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+        return [line.split()[4] for line in lines if line.split()[4].startswith(f"{work}/")]
+    for point in reversed(mounts()):
+        subprocess.run(["umount", "-l", point], check=False)
+    if mounts():
+        print(f"left alone, something is mounted in it: {work}")
+        return
+    shutil.rmtree(work, ignore_errors=True)
+
+
 def scheduler_configuration(binding_timeout):
     """For two schedulers of a test that take turns quickly."""
     return f"""
@@ -131,4 +144,4 @@ class Cluster:
         self.end_containers()
         if kind is not None and kind is not SystemExit:
             print((self.work / "up.log").read_text()[-4000:])
-        shutil.rmtree(self.work, ignore_errors=True)
+        remove_work(self.work)

@@ -6,13 +6,12 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import ssl
 import subprocess
 import tempfile
 
-from cluster import ROOT, free_port, skip_without_containers, wait_until  # noqa: F401
+from cluster import ROOT, free_port, remove_work, skip_without_containers, wait_until  # noqa: F401
 
 GATE_ON = "--feature-gates=DRAOptionalNodePreparation=true"
 GATE_OFF = "--feature-gates=DRAOptionalNodePreparation=false"
@@ -167,4 +166,4 @@ class Parts:
             os.kill(pid, signal.SIGKILL)  # ours: they name our directory
         if failed:
             print((self.work / "log").read_text()[-6000:])
-        shutil.rmtree(self.work, ignore_errors=True)
+        remove_work(self.work)

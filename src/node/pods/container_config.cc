@@ -47,8 +47,31 @@ Value Setting(Value pod, Value container, std::string_view name) {
   return own.has_value() ? own : pod["spec"]["securityContext"][name];
 }
 
-SecurityContext MakeSecurity(Value pod, Value container) {
+Result<void> SetSeccomp(const ContainerConfigInput& input, SecurityContext& security) {
+  const Value profile = Setting(input.pod, input.container, "seccompProfile");
+  const std::string_view type = profile["type"].str();
+  if (type == "RuntimeDefault" || (type.empty() && input.seccomp_default)) {
+    security.seccomp = SeccompKind::kRuntimeDefault;
+  } else if (type == "Localhost") {
+    const std::string_view path = profile["localhostProfile"].str();
+    for (std::string_view part : Split(path, '/')) {
+      if (!part.empty() && part != "..") continue;
+      return InvalidArgument(StrCat("seccomp profile ", Quote(path),
+                                    " must be a path below the node's ", input.seccomp_directory));
+    }
+    security.seccomp = SeccompKind::kLocalhost;
+    security.seccomp_path = JoinPath(input.seccomp_directory, path);
+  } else if (!type.empty() && type != "Unconfined") {
+    return InvalidArgument(StrCat("seccomp profile type ", Quote(type), " is not known"));
+  }
+  return Ok();
+}
+
+Result<SecurityContext> MakeSecurity(const ContainerConfigInput& input) {
+  const Value pod = input.pod;
+  const Value container = input.container;
   SecurityContext security;
+  RETURN_IF_ERROR(SetSeccomp(input, security));
   if (auto user = Setting(pod, container, "runAsUser").optional_integer()) {
     security.user = std::to_string(*user);
   }
@@ -172,7 +195,7 @@ std::string PodHostname(Value pod) {
 }
 
 PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
-                                   const std::string& log_directory) {
+                                   const std::string& log_directory, std::int64_t pids_limit) {
   const Value metadata = pod["metadata"];
   const Value spec = pod["spec"];
   PodSandboxConfig config;
@@ -221,6 +244,7 @@ PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
     all_cpu = all_cpu && CpuMilli(limits) > 0;
     all_memory = all_memory && MemoryBytes(limits) > 0;
   }
+  config.resources.pids_limit = pids_limit;
   config.resources.cpu_shares = SharesOf(cpu);
   if (all_cpu && quota > 0) {
     config.resources.cpu_period_us = kCpuPeriodUs;
@@ -239,17 +263,21 @@ Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input) {
   config.image = std::string(container["image"].str());
   std::map<std::string, std::string> variables;
   for (const EnvironmentVariable& each : input.environment) variables[each.name] = each.value;
-  for (Value word : container["command"].elements()) {
-    config.command.push_back(ExpandReferences(word.str(), variables));
-  }
-  for (Value word : container["args"].elements()) {
-    config.arguments.push_back(ExpandReferences(word.str(), variables));
+  std::size_t budget_bytes = kMaxCommandBytes;
+  for (auto [field, words] :
+       {std::pair("command", &config.command), std::pair("args", &config.arguments)}) {
+    for (Value word : container[field].elements()) {
+      auto expanded = ExpandReferences(word.str(), variables, budget_bytes);
+      if (!expanded.ok()) return expanded.error().Prefixed(field);
+      budget_bytes -= expanded->size();
+      words->push_back(*std::move(expanded));
+    }
   }
   config.working_directory = std::string(container["workingDir"].str());
   config.environment = std::move(input.environment);
   config.mounts = std::move(input.mounts);
   config.resources = ContainerResourcesOf(input.pod, container, input.machine_memory_bytes);
-  config.security = MakeSecurity(input.pod, container);
+  ASSIGN_OR_RETURN(config.security, MakeSecurity(input));
   config.tty = container["tty"].boolean();
   config.standard_input = container["stdin"].boolean();
   config.standard_input_once = container["stdinOnce"].boolean();
@@ -340,23 +368,44 @@ Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe,
 
 namespace {
 
-// Profiles of security modules; what asks for no confinement is what everybody gets here.
-void AddIgnoredProfiles(Value context, const std::string& where, std::vector<std::string>& fields) {
-  for (const char* field : {"seccompProfile", "appArmorProfile"}) {
-    const std::string_view type = context[field]["type"].str();
-    if (!type.empty() && type != "Unconfined")
-      fields.push_back(StrCat("securityContext.", field, where));
-  }
-  if (!context["seLinuxOptions"].empty())
-    fields.push_back(StrCat("securityContext.seLinuxOptions", where));
+bool WantsAppArmor(Value context) {
+  const std::string_view type = context["appArmorProfile"]["type"].str();
+  return !type.empty() && type != "Unconfined";
 }
 
 }  // namespace
 
+std::optional<IsolationRefusal> CheckIsolation(Value pod) {
+  const Value spec = pod["spec"];
+  if (const std::string_view name = spec["runtimeClassName"].str(); !name.empty()) {
+    return IsolationRefusal{
+        "RuntimeClassUnsupported",
+        StrCat("this node has no handler for RuntimeClass ", Quote(name),
+               ": remove spec.runtimeClassName, or run the pod on a node that has one")};
+  }
+  if (spec["hostUsers"].optional_boolean() == false) {
+    return IsolationRefusal{"UserNamespacesUnsupported",
+                            "this node cannot run pods in a user namespace of their own: remove "
+                            "spec.hostUsers, or run the pod on a node that can"};
+  }
+  bool app_armor = WantsAppArmor(spec["securityContext"]);
+  for (const char* list : {"initContainers", "containers"}) {
+    for (Value container : spec[list].elements()) {
+      app_armor = app_armor || WantsAppArmor(container["securityContext"]);
+    }
+  }
+  if (app_armor) {
+    return IsolationRefusal{
+        "AppArmor", "Cannot enforce AppArmor: this node's runtime does not apply its profiles"};
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
   std::vector<std::string> fields;
   const Value spec = pod["spec"];
-  AddIgnoredProfiles(spec["securityContext"], "", fields);
+  if (!spec["securityContext"]["seLinuxOptions"].empty())
+    fields.push_back("securityContext.seLinuxOptions");
   for (const char* list : {"initContainers", "containers"}) {
     for (Value container : spec[list].elements()) {
       for (const char* field : {"livenessProbe", "readinessProbe", "startupProbe"}) {
@@ -371,15 +420,15 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
           fields.push_back(StrCat("lifecycle.", hook, " of container ", container["name"].str()));
         }
       }
-      AddIgnoredProfiles(container["securityContext"],
-                         StrCat(" of container ", container["name"].str()), fields);
+      if (!container["securityContext"]["seLinuxOptions"].empty()) {
+        fields.push_back(
+            StrCat("securityContext.seLinuxOptions of container ", container["name"].str()));
+      }
       if (!container["volumeDevices"].empty()) {
         fields.push_back(StrCat("volumeDevices of container ", container["name"].str()));
       }
     }
   }
-  if (!spec["runtimeClassName"].str().empty()) fields.push_back("runtimeClassName");
-  if (spec["hostUsers"].optional_boolean() == false) fields.push_back("hostUsers: false");
   return fields;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,9 @@ struct PodRequests {
 };
 PodRequests RequestsOf(api::Value pod);
 
+// `pids_limit` is of all containers together; 0: none.
 PodSandboxConfig MakeSandboxConfig(api::Value pod, std::uint32_t attempt,
-                                   const std::string& log_directory);
+                                   const std::string& log_directory, std::int64_t pids_limit = 0);
 
 struct ContainerConfigInput {
   api::Value pod;
@@ -37,6 +39,8 @@ struct ContainerConfigInput {
   std::uint32_t attempt = 0;
   std::uint32_t pod_run = 0;  // see kPodRunAnnotation
   std::int64_t machine_memory_bytes = 0;
+  std::string seccomp_directory;  // where the profiles of this node are
+  bool seccomp_default = false;   // who names no profile gets the runtime's
   std::vector<EnvironmentVariable> environment;
   std::vector<Mount> mounts;
 };
@@ -46,6 +50,14 @@ Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input);
 // Adds what the CDI devices ask for: variables, mounts, device nodes, hooks, groups.
 Result<void> ApplyCdi(cdi::Cache& cache, DeviceNodeProbe& probe,
                       const std::vector<std::string>& ids, ContainerConfig& config);
+
+// Why a pod cannot have the isolation it asks for here, in words for its status; nothing if it can.
+// Such a pod must not run: it would be less confined than its author believes.
+struct IsolationRefusal {
+  std::string reason;
+  std::string message;
+};
+std::optional<IsolationRefusal> CheckIsolation(api::Value pod);
 
 // Fields of the pod this node does not act on, in words; empty if there are none.
 std::vector<std::string> ListIgnoredFields(api::Value pod, bool probes_network);

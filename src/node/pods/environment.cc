@@ -9,11 +9,20 @@ using api::Value;
 
 class Builder {
  public:
-  void Set(const std::string& name, std::string value) {
+  Result<void> Set(const std::string& name, std::string value) {
+    const std::size_t bytes = name.size() + value.size();
+    if (bytes > left()) {
+      return Error{ErrorCode::kResourceExhausted, StrCat("the environment has more than ",
+                                                         kMaxEnvironmentBytes, " bytes with it")};
+    }
     auto [entry, added] = values_.try_emplace(name);
     if (added) order_.push_back(name);
+    // Replaced values count on: it is the work that is bounded.
+    bytes_ += bytes;
     entry->second = std::move(value);
+    return Ok();
   }
+  std::size_t left() const { return kMaxEnvironmentBytes - bytes_; }
   const std::map<std::string, std::string>& values() const { return values_; }
   std::vector<EnvironmentVariable> Take() {
     std::vector<EnvironmentVariable> list;
@@ -24,6 +33,7 @@ class Builder {
  private:
   std::map<std::string, std::string> values_;
   std::vector<std::string> order_;
+  std::size_t bytes_ = 0;
 };
 
 // A variable whose source is optional and missing is left out.
@@ -59,10 +69,13 @@ Result<std::optional<std::string>> ReadValueFrom(const EnvironmentInput& input, 
 
 }  // namespace
 
-std::string ExpandReferences(std::string_view text,
-                             const std::map<std::string, std::string>& variables) {
+Result<std::string> ExpandReferences(std::string_view text,
+                                     const std::map<std::string, std::string>& variables,
+                                     std::size_t max_bytes) {
   std::string out;
+  bool has_end = true;  // of a reference, further on
   for (std::size_t i = 0; i < text.size(); ++i) {
+    if (out.size() > max_bytes) break;
     if (text[i] != '$' || i + 1 == text.size()) {
       out += text[i];
       continue;
@@ -72,22 +85,29 @@ std::string ExpandReferences(std::string_view text,
       ++i;
       continue;
     }
-    const std::size_t end = text[i + 1] == '(' ? text.find(')', i) : std::string_view::npos;
+    const std::size_t end =
+        text[i + 1] == '(' && has_end ? text.find(')', i) : std::string_view::npos;
     if (end == std::string_view::npos) {
+      if (text[i + 1] == '(') has_end = false;
       out += text[i];
       continue;
     }
-    const std::string name(text.substr(i + 2, end - i - 2));
-    auto found = variables.find(name);
-    out += found != variables.end() ? found->second : std::string(text.substr(i, end - i + 1));
+    auto found = variables.find(std::string(text.substr(i + 2, end - i - 2)));
+    out += found != variables.end() ? std::string_view(found->second) : text.substr(i, end - i + 1);
     i = end;
+  }
+  if (out.size() > max_bytes) {
+    return Error{ErrorCode::kResourceExhausted,
+                 StrCat("its references expand to more than ", max_bytes, " bytes")};
   }
   return out;
 }
 
 Result<std::vector<EnvironmentVariable>> MakeEnvironment(const EnvironmentInput& input) {
   Builder builder;
-  for (const auto& [name, value] : input.service_variables) builder.Set(name, value);
+  for (const auto& [name, value] : input.service_variables) {
+    RETURN_IF_ERROR(builder.Set(name, value));
+  }
   for (Value source : input.container["envFrom"].elements()) {
     const std::string prefix(source["prefix"].str());
     std::map<std::string, std::string> data;
@@ -98,17 +118,24 @@ Result<std::vector<EnvironmentVariable>> MakeEnvironment(const EnvironmentInput&
       ASSIGN_OR_RETURN(data, input.sources.SecretData(std::string(secret["name"].str()),
                                                       secret["optional"].boolean()));
     }
-    for (const auto& [name, value] : data) builder.Set(prefix + name, value);
+    for (const auto& [name, value] : data) {
+      if (auto set = builder.Set(prefix + name, value); !set.ok()) {
+        return set.error().Prefixed(StrCat("environment variable ", prefix, name));
+      }
+    }
   }
   for (Value variable : input.container["env"].elements()) {
     const std::string name(variable["name"].str());
-    if (const Value from = variable["valueFrom"]; from.has_value()) {
-      auto value = ReadValueFrom(input, from);
-      if (!value.ok()) return value.error().Prefixed(StrCat("environment variable ", name));
-      if (*value) builder.Set(name, std::move(**value));
-    } else {
-      builder.Set(name, ExpandReferences(variable["value"].str(), builder.values()));
-    }
+    auto set = [&]() -> Result<void> {
+      if (const Value from = variable["valueFrom"]; from.has_value()) {
+        ASSIGN_OR_RETURN(std::optional<std::string> value, ReadValueFrom(input, from));
+        return value ? builder.Set(name, *std::move(value)) : Ok();
+      }
+      ASSIGN_OR_RETURN(std::string value,
+                       ExpandReferences(variable["value"].str(), builder.values(), builder.left()));
+      return builder.Set(name, std::move(value));
+    }();
+    if (!set.ok()) return set.error().Prefixed(StrCat("environment variable ", name));
   }
   return builder.Take();
 }

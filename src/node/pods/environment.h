@@ -12,9 +12,17 @@
 
 namespace drakkar::node {
 
-// "$(NAME)" replaced by its value; "$$" is a "$"; a name that is not known stays as written.
-std::string ExpandReferences(std::string_view text,
-                             const std::map<std::string, std::string>& variables);
+// What a container's environment may be, names and values, and its command with all arguments:
+// references double with each variable that uses the one before it twice. The kernel runs no
+// program that is given more.
+inline constexpr std::size_t kMaxEnvironmentBytes = 2 << 20;
+inline constexpr std::size_t kMaxCommandBytes = 2 << 20;
+
+// "$(NAME)" replaced by its value; "$$" is a "$"; a name that is not known stays as written. More
+// than `max_bytes` is kResourceExhausted.
+Result<std::string> ExpandReferences(std::string_view text,
+                                     const std::map<std::string, std::string>& variables,
+                                     std::size_t max_bytes);
 
 struct EnvironmentInput {
   DownwardInput downward;

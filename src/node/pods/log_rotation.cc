@@ -1,5 +1,7 @@
 #include "node/pods/log_rotation.h"
 
+#include <algorithm>
+
 #include "api/meta/time.h"
 #include "base/text/text.h"
 #include "telemetry/log/log.h"
@@ -26,6 +28,8 @@ std::vector<std::string> RotatedLogs(FileSystem& files, const std::string& path)
   if (!names.ok()) return found;
   const std::string prefix = StrCat(BaseName(path), ".");
   for (const std::string& name : *names) {
+    // The next log, which is about to get its name.
+    if (name.ends_with(".tmp")) continue;
     if (name.starts_with(prefix)) found.push_back(JoinPath(DirectoryName(path), name));
   }
   return found;
@@ -35,18 +39,44 @@ LogRotation::LogRotation(EventLoop& loop, FileSystem& files, Runtime& runtime)
     : loop_(loop), files_(files), runtime_(runtime) {}
 
 void LogRotation::Start() {
-  timer_ = loop_.RunAfter(kCheckEvery, [this] {
-    Check();
-    Start();
-  });
+  looked_at_ = loop_.clock().Monotonic();
+  Arm(kCheckEvery);
 }
 
-void LogRotation::Check() {
+void LogRotation::Arm(Duration delay) {
+  timer_ = loop_.RunAfter(delay, [this] { Arm(Check()); });
+}
+
+Duration LogRotation::Check() {
+  const MonotonicTime now = loop_.clock().Monotonic();
+  const double seconds = std::chrono::duration<double>(now - looked_at_).count();
+  looked_at_ = now;
+  Duration next = kCheckEvery;
+  std::map<std::string, std::uint64_t> sizes;
   for (const ContainerStatus& container : runtime_.ListContainers()) {
     if (container.state != ContainerState::kRunning || container.log_path.empty()) continue;
     auto info = files_.Stat(container.log_path);
-    if (info.ok() && info->size_bytes > kMaxBytes) Rotate(container.id, container.log_path);
+    if (!info.ok()) continue;
+    const std::uint64_t size = info->size_bytes;
+    const auto last = sizes_.find(container.id);
+    // One that became smaller was begun anew meanwhile.
+    const std::uint64_t before = last != sizes_.end() && last->second <= size ? last->second : 0;
+    const double rate = static_cast<double>(size - before) / std::max(seconds, 1e-3);
+    std::uint64_t left = kMaxBytes;
+    if (size > kMaxBytes) {
+      Rotate(container.id, container.log_path);
+      sizes[container.id] = 0;
+    } else {
+      left -= size;
+      sizes[container.id] = size;
+    }
+    const double until_full = static_cast<double>(left) / std::max(rate, 1.0);
+    if (until_full < std::chrono::duration<double>(next).count()) {
+      next = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(until_full));
+    }
   }
+  sizes_ = std::move(sizes);
+  return std::max(next, kCheckSoonest);
 }
 
 void LogRotation::Rotate(const std::string& container_id, const std::string& path) {
@@ -54,7 +84,10 @@ void LogRotation::Rotate(const std::string& container_id, const std::string& pat
   // With the current one and the one about to be set aside.
   for (std::size_t i = 0; i + kMaxFiles < old.size() + 2; ++i)
     static_cast<void>(files_.Remove(old[i]).ok());
-  const std::string aside = StrCat(path, ".", Stamp(loop_.clock().Now()));
+  // Several may be set aside within a second.
+  const std::string stamp = StrCat(path, ".", Stamp(loop_.clock().Now()));
+  std::string aside = stamp;
+  for (int i = 1; files_.Exists(aside); ++i) aside = StrCat(stamp, "-", i < 10 ? "0" : "", i);
   if (auto renamed = files_.Rename(path, aside); !renamed.ok()) {
     kLog.Warning("cannot rotate a log", {{"path", path}, {"err", renamed.error().message}});
     return;

@@ -31,8 +31,56 @@ std::string Get(const std::vector<EnvironmentVariable>& list, std::string_view n
 
 TEST(Environment, ExpandsReferencesAsKubernetesDoes) {
   const std::map<std::string, std::string> variables = {{"A", "1"}, {"B", "two"}};
-  EXPECT_EQ(ExpandReferences("$(A)-$(B)-$(C)", variables), "1-two-$(C)");
-  EXPECT_EQ(ExpandReferences("$$(A) $A $ $(A", variables), "$(A) $A $ $(A");
+  EXPECT_EQ(*ExpandReferences("$(A)-$(B)-$(C)", variables, 100), "1-two-$(C)");
+  EXPECT_EQ(*ExpandReferences("$$(A) $A $ $(A", variables, 100), "$(A) $A $ $(A");
+  EXPECT_EQ(*ExpandReferences("$(B)$(B)", variables, 6), "twotwo");
+  EXPECT_FALSE(ExpandReferences("$(B)$(B)", variables, 5).ok());
+}
+
+TEST(Environment, ReferencesThatNeverEndAreReadOnce) {
+  std::string text;
+  for (int i = 0; i < 500'000; ++i) text += "$(";
+  EXPECT_EQ(*ExpandReferences(text, {}, text.size()), text);
+}
+
+// Each variable is the one before it twice: 39 of them would be 512 GiB.
+TEST(Environment, VariablesThatDoubleAreRefusedBeforeTheyFillTheMachine) {
+  std::string variables = R"json({"name":"V0","value":"x"})json";
+  for (int i = 1; i < 40; ++i) {
+    variables += StrCat(R"json(,{"name":"V)json", i, R"json(","value":"$(V)json", i - 1, ")$(V",
+                        i - 1, R"json()"})json");
+  }
+  auto container = Parse(StrCat(R"json({"name":"a","env":[)json", variables, "]}"));
+  auto environment = MakeEnvironment({{}, container->root(), PodSources{}, {}});
+  ASSERT_FALSE(environment.ok());
+  EXPECT_THAT(environment.error().message, HasSubstr("environment variable V2"));
+  EXPECT_THAT(environment.error().message, HasSubstr("more than"));
+}
+
+TEST(Environment, TheSameConfigMapWithManyPrefixesIsRefused) {
+  std::string sources;
+  for (int i = 0; i < 100; ++i) {
+    sources += StrCat(i == 0 ? "" : ",", R"json({"prefix":"P)json", i,
+                      R"json(_","configMapRef":{"name":"cm"}})json");
+  }
+  PodSources content;
+  content.config_maps["cm"] =
+      Parse(StrCat(R"json({"data":{"k":")json", std::string(100'000, 'x'), R"json("}})json"));
+  auto container = Parse(StrCat(R"json({"name":"a","envFrom":[)json", sources, "]}"));
+  EXPECT_FALSE(MakeEnvironment({{}, container->root(), content, {}}).ok());
+}
+
+TEST(ContainerConfig, ArgumentsThatExpandBeyondWhatAProgramCanTakeAreRefused) {
+  std::string arguments = "\"$(X)\"";
+  for (int i = 0; i < 50; ++i) arguments += ",\"$(X)\"";
+  auto pod =
+      Parse(StrCat(R"json({"metadata":{"uid":"u"},"spec":{"containers":[{"name":"a","args":[)json",
+                   arguments, "]}]}}"));
+  auto config = MakeContainerConfig({.pod = pod->root(),
+                                     .container = (*pod)["spec"]["containers"].at(0),
+                                     .environment = {{"X", std::string(100'000, 'x')}}});
+  ASSERT_FALSE(config.ok());
+  EXPECT_THAT(config.error().message, HasSubstr("args: its references expand to more than"));
 }
 
 TEST(Environment, ComesFromValuesFieldsResourcesConfigMapsAndSecrets) {
@@ -73,8 +121,23 @@ TEST(Environment, AMissingKeyIsAnErrorThatNamesIt) {
   EXPECT_EQ(environment.error().message, "environment variable X: configmap \"cm\" not found");
 }
 
-TEST(Volumes, WritesFilesMakesDirectoriesAndMountsThem) {
+// Files in memory and nothing of a kernel.
+struct VolumeFixture {
   MemoryFileSystem files;
+  std::unique_ptr<VolumeHost> host = MakePlainVolumeHost(files);
+
+  Result<PreparedVolumes> Prepare(const api::ObjectPtr& pod, const PodSources& sources = {}) {
+    return PrepareVolumes(
+        {files, *host, RealDeviceNodeProbe(), "/pods/u", {.pod = pod->root()}, sources});
+  }
+  Result<std::vector<Mount>> MakeMountsOf(const PreparedVolumes& volumes, api::Value container) {
+    return MakeMounts({*host, "/pods/u", volumes, container, {}});
+  }
+};
+
+TEST(Volumes, WritesFilesMakesDirectoriesAndMountsThem) {
+  VolumeFixture node;
+  MemoryFileSystem& files = node.files;
   auto pod = Parse(R"json({"metadata":{"name":"p","uid":"u","labels":{"a":"b"}},"spec":{"volumes":[
     {"name":"cache","emptyDir":{}},
     {"name":"mem","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},
@@ -86,35 +149,35 @@ TEST(Volumes, WritesFilesMakesDirectoriesAndMountsThem) {
   PodSources sources;
   sources.config_maps["cm"] = Parse(R"json({"data":{"k":"v"}})json");
   sources.secrets["s"] = Parse(R"json({"data":{"t":"c2VjcmV0"}})json");
-  auto volumes = PrepareVolumes({files, "/pods/u", {.pod = pod->root()}, sources});
+  auto volumes = node.Prepare(pod, sources);
   ASSERT_TRUE(volumes.ok()) << volumes.error().message;
   EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~configmap/conf/dir/file"), "v");
   EXPECT_EQ(files.Stat("/pods/u/volumes/kubernetes.io~configmap/conf/dir/file")->mode, 0400u);
   EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~downward-api/info/labels"), "a=\"b\"\n");
   EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~projected/all/t"), "secret");
-  auto mounts = MakeMounts(files, *volumes, (*pod)["spec"]["containers"].at(0), {});
+  auto mounts = node.MakeMountsOf(*volumes, (*pod)["spec"]["containers"].at(0));
   ASSERT_TRUE(mounts.ok()) << mounts.error().message;
   EXPECT_EQ((*mounts)[0].host_path, "/pods/u/volumes/kubernetes.io~empty-dir/cache/x");
-  EXPECT_EQ((*mounts)[1].type, "tmpfs");
-  EXPECT_THAT((*mounts)[1].options, ::testing::Contains("size=1048576"));
+  EXPECT_EQ((*mounts)[1].host_path, "/pods/u/volumes/kubernetes.io~empty-dir/mem");
   EXPECT_TRUE((*mounts)[2].readonly);
 }
 
 TEST(Volumes, AKeyThatLeadsOutOfTheVolumeIsRefused) {
   for (const char* key : {"../../escaped", "/etc/passwd", "a/../../b", ".."}) {
-    MemoryFileSystem files;
+    VolumeFixture node;
     auto pod = Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[
       {"name":"conf","configMap":{"name":"cm"}}]}})json");
     PodSources sources;
     sources.config_maps["cm"] = Parse(StrCat(R"json({"data":{")json", key, R"json(":"v"}})json"));
-    auto volumes = PrepareVolumes({files, "/pods/u", {.pod = pod->root()}, sources});
+    auto volumes = node.Prepare(pod, sources);
     ASSERT_FALSE(volumes.ok()) << key;
     EXPECT_THAT(volumes.error().message, ::testing::HasSubstr(key));
   }
 }
 
 TEST(Volumes, TokensAreFoundByWhatTheSourceAsksFor) {
-  MemoryFileSystem files;
+  VolumeFixture node;
+  MemoryFileSystem& files = node.files;
   auto pod =
       Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[{"name":"t","projected":{"sources":[
     {"serviceAccountToken":{"path":"token"}},
@@ -124,26 +187,26 @@ TEST(Volumes, TokensAreFoundByWhatTheSourceAsksFor) {
   EXPECT_TRUE(HasChangingVolumes(pod->root()));
   PodSources sources;
   sources.tokens[{"", 3600}] = {.text = "one"};
-  EXPECT_FALSE(PrepareVolumes({files, "/pods/u", {.pod = pod->root()}, sources}).ok());
+  EXPECT_FALSE(node.Prepare(pod, sources).ok());
   sources.tokens[{"vault", 700}] = {.text = "two"};
-  auto volumes = PrepareVolumes({files, "/pods/u", {.pod = pod->root()}, sources});
+  auto volumes = node.Prepare(pod, sources);
   ASSERT_TRUE(volumes.ok()) << volumes.error().message;
   EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~projected/t/token"), "one");
   EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~projected/t/vault/token"), "two");
 }
 
 TEST(Volumes, RefusesWhatItDoesNotHaveAndPathsThatLeaveTheVolume) {
-  MemoryFileSystem files;
+  VolumeFixture node;
   auto nfs =
       Parse(R"json({"spec":{"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]}})json");
-  auto volumes = PrepareVolumes({files, "/pods/u", {.pod = nfs->root()}, PodSources{}});
+  auto volumes = node.Prepare(nfs, PodSources{});
   ASSERT_FALSE(volumes.ok());
   EXPECT_EQ(volumes.error().message,
             "MountVolume.SetUp failed for volume \"v\": volumes of type nfs are not supported by "
             "this node");
-  auto container =
-      Parse(R"json({"volumeMounts":[{"name":"v","mountPath":"/m","subPath":"../../etc"}]})json");
-  EXPECT_FALSE(MakeMounts(files, {{"v", {.host_path = "/pods/u/v"}}}, container->root(), {}).ok());
+  auto container = Parse(
+      R"json({"name":"a","volumeMounts":[{"name":"v","mountPath":"/m","subPath":"../../etc"}]})json");
+  EXPECT_FALSE(node.MakeMountsOf({{"v", {.host_path = "/pods/u/v"}}}, container->root()).ok());
 }
 
 TEST(Volumes, EachFailingFileOperationIsAnErrorAndTheNextTryWorks) {
@@ -152,17 +215,61 @@ TEST(Volumes, EachFailingFileOperationIsAnErrorAndTheNextTryWorks) {
   PodSources sources;
   sources.config_maps["cm"] = Parse(R"json({"data":{"k":"v"}})json");
   for (std::size_t call = 0;; ++call) {
-    MemoryFileSystem files;
+    VolumeFixture node;
+    MemoryFileSystem& files = node.files;
     files.FailCall(call);
-    const VolumeInput input{files, "/pods/u", {.pod = pod->root()}, sources};
-    const bool first = PrepareVolumes(input).ok();
+    const bool first = node.Prepare(pod, sources).ok();
     if (files.calls() <= call) {
       EXPECT_TRUE(first);
       break;
     }
-    EXPECT_TRUE(PrepareVolumes(input).ok());
+    EXPECT_TRUE(node.Prepare(pod, sources).ok());
     EXPECT_EQ(*files.ReadFile("/pods/u/volumes/kubernetes.io~configmap/c/k"), "v");
   }
+}
+
+TEST(Volumes, AConfigMapThatIsMountedManyTimesOverIsRefused) {
+  VolumeFixture node;
+  std::string items;
+  for (int i = 0; i < 200; ++i) {
+    items += StrCat(i == 0 ? "" : ",", R"json({"key":"k","path":"f)json", i, R"json("})json");
+  }
+  PodSources sources;
+  sources.config_maps["cm"] =
+      Parse(StrCat(R"json({"data":{"k":")json", std::string(1'000'000, 'x'), R"json("}})json"));
+  auto pod = Parse(StrCat(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[
+    {"name":"c","configMap":{"name":"cm","items":[)json",
+                          items, "]}}]}}"));
+  auto volumes = node.Prepare(pod, sources);
+  ASSERT_FALSE(volumes.ok());
+  EXPECT_THAT(volumes.error().message, HasSubstr("bring more than"));
+}
+
+TEST(Volumes, AHostPathWithoutATypeIsMadeAndOneWithATypeIsChecked) {
+  VolumeFixture node;
+  auto pod = [](const char* type) {
+    return Parse(StrCat(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[
+      {"name":"h","hostPath":{"path":"/data/new","type":")json",
+                        type, R"json("}}]}})json"));
+  };
+  EXPECT_FALSE(node.Prepare(pod("Directory")).ok());
+  EXPECT_FALSE(node.files.Exists("/data/new"));
+  ASSERT_TRUE(node.Prepare(pod("")).ok());
+  EXPECT_EQ(node.files.Stat("/data/new")->type, FileType::kDirectory);
+  EXPECT_TRUE(node.Prepare(pod("Directory")).ok());
+  for (const char* other : {"File", "Socket", "CharDevice", "BlockDevice", "Nonsense"}) {
+    EXPECT_FALSE(node.Prepare(pod(other)).ok()) << other;
+  }
+}
+
+TEST(Volumes, NamesThatArePathsAreRefused) {
+  VolumeFixture node;
+  auto pod = Parse(R"json({"metadata":{"uid":"u"},"spec":{"volumes":[
+    {"name":"a/../../b","emptyDir":{}}]}})json");
+  EXPECT_FALSE(node.Prepare(pod).ok());
+  auto container = Parse(
+      R"json({"name":"../x","volumeMounts":[{"name":"v","mountPath":"/m","subPath":"s"}]})json");
+  EXPECT_FALSE(node.MakeMountsOf({{"v", {.host_path = "/pods/u/v"}}}, container->root()).ok());
 }
 
 TEST(ContainerConfig, CarriesResourcesSecurityAndExpandedCommand) {
@@ -295,6 +402,44 @@ TEST(LogStream, ReadsOnWhereItStoppedAndWaitsForTheEndOfALine) {
   EXPECT_EQ(*stream.Read(), "");
   ASSERT_TRUE(files.AppendFile("/log", "e\n2026-01-01T00:00:02Z stdout F two\n", 0644).ok());
   EXPECT_EQ(*stream.Read(), "one\ntwo\n");
+}
+
+TEST(ContainerConfig, SeccompComesFromTheContainerThePodOrTheNode) {
+  auto seccomp = [](const char* pod_profile, const char* profile,
+                    bool by_default) -> Result<SecurityContext> {
+    auto pod = Parse(
+        StrCat(R"json({"metadata":{"uid":"u"},"spec":{"securityContext":{)json", pod_profile,
+               R"json(},"containers":[{"name":"a","securityContext":{)json", profile, "}}]}}"));
+    ASSIGN_OR_RETURN(ContainerConfig config,
+                     MakeContainerConfig({.pod = pod->root(),
+                                          .container = (*pod)["spec"]["containers"].at(0),
+                                          .seccomp_directory = "/s",
+                                          .seccomp_default = by_default}));
+    return config.security;
+  };
+  const char* unconfined = R"json("seccompProfile":{"type":"Unconfined"})json";
+  const char* runtime = R"json("seccompProfile":{"type":"RuntimeDefault"})json";
+  EXPECT_EQ(seccomp("", "", false)->seccomp, SeccompKind::kUnconfined);
+  EXPECT_EQ(seccomp("", "", true)->seccomp, SeccompKind::kRuntimeDefault);
+  EXPECT_EQ(seccomp(unconfined, "", true)->seccomp, SeccompKind::kUnconfined);
+  EXPECT_EQ(seccomp(runtime, "", false)->seccomp, SeccompKind::kRuntimeDefault);
+  EXPECT_EQ(seccomp(runtime, unconfined, false)->seccomp, SeccompKind::kUnconfined);
+  auto own = seccomp(
+      "", R"json("seccompProfile":{"type":"Localhost","localhostProfile":"team/p.json"})json",
+      false);
+  ASSERT_TRUE(own.ok());
+  EXPECT_EQ(own->seccomp, SeccompKind::kLocalhost);
+  EXPECT_EQ(own->seccomp_path, "/s/team/p.json");
+  for (const char* path : {"", "/etc/shadow", "../x", "a/../../x"}) {
+    EXPECT_FALSE(
+        seccomp("",
+                StrCat(R"json("seccompProfile":{"type":"Localhost","localhostProfile":")json", path,
+                       R"json("})json")
+                    .c_str(),
+                false)
+            .ok())
+        << path;
+  }
 }
 
 }  // namespace

@@ -258,6 +258,11 @@ void PodWorker::DecideStop(const PodPlan& plan) {
       verdict_ = PodVerdict{std::string(features::kPodFeatureUnsupported),
                             features::PodRejectedMessage({"DraOptionalNodePreparation"})};
     }
+    if (!verdict_) {
+      if (auto refusal = CheckIsolation(root())) {
+        verdict_ = PodVerdict{std::move(refusal->reason), std::move(refusal->message)};
+      }
+    }
     if (verdict_) {
       if (context_.metrics != nullptr) {
         context_.metrics
@@ -291,6 +296,11 @@ void PodWorker::DecideStop(const PodPlan& plan) {
       stopping_ = true;
     }
   }
+  if (!stopping_ && eviction_) {
+    verdict_ = eviction_;
+    context_.events.Warning(pod_, verdict_->reason, verdict_->message);
+    stopping_ = true;
+  }
   if (stopping_) {
     stop_started_ = Tick();
     retry_at_ = MonotonicTime{};
@@ -308,6 +318,11 @@ DownwardInput PodWorker::Downward() const {
           .pod_ip = context_.host_ip,
           .allocatable_cpu_milli = context_.machine_cpu_milli,
           .allocatable_memory_bytes = context_.machine_memory_bytes};
+}
+
+VolumeInput PodWorker::Volumes(const PodSources& sources) const {
+  return {context_.files, context_.volume_host, context_.device_probe,
+          PodDirectory(), Downward(),           sources};
 }
 
 std::string PodWorker::PodDirectory() const {

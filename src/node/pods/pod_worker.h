@@ -45,6 +45,7 @@ struct PodContext {
   DraManager& dra;
   cdi::Cache& cdi;
   DeviceNodeProbe& device_probe;
+  VolumeHost& volume_host;
   client::EventRecorder& events;
   std::string node_name;
   std::string root_directory;  // volumes are below <root>/pods/<uid>
@@ -57,6 +58,8 @@ struct PodContext {
   std::int64_t machine_cpu_milli = 0;
   // What the other pods of the node ask for. May be empty: then a resize never waits for them.
   std::function<PodRequests(const std::string& uid)> others_requests;
+  std::int64_t pod_pids_limit = 0;  // of each pod; 0: none
+  bool seccomp_default = false;
   Metrics* metrics = nullptr;
   NetworkProber* prober = nullptr;      // null: probes over the network are reported, not run
   bool container_rules = false;         // gate ContainerRestartRules
@@ -88,6 +91,10 @@ class PodWorker {
   static constexpr Duration kLongestHook = std::chrono::hours(24);
   // How long ConfigMaps, Secrets and tokens in volumes may be behind.
   static constexpr Duration kRefreshEvery = std::chrono::seconds(60);
+  // How long a volume may have been beyond its limit. A volume whose measuring takes long is
+  // measured less often.
+  static constexpr Duration kMeasureEvery = std::chrono::seconds(10);
+  static constexpr Duration kEvictionGrace = std::chrono::seconds(1);
   static constexpr Duration kFirstStatusDelay = std::chrono::milliseconds(100);
 
   PodWorker(PodContext& context, std::string uid, std::function<void()> on_finished);
@@ -158,6 +165,7 @@ class PodWorker {
 
   // Volumes that follow what they were made from.
   void RefreshVolumes();
+  void MeasureVolumes();
 
   // Stopping.
   void StepStop();
@@ -165,6 +173,7 @@ class PodWorker {
   void StopOne(const std::string& id, const std::string& name, Duration grace);
   bool StopSandboxes();
   void Unprepare();
+  void TakeDownVolumes();
   void RemoveRemains();
   void DeleteObject();
 
@@ -189,6 +198,7 @@ class PodWorker {
   api::Value root() const { return pod_ ? pod_->root() : api::Value(); }
   api::Value FindSpec(const std::string& name) const;
   DownwardInput Downward() const;
+  VolumeInput Volumes(const PodSources& sources) const;
   std::string PodDirectory() const;
   client::ResourceRef Ref(std::string subresource = "") const;
   // For what others read. Whatever is waited for goes by the other clock, which nobody sets back.
@@ -220,6 +230,9 @@ class PodWorker {
   PodSources::Tokens tokens_;  // as they are in the volumes
   MonotonicTime refresh_at_{};
   bool refreshing_ = false;
+  MonotonicTime measure_at_{};
+  bool measuring_ = false;
+  std::optional<PodVerdict> eviction_;
   bool initialized_ = false;
   bool waits_for_driver_ = false;
   bool driver_came_ = false;  // while a call that needs one was under way
@@ -246,6 +259,7 @@ class PodWorker {
   std::set<std::string> post_starting_;             // container ids whose postStart hook runs
   std::map<std::string, TimerHandle> hook_timers_;  // of hooks that sleep, by container id
   bool unprepared_ = false;
+  bool volumes_removed_ = false;
   bool terminated_ = false;
   bool removed_ = false;
   bool object_deleted_ = false;

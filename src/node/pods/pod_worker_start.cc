@@ -6,20 +6,25 @@
 #include "base/text/text.h"
 #include "cdi/cache.h"
 #include "client/event_recorder.h"
+#include "node/checkpoint/blocking_work.h"
 #include "node/dra/dra_manager.h"
 #include "node/pods/container_config.h"
 #include "node/pods/environment.h"
 #include "node/pods/service_variables.h"
+#include "telemetry/log/log.h"
 
 namespace drakkar::node {
 namespace {
 
 using api::Value;
 
+constexpr Logger kLog("node.pods");
+
 }  // namespace
 
 void PodWorker::StepRun(const PodPlan& plan) {
   RefreshVolumes();
+  MeasureVolumes();
   if (plan.start.empty() || !post_starting_.empty()) return;
   if (retry_at_ > Tick()) return ArmTimer(retry_at_);
   if (!volumes_) return SetUpVolumes();
@@ -69,7 +74,7 @@ void PodWorker::OnSources(Result<PodSources> sources) {
   if (!sources.ok()) {
     volumes = sources.error();
   } else {
-    volumes = PrepareVolumes({context_.files, PodDirectory(), Downward(), *sources});
+    volumes = PrepareVolumes(Volumes(*sources));
   }
   if (!volumes.ok()) {
     context_.events.Warning(pod_, "FailedMount", volumes.error().message);
@@ -91,9 +96,8 @@ void PodWorker::RefreshVolumes() {
     refreshing_ = false;
     refresh_at_ = Tick() + kRefreshEvery;
     if (stopping_ || removed_) return;
-    auto volumes = sources.ok()
-                       ? PrepareVolumes({context_.files, PodDirectory(), Downward(), *sources})
-                       : Result<PreparedVolumes>(sources.error());
+    auto volumes =
+        sources.ok() ? PrepareVolumes(Volumes(*sources)) : Result<PreparedVolumes>(sources.error());
     if (volumes.ok()) {
       tokens_ = std::move(sources->tokens);
     } else {
@@ -104,6 +108,49 @@ void PodWorker::RefreshVolumes() {
   if (!NeedsSources(root(), SourceUse::kVolumes)) return finish(PodSources{});
   FetchPodSources(context_.client, pod_, SourceUse::kVolumes, {tokens_, Now()}, Alive(),
                   std::move(finish));
+}
+
+// Beside everything else, too: whoever writes on meanwhile is found out the next time.
+void PodWorker::MeasureVolumes() {
+  if (!volumes_ || measuring_ || eviction_) return;
+  struct Measured {
+    std::string name, path;
+    std::uint64_t limit_bytes;
+  };
+  std::vector<Measured> limited;
+  for (const auto& [name, volume] : *volumes_) {
+    if (volume.size_limit_bytes)
+      limited.push_back({name, volume.host_path, *volume.size_limit_bytes});
+  }
+  if (limited.empty()) return;
+  if (measure_at_ > Tick()) return ArmTimer(measure_at_);
+  measuring_ = true;
+  auto full = std::make_shared<std::string>();
+  context_.work.Run(
+      [&host = context_.volume_host, limited = std::move(limited), full]() -> Result<void> {
+        for (const Measured& each : limited) {
+          ASSIGN_OR_RETURN(const std::uint64_t used, host.Usage(each.path));
+          if (used > each.limit_bytes && full->empty()) *full = each.name;
+        }
+        return Ok();
+      },
+      [this, full, begun = Tick(), alive = Alive()](Result<void> measured) {
+        if (!alive.lock()) return;
+        measuring_ = false;
+        measure_at_ = Tick() + std::max<Duration>(kMeasureEvery, 10 * (Tick() - begun));
+        if (!measured.ok()) {
+          kLog.Warning("cannot measure the volumes of a pod",
+                       {{"podUID", uid_}, {"err", measured.error().message}});
+        }
+        if (full->empty()) return ArmTimer(measure_at_);
+        std::string_view limit;
+        for (Value volume : root()["spec"]["volumes"].elements()) {
+          if (volume["name"].str() == *full) limit = volume["emptyDir"]["sizeLimit"].str();
+        }
+        eviction_ = PodVerdict{"Evicted", StrCat("Usage of EmptyDir volume ", Quote(*full),
+                                                 " exceeds the limit ", Quote(limit), ". ")};
+        Sync();
+      });
 }
 
 void PodWorker::PrepareClaims() {
@@ -160,7 +207,7 @@ void PodWorker::RunSandbox() {
   Begin();
   const std::string logs = PodLogDirectory(context_.log_root, root());
   context_.runtime.RunPodSandbox(
-      MakeSandboxConfig(root(), facts_.next_sandbox_attempt(), logs),
+      MakeSandboxConfig(root(), facts_.next_sandbox_attempt(), logs, context_.pod_pids_limit),
       [this, alive = Alive()](Result<std::string> id) {
         if (!alive.lock()) return;
         if (!id.ok()) {
@@ -271,7 +318,8 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
                                                         context_.services)}));
   std::map<std::string, std::string> variables;
   for (const EnvironmentVariable& each : environment) variables[each.name] = each.value;
-  ASSIGN_OR_RETURN(auto mounts, MakeMounts(context_.files, *volumes_, spec, variables));
+  ASSIGN_OR_RETURN(auto mounts,
+                   MakeMounts({context_.volume_host, PodDirectory(), *volumes_, spec, variables}));
   const std::string name(spec["name"].str());
   // The container's own mount there wins.
   if (std::none_of(mounts.begin(), mounts.end(),
@@ -291,14 +339,17 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
     mounts.push_back({.host_path = file, .container_path = message_path});
   }
   ASSIGN_OR_RETURN(const auto devices, context_.dra.CdiDevices(root(), spec));
-  ASSIGN_OR_RETURN(ContainerConfig config,
-                   MakeContainerConfig({.pod = root(),
-                                        .container = spec,
-                                        .attempt = attempt,
-                                        .pod_run = facts_.run,
-                                        .machine_memory_bytes = context_.machine_memory_bytes,
-                                        .environment = std::move(environment),
-                                        .mounts = std::move(mounts)}));
+  ASSIGN_OR_RETURN(
+      ContainerConfig config,
+      MakeContainerConfig({.pod = root(),
+                           .container = spec,
+                           .attempt = attempt,
+                           .pod_run = facts_.run,
+                           .machine_memory_bytes = context_.machine_memory_bytes,
+                           .seccomp_directory = JoinPath(context_.root_directory, "seccomp"),
+                           .seccomp_default = context_.seccomp_default,
+                           .environment = std::move(environment),
+                           .mounts = std::move(mounts)}));
   RETURN_IF_ERROR(ApplyCdi(context_.cdi, context_.device_probe, devices, config));
   if (const std::string target(spec["targetContainerName"].str()); !target.empty()) {
     // It sees the processes of the container it looks at, which must be there to be looked at.

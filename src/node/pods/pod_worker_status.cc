@@ -185,8 +185,8 @@ std::string PodWorker::ReadTerminationMessage(const ContainerFacts& facts,
                                               const ContainerStatus& status) {
   const std::string path = StrCat(PodDirectory(), "/containers/", facts.name, "/", status.attempt);
   std::string text;
-  if (auto content = context_.files.ReadFile(path); content.ok()) {
-    text = content->substr(0, kMaxTerminationMessage);
+  if (auto content = context_.files.ReadFileRange(path, 0, kMaxTerminationMessage); content.ok()) {
+    text = *std::move(content);
   }
   if (text.empty() && status.exit_code != 0 && !status.log_path.empty() &&
       facts.spec["terminationMessagePolicy"].str() == "FallbackToLogsOnError") {

@@ -29,6 +29,7 @@ void PodWorker::StepStop() {
   if (!StopSandboxes()) return;
   if (!unprepared_) return Unprepare();
   terminated_ = true;
+  if (!volumes_removed_) return TakeDownVolumes();
   if (!IsDeleted()) return;  // it ran to its end: what is left stays until it is deleted
   if (!gone_ && !WriteStatus()) return;
   if (!removed_) return RemoveRemains();
@@ -48,8 +49,9 @@ bool PodWorker::StopContainers() {
   std::int64_t seconds = root()["spec"]["terminationGracePeriodSeconds"].integer(30);
   if (auto asked = metadata["deletionGracePeriodSeconds"].optional_integer()) seconds = *asked;
   if (pod_ == nullptr) seconds = 2;  // an orphan: nobody says how long it may take
-  const MonotonicTime kill_at =
-      stop_started_ + std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
+  Duration grace = std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
+  if (eviction_) grace = std::min(grace, kEvictionGrace);
+  const MonotonicTime kill_at = stop_started_ + grace;
   const Duration left = std::max<Duration>(kill_at - Tick(), Duration::zero());
   auto stop = [&](const std::string& id, const std::string& name) {
     auto [entry, first] = stops_.try_emplace(id, kill_at);
@@ -146,6 +148,25 @@ void PodWorker::Unprepare() {
     }
     End();
   });
+}
+
+// Also of a pod that stays in the API for long after its end: what is in memory would stay there.
+void PodWorker::TakeDownVolumes() {
+  Begin();
+  context_.work.Run([&files = context_.files, &host = context_.volume_host,
+                     directory = PodDirectory()] { return RemoveVolumes(files, host, directory); },
+                    [this, alive = Alive()](Result<void> gone) {
+                      if (!alive.lock()) return;
+                      if (gone.ok()) {
+                        volumes_removed_ = true;
+                        retry_delay_ = kFirstRetry;
+                      } else {
+                        kLog.Warning("cannot take down the volumes of a pod",
+                                     {{"podUID", uid_}, {"err", gone.error().message}});
+                        RetryStop();
+                      }
+                      End();
+                    });
 }
 
 void PodWorker::RemoveRemains() {

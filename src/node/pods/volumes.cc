@@ -1,7 +1,10 @@
 #include "node/pods/volumes.h"
 
+#include <algorithm>
+
 #include "api/meta/quantity.h"
 #include "base/text/text.h"
+#include "node/pods/container_config.h"
 #include "node/pods/environment.h"
 
 namespace drakkar::node {
@@ -9,11 +12,20 @@ namespace {
 
 using api::Value;
 
+constexpr char kSubPaths[] = "volume-subpaths";
+constexpr std::size_t kMaxSubPathBytes = 4'096;
+
+std::optional<std::uint32_t> FsGroup(Value pod) {
+  const auto group = pod["spec"]["securityContext"]["fsGroup"].optional_integer();
+  if (!group) return std::nullopt;
+  return static_cast<std::uint32_t>(*group);
+}
+
 struct File {
   std::string content;
   std::uint32_t mode = 0644;
 };
-using Files = std::map<std::string, File>;  // by path within the volume
+using FileMap = std::map<std::string, File>;  // by path within the volume
 
 // Relative, and never out of the volume.
 Result<void> CheckPath(std::string_view path) {
@@ -27,13 +39,43 @@ Result<void> CheckPath(std::string_view path) {
   return Ok();
 }
 
+// One part of a path.
+Result<void> CheckName(std::string_view name) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string_view::npos) {
+    return InvalidArgument(StrCat("name ", Quote(name), " must not be a path"));
+  }
+  return Ok();
+}
+
+// The files of a volume. `budget_bytes` is what its pod may still bring.
+class Files {
+ public:
+  explicit Files(std::size_t& budget_bytes) : budget_bytes_(budget_bytes) {}
+
+  Result<void> Add(std::string_view path, std::string content, std::uint32_t mode) {
+    RETURN_IF_ERROR(CheckPath(path));
+    if (content.size() > budget_bytes_) {
+      return Error{ErrorCode::kResourceExhausted,
+                   StrCat("the pod's volumes bring more than ", kMaxVolumeContentBytes,
+                          " bytes: mount fewer ConfigMaps, Secrets and fields")};
+    }
+    budget_bytes_ -= content.size();
+    map_[std::string(path)] = {std::move(content), mode};
+    return Ok();
+  }
+  const FileMap& map() const { return map_; }
+
+ private:
+  std::size_t& budget_bytes_;
+  FileMap map_;
+};
+
 Result<void> AddItems(Value source, const std::map<std::string, std::string>& data,
                       std::uint32_t default_mode, bool optional, Files& files) {
   if (source["items"].empty()) {
     for (const auto& [key, content] : data) {
       // The API server refuses such keys; one that is not ours may not.
-      RETURN_IF_ERROR(CheckPath(key));
-      files[key] = {content, default_mode};
+      RETURN_IF_ERROR(files.Add(key, content, default_mode));
     }
     return Ok();
   }
@@ -44,9 +86,8 @@ Result<void> AddItems(Value source, const std::map<std::string, std::string>& da
       if (optional) continue;
       return NotFound(StrCat("references non-existent config key: ", key));
     }
-    RETURN_IF_ERROR(CheckPath(item["path"].str()));
-    files[std::string(item["path"].str())] = {
-        found->second, static_cast<std::uint32_t>(item["mode"].integer(default_mode))};
+    RETURN_IF_ERROR(files.Add(item["path"].str(), found->second,
+                              static_cast<std::uint32_t>(item["mode"].integer(default_mode))));
   }
   return Ok();
 }
@@ -54,7 +95,6 @@ Result<void> AddItems(Value source, const std::map<std::string, std::string>& da
 Result<void> AddDownward(const VolumeInput& input, Value source, std::uint32_t default_mode,
                          Files& files) {
   for (Value item : source["items"].elements()) {
-    RETURN_IF_ERROR(CheckPath(item["path"].str()));
     File file{.mode = static_cast<std::uint32_t>(item["mode"].integer(default_mode))};
     if (const Value field = item["fieldRef"]; field.has_value()) {
       ASSIGN_OR_RETURN(file.content, ReadFieldRef(input.downward, field["fieldPath"].str()));
@@ -68,7 +108,7 @@ Result<void> AddDownward(const VolumeInput& input, Value source, std::uint32_t d
                        ReadResourceFieldRef(input.downward, container, resource["resource"].str(),
                                             resource["divisor"].str()));
     }
-    files[std::string(item["path"].str())] = std::move(file);
+    RETURN_IF_ERROR(files.Add(item["path"].str(), std::move(file.content), file.mode));
   }
   return Ok();
 }
@@ -89,8 +129,7 @@ Result<void> AddSecret(const VolumeInput& input, Value source, std::string_view 
   return AddItems(source, data, mode, optional, files);
 }
 
-Result<Files> CollectProjected(const VolumeInput& input, Value projected) {
-  Files files;
+Result<void> CollectProjected(const VolumeInput& input, Value projected, Files& files) {
   const auto mode = static_cast<std::uint32_t>(projected["defaultMode"].integer(0644));
   for (Value source : projected["sources"].elements()) {
     if (const Value each = source["configMap"]; each.has_value()) {
@@ -100,11 +139,10 @@ Result<Files> CollectProjected(const VolumeInput& input, Value projected) {
     } else if (const Value downward = source["downwardAPI"]; downward.has_value()) {
       RETURN_IF_ERROR(AddDownward(input, downward, mode, files));
     } else if (const Value account = source["serviceAccountToken"]; account.has_value()) {
-      RETURN_IF_ERROR(CheckPath(account["path"].str()));
       const auto token = input.sources.tokens.find(TokenKey(account));
       if (token == input.sources.tokens.end())
         return NotFound("the service account's token was not fetched");
-      files[std::string(account["path"].str())] = {token->second.text, mode};
+      RETURN_IF_ERROR(files.Add(account["path"].str(), token->second.text, mode));
     } else {
       std::string kind;
       for (const api::MemberView member : source.members()) kind = std::string(member.name);
@@ -112,12 +150,12 @@ Result<Files> CollectProjected(const VolumeInput& input, Value projected) {
                    StrCat("projected source ", kind, " is not supported by this node")};
     }
   }
-  return files;
+  return Ok();
 }
 
 // Takes away what is there and should not be; `prefix` is the path of `directory` in the volume.
 Result<void> RemoveOthers(FileSystem& files, const std::string& directory,
-                          const std::string& prefix, const Files& content) {
+                          const std::string& prefix, const FileMap& content) {
   ASSIGN_OR_RETURN(const auto names, files.ListDirectory(directory));
   for (const std::string& name : names) {
     const std::string path = prefix + name;
@@ -134,64 +172,127 @@ Result<void> RemoveOthers(FileSystem& files, const std::string& directory,
   return Ok();
 }
 
-Result<void> WriteFiles(FileSystem& files, const std::string& directory, const Files& content) {
+// Of a volume nobody writes to: whoever is in the pod's group may read it, whatever the modes say.
+Result<void> GiveToGroup(const VolumeInput& input, const std::string& path, std::uint32_t mode) {
+  const auto group = FsGroup(input.downward.pod);
+  if (!group) return Ok();
+  RETURN_IF_ERROR(input.host.SetGroup(path, *group));
+  return input.files.SetMode(path, mode);
+}
+
+Result<void> WriteFiles(const VolumeInput& input, const std::string& directory,
+                        const FileMap& content) {
+  FileSystem& files = input.files;
+  const bool has_group = FsGroup(input.downward.pod).has_value();
   RETURN_IF_ERROR(files.MakeDirectories(directory, 0755));
+  RETURN_IF_ERROR(GiveToGroup(input, directory, 02755));
   RETURN_IF_ERROR(RemoveOthers(files, directory, "", content));
   for (const auto& [path, file] : content) {
     const std::string full = JoinPath(directory, path);
-    RETURN_IF_ERROR(files.MakeDirectories(DirectoryName(full), 0755));
-    if (auto old = files.ReadFile(full); old.ok() && *old == file.content) continue;
-    RETURN_IF_ERROR(files.WriteFileAtomically(full, file.content, file.mode, /*sync=*/false));
-    RETURN_IF_ERROR(files.SetMode(full, file.mode));
+    const std::string above = DirectoryName(full);
+    RETURN_IF_ERROR(files.MakeDirectories(above, 0755));
+    if (above != directory) RETURN_IF_ERROR(GiveToGroup(input, above, 02755));
+    const std::uint32_t mode = file.mode | (has_group ? 0440 : 0);
+    if (auto old = files.ReadFile(full); !old.ok() || *old != file.content) {
+      RETURN_IF_ERROR(files.WriteFileAtomically(full, file.content, mode, /*sync=*/false));
+      RETURN_IF_ERROR(files.SetMode(full, mode));
+    }
+    RETURN_IF_ERROR(GiveToGroup(input, full, mode));
   }
   return Ok();
 }
 
-Result<void> CheckHostPath(FileSystem& files, const std::string& path, std::string_view type) {
-  if (type.empty()) return Ok();
+Result<void> CheckHostPath(const VolumeInput& input, const std::string& path,
+                           std::string_view type) {
+  FileSystem& files = input.files;
   auto info = files.Stat(path);
-  if (!info.ok() && type == "DirectoryOrCreate") return files.MakeDirectories(path, 0755);
-  if (!info.ok() && type == "FileOrCreate") return files.WriteFile(path, "", 0644);
+  // Without a type whatever is there will do, and where nothing is a directory.
+  const bool makes_directory = type.empty() || type == "DirectoryOrCreate";
+  if (!info.ok() && info.error().code == ErrorCode::kNotFound) {
+    if (makes_directory) return files.MakeDirectories(path, 0755);
+    if (type == "FileOrCreate") return files.WriteFile(path, "", 0644);
+  }
+  if (type.empty()) return Ok();
   if (!info.ok()) return info.error().Prefixed(StrCat("hostPath type check failed: ", path));
-  FileType wanted = FileType::kOther;  // CharDevice and BlockDevice
-  if (type.starts_with("Directory")) wanted = FileType::kDirectory;
-  if (type.starts_with("File")) wanted = FileType::kRegular;
-  if (type == "Socket") wanted = FileType::kSocket;
-  if (info->type != wanted) {
+  bool fits = false;
+  if (type.starts_with("Directory")) {
+    fits = info->type == FileType::kDirectory;
+  } else if (type.starts_with("File")) {
+    fits = info->type == FileType::kRegular;
+  } else if (type == "Socket") {
+    fits = info->type == FileType::kSocket;
+  } else if (type == "CharDevice" || type == "BlockDevice") {
+    const auto node = input.device_probe.Probe(path);
+    fits = node.ok() && node->type == (type == "CharDevice" ? DeviceNodeType::kCharacter
+                                                            : DeviceNodeType::kBlock);
+  } else {
+    return InvalidArgument(StrCat("hostPath type ", Quote(type), " is not known"));
+  }
+  if (!fits) {
     return FailedPrecondition(StrCat("hostPath type check failed: ", path, " is not a ", type));
   }
   return Ok();
 }
 
-Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume) {
+// What its tmpfs may take: as much as the pod may, and never more than asked for.
+std::uint64_t MemoryVolumeBytes(const VolumeInput& input, std::int64_t size_limit_bytes) {
+  std::int64_t size = input.downward.allocatable_memory_bytes;
+  const std::int64_t pod =
+      MakeSandboxConfig(input.downward.pod, 0, "").resources.memory_limit_bytes;
+  for (const std::int64_t bound : {pod, size_limit_bytes}) {
+    if (bound > 0 && (size <= 0 || bound < size)) size = bound;
+  }
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
+}
+
+// A new volume is complete before containers can see it, and one that is there is left alone:
+// what containers have made of it is theirs.
+Result<PreparedVolume> PrepareEmptyDir(const VolumeInput& input, Value source,
+                                       const std::string& path) {
+  const std::string_view medium = source["medium"].str();
+  if (!medium.empty() && medium != "Memory") {
+    return Error{ErrorCode::kUnimplemented,
+                 StrCat("emptyDir medium ", medium, " is not supported by this node")};
+  }
+  PreparedVolume prepared{.host_path = path};
+  std::int64_t limit = 0;
+  if (auto quantity = api::Quantity::Parse(source["sizeLimit"].str());
+      quantity.ok() && quantity->Sign() > 0) {
+    limit = quantity->Value();
+  }
+  const auto group = FsGroup(input.downward.pod);
+  if (medium == "Memory") {
+    RETURN_IF_ERROR(input.files.MakeDirectories(path, 0777));
+    RETURN_IF_ERROR(input.host.MountMemory(path, MemoryVolumeBytes(input, limit), group));
+    return prepared;
+  }
+  if (limit > 0) prepared.size_limit_bytes = static_cast<std::uint64_t>(limit);
+  if (input.files.Exists(path)) return prepared;
+  const std::string fresh = path + ".new";
+  RETURN_IF_ERROR(input.files.MakeDirectories(fresh, 0777));
+  if (group) RETURN_IF_ERROR(input.host.SetGroup(fresh, *group));
+  RETURN_IF_ERROR(input.files.SetMode(fresh, group ? 02777 : 0777));
+  RETURN_IF_ERROR(input.files.Rename(fresh, path));
+  return prepared;
+}
+
+Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume,
+                                     std::size_t& budget_bytes) {
   const std::string name(volume["name"].str());
-  RETURN_IF_ERROR(CheckPath(name));
+  RETURN_IF_ERROR(CheckName(name));
   PreparedVolume prepared;
   auto directory = [&](const char* kind) {
     return StrCat(input.pod_directory, "/volumes/kubernetes.io~", kind, "/", name);
   };
   if (const Value source = volume["hostPath"]; source.has_value()) {
     prepared.host_path = std::string(source["path"].str());
-    RETURN_IF_ERROR(CheckHostPath(input.files, prepared.host_path, source["type"].str()));
+    RETURN_IF_ERROR(CheckHostPath(input, prepared.host_path, source["type"].str()));
     return prepared;
   }
   if (const Value source = volume["emptyDir"]; source.has_value()) {
-    const std::string_view medium = source["medium"].str();
-    if (!medium.empty() && medium != "Memory") {
-      return Error{ErrorCode::kUnimplemented,
-                   StrCat("emptyDir medium ", medium, " is not supported by this node")};
-    }
-    prepared.host_path = directory("empty-dir");
-    prepared.memory = medium == "Memory";
-    if (auto limit = api::Quantity::Parse(source["sizeLimit"].str());
-        limit.ok() && limit->Sign() > 0) {
-      prepared.size_limit = std::to_string(limit->Value());
-    }
-    RETURN_IF_ERROR(input.files.MakeDirectories(prepared.host_path, 0777));
-    RETURN_IF_ERROR(input.files.SetMode(prepared.host_path, 0777));
-    return prepared;
+    return PrepareEmptyDir(input, source, directory("empty-dir"));
   }
-  Files files;
+  Files files(budget_bytes);
   const char* kind = nullptr;
   if (const Value source = volume["configMap"]; source.has_value()) {
     kind = "configmap";
@@ -208,7 +309,7 @@ Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume) {
         input, downward, static_cast<std::uint32_t>(downward["defaultMode"].integer(0644)), files));
   } else if (const Value projected = volume["projected"]; projected.has_value()) {
     kind = "projected";
-    ASSIGN_OR_RETURN(files, CollectProjected(input, projected));
+    RETURN_IF_ERROR(CollectProjected(input, projected, files));
   } else {
     std::string type = "(none)";
     for (const api::MemberView member : volume.members()) {
@@ -219,7 +320,7 @@ Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume) {
   }
   prepared.host_path = directory(kind);
   prepared.always_read_only = true;
-  RETURN_IF_ERROR(WriteFiles(input.files, prepared.host_path, files));
+  RETURN_IF_ERROR(WriteFiles(input, prepared.host_path, files.map()));
   return prepared;
 }
 
@@ -227,9 +328,10 @@ Result<PreparedVolume> PrepareVolume(const VolumeInput& input, Value volume) {
 
 Result<PreparedVolumes> PrepareVolumes(const VolumeInput& input) {
   PreparedVolumes volumes;
+  std::size_t budget_bytes = kMaxVolumeContentBytes;
   for (Value volume : input.downward.pod["spec"]["volumes"].elements()) {
     const std::string name(volume["name"].str());
-    auto prepared = PrepareVolume(input, volume);
+    auto prepared = PrepareVolume(input, volume, budget_bytes);
     if (!prepared.ok()) {
       return prepared.error().Prefixed(StrCat("MountVolume.SetUp failed for volume ", Quote(name)));
     }
@@ -238,14 +340,13 @@ Result<PreparedVolumes> PrepareVolumes(const VolumeInput& input) {
   return volumes;
 }
 
-Result<std::vector<Mount>> MakeMounts(FileSystem& files, const PreparedVolumes& volumes,
-                                      Value container,
-                                      const std::map<std::string, std::string>& environment) {
+Result<std::vector<Mount>> MakeMounts(const MountInput& input) {
   std::vector<Mount> mounts;
-  for (Value use : container["volumeMounts"].elements()) {
+  const std::string_view container = input.container["name"].str();
+  for (Value use : input.container["volumeMounts"].elements()) {
     const std::string name(use["name"].str());
-    auto found = volumes.find(name);
-    if (found == volumes.end())
+    auto found = input.volumes.find(name);
+    if (found == input.volumes.end())
       return NotFound(StrCat("volume ", Quote(name), " is not in the pod"));
     const PreparedVolume& volume = found->second;
     Mount mount;
@@ -259,30 +360,30 @@ Result<std::vector<Mount>> MakeMounts(FileSystem& files, const PreparedVolumes& 
     }
     std::string sub_path(use["subPath"].str());
     if (!use["subPathExpr"].str().empty()) {
-      sub_path = ExpandReferences(use["subPathExpr"].str(), environment);
+      ASSIGN_OR_RETURN(sub_path, ExpandReferences(use["subPathExpr"].str(), input.environment,
+                                                  kMaxSubPathBytes));
     }
     if (!sub_path.empty()) {
-      if (auto valid = CheckPath(sub_path); !valid.ok()) {
-        return valid.error().Prefixed(StrCat("subPath of volume ", Quote(name)));
-      }
-      if (volume.memory) {
-        return Error{ErrorCode::kUnimplemented, StrCat("subPath of the memory volume ", Quote(name),
-                                                       " is not supported by this node")};
-      }
-      mount.host_path = JoinPath(volume.host_path, sub_path);
-      if (!files.Exists(mount.host_path)) {
-        RETURN_IF_ERROR(files.MakeDirectories(mount.host_path, 0755));
-      }
-    }
-    if (volume.memory) {
-      mount.type = "tmpfs";
-      mount.host_path = "tmpfs";
-      mount.options = {"nosuid", "nodev", "mode=1777"};
-      if (!volume.size_limit.empty()) mount.options.push_back("size=" + volume.size_limit);
+      const auto refused = [&](const Error& error) {
+        return error.Prefixed(StrCat("subPath ", Quote(sub_path), " of volume ", Quote(name)));
+      };
+      if (auto valid = CheckPath(sub_path); !valid.ok()) return refused(valid.error());
+      RETURN_IF_ERROR(CheckName(container));
+      auto bound = input.host.BindInside(volume.host_path, sub_path,
+                                         StrCat(input.pod_directory, "/", kSubPaths, "/", name, "/",
+                                                container, "/", mounts.size()));
+      if (!bound.ok()) return refused(bound.error());
+      mount.host_path = *std::move(bound);
     }
     mounts.push_back(std::move(mount));
   }
   return mounts;
+}
+
+Result<void> RemoveVolumes(FileSystem& files, VolumeHost& host, const std::string& pod_directory) {
+  RETURN_IF_ERROR(host.UnmountBelow(pod_directory));
+  RETURN_IF_ERROR(files.RemoveTree(JoinPath(pod_directory, kSubPaths)));
+  return files.RemoveTree(JoinPath(pod_directory, "volumes"));
 }
 
 }  // namespace drakkar::node

@@ -92,6 +92,7 @@ void NodeHarness::StartAgent() {
                                                          .facts = HollowHost::Facts("node-1", 4, 8),
                                                          .features = features,
                                                          .service_variables = service_variables,
+                                                         .volume_host = volume_host,
                                                          .prober = &prober});
   started = Internal("no answer");
   agent->Start([this](Result<void> result) { started = std::move(result); });

@@ -8,6 +8,7 @@
 #include "base/testing/seeded_loop.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
+#include "node/pods/volume_host.h"
 #include "node/testing/fake_network_prober.h"
 #include "node/testing/faulty_client.h"
 #include "node/testing/hollow_host.h"
@@ -86,6 +87,7 @@ class NodeHarness {
   NodeFeatureOptions features;
   std::map<std::string, std::string> service_variables;  // of agents started later
   Wakefulness* wakefulness = nullptr;                    // of agents started later
+  VolumeHost* volume_host = nullptr;                     // of agents started later
   // What happened, in order: "prepare c", "unprepare c", "start a", "end a", "pod gone".
   std::vector<std::string> history;
 

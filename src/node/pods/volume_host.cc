@@ -1,0 +1,173 @@
+#include "node/pods/volume_host.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/env/descriptor.h"
+#include "base/env/tree_walk.h"
+#include "base/text/text.h"
+#include "node/runtime/oci/host.h"
+
+namespace drakkar::node {
+namespace {
+
+constexpr int kMostStackedMounts = 16;
+// The kernel asks to try again when something is renamed while it resolves a path. Whoever renames
+// without end makes his own container fail.
+constexpr int kResolveAttempts = 32;
+
+Descriptor OpenInRoot(int root, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  for (int attempt = 1;; ++attempt) {
+    Descriptor opened(
+        static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how))));
+    if (opened.ok() || errno != EAGAIN || attempt == kResolveAttempts) return opened;
+  }
+}
+
+// Makes what is missing of the path, each directory in the one that was opened before it, with the
+// mode of the volume.
+Result<void> MakeInside(int root, const std::string& path) {
+  struct stat volume {};
+  if (::fstat(root, &volume) != 0) return ErrnoError(errno, "stat the volume");
+  Descriptor parent(::openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.ok()) return ErrnoError(errno, "open the volume");
+  std::string prefix;
+  for (std::string_view part_view : Split(path, '/')) {
+    if (part_view.empty() || part_view == ".") continue;
+    const std::string part(part_view);
+    prefix = JoinPath(prefix, part);
+    Descriptor next = OpenInRoot(root, prefix, O_PATH | O_DIRECTORY);
+    if (!next.ok() && errno != ENOENT) return ErrnoError(errno, "open " + prefix);
+    if (!next.ok()) {
+      if (::mkdirat(parent.get(), part.c_str(), volume.st_mode & 0777) != 0) {
+        // A link that leads nowhere, for one.
+        return ErrnoError(errno, "make directory " + prefix);
+      }
+      next = Descriptor(
+          ::openat(parent.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!next.ok()) return ErrnoError(errno, "open " + prefix);
+      // As the volume's own, whatever the umask is; with its group, which is inherited.
+      if (::fchmod(next.get(), volume.st_mode & 07777) != 0) {
+        return ErrnoError(errno, "change mode of " + prefix);
+      }
+    }
+    parent = std::move(next);
+  }
+  return Ok();
+}
+
+Result<void> MakeMountPoint(const std::string& target, bool directory) {
+  FileSystem& files = RealFileSystem();
+  int stacked = 0;
+  while (::umount2(target.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
+    if (++stacked > kMostStackedMounts) return FailedPrecondition("too much is mounted there");
+  }
+  if (errno != EINVAL && errno != ENOENT) return ErrnoError(errno, "unmount " + target);
+  if (directory) {
+    if (auto now = files.LinkStat(target); now.ok() && now->type != FileType::kDirectory) {
+      RETURN_IF_ERROR(files.Remove(target));
+    }
+    return files.MakeDirectories(target, 0700);
+  }
+  if (auto now = files.LinkStat(target); now.ok() && now->type == FileType::kDirectory) {
+    RETURN_IF_ERROR(files.Remove(target));
+  }
+  RETURN_IF_ERROR(files.MakeDirectories(DirectoryName(target), 0700));
+  return files.WriteFile(target, "", 0600);
+}
+
+class MachineVolumeHost final : public VolumeHost {
+ public:
+  Result<void> MountMemory(const std::string& path, std::uint64_t size_bytes,
+                           std::optional<std::uint32_t> group) override {
+    struct stat own {
+    }, above{};
+    if (::lstat(path.c_str(), &own) != 0) return ErrnoError(errno, "stat " + path);
+    if (::lstat(DirectoryName(path).c_str(), &above) != 0) {
+      return ErrnoError(errno, "stat " + DirectoryName(path));
+    }
+    if (own.st_dev != above.st_dev) return Ok();  // mounted already
+    std::string options = group ? StrCat("mode=2777,gid=", *group) : "mode=0777";
+    if (size_bytes > 0) options += StrCat(",size=", size_bytes);
+    if (::mount("tmpfs", path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0) {
+      return ErrnoError(errno, "mount tmpfs on " + path);
+    }
+    return Ok();
+  }
+
+  Result<void> SetGroup(const std::string& path, std::uint32_t group) override {
+    if (::lchown(path.c_str(), static_cast<uid_t>(-1), group) != 0) {
+      return ErrnoError(errno, "change group of " + path);
+    }
+    return Ok();
+  }
+
+  Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
+                                 const std::string& target) override {
+    const Descriptor root(::open(volume.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!root.ok()) return ErrnoError(errno, "open " + volume);
+    Descriptor source = OpenInRoot(root.get(), sub_path, O_PATH);
+    if (!source.ok() && errno == ENOENT) {
+      RETURN_IF_ERROR(MakeInside(root.get(), sub_path));
+      source = OpenInRoot(root.get(), sub_path, O_PATH);
+    }
+    if (!source.ok()) return ErrnoError(errno, "open " + sub_path);
+    struct stat info {};
+    if (::fstat(source.get(), &info) != 0) return ErrnoError(errno, "stat " + sub_path);
+    RETURN_IF_ERROR(MakeMountPoint(target, S_ISDIR(info.st_mode)));
+    // What is open, not what the path names by now.
+    const std::string opened = StrCat("/proc/self/fd/", source.get());
+    if (::mount(opened.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
+      return ErrnoError(errno, StrCat("mount ", sub_path, " on ", target));
+    }
+    return target;
+  }
+
+  Result<void> UnmountBelow(const std::string& path) override { return UnmountAll(path); }
+
+  Result<std::uint64_t> Usage(const std::string& path) override { return TreeUsage(path); }
+};
+
+class PlainVolumeHost final : public VolumeHost {
+ public:
+  explicit PlainVolumeHost(FileSystem& files) : files_(files) {}
+
+  Result<void> MountMemory(const std::string&, std::uint64_t,
+                           std::optional<std::uint32_t>) override {
+    return Ok();
+  }
+  Result<void> SetGroup(const std::string&, std::uint32_t) override { return Ok(); }
+  Result<std::string> BindInside(const std::string& volume, const std::string& sub_path,
+                                 const std::string&) override {
+    const std::string path = JoinPath(volume, sub_path);
+    if (!files_.Exists(path)) RETURN_IF_ERROR(files_.MakeDirectories(path, 0755));
+    return path;
+  }
+  Result<void> UnmountBelow(const std::string&) override { return Ok(); }
+  Result<std::uint64_t> Usage(const std::string&) override { return std::uint64_t{0}; }
+
+ private:
+  FileSystem& files_;
+};
+
+}  // namespace
+
+VolumeHost& RealVolumeHost() {
+  static MachineVolumeHost host;
+  return host;
+}
+
+std::unique_ptr<VolumeHost> MakePlainVolumeHost(FileSystem& files) {
+  return std::make_unique<PlainVolumeHost>(files);
+}
+
+}  // namespace drakkar::node
