@@ -364,7 +364,7 @@ int RunNode(const cli::Arguments& arguments, cli::Console& console) {
        .api_port = std::to_string(url->port),
        .client_ca_pem = *ca,
        .serving = {*certificate, *key},
-        .low_latency = arguments.Bool("low-latency")}));
+       .low_latency = arguments.Bool("low-latency")}));
   return RunParts(loop, std::move(parts), console, [] { kLog.Info("the node agent is running"); });
 }
 
