@@ -16,7 +16,7 @@ BANNED = {
     r"\brand\(\)|\bsrand\(|\bstd::random_device\b|\bstd::mt19937": (),
     r"\bstd::(i|o)?fstream\b|\bfopen\(": ("src/base/env",),
     # Priorities are the administrator's to give.
-    r"\bsched_set|\bpthread_setsched|\bsetpriority\(|\bnice\(": (),
+    r"\bsched_set\w+\(|\bpthread_setsched\w+\(|\bsetpriority\(|\bnice\(": (),
 }
 
 
