@@ -8,6 +8,8 @@
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
+#include "base/version.h"
+#include "client/access_reviewer.h"
 #include "net/server/http_server.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/node_agent.h"
@@ -45,6 +47,7 @@ class NodeState {
         images_(RealFileSystem(), RealRandom(), ImageDirectory(options.data_dir)),
         client_(options.clients(loop, "system:node:" + options.node_name, {"system:nodes"},
                                 storage::Mark::kDurable)),
+        reviewer_(loop, *client_, client::AccessReviewer::Nobody::kIsRefused),
         blocking_(node::MakePooledWork(loop, sync_workers_)),
         removing_(node::MakePooledWork(loop, workers_)),
         transport_(rpc::MakeGrpcTransport(loop)),
@@ -165,9 +168,12 @@ class NodeState {
         .runtime = *runtime_,
         .metrics = &metrics_,
         .log_watcher = log_watcher_.get(),
-        // A certificate of our authority: the API server's, or the administrator's.
-        .is_allowed = [](const net::ConnectionInfo& connection) {
-          return connection.peer.has_value();
+        .node_name = options_.node_name,
+        .authorize = [this](const net::ServerRequest& request,
+                            std::vector<client::AccessReviewer::Access> any_of,
+                            client::AccessReviewer::Done done) {
+          reviewer_.Review(client::AccessReviewer::CredentialsOf(request), std::move(any_of),
+                           std::move(done));
         }});
     net::HttpServerOptions http;
     http.address.host = options_.address;
@@ -185,6 +191,7 @@ class NodeState {
   WorkerPool sync_workers_;
   node::ImageStore images_;
   std::unique_ptr<client::Client> client_;
+  client::AccessReviewer reviewer_;
   std::unique_ptr<node::BlockingWork> blocking_;
   std::unique_ptr<node::BlockingWork> removing_;
   std::unique_ptr<rpc::Transport> transport_;

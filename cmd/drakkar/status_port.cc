@@ -14,7 +14,6 @@ namespace drakkar::cmd {
 namespace {
 
 constexpr Logger kLog("drakkar");
-constexpr std::string_view kBearer = "Bearer ";
 
 }  // namespace
 
@@ -152,17 +151,8 @@ void StatusPort::Authorize(const net::ServerRequest& request,
   if (std::find(open_paths_.begin(), open_paths_.end(), request.path) != open_paths_.end()) {
     return done(0, "");
   }
-  std::optional<client::AccessReviewer::User> certificate;
-  if (const auto& peer = request.connection->peer) {
-    certificate = {peer->common_name, peer->organizations};
-  }
-  std::string token;
-  if (const std::string* header = request.headers.Find("Authorization");
-      header != nullptr && header->starts_with(kBearer)) {
-    token = header->substr(kBearer.size());
-  }
   reviewer_.Review(
-      certificate, std::move(token), request.path,
+      client::AccessReviewer::CredentialsOf(request), {{.path = request.path}},
       [done = std::move(done)](std::optional<client::AccessReviewer::Refusal> refusal) {
         refusal ? done(refusal->status, refusal->reason) : done(0, "");
       });

@@ -298,12 +298,24 @@ struct ApiServer::Impl {
     });
   }
 
-  // Makes what is missing of `wanted`, one after the other, then calls `done`.
+  // Makes what is missing of `wanted`, one after the other, then calls `done`. Roles and bindings
+  // of an older release get what they lack.
   void CreateMissing(std::vector<api::TreePtr> wanted, std::function<void(Result<void>)> done) {
     if (wanted.empty()) return done(Ok());
-    const api::TreePtr next = std::move(wanted.back());
+    api::TreePtr next = std::move(wanted.back());
     wanted.pop_back();
     Request request = CreationOf(next);
+    if (request.kind->group == "rbac.authorization.k8s.io") {
+      const std::string name(next->root()["metadata"]["name"].str());
+      const std::string key =
+          request.namespace_.empty() ? name : StrCat(request.namespace_, "/", name);
+      if (const api::ObjectPtr there = core.Find(request.kind->group, request.kind->plural, key)) {
+        request.object = ReconcilePolicy(there->root(), next->root());
+        if (request.object == nullptr) return CreateMissing(std::move(wanted), std::move(done));
+        request.verb = Verb::kUpdate;
+        request.name = name;
+      }
+    }
     core.Handle(std::move(request), [this, wanted = std::move(wanted),
                                      done = std::move(done)](Response response) mutable {
       // There already is as good as made.

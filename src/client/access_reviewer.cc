@@ -10,24 +10,105 @@
 namespace drakkar::client {
 namespace {
 
+using Access = AccessReviewer::Access;
+using Refusal = AccessReviewer::Refusal;
+using User = AccessReviewer::User;
+
 // Whoever is in it may do everything, whatever the server says or whether it answers.
 constexpr std::string_view kMasters = "system:masters";
+constexpr std::string_view kBearer = "Bearer ";
 
-AccessReviewer::Refusal Unauthorized() {
+Refusal Unauthorized() {
   return {401, "Unauthorized"};
 }
 
-AccessReviewer::Refusal Unanswered(const Error& error) {
+Refusal Unanswered(const Error& error) {
   return {500, StrCat("who may see this page cannot be found out: ", error.message)};
 }
 
-AccessReviewer::User UserIn(api::Value user) {
-  AccessReviewer::User read{std::string(user["username"].str()), {}};
+// In the words of Kubernetes' components, and for nodes of a kubelet.
+Refusal Forbidden(const User& user, const std::vector<Access>& any_of) {
+  const Access& first = any_of.front();
+  if (!first.path.empty()) {
+    return {403, StrCat("forbidden: User ", Quote(user.name), " cannot ", first.verb, " path ",
+                        Quote(first.path))};
+  }
+  std::vector<std::string_view> subresources;
+  for (const Access& each : any_of) subresources.push_back(each.subresource);
+  return {403, StrCat("Forbidden (user=", user.name, ", verb=", first.verb,
+                      ", resource=nodes, subresource(s)=[", Join(subresources, " "), "])")};
+}
+
+User UserIn(api::Value user) {
+  User read{std::string(user["username"].str()), {}, std::string(user["uid"].str())};
   for (api::Value group : user["groups"].elements()) read.groups.emplace_back(group.str());
+  for (const api::MemberView& each : user["extra"].members()) {
+    std::vector<std::string>& values = read.extra[std::string(each.name)];
+    for (api::Value value : each.value.elements()) values.emplace_back(value.str());
+  }
   return read;
 }
 
+// What a decision is kept under. A hash: users name themselves as they like.
+std::string IdOf(const User& user, const Access& access) {
+  std::string text;
+  auto add = [&](std::string_view part) { text += StrCat(part.size(), ":", part); };
+  for (std::string_view part : {std::string_view(access.verb), std::string_view(access.path),
+                                std::string_view(access.node), std::string_view(access.subresource),
+                                std::string_view(user.name), std::string_view(user.uid)}) {
+    add(part);
+  }
+  for (const std::string& group : user.groups) add(group);
+  for (const auto& [key, values] : user.extra) {
+    add("");  // no group's name: ends what came before
+    add(key);
+    for (const std::string& value : values) add(value);
+  }
+  return Sha256Hex(text);
+}
+
+api::TreePtr ReviewOf(const User& user, const Access& access) {
+  api::Draft review{{"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SubjectAccessReview"}};
+  api::Draft& spec = review["spec"];
+  spec["user"] = user.name;
+  if (!user.uid.empty()) spec["uid"] = user.uid;
+  for (const std::string& group : user.groups) spec["groups"].Append(group);
+  for (const auto& [key, values] : user.extra) {
+    for (const std::string& value : values) spec["extra"][key].Append(value);
+  }
+  if (!access.path.empty()) {
+    spec["nonResourceAttributes"]["path"] = access.path;
+    spec["nonResourceAttributes"]["verb"] = access.verb;
+  } else {
+    api::Draft& attributes = spec["resourceAttributes"];
+    attributes["verb"] = access.verb;
+    attributes["version"] = "v1";
+    attributes["resource"] = "nodes";
+    attributes["subresource"] = access.subresource;
+    attributes["name"] = access.node;
+  }
+  return review.Freeze();
+}
+
 }  // namespace
+
+AccessReviewer::Credentials AccessReviewer::CredentialsOf(const net::ServerRequest& request) {
+  Credentials credentials;
+  if (request.connection != nullptr) {
+    if (const auto& peer = request.connection->peer) {
+      credentials.certificate = {peer->common_name, peer->organizations};
+    }
+    credentials.invalid = !request.connection->peer_error.empty();
+  }
+  const std::string_view header = request.headers.Get("authorization");
+  if (header.size() > kBearer.size() &&
+      net::EqualsIgnoreCase(header.substr(0, kBearer.size()), kBearer)) {
+    credentials.token = header.substr(kBearer.size());
+  } else if (!header.empty()) {
+    credentials.invalid = true;
+  }
+  return credentials;
+}
 
 template <typename T>
 const T* AccessReviewer::Find(const std::map<std::string, Kept<T>>& kept,
@@ -44,28 +125,34 @@ void AccessReviewer::Keep(std::map<std::string, Kept<T>>& kept, std::string id, 
                         Kept<T>{std::move(answer), loop_.clock().Monotonic() + kKept});
 }
 
-void AccessReviewer::Review(const std::optional<User>& certificate, std::string token,
-                            std::string path, Done done) {
-  if (certificate) {
-    User user = *certificate;
+void AccessReviewer::Review(Credentials credentials, std::vector<Access> any_of, Done done) {
+  if (credentials.certificate) {
+    User user = std::move(*credentials.certificate);
     user.groups.emplace_back("system:authenticated");
-    return ReviewAccess(std::move(user), std::move(path), std::move(done));
+    return ReviewAccess(std::move(user), std::move(any_of), std::move(done));
   }
-  if (!token.empty()) return ReviewToken(std::move(token), std::move(path), std::move(done));
-  ReviewAccess({"system:anonymous", {"system:unauthenticated"}}, std::move(path), std::move(done));
+  if (credentials.invalid || credentials.token.size() > kMaxTokenBytes) {
+    return done(Unauthorized());
+  }
+  if (!credentials.token.empty()) {
+    return ReviewToken(std::move(credentials.token), std::move(any_of), std::move(done));
+  }
+  if (nobody_ == Nobody::kIsRefused) return done(Unauthorized());
+  ReviewAccess({"system:anonymous", {"system:unauthenticated"}}, std::move(any_of),
+               std::move(done));
 }
 
-void AccessReviewer::ReviewToken(std::string token, std::string path, Done done) {
+void AccessReviewer::ReviewToken(std::string token, std::vector<Access> any_of, Done done) {
   std::string id = Sha256Hex(token);  // the token itself is kept nowhere
   if (const std::optional<User>* user = Find(tokens_, id)) {
     if (!*user) return done(Unauthorized());
-    return ReviewAccess(**user, std::move(path), std::move(done));
+    return ReviewAccess(**user, std::move(any_of), std::move(done));
   }
   const api::KindSchema* kind = api::FindKind("authentication.k8s.io", "v1", "TokenReview");
   api::Draft review{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenReview"}};
   review["spec"]["token"] = token;
   client_.Create({kind, "", "", ""}, review.Freeze(), {},
-                 [this, alive = alive_, id = std::move(id), path = std::move(path),
+                 [this, alive = alive_, id = std::move(id), any_of = std::move(any_of),
                   done = std::move(done)](Reply reply) mutable {
                    if (!*alive) return;
                    if (!reply.ok()) return done(Unanswered(*reply.error));
@@ -74,37 +161,41 @@ void AccessReviewer::ReviewToken(std::string token, std::string path, Done done)
                    if (status["authenticated"].boolean()) user = UserIn(status["user"]);
                    Keep(tokens_, std::move(id), user);
                    if (!user) return done(Unauthorized());
-                   ReviewAccess(std::move(*user), std::move(path), std::move(done));
+                   ReviewAccess(std::move(*user), std::move(any_of), std::move(done));
                  });
 }
 
-void AccessReviewer::ReviewAccess(User user, std::string path, Done done) {
+void AccessReviewer::ReviewAccess(User user, std::vector<Access> any_of, Done done) {
   if (std::find(user.groups.begin(), user.groups.end(), kMasters) != user.groups.end()) {
     return done(std::nullopt);
   }
-  const auto refusal = [](const std::string& name, const std::string& page) {
-    return Refusal{403, StrCat("forbidden: User ", Quote(name), " cannot get path ", Quote(page))};
-  };
-  std::string id = StrCat(user.name, "\n", path);
-  for (const std::string& group : user.groups) id += StrCat("\n", group);
-  if (const bool* allowed = Find(decisions_, id)) {
-    return done(*allowed ? std::nullopt : std::optional(refusal(user.name, path)));
+  Ask({std::move(user), std::move(any_of), 0, std::move(done)});
+}
+
+void AccessReviewer::Ask(Question question) {
+  while (question.next < question.any_of.size()) {
+    const Access& access = question.any_of[question.next];
+    std::string id = IdOf(question.user, access);
+    const bool* known = Find(decisions_, id);
+    if (known != nullptr && *known) return question.done(std::nullopt);
+    if (known != nullptr) {
+      ++question.next;
+      continue;
+    }
+    const api::KindSchema* kind =
+        api::FindKind("authorization.k8s.io", "v1", "SubjectAccessReview");
+    const api::TreePtr review = ReviewOf(question.user, access);
+    return client_.Create({kind, "", "", ""}, review, {},
+                          [this, alive = alive_, id = std::move(id),
+                           question = std::move(question)](Reply reply) mutable {
+                            if (!*alive) return;
+                            if (!reply.ok()) return question.done(Unanswered(*reply.error));
+                            Keep(decisions_, std::move(id),
+                                 reply.object->root()["status"]["allowed"].boolean());
+                            Ask(std::move(question));
+                          });
   }
-  const api::KindSchema* kind = api::FindKind("authorization.k8s.io", "v1", "SubjectAccessReview");
-  api::Draft review{{"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SubjectAccessReview"}};
-  review["spec"]["user"] = user.name;
-  for (const std::string& group : user.groups) review["spec"]["groups"].Append(group);
-  review["spec"]["nonResourceAttributes"]["path"] = path;
-  review["spec"]["nonResourceAttributes"]["verb"] = "get";
-  client_.Create({kind, "", "", ""}, review.Freeze(), {},
-                 [this, alive = alive_, id = std::move(id), name = user.name,
-                  path = std::move(path), refusal, done = std::move(done)](Reply reply) mutable {
-                   if (!*alive) return;
-                   if (!reply.ok()) return done(Unanswered(*reply.error));
-                   const bool allowed = reply.object->root()["status"]["allowed"].boolean();
-                   Keep(decisions_, std::move(id), allowed);
-                   done(allowed ? std::nullopt : std::optional(refusal(name, path)));
-                 });
+  question.done(Forbidden(question.user, question.any_of));
 }
 
 }  // namespace drakkar::client

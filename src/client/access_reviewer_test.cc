@@ -28,11 +28,17 @@ class Reviews final : public Client {
         answer["status"]["authenticated"] = token == "good" || token == "other";
         answer["status"]["user"]["username"] = token == "good" ? "reader" : "stranger";
         answer["status"]["user"]["groups"].Append("readers");
+        answer["status"]["user"]["extra"]["node"].Append("n1");
       } else {
         groups = spec["groups"].size();
-        answer["status"]["allowed"] = spec["user"].str() == "reader" &&
-                                      spec["nonResourceAttributes"]["path"].str() == "/metrics" &&
-                                      spec["nonResourceAttributes"]["verb"].str() == "get";
+        const api::Value node = spec["resourceAttributes"];
+        answer["status"]["allowed"] =
+            spec["user"].str() == "reader" &&
+            (spec["nonResourceAttributes"]["path"].str() == "/metrics" ||
+             (node["resource"].str() == "nodes" && node["name"].str() == "n1" &&
+              node["subresource"].str() == "proxy")) &&
+            (node.has_value() ? node : spec["nonResourceAttributes"])["verb"].str() == "get";
+        extra = spec["extra"]["node"].at(0).str();
       }
       reply.object = std::make_shared<const api::Object>(answer.Freeze());
     }
@@ -50,6 +56,7 @@ class Reviews final : public Client {
 
   int calls = 0;
   std::size_t groups = 0;
+  std::string extra;
   bool down = false;
 
  private:
@@ -60,8 +67,13 @@ class AccessReviewerTest : public ::testing::Test {
  protected:
   std::string Ask(std::string token, std::optional<AccessReviewer::User> certificate = std::nullopt,
                   std::string path = "/metrics") {
+    return Ask(AccessReviewer::Credentials{std::move(certificate), std::move(token)},
+               {{.path = std::move(path)}});
+  }
+  std::string Ask(AccessReviewer::Credentials credentials,
+                  std::vector<AccessReviewer::Access> any_of) {
     std::string answer = "nothing";
-    reviewer_.Review(certificate, std::move(token), std::move(path),
+    reviewer_.Review(std::move(credentials), std::move(any_of),
                      [&](std::optional<AccessReviewer::Refusal> refusal) {
                        answer = refusal ? StrCat(refusal->status, " ", refusal->reason) : "allowed";
                      });
@@ -90,6 +102,63 @@ TEST_F(AccessReviewerTest, ACertificateIsEnough) {
 
 TEST_F(AccessReviewerTest, WhoBringsNothingIsAnonymous) {
   EXPECT_EQ(Ask(""), R"(403 forbidden: User "system:anonymous" cannot get path "/metrics")");
+}
+
+TEST_F(AccessReviewerTest, AnyOneOfTheRightsToANodeIsEnough) {
+  const auto node = [](std::string verb, std::vector<std::string> subresources,
+                       std::string name = "n1") {
+    std::vector<AccessReviewer::Access> any_of;
+    for (std::string& each : subresources) {
+      any_of.push_back({.verb = verb, .path = {}, .node = name, .subresource = std::move(each)});
+    }
+    return any_of;
+  };
+  const AccessReviewer::Credentials reader{AccessReviewer::User{"reader", {}}, ""};
+  EXPECT_EQ(Ask(reader, node("get", {"pods", "proxy"})), "allowed");
+  EXPECT_EQ(Ask(reader, node("get", {"metrics"})),
+            "403 Forbidden (user=reader, verb=get, resource=nodes, subresource(s)=[metrics])");
+  EXPECT_EQ(
+      Ask(reader, node("create", {"pods", "proxy"})),
+      "403 Forbidden (user=reader, verb=create, resource=nodes, subresource(s)=[pods proxy])");
+  EXPECT_EQ(Ask(reader, node("get", {"proxy"}, "n2")),
+            "403 Forbidden (user=reader, verb=get, resource=nodes, subresource(s)=[proxy])");
+}
+
+TEST_F(AccessReviewerTest, WhatATokenSaysAboutItsUserIsPassedOn) {
+  EXPECT_EQ(Ask("good"), "allowed");
+  EXPECT_EQ(server_.extra, "n1");
+}
+
+TEST_F(AccessReviewerTest, BadCredentialsAreNotTakenForNone) {
+  EXPECT_EQ(Ask({std::nullopt, "", true}, {{.path = "/metrics"}}), "401 Unauthorized");
+  EXPECT_EQ(Ask(std::string(AccessReviewer::kMaxTokenBytes + 1, 'x')), "401 Unauthorized");
+  EXPECT_EQ(server_.calls, 0);
+  net::ServerRequest request;
+  request.headers = {{"Authorization", "Basic YTpi"}};
+  EXPECT_TRUE(AccessReviewer::CredentialsOf(request).invalid);
+  request.headers = {{"Authorization", "bearer abc"}};
+  EXPECT_EQ(AccessReviewer::CredentialsOf(request).token, "abc");
+  auto connection = std::make_shared<net::ConnectionInfo>();
+  connection->peer_error = "certificate has expired";
+  request.connection = connection;
+  EXPECT_TRUE(AccessReviewer::CredentialsOf(request).invalid);
+}
+
+TEST_F(AccessReviewerTest, APortThatKnowsNobodyRefusesThemWithoutAskingTheServer) {
+  AccessReviewer strict(loop_, server_, AccessReviewer::Nobody::kIsRefused);
+  int status = 0;
+  strict.Review({}, {{.path = "/metrics"}},
+                [&](std::optional<AccessReviewer::Refusal> refusal) { status = refusal->status; });
+  EXPECT_EQ(status, 401);
+  EXPECT_EQ(server_.calls, 0);
+}
+
+TEST_F(AccessReviewerTest, UsersThatNameThemselvesLikeOthersShareNoAnswers) {
+  EXPECT_EQ(Ask("", AccessReviewer::User{"reader", {"a"}}), "allowed");
+  const int before = server_.calls;
+  Ask("", AccessReviewer::User{"reader", {"a\nb"}});
+  Ask("", AccessReviewer::User{"reader", {"a", "b"}});
+  EXPECT_EQ(server_.calls, before + 2);
 }
 
 TEST_F(AccessReviewerTest, AnswersAreKeptForAWhile) {

@@ -8,6 +8,7 @@
 #include "net/websocket/channels.h"
 #include "net/websocket/handshake.h"
 #include "node/health/health_monitor.h"
+#include "node/node_access.h"
 #include "node/node_agent.h"
 #include "node/pods/pod_manager.h"
 #include "node/streaming/remote_command.h"
@@ -100,6 +101,21 @@ NodeServer::~NodeServer() {
 
 void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) {
   options_.loop.AssertInLoop();
+  if (!options_.authorize) {
+    return writer->Send(401, PlainText(), std::string("Unauthorized\n"));
+  }
+  const auto kept = std::make_shared<const net::ServerRequest>(std::move(request));
+  options_.authorize(*kept, RequiredAccess(*kept, options_.node_name),
+                     [this, alive = alive_, kept, writer = std::move(writer)](
+                         const std::optional<client::AccessReviewer::Refusal>& refusal) {
+                       if (!*alive || writer->is_closed()) return;
+                       if (!refusal) return Serve(*kept, writer);
+                       writer->Send(refusal->status, PlainText(), StrCat(refusal->reason, "\n"));
+                     });
+}
+
+void NodeServer::Serve(const net::ServerRequest& request,
+                       const std::shared_ptr<net::ResponseWriter>& writer) {
   const std::vector<std::string_view> parts = Split(request.path, '/');
   const bool is_command = parts.size() == 5 && (parts[1] == "exec" || parts[1] == "attach");
   if (request.method != net::Method::kGet &&
@@ -108,9 +124,6 @@ void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::Respons
   }
   if (request.path == "/healthz" || request.path == "/healthz/ping") {
     return writer->Send(200, PlainText(), std::string("ok"));
-  }
-  if (!options_.is_allowed || !options_.is_allowed(*request.connection)) {
-    return writer->Send(401, PlainText(), std::string("Unauthorized\n"));
   }
   if (request.path == "/metrics") {
     options_.agent.UpdateGauges();

@@ -8,6 +8,7 @@
 #include "base/env/file_system.h"
 #include "base/env/file_watcher.h"
 #include "base/exec/event_loop.h"
+#include "client/access_reviewer.h"
 #include "net/server/http_server.h"
 #include "node/pods/log_stream.h"
 
@@ -23,7 +24,8 @@ class Runtime;
 
 // The node's HTTPS port (10250): /containerLogs/{namespace}/{pod}/{container}, /exec and /attach of
 // the same form over a WebSocket, /pods, /devices (their health and who holds them), /metrics and
-// /healthz. Hand it to a net::HttpServer with a TLS context that asks for client certificates.
+// /healthz, each for whoever has the right to it (node_access.h). Hand it to a net::HttpServer with
+// a TLS context that asks for client certificates.
 // Loop-bound; `agent` must be started. Bounded: kMaxLogStreams and kMaxRemoteCommands at a time,
 // kMaxPending bytes waiting for a slow reader.
 class NodeServer final : public net::RequestHandler {
@@ -36,9 +38,13 @@ class NodeServer final : public net::RequestHandler {
     Metrics* metrics = nullptr;
     // Wakes those who follow a log, by writes to it; null: they look again and again.
     FileWatcher* log_watcher = nullptr;
-    // Who may ask for anything but /healthz: usually whoever showed a certificate of our CA. Empty:
-    // nobody.
-    std::function<bool(const net::ConnectionInfo&)> is_allowed;
+    std::string node_name;  // whose rights the requests take
+    // Whether the sender may do one of `any_of`, usually client::AccessReviewer. `done` may come
+    // later, and need not come once this is gone. Empty: nobody may do anything.
+    std::function<void(const net::ServerRequest& request,
+                       std::vector<client::AccessReviewer::Access> any_of,
+                       client::AccessReviewer::Done done)>
+        authorize;
   };
   static constexpr std::size_t kMaxLogStreams = 1'000;
   static constexpr std::size_t kMaxRemoteCommands = 200;
@@ -54,6 +60,7 @@ class NodeServer final : public net::RequestHandler {
 
  private:
   struct Follower;
+  void Serve(const net::ServerRequest& request, const std::shared_ptr<net::ResponseWriter>& writer);
   void SendLogs(const net::ServerRequest& request, const std::string& namespace_name,
                 const std::string& pod, const std::string& container,
                 const std::shared_ptr<net::ResponseWriter>& writer);

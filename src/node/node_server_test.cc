@@ -71,7 +71,20 @@ class NodeServerTest : public ::testing::Test {
         .agent = *node_.agent,
         .runtime = *node_.runtime,
         .metrics = &node_.metrics,
-        .is_allowed = [](const net::ConnectionInfo& connection) { return connection.is_tls; }});
+        .node_name = "n1",
+        .authorize = [this](const net::ServerRequest& request,
+                            std::vector<client::AccessReviewer::Access> any_of,
+                            client::AccessReviewer::Done done) {
+          asked_.clear();
+          for (const auto& each : any_of) asked_ += StrCat(each.verb, " ", each.subresource, ";");
+          if (holds_answers_) {
+            answers_.push_back(std::move(done));
+          } else {
+            done(request.connection->is_tls
+                     ? std::nullopt
+                     : std::optional<client::AccessReviewer::Refusal>({403, "Forbidden"}));
+          }
+        }});
     log_ = node_.Containers("p", "a").at(0)->status.log_path;
     EXPECT_TRUE(node_.files.MakeDirectories(DirectoryName(log_), 0755).ok());
     EXPECT_TRUE(node_.files.WriteFile(log_, "2027-01-15T08:00:01Z stdout F one\n", 0644).ok());
@@ -96,6 +109,9 @@ class NodeServerTest : public ::testing::Test {
   NodeHarness node_;
   std::unique_ptr<NodeServer> server_;
   std::string log_;
+  std::string asked_;  // of the last request
+  bool holds_answers_ = false;
+  std::vector<client::AccessReviewer::Done> answers_;
 };
 
 TEST_F(NodeServerTest, ServesLogsPodsMetricsAndHealth) {
@@ -103,7 +119,7 @@ TEST_F(NodeServerTest, ServesLogsPodsMetricsAndHealth) {
   EXPECT_EQ(logs->code, 200);
   EXPECT_EQ(logs->text, "one\n");
   EXPECT_TRUE(logs->finished);
-  EXPECT_EQ(Get("/healthz", "", false)->text, "ok");
+  EXPECT_EQ(Get("/healthz")->text, "ok");
   EXPECT_NE(Get("/pods")->text.find("\"name\":\"p\""), std::string::npos);
   EXPECT_EQ(Get("/metrics")->code, 200);
   EXPECT_EQ(Get("/nothing")->code, 404);
@@ -121,9 +137,33 @@ TEST_F(NodeServerTest, MetricsCountDevicesByTheirHealthNow) {
             std::string::npos);
 }
 
-TEST_F(NodeServerTest, TellsStrangersNothing) {
-  EXPECT_EQ(Get("/containerLogs/default/p/a", "", false)->code, 401);
-  EXPECT_EQ(Get("/pods", "", false)->code, 401);
+TEST_F(NodeServerTest, WhoMayNotIsAnsweredNothing) {
+  for (const char* path : {"/containerLogs/default/p/a", "/pods", "/metrics", "/devices",
+                           "/healthz", "/exec/default/p/a", "/nothing"}) {
+    auto refused = Get(path, "", false);
+    EXPECT_EQ(refused->code, 403) << path;
+    EXPECT_EQ(refused->text, "Forbidden\n") << path;
+  }
+  Get("/exec/default/p/a");
+  EXPECT_EQ(asked_, "create proxy;");
+  Get("/pods");
+  EXPECT_EQ(asked_, "get pods;get proxy;");
+}
+
+TEST_F(NodeServerTest, WhatTheAnswerComesTooLateForIsNotTouched) {
+  holds_answers_ = true;
+  auto waiting = Get("/pods");
+  auto gone = Get("/pods");
+  auto left = Get("/pods");
+  EXPECT_EQ(waiting->code, 0) << "nothing before the answer";
+  gone->aborted = true;
+  answers_[0](std::nullopt);
+  answers_[1](std::nullopt);
+  EXPECT_EQ(waiting->code, 200);
+  EXPECT_EQ(gone->code, 0);
+  server_.reset();
+  answers_[2](std::nullopt);
+  EXPECT_EQ(left->code, 0);
 }
 
 TEST_F(NodeServerTest, SaysWhatIsWrongWithARequest) {

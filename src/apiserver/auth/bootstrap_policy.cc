@@ -2,6 +2,7 @@
 
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/auth/node_identity.h"
 #include "apiserver/rest/core.h"
 #include "base/text/text.h"
 
@@ -11,6 +12,7 @@ namespace {
 using api::Draft;
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+constexpr std::string_view kAutoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
 
 // A rule in words: each text is a list separated by spaces, `core` is the group without a name.
 struct RuleText {
@@ -89,8 +91,9 @@ std::vector<RoleText> UserRoles() {
        {"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*",
         "/readyz", "/version", "/version/"}},
       {"system:public-info-viewer", {}, {std::begin(kPublic), std::end(kPublic)}},
+      // Kubernetes' has only the paths; a node's metrics are as harmless as a component's.
       {"system:monitoring",
-       {},
+       {{"get", "core", "nodes/metrics"}},
        {"/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis", "/readyz",
         "/readyz/*"}},
       {"system:service-account-issuer-discovery",
@@ -210,6 +213,16 @@ std::vector<RoleText> ComponentRoles() {
         {kRead, "coordination.k8s.io", "leases"}}},
       {"system:controller:root-ca-cert-publisher",
        {kEvents, {"create update", "core", "configmaps"}}},
+      {"system:kubelet-api-admin",
+       {{kRead, "core", "nodes"},
+        {"proxy", "core", "nodes"},
+        {"*", "core",
+         "nodes/configz nodes/healthz nodes/log nodes/metrics nodes/pods nodes/proxy "
+         "nodes/stats"}}},
+      // What the API server itself may do on the ports of nodes; nothing of the API.
+      {"drakkar:apiserver-kubelet-client",
+       {{"create get", "core", "nodes/proxy"},
+        {"get", "core", "nodes/flagz nodes/log nodes/metrics nodes/stats nodes/statusz"}}},
       {"drakkar:node-driver",
        {kEvents,
         {"get", "core", "nodes"},
@@ -243,6 +256,7 @@ std::vector<BindingText> Bindings() {
       // Nodes get their rights from the node authorizer.
       {"system:node", "system:node"},
       {"drakkar:node-driver", "drakkar:node-driver", {}, {kNodeDriversGroup}},
+      {"drakkar:apiserver-kubelet-client", "drakkar:apiserver-kubelet-client", {kNodeClientUser}},
   };
   // Each controller under its own account, and all of them in one process.
   constexpr std::string_view kControllers[][2] = {
@@ -263,7 +277,7 @@ std::vector<BindingText> Bindings() {
 Draft MakeMetadata(std::string_view name) {
   return Draft({{"name", name},
                 {"labels", Draft({{"kubernetes.io/bootstrapping", "rbac-defaults"}})},
-                {"annotations", Draft({{"rbac.authorization.kubernetes.io/autoupdate", "true"}})}});
+                {"annotations", Draft({{kAutoUpdate, "true"}})}});
 }
 
 api::TreePtr MakeRole(const RoleText& text) {
@@ -395,6 +409,29 @@ std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem
   }
   binding["roleRef"] = Draft({{"apiGroup", kGroup}, {"kind", "Role"}, {"name", kReader}});
   return {map.Freeze(), role.Freeze(), binding.Freeze()};
+}
+
+api::TreePtr ReconcilePolicy(api::Value existing, api::Value wanted) {
+  if (existing["metadata"]["annotations"][kAutoUpdate].str() != "true") return nullptr;
+  Draft out(api::CopyTree(existing));
+  bool changed = false;
+  for (const api::MemberView& label : wanted["metadata"]["labels"].members()) {
+    if (existing["metadata"]["labels"][label.name].str() == label.value.str()) continue;
+    out["metadata"]["labels"][label.name] = label.value.str();
+    changed = true;
+  }
+  for (std::string_view list : {"rules", "subjects"}) {
+    // The rules of an aggregating role are made of others'.
+    if (list == "rules" && wanted["aggregationRule"].has_value()) continue;
+    for (api::Value each : wanted[list].elements()) {
+      bool found = false;
+      for (api::Value has : existing[list].elements()) found = found || api::Equal(has, each);
+      if (found) continue;
+      out[list].Append(Draft(each));
+      changed = true;
+    }
+  }
+  return changed ? out.Freeze() : nullptr;
 }
 
 void EnsureBootstrapPolicy(Core& core, std::function<void(Result<void>)> done) {

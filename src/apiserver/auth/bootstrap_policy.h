@@ -10,9 +10,6 @@ namespace drakkar::apiserver {
 
 class Core;
 
-// The group of DRA drivers that run on nodes under an identity of their own.
-inline constexpr std::string_view kNodeDriversGroup = "drakkar:node-drivers";
-
 // The ClusterRoles and ClusterRoleBindings that a cluster starts with: those of Kubernetes for
 // users, nodes, the scheduler and the controllers, and one for drivers on nodes. Complete objects;
 // roles come before the bindings that name them.
@@ -26,6 +23,11 @@ std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem
 
 // The rules of system:node that need no look at what the node's pods name; an array of rules.
 api::TreePtr NodeRules();
+
+// What of `wanted`, a role or binding of ours, `existing` does not have yet, added to it: rules,
+// subjects and labels, as Kubernetes brings its roles up to date at start-up. Null if nothing is
+// missing, or if the object's annotation rbac.authorization.kubernetes.io/autoupdate is "false".
+api::TreePtr ReconcilePolicy(api::Value existing, api::Value wanted);
 
 // Creates what is not there yet; what is there stays as it is. For after Core::Start.
 void EnsureBootstrapPolicy(Core& core, std::function<void(Result<void>)> done);

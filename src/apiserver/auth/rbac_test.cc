@@ -3,6 +3,7 @@
 #include "api/json/writer.h"
 #include "apiserver/auth/bootstrap_policy.h"
 #include "apiserver/auth/chain.h"
+#include "apiserver/auth/node_identity.h"
 #include "apiserver/testing/core_fixture.h"
 #include "base/text/text.h"
 
@@ -198,6 +199,47 @@ TEST_F(RbacTest, TheDefaultPolicyLetsTheComponentsWork) {
   EXPECT_TRUE(May(driver, "create", dra, "resourceslices"));
   EXPECT_TRUE(May(driver, "associated-node:update", dra, "resourceclaims/driver", "default", "d"));
   EXPECT_FALSE(May(driver, "arbitrary-node:update", dra, "resourceclaims/driver", "default", "d"));
+}
+
+TEST_F(RbacTest, WhoMayUseThePortsOfNodes) {
+  EnsurePolicy();
+  const UserInfo monitoring = PlainUser("m", {"system:monitoring"});
+  EXPECT_TRUE(May(monitoring, "get", "", "nodes/metrics", "", "n1"));
+  EXPECT_FALSE(May(monitoring, "get", "", "nodes/proxy", "", "n1"));
+  EXPECT_FALSE(May(monitoring, "get", "", "nodes/pods", "", "n1"));
+  const UserInfo server = PlainUser(std::string(kNodeClientUser));
+  EXPECT_TRUE(May(server, "get", "", "nodes/proxy", "", "n1"));
+  EXPECT_TRUE(May(server, "create", "", "nodes/proxy", "", "n1"));
+  EXPECT_TRUE(May(server, "get", "", "nodes/metrics", "", "n1"));
+  EXPECT_FALSE(May(server, "get", "", "nodes", "", "n1"));
+  EXPECT_FALSE(May(server, "get", "", "secrets", "default", "s"));
+  EXPECT_FALSE(May(server, "create", "", "pods/exec", "default", "p"));
+  const UserInfo node = NodeUser("n2");
+  EXPECT_FALSE(May(node, "get", "", "nodes/proxy", "", "n1"));
+}
+
+TEST_F(RbacTest, RolesOfAnOlderReleaseGetWhatTheyLackUnlessToldNotTo) {
+  const auto tree = [](std::string_view json) { return *api::ParseJson(json); };
+  const api::TreePtr wanted = tree(
+      R"({"metadata":{"labels":{"l":"new"}},"rules":[{"verbs":["get"]},{"verbs":["list"]}],
+          "subjects":[{"name":"a"}]})");
+  const api::TreePtr old = tree(
+      R"({"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"true"}},
+          "rules":[{"verbs":["list"]},{"verbs":["own"]}]})");
+  const api::TreePtr now = ReconcilePolicy(old->root(), wanted->root());
+  ASSERT_NE(now, nullptr);
+  EXPECT_EQ(now->root()["rules"].size(), 3u) << "what was added by hand stays";
+  EXPECT_EQ(now->root()["rules"].at(2)["verbs"].at(0).str(), "get");
+  EXPECT_EQ(now->root()["subjects"].size(), 1u);
+  EXPECT_EQ(now->root()["metadata"]["labels"]["l"].str(), "new");
+  EXPECT_EQ(ReconcilePolicy(now->root(), wanted->root()), nullptr) << "nothing is missing";
+  const api::TreePtr fixed = tree(
+      R"({"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}},
+          "rules":[]})");
+  EXPECT_EQ(ReconcilePolicy(fixed->root(), wanted->root()), nullptr);
+  const api::TreePtr aggregating =
+      tree(R"({"aggregationRule":{"clusterRoleSelectors":[{}]},"rules":[{"verbs":["get"]}]})");
+  EXPECT_EQ(ReconcilePolicy(old->root(), aggregating->root()), nullptr);
 }
 
 TEST_F(RbacTest, PathsThatAreNoResourcesHaveRulesToo) {
