@@ -1,5 +1,6 @@
 #include "cmd/drakkar/control_plane.h"
 
+#include "apiserver/auth/node_identity.h"
 #include "apiserver/direct/direct_client.h"
 #include "apiserver/http/node_proxy.h"
 #include "apiserver/http/pod_stream_proxy.h"
@@ -43,25 +44,27 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
 ApiServerPart::~ApiServerPart() = default;
 
 void ApiServerPart::Start(std::function<void(Result<void>)> done) {
-  Result<net::CertificateAndKey> identity =
-      pki_.IssueClient("drakkar-apiserver-node-client", {"system:masters"});
+  Result<net::CertificateAndKey> identity = pki_.IssueClient(apiserver::kNodeClientUser, {});
   if (!identity.ok()) return done(identity.error());
   net::TlsClientOptions tls;
   tls.ca_pem = pki_.ca().certificate_pem;
   tls.certificate_pem = identity->certificate_pem;
   tls.key_pem = identity->key_pem;
-  server_->AddProxy({"pods/log"}, [tls](UvLoop& loop) {
-    return std::make_unique<apiserver::PodLogProxy>(loop, tls);
+  own_port_->store(options_.address.port);
+  const apiserver::IsOwnAddress is_own = apiserver::OwnAddress(own_port_);
+  server_->AddProxy({"pods/log"}, [tls, is_own](UvLoop& loop) {
+    return std::make_unique<apiserver::PodLogProxy>(loop, tls, is_own);
   });
   auto open_streams = std::make_shared<apiserver::PodStreamProxy::Count>(0);
-  server_->AddProxy({"pods/exec", "pods/attach"}, [tls, open_streams](UvLoop& loop) {
-    return std::make_unique<apiserver::PodStreamProxy>(loop, tls, open_streams);
+  server_->AddProxy({"pods/exec", "pods/attach"}, [tls, is_own, open_streams](UvLoop& loop) {
+    return std::make_unique<apiserver::PodStreamProxy>(loop, tls, is_own, open_streams);
   });
-  server_->AddProxy({"nodes/proxy"}, [tls](UvLoop& loop) {
-    return std::make_unique<apiserver::NodeProxy>(loop, tls);
+  server_->AddProxy({"nodes/proxy"}, [tls, is_own](UvLoop& loop) {
+    return std::make_unique<apiserver::NodeProxy>(loop, tls, is_own);
   });
   server_->Start([this, done = std::move(done)](Result<void> started) {
-    if (started.ok()) started = WriteKubeconfig();
+    own_port_->store(server_->port());
+    if (started.ok()) started = WriteKubeconfigs();
     done(std::move(started));
   });
 }
@@ -82,12 +85,23 @@ std::string ApiServerPart::kubeconfig_path() const {
   return JoinPath(options_.data_dir, "admin.kubeconfig");
 }
 
-Result<void> ApiServerPart::WriteKubeconfig() {
-  ASSIGN_OR_RETURN(net::CertificateAndKey admin,
-                   pki_.IssueClient("kubernetes-admin", {"system:masters"}));
+std::string ApiServerPart::driver_kubeconfig_path() const {
+  return JoinPath(options_.data_dir, "driver.kubeconfig");
+}
+
+Result<void> ApiServerPart::WriteKubeconfigs() {
+  RETURN_IF_ERROR(WriteKubeconfig(kubeconfig_path(), "kubernetes-admin", "system:masters"));
+  if (options_.driver_node.empty()) return Ok();
+  return WriteKubeconfig(driver_kubeconfig_path(),
+                         StrCat(apiserver::kNodeDriverPrefix, options_.driver_node),
+                         std::string(apiserver::kNodeDriversGroup));
+}
+
+Result<void> ApiServerPart::WriteKubeconfig(const std::string& path, const std::string& user,
+                                            std::string group) {
+  ASSIGN_OR_RETURN(net::CertificateAndKey client, pki_.IssueClient(user, {std::move(group)}));
   return RealFileSystem().WriteFileAtomically(
-      kubeconfig_path(),
-      apiserver::MakeKubeconfig(url(), pki_.ca().certificate_pem, admin, "kubernetes-admin"), 0600,
+      path, apiserver::MakeKubeconfig(url(), pki_.ca().certificate_pem, client, user), 0600,
       /*sync=*/false);
 }
 

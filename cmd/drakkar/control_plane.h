@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -24,6 +26,7 @@ class ApiServerPart final : public Part {
     bool skip_operations_as_list = false;
     Duration event_ttl = std::chrono::hours(1);
     bool low_latency = false;  // idle processors stay awake while there are writes
+    std::string driver_node = {};  // the node whose driver gets a kubeconfig; empty: none does
   };
   // Reads or makes the cluster's authority and opens the store: what can fail before anything runs.
   static Result<std::unique_ptr<ApiServerPart>> Open(Options options);
@@ -40,16 +43,22 @@ class ApiServerPart final : public Part {
   std::string url() const;
   // Where the administrator's kubeconfig is; written by Start.
   std::string kubeconfig_path() const;
+  // That of a driver on the node of the options, which may do what such a driver needs.
+  std::string driver_kubeconfig_path() const;
   ClientFactory DirectClients();
 
  private:
   ApiServerPart(Options options, apiserver::Pki pki)
       : options_(std::move(options)), pki_(std::move(pki)) {}
-  Result<void> WriteKubeconfig();
+  Result<void> WriteKubeconfigs();
+  Result<void> WriteKubeconfig(const std::string& path, const std::string& user, std::string group);
 
   Options options_;
   apiserver::Pki pki_;
   Metrics metrics_;
+  // Told to the proxies, on other loops.
+  const std::shared_ptr<std::atomic<std::uint16_t>> own_port_ =
+      std::make_shared<std::atomic<std::uint16_t>>(0);
   std::unique_ptr<apiserver::ApiServer> server_;
 };
 

@@ -1,5 +1,6 @@
 #include "apiserver/auth/authenticator.h"
 
+#include "apiserver/auth/node_identity.h"
 #include "net/tls/crypto.h"
 
 namespace drakkar::apiserver {
@@ -44,6 +45,8 @@ std::optional<UserInfo> Authenticator::Authenticate(const net::ServerRequest& re
   std::optional<UserInfo> user;
   const std::string_view authorization = request.headers.Get("authorization");
   if (request.connection != nullptr && request.connection->peer) {
+    // Ours for nodes. If it comes back, somebody made us call ourselves.
+    if (request.connection->peer->common_name == kNodeClientUser) return std::nullopt;
     user.emplace();
     user->name = request.connection->peer->common_name;
     user->groups = request.connection->peer->organizations;

@@ -16,7 +16,7 @@ constexpr std::string_view kAnonymousUser = "system:anonymous";
 constexpr std::string_view kUnauthenticatedGroup = "system:unauthenticated";
 
 // Who sent a request: by client certificate (common name and organizations), else by bearer token,
-// else nobody in particular.
+// else nobody in particular. The identity that the API server itself has towards nodes is refused.
 class Authenticator {
  public:
   // What a token stands for; nullopt if it does not verify.

@@ -5,6 +5,7 @@
 #include "apiserver/http/pod_containers.h"
 #include "base/text/text.h"
 #include "net/http/url.h"
+#include "net/socket/address_kind.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -102,7 +103,13 @@ net::HttpClientOptions ClientOptions(net::TlsClientOptions tls) {
 
 }  // namespace
 
-Result<std::string> NodeAgentUrl(const api::Object& node) {
+IsOwnAddress OwnAddress(std::shared_ptr<const std::atomic<std::uint16_t>> port) {
+  return [port = std::move(port)](const std::string& host, std::uint16_t asked) {
+    return asked == port->load() && net::IsThisMachine(host);
+  };
+}
+
+Result<std::string> NodeAgentUrl(const api::Object& node, const IsOwnAddress& is_own) {
   std::string host;
   for (api::Value address : node["status"]["addresses"].elements()) {
     if (address["type"].str() == "InternalIP" && host.empty()) host = address["address"].str();
@@ -112,12 +119,24 @@ Result<std::string> NodeAgentUrl(const api::Object& node) {
   }
   std::int64_t port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].integer();
   if (port <= 0 || port > 65535) port = kDefaultNodePort;
+  switch (net::KindOfAddress(host)) {
+    case net::AddressKind::kOther:
+    case net::AddressKind::kLoopback:
+      break;
+    default:
+      return FailedPrecondition(StrCat("node ", node.name(), " says that its address is ",
+                                       Quote(host), ", which is not the IP address of a machine"));
+  }
+  if (is_own && is_own(host, static_cast<std::uint16_t>(port))) {
+    return FailedPrecondition(StrCat("node ", node.name(), " says that its agent is at ", host, ":",
+                                     port, ", which is this API server"));
+  }
   if (host.find(':') != std::string::npos) host = StrCat("[", host, "]");
   return StrCat("https://", host, ":", port);
 }
 
-PodLogProxy::PodLogProxy(UvLoop& loop, net::TlsClientOptions tls)
-    : loop_(loop), http_(loop, ClientOptions(std::move(tls))) {}
+PodLogProxy::PodLogProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own)
+    : loop_(loop), is_own_(std::move(is_own)), http_(loop, ClientOptions(std::move(tls))) {}
 PodLogProxy::~PodLogProxy() = default;
 
 void PodLogProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
@@ -141,7 +160,7 @@ void PodLogProxy::Serve(const RequestInfo& info, Target target, net::ServerReque
   if (node == nullptr) {
     return Refuse(*writer, NotFoundFailure(*api::FindKind("", "v1", "Node"), node_name));
   }
-  Result<std::string> url = NodeAgentUrl(*node);
+  Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return Refuse(*writer, api::StatusInternalError(url.error().message));
   net::ClientRequest ask;
   ask.url = StrCat(*url, "/containerLogs/", net::PercentEncode(info.namespace_), "/",
@@ -150,8 +169,8 @@ void PodLogProxy::Serve(const RequestInfo& info, Target target, net::ServerReque
   std::make_shared<LogStream>(std::move(writer), node_name)->Start(http_, loop_, std::move(ask));
 }
 
-NodeProxy::NodeProxy(UvLoop& loop, net::TlsClientOptions tls)
-    : loop_(loop), http_(loop, ClientOptions(std::move(tls))) {}
+NodeProxy::NodeProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own)
+    : loop_(loop), is_own_(std::move(is_own)), http_(loop, ClientOptions(std::move(tls))) {}
 NodeProxy::~NodeProxy() = default;
 
 void NodeProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest request,
@@ -162,7 +181,7 @@ void NodeProxy::Serve(const RequestInfo& info, Target target, net::ServerRequest
   }
   const api::ObjectPtr& node = target.node;
   if (node == nullptr) return Refuse(*writer, NotFoundFailure(*info.kind, info.name));
-  Result<std::string> url = NodeAgentUrl(*node);
+  Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return Refuse(*writer, api::StatusInternalError(url.error().message));
   net::ClientRequest ask;
   ask.url = *url;

@@ -2,7 +2,6 @@
 
 #include "api/scheme/scheme.h"
 #include "apiserver/http/encode.h"
-#include "apiserver/http/node_proxy.h"
 #include "apiserver/http/pod_containers.h"
 #include "base/text/text.h"
 #include "net/http/url.h"
@@ -143,8 +142,10 @@ class Bridge final : public std::enable_shared_from_this<Bridge> {
 
 }  // namespace
 
-PodStreamProxy::PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls, std::shared_ptr<Count> open)
+PodStreamProxy::PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own,
+                               std::shared_ptr<Count> open)
     : loop_(loop),
+      is_own_(std::move(is_own)),
       http_(loop,
             [&] {
               net::HttpClientOptions options;
@@ -209,7 +210,7 @@ void PodStreamProxy::Serve(const RequestInfo& info, Target target, net::ServerRe
     return refuse(
         api::StatusTooManyRequests("too many commands are being run over this server", 1));
   }
-  Result<std::string> url = NodeAgentUrl(*node);
+  Result<std::string> url = NodeAgentUrl(*node, is_own_);
   if (!url.ok()) return refuse(api::StatusInternalError(url.error().message));
   net::ClientRequest ask;
   ask.url = StrCat(*url, "/", info.subresource, "/", net::PercentEncode(info.namespace_), "/",

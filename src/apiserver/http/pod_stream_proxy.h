@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 
+#include "apiserver/http/node_proxy.h"
 #include "apiserver/http/subresource_proxy.h"
 #include "base/exec/uv_loop.h"
 #include "net/client/http_client.h"
@@ -23,7 +24,7 @@ class PodStreamProxy final : public SubresourceProxy {
   static constexpr std::size_t kMaxStreams = 2'000;
 
   using Count = std::atomic<std::size_t>;
-  PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls,
+  PodStreamProxy(UvLoop& loop, net::TlsClientOptions tls, IsOwnAddress is_own,
                  std::shared_ptr<Count> open = std::make_shared<Count>(0));
   ~PodStreamProxy() override;
 
@@ -33,6 +34,7 @@ class PodStreamProxy final : public SubresourceProxy {
 
  private:
   UvLoop& loop_;
+  const IsOwnAddress is_own_;
   net::HttpClient http_;
   const std::shared_ptr<Count> open_;
 };

@@ -20,8 +20,13 @@ class PodStreamProxyTest : public HttpsTest {
     EXPECT_TRUE(node_->Start().ok());
     net::TlsClientOptions tls;
     tls.ca_pem = net::testing::TestCertificates::Get().ca.certificate_pem;
-    proxy_ = std::make_unique<PodStreamProxy>(loop_, tls);
-    Serve({{"pods/exec", proxy_.get()}});
+    proxy_ = std::make_unique<PodStreamProxy>(loop_, tls, OwnAddress(own_port_));
+    log_proxy_ = std::make_unique<PodLogProxy>(loop_, tls, OwnAddress(own_port_));
+    node_proxy_ = std::make_unique<NodeProxy>(loop_, tls, OwnAddress(own_port_));
+    Serve({{"pods/exec", proxy_.get()},
+           {"pods/log", log_proxy_.get()},
+           {"nodes/proxy", node_proxy_.get()}});
+    *own_port_ = server_->port();
     MakeNode("ours", "v1.37.0-drakkar", R"(["ExtendWebSocketsToKubelet"])");
     MakeNode("silent", "v1.37.0-drakkar", "[]");
     MakeNode("old", "v1.35.0", "[]");
@@ -37,6 +42,8 @@ class PodStreamProxyTest : public HttpsTest {
     RunOnce();
     frontend_.reset();
     proxy_.reset();
+    log_proxy_.reset();
+    node_proxy_.reset();
     RunOnce();
   }
 
@@ -44,12 +51,13 @@ class PodStreamProxyTest : public HttpsTest {
     const net::Response made = Post(path, body);
     ASSERT_EQ(made.status, 201) << made.body;
   }
-  void MakeNode(const std::string& name, const std::string& version, const std::string& features) {
+  void MakeNode(const std::string& name, const std::string& version, const std::string& features,
+                const std::string& address = "127.0.0.1", int port = 0) {
     Create("/api/v1/nodes",
            StrCat(R"({"metadata":{"name":")", name,
-                  R"("},"status":{"addresses":[{"type":"InternalIP",)",
-                  R"("address":"127.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":)",
-                  node_->port(), R"(}},"nodeInfo":{"kubeletVersion":")", version,
+                  R"("},"status":{"addresses":[{"type":"InternalIP",)", R"("address":")", address,
+                  R"("}],"daemonEndpoints":{"kubeletEndpoint":{"Port":)",
+                  port == 0 ? node_->port() : port, R"(}},"nodeInfo":{"kubeletVersion":")", version,
                   R"("},"declaredFeatures":)", features, "}}"));
   }
   void MakePod(const std::string& name, const std::string& node, const std::string& more = "") {
@@ -102,7 +110,11 @@ class PodStreamProxyTest : public HttpsTest {
 
   net::testing::FunctionHandler node_handler_;
   std::unique_ptr<net::HttpServer> node_;
+  const std::shared_ptr<std::atomic<std::uint16_t>> own_port_ =
+      std::make_shared<std::atomic<std::uint16_t>>(0);
   std::unique_ptr<PodStreamProxy> proxy_;
+  std::unique_ptr<PodLogProxy> log_proxy_;
+  std::unique_ptr<NodeProxy> node_proxy_;
   std::unique_ptr<net::RawStream> client_end_, node_end_;
   std::string asked_;
   bool node_saw_end_ = false;
@@ -135,6 +147,45 @@ TEST_F(PodStreamProxyTest, TellsTheClientWhenTheNodeLeaves) {
   node_end_.reset();
   RunUntil([&] { return closed; });
   EXPECT_EQ(heard, "last words");
+}
+
+TEST_F(PodStreamProxyTest, ANodeCannotSendTheServerToItselfOrToWhatIsNoMachine) {
+  node_handler_.function = [this](net::ServerRequest, std::shared_ptr<net::ResponseWriter> writer) {
+    asked_ = "asked";
+    writer->Send(200, {}, std::string());
+  };
+  int number = 0;
+  auto refusals = [&](const std::string& address, int port) {
+    const std::string name = StrCat("liar", ++number);
+    MakeNode(name, "v1.37.0-drakkar", R"(["ExtendWebSocketsToKubelet"])", address, port);
+    MakePod(name, name);
+    const std::string pod = StrCat("/api/v1/namespaces/default/pods/", name);
+    const std::string expected = Message(Do(net::Method::kGet, pod + "/log"));
+    EXPECT_EQ(
+        Message(Do(net::Method::kGet, StrCat("/api/v1/nodes/", name, "/proxy/api/v1/secrets"))),
+        expected);
+    EXPECT_EQ(Message(WebSocket(Path(name, "command=x&stdout=true"))), expected);
+    return expected;
+  };
+  const int own = server_->port();
+  for (const char* address : {"127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1"}) {
+    const std::string message = refusals(address, own);
+    EXPECT_EQ(message,
+              StrCat("Internal error occurred: node liar", number, " says that its agent is at ",
+                     address, ":", own, ", which is this API server"));
+  }
+  for (const char* address :
+       {"localhost", "kubernetes.default.svc", "0.0.0.0", "::", "169.254.169.254", "fe80::1",
+        "127.1", "127.0.0.1:1/x", "user@127.0.0.1", "224.0.0.1"}) {
+    const std::string message = refusals(address, 0);
+    EXPECT_EQ(message,
+              StrCat("Internal error occurred: node liar", number, " says that its address is \"",
+                     address, "\", which is not the IP address of a machine"));
+  }
+  // Another port of the same node is no name of a node.
+  EXPECT_EQ(Message(Do(net::Method::kGet, StrCat("/api/v1/nodes/ours:", own, "/proxy/metrics"))),
+            StrCat("nodes \"ours:", own, "\" not found"));
+  EXPECT_EQ(asked_, "") << "no request was sent";
 }
 
 TEST_F(PodStreamProxyTest, PassesTheNodesRefusalOn) {

@@ -1,0 +1,41 @@
+#include "net/socket/address_kind.h"
+
+#include <gtest/gtest.h>
+
+namespace drakkar::net {
+namespace {
+
+TEST(AddressKind, TellsAddressesApart) {
+  EXPECT_EQ(KindOfAddress("10.0.0.7"), AddressKind::kOther);
+  EXPECT_EQ(KindOfAddress("2001:db8::7"), AddressKind::kOther);
+  EXPECT_EQ(KindOfAddress("127.0.0.1"), AddressKind::kLoopback);
+  EXPECT_EQ(KindOfAddress("127.9.9.9"), AddressKind::kLoopback);
+  EXPECT_EQ(KindOfAddress("::1"), AddressKind::kLoopback);
+  EXPECT_EQ(KindOfAddress("::ffff:127.0.0.1"), AddressKind::kLoopback);
+  EXPECT_EQ(KindOfAddress("0.0.0.0"), AddressKind::kUnspecified);
+  EXPECT_EQ(KindOfAddress("::"), AddressKind::kUnspecified);
+  EXPECT_EQ(KindOfAddress("169.254.169.254"), AddressKind::kLinkLocal);
+  EXPECT_EQ(KindOfAddress("::ffff:169.254.169.254"), AddressKind::kLinkLocal);
+  EXPECT_EQ(KindOfAddress("fe80::1"), AddressKind::kLinkLocal);
+  EXPECT_EQ(KindOfAddress("224.0.0.1"), AddressKind::kMulticast);
+  EXPECT_EQ(KindOfAddress("255.255.255.255"), AddressKind::kMulticast);
+  EXPECT_EQ(KindOfAddress("ff02::1"), AddressKind::kMulticast);
+}
+
+TEST(AddressKind, WhatANameServerWouldHaveToSayIsNoAddress) {
+  for (const char* text : {"", "localhost", "0177.0.0.1", "127.1", "2130706433", "0x7f000001",
+                           "127.0.0.1:6443", "[::1]", "fe80::1%lo", "10.0.0.7/x", " 10.0.0.7"}) {
+    EXPECT_EQ(KindOfAddress(text), AddressKind::kNoAddress) << text;
+  }
+}
+
+TEST(AddressKind, KnowsThisMachine) {
+  EXPECT_TRUE(IsThisMachine("127.0.0.1"));
+  EXPECT_TRUE(IsThisMachine("0.0.0.0"));
+  EXPECT_TRUE(IsThisMachine("::ffff:127.0.0.1"));
+  EXPECT_FALSE(IsThisMachine("192.0.2.1"));  // for documentation, never anybody's
+  EXPECT_FALSE(IsThisMachine("localhost"));
+}
+
+}  // namespace
+}  // namespace drakkar::net
