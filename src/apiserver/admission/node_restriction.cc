@@ -4,8 +4,8 @@
 #include <set>
 
 #include "api/scheme/scheme.h"
-#include "apiserver/auth/bootstrap_policy.h"
 #include "apiserver/auth/node_identity.h"
+#include "apiserver/auth/pod_references.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -16,15 +16,15 @@ using Refusal = std::optional<std::string>;
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
-// The user's extra field that ties a service account's token to a node.
-constexpr std::string_view kNodeNameExtra = "authentication.kubernetes.io/node-name";
 
 // What was asked, with the object as it will be and as it was.
 struct Question {
   const Request& request;
+  const StrategyContext& context;
   std::string_view node;
-  Value object;  // absent on delete
-  Value before;  // absent on create
+  const api::TreePtr& tree;  // of `object`; null on delete
+  Value object;              // absent on delete
+  Value before;              // absent on create
 };
 
 bool Changed(const Question& q, std::string_view member) {
@@ -33,6 +33,35 @@ bool Changed(const Question& q, std::string_view member) {
   // Nothing and an empty list are the same.
   if (!now.has_value() || now.empty()) return then.has_value() && !then.empty();
   return !api::Equal(now, then);
+}
+
+// A mirror pod goes with its node.
+Refusal CheckMirrorOwner(const Question& q) {
+  const std::string node = Quote(q.node);
+  const Value owners = q.object["metadata"]["ownerReferences"];
+  if (owners.size() > 1) {
+    return StrCat("node ", node,
+                  " can only create pods with a single owner reference set to itself");
+  }
+  const Value owner = owners.at(0);
+  if (owner["apiVersion"].str() != "v1" || owner["kind"].str() != "Node" ||
+      owner["name"].str() != q.node) {
+    return StrCat("node ", node, " can only create pods with an owner reference set to itself");
+  }
+  if (!owner["controller"].boolean()) {
+    return StrCat("node ", node,
+                  " can only create pods with a controller owner reference set to itself");
+  }
+  if (owner["blockOwnerDeletion"].boolean()) {
+    return StrCat("node ", node, " must not set blockOwnerDeletion on an owner reference");
+  }
+  const api::ObjectPtr self = q.context.lookup("", "nodes", std::string(q.node));
+  const std::string_view uid = self == nullptr ? std::string_view() : self->uid();
+  if (self == nullptr || owner["uid"].str() != uid) {
+    return StrCat("node ", q.node, " UID mismatch: expected ", Quote(uid), " got ",
+                  Quote(owner["uid"].str()));
+  }
+  return std::nullopt;
 }
 
 Refusal CheckMirrorPod(const Question& q) {
@@ -44,25 +73,29 @@ Refusal CheckMirrorPod(const Question& q) {
   if (q.object["spec"]["nodeName"].str() != q.node) {
     return StrCat("node ", node, " can only create pods with spec.nodeName set to itself");
   }
-  for (Value owner : q.object["metadata"]["ownerReferences"].elements()) {
-    if (owner["kind"].str() != "Node" || owner["name"].str() != q.node) {
-      return StrCat("node ", node, " can only create pods with an owner reference set to itself");
-    }
-  }
+  if (Refusal refusal = CheckMirrorOwner(q)) return refusal;
   // A mirror pod says what runs already; it must not pull anything into the node's reach.
   const Value spec = q.object["spec"];
   if (!spec["serviceAccountName"].str().empty()) {
     return StrCat("node ", node, " can not create pods that reference a service account");
   }
-  if (!spec["resourceClaims"].empty()) {
-    return StrCat("node ", node, " can not create pods that reference resource claims");
-  }
   for (Value volume : spec["volumes"].elements()) {
-    for (std::string_view each : {"secret", "configMap", "persistentVolumeClaim", "projected"}) {
-      if (volume[each].has_value()) {
-        return StrCat("node ", node, " can not create pods that reference ", each, " volumes");
+    for (Value source : volume["projected"]["sources"].elements()) {
+      for (std::string_view each :
+           {"clusterTrustBundle", "podCertificate", "serviceAccountToken"}) {
+        if (!source[each].has_value()) continue;
+        return StrCat("node ", node, " can not create pods that reference ", ToLower(each), "s");
       }
     }
+  }
+  if (!spec["resourceClaims"].empty()) {
+    return StrCat("node ", node, " can not create pods that reference resourceclaims");
+  }
+  // By the very list that the node authorizer goes by: what gives a right is refused here.
+  for (const std::string& reference : ReferencesOf(api::Object(q.tree))) {
+    const std::string_view resource = std::string_view(reference).substr(0, reference.find('/'));
+    if (resource == "pods") continue;  // itself
+    return StrCat("node ", node, " can not create pods that reference ", resource);
   }
   return std::nullopt;
 }
@@ -178,6 +211,13 @@ Refusal CheckNode(const Question& q) {
   if (q.request.verb == Verb::kDelete) {
     return StrCat("node ", node, " is not allowed to delete itself");
   }
+  // An owner takes its objects with it: a node could choose one, be deleted with it, and come back
+  // without the labels and taints it was given (CVE-2025-5187).
+  const Value owners = q.object["metadata"]["ownerReferences"];
+  const Value owners_before = q.before["metadata"]["ownerReferences"];
+  if (!(owners.empty() && owners_before.empty()) && !api::Equal(owners, owners_before)) {
+    return StrCat("node ", node, " is not allowed to modify ownerReferences");
+  }
   const std::string labels =
       ChangedRestrictedLabels(q.object["metadata"]["labels"], q.before["metadata"]["labels"]);
   if (!labels.empty()) {
@@ -230,12 +270,43 @@ Refusal CheckSlice(const Question& q) {
   }
 }
 
-// The node a driver's identity is tied to; "" if it is none or not tied.
-std::string_view NodeOfDriver(const UserInfo& user) {
-  if (std::ranges::find(user.groups, kNodeDriversGroup) == user.groups.end()) return {};
-  const auto found = user.extra.find(std::string(kNodeNameExtra));
-  if (found == user.extra.end() || found->second.size() != 1) return {};
-  return found->second.front();
+// Whether a service account's token is that of a pod which runs once on every node, as the node
+// part of a driver does.
+bool IsOnePodPerNode(const UserInfo& user, const StrategyContext& context) {
+  constexpr std::string_view kAccount = "system:serviceaccount:";
+  const std::string_view pod_name = OnlyExtra(user, kPodNameExtra);
+  if (pod_name.empty() || !std::string_view(user.name).starts_with(kAccount)) return false;
+  std::string_view home = std::string_view(user.name).substr(kAccount.size());
+  home = home.substr(0, home.find(':'));
+  const api::ObjectPtr pod = context.lookup("", "pods", StrCat(home, "/", pod_name));
+  if (pod == nullptr) return false;
+  for (Value owner : (*pod)["metadata"]["ownerReferences"].elements()) {
+    if (owner["kind"].str() == "DaemonSet" && owner["controller"].boolean()) return true;
+  }
+  return false;
+}
+
+// Slices of a node are written from that node only, and the node part of a driver writes nothing
+// else (docs/decisions/driver-confinement.md). "arbitrary-node:<verb>" lifts that.
+Refusal CheckSliceOfDriver(const Question& q) {
+  const UserInfo& user = q.request.user;
+  bool is_own = !q.node.empty();
+  bool is_anothers = false;
+  for (Value slice : {q.object, q.before}) {
+    if (!slice.exists()) continue;
+    const std::string_view node = slice["spec"]["nodeName"].str();
+    is_own = is_own && node == q.node;
+    is_anothers = is_anothers || (!node.empty() && node != q.node);
+  }
+  if (is_own) return std::nullopt;
+  if (!is_anothers && !IsNodeDriver(user) && !IsOnePodPerNode(user, q.context)) return std::nullopt;
+  const std::string verb = StrCat("arbitrary-node:", VerbName(q.request.verb));
+  if (!q.context.authorize(verb, "resource.k8s.io", "resourceslices", "", "", q.request.name)) {
+    return std::nullopt;
+  }
+  return StrCat("user ", Quote(user.name), " acts from node ", Quote(q.node), " and can only ",
+                VerbName(q.request.verb),
+                " ResourceSlices with that nodeName; others take the verb ", Quote(verb));
 }
 
 Refusal CheckAll(const Question& q) {
@@ -255,24 +326,22 @@ Refusal CheckAll(const Question& q) {
 }  // namespace
 
 std::optional<Failure> NodeRestriction::Admit(const Request& request, api::Draft* object,
-                                              api::Value before, const StrategyContext&) {
+                                              api::Value before, const StrategyContext& context) {
   const NodeIdentity node = IdentifyNode(request.user);
-  const std::string_view driver_node = node.is_node ? "" : NodeOfDriver(request.user);
-  if (!node.is_node && driver_node.empty()) return std::nullopt;
+  const bool is_slice =
+      request.kind->kind == "ResourceSlice" && request.kind->group == "resource.k8s.io";
+  if (!node.is_node && !is_slice) return std::nullopt;
   if (node.is_node && node.name.empty()) {
     return ForbiddenFailure(
         *request.kind, request.name,
         StrCat("could not determine node from user ", Quote(request.user.name)));
   }
-  const api::TreePtr frozen = object == nullptr ? nullptr : object->Freeze();
-  const Question question{request, node.is_node ? node.name : driver_node,
-                          frozen == nullptr ? api::Value() : frozen->root(), before};
-  Refusal refusal;
-  if (node.is_node) {
-    refusal = CheckAll(question);
-  } else if (request.kind->group == "resource.k8s.io" && request.kind->kind == "ResourceSlice") {
-    refusal = CheckSlice(question);
-  }
+  const std::string_view name = node.is_node ? node.name : NodeOfUser(request.user);
+  if (!node.is_node && name.empty() && !IsNodeDriver(request.user)) return std::nullopt;
+  const api::TreePtr tree = object == nullptr ? nullptr : object->Freeze();
+  const Question question{
+      request, context, name, tree, tree == nullptr ? api::Value() : tree->root(), before};
+  const Refusal refusal = node.is_node ? CheckAll(question) : CheckSliceOfDriver(question);
   if (!refusal) return std::nullopt;
   return ForbiddenFailure(*request.kind, request.name, *refusal);
 }

@@ -5,9 +5,9 @@
 namespace drakkar::apiserver {
 
 // What nodes may write, beyond what the node authorizer lets them reach: their own Node without the
-// labels and taints that others rely on, the status of their own pods, their lease, their slices.
-// Drivers with an identity of their own (bootstrap_policy.h) that is tied to a node are held to the
-// slices of that node. Everybody else passes.
+// labels, taints and owners that others rely on, the status of their own pods, mirror pods that
+// name nothing, their lease, their slices. Whoever acts from a node (node_identity.h) is held to
+// the slices of that node. Everybody else passes.
 class NodeRestriction final : public AdmissionStep {
  public:
   std::string_view name() const override { return "NodeRestriction"; }

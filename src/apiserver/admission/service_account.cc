@@ -2,6 +2,7 @@
 
 #include "api/scheme/scheme.h"
 #include "apiserver/admission/pod_defaults.h"
+#include "apiserver/auth/pod_references.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -152,6 +153,23 @@ bool IsMirror(api::Draft& object) {
   return annotations != nullptr && annotations->Has(kMirror);
 }
 
+std::optional<std::string> WhyNoMirrorPod(const api::TreePtr& tree) {
+  const api::Value spec = tree->root()["spec"];
+  if (!spec["serviceAccountName"].str().empty()) {
+    return "a mirror pod may not reference service accounts";
+  }
+  for (const std::string& reference : ReferencesOf(api::Object(tree))) {
+    if (reference.starts_with("secrets/")) return "a mirror pod may not reference secrets";
+  }
+  for (api::Value volume : spec["volumes"].elements()) {
+    for (api::Value source : volume["projected"]["sources"].elements()) {
+      if (!source["serviceAccountToken"].has_value()) continue;
+      return "a mirror pod may not use ServiceAccountToken volume projections";
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool ServiceAccountAdmission::Concerns(const Request& request) const {
@@ -168,10 +186,8 @@ std::optional<Failure> ServiceAccountAdmission::Admit(const Request& request, ap
   };
   // The image in the API of a node's static pod: it has what its file says.
   if (IsMirror(*object)) {
-    if (!spec["serviceAccountName"].str().empty()) {
-      return forbid("a mirror pod may not reference service accounts");
-    }
-    return std::nullopt;
+    const std::optional<std::string> why = WhyNoMirrorPod(object->Freeze());
+    return why ? std::optional(forbid(*why)) : std::nullopt;
   }
   if (spec["serviceAccountName"].str().empty()) spec["serviceAccountName"] = kDefaultAccount;
   const std::string name(spec["serviceAccountName"].str());

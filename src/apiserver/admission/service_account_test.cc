@@ -192,5 +192,25 @@ TEST_F(ServiceAccountAdmissionTest, AMirrorPodIsLeftAsItIs) {
   EXPECT_FALSE(HasToken(made));
 }
 
+TEST_F(ServiceAccountAdmissionTest, AMirrorPodOfAnybodyHasNoAccountSecretsOrTokens) {
+  const auto create = [&](std::string_view spec) {
+    const Response made = TryCreate(
+        StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","annotations":{)",
+               R"("kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n1",)",
+               R"("containers":[{"name":"c","image":"i:1"}])", spec, "}}"));
+    return made.failure ? made.failure->message : "allowed";
+  };
+  EXPECT_EQ(create(R"(,"serviceAccountName":"default")"),
+            "pods \"p\" is forbidden: a mirror pod may not reference service accounts");
+  EXPECT_EQ(create(R"(,"imagePullSecrets":[{"name":"s"}])"),
+            "pods \"p\" is forbidden: a mirror pod may not reference secrets");
+  EXPECT_EQ(create(R"(,"volumes":[{"name":"v","projected":{"sources":[)"
+                   R"({"serviceAccountToken":{"path":"t"}}]}}])"),
+            "pods \"p\" is forbidden: a mirror pod may not use ServiceAccountToken volume "
+            "projections");
+  EXPECT_EQ(create(""), "allowed");
+  EXPECT_EQ((*core_->Find("", "pods", "default/p"))["spec"]["serviceAccountName"].str(), "");
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

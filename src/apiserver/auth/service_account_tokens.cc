@@ -7,6 +7,7 @@
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/auth/node_identity.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/validation/cause.h"
 #include "base/hash/base64.h"
@@ -22,9 +23,7 @@ using api::Value;
 
 // Longer ones are no tokens of ours.
 constexpr std::size_t kMaxTokenBytes = 16 * 1024;
-constexpr std::string_view kPodName = "authentication.kubernetes.io/pod-name";
 constexpr std::string_view kPodUid = "authentication.kubernetes.io/pod-uid";
-constexpr std::string_view kNodeName = "authentication.kubernetes.io/node-name";
 constexpr std::string_view kNodeUid = "authentication.kubernetes.io/node-uid";
 constexpr std::string_view kCredential = "authentication.kubernetes.io/credential-id";
 
@@ -90,6 +89,9 @@ std::optional<Failure> ServiceAccountTokens::Issue(Request& request, Response& r
   }
   if (!errors.empty()) return InvalidFailure(body, "", errors);
 
+  if (const NodeIdentity node = IdentifyNode(request.user); node.is_node) {
+    if (std::optional<Failure> failure = CheckNode(request, node.name, seconds)) return failure;
+  }
   const std::int64_t now = Seconds(clock_.Now());
   Draft claims = Draft::Object();
   claims["aud"] = Draft::Array();
@@ -161,6 +163,60 @@ std::optional<Failure> ServiceAccountTokens::Issue(Request& request, Response& r
   return std::nullopt;
 }
 
+std::optional<Failure> ServiceAccountTokens::CheckNode(const Request& request,
+                                                       std::string_view node,
+                                                       std::int64_t& seconds) const {
+  const auto refuse = [&](std::string_view why) {
+    return ForbiddenFailure(*request.kind, request.name, why);
+  };
+  const Value spec = request.object->root()["spec"];
+  const Value bound = spec["boundObjectRef"];
+  const std::string name(bound["name"].str());
+  if (bound["apiVersion"].str() != "v1" || bound["kind"].str() != "Pod" || name.empty()) {
+    return refuse("node requested token not bound to a pod");
+  }
+  if (bound["uid"].str().empty()) {
+    return refuse("node requested token with a pod binding without a uid");
+  }
+  const api::ObjectPtr pod = core_->Find("", "pods", StrCat(request.namespace_, "/", name));
+  if (pod == nullptr) return NotFoundFailure(*api::FindKind("", "v1", "Pod"), name);
+  if (bound["uid"].str() != pod->uid()) {
+    return refuse(StrCat("the UID in the bound object reference (", bound["uid"].str(),
+                         ") does not match the UID in record. The object might have been deleted "
+                         "and then recreated"));
+  }
+  if ((*pod)["spec"]["nodeName"].str() != node) {
+    return refuse("node requested token bound to a pod scheduled on a different node");
+  }
+  if (spec["audiences"].size() > 1) return refuse("node may only request 0 or 1 audiences");
+  const std::string_view audience = spec["audiences"].at(0).str();
+  std::int64_t longest = 0;
+  for (Value volume : (*pod)["spec"]["volumes"].elements()) {
+    for (Value source : volume["projected"]["sources"].elements()) {
+      const Value token = source["serviceAccountToken"];
+      if (!token.has_value() || token["audience"].str() != audience) continue;
+      longest = std::max(longest, token["expirationSeconds"].integer(kDefaultSeconds));
+    }
+  }
+  if (longest == 0) {
+    return refuse(StrCat("audience ", Quote(audience), " not found in pod spec volume, ",
+                         request.user.name,
+                         " is not authorized to request tokens for this audience"));
+  }
+  seconds = std::min({seconds, std::max(longest, kMinSeconds), kMaxNodeSeconds});
+  return std::nullopt;
+}
+
+bool ServiceAccountTokens::Lives(std::string_view plural, const std::string& key,
+                                 std::string_view uid) const {
+  const api::ObjectPtr object = core_->Find("", plural, key);
+  if (object == nullptr || object->uid() != uid) return false;
+  const std::string_view deleted = (*object)["metadata"]["deletionTimestamp"].str();
+  if (deleted.empty()) return true;
+  const Result<WallTime> when = api::ParseTime(deleted);
+  return when.ok() && Seconds(*when) + kDeletionLeeway >= Seconds(clock_.Now());
+}
+
 std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
                                                      const std::vector<std::string>& audiences,
                                                      std::vector<std::string>& meant_for) const {
@@ -195,19 +251,21 @@ std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
   const Value about = claims["kubernetes.io"];
   const std::string home(about["namespace"].str());
   const std::string name(about["serviceaccount"]["name"].str());
-  auto lives = [&](std::string_view plural, const std::string& key, Value entry) {
-    const api::ObjectPtr object = core_->Find("", plural, key);
-    return object != nullptr && object->uid() == entry["uid"].str();
-  };
-  if (!lives("serviceaccounts", StrCat(home, "/", name), about["serviceaccount"])) {
+  if (!Lives("serviceaccounts", StrCat(home, "/", name), about["serviceaccount"]["uid"].str())) {
     return std::nullopt;
   }
-  for (std::string_view kind : {"pod", "secret"}) {
+  for (const auto& [kind, plural] : {std::pair("pod", "pods"), std::pair("secret", "secrets")}) {
     const Value bound = about[kind];
     if (bound.has_value() &&
-        !lives(kind == "pod" ? "pods" : "secrets", StrCat(home, "/", bound["name"].str()), bound)) {
+        !Lives(plural, StrCat(home, "/", bound["name"].str()), bound["uid"].str())) {
       return std::nullopt;
     }
+  }
+  // A pod's token ends with the pod, which goes with its node.
+  if (const Value node = about["node"];
+      node.has_value() && !about["pod"].has_value() &&
+      !Lives("nodes", std::string(node["name"].str()), node["uid"].str())) {
+    return std::nullopt;
   }
   UserInfo user;
   user.name = StrCat("system:serviceaccount:", home, ":", name);
@@ -217,9 +275,9 @@ std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
   auto note = [&](std::string_view key, Value value) {
     if (value.has_value()) user.extra[std::string(key)] = {std::string(value.str())};
   };
-  note(kPodName, about["pod"]["name"]);
+  note(kPodNameExtra, about["pod"]["name"]);
   note(kPodUid, about["pod"]["uid"]);
-  note(kNodeName, about["node"]["name"]);
+  note(kNodeNameExtra, about["node"]["name"]);
   note(kNodeUid, about["node"]["uid"]);
   return user;
 }

@@ -16,13 +16,20 @@ namespace drakkar::apiserver {
 
 // Tokens of service accounts: JSON Web Tokens signed with ES256, bound to an audience, a time and
 // an object. Made by POST serviceaccounts/NAME/token; checked on every use against the account and
-// the object they are bound to, so that deleting either ends them.
+// the object they are bound to, so that deleting either ends them. A node gets tokens only for the
+// pods that are bound to it, for the audiences and at most the time that those pods' volumes ask
+// for.
 class ServiceAccountTokens final : public Answerer {
  public:
   static constexpr std::string_view kIssuer = "https://kubernetes.default.svc.cluster.local";
   static constexpr std::int64_t kMinSeconds = 600;
   static constexpr std::int64_t kMaxSeconds = std::int64_t{1} << 32;
   static constexpr std::int64_t kDefaultSeconds = 3600;
+  // For nodes, which renew tokens while the pod lives.
+  static constexpr std::int64_t kMaxNodeSeconds = 24 * 3600;
+  // How long a token outlives the deletion of what it is bound to (its grace period included), for
+  // what still has to be said.
+  static constexpr std::int64_t kDeletionLeeway = 60;
 
   static Result<std::unique_ptr<ServiceAccountTokens>> Create(std::string_view private_key_pem,
                                                               const Clock& clock, Random& random);
@@ -45,6 +52,11 @@ class ServiceAccountTokens final : public Answerer {
  private:
   ServiceAccountTokens(const Clock& clock, Random& random) : clock_(clock), random_(random) {}
   std::optional<Failure> Issue(Request& request, Response& response);
+  // What a node may not ask for; otherwise `seconds` is cut to what it may have.
+  std::optional<Failure> CheckNode(const Request& request, std::string_view node,
+                                   std::int64_t& seconds) const;
+  // Whether an object of the API is there, is the one that was meant and is not long deleted.
+  bool Lives(std::string_view plural, const std::string& key, std::string_view uid) const;
 
   const Clock& clock_;
   Random& random_;

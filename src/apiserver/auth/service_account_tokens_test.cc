@@ -17,9 +17,9 @@ class TokensTest : public CoreFixture {
     tokens_->Attach(*core_);
     Create(R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"bot"}})");
   }
-  Response Issue(std::string_view spec, std::string name = "bot") {
+  Response Issue(std::string_view spec, std::string name = "bot", UserInfo user = AdminUser()) {
     Request request;
-    request.user = AdminUser();
+    request.user = std::move(user);
     request.verb = Verb::kCreate;
     request.kind = api::FindKind("", "v1", "ServiceAccount");
     request.namespace_ = "default";
@@ -93,6 +93,95 @@ TEST_F(TokensTest, NonsenseIsRefusedInAFieldsName) {
   EXPECT_EQ(
       Issue(R"({"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"x"}})").failure->code,
       404);
+}
+
+class NodeTokensTest : public TokensTest {
+ protected:
+  NodeTokensTest() {
+    Create(R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"other"}})");
+    pod_ = Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{
+        "nodeName":"n1","serviceAccountName":"bot","containers":[{"name":"c","image":"i:1"}],
+        "volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"t"}},
+          {"serviceAccountToken":{"path":"u","audience":"vault","expirationSeconds":700}},
+          {"serviceAccountToken":{"path":"w","audience":"ever","expirationSeconds":4000000000}}]}}]
+        }})");
+  }
+  std::string Ref(std::string_view uid) {
+    return StrCat(R"("boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"p","uid":")", uid,
+                  R"("})");
+  }
+  // The answer to node n1, without the words that all have.
+  std::string Ask(std::string_view spec, std::string account = "bot", std::string node = "n1") {
+    const Response response = Issue(StrCat("{", spec, "}"), std::move(account), NodeUser(node));
+    if (!response.failure) {
+      return StrCat((*response.object)["spec"]["expirationSeconds"].integer(), " s");
+    }
+    const std::string& message = response.failure->message;
+    const std::size_t colon = message.find("forbidden: ");
+    return colon == message.npos ? message : message.substr(colon + 11);
+  }
+  api::ObjectPtr pod_;
+};
+
+TEST_F(NodeTokensTest, ANodeGetsTokensOnlyForItsOwnPods) {
+  EXPECT_EQ(Ask(Ref(pod_->uid())), "3600 s");
+  EXPECT_EQ(Ask(Ref(pod_->uid()), "bot", "n2"),
+            "node requested token bound to a pod scheduled on a different node");
+  EXPECT_EQ(Ask(""), "node requested token not bound to a pod");
+  EXPECT_EQ(Ask(R"("boundObjectRef":{"apiVersion":"v1","kind":"Node","name":"n1","uid":"u"})"),
+            "node requested token not bound to a pod");
+  EXPECT_EQ(Ask(R"("boundObjectRef":{"apiVersion":"v1","kind":"Secret","name":"s","uid":"u"})"),
+            "node requested token not bound to a pod");
+  EXPECT_EQ(Ask(Ref("")), "node requested token with a pod binding without a uid");
+  EXPECT_EQ(Ask(Ref("another")),
+            "the UID in the bound object reference (another) does not match the UID in record. "
+            "The object might have been deleted and then recreated");
+  EXPECT_EQ(Ask(R"("boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"q","uid":"u"})"),
+            "pods \"q\" not found");
+  EXPECT_EQ(Ask(Ref(pod_->uid()), "other"),
+            "cannot bind token for serviceaccount \"other\" to pod running with different "
+            "serviceaccount name.");
+}
+
+TEST_F(NodeTokensTest, ANodeGetsOnlyTheAudiencesAndTheTimeThatThePodAsksFor) {
+  const std::string ref = Ref(pod_->uid());
+  EXPECT_EQ(Ask(StrCat(ref, R"(,"audiences":["vault"])")), "700 s");
+  EXPECT_EQ(Ask(StrCat(ref, R"(,"expirationSeconds":4000000000)")), "3600 s");
+  EXPECT_EQ(Ask(StrCat(ref, R"(,"expirationSeconds":600)")), "600 s");
+  EXPECT_EQ(Ask(StrCat(ref, R"(,"audiences":["ever"],"expirationSeconds":4000000000)")), "86400 s");
+  EXPECT_EQ(Ask(StrCat(ref, R"(,"audiences":["bank"])")),
+            "audience \"bank\" not found in pod spec volume, system:node:n1 is not authorized to "
+            "request tokens for this audience");
+  EXPECT_EQ(Ask(StrCat(ref, R"(,"audiences":["","vault"])")),
+            "node may only request 0 or 1 audiences");
+  EXPECT_EQ(Ask(StrCat(ref, R"(,"audiences":["https://kubernetes.default.svc.cluster.local"])")),
+            "audience \"https://kubernetes.default.svc.cluster.local\" not found in pod spec "
+            "volume, system:node:n1 is not authorized to request tokens for this audience");
+}
+
+TEST_F(TokensTest, ATokenThatIsBoundToANodeEndsWithIt) {
+  Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
+  const std::string token =
+      Token(R"({"boundObjectRef":{"apiVersion":"v1","kind":"Node","name":"n1"}})");
+  const std::optional<UserInfo> user = Verify(token);
+  ASSERT_TRUE(user.has_value());
+  EXPECT_EQ(user->extra.at("authentication.kubernetes.io/node-name").front(), "n1");
+  Delete("v1", "Node", "", "n1");
+  EXPECT_FALSE(Verify(token).has_value());
+  Create(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
+  EXPECT_FALSE(Verify(token).has_value()) << "another node of the same name";
+}
+
+TEST_F(TokensTest, WhatIsBeingDeletedKeepsItsTokensForAMinuteOnly) {
+  Create(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","finalizers":["a.example/b"]},
+             "spec":{"serviceAccountName":"bot","containers":[{"name":"c","image":"i:1"}]}})");
+  const std::string token =
+      Token(R"({"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"p"}})");
+  Delete("v1", "Pod", "default", "p");
+  EXPECT_TRUE(Verify(token).has_value());
+  loop_.Advance(std::chrono::seconds(ServiceAccountTokens::kDeletionLeeway + 2));
+  ASSERT_NE(core_->Find("", "pods", "default/p"), nullptr) << "a finalizer holds it";
+  EXPECT_FALSE(Verify(token).has_value());
 }
 
 }  // namespace

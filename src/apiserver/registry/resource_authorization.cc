@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "apiserver/auth/node_identity.h"
 #include "apiserver/validation/name_rules.h"
 #include "apiserver/validation/resource_claim.h"
 #include "apiserver/validation/semantic_equal.h"
@@ -18,7 +19,6 @@ using api::Value;
 
 constexpr std::string_view kGroup = "resource.k8s.io";
 constexpr std::string_view kAdminLabel = "resource.kubernetes.io/admin-access";
-constexpr std::string_view kNodeNameExtra = "authentication.kubernetes.io/node-name";
 
 void CheckAdminLabel(Findings& out, const FieldPath& path, std::string_view namespace_,
                      const StrategyContext& context) {
@@ -147,9 +147,7 @@ std::string_view NodeOfAllocation(Value allocation) {
 
 bool IsServiceAccountOnNode(const UserInfo& user, std::string_view node) {
   if (node.empty() || !IsServiceAccount(user.name)) return false;
-  auto found = user.extra.find(std::string(kNodeNameExtra));
-  if (found == user.extra.end() || found->second.size() != 1) return false;
-  const std::string& name = found->second.front();
+  const std::string_view name = OnlyExtra(user, kNodeNameExtra);
   return DnsSubdomainProblems(name).empty() && name == node;
 }
 
@@ -159,7 +157,10 @@ void CheckDriverPermission(Findings& out, const FieldPath& path, Value status, V
   if (drivers.empty()) return;
   const std::string_view verb = VerbName(context.verb);
   std::vector<std::string> verbs;
-  if (IsServiceAccountOnNode(context.user, NodeOfAllocation(status["allocation"]))) {
+  const std::string_view node = NodeOfAllocation(status["allocation"]);
+  const bool is_driver_there =
+      IsNodeDriver(context.user) && !node.empty() && NodeOfUser(context.user) == node;
+  if (is_driver_there || IsServiceAccountOnNode(context.user, node)) {
     verbs.push_back(StrCat("associated-node:", verb));
   }
   verbs.push_back(StrCat("arbitrary-node:", verb));
