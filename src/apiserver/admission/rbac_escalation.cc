@@ -52,6 +52,10 @@ std::optional<Failure> RbacEscalation::Admit(const Request& request, api::Draft*
                            request.namespace_, role)) {
       return std::nullopt;
     }
+    // What the role will allow once there is one cannot be known now.
+    if (!rbac_.HasRole(cluster, request.namespace_, role)) {
+      return NotFoundFailure(*api::FindKind(kGroup, "v1", cluster ? "ClusterRole" : "Role"), role);
+    }
     granted = rbac_.RulesOfRole(cluster, request.namespace_, role);
   } else {
     if (api::Equal(after["rules"], before["rules"]) &&

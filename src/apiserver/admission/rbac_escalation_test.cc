@@ -70,5 +70,23 @@ TEST_F(RbacEscalationTest, BindingARoleTakesItsRightsOrTheRightToBind) {
   EXPECT_FALSE(Bind("now-mine", "thieves", PlainUser("ann")).failure);
 }
 
+TEST_F(RbacEscalationTest, ARoleThatDoesNotExistYetIsNotBoundInAdvance) {
+  const Response refused = Bind("early", "admin-to-be", PlainUser("ann"));
+  ASSERT_TRUE(refused.failure.has_value());
+  EXPECT_EQ(refused.failure->code, 404);
+  EXPECT_EQ(refused.failure->message,
+            "clusterroles.rbac.authorization.k8s.io \"admin-to-be\" not found");
+  const Response in_namespace = TryCreate(
+      R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding",
+          "metadata":{"name":"early"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",
+          "kind":"Role","name":"to-be"},"subjects":[{"kind":"User","name":"ann",
+          "apiGroup":"rbac.authorization.k8s.io"}]})",
+      PlainUser("ann"));
+  ASSERT_TRUE(in_namespace.failure.has_value());
+  EXPECT_EQ(in_namespace.failure->message, "roles.rbac.authorization.k8s.io \"to-be\" not found");
+  // Who may bind anything may do so in any order, as with Kubernetes.
+  EXPECT_FALSE(Bind("early", "admin-to-be", AdminUser()).failure);
+}
+
 }  // namespace
 }  // namespace drakkar::apiserver

@@ -247,6 +247,12 @@ std::vector<api::TreePtr> RbacAuthorizer::RulesOfRole(bool cluster, std::string_
   return role == nullptr ? std::vector<api::TreePtr>() : role->sources;
 }
 
+bool RbacAuthorizer::HasRole(bool cluster, std::string_view namespace_,
+                             const std::string& name) const {
+  const WatchCache* cache = cluster ? cluster_roles_ : roles_;
+  return cache != nullptr && cache->Find(cluster ? name : StrCat(namespace_, "/", name)) != nullptr;
+}
+
 bool RbacAuthorizer::Covers(const UserInfo& user, std::string_view namespace_, api::Value rule) {
   // Every single right in the rule must be one of the user's.
   for (api::Value verb : rule["verbs"].elements()) {

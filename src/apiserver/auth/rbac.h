@@ -38,6 +38,7 @@ class RbacAuthorizer final : public Authorizer {
   // The rules of a role, aggregated ones included; none if there is no such role.
   std::vector<api::TreePtr> RulesOfRole(bool cluster, std::string_view namespace_,
                                         const std::string& name) const;
+  bool HasRole(bool cluster, std::string_view namespace_, const std::string& name) const;
   // Whether the user may do all that `rule` (a PolicyRule) allows, in the namespace (""
   // everywhere).
   bool Covers(const UserInfo& user, std::string_view namespace_, api::Value rule);
