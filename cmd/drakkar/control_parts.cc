@@ -206,18 +206,17 @@ std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clien
       ProcessorCount() < kProcessorsForEachLoop ? Thread::kMain : Thread::kOwn,
       [clients = std::move(clients), component = std::move(component)](
           UvLoop& loop, std::function<void(Error)> on_fatal) {
-        return Controllers::Open({.loop = loop,
-                                  .client = clients(loop, "system:kube-controller-manager",
-                                                    {"system:masters"}, storage::Mark::kApplied),
-                                  .component = component,
-                                  .configz = {},
-                                  .start =
-                                      [ca_pem = component.ca_pem](
-                                          UvLoop& own, client::Client& client, Metrics& metrics) {
-                                        return std::make_unique<ControllersWork>(own, client,
-                                                                                 metrics, ca_pem);
-                                      },
-                                  .on_fatal = std::move(on_fatal)});
+        return Controllers::Open(
+            {.loop = loop,
+             .client = clients(loop, "system:kube-controller-manager", {}, storage::Mark::kApplied),
+             .component = component,
+             .configz = {},
+             .start =
+                 [ca_pem = component.ca_pem](UvLoop& own, client::Client& client,
+                                             Metrics& metrics) {
+                   return std::make_unique<ControllersWork>(own, client, metrics, ca_pem);
+                 },
+             .on_fatal = std::move(on_fatal)});
       });
 }
 
@@ -232,8 +231,7 @@ std::unique_ptr<Part> MakeSchedulerPart(UvLoop& main_loop, ClientFactory clients
        status = std::move(status)](UvLoop& loop, std::function<void(Error)> on_fatal) {
         return SchedulerPart::Open(
             {.loop = loop,
-             .client = clients(loop, "system:kube-scheduler", {"system:masters"},
-                               storage::Mark::kApplied),
+             .client = clients(loop, "system:kube-scheduler", {}, storage::Mark::kApplied),
              .component = {configuration.leader_election, status},
              .configz =
                  [configuration] {

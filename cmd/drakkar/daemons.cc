@@ -183,7 +183,8 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
                            .gates = *gates,
                            .skip_operations_as_list = *as_list,
                            .event_ttl = *event_ttl,
-                           .low_latency = arguments.Bool("low-latency")});
+                           .low_latency = arguments.Bool("low-latency"),
+                           .driver_node = arguments.Text("node-name")});
   if (!opened.ok()) return Fail(console, opened.error());
   ApiServerPart* server = opened->get();
   std::vector<std::unique_ptr<Part>> parts;
@@ -225,7 +226,7 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
     if (arguments.Bool("driver")) {
       parts.push_back(
           MakeDriverPart(loop, {.node_name = node_name,
-                                .kubeconfig = server->kubeconfig_path(),
+                                .kubeconfig = server->driver_kubeconfig_path(),
                                 .data_dir = data_dir,
                                 .root_dir = RootDirectory(arguments),
                                 .devices = arguments.Text("devices"),
