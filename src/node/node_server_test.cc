@@ -220,12 +220,15 @@ TEST_F(NodeServerTest, FollowsUntilTheContainerEnds) {
 
 TEST_F(NodeServerTest, FollowsByWritesWhereTheyAreReported) {
   MemoryFileWatcher watcher(node_.loop);
-  NodeServer server({.loop = node_.loop,
-                     .files = node_.files,
-                     .agent = *node_.agent,
-                     .runtime = *node_.runtime,
-                     .log_watcher = &watcher,
-                     .is_allowed = [](const net::ConnectionInfo&) { return true; }});
+  NodeServer server(
+      {.loop = node_.loop,
+       .files = node_.files,
+       .agent = *node_.agent,
+       .runtime = *node_.runtime,
+       .log_watcher = &watcher,
+       .node_name = "n1",
+       .authorize = [](const net::ServerRequest&, std::vector<client::AccessReviewer::Access>,
+                       client::AccessReviewer::Done done) { done(std::nullopt); }});
   auto writer = std::make_shared<FakeWriter>();
   net::ServerRequest request;
   request.path = "/containerLogs/default/p/a";
