@@ -1,8 +1,10 @@
 #include "api/meta/field_error.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "api/json/writer.h"
+#include "api/meta/shown_errors.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
@@ -162,10 +164,15 @@ std::string FieldError::ToString() const {
 
 std::string JoinFieldErrors(const FieldErrors& errors) {
   std::vector<std::string> texts;
+  std::unordered_set<std::string> told;
+  std::size_t rest = errors.size();
   for (const FieldError& error : errors) {
+    if (texts.size() == kMaxShownErrors) break;
+    --rest;
     std::string text = error.ToString();
-    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
+    if (told.insert(text).second) texts.push_back(std::move(text));
   }
+  if (rest > 0) texts.push_back(StrCat("and ", rest, " more errors"));
   if (texts.empty()) return "";
   if (texts.size() == 1) return texts[0];
   return "[" + Join(texts, ", ") + "]";

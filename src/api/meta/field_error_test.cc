@@ -61,5 +61,17 @@ TEST(FieldError, SeveralAreJoinedAndRepeatedOnesShownOnce) {
   EXPECT_EQ(JoinFieldErrors({a, a}), "a: Required value");
 }
 
+TEST(FieldError, PastAHundredOnlyTheirNumberIsTold) {
+  FieldErrors errors;
+  for (std::size_t i = 0; i < 300'000; ++i) {
+    errors.push_back(FieldError::Required(FieldPath("a").Index(i), ""));
+  }
+  const std::string text = JoinFieldErrors(errors);
+  EXPECT_TRUE(text.ends_with(", a[99]: Required value, and 299900 more errors]"))
+      << text.substr(text.size() - 80);
+  // All the same: told once, whatever their number.
+  EXPECT_EQ(JoinFieldErrors(FieldErrors(300'000, errors[0])), "a[0]: Required value");
+}
+
 }  // namespace
 }  // namespace drakkar::api

@@ -1,5 +1,6 @@
 #include "api/meta/status.h"
 
+#include "api/meta/shown_errors.h"
 #include "base/text/text.h"
 
 namespace drakkar::api {
@@ -147,6 +148,7 @@ Status StatusInvalid(std::string_view group, std::string_view kind, std::string_
   if (!errors.empty()) message += ": " + JoinFieldErrors(errors);
   Status status = About(Make(422, "Invalid", std::move(message)), qualified, name);
   for (const FieldError& error : errors) {
+    if (status.causes.size() == kMaxShownErrors) break;
     status.causes.push_back({std::string(FieldErrorReason(error.type)), error.Body(), error.field});
   }
   return status;

@@ -70,6 +70,24 @@ TEST_F(RbacEscalationTest, BindingARoleTakesItsRightsOrTheRightToBind) {
   EXPECT_FALSE(Bind("now-mine", "thieves", PlainUser("ann")).failure);
 }
 
+TEST_F(RbacEscalationTest, RulesWithTooManyCombinationsAreRefusedUnread) {
+  const auto list = [](std::string_view word) {
+    std::string text = "[";
+    for (int i = 0; i < 1'000; ++i) text += StrCat(i == 0 ? "" : ",", "\"", word, "\"");
+    return text + "]";
+  };
+  // All of them are held: it would take a thousand million questions to find that out.
+  const Response refused = TryRole("many",
+                                   StrCat(R"([{"apiGroups":)", list(""), R"(,"resources":)",
+                                          list("pods"), R"(,"verbs":)", list("get"), "}]"),
+                                   PlainUser("ann"));
+  ASSERT_TRUE(refused.failure.has_value());
+  EXPECT_EQ(refused.failure->message,
+            "clusterroles.rbac.authorization.k8s.io \"many\" is forbidden: the rules grant more "
+            "than 100000 single rights, too many to be compared with those of user \"ann\"; grant "
+            "less at once");
+}
+
 TEST_F(RbacEscalationTest, ARoleThatDoesNotExistYetIsNotBoundInAdvance) {
   const Response refused = Bind("early", "admin-to-be", PlainUser("ann"));
   ASSERT_TRUE(refused.failure.has_value());

@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "api/meta/shown_errors.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 
@@ -48,7 +49,10 @@ Failure InvalidFailure(const api::KindSchema& kind, std::string_view name,
   api::FieldErrors distinct;
   std::set<std::string> told;
   for (const api::FieldError& error : errors) {
-    if (told.insert(error.ToString()).second) distinct.push_back(error);
+    // What is only counted is not put into words.
+    if (told.size() > api::kMaxShownErrors || told.insert(error.ToString()).second) {
+      distinct.push_back(error);
+    }
   }
   return api::StatusInvalid(kind.group, kind.kind, name, distinct);
 }

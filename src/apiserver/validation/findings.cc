@@ -1,15 +1,22 @@
 #include "apiserver/validation/findings.h"
 
+#include <optional>
+#include <set>
+#include <tuple>
+
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
 namespace {
 
-bool SaysTheSame(const Finding& handwritten, const Finding& declared) {
-  if (handwritten.error.type != declared.error.type) return false;
-  if (handwritten.error.field != declared.error.field) return false;
-  if (handwritten.origin != declared.origin) return false;
-  return handwritten.error.type != api::FieldErrorType::kInvalid || !handwritten.origin.empty();
+// What is the same for two findings that say the same: type, field and origin. Findings that never
+// say the same as another one have none.
+using Gist = std::tuple<api::FieldErrorType, std::string_view, std::string_view>;
+std::optional<Gist> GistOf(const Finding& finding) {
+  if (finding.error.type == api::FieldErrorType::kInvalid && finding.origin.empty()) {
+    return std::nullopt;
+  }
+  return Gist(finding.error.type, finding.error.field, finding.origin);
 }
 
 // Past "[<digits>]" that starts at `at`; npos if there is none.
@@ -50,12 +57,17 @@ api::FieldErrors PlainErrors(const Findings& handwritten) {
 
 api::FieldErrors MergeFindings(const Findings& handwritten, const Findings& declared,
                                bool declared_beta, std::string_view version) {
-  auto replaced = [&](const Finding& finding) {
-    if (!finding.covered || !declared_beta) return false;
-    for (const Finding& other : declared.list()) {
-      if (other.beta && SaysTheSame(finding, other)) return true;
+  std::set<Gist> said;
+  if (declared_beta) {
+    for (const Finding& finding : declared.list()) {
+      const std::optional<Gist> gist = GistOf(finding);
+      if (finding.beta && gist) said.insert(*gist);
     }
-    return false;
+  }
+  auto replaced = [&](const Finding& finding) {
+    if (!finding.covered || said.empty()) return false;
+    const std::optional<Gist> gist = GistOf(finding);
+    return gist && said.contains(*gist);
   };
   api::FieldErrors errors;
   for (const Finding& finding : handwritten.list()) {

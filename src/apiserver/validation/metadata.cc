@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/meta/shown_errors.h"
 #include "apiserver/validation/name_rules.h"
 #include "base/text/text.h"
 
@@ -50,6 +51,7 @@ void CheckOwner(Findings& out, const FieldPath& path, Value owner) {
 
 void CheckOwners(Findings& out, const FieldPath& path, Value owners) {
   std::string controller;
+  bool told = false;
   std::size_t index = 0;
   for (const Value owner : owners.elements()) {
     CheckOwner(out, path.Index(index++), owner);
@@ -57,7 +59,9 @@ void CheckOwners(Findings& out, const FieldPath& path, Value owners) {
     const std::string name = StrCat(owner["kind"].str(), "/", owner["name"].str());
     if (controller.empty()) {
       controller = name;
-    } else {
+    } else if (!told || owners.size() <= api::kMaxShownErrors) {
+      // Each shows the whole list, so of a long one it is told once.
+      told = true;
       out.Add(FieldError::Invalid(path, owners,
                                   StrCat("Only one reference can have Controller set to true. "
                                          "Found \"true\" in references for ",
