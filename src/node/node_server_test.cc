@@ -202,7 +202,7 @@ TEST_F(NodeServerTest, RunsCommandsOverAWebSocket) {
             "400 you must specify at least 1 of stdin, stdout, stderr");
   EXPECT_EQ(refusal("/exec/default/p/a", "command=x&output=1", {}),
             "400 the request does not ask for a WebSocket");
-  EXPECT_EQ(Get("/exec/default/p/a", "command=x&output=1", false, handshake)->code, 401);
+  EXPECT_EQ(Get("/exec/default/p/a", "command=x&output=1", false, handshake)->code, 403);
 }
 
 TEST_F(NodeServerTest, FollowsUntilTheContainerEnds) {
