@@ -25,7 +25,7 @@ class ApiServerPart final : public Part {
     FeatureGates gates;
     bool skip_operations_as_list = false;
     Duration event_ttl = std::chrono::hours(1);
-    bool low_latency = false;  // idle processors stay awake while there are writes
+    bool low_latency = false;      // idle processors stay awake while there are writes
     std::string driver_node = {};  // the node whose driver gets a kubeconfig; empty: none does
   };
   // Reads or makes the cluster's authority and opens the store: what can fail before anything runs.
