@@ -162,10 +162,10 @@ Result<FeatureGates> ReadCommonFlags(const cli::Arguments& arguments, std::vecto
     return InvalidArgument(StrCat("--emulated-version must be a release such as 1.36, not ",
                                   Quote(arguments.Text("emulated-version"))));
   }
-  return FeatureGates::Create(
-      {.emulated = *version,
-       .overrides = StrCat(file_gates, ",", arguments.Text("feature-gates")),
-       .turned_on = std::move(turned_on)});
+  return FeatureGates::Create({.emulated = *version,
+                               .overrides = arguments.Text("feature-gates"),
+                               .file_overrides = std::string(file_gates),
+                               .turned_on = std::move(turned_on)});
 }
 
 }  // namespace drakkar::cmd

@@ -164,11 +164,13 @@ Result<ReadConfiguration> ReadNodeConfiguration(const NodeInput& input) {
     release = kOurVersion;
   }
 
-  const std::string given = StrCat(kubelet.feature_gates, ",", input.feature_gates);
-  ASSIGN_OR_RETURN(SplitGates split, SplitByKnowledge(given));
-  ASSIGN_OR_RETURN(
-      const FeatureGates gates,
-      FeatureGates::Create({.emulated = release, .overrides = split.known, .turned_on = {}}));
+  ASSIGN_OR_RETURN(SplitGates of_file, SplitByKnowledge(kubelet.feature_gates));
+  ASSIGN_OR_RETURN(SplitGates split, SplitByKnowledge(input.feature_gates));
+  split.others.insert(of_file.others.begin(), of_file.others.end());
+  ASSIGN_OR_RETURN(const FeatureGates gates, FeatureGates::Create({.emulated = release,
+                                                                   .overrides = split.known,
+                                                                   .file_overrides = of_file.known,
+                                                                   .turned_on = {}}));
   for (const auto& [name, on] : split.others) read.unknown_gates.push_back(name);
   read.configuration.gate_enabled = [gates,
                                      others = std::move(split.others)](std::string_view name) {

@@ -139,7 +139,9 @@ TEST(SkipNodeOperations, TheListIsBounded) {
       << "each is unknown";
   EXPECT_TRUE(DeclaredForResourceSlice(slice->root(), Slice(list(9))->root(), Gates(true)).empty())
       << "what is stored may stay";
-  const Findings in_claim = DeclaredForResourceClaim(Claim(list(9))->root(), Claim("")->root());
+  const api::TreePtr unallocated = Read(
+      "ResourceClaim", R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","spec":{}})");
+  const Findings in_claim = DeclaredForResourceClaim(Claim(list(9))->root(), unallocated->root());
   ASSERT_EQ(in_claim.list().size(), 1u);
   EXPECT_EQ(in_claim.list()[0].error.field,
             "status.allocation.devices.results[0].skipNodeOperations");

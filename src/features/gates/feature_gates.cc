@@ -254,9 +254,13 @@ Result<FeatureGates> FeatureGates::Create(const Options& options) {
     if (gates.Known(gate)) gates.enabled_[static_cast<std::size_t>(gate)] = true;
   }
   std::array<bool, static_cast<std::size_t>(Gate::kCount)> named{};
-  std::map<Gate, std::string_view> names;  // by which each gate was set
-  for (std::string_view part : Split(options.overrides, ',')) {
-    part = Trim(part);
+  std::map<Gate, std::string_view> names;  // by which each gate was set, in this source
+  std::vector<std::string_view> entries = Split(options.file_overrides, ',');
+  const std::size_t from_file = entries.size();
+  for (std::string_view entry : Split(options.overrides, ',')) entries.push_back(entry);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (i == from_file) names.clear();
+    const std::string_view part = Trim(entries[i]);
     if (part.empty()) continue;
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {

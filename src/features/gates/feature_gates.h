@@ -76,6 +76,8 @@ class FeatureGates {
     // "A=true,B=false"; names of aliases are fine. Later entries win over earlier ones of the same
     // name; two names of one gate must agree.
     std::string overrides;
+    // The same from a configuration file; `overrides` win over them.
+    std::string file_overrides = {};
     // Turned on before `overrides` are applied (what `drakkar up` does for the five proposals); off
     // if `overrides` turn off what one needs and do not name it.
     std::vector<Gate> turned_on;
