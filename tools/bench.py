@@ -188,7 +188,7 @@ def load(scenario, *settings, server=lambda: Up("--node=false"), runs=None, rena
         with server() as up:
             output = subprocess.run(
                 [LOAD, scenario, f"--kubeconfig={up.data / 'admin.kubeconfig'}",
-                 "--pids=" + ",".join(map(str, up.pids())), *settings],
+                 "--pids=" + ",".join(map(str, up.pids())), *settings, *SETTINGS],
                 capture_output=True, text=True, check=False)
             if output.returncode != 0:
                 raise RuntimeError(output.stderr.strip() + "\n" + (up.directory / "log").read_text()[-2000:])
@@ -428,6 +428,8 @@ BENCHES["binding.memory"] = (LOADED, bench_binding_memory)
 GROUPS = {"allocator": ["alloc"], "scheduler": ["sched."], "api": ["api."], "binding": ["binding."],
           "node": ["prepare", "health", "node.mem", "pod.start"]}
 RUNS = 3
+# Given on the command line for drakkar-load: --nodes=50000 --pods=150000
+SETTINGS = []
 
 
 def is_wanted(name, wanted):
@@ -444,7 +446,12 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--build-only", action="store_true")
-    options = parser.parse_args()
+    options, SETTINGS[:] = parser.parse_known_args()
+    for setting in SETTINGS:
+        if not re.fullmatch(r"--[a-z_]+=\S+", setting):
+            print(f"unknown option {setting}; settings of the load generator are written --name=value",
+                  file=sys.stderr)
+            return 2
     if options.build_only:
         build(*PROFILED)
         return 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A pod with a device, end to end, on a fresh data directory: starts `drakkar up`, applies
-# examples/hello-device, waits until the pod has run, shows what happened, leaves nothing behind.
+# examples/hello-device, waits until the pod runs, shows what happened, leaves nothing behind.
 # Called by `./dev demo` with the binary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -57,23 +57,23 @@ watch_pid=$!
 
 say "applying examples/hello-device"
 "$drakkar" apply -f examples/hello-device/
-say "waiting until the pod has run"
-"$drakkar" wait --for=jsonpath='{.status.phase}'=Succeeded --timeout=60s pod/hello-device
+say "waiting until the pod is ready"
+"$drakkar" wait --for=condition=Ready --timeout=60s pod/hello-device
 
 printf '\n--- the container'"'"'s log\n'
 "$drakkar" logs hello-device
-printf '\n--- what there is\n'
+printf '\n--- the cluster\n'
 "$drakkar" get nodes,resourceslices,resourceclaims,pods
 printf '\n'
 
-say "deleting the pod: its claim goes and the device is free again"
+say "deleting the pod, which deletes its claim and frees the device"
 "$drakkar" delete pod hello-device
 begun=$SECONDS
 until [ -z "$("$drakkar" get resourceclaims -o name)" ]; do
   [ $((SECONDS - begun)) -lt 30 ] || { say "the claim is still there"; exit 1; }
   sleep 0.1
 done
-printf '\n--- how its claim changed meanwhile\n'
+printf '\n--- how the claim changed\n'
 cat "$work/claims.log"
 printf '\n'
 grep -q allocated,reserved "$work/claims.log" || { say "the claim was never seen allocated and reserved"; exit 1; }

@@ -102,7 +102,7 @@ class NodeState {
     nri_ = std::make_unique<node::NriServer>(
         node::NriServer::Options{.loop = loop_,
                                  .socket_path = NriSocketPath(options_.data_dir),
-                                 .runtime_version = "0.1.0"});
+                                 .runtime_version = DRAKKAR_VERSION});
     runtime_ = node::MakeHookedRuntime(std::move(runtime_), *nri_, RealRandom());
     nri_->SetObjects(
         [this] {
@@ -122,7 +122,7 @@ class NodeState {
     RETURN_IF_ERROR(nri_->Start());
     node::NodeFacts facts = node::ReadNodeFacts(files);
     facts.addresses = {options_.address};
-    facts.runtime_version = "drakkar://0.1.0";
+    facts.runtime_version = "drakkar://" DRAKKAR_VERSION;
     facts.agent_version = StrCat("v", options_.gates.emulated().ToString(), ".0-drakkar");
     agent_ = std::make_unique<node::NodeAgent>(node::NodeAgent::Options{
         .loop = loop_,

@@ -2,10 +2,12 @@
 
 #include <string_view>
 
+#include "base/version.h"
+
 namespace drakkar::cli {
 
-// Of this program, and of the Kubernetes release whose behaviour it has.
-inline constexpr std::string_view kVersion = "v0.1.0";
+// The version of this program, and the Kubernetes release it behaves like.
+inline constexpr std::string_view kVersion = "v" DRAKKAR_VERSION;
 inline constexpr std::string_view kKubernetesVersion = "v1.37.0";
 
 }  // namespace drakkar::cli

@@ -7,7 +7,7 @@ if [ "$(id -u)" != 0 ] || ! command -v runc >/dev/null || ! command -v conmon >/
 fi
 output=$(tools/demo.sh "$1" 2>&1) || { printf '%s\n' "$output"; exit 1; }
 printf '%s\n' "$output"
-for expected in 'DRAKKAR_DEVICES=sim-' 'demo-node' 'resourceslice.resource.k8s.io/' 'Completed' 'demo: done'; do
+for expected in 'DRAKKAR_DEVICES=sim-' 'demo-node' 'resourceslice.resource.k8s.io/' 'Running' 'demo: done'; do
   case $output in
     *"$expected"*) ;;
     *) echo "the demo did not show: $expected"; exit 1 ;;

@@ -285,9 +285,9 @@ def debugging(kubectl):
 def pods(kubectl, core):
     kubectl("apply", "-f", "examples/hello-device", expect=["deviceclass.*created", "resourceclaimtemplate.*created",
                                                             "pod/hello-device created"])
-    kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/hello-device", "--timeout=30s", expect="condition met$")
+    kubectl("wait", "--for=condition=Ready", "pod/hello-device", "--timeout=30s", expect="condition met$")
     kubectl("logs", "hello-device", expect="hello from sim-")
-    kubectl("describe", "pod", "hello-device", expect=[r"^Status: +Succeeded$", "Scheduled", "QoS Class"])
+    kubectl("describe", "pod", "hello-device", expect=[r"^Status: +Running$", "Scheduled", "QoS Class"])
     kubectl("get", "events", "--field-selector=reason=Scheduled", expect="hello-device")
     kubectl("get", "resourceclaimtemplates", expect=[r"^NAME +AGE", "^one-device "])
     kubectl("create", "-f", "-", stdin=LONG_POD, expect="pod/long created")
