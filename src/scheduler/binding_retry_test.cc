@@ -175,9 +175,10 @@ TEST_F(BindingRetry, APodThatOtherClaimsTieToANodeThatKeepsFailingLeavesIt) {
   EXPECT_EQ(NominatedNode(), first) << "another device, where the other claim is";
   FailDevice();
   cluster_.LetPauseEnd();
-  EXPECT_NE(NominatedNode(), first);
+  const std::string second = NominatedNode();
+  EXPECT_NE(second, first);
   cluster_.SetDeviceCondition("c", kAttached, "True");
-  EXPECT_EQ(cluster_.NodeOf("p"), NominatedNode());
+  EXPECT_EQ(cluster_.NodeOf("p"), second);
 }
 
 TEST_F(BindingRetry, DeletingTheClaimEndsTheWait) {
