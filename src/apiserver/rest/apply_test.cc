@@ -78,7 +78,7 @@ TEST_F(ApplyTest, SkipNodeOperationsDoesNotConflictWithItsOtherForm) {
   auto apply = [&](std::string_view skip, std::string manager) {
     const std::string yaml = StrCat(
         "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n"
-        "spec: {driver: d.example.com, nodeName: n, pool: {name: p, generation: 1, "
+        "spec: {driver: d.example.com, nodeName: n1, pool: {name: p, generation: 1, "
         "resourceSliceCount: 1}, skipNodeOperations: ",
         skip, "}\n");
     Request request;
@@ -91,7 +91,8 @@ TEST_F(ApplyTest, SkipNodeOperationsDoesNotConflictWithItsOtherForm) {
     request.field_manager = std::move(manager);
     return Handle(std::move(request));
   };
-  ASSERT_FALSE(apply("true", "a").failure);
+  const Response first = apply("true", "a");
+  ASSERT_FALSE(first.failure) << first.failure->message;
   const Response other = apply("['*']", "b");
   ASSERT_FALSE(other.failure) << other.failure->message;
   EXPECT_EQ(Managers(other.object), "a/Apply/ b/Apply/ ") << "both own the field";

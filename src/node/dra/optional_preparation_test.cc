@@ -201,12 +201,7 @@ TEST(OptionalPreparation, AClaimOfSeveralPodsIsSkippedOnceForAllOfThem) {
 
 TEST(OptionalPreparation, TheListsOfAllResultsOfADriverAreAggregated) {
   GpuNode node;
-  node.CreateClaim("c", {"gpu.example.com/dev-0", "gpu.example.com/dev-1"});
-  api::Draft changed(node.api.Get("ResourceClaim", "default/c")->tree());
-  auto& results = changed["status"]["allocation"]["devices"]["results"].MutableElements();
-  results[0]["skipNodeOperations"] = api::Draft(true);
-  results[1]["skipNodeOperations"].Append(api::Draft("NodeUnprepareResources"));
-  ASSERT_TRUE(node.api.Update("ResourceClaim", "default/c", "status", changed.Freeze()).ok());
+  node.CreateClaim("c", {"gpu.example.com/dev-0!", "gpu.example.com/dev-1!NodeUnprepareResources"});
   node.CreatePod("p", kUsesClaim, {"c"});
   ASSERT_EQ(node.Phase("p"), "Running");
   node.DeletePod("p");

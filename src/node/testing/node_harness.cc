@@ -43,6 +43,7 @@ void FakeDriver::Start() {
   server_ = rpc::CreateServer(harness_.transport, socket_, plugin.Services());
   EXPECT_TRUE(server_->Start().ok());
   harness_.Run();
+  harness_.Advance(Duration::zero());  // the node connects to it
 }
 
 void FakeDriver::Stop() {
@@ -115,14 +116,20 @@ void NodeHarness::CreateClaim(const std::string& name, const std::vector<std::st
   api::Draft changed(claim->tree());
   api::Draft& results = changed["status"]["allocation"]["devices"]["results"];
   for (std::string device : devices) {
-    const bool skips = device.ends_with('!');
-    if (skips) device.pop_back();
+    const std::size_t mark = device.find('!');
+    const bool skips = mark != std::string::npos;
+    const std::string operation = skips ? device.substr(mark + 1) : "";
+    if (skips) device.resize(mark);
     const std::size_t slash = device.find('/');
     api::Draft result = {{"request", api::Draft("r")},
                          {"driver", api::Draft(device.substr(0, slash))},
                          {"pool", api::Draft("pool")},
                          {"device", api::Draft(device.substr(slash + 1))}};
-    if (skips) result["skipNodeOperations"] = api::Draft(true);
+    if (!operation.empty()) {
+      result["skipNodeOperations"].Append(api::Draft(operation));
+    } else if (skips) {
+      result["skipNodeOperations"] = api::Draft(true);
+    }
     if (!skip.empty()) result["skipNodeOperations"].Append(api::Draft(skip));
     results.Append(std::move(result));
   }

@@ -52,7 +52,8 @@ class NodeHarness {
   Result<void> started = Internal("not started");
 
   // Objects. Claims are allocated to `devices` ("driver/device") and reserved for nobody yet.
-  // A device "driver/device!" skips all node operations, and so do all with `skip` "*".
+  // A device "driver/device!" skips all node operations, "driver/device!OPERATION" that one, and
+  // all devices skip `skip`.
   void CreateClaim(const std::string& name, const std::vector<std::string>& devices,
                    const std::string& skip = "");
   // Binds it to this node, reserves its claims for it.

@@ -29,7 +29,9 @@ class TestCluster {
  public:
   explicit TestCluster(FeatureGates gates = FeatureGates(), std::uint64_t seed = 1);
   static FeatureGates ServerGates() {
-    return FeatureGates().With(Gate::kDRAOptionalNodePreparation, true);
+    return FeatureGates()
+        .With(Gate::kDRAOptionalNodePreparation, true)
+        .With(Gate::kUserNamespacesHostNetworkSupport, true);
   }
   ~TestCluster();
 

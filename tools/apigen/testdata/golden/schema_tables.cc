@@ -16,9 +16,7 @@ extern const KindSchema kBodies[2];
 
 namespace {
 
-constexpr Text kTexts[] = {
-    "name", "rank", "sh",    "all",    "fleet", "status",   "create", "delete", "deletecollection",
-    "get",  "list", "patch", "update", "watch", "spec.sail"};
+constexpr Text kTexts[] = {"name", "rank", "sh", "all", "fleet", "status", "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch", "spec.sail"};
 
 }  // namespace
 
@@ -36,74 +34,44 @@ constinit const TypeSchema kTypes[7] = {
 namespace {
 
 constinit const FieldSchema kFields[] = {
-    {&kKeys[4], {kTime}, 1, 0, false, false, false},                                // at
-    {&kKeys[19], {kInt32}, 2, 0, false, true, false},                               // port
-    {&kKeys[1], {kInt32}, 1, 0, true, false, false},                                // Port
-    {&kKeys[14], {kString}, 1, 0, true, false, false},                              // name
-    {&kKeys[21], {kString}, 2, 0, false, true, false},                              // rank
-    {&kKeys[27], {kString}, 3, 0, false, true, false},                              // value
+    {&kKeys[4], {kTime}, 1, 0, false, false, false},  // at
+    {&kKeys[19], {kInt32}, 2, 0, false, true, false},  // port
+    {&kKeys[1], {kInt32}, 1, 0, true, false, false},  // Port
+    {&kKeys[14], {kString}, 1, 0, true, false, false},  // name
+    {&kKeys[21], {kString}, 2, 0, false, true, false},  // rank
+    {&kKeys[27], {kString}, 3, 0, false, true, false},  // value
     {&kKeys[18], {kList, nullptr, &kTypes[0], kAtomic}, 4, 0, false, true, false},  // podIPs
-    {&kKeys[10], {kString}, 0, 0, false, true, false},                              // kind
-    {&kKeys[2], {kString}, 0, 0, false, true, false},                               // apiVersion
-    {&kKeys[13],
-     {kStruct, &kStructs[5], nullptr, kGranular},
-     1,
-     0,
-     false,
-     false,
-     false},  // metadata
-    {&kKeys[24], {kStruct, &kStructs[6], nullptr, kGranular}, 2, 0, true, false, false},  // spec
-    {&kKeys[25], {kStruct, &kStructs[7], nullptr, kGranular}, 3, 0, false, true, true},   // status
-    {&kKeys[10], {kString}, 0, 0, false, true, false},                                    // kind
+    {&kKeys[10], {kString}, 0, 0, false, true, false},  // kind
     {&kKeys[2], {kString}, 0, 0, false, true, false},  // apiVersion
-    {&kKeys[13],
-     {kStruct, &kStructs[5], nullptr, kGranular},
-     1,
-     0,
-     false,
-     false,
-     false},                                                                          // metadata
-    {&kKeys[9], {kList, nullptr, &kTypes[1], kAtomic}, 2, 0, true, false, false},     // items
-    {&kKeys[14], {kString}, 1, 0, false, true, false},                                // name
-    {&kKeys[15], {kString}, 3, 0, false, true, false},                                // namespace
+    {&kKeys[13], {kStruct, &kStructs[5], nullptr, kGranular}, 1, 0, false, false, false},  // metadata
+    {&kKeys[24], {kStruct, &kStructs[6], nullptr, kGranular}, 2, 0, true, false, false},  // spec
+    {&kKeys[25], {kStruct, &kStructs[7], nullptr, kGranular}, 3, 0, false, true, true},  // status
+    {&kKeys[10], {kString}, 0, 0, false, true, false},  // kind
+    {&kKeys[2], {kString}, 0, 0, false, true, false},  // apiVersion
+    {&kKeys[13], {kStruct, &kStructs[5], nullptr, kGranular}, 1, 0, false, false, false},  // metadata
+    {&kKeys[9], {kList, nullptr, &kTypes[1], kAtomic}, 2, 0, true, false, false},  // items
+    {&kKeys[14], {kString}, 1, 0, false, true, false},  // name
+    {&kKeys[15], {kString}, 3, 0, false, true, false},  // namespace
     {&kKeys[11], {kMap, nullptr, &kTypes[0], kGranular}, 11, 0, false, true, false},  // labels
-    {&kKeys[16],
-     {kInt32},
-     1,
-     0,
-     false,
-     true,
-     true,
-     "Pairs of oars; absent: decided by the server."},  // oars
-    {&kKeys[7],
-     {kList, nullptr, &kTypes[2], kMapList, Texts(kTexts + 0, 2), "name", true, true, false},
-     2,
-     0,
-     true,
-     false,
-     false},  // crew
-    {&kKeys[20],
-     {kList, nullptr, &kTypes[0], kSet, {}, "", true, false, false},
-     3,
-     0,
-     false,
-     true,
-     false},                                                                            // ports
-    {&kKeys[26], {kMap, nullptr, &kTypes[3], kGranular}, 4, 0, false, true, false},     // stores
-    {&kKeys[23], {kMap, nullptr, &kTypes[0], kAtomic}, 5, 0, false, true, false},       // selector
+    {&kKeys[16], {kInt32}, 1, 0, false, true, true, "Pairs of oars; absent: decided by the server."},  // oars
+    {&kKeys[7], {kList, nullptr, &kTypes[2], kMapList, Texts(kTexts + 0, 2), "name", true, true, false}, 2, 0, true, false, false},  // crew
+    {&kKeys[20], {kList, nullptr, &kTypes[0], kSet, {}, "", true, false, false}, 3, 0, false, true, false},  // ports
+    {&kKeys[26], {kMap, nullptr, &kTypes[3], kGranular}, 4, 0, false, true, false},  // stores
+    {&kKeys[23], {kMap, nullptr, &kTypes[0], kAtomic}, 5, 0, false, true, false},  // selector
     {&kKeys[8], {kStruct, &kStructs[1], nullptr, kGranular}, 6, 0, false, true, true},  // home
-    {&kKeys[22], {kString}, 1, 7, false, true, false},                                  // sail
-    {&kKeys[12], {kInt64}, 2, 7, false, true, false},                                   // mastCount
-    {&kKeys[17], {kRaw}, 8, 0, false, false, false},                                    // options
-    {&kKeys[5], {kIntOrString}, 9, 0, false, true, true},                               // berth
-    {&kKeys[3], {kList, nullptr, &kTypes[4], kAtomic}, 1, 0, false, true, false},       // arrivals
-    {&kKeys[6], {kMap, nullptr, &kTypes[6], kGranular}, 2, 0, false, true, false},      // counts
+    {&kKeys[22], {kString}, 1, 7, false, true, false},  // sail
+    {&kKeys[12], {kInt64}, 2, 7, false, true, false},  // mastCount
+    {&kKeys[17], {kRaw}, 8, 0, false, false, false},  // options
+    {&kKeys[5], {kIntOrString}, 9, 0, false, true, true},  // berth
+    {&kKeys[3], {kList, nullptr, &kTypes[4], kAtomic}, 1, 0, false, true, false},  // arrivals
+    {&kKeys[6], {kMap, nullptr, &kTypes[6], kGranular}, 2, 0, false, true, false},  // counts
 };
 
 // What StructSchema::Find looks into.
 constexpr std::uint8_t kIndex[] = {
-    0, 1, 255, 0, 3, 0, 2, 1,   2, 255, 4,   3,   1, 0, 255, 255, 0,   2,   3, 1, 255,
-    1, 0, 2,   6, 5, 4, 0, 255, 8, 255, 255, 255, 3, 7, 9,   2,   255, 255, 1, 1, 0,
+    0, 1, 255, 0, 3, 0, 2, 1, 2, 255, 4, 3, 1, 0, 255, 255,
+    0, 2, 3, 1, 255, 1, 0, 2, 6, 5, 4, 0, 255, 8, 255, 255,
+    255, 3, 7, 9, 2, 255, 255, 1, 1, 0,
 };
 
 }  // namespace
@@ -127,9 +95,7 @@ constexpr ColumnSchema kColumns[] = {
 };
 
 constexpr std::uint16_t kKindOrder[] = {
-    1,
-    0,
-    2,
+    1, 0, 2,
 };
 constexpr std::uint16_t kPluralOrder[] = {
     0,
@@ -138,44 +104,18 @@ constexpr std::uint16_t kPluralOrder[] = {
 }  // namespace
 
 constinit const KindSchema kKinds[1] = {
-    {"demo.example.com", "v1", "Ship", "ships", "ship", Texts(kTexts + 2, 1), Texts(kTexts + 3, 2),
-     true, true, Texts(kTexts + 5, 1), Texts(kTexts + 6, 8), &kStructs[3],
-     std::span(kColumns + 0, 2), Texts(kTexts + 14, 1), &kKinds[0]},
+    {"demo.example.com", "v1", "Ship", "ships", "ship", Texts(kTexts + 2, 1), Texts(kTexts + 3, 2), true, true, Texts(kTexts + 5, 1), Texts(kTexts + 6, 8), &kStructs[3], std::span(kColumns + 0, 2), Texts(kTexts + 14, 1), &kKinds[0]},
 };
 
 constinit const KindSchema kBodies[2] = {
     {"", "v1", "Sailor", "", "", {}, {}, false, false, {}, {}, &kStructs[2], {}, {}, nullptr},
-    {"demo.example.com",
-     "v1",
-     "ShipList",
-     "",
-     "",
-     {},
-     {},
-     false,
-     false,
-     {},
-     {},
-     &kStructs[4],
-     {},
-     {},
-     nullptr},
+    {"demo.example.com", "v1", "ShipList", "", "", {}, {}, false, false, {}, {}, &kStructs[4], {}, {}, nullptr},
 };
 
-std::span<const StructSchema> Structs() {
-  return kStructs;
-}
-std::span<const KindSchema> Kinds() {
-  return kKinds;
-}
-std::span<const KindSchema> Bodies() {
-  return kBodies;
-}
-std::span<const std::uint16_t> KindOrder() {
-  return kKindOrder;
-}
-std::span<const std::uint16_t> PluralOrder() {
-  return kPluralOrder;
-}
+std::span<const StructSchema> Structs() { return kStructs; }
+std::span<const KindSchema> Kinds() { return kKinds; }
+std::span<const KindSchema> Bodies() { return kBodies; }
+std::span<const std::uint16_t> KindOrder() { return kKindOrder; }
+std::span<const std::uint16_t> PluralOrder() { return kPluralOrder; }
 
 }  // namespace drakkar::api::generated

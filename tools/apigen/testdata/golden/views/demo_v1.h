@@ -74,13 +74,9 @@ class ArrivalTimeView : public View {
 class ShipStatusView : public View {
  public:
   using View::View;
-  ListView<ArrivalTimeView> arrivals() const {
-    return ListView<ArrivalTimeView>(view_[key::kArrivals]);
-  }
+  ListView<ArrivalTimeView> arrivals() const { return ListView<ArrivalTimeView>(view_[key::kArrivals]); }
   bool has_arrivals() const { return view_[key::kArrivals].has_value(); }
-  MapView<ListView<std::int64_t>> counts() const {
-    return MapView<ListView<std::int64_t>>(view_[key::kCounts]);
-  }
+  MapView<ListView<std::int64_t>> counts() const { return MapView<ListView<std::int64_t>>(view_[key::kCounts]); }
   bool has_counts() const { return view_[key::kCounts].has_value(); }
 };
 
