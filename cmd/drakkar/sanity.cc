@@ -225,19 +225,25 @@ class SanityRun {
     return Ok();
   }
 
+  // The node of the driver, and the account of the pods that claims are reserved for: no
+  // controllers run beside this server.
   Result<void> CreateNode() {
+    RETURN_IF_ERROR(CreateNamed("Node", "", node_name_));
+    return CreateNamed("ServiceAccount", "default", "default");
+  }
+
+  Result<void> CreateNamed(std::string_view kind, std::string_view namespace_name,
+                           const std::string& name) {
+    api::Draft object{{"apiVersion", "v1"}, {"kind", kind}, {"metadata", {{"name", name}}}};
     std::optional<client::Reply> reply;
-    client_->Create({.kind = api::FindKind("", "v1", "Node")},
-                    api::Draft{{"apiVersion", "v1"},
-                               {"kind", "Node"},
-                               {"metadata", {{"name", api::Draft(node_name_)}}}}
-                        .Freeze(),
-                    {}, [&](client::Reply got) { reply = std::move(got); });
+    client_->Create(
+        {.kind = api::FindKind("", "v1", kind), .namespace_ = std::string(namespace_name)},
+        object.Freeze(), {}, [&](client::Reply got) { reply = std::move(got); });
     if (!RunUntil(
             loop_, [&] { return reply.has_value(); }, std::chrono::seconds(10))) {
       return Internal("the API server does not answer");
     }
-    if (!reply->ok()) return reply->error->Prefixed("create the node");
+    if (!reply->ok()) return reply->error->Prefixed(StrCat("create ", kind, " ", name));
     return Ok();
   }
 

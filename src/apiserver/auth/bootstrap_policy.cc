@@ -408,7 +408,25 @@ std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem
     binding["subjects"].Append(Draft({{"kind", "User"}, {"apiGroup", kGroup}, {"name", user}}));
   }
   binding["roleRef"] = Draft({{"apiGroup", kGroup}, {"kind", "Role"}, {"name", kReader}});
-  return {map.Freeze(), role.Freeze(), binding.Freeze()};
+  // What the scheduler publishes for `drakkar explain`; a right to create cannot be limited to a
+  // name.
+  constexpr std::string_view kPublisher = "drakkar:scheduler-settings";
+  Draft publisher({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                   {"kind", "Role"},
+                   {"metadata", MakeMetadata(kPublisher)},
+                   {"rules", Draft::Array()}});
+  publisher["metadata"]["namespace"] = kNamespace;
+  publisher["rules"].Append(MakeRule({"create", "core", "configmaps"}));
+  publisher["rules"].Append(MakeRule({"get update", "core", "configmaps", "drakkar-scheduler"}));
+  Draft publishes({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                   {"kind", "RoleBinding"},
+                   {"metadata", MakeMetadata(kPublisher)},
+                   {"subjects", Draft::Array()}});
+  publishes["metadata"]["namespace"] = kNamespace;
+  publishes["subjects"].Append(
+      Draft({{"kind", "User"}, {"apiGroup", kGroup}, {"name", "system:kube-scheduler"}}));
+  publishes["roleRef"] = Draft({{"apiGroup", kGroup}, {"kind", "Role"}, {"name", kPublisher}});
+  return {map.Freeze(), role.Freeze(), binding.Freeze(), publisher.Freeze(), publishes.Freeze()};
 }
 
 api::TreePtr ReconcilePolicy(api::Value existing, api::Value wanted) {
