@@ -153,7 +153,7 @@ Result<void> Database::Execute(const char* sql) {
 
 Result<void> Database::Configure(const Options& options) {
   counter_.next = options.observer;
-  vfs_ = std::make_unique<ObservedVfs>(counter_);
+  vfs_ = std::make_unique<StoreVfs>(counter_);
   const int code = sqlite3_open_v2(path_.c_str(), &connection_,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, vfs_->name());
   if (code != SQLITE_OK) return Failure(code, "open");

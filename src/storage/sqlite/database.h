@@ -9,7 +9,7 @@
 #include "base/result/result.h"
 #include "storage/local/row.h"
 #include "storage/sqlite/checkpointer.h"
-#include "storage/sqlite/observed_vfs.h"
+#include "storage/sqlite/store_vfs.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -77,7 +77,7 @@ class Database {
 
   std::string path_;
   SyncCounter counter_;
-  std::unique_ptr<ObservedVfs> vfs_;
+  std::unique_ptr<StoreVfs> vfs_;
   std::size_t page_bytes_ = 0;
   std::size_t log_bytes_ = 0;
   std::size_t log_frames_ = 0;  // in the log after the last commit

@@ -11,7 +11,7 @@
 
 #include "base/env/file_system.h"
 #include "base/exec/uv_loop.h"
-#include "storage/sqlite/observed_vfs.h"
+#include "storage/sqlite/io_observer.h"
 
 namespace drakkar::storage {
 namespace {

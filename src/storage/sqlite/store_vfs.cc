@@ -1,17 +1,18 @@
-#include "storage/sqlite/observed_vfs.h"
+#include "storage/sqlite/store_vfs.h"
 
 #include <sqlite3.h>
 
-#include <algorithm>
 #include <atomic>
+#include <string_view>
 #include <utility>
 
 #include "base/result/check.h"
+#include "storage/sqlite/gathered_writes.h"
 #include "storage/sqlite/shared_file.h"
 
 namespace drakkar::storage {
 
-struct ObservedVfs::Impl {
+struct StoreVfs::Impl {
   sqlite3_vfs vfs;  // first: SQLite hands us its address
   sqlite3_vfs* real;
   IoObserver* observer;
@@ -21,103 +22,105 @@ struct ObservedVfs::Impl {
 
 namespace {
 
-// SQLite writes its log in pieces of a frame's head and a page, and copies it into the file page by
-// page. Pieces that follow each other are gathered and written as one, at the latest before the
-// file is synced, read or looked at in any other way: what is promised is promised after a sync.
-// SQLite's own layer writes less than 128 KiB in one call.
-constexpr std::size_t kMaxGatheredBytes = 124 * 1024;
+// What a database has and its log has not.
+struct DatabaseLocks {
+  SharedFile& shared;
+  std::atomic<int>& databases;
+  bool keeps_others_out;
+  SharedFile::Holder holder = {};
+};
+
+struct OpenFile {
+  IoObserver& observer;
+  const std::string_view path;  // SQLite keeps it as long as the file is open
+  GatheredWrites gathered = {};
+  std::unique_ptr<DatabaseLocks> locks = nullptr;  // null: a log
+};
 
 // SQLite allocates it, with room for the real file behind it.
-struct ObservedFile {
+struct File {
   sqlite3_file base;
-  IoObserver* observer;
-  const char* path;  // lives as long as the file is open
-  char* gathered;    // kMaxGatheredBytes, made when first needed
-  std::size_t gathered_size;
-  sqlite3_int64 gathered_offset;
-  // Of a database; null for its log.
-  SharedFile* shared;
-  SharedFile::Holder* holder;
-  std::atomic<int>* databases;
-  bool keeps_others_out;
+  OpenFile* open;
 };
-constexpr int kHeaderBytes = (sizeof(ObservedFile) + 7) & ~7;
+constexpr int kHeaderBytes = (sizeof(File) + 7) & ~7;
 
 sqlite3_file* Real(sqlite3_file* file) {
   return reinterpret_cast<sqlite3_file*>(reinterpret_cast<char*>(file) + kHeaderBytes);
 }
-ObservedFile* Own(sqlite3_file* file) {
-  return reinterpret_cast<ObservedFile*>(file);
+OpenFile& Own(sqlite3_file* file) {
+  return *reinterpret_cast<File*>(file)->open;
 }
 
+// SQLite writes its log in pieces of a frame's head and a page, and copies it into the file page by
+// page. What is gathered is written before the file is synced, read or looked at in any other way:
+// what is promised is promised after a sync.
 int Flush(sqlite3_file* file) {
-  ObservedFile* own = Own(file);
-  if (own->gathered_size == 0) return SQLITE_OK;
-  const int code = Real(file)->pMethods->xWrite(
-      Real(file), own->gathered, static_cast<int>(own->gathered_size), own->gathered_offset);
+  GatheredWrites& gathered = Own(file).gathered;
+  if (gathered.empty()) return SQLITE_OK;
+  const std::string_view bytes = gathered.bytes();
+  const int code = Real(file)->pMethods->xWrite(Real(file), bytes.data(),
+                                                static_cast<int>(bytes.size()), gathered.offset());
   // Kept if it failed: nobody may take it for written, and a sync tries it again.
-  if (code == SQLITE_OK) own->gathered_size = 0;
+  if (code == SQLITE_OK) gathered.Clear();
   return code;
 }
 
 int Close(sqlite3_file* file) {
   const int flushed = Flush(file);
-  delete[] Own(file)->gathered;
-  Own(file)->gathered = nullptr;
-  if (Own(file)->shared != nullptr) {
-    Own(file)->shared->UnmapIndex(*Own(file)->holder);
-    Own(file)->shared->Unlock(*Own(file)->holder, SQLITE_LOCK_NONE);
-    delete std::exchange(Own(file)->holder, nullptr);
-    --*Own(file)->databases;
+  const std::unique_ptr<OpenFile> open(std::exchange(reinterpret_cast<File*>(file)->open, nullptr));
+  if (DatabaseLocks* locks = open->locks.get()) {
+    locks->shared.UnmapIndex(locks->holder);
+    locks->shared.Unlock(locks->holder, SQLITE_LOCK_NONE);
+    --locks->databases;
   }
   const int closed = Real(file)->pMethods->xClose(Real(file));
   return flushed != SQLITE_OK ? flushed : closed;
 }
+
 int Read(sqlite3_file* file, void* out, int size, sqlite3_int64 offset) {
   if (const int code = Flush(file); code != SQLITE_OK) return code;
   return Real(file)->pMethods->xRead(Real(file), out, size, offset);
 }
+
 int Write(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
-  ObservedFile* own = Own(file);
-  if (!own->observer->OnWrite(own->path)) return SQLITE_IOERR_WRITE;
-  const auto bytes = static_cast<std::size_t>(size);
-  const bool follows =
-      own->gathered_size > 0 &&
-      own->gathered_offset + static_cast<sqlite3_int64>(own->gathered_size) == offset &&
-      own->gathered_size + bytes <= kMaxGatheredBytes;
-  if (!follows) {
+  OpenFile& own = Own(file);
+  if (!own.observer.OnWrite(own.path)) return SQLITE_IOERR_WRITE;
+  const std::string_view bytes(static_cast<const char*>(data), static_cast<std::size_t>(size));
+  if (!own.gathered.CanTake(offset, bytes.size())) {
     if (const int code = Flush(file); code != SQLITE_OK) return code;
-    if (bytes > kMaxGatheredBytes) {
+    if (bytes.size() > GatheredWrites::kMaxBytes) {
       return Real(file)->pMethods->xWrite(Real(file), data, size, offset);
     }
-    if (own->gathered == nullptr) own->gathered = new char[kMaxGatheredBytes];
-    own->gathered_offset = offset;
   }
-  std::copy_n(static_cast<const char*>(data), bytes, own->gathered + own->gathered_size);
-  own->gathered_size += bytes;
+  own.gathered.Add(offset, bytes);
   return SQLITE_OK;
 }
+
 int Truncate(sqlite3_file* file, sqlite3_int64 size) {
-  if (!Own(file)->observer->OnWrite(Own(file)->path)) return SQLITE_IOERR_TRUNCATE;
+  if (!Own(file).observer.OnWrite(Own(file).path)) return SQLITE_IOERR_TRUNCATE;
   if (const int code = Flush(file); code != SQLITE_OK) return code;
   return Real(file)->pMethods->xTruncate(Real(file), size);
 }
+
 int Sync(sqlite3_file* file, int flags) {
-  if (!Own(file)->observer->OnSync(Own(file)->path)) return SQLITE_IOERR_FSYNC;
+  OpenFile& own = Own(file);
+  if (!own.observer.OnSync(own.path)) return SQLITE_IOERR_FSYNC;
   if (const int code = Flush(file); code != SQLITE_OK) return code;
   const int code = Real(file)->pMethods->xSync(Real(file), flags);
-  if (code == SQLITE_OK) Own(file)->observer->AfterSync(Own(file)->path);
+  if (code == SQLITE_OK) own.observer.AfterSync(own.path);
   return code;
 }
+
 int FileSize(sqlite3_file* file, sqlite3_int64* size) {
   if (const int code = Flush(file); code != SQLITE_OK) return code;
   return Real(file)->pMethods->xFileSize(Real(file), size);
 }
+
 // Connections of this process agree among themselves. Other programs are kept out by the first of
 // them, from its first lock to its last: they know nothing of the index in our memory.
 int Lock(sqlite3_file* file, int level) {
-  ObservedFile* own = Own(file);
-  if (own->keeps_others_out && own->holder->level == SQLITE_LOCK_NONE) {
+  DatabaseLocks& locks = *Own(file).locks;
+  if (locks.keeps_others_out && locks.holder.level == SQLITE_LOCK_NONE) {
     int code = Real(file)->pMethods->xLock(Real(file), SQLITE_LOCK_SHARED);
     if (code == SQLITE_OK) code = Real(file)->pMethods->xLock(Real(file), SQLITE_LOCK_EXCLUSIVE);
     if (code != SQLITE_OK) {
@@ -125,47 +128,58 @@ int Lock(sqlite3_file* file, int level) {
       return code;
     }
   }
-  return own->shared->Lock(*own->holder, level) ? SQLITE_OK : SQLITE_BUSY;
+  return locks.shared.Lock(locks.holder, level) ? SQLITE_OK : SQLITE_BUSY;
 }
+
 int Unlock(sqlite3_file* file, int level) {
   if (const int code = Flush(file); code != SQLITE_OK) return code;
-  ObservedFile* own = Own(file);
-  own->shared->Unlock(*own->holder, level);
-  if (!own->keeps_others_out || level != SQLITE_LOCK_NONE) return SQLITE_OK;
+  DatabaseLocks& locks = *Own(file).locks;
+  locks.shared.Unlock(locks.holder, level);
+  if (!locks.keeps_others_out || level != SQLITE_LOCK_NONE) return SQLITE_OK;
   return Real(file)->pMethods->xUnlock(Real(file), SQLITE_LOCK_NONE);
 }
+
 int CheckReservedLock(sqlite3_file* file, int* out) {
-  *out = Own(file)->shared->IsReserved() ? 1 : 0;
+  *out = Own(file).locks->shared.IsReserved() ? 1 : 0;
   return SQLITE_OK;
 }
+
 int ShmMap(sqlite3_file* file, int region, int bytes, int make, void volatile** out) {
-  *out = Own(file)->shared->MapIndex(*Own(file)->holder, static_cast<std::size_t>(region),
-                                     static_cast<std::size_t>(bytes), make != 0);
+  DatabaseLocks& locks = *Own(file).locks;
+  *out = locks.shared.MapIndex(locks.holder, static_cast<std::size_t>(region),
+                               static_cast<std::size_t>(bytes), make != 0);
   return SQLITE_OK;
 }
+
 int ShmLock(sqlite3_file* file, int first, int count, int flags) {
-  ObservedFile* own = Own(file);
+  DatabaseLocks& locks = *Own(file).locks;
   if ((flags & SQLITE_SHM_UNLOCK) != 0) {
-    own->shared->UnlockIndex(*own->holder, first, count);
+    locks.shared.UnlockIndex(locks.holder, first, count);
     return SQLITE_OK;
   }
   const bool exclusive = (flags & SQLITE_SHM_EXCLUSIVE) != 0;
-  return own->shared->LockIndex(*own->holder, first, count, exclusive) ? SQLITE_OK : SQLITE_BUSY;
+  return locks.shared.LockIndex(locks.holder, first, count, exclusive) ? SQLITE_OK : SQLITE_BUSY;
 }
+
 void ShmBarrier(sqlite3_file* file) {
-  Own(file)->shared->Barrier();
+  Own(file).locks->shared.Barrier();
 }
+
 int ShmUnmap(sqlite3_file* file, int) {
-  Own(file)->shared->UnmapIndex(*Own(file)->holder);
+  DatabaseLocks& locks = *Own(file).locks;
+  locks.shared.UnmapIndex(locks.holder);
   return SQLITE_OK;
 }
+
 int FileControl(sqlite3_file* file, int operation, void* argument) {
   if (const int code = Flush(file); code != SQLITE_OK) return code;
   return Real(file)->pMethods->xFileControl(Real(file), operation, argument);
 }
+
 int SectorSize(sqlite3_file* file) {
   return Real(file)->pMethods->xSectorSize(Real(file));
 }
+
 int DeviceCharacteristics(sqlite3_file* file) {
   return Real(file)->pMethods->xDeviceCharacteristics(Real(file));
 }
@@ -192,7 +206,7 @@ const sqlite3_io_methods kMethods = {
 
 }  // namespace
 
-ObservedVfs::ObservedVfs(IoObserver& observer) : impl_(std::make_unique<Impl>()) {
+StoreVfs::StoreVfs(IoObserver& observer) : impl_(std::make_unique<Impl>()) {
   static std::atomic<unsigned> next{0};
   name_ = "drakkar-" + std::to_string(next++);
   impl_->real = sqlite3_vfs_find(nullptr);
@@ -209,28 +223,22 @@ ObservedVfs::ObservedVfs(IoObserver& observer) : impl_(std::make_unique<Impl>())
     file->pMethods = nullptr;
     const int code = self->real->xOpen(self->real, path, Real(file), flags, out_flags);
     if (Real(file)->pMethods == nullptr) return code;
-    Own(file)->observer = self->observer;
-    Own(file)->path = path == nullptr ? "" : path;
-    Own(file)->gathered = nullptr;
-    Own(file)->gathered_size = 0;
-    Own(file)->gathered_offset = 0;
-    Own(file)->shared = nullptr;
-    Own(file)->holder = nullptr;
-    Own(file)->databases = nullptr;
-    Own(file)->keeps_others_out = false;
+    auto open = std::make_unique<OpenFile>(
+        OpenFile{.observer = *self->observer, .path = path == nullptr ? "" : path});
     if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
-      Own(file)->shared = &self->shared;
-      Own(file)->holder = new SharedFile::Holder;
-      Own(file)->databases = &self->databases;
-      Own(file)->keeps_others_out = self->databases++ == 0;
+      open->locks = std::make_unique<DatabaseLocks>(
+          DatabaseLocks{.shared = self->shared,
+                        .databases = self->databases,
+                        .keeps_others_out = self->databases++ == 0});
     }
+    reinterpret_cast<File*>(file)->open = open.release();
     file->pMethods = &kMethods;
     return code;
   };
   CHECK(sqlite3_vfs_register(&impl_->vfs, 0) == SQLITE_OK);
 }
 
-ObservedVfs::~ObservedVfs() {
+StoreVfs::~StoreVfs() {
   sqlite3_vfs_unregister(&impl_->vfs);
 }
 
