@@ -31,9 +31,19 @@ struct Condition {
   Revision mod_revision = 0;
 };
 
+// A value, and what it was encoded from.
+struct EncodedValue {
+  Bytes bytes;
+  std::shared_ptr<const void> object;  // for watchers in the same process; may be null
+};
+
 struct Operation {
   std::string key;
-  Bytes value;  // null: delete the key; deleting an absent key changes nothing
+  Bytes value;  // null, and no `encode`: delete the key; deleting an absent key changes nothing
+  // Makes the value when it may depend on its revision. Called once, before Commit returns and only
+  // if the conditions hold, with the revision the value gets; an engine that does not know it by
+  // then (a remote one) calls it with 0 whether they hold or not.
+  std::function<EncodedValue(Revision)> encode = nullptr;
 };
 
 // All or nothing: if every condition holds, all operations happen at one new revision. An operation
@@ -57,12 +67,15 @@ struct WatchEvent {
   Bytes previous_value;  // null: created
   Revision revision = 0;
   Revision create_revision = 0;
+  // What Operation::encode gave beside the bytes, if the writer is in this process and the watcher
+  // was up to date: saves it the decoding. Null is always allowed.
+  std::shared_ptr<const void> object = nullptr;
   bool is_delete() const { return value == nullptr; }
 };
 
 // Which revisions a watcher sees. In the same process parts may build on *applied* revisions (the
 // log order makes that safe: they die with the process); what leaves the process waits for
-// *durable*. On etcd both are the same.
+// *durable*. On etcd both are the same. See docs/decisions/applied-and-durable.md.
 enum class Mark { kApplied, kDurable };
 
 // Destroying it ends the watch; no callback runs afterwards.
@@ -73,15 +86,22 @@ class Watch {
 
 struct WatchOptions {
   std::string prefix;
-  Revision after = 0;  // events with greater revisions; 0: from now on
+  Revision after = 0;  // events with greater revisions; 0: from when the store hears of the watch
   Mark mark = Mark::kDurable;
 };
 
 struct WatchCallbacks {
-  // Events of whole revisions in order; `up_to` is the revision reached (also without events).
-  std::function<void(std::vector<WatchEvent> events, Revision up_to)> on_events;
-  // The watch is over: kExpired when `after` is compacted, kUnavailable when the store is gone.
-  std::function<void(Error)> on_closed;
+  // Events of whole revisions in order; `up_to` is the revision reached. It may rise without events
+  // of this watch, and does so up to whatever ReadRevision answers. With Mark::kApplied it may run
+  // inside Commit, and then before that transaction's on_applied.
+  std::function<void(const std::vector<WatchEvent>& events, Revision up_to)> on_events;
+  // The watch is over: kExpired when what follows the revision reached has been compacted (begin
+  // anew with a Range), kUnavailable when the store failed or was stopped. A lost connection does
+  // not end a watch: the engine resumes it behind the revision reached.
+  std::function<void(Error)> on_closed = nullptr;
+  // Everything up to this revision, which on_events has told already, cannot be lost any more.
+  // Only rises.
+  std::function<void(Revision up_to)> on_durable = nullptr;
 };
 
 struct RangeOptions {
@@ -124,7 +144,8 @@ class Store {
   // `on_durable` (may be null) after the transaction cannot be lost any more, always after
   // on_applied and only if it succeeded. Both get an Error when the transaction was refused: it is
   // malformed (kInvalidArgument), the disk does not keep up (kResourceExhausted, retry later), the
-  // store has failed or is stopped. Only on_durable gets it when the store failed in between.
+  // store has failed or is stopped. Only on_durable gets it when the store failed in between. When
+  // the connection to a remote store was lost, kUnavailable leaves open whether it happened.
   virtual void Commit(Transaction transaction,
                       std::function<void(Result<TransactionResult>)> on_applied,
                       std::function<void(Result<Revision>)> on_durable) = 0;
@@ -132,9 +153,17 @@ class Store {
   // `done` may run before Range returns. A revision that does not exist yet is kInvalidArgument.
   virtual void Range(RangeOptions options, std::function<void(Result<RangeResult>)> done) = 0;
 
-  // Callbacks run in tasks of their own, never inside this or another call.
+  // Callbacks never run inside this call.
   virtual std::unique_ptr<Watch> StartWatch(WatchOptions options, WatchCallbacks callbacks) = 0;
 
+  // Whether others write to the same data over stores of their own. If so, whoever follows by a
+  // watch may be behind, and ReadRevision says how far it has to come.
+  virtual bool is_shared() const = 0;
+  // A revision that nothing anybody was told of before the call is newer than. Every watch reaches
+  // it, even if none of its keys changed. `done` may run inside.
+  virtual void ReadRevision(std::function<void(Result<Revision>)> done) = 0;
+
+  // The newest revisions this store knows of; of a shared one there may be newer.
   virtual Revision applied_revision() const = 0;
   virtual Revision durable_revision() const = 0;
   virtual Revision compacted_revision() const = 0;

@@ -59,29 +59,34 @@ std::vector<std::string> StoreContract::List(RangeOptions options) {
 
 std::shared_ptr<WatchRecord> StoreContract::StartWatch(WatchOptions options) {
   auto record = std::make_shared<WatchRecord>();
+  WatchRecord* raw = record.get();
+  WatchCallbacks callbacks;
+  callbacks.on_events = [raw](const std::vector<WatchEvent>& events, Revision up_to) {
+    EXPECT_FALSE(raw->closed.has_value()) << "events after the end";
+    EXPECT_GT(up_to, raw->reached()) << "a mark that does not rise";
+    for (const WatchEvent& event : events) {
+      EXPECT_GT(event.revision, raw->reached()) << "an event below the mark";
+      EXPECT_LE(event.revision, up_to);
+      if (!raw->events.empty()) {
+        EXPECT_GE(event.revision, raw->events.back().revision);
+      }
+      raw->events.push_back(event);
+    }
+    raw->marks.push_back(up_to);
+  };
+  callbacks.on_durable = [this, raw](Revision up_to) {
+    EXPECT_LE(up_to, harness_->store().durable_revision());
+    EXPECT_FALSE(raw->closed.has_value()) << "durable after the end";
+    EXPECT_GT(up_to, raw->durable) << "a durable mark that does not rise";
+    EXPECT_LE(up_to, raw->reached()) << "durable before it was told";
+    raw->durable = up_to;
+  };
+  callbacks.on_closed = [raw](Error error) {
+    EXPECT_FALSE(raw->closed.has_value()) << "closed twice";
+    raw->closed = std::move(error);
+  };
   harness_->Do([&] {
-    WatchRecord* raw = record.get();
-    record->handle = harness_->store().StartWatch(
-        std::move(options), {.on_events =
-                                 [raw](std::vector<WatchEvent> events, Revision up_to) {
-                                   EXPECT_FALSE(raw->closed.has_value()) << "events after the end";
-                                   EXPECT_GT(up_to, raw->reached()) << "a mark that does not rise";
-                                   for (WatchEvent& event : events) {
-                                     EXPECT_GT(event.revision, raw->reached())
-                                         << "an event below the mark";
-                                     EXPECT_LE(event.revision, up_to);
-                                     if (!raw->events.empty()) {
-                                       EXPECT_GE(event.revision, raw->events.back().revision);
-                                     }
-                                     raw->events.push_back(std::move(event));
-                                   }
-                                   raw->marks.push_back(up_to);
-                                 },
-                             .on_closed =
-                                 [raw](Error error) {
-                                   EXPECT_FALSE(raw->closed.has_value()) << "closed twice";
-                                   raw->closed = std::move(error);
-                                 }});
+    record->handle = harness_->store().StartWatch(std::move(options), std::move(callbacks));
   });
   return record;
 }
@@ -92,6 +97,7 @@ void StoreContract::EndWatch(const std::shared_ptr<WatchRecord>& record) {
 
 std::vector<std::string> StoreContract::EventsUpTo(const std::shared_ptr<WatchRecord>& record,
                                                    Revision revision) {
+  EXPECT_TRUE(ReadRevision().ok());
   harness_->WaitUntil([&] { return record->reached() >= revision || record->closed.has_value(); });
   std::vector<std::string> lines;
   harness_->Do([&] {
@@ -112,10 +118,31 @@ Result<void> StoreContract::Compact(Revision revision) {
   return **state;
 }
 
-Revision StoreContract::Applied() {
-  Revision revision = 0;
-  harness_->Do([&] { revision = harness_->store().applied_revision(); });
-  return revision;
+Result<Revision> StoreContract::ReadRevision() {
+  auto state = std::make_shared<std::optional<Result<Revision>>>();
+  harness_->Do([&] {
+    harness_->store().ReadRevision(
+        [state](Result<Revision> result) { *state = std::move(result); });
+  });
+  harness_->WaitUntil([&] { return state->has_value(); });
+  return std::move(**state);
+}
+
+void StoreContract::Count(Store& store, const std::string& key, std::shared_ptr<int> left) {
+  if (*left == 0) return;
+  store.Range({.prefix = key}, [this, &store, key, left](Result<RangeResult> now) {
+    ASSERT_TRUE(now.ok()) << now.error().message;
+    const Revision revision = now->entries.empty() ? 0 : now->entries[0].mod_revision;
+    const int number = now->entries.empty() ? 0 : std::stoi(*now->entries[0].value);
+    store.Commit(
+        {{{key, revision}}, {Put(key, std::to_string(number + 1))}},
+        [this, &store, key, left](Result<TransactionResult> result) {
+          ASSERT_TRUE(result.ok()) << result.error().message;
+          if (result->succeeded) --*left;
+          Count(store, key, left);
+        },
+        nullptr);
+  });
 }
 
 }  // namespace drakkar::storage

@@ -24,12 +24,18 @@ class StoreHarness {
   virtual void WaitUntil(const std::function<bool()>& condition) = 0;
   // Stops the store and opens it again over the same data.
   virtual void Reopen() = 0;
+  // Another way to the same data; the store itself where there is none. Only inside Do.
+  virtual Store& other() { return store(); }
+  // Only where the engine is remote: the connection of store() is lost, and comes back.
+  virtual void Disconnect() {}
+  virtual void Reconnect() {}
 };
 
 struct StoreEngine {
   std::string name;
   std::function<std::unique_ptr<StoreHarness>()> make;
   bool survives_reopen = true;
+  bool is_remote = false;
 };
 
 inline void PrintTo(const StoreEngine& engine, std::ostream* out) {
@@ -40,6 +46,7 @@ inline void PrintTo(const StoreEngine& engine, std::ostream* out) {
 struct WatchRecord {
   std::vector<WatchEvent> events;
   std::vector<Revision> marks;  // every up_to
+  Revision durable = 0;         // the last on_durable
   std::optional<Error> closed;
   std::unique_ptr<Watch> handle;  // touched on the loop only
 
@@ -69,12 +76,15 @@ class StoreContract : public ::testing::TestWithParam<StoreEngine> {
   std::vector<std::string> List(RangeOptions options);
   std::shared_ptr<WatchRecord> StartWatch(WatchOptions options);
   void EndWatch(const std::shared_ptr<WatchRecord>& record);
-  // Waits until the watcher has reached the revision, then gives "key=value@revision" and
-  // "key-@revision" for each event.
+  // Asks how far the store is, waits until the watcher has reached the revision, then gives
+  // "key=value@revision" and "key-@revision" for each event.
   std::vector<std::string> EventsUpTo(const std::shared_ptr<WatchRecord>& record,
                                       Revision revision);
   Result<void> Compact(Revision revision);
-  Revision Applied();
+  Result<Revision> ReadRevision();
+  // Starts adding one to the number at `key`, `times` times, over and over until the race is won.
+  // `left` falls to 0.
+  void Count(Store& store, const std::string& key, std::shared_ptr<int> left);
 
   std::unique_ptr<StoreHarness> harness_;
 };

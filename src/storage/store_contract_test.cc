@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST_P(StoreContract, AnEmptyStoreIsAtRevisionOne) {
-  EXPECT_EQ(Applied(), 1);
+  EXPECT_EQ(ReadRevision().value(), 1);
   Result<RangeResult> all = Range({});
   ASSERT_TRUE(all.ok());
   EXPECT_THAT(all->entries, IsEmpty());
@@ -88,12 +88,12 @@ TEST_P(StoreContract, ARecreatedKeyStartsANewLife) {
 
 TEST_P(StoreContract, DeletingAnAbsentKeyChangesNothing) {
   Write({Put("a", "1")});
-  const Revision before = Applied();
+  const Revision before = ReadRevision().value();
   Result<TransactionResult> result = Commit({{}, {Delete("b")}});
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result->succeeded);
   EXPECT_EQ(result->revision, before);
-  EXPECT_EQ(Applied(), before);
+  EXPECT_EQ(ReadRevision().value(), before);
 }
 
 TEST_P(StoreContract, ATransactionNamesAKeyOnceAndNoEmptyKey) {
@@ -102,7 +102,7 @@ TEST_P(StoreContract, ATransactionNamesAKeyOnceAndNoEmptyKey) {
   EXPECT_EQ(twice.error().code, ErrorCode::kInvalidArgument);
   Result<TransactionResult> empty = Commit({{}, {Put("", "1")}});
   ASSERT_FALSE(empty.ok());
-  EXPECT_EQ(Applied(), 1);
+  EXPECT_EQ(ReadRevision().value(), 1);
 }
 
 TEST_P(StoreContract, AnEmptyValueIsAValue) {
@@ -342,7 +342,7 @@ TEST_P(StoreContract, RevisionsDoNotGoBackWhenTheLastDeletionIsCompacted) {
   const Revision last = Write({Delete("a")});
   ASSERT_TRUE(Compact(last).ok());
   harness_->Reopen();
-  EXPECT_EQ(Applied(), last);
+  EXPECT_EQ(ReadRevision().value(), last);
   EXPECT_THAT(List({}), IsEmpty());
   EXPECT_EQ(Write({Put("a", "2")}), last + 1);
 }
@@ -353,7 +353,7 @@ TEST_P(StoreContract, EverythingIsThereAfterReopening) {
   const Revision second = Write({Put("a", "2")});
   const Revision third = Write({Delete("b"), Put("c", std::string("nul\0byte", 8))});
   harness_->Reopen();
-  EXPECT_EQ(Applied(), third);
+  EXPECT_EQ(ReadRevision().value(), third);
   EXPECT_THAT(List({}), ElementsAre("a=2", "c=" + std::string("nul\0byte", 8)));
   EXPECT_THAT(List({.revision = second}), ElementsAre("a=2", "b=1"));
   Result<RangeResult> a = Range({.prefix = "a"});
@@ -420,6 +420,240 @@ TEST_P(StoreContract, StopMakesEverythingDurableAndRefusesTheRest) {
   if (!GetParam().survives_reopen) return;
   harness_->Reopen();
   EXPECT_EQ(List({}).size(), 20u);
+}
+
+TEST_P(StoreContract, AnEncodedValueGetsTheRevisionItIsStoredAtIfTheEngineKnowsIt) {
+  auto watch = StartWatch({.mark = Mark::kApplied});
+  auto object = std::make_shared<const std::string>("what was encoded");
+  std::vector<Revision> asked;
+  const auto encode = [&](Revision revision) -> EncodedValue {
+    asked.push_back(revision);
+    return {Value("at " + std::to_string(revision)), object};
+  };
+  Result<TransactionResult> created =
+      Commit({{{"a", 0}}, {Operation{.key = "a", .value = nullptr, .encode = encode}}});
+  ASSERT_TRUE(created.ok() && created->succeeded);
+  const Revision numbered = GetParam().is_remote ? 0 : created->revision;
+  EXPECT_THAT(asked, ElementsAre(numbered));
+  EXPECT_THAT(List({}), ElementsAre("a=at " + std::to_string(numbered)));
+  EXPECT_EQ(EventsUpTo(watch, created->revision).size(), 1u);
+  harness_->Do([&] {
+    EXPECT_EQ(watch->events[0].object, GetParam().is_remote ? nullptr : object)
+        << "in the same process the watcher gets the very object";
+  });
+  EndWatch(watch);
+}
+
+TEST_P(StoreContract, AWatchReachesWhateverTheStoreSaysItIsAt) {
+  auto watch = StartWatch({.prefix = "k/"});
+  auto applied = StartWatch({.prefix = "k/", .mark = Mark::kApplied});
+  for (int i = 0; i < 5; ++i) Write({Put("other", std::to_string(i))});
+  Result<Revision> newest = ReadRevision();
+  ASSERT_TRUE(newest.ok());
+  EXPECT_EQ(*newest, 6);
+  harness_->WaitUntil([&] { return watch->reached() >= *newest; });
+  harness_->WaitUntil([&] { return applied->reached() >= *newest; });
+  EXPECT_THAT(watch->events, IsEmpty());
+  EXPECT_THAT(applied->events, IsEmpty());
+  EndWatch(watch);
+  EndWatch(applied);
+}
+
+TEST_P(StoreContract, TheRevisionReadIsNoOlderThanWhatAnotherWriterWasTold) {
+  for (int i = 0; i < 20; ++i) {
+    auto told = std::make_shared<Revision>(0);
+    harness_->Do([&] {
+      harness_->other().Commit(
+          {{}, {Put("k", std::to_string(i))}}, nullptr,
+          [told](Result<Revision> revision) { *told = revision.ok() ? *revision : -1; });
+    });
+    harness_->WaitUntil([&] { return *told != 0; });
+    Result<Revision> newest = ReadRevision();
+    ASSERT_TRUE(newest.ok());
+    EXPECT_GE(*newest, *told);
+  }
+}
+
+TEST_P(StoreContract, TheDurableMarkFollowsWhatAWatcherWasTold) {
+  auto watch = StartWatch({.mark = Mark::kApplied});  // the record checks that it never runs ahead
+  harness_->Do([&] {
+    for (int i = 0; i < 50; ++i) {
+      harness_->store().Commit({{}, {Put("a", std::to_string(i))}}, nullptr, nullptr);
+    }
+  });
+  harness_->WaitUntil([&] { return watch->durable == 51; });
+  EndWatch(watch);
+}
+
+TEST_P(StoreContract, WhatAWatcherCommitsIsToldToAllInTheSameOrder) {
+  // The first watcher answers every event of "a" with one of "b", inside its callback.
+  auto answered = std::make_shared<std::vector<std::string>>();
+  auto second = std::make_shared<std::shared_ptr<WatchRecord>>();
+  std::unique_ptr<Watch> answering;
+  harness_->Do([&] {
+    Store& store = harness_->store();
+    answering = store.StartWatch(
+        {.mark = Mark::kApplied},
+        {.on_events = [&store, answered, second](const std::vector<WatchEvent>& events,
+                                                 Revision up_to) {
+          for (const WatchEvent& event : events) {
+            if (event.key != "a") continue;
+            store.Commit(
+                {{}, {Put("b", *event.value)}},
+                [answered, second, up_to](Result<TransactionResult> result) {
+                  ASSERT_TRUE(result.ok());
+                  EXPECT_GT(result->revision, up_to);
+                  if (!GetParam().is_remote) {
+                    EXPECT_GE((*second)->reached(), result->revision) << "told after the writer";
+                  }
+                  answered->push_back(std::to_string(result->revision));
+                },
+                nullptr);
+          }
+        }});
+  });
+  *second = StartWatch({.mark = Mark::kApplied});
+  Write({Put("a", "1")});
+  Write({Put("a", "2")});
+  harness_->WaitUntil([&] { return answered->size() == 2; });
+  EXPECT_EQ(EventsUpTo(*second, 5).size(), 4u);
+  harness_->Do([&] { answering.reset(); });
+  EndWatch(*second);
+}
+
+TEST_P(StoreContract, AnUpToDateWatcherDoesNotNoticeCompaction) {
+  auto watch = StartWatch({.prefix = "a"});
+  auto applied = StartWatch({.prefix = "a", .mark = Mark::kApplied});
+  std::vector<std::string> expected;
+  for (int i = 0; i < 10; ++i) {
+    const Revision revision = Write({Put("a", std::to_string(i))});
+    expected.push_back("a=" + std::to_string(i) + "@" + std::to_string(revision));
+    EventsUpTo(watch, revision);
+    EventsUpTo(applied, revision);
+    ASSERT_TRUE(Compact(revision).ok());
+  }
+  const Revision last = Write({Delete("a")});
+  expected.push_back("a-@" + std::to_string(last));
+  EXPECT_EQ(EventsUpTo(watch, last), expected);
+  EXPECT_EQ(EventsUpTo(applied, last), expected);
+  EndWatch(watch);
+  EndWatch(applied);
+}
+
+TEST_P(StoreContract, AWatcherOvertakenByCompactionSeesEverythingOrIsExpired) {
+  constexpr int kCount = 2'000;
+  auto done = std::make_shared<int>(0);
+  harness_->Do([&] {
+    for (int i = 0; i < kCount; ++i) {
+      harness_->store().Commit({{}, {Put("a", std::to_string(i))}}, nullptr,
+                               [done](Result<Revision>) { ++*done; });
+    }
+  });
+  harness_->WaitUntil([&] { return *done == kCount; });
+  auto watch = StartWatch({.after = 1});
+  ASSERT_TRUE(Compact(kCount).ok());
+  harness_->WaitUntil([&] { return watch->closed.has_value() || watch->reached() > kCount; });
+  harness_->Do([&] {
+    for (std::size_t i = 0; i < watch->events.size(); ++i) {
+      EXPECT_EQ(watch->events[i].revision, static_cast<Revision>(i) + 2) << "a gap";
+    }
+    if (watch->closed.has_value()) {
+      EXPECT_EQ(watch->closed->code, ErrorCode::kExpired);
+    } else {
+      EXPECT_EQ(watch->events.size(), static_cast<std::size_t>(kCount));
+    }
+  });
+  EndWatch(watch);
+}
+
+TEST_P(StoreContract, TwoWritersNeverOverwriteEachOther) {
+  auto watch = StartWatch({.prefix = "n", .mark = Mark::kApplied});
+  constexpr int kEach = 40;
+  auto left = std::make_shared<int>(kEach);
+  auto other_left = std::make_shared<int>(kEach);
+  harness_->Do([&] {
+    Count(harness_->store(), "n", left);
+    Count(harness_->other(), "n", other_left);
+  });
+  harness_->WaitUntil([&] { return *left == 0 && *other_left == 0; });
+  EXPECT_THAT(List({}), ElementsAre("n=" + std::to_string(2 * kEach)));
+  std::vector<std::string> events = EventsUpTo(watch, *ReadRevision());
+  ASSERT_EQ(events.size(), 2u * kEach);
+  for (int i = 0; i < 2 * kEach; ++i) {
+    EXPECT_EQ(events[i], "n=" + std::to_string(i + 1) + "@" + std::to_string(i + 2));
+  }
+  EndWatch(watch);
+}
+
+TEST_P(StoreContract, AWatchGoesOnWhereItWasWhenTheConnectionComesBack) {
+  if (!GetParam().is_remote) GTEST_SKIP() << "has no connection to lose";
+  auto watch = StartWatch({.prefix = "k", .after = 1});
+  Write({Put("k", "1")});
+  harness_->Do([&] { harness_->Disconnect(); });
+  auto told = std::make_shared<int>(0);
+  harness_->Do([&] {
+    for (int i = 2; i <= 4; ++i) {
+      harness_->other().Commit({{}, {Put("k", std::to_string(i))}}, nullptr,
+                               [told](Result<Revision>) { ++*told; });
+    }
+  });
+  harness_->WaitUntil([&] { return *told == 3; });
+  harness_->Do([&] { harness_->Reconnect(); });
+  EXPECT_THAT(EventsUpTo(watch, 5), ElementsAre("k=1@2", "k=2@3", "k=3@4", "k=4@5"));
+  EndWatch(watch);
+}
+
+TEST_P(StoreContract, AWatchIsExpiredWhenWhatItMissedWasCompacted) {
+  if (!GetParam().is_remote) GTEST_SKIP() << "has no connection to lose";
+  auto watch = StartWatch({.prefix = "k"});
+  EventsUpTo(watch, Write({Put("k", "1")}));
+  harness_->Do([&] { harness_->Disconnect(); });
+  auto compacted = std::make_shared<bool>(false);
+  harness_->Do([&] {
+    Store& other = harness_->other();
+    other.Commit({{}, {Put("k", "2")}}, nullptr, nullptr);
+    other.Commit({{}, {Put("k", "3")}}, nullptr, [&other, compacted](Result<Revision> revision) {
+      other.Compact(*revision, [compacted](Result<void> result) { *compacted = result.ok(); });
+    });
+  });
+  harness_->WaitUntil([&] { return *compacted; });
+  harness_->Do([&] { harness_->Reconnect(); });
+  harness_->WaitUntil([&] { return watch->closed.has_value(); });
+  EXPECT_EQ(watch->closed->code, ErrorCode::kExpired);
+  EXPECT_EQ(watch->events.size(), 1u);
+  EndWatch(watch);
+}
+
+TEST_P(StoreContract, ARequestUnderWayWhenTheConnectionIsLostFailsAndMayHaveHappened) {
+  if (!GetParam().is_remote) GTEST_SKIP() << "has no connection to lose";
+  struct State {
+    std::vector<ErrorCode> errors;
+    int answers = 0;
+  };
+  auto state = std::make_shared<State>();
+  const auto note = [state](const auto& result) {
+    ++state->answers;
+    if (!result.ok()) state->errors.push_back(result.error().code);
+  };
+  harness_->Do([&] {
+    Store& store = harness_->store();
+    store.Commit({{{"a", 0}}, {Put("a", "1")}}, note, note);
+    store.Range({}, note);
+    store.ReadRevision(note);
+    store.Compact(1, note);
+    harness_->Disconnect();
+    store.Range({}, note);
+  });
+  harness_->WaitUntil([&] { return state->answers == 6; });
+  harness_->Do([&] {
+    EXPECT_EQ(state->errors, std::vector<ErrorCode>(6, ErrorCode::kUnavailable));
+    harness_->Reconnect();
+  });
+  // A condition makes it safe to try again: it happens once.
+  Result<TransactionResult> again = Commit({{{"a", 0}}, {Put("a", "1")}});
+  ASSERT_TRUE(again.ok());
+  EXPECT_THAT(List({}), ElementsAre("a=1"));
+  EXPECT_EQ(*ReadRevision(), 2);
 }
 
 // The store against a model that keeps every state it ever had.

@@ -49,7 +49,7 @@ LocalStore::LocalStore(EventLoop& loop, LocalStoreLimits limits, LoadedRows rows
   durable_ = applied_;
   compacted_ = rows.compacted;
   compacted_logged_ = rows.compacted;
-  hub_.Advance(applied_, durable_);
+  hub_.Begin(applied_, durable_);
   hub_.SetCompacted(compacted_);
   log_->Start({.on_durable = [this](Revision up_to) { OnDurable(up_to); },
                .on_failed = [this](Error error) { OnFailed(std::move(error)); }});
@@ -96,15 +96,24 @@ Result<void> LocalStore::Validate(const Transaction& transaction) const {
   return Ok();
 }
 
-std::vector<Row> LocalStore::MakeRows(std::vector<Operation> operations, Revision revision) const {
+std::vector<Row> LocalStore::MakeRows(std::vector<Operation> operations, Revision revision,
+                                      std::vector<WatchEvent>* events) const {
+  const bool watched = hub_.has_watchers();
   std::vector<Row> rows;
   rows.reserve(operations.size());
+  if (watched) events->reserve(operations.size());
   for (Operation& operation : operations) {
+    EncodedValue value{std::move(operation.value), nullptr};
+    if (operation.encode) value = operation.encode(revision);
     const Version* now = index_.Find(operation.key);
-    if (now == nullptr && operation.value == nullptr) continue;
-    rows.push_back({MakeRowId(revision, rows.size()),
-                    now == nullptr ? revision : now->create_revision, std::move(operation.key),
-                    std::move(operation.value)});
+    if (now == nullptr && value.bytes == nullptr) continue;
+    const Revision created = now == nullptr ? revision : now->create_revision;
+    if (watched) {
+      events->push_back({operation.key, value.bytes, now == nullptr ? nullptr : now->value,
+                         revision, created, std::move(value.object)});
+    }
+    rows.push_back({MakeRowId(revision, rows.size()), created, std::move(operation.key),
+                    std::move(value.bytes)});
   }
   return rows;
 }
@@ -138,22 +147,53 @@ void LocalStore::Commit(Transaction transaction,
                                now == nullptr ? std::nullopt : std::optional(ToEntry(*now)));
   }
   result.revision = applied_;
+  Unpublished transacted;
   if (result.succeeded) {
     RowBatch batch;
-    batch.rows = MakeRows(std::move(transaction.operations), applied_ + 1);
+    batch.rows = MakeRows(std::move(transaction.operations), applied_ + 1, &transacted.events);
     if (!batch.rows.empty()) {
-      result.revision = ++applied_;
+      transacted.revision = result.revision = ++applied_;
       for (const Row& row : batch.rows) index_.Apply(row);
       MarkAge();
       CompactByBounds();
       FlushCompaction(kTrimPerCommit, &batch);
       log_->Append(std::move(batch));
-      hub_.Advance(applied_, durable_);
       ScheduleTick();
     }
     if (on_durable) WaitForDurable(applied_, std::move(on_durable));
   }
-  if (on_applied) on_applied(std::move(result));
+  if (transacted.revision == 0) {
+    if (on_applied) on_applied(std::move(result));
+    return;
+  }
+  transacted.result = std::move(result);
+  transacted.on_applied = std::move(on_applied);
+  if (publishing_ || !unpublished_.empty()) {
+    unpublished_.push_back(std::move(transacted));
+    return;
+  }
+  const std::weak_ptr<LocalStore*> weak = self_;
+  Publish(std::move(transacted));
+  while (!weak.expired() && !publishing_ && !unpublished_.empty()) {
+    Unpublished next = std::move(unpublished_.front());
+    unpublished_.pop_front();
+    Publish(std::move(next));
+  }
+}
+
+void LocalStore::Publish(Unpublished transaction) {
+  const std::weak_ptr<LocalStore*> weak = self_;
+  publishing_ = true;
+  hub_.Publish(transaction.events, transaction.revision);
+  if (weak.expired()) return;
+  publishing_ = false;
+  if (transaction.on_applied) transaction.on_applied(std::move(transaction.result));
+}
+
+void LocalStore::ReadRevision(std::function<void(Result<Revision>)> done) {
+  loop_.AssertInLoop();
+  if (auto refusal = Refusal()) return done(*std::move(refusal));
+  done(applied_);
 }
 
 void LocalStore::WaitForDurable(Revision revision,
@@ -201,8 +241,8 @@ void LocalStore::OnDurable(Revision up_to) {
   if (up_to <= durable_) return;
   durable_ = up_to;
   index_.EvictSuperseded(limits_.history_resident_bytes_max, durable_);
-  hub_.Advance(applied_, durable_);
   const std::weak_ptr<LocalStore*> weak = self_;
+  hub_.AdvanceDurable(durable_);
   while (!weak.expired() && !waiting_.empty() && waiting_.front().revision <= durable_) {
     Waiting waiting = std::move(waiting_.front());
     waiting_.pop_front();

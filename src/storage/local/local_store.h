@@ -31,7 +31,8 @@ struct LoadedRows {
 };
 
 // A store whose state lives in this process, over a log that makes it durable: conditions, ranges
-// and watches work on the index in memory, so that a transaction is applied inside Commit.
+// and watches work on the index in memory, so that a transaction is applied inside Commit, and
+// watchers of applied revisions are told of it there, before on_applied.
 //
 // The first revision of a new store is 2, as in etcd: 1 is the empty store, and 0 is "none".
 class LocalStore final : public Store {
@@ -46,6 +47,8 @@ class LocalStore final : public Store {
   // `done` runs inside the call unless values have to be read back.
   void Range(RangeOptions options, std::function<void(Result<RangeResult>)> done) override;
   std::unique_ptr<Watch> StartWatch(WatchOptions options, WatchCallbacks callbacks) override;
+  bool is_shared() const override { return false; }
+  void ReadRevision(std::function<void(Result<Revision>)> done) override;
   Revision applied_revision() const override { return applied_; }
   Revision durable_revision() const override { return durable_; }
   Revision compacted_revision() const override { return compacted_; }
@@ -60,6 +63,13 @@ class LocalStore final : public Store {
     Revision revision;
     std::function<void(Result<Revision>)> on_durable;
   };
+  // A transaction whose order is fixed and that nobody has been told of yet.
+  struct Unpublished {
+    std::vector<WatchEvent> events;
+    Revision revision = 0;
+    TransactionResult result;
+    std::function<void(Result<TransactionResult>)> on_applied;
+  };
   struct AgeMark {
     MonotonicTime time;
     Revision revision;
@@ -67,7 +77,10 @@ class LocalStore final : public Store {
 
   std::optional<Error> Refusal() const;
   Result<void> Validate(const Transaction& transaction) const;
-  std::vector<Row> MakeRows(std::vector<Operation> operations, Revision revision) const;
+  // With the events of the rows, if there is anybody to tell.
+  std::vector<Row> MakeRows(std::vector<Operation> operations, Revision revision,
+                            std::vector<WatchEvent>* events) const;
+  void Publish(Unpublished transaction);
   void WaitForDurable(Revision revision, std::function<void(Result<Revision>)> on_durable);
   void OnDurable(Revision up_to);
   void OnFailed(Error error);
@@ -93,7 +106,10 @@ class LocalStore final : public Store {
   Revision compacted_logged_ = 0;
   std::uint64_t transactions_ = 0;
   std::deque<Waiting> waiting_;  // by revision
-  std::deque<AgeMark> ages_;     // at most one per kAgeMarkInterval
+  // What watchers commit while they are being told: told in turn, so that all see one order.
+  std::deque<Unpublished> unpublished_;
+  bool publishing_ = false;
+  std::deque<AgeMark> ages_;  // at most one per kAgeMarkInterval
   std::vector<std::function<void()>> stop_waiters_;
   TimerHandle tick_;
   bool trim_scheduled_ = false;

@@ -1,6 +1,7 @@
 #include "storage/local/watch_hub.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace drakkar::storage {
@@ -15,6 +16,7 @@ struct WatchHub::Watcher {
   WatchOptions options;
   WatchCallbacks callbacks;
   Revision reached = 0;
+  Revision durable_told = 0;
   bool alive = true;
   bool loading = false;  // a portion waits for values from the log
 };
@@ -53,6 +55,9 @@ std::unique_ptr<Watch> WatchHub::Start(WatchOptions options, WatchCallbacks call
   auto watcher = std::make_shared<Watcher>();
   const Revision now = options.mark == Mark::kApplied ? applied_ : durable_;
   watcher->reached = options.after == 0 ? now : options.after;
+  // One from the future has nothing to hear of what is on the way to it.
+  watcher->durable_told =
+      watcher->reached > applied_ ? watcher->reached : std::min(durable_, watcher->reached);
   watcher->options = std::move(options);
   watcher->callbacks = std::move(callbacks);
   watchers_.push_back(watcher);
@@ -60,10 +65,45 @@ std::unique_ptr<Watch> WatchHub::Start(WatchOptions options, WatchCallbacks call
   return std::make_unique<Handle>(self_, std::move(watcher));
 }
 
-void WatchHub::Advance(Revision applied, Revision durable) {
+void WatchHub::Begin(Revision applied, Revision durable) {
   applied_ = applied;
   durable_ = durable;
-  Schedule();
+}
+
+void WatchHub::Publish(const std::vector<WatchEvent>& events, Revision revision) {
+  applied_ = revision;
+  if (watchers_.empty()) return;
+  const std::weak_ptr<WatchHub*> weak = self_;
+  const std::vector<std::shared_ptr<Watcher>> watchers = watchers_;
+  for (const auto& watcher : watchers) {
+    if (weak.expired()) return;
+    if (!watcher->alive || watcher->options.mark != Mark::kApplied) continue;
+    if (watcher->reached >= revision) continue;  // it asked for later ones
+    if (watcher->reached + 1 < revision || watcher->loading) {
+      Schedule();
+      continue;
+    }
+    const std::string& prefix = watcher->options.prefix;
+    const auto concerns = [&](const WatchEvent& event) { return event.key.starts_with(prefix); };
+    if (std::all_of(events.begin(), events.end(), concerns)) {
+      Tell(watcher, events, revision);
+      continue;
+    }
+    std::vector<WatchEvent> own;
+    std::copy_if(events.begin(), events.end(), std::back_inserter(own), concerns);
+    Tell(watcher, own, revision);
+  }
+}
+
+void WatchHub::AdvanceDurable(Revision durable) {
+  durable_ = durable;
+  const std::weak_ptr<WatchHub*> weak = self_;
+  const std::vector<std::shared_ptr<Watcher>> watchers = watchers_;
+  for (const auto& watcher : watchers) {
+    if (weak.expired()) return;
+    if (watcher->alive) TellDurable(*watcher);
+  }
+  if (!weak.expired()) Schedule();
 }
 
 void WatchHub::SetCompacted(Revision compacted) {
@@ -120,8 +160,7 @@ void WatchHub::Deliver(const std::shared_ptr<Watcher>& watcher) {
                                  kMaxEventsPerCallback, &portion->events, &portion->missing);
   if (portion->up_to < target) Schedule();
   if (portion->missing.empty()) {
-    watcher->reached = portion->up_to;
-    watcher->callbacks.on_events(std::move(portion->events), portion->up_to);
+    Tell(watcher, portion->events, portion->up_to);
     return;
   }
   watcher->loading = true;
@@ -142,10 +181,24 @@ void WatchHub::Deliver(const std::shared_ptr<Watcher>& watcher) {
     for (std::size_t i = 0; i < portion->missing.size(); ++i) {
       *portion->missing[i].place = std::move((*values)[i]);
     }
-    watcher->reached = portion->up_to;
     hub.Schedule();
-    watcher->callbacks.on_events(std::move(portion->events), portion->up_to);
+    hub.Tell(watcher, portion->events, portion->up_to);
   });
+}
+
+void WatchHub::Tell(const std::shared_ptr<Watcher>& watcher, const std::vector<WatchEvent>& events,
+                    Revision up_to) {
+  const std::weak_ptr<WatchHub*> weak = self_;
+  watcher->reached = up_to;
+  watcher->callbacks.on_events(events, up_to);
+  if (!weak.expired() && watcher->alive) TellDurable(*watcher);
+}
+
+void WatchHub::TellDurable(Watcher& watcher) {
+  const Revision durable = std::min(durable_, watcher.reached);
+  if (durable <= watcher.durable_told) return;
+  watcher.durable_told = durable;
+  if (watcher.callbacks.on_durable) watcher.callbacks.on_durable(durable);
 }
 
 void WatchHub::End(const std::shared_ptr<Watcher>& watcher, Error reason) {

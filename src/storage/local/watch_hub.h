@@ -13,8 +13,9 @@ namespace drakkar::storage {
 // Brings history to the watchers: each has a revision it has reached, and gets what lies between
 // that and its mark, in bounded portions, once.
 //
-// Callbacks run from tasks of the loop, never inside a call to the hub but Close. A watcher whose
-// next revision has been compacted is closed with kExpired.
+// Callbacks run from tasks of the loop, never inside a call to the hub but Publish, AdvanceDurable
+// and Close, where they may destroy it. A watcher whose next revision has been compacted is closed
+// with kExpired.
 class WatchHub {
  public:
   // Reads values back that are not resident.
@@ -26,12 +27,16 @@ class WatchHub {
 
   std::unique_ptr<Watch> Start(WatchOptions options, WatchCallbacks callbacks);
 
-  // The marks moved; watchers hear of it in a task of their own.
-  void Advance(Revision applied, Revision durable);
+  // Where the marks are at the start.
+  void Begin(Revision applied, Revision durable);
+  bool has_watchers() const { return !watchers_.empty(); }
+  // A transaction was applied: hands its events, as they are, to the watchers that have everything
+  // before it and do not wait for durable; the others get theirs from the index.
+  void Publish(const std::vector<WatchEvent>& events, Revision revision);
+  void AdvanceDurable(Revision durable);
   // Watchers behind this are closed.
   void SetCompacted(Revision compacted);
   // Gives every watcher what is there for it and closes it; later ones are closed in their turn.
-  // Callbacks run inside and may destroy the hub.
   void Close(Error reason);
 
   std::size_t watchers() const { return watchers_.size(); }
@@ -44,6 +49,9 @@ class WatchHub {
   void Schedule();
   void Dispatch();
   void Deliver(const std::shared_ptr<Watcher>& watcher);
+  void Tell(const std::shared_ptr<Watcher>& watcher, const std::vector<WatchEvent>& events,
+            Revision up_to);
+  void TellDurable(Watcher& watcher);
   void End(const std::shared_ptr<Watcher>& watcher, Error reason);
   void Remove(const Watcher* watcher);
 

@@ -8,6 +8,7 @@
 #include "base/env/file_system.h"
 #include "base/exec/uv_loop.h"
 #include "base/testing/seeded_loop.h"
+#include "storage/memory/linked_store.h"
 #include "storage/memory/memory_store.h"
 #include "storage/sqlite/sqlite_store.h"
 #include "storage/store_contract.h"
@@ -49,6 +50,48 @@ class MemoryHarness final : public StoreHarness {
   MemoryDisk disk_;
   LocalStoreLimits limits_;
   std::unique_ptr<Store> store_;
+};
+
+// Two links to one store, as two API servers would have.
+class LinkedHarness final : public StoreHarness {
+ public:
+  LinkedHarness() : loop_(11, true) {
+    disk_.set_sync_delay(std::chrono::milliseconds(1));
+    server_ = OpenMemoryStore(loop_, disk_);
+    Open();
+  }
+  Store& store() override { return *first_; }
+  Store& other() override { return *second_; }
+  void Do(const std::function<void()>& task) override { task(); }
+  void WaitUntil(const std::function<bool()>& condition) override {
+    while (!condition()) {
+      if (loop_.RunOne()) continue;
+      if (loop_.AdvanceToNextTimer(std::chrono::seconds(1))) continue;
+      FAIL() << "nothing left to run, and what was waited for has not happened";
+    }
+  }
+  void Reopen() override {
+    bool stopped = false;
+    first_->Stop([&] { stopped = true; });
+    WaitUntil([&] { return stopped; });
+    Open();
+  }
+  void Disconnect() override { first_->Cut(); }
+  void Reconnect() override { first_->Restore(); }
+
+ private:
+  void Open() {
+    first_ = std::make_unique<LinkedStore>(loop_, *server_, std::chrono::milliseconds(3),
+                                           std::chrono::milliseconds(5));
+    second_ = std::make_unique<LinkedStore>(loop_, *server_, std::chrono::milliseconds(2),
+                                            std::chrono::milliseconds(1));
+  }
+
+  SeededLoop loop_;
+  MemoryDisk disk_;
+  std::unique_ptr<Store> server_;
+  std::unique_ptr<LinkedStore> first_;
+  std::unique_ptr<LinkedStore> second_;
 };
 
 class SqliteHarness final : public StoreHarness {
@@ -100,6 +143,9 @@ INSTANTIATE_TEST_SUITE_P(
                     [] { return std::make_unique<MemoryHarness>(LocalStoreLimits{}, false); }},
         StoreEngine{"MemoryShuffledNothingResident",
                     [] { return std::make_unique<MemoryHarness>(NothingResident(), true); }},
+        StoreEngine{.name = "Linked",
+                    .make = [] { return std::make_unique<LinkedHarness>(); },
+                    .is_remote = true},
         StoreEngine{"Sqlite", [] { return std::make_unique<SqliteHarness>(LocalStoreLimits{}); }},
         StoreEngine{"SqliteNothingResident",
                     [] { return std::make_unique<SqliteHarness>(NothingResident()); }}),
