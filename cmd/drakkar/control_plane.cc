@@ -6,7 +6,7 @@
 #include "apiserver/http/pod_stream_proxy.h"
 #include "base/exec/processors.h"
 #include "base/text/text.h"
-#include "storage/sqlite/sqlite_store.h"
+#include "storage/open_store.h"
 
 namespace drakkar::cmd {
 
@@ -15,7 +15,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::Open(Options options) {
   RETURN_IF_ERROR(files.MakeDirectories(options.data_dir, 0700));
   // The store first: its lock keeps a second process away from everything else in the directory.
   Result<std::unique_ptr<storage::Store>> store =
-      storage::OpenSqliteStore(options.loop, {.directory = JoinPath(options.data_dir, "store")});
+      storage::OpenStore(options.loop, {.directory = JoinPath(options.data_dir, "store")});
   if (!store.ok()) return store.error();
   apiserver::Pki::Options pki_options;
   pki_options.directory = JoinPath(options.data_dir, "pki");

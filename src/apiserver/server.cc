@@ -155,6 +155,11 @@ struct ApiServer::Impl {
             .on_store_failed =
                 [](const Error& why) {
                   kLog.Error("the store failed", {{"error", why.message}});
+                },
+            .on_unreadable =
+                [](std::string_view key, const Error& why) {
+                  kLog.Error("cannot read a stored object; serving its last readable state",
+                             {{"key", std::string(key)}, {"error", why.message}});
                 }}) {
     ShowBuild();
     rbac.Attach(core);

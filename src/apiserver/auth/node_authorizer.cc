@@ -50,16 +50,17 @@ bool NodeAuthorizer::FollowPods() {
   references_.Clear();
   for (const auto& [key, pod] : cache->objects()) references_.Add(*pod);
   request.resource_version = std::to_string(core_->revision());
-  Core::WatchStart start = core_->StartWatch(request, storage::Mark::kApplied,
-                                             [this](const std::vector<Change>& changes) {
-                                               for (const Change& change : changes) {
-                                                 if (change.type == ChangeType::kBookmark) continue;
-                                                 if (change.previous != nullptr)
-                                                   references_.Remove(*change.previous);
-                                                 if (change.type != ChangeType::kDeleted)
-                                                   references_.Add(*change.object);
-                                               }
-                                             });
+  Core::WatchStart start = core_->StartWatch(
+      request, storage::Mark::kApplied,
+      [this](const std::vector<Change>& changes) {
+        for (const Change& change : changes) {
+          if (change.type == ChangeType::kBookmark) continue;
+          if (change.previous != nullptr) references_.Remove(*change.previous);
+          if (change.type != ChangeType::kDeleted) references_.Add(*change.object);
+        }
+      },
+      // Whoever asks next follows anew.
+      [this](const Error&) { pods_.reset(); });
   pods_ = std::move(start.watcher);
   return pods_ != nullptr;
 }

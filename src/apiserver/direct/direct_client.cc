@@ -211,36 +211,47 @@ class DirectClient final : public client::Client {
     request.label_selector = options.label_selector;
     request.field_selector = options.field_selector;
     request.resource_version = std::to_string(options.resource_version);
-    core_.loop().Post(
-        [this_core = &core_, outbox = outbox_, state, mark = mark_, request = std::move(request)] {
-          if (state->closed) return;
-          Core::WatchStart start = this_core->StartWatch(
-              request, mark,
-              // Weak, because the state owns the watcher that owns this.
-              [outbox, weak = std::weak_ptr(state)](const std::vector<Change>& changes) {
-                if (std::shared_ptr<WatchState> watched = weak.lock()) {
-                  outbox->AddEvents(watched, changes);
-                }
-              },
-              [outbox, weak = std::weak_ptr(state)](const Error& why) {
-                const std::shared_ptr<WatchState> watched = weak.lock();
-                if (watched == nullptr) return;
-                outbox->AddTask([watched, error = Unavailable(why.message)] {
-                  if (!watched->cancelled) watched->callbacks.on_closed(error);
-                });
-              });
-          if (start.failure) {
-            outbox->AddTask([state, error = api::ErrorFromStatus(*start.failure)] {
-              if (!state->cancelled) state->callbacks.on_closed(error);
-            });
-            return;
-          }
-          state->watcher = std::move(start.watcher);
-        });
+    core_.loop().Post([core = &core_, outbox = outbox_, state, mark = mark_,
+                       request = std::move(request)]() mutable {
+      // The version it begins at may be another server's.
+      core->WhenFresh([core, outbox, state, mark,
+                       request = std::move(request)](const std::optional<Failure>& failure) {
+        if (state->closed) return;
+        if (failure) return Close(*outbox, state, api::ErrorFromStatus(*failure));
+        StartWatch(*core, outbox, state, mark, request);
+      });
+    });
     return std::make_unique<DirectWatch>(core_.loop(), std::move(state));
   }
 
  private:
+  // On the core's loop.
+  static void StartWatch(Core& core, const std::shared_ptr<Outbox>& outbox,
+                         const std::shared_ptr<WatchState>& state, storage::Mark mark,
+                         const Request& request) {
+    Core::WatchStart start = core.StartWatch(
+        request, mark,
+        // Weak, because the state owns the watcher that owns this.
+        [outbox, weak = std::weak_ptr(state)](const std::vector<Change>& changes) {
+          if (std::shared_ptr<WatchState> watched = weak.lock()) {
+            outbox->AddEvents(watched, changes);
+          }
+        },
+        [outbox, weak = std::weak_ptr(state)](const Error& why) {
+          const std::shared_ptr<WatchState> watched = weak.lock();
+          if (watched == nullptr) return;
+          Close(*outbox, watched, why.code == ErrorCode::kExpired ? why : Unavailable(why.message));
+        });
+    if (start.failure) return Close(*outbox, state, api::ErrorFromStatus(*start.failure));
+    state->watcher = std::move(start.watcher);
+  }
+
+  static void Close(Outbox& outbox, const std::shared_ptr<WatchState>& state, Error why) {
+    outbox.AddTask([state, why = std::move(why)] {
+      if (!state->cancelled) state->callbacks.on_closed(why);
+    });
+  }
+
   Request MakeRequest(const client::ResourceRef& ref, Verb verb) const {
     Request request;
     request.user = user_;

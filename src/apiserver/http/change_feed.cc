@@ -82,7 +82,15 @@ void ChangeFeed::AskRevision(std::function<void(storage::Revision)> done) {
 }
 
 void ChangeFeed::Prepare(std::shared_ptr<Pending> pending) {
-  if (!pending->opening.list_first) return Begin(std::move(pending));
+  if (!pending->opening.list_first) {
+    // The version it begins at may be another server's.
+    return core_.WhenFresh([this, open = crossing_.open(),
+                            pending = std::move(pending)](std::optional<Failure> failure) mutable {
+      if (!*open) return;
+      pending->failure = std::move(failure);
+      Begin(std::move(pending));
+    });
+  }
   Request list = pending->opening.request;
   list.limit = 0;
   list.continue_token.clear();
@@ -143,7 +151,9 @@ std::shared_ptr<ChangeFeed::Tap> ChangeFeed::FindTap(WatchCache& cache) {
     };
     auto shut = [this, weak = std::weak_ptr(tap)](const Error& why) {
       if (const std::shared_ptr<Tap> read = weak.lock()) {
-        Shut(read, api::StatusInternalError("the store failed: " + why.message));
+        Shut(read, why.code == ErrorCode::kExpired
+                       ? api::StatusExpired(why.message)
+                       : api::StatusInternalError("the store failed: " + why.message));
       }
     };
     tap->watcher = cache.StartFeed(tap->readers, storage::Mark::kDurable,

@@ -37,7 +37,8 @@ class WatchReader {
   // looks at them through plan.options.
   virtual void OnChanges(const std::vector<Change>& changes,
                          const std::shared_ptr<const DeviceUsage>& usage) = 0;
-  // Nothing follows: the loop fell too far behind the core (410), or the store failed (500).
+  // Nothing follows: the loop fell too far behind the core or the core behind the store (410), or
+  // the store failed (500).
   virtual void OnClosed(const Failure& why) = 0;
 };
 

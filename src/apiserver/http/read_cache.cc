@@ -58,6 +58,8 @@ ReadCache::Stamp ReadCache::StampOf(const RequestInfo& info) const {
 }
 
 void ReadCache::Keep(std::string key, Entry entry) {
+  // Where others write as well, no stamp of ours vouches for an answer.
+  if (core_.is_shared()) return;
   if (entry.object->json()->size() > kMaxObjectBytes) return;
   if (entries_.size() >= kMaxEntries) entries_.clear();
   entries_.insert_or_assign(std::move(key), std::move(entry));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "api/json/reader.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
@@ -44,7 +43,7 @@ std::string_view VerbName(Verb verb) {
   return "";
 }
 
-Core::Core(Options options) : options_(std::move(options)) {
+Core::Core(Options options) : options_(std::move(options)), is_shared_(options_.store.is_shared()) {
   for (const api::KindSchema& kind : api::AllKinds()) {
     // Kinds without "get" are questions, not objects (reviews, bindings): nothing is stored.
     if (!kind.storage_version || !HasVerb(kind, "get")) continue;
@@ -54,6 +53,7 @@ Core::Core(Options options) : options_(std::move(options)) {
     resource->unattended = UnattendedOf(kind);
     resource->prefix =
         StrCat("/registry/", kind.group.empty() ? "core" : kind.group, "/", kind.plural, "/");
+    by_prefix_.emplace(resource->prefix, resource.get());
     resources_.emplace(std::pair(std::string(kind.group), std::string(kind.plural)),
                        std::move(resource));
   }
@@ -66,38 +66,6 @@ Core::Core(Options options) : options_(std::move(options)) {
 
 Core::~Core() {
   *alive_ = false;
-}
-
-void Core::Start(std::function<void(Result<void>)> ready) {
-  options_.loop.AssertInLoop();
-  options_.store.Range({.prefix = "/registry/"}, [this, alive = alive_, ready = std::move(ready)](
-                                                     Result<storage::RangeResult> range) {
-    if (!*alive) return;
-    if (!range.ok()) {
-      ready(range.error().Prefixed("read the store"));
-      return;
-    }
-    for (storage::Entry& entry : range->entries) {
-      // "/registry/<group>/<plural>/<key>"
-      std::vector<std::string_view> parts = Split(entry.key, '/');
-      if (parts.size() < 5) continue;
-      auto found = resources_.find(ByName::Views(parts[2] == "core" ? "" : parts[2], parts[3]));
-      if (found == resources_.end()) continue;  // a kind of a newer version: left alone
-      Result<api::TreePtr> tree = api::ParseJson(*entry.value);
-      if (!tree.ok()) {
-        ready(Error{ErrorCode::kDataLoss,
-                    StrCat("stored object ", entry.key, " is corrupt: ", tree.error().message)});
-        return;
-      }
-      api::Draft draft(*tree);
-      draft["metadata"]["resourceVersion"] = std::to_string(entry.mod_revision);
-      found->second->cache.Load(entry.key.substr(found->second->prefix.size()),
-                                std::make_shared<const api::Object>(draft.Freeze()));
-    }
-    for (auto& [name, resource] : resources_) resource->cache.FinishLoad(range->revision);
-    durable_seen_ = options_.store.durable_revision();
-    ready(Ok());
-  });
 }
 
 Core::Resource* Core::FindResource(const api::KindSchema& kind) {
@@ -228,6 +196,18 @@ std::function<void(Response)> Core::InVersionOf(const api::KindSchema* kind,
 
 void Core::ListForWatch(Request watch, std::function<void(Response)> done) {
   options_.loop.AssertInLoop();
+  if (is_shared_) {
+    return WhenFresh([this, alive = alive_, watch = std::move(watch),
+                      done = std::move(done)](std::optional<Failure> failure) mutable {
+      if (!*alive) return;
+      if (failure) return done(Response::Failed(std::move(*failure)));
+      ListFresh(std::move(watch), std::move(done));
+    });
+  }
+  ListFresh(std::move(watch), std::move(done));
+}
+
+void Core::ListFresh(Request watch, std::function<void(Response)> done) {
   if (std::optional<Failure> failure = CheckAuthorized(watch)) {
     return done(Response::Failed(std::move(*failure)));
   }
@@ -242,6 +222,19 @@ void Core::ListForWatch(Request watch, std::function<void(Response)> done) {
 
 void Core::Handle(Request request, std::function<void(Response)> done) {
   options_.loop.AssertInLoop();
+  // "0" says that any state will do.
+  if (!is_shared_ || request.resource_version == "0") {
+    return HandleFresh(std::move(request), std::move(done));
+  }
+  WhenFresh([this, alive = alive_, request = std::move(request),
+             done = std::move(done)](std::optional<Failure> failure) mutable {
+    if (!*alive) return;
+    if (failure) return done(Response::Failed(std::move(*failure)));
+    HandleFresh(std::move(request), std::move(done));
+  });
+}
+
+void Core::HandleFresh(Request request, std::function<void(Response)> done) {
   if (std::optional<Failure> failure = CheckAuthorized(request)) {
     done(Response::Failed(std::move(*failure)));
     return;
@@ -324,125 +317,6 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
       break;
   }
   done(Response::Failed(MethodNotAllowedFailure(*request.kind, VerbName(request.verb))));
-}
-
-api::TreePtr Core::FreezeNumbered(api::Draft& object, const api::ObjectPtr& before,
-                                  bool dry_run) const {
-  // The object carries its own version, so the stored bytes are the bytes served.
-  if (!dry_run) {
-    object["metadata"]["resourceVersion"] = std::to_string(revision() + 1);
-  } else if (before != nullptr) {
-    object["metadata"]["resourceVersion"] = std::to_string(before->resource_version());
-  }
-  return object.Freeze();
-}
-
-void Core::CommitObject(
-    Resource& resource, const std::string& key, api::TreePtr object, api::ObjectPtr before,
-    bool dry_run, std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done) {
-  if (dry_run) {
-    if (object == nullptr) return done(before->resource_version(), before);
-    return done(revision(), std::make_shared<const api::Object>(std::move(object)));
-  }
-  if (options_.on_write) options_.on_write();
-  // With one writer this is the revision it gets; where another server may come first, the stored
-  // version is only a guess that reading replaces with the entry's revision.
-  const storage::Revision expected = revision() + 1;
-  api::ObjectPtr stored;
-  if (object != nullptr) stored = std::make_shared<const api::Object>(std::move(object));
-  const std::string_view operation = stored == nullptr   ? "delete"
-                                     : before == nullptr ? "create"
-                                                         : "update";
-  storage::Transaction transaction;
-  transaction.conditions.push_back(
-      {resource.prefix + key, before == nullptr ? 0 : before->resource_version()});
-  transaction.operations.push_back(
-      {resource.prefix + key, stored == nullptr ? nullptr : stored->json()});
-  options_.store.Commit(
-      std::move(transaction),
-      [this, alive = alive_, &resource, key, before, stored, expected,
-       done = std::move(done)](Result<storage::TransactionResult> result) mutable {
-        if (!*alive) return;
-        if (!result.ok()) return done(result.error(), nullptr);
-        if (!result->succeeded) {
-          return done(Error{ErrorCode::kConflict, "the object has been modified"}, nullptr);
-        }
-        Change change;
-        change.revision = result->revision;
-        change.previous = before;
-        if (stored == nullptr) {
-          change.type = ChangeType::kDeleted;
-          api::Draft last(before->tree());
-          last["metadata"]["resourceVersion"] = std::to_string(result->revision);
-          change.object = std::make_shared<const api::Object>(last.Freeze());
-        } else {
-          if (result->revision != expected) {
-            api::Draft renumbered(stored->tree());
-            renumbered["metadata"]["resourceVersion"] = std::to_string(result->revision);
-            stored = std::make_shared<const api::Object>(renumbered.Freeze());
-          }
-          change.type = before == nullptr ? ChangeType::kAdded : ChangeType::kModified;
-          change.object = stored;
-        }
-        const storage::Revision revision = result->revision;
-        resource.cache.Apply(key, std::move(change));
-        if (!waiting_.empty() && before == nullptr) WakeWaiting(resource.prefix + key);
-        done(revision, stored);
-      },
-      [this, alive = alive_, &resource, operation,
-       begun = options_.loop.clock().Monotonic()](Result<storage::Revision> revision) {
-        if (!*alive) return;
-        if (!revision.ok()) {
-          // Else it was only refused, and its answer said so.
-          if (const std::optional<Error> why = options_.store.failure()) OnStoreFailed(*why);
-          return;
-        }
-        CountStoreCall(resource, operation, begun);
-        // All that is durable by now, at once: the others of the same commit find it done.
-        OnDurable(std::max(*revision, durable_revision()));
-      });
-}
-
-void Core::CountStoreCall(const Resource& resource, std::string_view operation,
-                          MonotonicTime begun) {
-  if (!options_.on_store_call) return;
-  options_.on_store_call(*resource.kind, operation, options_.loop.clock().Monotonic() - begun);
-}
-
-void Core::OnDurable(storage::Revision revision) {
-  if (revision <= durable_seen_) return;
-  durable_seen_ = revision;
-  for (auto& [name, resource] : resources_) resource->cache.AdvanceDurable(revision);
-  while (!durable_waiters_.empty() && durable_waiters_.begin()->first <= durable_seen_) {
-    auto done = std::move(durable_waiters_.begin()->second);
-    durable_waiters_.erase(durable_waiters_.begin());
-    done(std::nullopt);
-  }
-}
-
-void Core::OnStoreFailed(const Error& why) {
-  if (store_failure_) return;
-  const std::shared_ptr<bool> alive = alive_;
-  OnDurable(durable_revision());
-  if (!*alive) return;
-  store_failure_ = api::StatusInternalError(StrCat("the store failed: ", why.message));
-  if (options_.on_store_failed) options_.on_store_failed(why);
-  auto waiters = std::move(durable_waiters_);
-  durable_waiters_.clear();
-  for (auto& [revision, done] : waiters) {
-    if (*alive) done(store_failure_);
-  }
-  for (auto& [name, resource] : resources_) {
-    if (!*alive) return;
-    resource->cache.CloseDurable(why);
-  }
-}
-
-void Core::WhenDurable(storage::Revision revision,
-                       std::function<void(std::optional<Failure>)> done) {
-  if (revision <= durable_seen_) return done(std::nullopt);
-  if (store_failure_) return done(store_failure_);
-  durable_waiters_.emplace(revision, std::move(done));
 }
 
 }  // namespace drakkar::apiserver

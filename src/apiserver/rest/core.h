@@ -75,6 +75,11 @@ class Authorizer {
 // The verbs, once for all kinds, over the store and the watch caches. Transport-independent:
 // HTTP and the direct client both end here.
 //
+// The caches follow the store's watch, whoever writes: a write of ours is answered when they have
+// come to its revision (with an embedded engine, inside the commit), and one that lost a race is
+// tried again with what they show then. On a store that others write to as well, every request is
+// handled at a revision no older than the request.
+//
 // Loop-bound. `done` may run inside Handle. A response built on `response.revision` may be used
 // within the process at once and must not leave it before WhenDurable says so.
 class Core {
@@ -101,13 +106,17 @@ class Core {
     // Told once, when the store failed: nothing is written or read anew until a restart. May be
     // null.
     std::function<void(const Error& why)> on_store_failed = {};
+    // Told of an object that another writer stored and nobody can read: its last readable state
+    // stays in the cache. May be null.
+    std::function<void(std::string_view key, const Error& why)> on_unreadable = {};
   };
   explicit Core(Options options);
   ~Core();
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  // Reads the store into the caches; everything else only after `ready` got no error.
+  // Reads the store into the caches, then follows it; everything else only after `ready` got no
+  // error.
   void Start(std::function<void(Result<void>)> ready);
 
   void Handle(Request request, std::function<void(Response)> done);
@@ -120,7 +129,8 @@ class Core {
   };
   // Starts delivering to `on_changes` from the request's resourceVersion; the first call may come
   // before StartWatch returns. Bookmarks are the frontend's business. `on_closed` is told when
-  // nothing can follow because the store failed; may be null.
+  // nothing can follow: the store failed, or (kExpired) the caches lost its track and were read
+  // anew. May be null. On a shared store ask WhenFresh first: the version may be another server's.
   WatchStart StartWatch(const Request& request, storage::Mark mark,
                         std::function<void(const std::vector<Change>&)> on_changes,
                         std::function<void(const Error& why)> on_closed = {});
@@ -138,9 +148,15 @@ class Core {
   // nobody will ever know.
   void WhenDurable(storage::Revision revision, std::function<void(std::optional<Failure>)> done);
 
-  // The newest revision, for lists and bookmarks.
-  storage::Revision revision() const { return options_.store.applied_revision(); }
-  storage::Revision durable_revision() const { return options_.store.durable_revision(); }
+  // Runs `then` when the caches have everything that anybody was told before the call: at once if
+  // nobody else writes to the store. With a failure if that cannot be known.
+  void WhenFresh(std::function<void(std::optional<Failure>)> then);
+  // Whether others write to the store, so that only WhenFresh makes a read fresh.
+  bool is_shared() const { return is_shared_; }
+
+  // The revision the caches show, for lists and bookmarks, and the part of it that cannot be lost.
+  storage::Revision revision() const { return reached_; }
+  storage::Revision durable_revision() const { return durable_seen_; }
   EventLoop& loop() { return options_.loop; }
   const FeatureGates& gates() const { return options_.gates; }
 
@@ -170,8 +186,11 @@ class Core {
 
   Response Get(Resource& resource, const Request& request);
   void List(Resource& resource, Request&& request, std::function<void(Response)> done);
+  // Handle and ListForWatch, once the caches are fresh.
+  void HandleFresh(Request request, std::function<void(Response)> done);
+  void ListFresh(Request watch, std::function<void(Response)> done);
   void Create(Resource& resource, Request&& request, std::function<void(Response)> done,
-              bool may_wait = true);
+              bool may_wait = true, int attempt = 0);
   // The key in the store of what a refused creation may wait for, or nothing.
   std::optional<std::string> AwaitedBy(const Request& request, api::Draft& object,
                                        const StrategyContext& context);
@@ -184,7 +203,8 @@ class Core {
   void Delete(Resource& resource, Request&& request, std::function<void(Response)> done,
               int attempt = 0);
   void DeleteCollection(Resource& resource, Request&& request, std::function<void(Response)> done);
-  void Bind(Resource& resource, Request&& request, std::function<void(Response)> done);
+  void Bind(Resource& resource, Request&& request, std::function<void(Response)> done,
+            int attempt = 0);
   // POST bindings: the older way to say pods/NAME/binding.
   void BindNamed(Request&& request, std::function<void(Response)> done);
   void Rescale(Resource& resource, Request&& request, std::function<void(Response)> done);
@@ -197,16 +217,33 @@ class Core {
   static api::Draft ToStored(const Resource& resource, const Request& request,
                              const api::TreePtr& asked, const StrategyContext& context);
 
-  // The object as it will be stored: with the version it gets, which one writer knows beforehand. A
+  // Writes `object` with the version it gets (null: deletes) if the key is still at `before`, and
+  // tells `done` when the caches show it. kConflict: the race was lost, and they show to whom. A
   // dry run keeps the version of now, or none.
-  api::TreePtr FreezeNumbered(api::Draft& object, const api::ObjectPtr& before, bool dry_run) const;
-  // Writes `object`, made by FreezeNumbered in the same turn (null: deletes), if the key is still
-  // at `before`.
-  void CommitObject(Resource& resource, const std::string& key, api::TreePtr object,
-                    api::ObjectPtr before, bool dry_run,
+  void CommitObject(Resource& resource, const std::string& key, api::Draft* object,
+                    const api::ObjectPtr& before, bool dry_run,
                     std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done);
+
+  // The store's watch.
+  void Follow();
+  void OnEvents(const std::vector<storage::WatchEvent>& events, storage::Revision up_to);
+  // Brings one event into its cache; `reached` is what the caches show with it, 0: as before.
+  void ApplyEvent(const storage::WatchEvent& event, storage::Revision reached);
   void OnDurable(storage::Revision revision);
+  void OnWatchClosed(const Error& why);
+  // The caches have lost track of the store: reads it anew and ends all watches.
+  void Reload();
   void OnStoreFailed(const Error& why);
+  // What is in the store, by resource.
+  struct Contents;
+  Result<Contents> ReadContents(const storage::RangeResult& range) const;
+  Resource* FindResourceOfKey(std::string_view key) const;
+
+  // Runs `then` once the caches have come to `revision`, or with the reason why they never will.
+  void WhenReached(storage::Revision revision, std::function<void(std::optional<Failure>)> then);
+  void RunReached();
+  void AskRevision();
+
   static std::function<void(Response)> InVersionOf(const api::KindSchema* kind,
                                                    std::function<void(Response)> done);
   void CountStoreCall(const Resource& resource, std::string_view operation, MonotonicTime begun);
@@ -220,7 +257,14 @@ class Core {
   };
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Resource>, ByName> resources_;
   std::unordered_map<const api::KindSchema*, Resource*> by_kind_;  // all versions
-  std::multimap<storage::Revision, std::function<void(std::optional<Failure>)>> durable_waiters_;
+  std::unordered_map<std::string_view, Resource*> by_prefix_;      // of their keys
+  const bool is_shared_;
+  // Requests that wait, each at most once in one of these.
+  using Waiter = std::function<void(std::optional<Failure>)>;
+  std::multimap<storage::Revision, Waiter> reached_waiters_;
+  std::multimap<storage::Revision, Waiter> durable_waiters_;
+  std::vector<Waiter> fresh_waiters_;  // for the next question to the store
+  bool asking_revision_ = false;
   struct Waiting {
     std::string awaited;
     std::function<void()> go_on;
@@ -229,7 +273,10 @@ class Core {
   std::map<std::uint64_t, Waiting> waiting_;  // in the order they came
   std::uint64_t next_waiting_ = 1;
   std::optional<Failure> store_failure_;  // what nothing can be durable for any more
+  storage::Revision reached_ = 0;
   storage::Revision durable_seen_ = 0;
+  std::unique_ptr<storage::Watch> watch_;
+  TimerHandle reload_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,5 +1,4 @@
 // The core's reads: get, list, watch.
-#include "api/json/reader.h"
 #include "apiserver/conversion/versions.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/selection.h"
@@ -116,12 +115,9 @@ void Core::List(Resource& resource, Request&& request, std::function<void(Respon
         }
         std::map<std::string, api::ObjectPtr> objects;
         for (const storage::Entry& entry : range->entries) {
-          Result<api::TreePtr> tree = api::ParseJson(*entry.value);
-          if (!tree.ok()) continue;
-          api::Draft draft(*tree);
-          draft["metadata"]["resourceVersion"] = std::to_string(entry.mod_revision);
-          objects.emplace(entry.key.substr(resource.prefix.size()),
-                          std::make_shared<const api::Object>(draft.Freeze()));
+          Result<api::ObjectPtr> object = ReadStored(*entry.value, entry.mod_revision);
+          if (!object.ok()) continue;
+          objects.emplace(entry.key.substr(resource.prefix.size()), *std::move(object));
         }
         Response page;
         std::string last;

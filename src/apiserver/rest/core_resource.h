@@ -32,6 +32,9 @@ inline std::string KeyOf(std::string_view namespace_, std::string_view name) {
   return key;
 }
 
+// The object that these stored bytes are at this revision: they may carry another version, or none.
+Result<api::ObjectPtr> ReadStored(std::string_view bytes, storage::Revision revision);
+
 inline bool HasSubresource(const api::KindSchema& kind, std::string_view name) {
   for (std::string_view each : kind.subresources) {
     if (each == name) return true;

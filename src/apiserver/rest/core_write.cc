@@ -16,7 +16,7 @@ namespace drakkar::apiserver {
 namespace {
 
 // A transaction that lost a race is built again from the newest state this often before the client
-// is told; with one API server nobody races.
+// is told; with one API server only watchers that write while they are being told race.
 constexpr int kMaxAttempts = 5;
 constexpr int kMaxGeneratedNames = 8;
 
@@ -104,7 +104,7 @@ void Core::WakeWaiting(const std::string& appeared) {
 }
 
 void Core::Create(Resource& resource, Request&& request, std::function<void(Response)> done,
-                  bool may_wait) {
+                  bool may_wait, int attempt) {
   Response response;
   if (std::optional<Failure> failure = DecodeBody(*request.kind, request, response.warnings)) {
     done(Response::Failed(std::move(*failure)));
@@ -169,21 +169,24 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     done(Response::Failed(std::move(*failure)));
     return;
   }
-  const api::TreePtr candidate = FreezeNumbered(object, nullptr, request.dry_run);
-  api::FieldErrors causes = ValidateMeta(*resource.kind, *resource.strategy, candidate->root());
-  for (api::FieldError& cause : resource.strategy->Validate(candidate->root(), context)) {
-    causes.push_back(std::move(cause));
+  {
+    const api::DraftView view(object);
+    const api::Value candidate = view.root();
+    api::FieldErrors causes = ValidateMeta(*resource.kind, *resource.strategy, candidate);
+    for (api::FieldError& cause : resource.strategy->Validate(candidate, context)) {
+      causes.push_back(std::move(cause));
+    }
+    if (!causes.empty()) {
+      done(Response::Failed(InvalidFailure(*resource.kind, name, causes)));
+      return;
+    }
+    if (std::optional<Failure> failure =
+            CheckAdmission(request, candidate, api::Value(), response.warnings)) {
+      done(Response::Failed(std::move(*failure)));
+      return;
+    }
+    AddWarnings(resource, candidate, api::Value(), context, response.warnings);
   }
-  if (!causes.empty()) {
-    done(Response::Failed(InvalidFailure(*resource.kind, name, causes)));
-    return;
-  }
-  if (std::optional<Failure> failure =
-          CheckAdmission(request, candidate->root(), api::Value(), response.warnings)) {
-    done(Response::Failed(std::move(*failure)));
-    return;
-  }
-  AddWarnings(resource, candidate->root(), api::Value(), context, response.warnings);
   const std::string key = KeyOf(request.namespace_, name);
   const auto taken = [kind = resource.kind, name, generated] {
     return generated ? GeneratedNameTakenFailure(*kind, name) : AlreadyExistsFailure(*kind, name);
@@ -193,15 +196,30 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     return;
   }
   response.http_status = 201;
+  const bool dry_run = request.dry_run;
+  // For another attempt, should somebody else take the generated name in the meantime.
+  std::shared_ptr<Request> again;
+  if (generated && attempt + 1 < kMaxAttempts) {
+    request.name = asked_name;
+    again = std::make_shared<Request>(std::move(request));
+  }
   CommitObject(
-      resource, key, candidate, nullptr, request.dry_run,
-      [taken, response = std::move(response), done = std::move(done)](
-          Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
+      resource, key, &object, nullptr, dry_run,
+      [this, &resource, attempt, again, taken, response = std::move(response),
+       done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
-          done(Response::Failed(revision.error().code == ErrorCode::kConflict
-                                    ? taken()
-                                    : api::StatusServiceUnavailable(revision.error().message)));
-          return;
+          const bool lost = revision.error().code == ErrorCode::kConflict;
+          if (lost && again != nullptr) {
+            // What there was to say about the body is not said by decoding it again.
+            done = [warnings = std::move(response.warnings),
+                    done = std::move(done)](Response retried) {
+              retried.warnings = warnings;
+              done(std::move(retried));
+            };
+            return Create(resource, std::move(*again), std::move(done), false, attempt + 1);
+          }
+          return done(Response::Failed(
+              lost ? taken() : api::StatusServiceUnavailable(revision.error().message)));
         }
         response.object = std::move(stored);
         response.revision = *revision;
@@ -287,9 +305,9 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
                          options_.loop.clock().Now(), object);
     }
   }
+  const bool dry_run = request.dry_run;
   CommitObject(
-      resource, key, last != nullptr ? nullptr : FreezeNumbered(object, before, request.dry_run),
-      before, request.dry_run,
+      resource, key, last != nullptr ? nullptr : &object, before, dry_run,
       [this, &resource, last, attempt, request = std::move(request), response = std::move(response),
        done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
@@ -383,9 +401,9 @@ void Core::Delete(Resource& resource, Request&& request, std::function<void(Resp
     return;
   }
   const bool now = plan == DeletionPlan::kNow;
+  const bool dry_run = request.dry_run;
   CommitObject(
-      resource, key, now ? nullptr : FreezeNumbered(object, before, request.dry_run), before,
-      request.dry_run,
+      resource, key, now ? nullptr : &object, before, dry_run,
       [this, &resource, now, before, attempt, request = std::move(request), done = std::move(done)](
           Result<storage::Revision> revision, api::ObjectPtr stored) mutable {
         if (!revision.ok()) {
@@ -510,7 +528,8 @@ void Core::BindNamed(Request&& request, std::function<void(Response)> done) {
   Bind(*FindResource(*request.kind), std::move(request), std::move(done));
 }
 
-void Core::Bind(Resource& resource, Request&& request, std::function<void(Response)> done) {
+void Core::Bind(Resource& resource, Request&& request, std::function<void(Response)> done,
+                int attempt) {
   Response response;
   const api::KindSchema& binding = *api::FindKind("", "v1", "Binding");
   if (std::optional<Failure> failure = DecodeBody(binding, request, response.warnings)) {
@@ -534,14 +553,19 @@ void Core::Bind(Resource& resource, Request&& request, std::function<void(Respon
     return;
   }
   response.http_status = 201;
+  const bool dry_run = request.dry_run;
   CommitObject(
-      resource, key, FreezeNumbered(object, before, request.dry_run), before, request.dry_run,
-      [kind = resource.kind, before, response = std::move(response), done = std::move(done)](
-          Result<storage::Revision> revision, api::ObjectPtr) mutable {
+      resource, key, &object, before, dry_run,
+      [this, &resource, attempt, request = std::move(request), response = std::move(response),
+       done = std::move(done)](Result<storage::Revision> revision, api::ObjectPtr) mutable {
         if (!revision.ok()) {
-          done(Response::Failed(revision.error().code == ErrorCode::kConflict
-                                    ? ModifiedFailure(*kind, before->name())
-                                    : api::StatusServiceUnavailable(revision.error().message)));
+          if (revision.error().code != ErrorCode::kConflict) {
+            done(Response::Failed(api::StatusServiceUnavailable(revision.error().message)));
+          } else if (attempt + 1 < kMaxAttempts) {
+            Bind(resource, std::move(request), std::move(done), attempt + 1);
+          } else {
+            done(Response::Failed(ModifiedFailure(*resource.kind, request.name)));
+          }
           return;
         }
         response.object = CreatedStatus();

@@ -29,6 +29,7 @@ struct WatchCache::WatcherState {
   CacheWatchCallbacks callbacks;
   std::shared_ptr<const std::size_t> readers;  // null: one
   bool ended = false;
+  bool closed = false;  // it was told that nothing follows
 };
 
 // Marks the state; the list node is freed when no delivery can be looking at it.
@@ -112,12 +113,32 @@ api::ObjectPtr WatchCache::LeavingObject(const Change& change) {
   return std::make_shared<const api::Object>(last.Freeze());
 }
 
+void WatchCache::Replace(std::vector<std::pair<std::string, api::ObjectPtr>> objects,
+                         storage::Revision revision) {
+  objects_.Clear();
+  for (auto& [key, object] : objects) objects_[key] = std::move(object);
+  first_index_ += changes_.size();
+  durable_index_ = first_index_;
+  changes_.clear();
+  forgotten_up_to_ = revision;
+}
+
 void WatchCache::CloseDurable(const Error& why) {
+  Close(why, false);
+}
+
+void WatchCache::CloseAll(const Error& why) {
+  Close(why, true);
+}
+
+void WatchCache::Close(const Error& why, bool applied_too) {
   std::shared_ptr<std::list<WatcherState>> watchers = watchers_;
   ++delivering_;
   std::size_t count = watchers->size();
   for (auto it = watchers->begin(); count > 0; ++it, --count) {
-    if (it->ended || it->options.mark != storage::Mark::kDurable) continue;
+    if (it->ended || it->closed) continue;
+    if (it->options.mark != storage::Mark::kDurable && !applied_too) continue;
+    it->closed = true;
     if (it->callbacks.on_closed) it->callbacks.on_closed(why);
   }
   if (--delivering_ == 0) watchers->remove_if([](const WatcherState& w) { return w.ended; });
@@ -132,7 +153,7 @@ void WatchCache::Deliver(storage::Mark mark, std::size_t first, std::size_t last
   std::size_t count = watchers->size();
   std::vector<Change> all;  // made for the first who sees everything as it is
   for (auto it = watchers->begin(); count > 0; ++it, --count) {
-    if (it->ended || it->options.mark != mark) continue;
+    if (it->ended || it->closed || it->options.mark != mark) continue;
     if (SeesAll(it->options, changes_[first])) {
       if (all.empty()) {
         all.assign(changes_.begin() + static_cast<std::ptrdiff_t>(first),
@@ -154,7 +175,7 @@ std::unique_ptr<WatchCache::Watcher> WatchCache::StartWatch(CacheWatchOptions op
                                                             CacheWatchCallbacks callbacks) {
   if (options.after != 0 && options.after < forgotten_up_to_) return nullptr;
   const bool from_now = options.after == 0;
-  watchers_->push_back(WatcherState{std::move(options), std::move(callbacks), nullptr, false});
+  watchers_->push_back(WatcherState{std::move(options), std::move(callbacks), nullptr});
   auto state = std::prev(watchers_->end());
   auto handle = std::make_unique<WatcherHandle>(watchers_, state, delivering_);
   if (from_now) {
@@ -171,8 +192,7 @@ std::unique_ptr<WatchCache::Watcher> WatchCache::StartFeed(
     CacheWatchCallbacks callbacks) const {
   CacheWatchOptions options;
   options.mark = mark;
-  watchers_->push_back(
-      WatcherState{std::move(options), std::move(callbacks), std::move(readers), false});
+  watchers_->push_back(WatcherState{std::move(options), std::move(callbacks), std::move(readers)});
   return std::make_unique<WatcherHandle>(watchers_, std::prev(watchers_->end()), delivering_);
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/meta/object.h"
@@ -41,7 +42,8 @@ struct CacheWatchOptions {
 struct CacheWatchCallbacks {
   // Changes in order, already seen through the selection (an object that leaves it is kDeleted).
   std::function<void(const std::vector<Change>& changes)> on_changes;
-  // Nothing follows, because the store failed; only with Mark::kDurable. May be null.
+  // Nothing follows: the store failed (only with Mark::kDurable), or the cache was replaced
+  // (kExpired: list again). May be null.
   std::function<void(const Error& why)> on_closed = {};
 };
 
@@ -79,6 +81,11 @@ class WatchCache {
   void AdvanceDurable(storage::Revision revision);
   // Nothing becomes durable any more: tells the watchers that wait for it.
   void CloseDurable(const Error& why);
+  // Begins anew with what the store holds at `revision`, by key: for when changes were missed.
+  // CloseAll follows, or watchers would have a gap.
+  void Replace(std::vector<std::pair<std::string, api::ObjectPtr>> objects,
+               storage::Revision revision);
+  void CloseAll(const Error& why);
 
   // Null when `after` is older than what is kept (and not 0, which means "from now").
   std::unique_ptr<Watcher> StartWatch(CacheWatchOptions options, CacheWatchCallbacks callbacks);
@@ -110,6 +117,7 @@ class WatchCache {
   class WatcherHandle;
 
   void Deliver(storage::Mark mark, std::size_t first, std::size_t last);
+  void Close(const Error& why, bool applied_too);
 
   IndexedMap<api::ObjectPtr> objects_;
   std::deque<Change> changes_;

@@ -56,6 +56,12 @@ class IndexedMap {
     return *place.value;
   }
 
+  void Clear() {
+    index_.clear();
+    unordered_.clear();
+    ordered_.clear();
+  }
+
   // False if there was none. `key` may lie in the entry itself.
   bool Erase(std::string_view key) {
     const auto found = index_.find(key);

@@ -1,0 +1,326 @@
+// The core and its store: loading, following, writing, and the two marks.
+#include "api/json/reader.h"
+#include "apiserver/rest/core_resource.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+constexpr std::string_view kRegistry = "/registry/";
+// How soon reading the store anew is tried again.
+constexpr Duration kReloadInterval = std::chrono::seconds(1);
+
+api::ObjectPtr Numbered(const api::TreePtr& tree, storage::Revision revision) {
+  api::Draft draft(tree);
+  draft["metadata"]["resourceVersion"] = std::to_string(revision);
+  return std::make_shared<const api::Object>(draft.Freeze());
+}
+
+Failure StoreUnavailable(const Error& why) {
+  return api::StatusServiceUnavailable(why.message);
+}
+
+}  // namespace
+
+Result<api::ObjectPtr> ReadStored(std::string_view bytes, storage::Revision revision) {
+  ASSIGN_OR_RETURN(const api::TreePtr tree, api::ParseJson(bytes));
+  return Numbered(tree, revision);
+}
+
+struct Core::Contents {
+  std::unordered_map<Resource*, std::vector<std::pair<std::string, api::ObjectPtr>>> objects;
+};
+
+Core::Resource* Core::FindResourceOfKey(std::string_view key) const {
+  // "/registry/<group>/<plural>/<key>"
+  const std::size_t group_end = key.find('/', kRegistry.size());
+  if (group_end == std::string_view::npos) return nullptr;
+  const std::size_t plural_end = key.find('/', group_end + 1);
+  if (plural_end == std::string_view::npos) return nullptr;
+  const auto found = by_prefix_.find(key.substr(0, plural_end + 1));
+  return found == by_prefix_.end() ? nullptr : found->second;
+}
+
+Result<Core::Contents> Core::ReadContents(const storage::RangeResult& range) const {
+  Contents contents;
+  for (const storage::Entry& entry : range.entries) {
+    Resource* resource = FindResourceOfKey(entry.key);
+    if (resource == nullptr) continue;  // a kind of a newer version: left alone
+    Result<api::ObjectPtr> object = ReadStored(*entry.value, entry.mod_revision);
+    if (!object.ok()) {
+      return Error{ErrorCode::kDataLoss,
+                   StrCat("stored object ", entry.key, " is corrupt: ", object.error().message)};
+    }
+    contents.objects[resource].emplace_back(entry.key.substr(resource->prefix.size()),
+                                            *std::move(object));
+  }
+  return contents;
+}
+
+void Core::Start(std::function<void(Result<void>)> ready) {
+  options_.loop.AssertInLoop();
+  options_.store.Range(
+      {.prefix = std::string(kRegistry)},
+      [this, alive = alive_, ready = std::move(ready)](Result<storage::RangeResult> range) {
+        if (!*alive) return;
+        if (!range.ok()) return ready(range.error().Prefixed("read the store"));
+        Result<Contents> contents = ReadContents(*range);
+        if (!contents.ok()) return ready(std::move(contents).error());
+        for (auto& [resource, objects] : contents->objects) {
+          for (auto& [key, object] : objects) {
+            resource->cache.Load(key, std::move(object));
+          }
+        }
+        for (auto& [name, resource] : resources_) {
+          resource->cache.FinishLoad(range->revision);
+        }
+        reached_ = range->revision;
+        durable_seen_ = std::min(reached_, options_.store.durable_revision());
+        Follow();
+        ready(Ok());
+      });
+}
+
+void Core::Follow() {
+  storage::WatchCallbacks callbacks;
+  callbacks.on_events = [this](const std::vector<storage::WatchEvent>& events,
+                               storage::Revision up_to) { OnEvents(events, up_to); };
+  callbacks.on_durable = [this](storage::Revision up_to) { OnDurable(up_to); };
+  callbacks.on_closed = [this](const Error& why) { OnWatchClosed(why); };
+  watch_ = options_.store.StartWatch(
+      {.prefix = std::string(kRegistry), .after = reached_, .mark = storage::Mark::kApplied},
+      std::move(callbacks));
+}
+
+void Core::OnEvents(const std::vector<storage::WatchEvent>& events, storage::Revision up_to) {
+  const std::shared_ptr<bool> alive = alive_;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    // Half a revision is no state to list.
+    const bool whole = i + 1 == events.size() || events[i + 1].revision != events[i].revision;
+    ApplyEvent(events[i], whole ? events[i].revision : 0);
+    if (!*alive) return;
+  }
+  reached_ = std::max(reached_, up_to);
+  RunReached();
+}
+
+void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reached) {
+  if (Resource* resource = FindResourceOfKey(event.key)) {
+    const std::string key = event.key.substr(resource->prefix.size());
+    Change change;
+    change.revision = event.revision;
+    change.previous = resource->cache.Find(key);
+    if (event.is_delete()) {
+      change.type = ChangeType::kDeleted;
+      if (change.previous != nullptr) {
+        change.object = Numbered(change.previous->tree(), event.revision);
+      }
+    } else {
+      change.type = change.previous == nullptr ? ChangeType::kAdded : ChangeType::kModified;
+      if (event.object != nullptr) {
+        change.object = std::static_pointer_cast<const api::Object>(event.object);
+      } else {
+        Result<api::ObjectPtr> object = ReadStored(*event.value, event.revision);
+        if (object.ok()) change.object = *std::move(object);
+        if (!object.ok() && options_.on_unreadable) {
+          options_.on_unreadable(event.key, object.error());
+        }
+      }
+    }
+    // Before the watchers hear of it, who may ask.
+    if (reached != 0) reached_ = reached;
+    if (change.object == nullptr) return;
+    const bool appeared = change.type == ChangeType::kAdded;
+    const std::shared_ptr<bool> alive = alive_;
+    resource->cache.Apply(key, std::move(change));
+    if (appeared && *alive && !waiting_.empty()) WakeWaiting(event.key);
+    return;
+  }
+  if (reached != 0) reached_ = reached;
+}
+
+void Core::WhenReached(storage::Revision revision, Waiter then) {
+  if (revision <= reached_) return then(std::nullopt);
+  if (store_failure_) return then(store_failure_);
+  reached_waiters_.emplace(revision, std::move(then));
+}
+
+void Core::RunReached() {
+  const std::shared_ptr<bool> alive = alive_;
+  while (*alive && !reached_waiters_.empty() && reached_waiters_.begin()->first <= reached_) {
+    const Waiter then = std::move(reached_waiters_.begin()->second);
+    reached_waiters_.erase(reached_waiters_.begin());
+    then(std::nullopt);
+  }
+}
+
+void Core::WhenFresh(Waiter then) {
+  if (!is_shared_) return then(std::nullopt);
+  // An answer that is under way may be from before this request: it waits for the next.
+  fresh_waiters_.push_back(std::move(then));
+  if (!asking_revision_) AskRevision();
+}
+
+void Core::AskRevision() {
+  asking_revision_ = true;
+  auto waiters = std::make_shared<std::vector<Waiter>>(std::move(fresh_waiters_));
+  fresh_waiters_.clear();
+  const auto run = [alive = alive_, waiters](const std::optional<Failure>& failure) {
+    for (const Waiter& then : *waiters) {
+      if (*alive) then(failure);
+    }
+  };
+  options_.store.ReadRevision([this, alive = alive_, run](Result<storage::Revision> newest) {
+    if (!*alive) return;
+    asking_revision_ = false;
+    if (!fresh_waiters_.empty()) AskRevision();
+    if (!newest.ok()) return run(StoreUnavailable(newest.error()));
+    WhenReached(*newest, run);
+  });
+}
+
+void Core::CommitObject(
+    Resource& resource, const std::string& key, api::Draft* object, const api::ObjectPtr& before,
+    bool dry_run, std::function<void(Result<storage::Revision>, api::ObjectPtr stored)> done) {
+  if (dry_run) {
+    if (object == nullptr) return done(before->resource_version(), before);
+    if (before != nullptr) {
+      (*object)["metadata"]["resourceVersion"] = std::to_string(before->resource_version());
+    }
+    return done(revision(), std::make_shared<const api::Object>(object->Freeze()));
+  }
+  if (options_.on_write) options_.on_write();
+  const std::string_view operation = object == nullptr   ? "delete"
+                                     : before == nullptr ? "create"
+                                                         : "update";
+  const std::string stored_key = resource.prefix + key;
+  auto stored = std::make_shared<api::ObjectPtr>();
+  storage::Transaction transaction;
+  transaction.conditions.push_back(
+      {stored_key, before == nullptr ? 0 : before->resource_version()});
+  transaction.operations.push_back({stored_key, nullptr});
+  if (object != nullptr) {
+    // The object carries its own version, so that the stored bytes are the bytes served. Where the
+    // version is only known afterwards they carry none.
+    transaction.operations.back().encode = [object, made = stored.get()](storage::Revision number) {
+      if (number != 0) {
+        (*object)["metadata"]["resourceVersion"] = std::to_string(number);
+      } else {
+        (*object)["metadata"].Remove("resourceVersion");
+      }
+      *made = std::make_shared<const api::Object>(object->Freeze());
+      return storage::EncodedValue{(*made)->json(), *made};
+    };
+  }
+  options_.store.Commit(
+      std::move(transaction),
+      [this, alive = alive_, stored,
+       done = std::move(done)](Result<storage::TransactionResult> result) mutable {
+        if (!*alive) return;
+        if (!result.ok()) return done(result.error(), nullptr);
+        if (!result->succeeded) {
+          auto lost = [done = std::move(done)](const std::optional<Failure>& failure) {
+            done(failure ? Unavailable(failure->message)
+                         : Error{ErrorCode::kConflict, "the object has been modified"},
+                 nullptr);
+          };
+          if (is_shared_) return WhenFresh(std::move(lost));
+          return WhenReached(result->revision, std::move(lost));
+        }
+        const storage::Revision revision = result->revision;
+        if (*stored != nullptr && (*stored)->resource_version() != revision) {
+          *stored = Numbered((*stored)->tree(), revision);
+        }
+        if (revision <= reached_) return done(revision, std::move(*stored));
+        WhenReached(revision, [revision, stored, done = std::move(done)](
+                                  const std::optional<Failure>& failure) {
+          if (failure) return done(Unavailable(failure->message), nullptr);
+          done(revision, std::move(*stored));
+        });
+      },
+      !options_.on_store_call
+          ? std::function<void(Result<storage::Revision>)>()
+          : [this, alive = alive_, &resource, operation,
+             begun = options_.loop.clock().Monotonic()](const Result<storage::Revision>& durable) {
+              if (*alive && durable.ok()) CountStoreCall(resource, operation, begun);
+            });
+}
+
+void Core::CountStoreCall(const Resource& resource, std::string_view operation,
+                          MonotonicTime begun) {
+  if (!options_.on_store_call) return;
+  options_.on_store_call(*resource.kind, operation, options_.loop.clock().Monotonic() - begun);
+}
+
+void Core::OnDurable(storage::Revision revision) {
+  if (revision <= durable_seen_) return;
+  const std::shared_ptr<bool> alive = alive_;
+  durable_seen_ = revision;
+  for (auto& [name, resource] : resources_) {
+    resource->cache.AdvanceDurable(revision);
+    if (!*alive) return;
+  }
+  while (*alive && !durable_waiters_.empty() && durable_waiters_.begin()->first <= durable_seen_) {
+    const Waiter done = std::move(durable_waiters_.begin()->second);
+    durable_waiters_.erase(durable_waiters_.begin());
+    done(std::nullopt);
+  }
+}
+
+void Core::OnWatchClosed(const Error& why) {
+  if (why.code == ErrorCode::kExpired) return Reload();
+  // Stopping is no failure: by then everything is durable and told.
+  if (const std::optional<Error> failure = options_.store.failure()) OnStoreFailed(*failure);
+}
+
+void Core::Reload() {
+  options_.store.Range({.prefix = std::string(kRegistry)}, [this, alive = alive_](
+                                                               Result<storage::RangeResult> range) {
+    if (!*alive) return;
+    if (!range.ok()) {
+      // Without a connection: the store says so to whoever asks, until it is back.
+      reload_timer_ = options_.loop.RunAfter(kReloadInterval, [this] { Reload(); });
+      return;
+    }
+    Result<Contents> contents = ReadContents(*range);
+    if (!contents.ok()) return OnStoreFailed(contents.error());
+    reached_ = range->revision;
+    Follow();
+    for (auto& [name, resource] : resources_) {
+      resource->cache.Replace(std::move(contents->objects[resource.get()]), reached_);
+    }
+    const Error why{ErrorCode::kExpired, "the store has forgotten what followed; list again"};
+    for (auto& [name, resource] : resources_) {
+      resource->cache.CloseAll(why);
+      if (!*alive) return;
+    }
+    RunReached();
+    if (*alive) OnDurable(std::min(range->revision, options_.store.durable_revision()));
+  });
+}
+
+void Core::OnStoreFailed(const Error& why) {
+  if (store_failure_) return;
+  const std::shared_ptr<bool> alive = alive_;
+  store_failure_ = api::StatusInternalError(StrCat("the store failed: ", why.message));
+  if (options_.on_store_failed) options_.on_store_failed(why);
+  for (auto* waiting : {&reached_waiters_, &durable_waiters_}) {
+    const std::multimap<storage::Revision, Waiter> waiters = std::move(*waiting);
+    waiting->clear();
+    for (const auto& [revision, done] : waiters) {
+      if (*alive) done(store_failure_);
+    }
+    if (!*alive) return;
+  }
+  for (auto& [name, resource] : resources_) {
+    if (!*alive) return;
+    resource->cache.CloseDurable(why);
+  }
+}
+
+void Core::WhenDurable(storage::Revision revision, Waiter done) {
+  if (revision <= durable_seen_) return done(std::nullopt);
+  if (store_failure_) return done(store_failure_);
+  durable_waiters_.emplace(revision, std::move(done));
+}
+
+}  // namespace drakkar::apiserver

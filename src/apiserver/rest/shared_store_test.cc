@@ -1,0 +1,286 @@
+// Two API servers over one store, as on etcd: each has a link of its own that takes time.
+#include <gmock/gmock.h>
+
+#include "apiserver/testing/core_fixture.h"
+#include "base/text/text.h"
+#include "storage/memory/linked_store.h"
+
+namespace drakkar::apiserver {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+class SharedStoreTest : public ::testing::Test {
+ protected:
+  struct Server {
+    std::unique_ptr<storage::LinkedStore> link;
+    std::unique_ptr<Core> core;
+  };
+
+  SharedStoreTest() {
+    disk_.set_sync_delay(milliseconds(1));
+    store_ = storage::OpenMemoryStore(loop_, disk_);
+    Open(near_, milliseconds(1), milliseconds(3));
+    Open(far_, milliseconds(7), milliseconds(12));
+    Do(near_, Make(Verb::kCreate, "Namespace", "", "default",
+                   R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"default"}})"));
+  }
+
+  void Open(Server& server, Duration delay, Duration event_delay) {
+    server.link = std::make_unique<storage::LinkedStore>(loop_, *store_, delay, event_delay);
+    server.core = std::make_unique<Core>(Core::Options{.loop = loop_,
+                                                       .random = loop_.random(),
+                                                       .store = *server.link,
+                                                       .gates = gates_,
+                                                       .admission = {}});
+    bool ready = false;
+    server.core->Start([&](Result<void> result) { ready = result.ok(); });
+    WaitUntil([&] { return ready; });
+  }
+
+  void WaitUntil(const std::function<bool()>& condition) {
+    while (!condition()) {
+      if (loop_.RunOne()) continue;
+      if (loop_.AdvanceToNextTimer(seconds(20))) continue;
+      FAIL() << "nothing left to run, and what was waited for has not happened";
+    }
+  }
+
+  static Request Make(Verb verb, std::string_view kind, std::string namespace_, std::string name,
+                      std::string text = {}) {
+    Request request;
+    request.user = AdminUser();
+    request.verb = verb;
+    request.kind = api::FindKind("", "v1", kind);
+    request.namespace_ = std::move(namespace_);
+    if (verb != Verb::kCreate) request.name = std::move(name);
+    request.text = std::move(text);
+    return request;
+  }
+  static std::string ConfigMap(std::string_view name, std::string_view value) {
+    return StrCat(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")", name,
+                  R"("},"data":{"n":")", value, R"("}})");
+  }
+  static Request Create(std::string_view name) {
+    return Make(Verb::kCreate, "ConfigMap", "default", "", ConfigMap(name, "0"));
+  }
+  static Request Patch(std::string name, std::string text) {
+    return Make(Verb::kPatch, "ConfigMap", "default", std::move(name), std::move(text));
+  }
+
+  std::shared_ptr<std::optional<Response>> Begin(Server& server, Request request) {
+    auto answer = std::make_shared<std::optional<Response>>();
+    server.core->Handle(std::move(request),
+                        [answer](Response response) { *answer = std::move(response); });
+    return answer;
+  }
+  Response Do(Server& server, Request request) {
+    auto answer = Begin(server, std::move(request));
+    WaitUntil([&] { return answer->has_value(); });
+    return answer->has_value() ? std::move(**answer) : Response{};
+  }
+  static std::string WhatCameOf(const Response& response) {
+    return response.failure ? StrCat(response.failure->code, " ", response.failure->reason)
+                            : StrCat("ok ", response.object->name());
+  }
+
+  SeededLoop loop_;
+  storage::MemoryDisk disk_;
+  FeatureGates gates_;
+  std::unique_ptr<storage::Store> store_;
+  Server near_;
+  Server far_;
+};
+
+TEST_F(SharedStoreTest, WhatOneServerWroteTheOtherReadsAtOnce) {
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = StrCat("c", i);
+    const Response created = Do(near_, Create(name));
+    ASSERT_FALSE(created.failure) << created.failure->message;
+    EXPECT_EQ(created.object->resource_version(), created.revision);
+    const Response read = Do(far_, Make(Verb::kGet, "ConfigMap", "default", name));
+    ASSERT_FALSE(read.failure) << read.failure->message;
+    EXPECT_EQ(*read.object->json(), *created.object->json());
+    const Response list = Do(far_, Make(Verb::kList, "ConfigMap", "default", ""));
+    EXPECT_EQ(list.items.size(), static_cast<std::size_t>(i) + 1);
+    EXPECT_GE(list.revision, created.revision);
+  }
+}
+
+TEST_F(SharedStoreTest, AWriterReadsWhatItWroteFromItsOwnServer) {
+  bool answered = false;
+  far_.core->Handle(Create("a"), [&](const Response& created) {
+    answered = true;
+    EXPECT_NE(far_.core->Find("", "configmaps", "default/a"), nullptr)
+        << "the cache is there before the answer";
+    EXPECT_EQ(far_.core->revision(), created.revision);
+  });
+  WaitUntil([&] { return answered; });
+  EXPECT_TRUE(far_.core->IsDurable(far_.core->revision()));
+}
+
+TEST_F(SharedStoreTest, ALostRaceIsTriedAgainWithWhatWon) {
+  Do(near_, Create("a"));
+  std::vector<std::shared_ptr<std::optional<Response>>> answers;
+  for (int i = 0; i < 2; ++i) {
+    answers.push_back(Begin(near_, Patch("a", StrCat(R"({"data":{"near)", i, R"(":"x"}})"))));
+    answers.push_back(Begin(far_, Patch("a", StrCat(R"({"data":{"far)", i, R"(":"x"}})"))));
+  }
+  for (const auto& answer : answers) {
+    WaitUntil([&] { return answer->has_value(); });
+    EXPECT_EQ(WhatCameOf(**answer), "ok a");
+  }
+  const Response read = Do(near_, Make(Verb::kGet, "ConfigMap", "default", "a"));
+  EXPECT_EQ((*read.object)["data"].size(), 5u) << *read.object->json();
+}
+
+TEST_F(SharedStoreTest, AnUpdateOfAnOlderVersionIsAConflictWhicheverServerIsAsked) {
+  const Response created = Do(near_, Create("a"));
+  Do(near_, Patch("a", R"({"data":{"n":"1"}})"));
+  api::Draft stale(created.object->tree());
+  stale["data"]["n"] = "2";
+  Request update = Make(Verb::kUpdate, "ConfigMap", "default", "a");
+  update.object = stale.Freeze();
+  EXPECT_EQ(WhatCameOf(Do(far_, update)), "409 Conflict");
+  EXPECT_EQ(WhatCameOf(Do(near_, update)), "409 Conflict");
+}
+
+TEST_F(SharedStoreTest, OfTwoThatCreateTheSameNameOneGetsIt) {
+  auto first = Begin(near_, Create("a"));
+  auto second = Begin(far_, Create("a"));
+  WaitUntil([&] { return first->has_value() && second->has_value(); });
+  EXPECT_THAT((std::vector{WhatCameOf(**first), WhatCameOf(**second)}),
+              ::testing::UnorderedElementsAre("ok a", "409 AlreadyExists"));
+}
+
+TEST_F(SharedStoreTest, WhatTheOtherServerDeletedIsGoneAndCanBeMadeAgain) {
+  Do(near_, Create("a"));
+  ASSERT_FALSE(Do(far_, Make(Verb::kDelete, "ConfigMap", "default", "a")).failure);
+  EXPECT_EQ(WhatCameOf(Do(near_, Patch("a", "{}"))), "404 NotFound");
+  EXPECT_EQ(WhatCameOf(Do(near_, Create("a"))), "ok a");
+  EXPECT_EQ(WhatCameOf(Do(far_, Create("a"))), "409 AlreadyExists");
+}
+
+TEST_F(SharedStoreTest, WatchersOfEitherServerSeeTheSameChangesInTheSameOrder) {
+  std::vector<std::string> seen_near;
+  std::vector<std::string> seen_far;
+  const auto watch = [](Server& server, storage::Mark mark, std::vector<std::string>& seen) {
+    Core::WatchStart start = server.core->StartWatch(
+        Make(Verb::kWatch, "ConfigMap", "default", ""), mark,
+        [&seen](const std::vector<Change>& changes) {
+          for (const Change& change : changes) {
+            EXPECT_EQ(change.object->resource_version(), change.revision);
+            seen.push_back(StrCat(static_cast<int>(change.type), " ", change.object->name(), "@",
+                                  change.revision));
+          }
+        });
+    EXPECT_FALSE(start.failure);
+    return std::move(start.watcher);
+  };
+  auto first = watch(near_, storage::Mark::kDurable, seen_near);
+  auto second = watch(far_, storage::Mark::kApplied, seen_far);
+  std::vector<std::shared_ptr<std::optional<Response>>> answers;
+  for (int i = 0; i < 10; ++i) {
+    answers.push_back(Begin(i % 2 == 0 ? near_ : far_, Create(StrCat("c", i))));
+  }
+  for (const auto& answer : answers) WaitUntil([&] { return answer->has_value(); });
+  Do(far_, Make(Verb::kDelete, "ConfigMap", "default", "c0"));
+  WaitUntil([&] { return seen_near.size() == 11 && seen_far.size() == 11; });
+  EXPECT_EQ(seen_near, seen_far);
+  EXPECT_TRUE(seen_far.back().starts_with("2 c0@")) << seen_far.back();
+}
+
+TEST_F(SharedStoreTest, AWriteWithoutAConnectionFailsAndTheNextOneSucceeds) {
+  Do(near_, Create("a"));
+  auto under_way = Begin(near_, Patch("a", R"({"data":{"n":"1"}})"));
+  near_.link->Cut();
+  WaitUntil([&] { return under_way->has_value(); });
+  EXPECT_EQ(WhatCameOf(**under_way), "503 ServiceUnavailable");
+  EXPECT_EQ(WhatCameOf(Do(near_, Make(Verb::kGet, "ConfigMap", "default", "a"))),
+            "503 ServiceUnavailable")
+      << "whether it is fresh is not known";
+  Request any = Make(Verb::kList, "ConfigMap", "default", "");
+  any.resource_version = "0";
+  EXPECT_EQ(Do(near_, any).items.size(), 1u) << "any state will do";
+  Do(far_, Create("b"));
+  near_.link->Restore();
+  EXPECT_EQ(Do(near_, Make(Verb::kList, "ConfigMap", "default", "")).items.size(), 2u);
+  EXPECT_EQ(WhatCameOf(Do(near_, Patch("a", R"({"data":{"n":"2"}})"))), "ok a");
+}
+
+TEST_F(SharedStoreTest, AServerThatMissedWhatWasCompactedReadsAnewAndEndsItsWatches) {
+  Do(near_, Create("stays"));
+  Do(near_, Create("goes"));
+  std::vector<ErrorCode> closed;
+  std::vector<std::string> seen;
+  const auto watch = [&](storage::Mark mark) {
+    return near_.core
+        ->StartWatch(
+            Make(Verb::kWatch, "ConfigMap", "default", ""), mark,
+            [&](const std::vector<Change>& changes) {
+              for (const Change& change : changes) seen.emplace_back(change.object->name());
+            },
+            [&](const Error& why) { closed.push_back(why.code); })
+        .watcher;
+  };
+  auto applied = watch(storage::Mark::kApplied);
+  auto durable = watch(storage::Mark::kDurable);
+  near_.link->Cut();
+  Do(far_, Make(Verb::kDelete, "ConfigMap", "default", "goes"));
+  const Response created = Do(far_, Create("comes"));
+  bool compacted = false;
+  far_.link->Compact(created.revision, [&](Result<void> result) { compacted = result.ok(); });
+  WaitUntil([&] { return compacted; });
+  near_.link->Restore();
+  WaitUntil([&] { return closed.size() == 2; });
+  EXPECT_THAT(closed, ElementsAre(ErrorCode::kExpired, ErrorCode::kExpired));
+  EXPECT_TRUE(seen.empty());
+  std::vector<std::string> names;
+  const Response list = Do(near_, Make(Verb::kList, "ConfigMap", "default", ""));
+  for (const api::ObjectPtr& item : list.items) names.emplace_back(item->name());
+  EXPECT_THAT(names, ElementsAre("comes", "stays"));
+  // And it follows again.
+  auto again = watch(storage::Mark::kDurable);
+  Do(far_, Create("later"));
+  WaitUntil([&] { return !seen.empty(); });
+  EXPECT_THAT(seen, ElementsAre("later"));
+}
+
+TEST_F(SharedStoreTest, BindingAPodWinsAgainstAChangeOfItsLabels) {
+  Do(near_, Make(Verb::kCreate, "Pod", "default", "", R"({"apiVersion":"v1","kind":"Pod",
+      "metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})"));
+  Request bind = Make(Verb::kCreate, "Pod", "default", "",
+                      R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},)"
+                      R"("target":{"kind":"Node","name":"n"}})");
+  bind.name = "p";
+  bind.subresource = "binding";
+  auto bound = Begin(far_, std::move(bind));
+  // By now it is built on what the far server has read; the near one comes first.
+  loop_.Advance(milliseconds(16));
+  auto labelled = Begin(
+      near_, Make(Verb::kPatch, "Pod", "default", "p", R"({"metadata":{"labels":{"a":"b"}}})"));
+  WaitUntil([&] { return bound->has_value() && labelled->has_value(); });
+  EXPECT_FALSE((*bound)->failure) << (*bound)->failure->message;
+  EXPECT_FALSE((*labelled)->failure) << (*labelled)->failure->message;
+  const api::ObjectPtr pod = Do(far_, Make(Verb::kGet, "Pod", "default", "p")).object;
+  EXPECT_EQ((*pod)["spec"]["nodeName"].str(), "n");
+  EXPECT_EQ((*pod)["metadata"]["labels"]["a"].str(), "b");
+}
+
+TEST_F(SharedStoreTest, AnUnreadableObjectLeavesItsLastReadableState) {
+  Do(near_, Create("a"));
+  store_->Commit(
+      {{},
+       {{"/registry/core/configmaps/default/a", std::make_shared<const std::string>("{\"broken")}}},
+      nullptr, nullptr);
+  Do(far_, Create("b"));
+  const Response read = Do(near_, Make(Verb::kGet, "ConfigMap", "default", "a"));
+  ASSERT_FALSE(read.failure);
+  EXPECT_EQ((*read.object)["data"]["n"].str(), "0");
+  EXPECT_EQ(Do(near_, Make(Verb::kList, "ConfigMap", "default", "")).items.size(), 2u);
+}
+
+}  // namespace
+}  // namespace drakkar::apiserver
