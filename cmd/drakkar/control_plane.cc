@@ -1,9 +1,9 @@
 #include "cmd/drakkar/control_plane.h"
 
-#include "apiserver/auth/node_identity.h"
 #include "apiserver/direct/direct_client.h"
 #include "apiserver/http/node_proxy.h"
 #include "apiserver/http/pod_stream_proxy.h"
+#include "apiserver/request/node_identity.h"
 #include "base/exec/processors.h"
 #include "base/text/text.h"
 #include "storage/open_store.h"

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "api/scheme/scheme.h"
-#include "apiserver/auth/node_identity.h"
 #include "apiserver/auth/pod_references.h"
+#include "apiserver/request/node_identity.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {

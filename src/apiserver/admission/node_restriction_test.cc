@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "api/tree/draft.h"
-#include "apiserver/auth/node_identity.h"
 #include "apiserver/auth/pod_references.h"
+#include "apiserver/request/node_identity.h"
 #include "apiserver/testing/core_fixture.h"
 #include "base/text/text.h"
 

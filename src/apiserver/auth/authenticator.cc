@@ -1,6 +1,6 @@
 #include "apiserver/auth/authenticator.h"
 
-#include "apiserver/auth/node_identity.h"
+#include "apiserver/request/node_identity.h"
 #include "net/tls/crypto.h"
 
 namespace drakkar::apiserver {

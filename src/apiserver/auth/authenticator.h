@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 #include "net/server/http_server.h"
 
 namespace drakkar::apiserver {

@@ -2,7 +2,7 @@
 
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
-#include "apiserver/auth/node_identity.h"
+#include "apiserver/request/node_identity.h"
 #include "apiserver/rest/core.h"
 #include "base/text/text.h"
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/auth/node_identity.h"
 #include "apiserver/auth/pod_references.h"
 #include "apiserver/auth/rule.h"
+#include "apiserver/request/node_identity.h"
 #include "apiserver/rest/core.h"
 
 namespace drakkar::apiserver {

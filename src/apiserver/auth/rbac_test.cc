@@ -3,7 +3,7 @@
 #include "api/json/writer.h"
 #include "apiserver/auth/bootstrap_policy.h"
 #include "apiserver/auth/chain.h"
-#include "apiserver/auth/node_identity.h"
+#include "apiserver/request/node_identity.h"
 #include "apiserver/testing/core_fixture.h"
 #include "base/text/text.h"
 

@@ -7,7 +7,7 @@
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
-#include "apiserver/auth/node_identity.h"
+#include "apiserver/request/node_identity.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/validation/cause.h"
 #include "base/hash/base64.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "apiserver/http/negotiate.h"
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 #include "net/http/message.h"
 
 namespace drakkar::apiserver {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "apiserver/rest/failure.h"
+#include "apiserver/request/failure.h"
 
 namespace drakkar::apiserver {
 

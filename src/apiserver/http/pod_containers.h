@@ -4,7 +4,7 @@
 #include <string>
 
 #include "api/meta/object.h"
-#include "apiserver/rest/failure.h"
+#include "apiserver/request/failure.h"
 
 namespace drakkar::apiserver {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 
 namespace drakkar::apiserver {
 

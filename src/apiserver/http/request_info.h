@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 #include "net/http/message.h"
 #include "net/http/url.h"
 

@@ -1,7 +1,7 @@
 #include "apiserver/registry/cluster_strategies.h"
 
+#include "apiserver/registry/kept_members.h"
 #include "apiserver/registry/small_strategies.h"
-#include "apiserver/rest/object_meta.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
 #include "base/text/text.h"

@@ -5,6 +5,7 @@
 #include "api/meta/quantity.h"
 #include "api/tree/draft_view.h"
 #include "apiserver/validation/pod.h"
+#include "apiserver/validation/pod_qos.h"
 #include "features/gates/feature_gates.h"
 
 namespace drakkar::apiserver {
@@ -131,10 +132,6 @@ void DropDisabledMountOptions(Draft& object, Value before, const FeatureGates& g
   }
 }
 
-bool IsComputeResource(std::string_view name) {
-  return name == "cpu" || name == "memory";
-}
-
 void TakeRequestsAndLimits(Draft& resources, Value wanted) {
   for (std::string_view part : {"requests", "limits"}) {
     if (wanted[part].has_value()) {
@@ -202,40 +199,6 @@ void KeepAllButEphemeralContainers(Draft& object, Value before) {
 }
 
 }  // namespace
-
-std::string_view QosClass(Value spec) {
-  bool any = false;
-  bool guaranteed = true;
-  const auto consider = [&](Value resources) {
-    std::set<std::string_view> limited;
-    for (const auto& [key, name, value] : resources["limits"].members()) {
-      if (!IsComputeResource(name)) continue;
-      auto quantity = api::Quantity::Parse(value.str());
-      if (!quantity.ok() || quantity->Sign() <= 0) continue;
-      any = true;
-      limited.insert(name);
-      auto request = api::Quantity::Parse(resources["requests"][name].str());
-      if (!request.ok() || request->Compare(*quantity) != 0) guaranteed = false;
-    }
-    for (const auto& [key, name, value] : resources["requests"].members()) {
-      if (!IsComputeResource(name)) continue;
-      auto quantity = api::Quantity::Parse(value.str());
-      if (quantity.ok() && quantity->Sign() > 0) any = true;
-    }
-    if (limited.size() != 2) guaranteed = false;
-  };
-  // Resources of the pod as a whole decide alone.
-  const Value of_pod = spec["resources"];
-  if (!of_pod["requests"].empty() || !of_pod["limits"].empty()) {
-    consider(of_pod);
-  } else {
-    for (std::string_view list : {"initContainers", "containers"}) {
-      for (Value container : spec[list].elements()) consider(container["resources"]);
-    }
-  }
-  if (!any) return "BestEffort";
-  return guaranteed ? "Guaranteed" : "Burstable";
-}
 
 void PodStrategy::Default(Draft& object, const StrategyContext&) const {
   Draft& spec = object["spec"];

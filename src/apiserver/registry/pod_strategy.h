@@ -24,7 +24,4 @@ class PodStrategy final : public Strategy {
                                           std::optional<std::int64_t> asked) const override;
 };
 
-// "Guaranteed", "Burstable" or "BestEffort", from the containers' cpu and memory.
-std::string_view QosClass(api::Value spec);
-
 }  // namespace drakkar::apiserver

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "apiserver/auth/node_identity.h"
+#include "apiserver/request/node_identity.h"
 #include "apiserver/validation/name_rules.h"
 #include "apiserver/validation/resource_claim.h"
 #include "apiserver/validation/semantic_equal.h"

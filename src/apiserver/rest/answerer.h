@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 
 namespace drakkar::apiserver {
 

@@ -21,28 +21,6 @@ bool HasVerb(const api::KindSchema& kind, std::string_view verb) {
 
 }  // namespace
 
-std::string_view VerbName(Verb verb) {
-  switch (verb) {
-    case Verb::kGet:
-      return "get";
-    case Verb::kList:
-      return "list";
-    case Verb::kWatch:
-      return "watch";
-    case Verb::kCreate:
-      return "create";
-    case Verb::kUpdate:
-      return "update";
-    case Verb::kPatch:
-      return "patch";
-    case Verb::kDelete:
-      return "delete";
-    case Verb::kDeleteCollection:
-      return "deletecollection";
-  }
-  return "";
-}
-
 Core::Core(Options options) : options_(std::move(options)), is_shared_(options_.store.is_shared()) {
   for (const api::KindSchema& kind : api::AllKinds()) {
     // Kinds without "get" are questions, not objects (reviews, bindings): nothing is stored.

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "apiserver/registry/strategy.h"
+#include "apiserver/request/request.h"
 #include "apiserver/rest/answerer.h"
-#include "apiserver/rest/request.h"
 #include "apiserver/watch/watch_cache.h"
 #include "base/exec/event_loop.h"
 #include "storage/store.h"

@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft_view.h"
 #include "apiserver/conversion/versions.h"
+#include "apiserver/registry/kept_members.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/rest/eviction.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 
 namespace drakkar::apiserver {
 

@@ -5,7 +5,7 @@
 
 #include "api/tree/draft.h"
 #include "apiserver/registry/strategy.h"
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 
 // metadata.managedFields and server-side apply, as the verbs use them.
 namespace drakkar::apiserver {

@@ -4,6 +4,7 @@
 
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "apiserver/registry/kept_members.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/metadata.h"
 #include "base/text/text.h"
@@ -145,26 +146,6 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
   metadata["resourceVersion"] = std::to_string(before.resource_version());
   object.KeepAlive(before.tree());
   return std::nullopt;
-}
-
-void KeepMember(std::string_view member, Value before, Draft& object) {
-  const Value kept = before[member];
-  if (kept.exists()) {
-    object[member] = Draft(kept);
-  } else {
-    object.Remove(member);
-  }
-}
-
-void KeepAllBut(std::string_view member, Value before, Draft& object) {
-  std::erase_if(object.MutableMembers(), [&](const auto& given) {
-    const std::string_view name = given.first->view();
-    return name != member && name != "metadata" && name != "apiVersion" && name != "kind" &&
-           !before[*given.first].exists();
-  });
-  for (const auto& [key, name, value] : before.members()) {
-    if (name != member && name != "metadata") object[*key] = Draft(value);
-  }
 }
 
 void UpdateGeneration(Value before, Draft& object) {

@@ -8,7 +8,7 @@
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
 #include "apiserver/registry/strategy.h"
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 
 // What the verbs do to metadata, the same for every kind.
 namespace drakkar::apiserver {
@@ -24,10 +24,6 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
                                             const Request& request, const api::Object& before,
                                             api::Draft& object);
 
-// `object` gets the member as it is in `before`, or loses it.
-void KeepMember(std::string_view member, api::Value before, api::Draft& object);
-// Everything but `member` becomes what it is in `before` (apiVersion, kind and metadata excepted).
-void KeepAllBut(std::string_view member, api::Value before, api::Draft& object);
 // +1 when anything outside metadata and status has changed, or when the deletion was requested.
 void UpdateGeneration(api::Value before, api::Draft& object);
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "api/meta/object.h"
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 
 namespace drakkar::apiserver {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "apiserver/rest/request.h"
+#include "apiserver/request/request.h"
 #include "apiserver/watch/watch_cache.h"
 
 namespace drakkar::apiserver {

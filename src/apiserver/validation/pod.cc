@@ -6,8 +6,6 @@
 
 #include "api/meta/quantity.h"
 #include "api/tree/draft.h"
-#include "apiserver/registry/pod_strategy.h"
-#include "apiserver/rest/object_meta.h"
 #include "apiserver/validation/cause.h"
 #include "apiserver/validation/pod_resize.h"
 #include "base/text/text.h"

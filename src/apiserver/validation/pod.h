@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "apiserver/registry/strategy.h"
+#include "api/meta/field_error.h"
+#include "apiserver/request/strategy_context.h"
 
 namespace drakkar::apiserver {
 

@@ -2,8 +2,8 @@
 
 #include "api/meta/quantity.h"
 #include "api/tree/draft.h"
-#include "apiserver/registry/pod_strategy.h"
 #include "apiserver/validation/cause.h"
+#include "apiserver/validation/pod_qos.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/meta/object.h"
-#include "apiserver/rest/failure.h"
+#include "apiserver/request/failure.h"
 #include "storage/store.h"
 
 namespace drakkar::apiserver {

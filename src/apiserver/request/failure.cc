@@ -1,4 +1,4 @@
-#include "apiserver/rest/failure.h"
+#include "apiserver/request/failure.h"
 
 #include <set>
 #include <string>

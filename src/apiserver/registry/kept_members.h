@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+
+#include "api/tree/draft.h"
+
+// What an update may not change becomes again what it was. The drafts borrow from `before`.
+namespace drakkar::apiserver {
+
+// `object` gets the member as it is in `before`, or loses it.
+void KeepMember(std::string_view member, api::Value before, api::Draft& object);
+// Everything but `member` becomes what it is in `before` (apiVersion, kind and metadata excepted).
+void KeepAllBut(std::string_view member, api::Value before, api::Draft& object);
+
+}  // namespace drakkar::apiserver
