@@ -8,6 +8,7 @@
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/conversion/resource_versions.h"
+#include "apiserver/registry/kept_members.h"
 #include "apiserver/registry/resource_authorization.h"
 #include "apiserver/registry/strategy.h"
 #include "apiserver/rest/object_meta.h"

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Checks every #include against layers.txt, and the sources against the list of banned calls."""
+"""Checks every #include against layers.txt, the folders within a module against cycles, and the sources against the list
+of banned calls. What layers.txt allows and nobody uses is an error as well."""
+import collections
 import pathlib
 import re
 import sys
@@ -21,17 +23,19 @@ BANNED = {
 
 
 def read_layers(text):
-    modules, third_party, target = {}, {}, None
+    """Modules with what they may use, third-party headers with their folders, and the cycles that are still allowed."""
+    modules, third_party, cycles = {}, {}, {}
+    target = modules
     for line in text.splitlines():
         line = line.split("#")[0].strip()
         if not line:
             continue
-        if line == "third-party:":
-            target = third_party
+        if line in ("third-party:", "cycles:"):
+            target = third_party if line == "third-party:" else cycles
             continue
         name, _, rest = line.partition(": ") if ": " in line else (line.rstrip(":"), "", "")
-        (modules if target is None else third_party)[name] = rest.split()
-    return modules, third_party
+        target[name] = rest.split()
+    return modules, third_party, [frozenset([name, *rest]) for name, rest in cycles.items()]
 
 
 def module_of(path, modules):
@@ -51,26 +55,38 @@ def included_module(include, modules):
     return None
 
 
-def check_file(path, text, modules, third_party):
+def is_test_file(path):
+    return bool(re.search(r"_(test|bench|fuzz|contract)\.(cc|h)$", path)) or "/testing/" in path
+
+
+def includes_of(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s+(["<][^">]+[">])', line)
+        if match:
+            yield number, match.group(1)
+
+
+def check_file(path, text, modules, third_party, used_edges):
     errors = []
     free = path.split("/")[0] in FREE
     own = module_of(path, modules)
     if own is None and not free:
         return [f"{path}: its folder is not in tools/layers/layers.txt"]
-    is_test = re.search(r"_(test|bench|fuzz)\.cc$", path) or "/testing/" in path
-    for number, line in enumerate(text.splitlines(), 1):
-        match = re.match(r'\s*#\s*include\s+(["<][^">]+[">])', line)
-        if not match:
-            continue
-        include = match.group(1)
+    is_test = is_test_file(path)
+    for number, include in includes_of(text):
         for header, owners in third_party.items():
-            if include.startswith(header) or include == header:
-                if not any(path.startswith(owner) for owner in owners) and not (free and header != "<CLI/"):
-                    errors.append(f"{path}:{number}: {include} may only be included in {' '.join(owners)}")
+            if not include.startswith(header):
+                continue
+            used_edges.update((header, owner) for owner in owners if path.startswith(owner))
+            if not any(path.startswith(owner) for owner in owners) and not (free and header != "<CLI/"):
+                errors.append(f"{path}:{number}: {include} may only be included in {' '.join(owners) or 'tests'}")
         if include.startswith("<") or free:
             continue
         used = included_module(include.strip('"'), modules)
-        if used and used != own and used not in modules[own] and not is_test:
+        if not used or used == own or is_test:
+            continue
+        used_edges.add((own, used))
+        if used not in modules[own]:
             errors.append(f"{path}:{number}: {own} may not use {used}")
     if not free and not is_test:
         for pattern, owners in BANNED.items():
@@ -80,6 +96,56 @@ def check_file(path, text, modules, third_party):
                 if re.search(pattern, line.split("//")[0]):
                     errors.append(f"{path}:{number}: {line.strip()!r} is not for this folder")
     return errors
+
+
+def check_unused(allowed, used_edges):
+    return [f"tools/layers/layers.txt: {name} does not use {each}: remove it from the line"
+            for name, each in sorted((name, each) for name, rest in allowed.items() for each in rest)
+            if (name, each) not in used_edges]
+
+
+def part_of(path, module):
+    """The part of its module a file belongs to: its folder, whose internal/ is its own business; in the module's own
+    folder, where interfaces and what puts them together lie side by side, the file itself."""
+    folder = str(pathlib.PurePath(path).parent)
+    folder = folder.removesuffix("/internal")
+    return folder if folder != module else path
+
+
+def find_cycles(files, modules):
+    """Parts of a module that use each other in a circle, each with the includes that make it."""
+    graph = collections.defaultdict(lambda: collections.defaultdict(list))
+    for path, text in files.items():
+        own = module_of(path, modules)
+        if own is None or is_test_file(path):
+            continue
+        for number, include in includes_of(text):
+            for candidate in (include.strip('"'), "src/" + include.strip('"')):
+                if module_of(candidate, modules) == own and candidate in files:
+                    here, there = part_of(path, own), part_of(candidate, own)
+                    if here != there:
+                        graph[here][there].append(f"{path}:{number}")
+    reach = {}
+    for start in graph:
+        seen, todo = set(), [start]
+        while todo:
+            for each in graph.get(todo.pop(), {}):
+                if each not in seen:
+                    seen.add(each)
+                    todo.append(each)
+        reach[start] = seen
+    cycles = {frozenset(other for other in reach[part] if part in reach.get(other, ()))
+              for part in reach if part in reach[part]}
+    return {cycle: sorted(place for here in cycle for there in graph[here] if there in cycle
+                          for place in graph[here][there]) for cycle in cycles}
+
+
+def check_cycles(files, modules, allowed):
+    found = find_cycles(files, modules)
+    errors = [f"{' and '.join(sorted(cycle))} use each other: {', '.join(places)}"
+              for cycle, places in sorted(found.items(), key=lambda item: sorted(item[0])) if cycle not in allowed]
+    return errors + [f"tools/layers/layers.txt: {' '.join(sorted(cycle))} is no cycle any more: remove the line"
+                     for cycle in allowed if cycle not in found]
 
 
 def self_test(modules, third_party):
@@ -93,13 +159,24 @@ def self_test(modules, third_party):
         "src/unheard/x.cc": "\n",
     }
     for path, text in bad.items():
-        if not check_file(path, text, modules, third_party):
+        if not check_file(path, text, modules, third_party, set()):
             return [f"self-test: nothing found wrong with {path}: {text!r}"]
     good = {"src/node/x.cc": '#include "client/client.h"\n#include <vector>\n'}
     for path, text in good.items():
-        found = check_file(path, text, modules, third_party)
+        found = check_file(path, text, modules, third_party, set())
         if found:
             return [f"self-test: {found}"]
+    circle = {"src/net/a/x.h": '#include "net/b/x.h"\n', "src/net/b/x.h": '#include "net/c/internal/x.h"\n',
+              "src/net/c/internal/x.h": "", "src/net/c/x.cc": '#include "net/a/x.h"\n', "src/net/d/x.h": ""}
+    if set(find_cycles(circle, modules)) != {frozenset({"src/net/a", "src/net/b", "src/net/c"})}:
+        return [f"self-test: the cycle was not found: {find_cycles(circle, modules)}"]
+    line = {"src/net/a/x.h": '#include "net/b/x.h"\n', "src/net/b/x.h": "", "src/net/top.cc": '#include "net/a/x.h"\n',
+            "src/net/bottom.h": "", "src/net/b/x.cc": '#include "net/bottom.h"\n',
+            "src/net/b/x_test.cc": '#include "net/a/x.h"\n'}
+    if find_cycles(line, modules):
+        return [f"self-test: no cycle was found to be one: {find_cycles(line, modules)}"]
+    if not check_cycles(line, modules, [frozenset({"src/net/a", "src/net/b"})]) or not check_unused({"a": ["b"]}, set()):
+        return ["self-test: an exception that nobody needs was not found"]
     return []
 
 
@@ -118,19 +195,20 @@ def check_architecture():
 
 
 def main():
-    modules, third_party = read_layers((ROOT / "tools/layers/layers.txt").read_text())
+    modules, third_party, cycles = read_layers((ROOT / "tools/layers/layers.txt").read_text())
     errors = self_test(modules, third_party) + check_architecture()
-    count = 0
-    for top in ("src", "sdk", "cmd", "tests", "bench", "examples"):
-        for pattern in SOURCES:
-            for file in sorted((ROOT / top).rglob(pattern)):
-                count += 1
-                path = str(file.relative_to(ROOT))
-                errors += check_file(path, file.read_text(), modules, third_party)
+    files = {str(file.relative_to(ROOT)): file.read_text()
+             for top in ("src", "sdk", "cmd", "tests", "bench", "examples")
+             for pattern in SOURCES for file in sorted((ROOT / top).rglob(pattern))}
+    used_edges = set()
+    for path, text in files.items():
+        errors += check_file(path, text, modules, third_party, used_edges)
+    errors += check_unused(modules, used_edges) + check_unused(third_party, used_edges)
+    errors += check_cycles(files, modules, cycles)
     for error in errors:
         print(error)
-    print(f"{count} files checked, {len(errors)} errors")
-    return 1 if errors or count == 0 else 0
+    print(f"{len(files)} files checked, {len(errors)} errors")
+    return 1 if errors or not files else 0
 
 
 if __name__ == "__main__":
