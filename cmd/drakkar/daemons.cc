@@ -15,7 +15,7 @@
 namespace drakkar::cmd {
 namespace {
 
-// What one pod may have by default: more than programs need, less than a machine has.
+// Default limit for one pod: more than programs need, less than the machine has.
 constexpr std::int64_t kPodPidsLimit = 4'096;
 constexpr Logger kLog("drakkar");
 
@@ -126,8 +126,8 @@ std::string RootDirectory(const cli::Arguments& arguments) {
                        : AbsolutePath(given);
 }
 
-// The status port of a part of `up`, guarded as those of processes of their own are: whoever the
-// cluster's certificates or tokens name is asked about at the API server.
+// The status port of a component of `up`. Requests are authenticated by certificate or token and
+// authorized by the API server, as on the ports of separate processes.
 Result<StatusPortOptions> UpStatusPort(const cli::Arguments& arguments, const std::string& flag,
                                        const std::string& name, const apiserver::Pki& pki) {
   StatusPortOptions options;
@@ -141,15 +141,15 @@ Result<StatusPortOptions> UpStatusPort(const cli::Arguments& arguments, const st
   return options;
 }
 
-// 0: any number.
+// Returns 0 for no limit.
 Result<std::int64_t> ReadPidsLimit(const cli::Arguments& arguments,
                                    std::optional<std::int64_t> of_file = {}) {
   const std::string& text = arguments.Text("pod-pids-limit");
   std::optional<std::int64_t> limit = of_file.value_or(kPodPidsLimit);
   if (!text.empty()) limit = ParseInt64(text);
   if (!limit || *limit == 0 || *limit < -1) {
-    return InvalidArgument(
-        StrCat("--pod-pids-limit must be a number of processes, or -1 for any: ", Quote(text)));
+    return InvalidArgument(StrCat(
+        "--pod-pids-limit must be greater than zero, or -1 for no limit, not ", Quote(text)));
   }
   return *limit < 0 ? 0 : *limit;
 }
@@ -399,7 +399,8 @@ cli::Flag RuntimeFlag() {
 cli::Flag PidsLimitFlag() {
   return {.name = "pod-pids-limit",
           .help = StrCat(
-              "Processes and threads of one pod; -1: any number. Default: ", kPodPidsLimit, "."),
+              "Maximum number of processes and threads in one pod; -1 for no limit. Default: ",
+              kPodPidsLimit, "."),
           .placeholder = "N"};
 }
 
@@ -454,37 +455,37 @@ void AddDaemonCommands(cli::App& app) {
                        "  drakkar up --data-dir /tmp/demo\n"
                        "  # only the control plane\n"
                        "  drakkar up --node=false\n",
-           .flags = With(
-               {DataDirectoryFlag(),
-                AddressFlag("Where to listen."),
-                PortFlag("port", "The API server's port; 0: any free one.", "6443"),
-                {.name = "node",
-                 .type = cli::FlagType::kBool,
-                 .help = "Run a node agent.",
-                 .default_value = "true"},
-                {.name = "driver",
-                 .type = cli::FlagType::kBool,
-                 .help = "Run the reference driver.",
-                 .default_value = "true"},
-                NodeNameFlag(),
-                PortFlag("node-port", "The node agent's port.", "10250"),
-                PortFlag("scheduler-port",
-                         "The port of the scheduler's /healthz, /livez, /readyz, "
-                         "/metrics and /configz; 0: none.",
-                         "10259"),
-                PortFlag("controllers-port", "The same for the controllers; 0: none.", "10257"),
-                {.name = "scheduler-config",
-                 .help = "A KubeSchedulerConfiguration for the scheduler.",
-                 .placeholder = "FILE"},
-                RuntimeFlag(),
-                PidsLimitFlag(),
-                SeccompDefaultFlag(),
-                RootDirectoryFlag(),
-                DevicesFlag(),
-                MetadataFlag(),
-                SkipFormFlag(),
-                EventTtlFlag(),
-                LowLatencyFlag()}),
+           .flags = With({DataDirectoryFlag(),
+                          AddressFlag("Where to listen."),
+                          PortFlag("port", "The API server's port; 0: any free one.", "6443"),
+                          {.name = "node",
+                           .type = cli::FlagType::kBool,
+                           .help = "Run a node agent.",
+                           .default_value = "true"},
+                          {.name = "driver",
+                           .type = cli::FlagType::kBool,
+                           .help = "Run the reference driver.",
+                           .default_value = "true"},
+                          NodeNameFlag(),
+                          PortFlag("node-port", "The node agent's port.", "10250"),
+                          PortFlag("scheduler-port",
+                                   "The port of the scheduler's /healthz, /livez, /readyz, "
+                                   "/metrics and /configz; 0: none.",
+                                   "10259"),
+                          PortFlag("controllers-port",
+                                   "The controllers' port for the same pages; 0: none.", "10257"),
+                          {.name = "scheduler-config",
+                           .help = "A KubeSchedulerConfiguration for the scheduler.",
+                           .placeholder = "FILE"},
+                          RuntimeFlag(),
+                          PidsLimitFlag(),
+                          SeccompDefaultFlag(),
+                          RootDirectoryFlag(),
+                          DevicesFlag(),
+                          MetadataFlag(),
+                          SkipFormFlag(),
+                          EventTtlFlag(),
+                          LowLatencyFlag()}),
            .max_arguments = 0,
            .section = kSection,
            .run = RunUp});

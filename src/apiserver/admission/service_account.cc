@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "apiserver/admission/pod_defaults.h"
 #include "apiserver/auth/pod_references.h"
+#include "base/hash/crc32.h"
 #include "base/text/text.h"
 
 namespace drakkar::apiserver {
@@ -13,7 +14,7 @@ constexpr std::string_view kDefaultAccount = "default";
 constexpr std::string_view kMountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::string_view kVolumePrefix = "kube-api-access-";
 
-// The volume without its name. Borrowed by every pod: nothing of it is made anew.
+// The projected volume without its name. Every pod borrows this one tree.
 const api::Tree& TokenVolume() {
   static const api::TreePtr* const kVolume = [] {
     api::Draft token = {{"expirationSeconds", ServiceAccountAdmission::kTokenSeconds},
@@ -34,11 +35,10 @@ const api::Tree& TokenVolume() {
   return **kVolume;
 }
 
-// Five letters of the pod's own, from its uid: unlike a draw they cost nothing.
+// Derived from the pod's uid, so that no randomness is needed for each pod.
 std::string VolumeName(std::string_view uid) {
   static constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : uid) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  std::uint64_t hash = Fnv1a(uid);
   std::string name(kVolumePrefix);
   for (int i = 0; i < 5; ++i) {
     name += kLetters[hash % kLetters.size()];
@@ -184,7 +184,7 @@ std::optional<Failure> ServiceAccountAdmission::Admit(const Request& request, ap
   const auto forbid = [&](std::string_view why) {
     return ForbiddenFailure(*request.kind, request.name, why);
   };
-  // The image in the API of a node's static pod: it has what its file says.
+  // A mirror pod shows a node's static pod, so nothing is added to it.
   if (IsMirror(*object)) {
     const std::optional<std::string> why = WhyNoMirrorPod(object->Freeze());
     return why ? std::optional(forbid(*why)) : std::nullopt;

@@ -62,7 +62,7 @@ class HealthMonitor {
   void Load();
   void Add(const PluginInstancePtr& plugin);
   void Remove(const PluginInstancePtr& plugin);
-  // Another process may serve it now: health that was not served before is asked for once more.
+  // A different process may serve it now, so health that was unsupported before is tried again.
   void Connected(const PluginInstancePtr& plugin);
   // An instance of the driver has connected or lost its connection, and at least one is connected.
   // A stream that waits to be opened again is opened now.

@@ -18,8 +18,8 @@ namespace drakkar::node {
 namespace {
 
 constexpr int kMostStackedMounts = 16;
-// The kernel asks to try again when something is renamed while it resolves a path. Whoever renames
-// without end makes his own container fail.
+// openat2 returns EAGAIN when a rename races with the lookup. A pod that keeps renaming only makes
+// its own container fail.
 constexpr int kResolveAttempts = 32;
 
 Descriptor OpenInRoot(int root, const std::string& path, int flags) {
@@ -33,8 +33,8 @@ Descriptor OpenInRoot(int root, const std::string& path, int flags) {
   }
 }
 
-// Makes what is missing of the path, each directory in the one that was opened before it, with the
-// mode of the volume.
+// Creates the missing directories of `path` with the mode of the volume. Each is created in the
+// directory that was opened before it, so that no symlink is followed.
 Result<void> MakeInside(int root, const std::string& path) {
   struct stat volume {};
   if (::fstat(root, &volume) != 0) return ErrnoError(errno, "stat the volume");
@@ -69,7 +69,9 @@ Result<void> MakeMountPoint(const std::string& target, bool directory) {
   FileSystem& files = RealFileSystem();
   int stacked = 0;
   while (::umount2(target.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
-    if (++stacked > kMostStackedMounts) return FailedPrecondition("too much is mounted there");
+    if (++stacked > kMostStackedMounts)
+      return FailedPrecondition(
+          StrCat("more than ", kMostStackedMounts, " mounts are stacked on ", target));
   }
   if (errno != EINVAL && errno != ENOENT) return ErrnoError(errno, "unmount " + target);
   if (directory) {
@@ -124,7 +126,7 @@ class MachineVolumeHost final : public VolumeHost {
     struct stat info {};
     if (::fstat(source.get(), &info) != 0) return ErrnoError(errno, "stat " + sub_path);
     RETURN_IF_ERROR(MakeMountPoint(target, S_ISDIR(info.st_mode)));
-    // What is open, not what the path names by now.
+    // Mount the open descriptor: the path may name something else by now.
     const std::string opened = StrCat("/proc/self/fd/", source.get());
     if (::mount(opened.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
       return ErrnoError(errno, StrCat("mount ", sub_path, " on ", target));

@@ -172,7 +172,7 @@ Result<void> RemoveOthers(FileSystem& files, const std::string& directory,
   return Ok();
 }
 
-// Of a volume nobody writes to: whoever is in the pod's group may read it, whatever the modes say.
+// Makes a read-only volume readable for the pod's group, regardless of the modes in its spec.
 Result<void> GiveToGroup(const VolumeInput& input, const std::string& path, std::uint32_t mode) {
   const auto group = FsGroup(input.downward.pod);
   if (!group) return Ok();

@@ -7,8 +7,8 @@ namespace drakkar::apiserver {
 // The Pod Security levels that namespaces ask for with their labels pod-security.kubernetes.io/...:
 // pods that violate the enforced level are refused, those that violate the others are logged (we
 // have no audit log) or warned about. Objects that make pods are only warned about, since their
-// pods come here as well. Labels that cannot be read are refused, and whoever raises the enforced
-// level is told of the pods that would violate it: up to 3000 of the namespace, within 25 ms.
+// pods come here as well. Invalid labels are refused. Raising the
+// enforced level warns about pods that would violate it: at most 3000 pods, for at most 25 ms.
 class PodSecurity final : public AdmissionStep {
  public:
   std::string_view name() const override { return "PodSecurity"; }

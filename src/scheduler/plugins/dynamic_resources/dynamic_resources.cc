@@ -299,20 +299,11 @@ Status DynamicResources::FilterUnallocated(Cycle& cycle, PodDevices& state, Node
   return Status::Success();
 }
 
-bool DynamicResources::AnyFits(const NodeSet& nodes) const {
-  bool fits = false;
-  nodes.ForEach([&](NodeIndex node) {
-    const std::uint32_t at = verdicts_.by_node[options_.devices.NumberOf(node)];
-    fits = fits || verdicts_.distinct[at].kind == Verdict::Kind::kFits;
-  });
-  return fits;
-}
-
-bool DynamicResources::AnyFitsAtOnce(const NodeSet& nodes) const {
+bool DynamicResources::AnyFits(const NodeSet& nodes, bool at_once) const {
   bool fits = false;
   nodes.ForEach([&](NodeIndex node) {
     const Verdict& verdict = verdicts_.distinct[verdicts_.by_node[options_.devices.NumberOf(node)]];
-    fits = fits || (verdict.kind == Verdict::Kind::kFits && !verdict.waits);
+    fits = fits || (verdict.kind == Verdict::Kind::kFits && !(at_once && verdict.waits));
   });
   return fits;
 }

@@ -107,9 +107,8 @@ class DynamicResources final : public Plugin {
   // Whether an allocated claim is still worth waiting for.
   bool IsUsable(const CachedClaim& claim) const;
   Status FilterUnallocated(Cycle& cycle, PodDevices& state, NodeSet& nodes);
-  bool AnyFits(const NodeSet& nodes) const;
-  // Whether devices that wait for nothing fit on one of the nodes.
-  bool AnyFitsAtOnce(const NodeSet& nodes) const;
+  // Whether devices fit on one of the nodes; with `at_once`, devices that wait for nothing.
+  bool AnyFits(const NodeSet& nodes, bool at_once = false) const;
   // Keeps the nodes with the best alternative of firstAvailable where some nodes wait and others
   // do not, and of those the ones that do not wait. True if those that are left wait.
   bool PreferReady(NodeSet& nodes) const;

@@ -437,7 +437,7 @@ void DynamicResources::DecideRetry(std::shared_ptr<Failure> failure) {
     const auto found = avoided_.find(uid);
     return found != avoided_.end() && std::exchange(found->second.was_at_once, false);
   }();
-  const bool fits_at_once = AnyFitsAtOnce(nodes) && !was_at_once;
+  const bool fits_at_once = AnyFits(nodes, /*at_once=*/true) && !was_at_once;
   if (AnyFits(nodes) && (fits_at_once || !ShouldLeaveNode(uid, node_name, without_others))) {
     if (node_lost || fits_at_once) {
       retry.when = Retry::When::kAtOnce;
