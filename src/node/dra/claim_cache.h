@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "node/checkpoint/claim_checkpoint.h"
+#include "node/dra/dra_stages.h"
 #include "rpc/dra/dra.h"
 
 namespace drakkar::node {
@@ -25,9 +26,8 @@ struct ClaimInfo {
   std::string namespace_name;
   std::set<std::string> pod_uids;
   std::map<std::string, ClaimDriver> drivers;  // one entry per driver of the allocation
-  // Not in the checkpoint.
-  bool prepared = false;     // by all drivers, since this process started
-  bool unpreparing = false;  // no further pod may attach
+  // Not in the checkpoint: every process begins anew.
+  StateMachine<kClaimTable> phase{ClaimPhase::kAttached};
 
   rpc::ClaimReference reference() const { return {namespace_name, uid, name}; }
 };

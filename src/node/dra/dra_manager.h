@@ -10,10 +10,12 @@
 
 #include "api/meta/object.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "node/checkpoint/checkpoint_file.h"
 #include "node/dra/claim_cache.h"
 #include "node/dra/dra_metrics.h"
+#include "node/dra/dra_stages.h"
 #include "node/plugins/plugin_store.h"
 
 namespace drakkar {
@@ -46,7 +48,7 @@ class DraManager {
     std::function<void(const std::string& driver, const std::string& pod_uid)> on_given_up;
   };
   static constexpr Duration kCallTimeout = std::chrono::seconds(45);
-  // Of claims that a driver is told beforehand; it reads itself what is left out.
+  // Byte limit for claims sent ahead in an announcement. The driver fetches any that were omitted.
   static constexpr std::size_t kMaxAnnouncedBytes = 1 << 20;
   static constexpr Duration kReconcileEvery = std::chrono::seconds(60);
 
@@ -101,7 +103,9 @@ class DraManager {
   struct PrepareOperation;
   struct UnprepareOperation;
 
+  void Advance(PrepareOperation& operation, PrepareEvent event);
   void FetchClaims(const std::shared_ptr<PrepareOperation>& operation);
+  void OnClaimsFetched(const std::shared_ptr<PrepareOperation>& operation);
   Result<void> CheckClaims(PrepareOperation& operation);
   Result<ClaimInfo> CheckClaim(api::Value pod, const struct PodClaim& pod_claim, api::Value claim);
   Result<void> Attach(PrepareOperation& operation);
@@ -112,11 +116,14 @@ class DraManager {
   Result<void> TakePrepareAnswer(PrepareOperation& operation, const std::string& driver,
                                  const std::vector<rpc::ClaimReference>& asked,
                                  rpc::PrepareResults results);
-  // Notes what took the time since the stage before it.
-  void EndStage(PrepareOperation& operation, std::string_view stage);
+  // Counts the time since the last call under the metric label `stage`.
+  void RecordTime(PrepareOperation& operation, std::string_view stage);
   void FinishPrepare(PrepareOperation& operation, Result<void> result);
 
+  void Advance(UnprepareOperation& operation, UnprepareEvent event);
   void CallNextUnprepare(const std::shared_ptr<UnprepareOperation>& operation);
+  static Result<void> CheckUnprepareAnswer(const std::vector<rpc::ClaimReference>& asked,
+                                           const rpc::UnprepareResults& results);
   void FinishUnprepare(UnprepareOperation& operation, Result<void> result);
 
   const Options options_;
@@ -126,7 +133,7 @@ class DraManager {
   std::map<std::string, std::vector<Done>> unpreparing_pods_;
   std::function<std::optional<std::set<std::string>>()> active_pods_;
   TimerHandle reconcile_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

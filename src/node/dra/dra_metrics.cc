@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "base/text/text.h"
+#include "rpc/transport/status.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::node {
@@ -55,16 +57,24 @@ void DraMetrics::PrepareStage(std::string_view stage, Duration took) {
       .Observe(Seconds(took));
 }
 
-void DraMetrics::Call(const std::string& driver, const std::string& method, const std::string& code,
-                      Duration took) {
+std::string DraMetrics::CodeOf(const Error* error) {
+  return error == nullptr ? "OK" : rpc::GrpcCodeName(rpc::GrpcCodeFromError(error->code));
+}
+
+void DraMetrics::Call(const PluginInstance& plugin, std::string_view method,
+                      const std::string& code, Duration took) {
   if (metrics_ == nullptr) return;
+  const char* version = plugin.version == rpc::DraVersion::kV1 ? "v1" : "v1beta1";
+  const std::string full_method =
+      StrCat("/k8s.io.kubelet.pkg.apis.dra.", version, ".DRAPlugin/", method);
   for (const char* prefix : kPrefixes) {
     metrics_
-        ->GetHistogram(
-            std::string(prefix) + "dra_grpc_operations_duration_seconds",
-            "Duration in seconds of the DRA gRPC operations",
-            {{"driver_name", driver}, {"method_name", method}, {"grpc_status_code", code}},
-            Bounds())
+        ->GetHistogram(std::string(prefix) + "dra_grpc_operations_duration_seconds",
+                       "Duration in seconds of the DRA gRPC operations",
+                       {{"driver_name", plugin.driver},
+                        {"method_name", full_method},
+                        {"grpc_status_code", code}},
+                       Bounds())
         .Observe(Seconds(took));
   }
 }
@@ -95,7 +105,7 @@ void DraMetrics::ClaimsInUse(const ClaimCache& cache) {
   if (metrics_ == nullptr) return;
   std::map<std::string, int> counts = {{"<any>", 0}};
   for (const auto& [key, info] : cache.claims()) {
-    if (!info.prepared) continue;
+    if (info.phase.state() == ClaimPhase::kAttached) continue;
     ++counts["<any>"];
     for (const auto& [driver, state] : info.drivers) ++counts[driver];
   }

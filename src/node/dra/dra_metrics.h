@@ -6,6 +6,7 @@
 
 #include "base/env/clock.h"
 #include "node/dra/claim_cache.h"
+#include "node/plugins/plugin_store.h"
 
 namespace drakkar {
 class Metrics;
@@ -24,8 +25,11 @@ class DraMetrics {
   void Operation(std::string_view name, bool is_error, Duration took);
   // `claims` (read from the server), `checkpoint` (written), `driver` (one call).
   void PrepareStage(std::string_view stage, Duration took);
-  void Call(const std::string& driver, const std::string& method, const std::string& code,
+  // `code` is CodeOf the answer.
+  void Call(const PluginInstance& plugin, std::string_view method, const std::string& code,
             Duration took);
+  // The gRPC code that an error stands for; "OK" for null.
+  static std::string CodeOf(const Error* error);
   void PrepareSkipped(const std::string& driver);
   void UnprepareSkipped(const std::string& driver);
   void ClaimsInUse(const ClaimCache& cache);

@@ -97,9 +97,8 @@ void ContainerProbes::Schedule(Probe& probe, Duration delay) {
 
 void ContainerProbes::Run(Probe& probe) {
   const Duration timeout = Seconds(probe.spec, "timeoutSeconds", 1);
-  auto finish = [this, &probe, alive = std::weak_ptr<int>(alive_)](const Outcome& outcome) {
-    if (alive.lock()) Finish(probe, outcome);
-  };
+  std::function<void(Outcome)> finish =
+      lifetime_.Guard([this, &probe](const Outcome& outcome) { Finish(probe, outcome); });
   if (const Value exec = probe.spec["exec"]; exec.has_value()) {
     std::vector<std::string> command;
     for (Value word : exec["command"].elements()) command.emplace_back(word.str());

@@ -9,6 +9,7 @@
 
 #include "api/meta/object.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "node/probes/network_prober.h"
 #include "node/runtime/runtime.h"
 
@@ -83,7 +84,7 @@ class ContainerProbes {
   bool started_ = true;
   bool ready_ = true;
   bool dead_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -163,7 +163,7 @@ struct Fetch {
 
 void RequestToken(client::Client& client, const api::ObjectPtr& pod,
                   const std::pair<std::string, std::int64_t>& key, WallTime now,
-                  std::weak_ptr<int> alive, const std::shared_ptr<Fetch>& fetch) {
+                  const std::shared_ptr<Fetch>& fetch) {
   std::string account((*pod)["spec"]["serviceAccountName"].str());
   if (account.empty()) account = "default";
   api::Draft request = {
@@ -177,8 +177,7 @@ void RequestToken(client::Client& client, const api::ObjectPtr& pod,
   if (!key.first.empty()) request["spec"]["audiences"].Append(key.first);
   client.Create({api::FindResource("", "v1", "serviceaccounts"), std::string(pod->namespace_()),
                  account, "token"},
-                request.Freeze(), {}, [fetch, key, now, alive, account](client::Reply reply) {
-                  if (!alive.lock()) return;
+                request.Freeze(), {}, [fetch, key, now, account](client::Reply reply) {
                   if (reply.ok()) {
                     // The server may give less than was asked for.
                     const auto given = std::chrono::seconds(
@@ -198,8 +197,7 @@ void RequestToken(client::Client& client, const api::ObjectPtr& pod,
 }  // namespace
 
 void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, SourceUse use,
-                     const KnownSources& known, std::weak_ptr<int> alive,
-                     std::function<void(Result<PodSources>)> done) {
+                     const KnownSources& known, std::function<void(Result<PodSources>)> done) {
   const Names names = ListNames(pod->root(), use);
   auto fetch = std::make_shared<Fetch>();
   fetch->missing = names.size();
@@ -207,8 +205,7 @@ void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, SourceUs
   auto get = [&](const char* plural, const std::string& name,
                  std::map<std::string, api::ObjectPtr>* into) {
     client.Get({api::FindResource("", "v1", plural), std::string(pod->namespace_()), name, ""},
-               [fetch, into, name, alive, plural](client::Reply reply) {
-                 if (!alive.lock()) return;
+               [fetch, into, name, plural](client::Reply reply) {
                  if (reply.ok()) {
                    (*into)[name] = reply.object;
                  } else if (reply.error->code == ErrorCode::kNotFound) {
@@ -230,7 +227,7 @@ void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, SourceUs
     }
   }
   if (fetch->missing == 0) return fetch->done(std::move(fetch->sources));  // all of it is known
-  for (const auto& key : wanted) RequestToken(client, pod, key, known.now, alive, fetch);
+  for (const auto& key : wanted) RequestToken(client, pod, key, known.now, fetch);
   for (const std::string& name : names.config_maps)
     get("configmaps", name, &fetch->sources.config_maps);
   for (const std::string& name : names.secrets) get("secrets", name, &fetch->sources.secrets);

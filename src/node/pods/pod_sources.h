@@ -52,11 +52,9 @@ struct KnownSources {
 enum class SourceUse { kVolumes, kEnvironment };
 
 // Reads them all. Objects that do not exist are no failure here: whether one is needed is decided
-// where it is used. `done` runs once, inside the call only when all is known; not at all once
-// `alive` is gone.
+// where it is used. `done` runs once, inside the call only when all is known.
 void FetchPodSources(client::Client& client, const api::ObjectPtr& pod, SourceUse use,
-                     const KnownSources& known, std::weak_ptr<int> alive,
-                     std::function<void(Result<PodSources>)> done);
+                     const KnownSources& known, std::function<void(Result<PodSources>)> done);
 // Whether there is anything to fetch.
 bool NeedsSources(api::Value pod, SourceUse use);
 // Whether any of its volumes follows something that may change.

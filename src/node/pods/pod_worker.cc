@@ -4,6 +4,7 @@
 
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
+#include "base/result/check.h"
 #include "base/text/text.h"
 #include "client/event_recorder.h"
 #include "node/dra/dra_manager.h"
@@ -31,9 +32,9 @@ PodWorker::~PodWorker() = default;
 
 void PodWorker::Update(const api::ObjectPtr& pod) {
   context_.loop.AssertInLoop();
-  if (gone_ || pod->uid() != uid_) return;
+  if (object_gone_ || pod->uid() != uid_) return;
   if (pod_ != nullptr && pod->resource_version() < pod_->resource_version()) return;
-  if (pod_ != nullptr && admitted_ && context_.features != nullptr) {
+  if (stage() == PodStage::kRunning && context_.features != nullptr) {
     if (const auto problem = context_.features->CheckUpdate(root(), pod->root())) {
       context_.events.Warning(pod, "FailedNodeDeclaredFeaturesCheck", *problem);
     }
@@ -43,40 +44,70 @@ void PodWorker::Update(const api::ObjectPtr& pod) {
 }
 
 void PodWorker::ObjectGone() {
-  gone_ = true;
+  object_gone_ = true;
   Sync();
 }
 
 void PodWorker::DriverUsable() {
-  driver_came_ = true;
-  const bool lost = recover_at_ > Tick();
-  recover_at_ = MonotonicTime{};
-  recover_delay_ = kFirstRetry;
-  if (lost) Sync();
-  if (!waits_for_driver_) return;
-  retry_at_ = MonotonicTime{};
-  retry_delay_ = kFirstRetry;
-  Sync();
+  bool waited = false;
+  if (recovery_.Accepts(DriverEvent::kDriverUsable)) {
+    waited = recovery_.Apply(DriverEvent::kDriverUsable) == DriverCall::kIdle;
+    recover_at_ = MonotonicTime{};
+    recover_backoff_.Reset();
+  }
+  if (claims_call_.Accepts(DriverEvent::kDriverUsable) &&
+      claims_call_.Apply(DriverEvent::kDriverUsable) == DriverCall::kIdle) {
+    waited = true;
+    retry_at_ = MonotonicTime{};
+    retry_backoff_.Reset();
+  }
+  if (waited) Sync();
 }
 
 void PodWorker::Sync() {
   context_.loop.AssertInLoop();
-  if (finished_) return;
-  again_ = true;
-  if (stepping_) return;
-  stepping_ = true;
-  while (again_ && !busy_ && !finished_) {
-    again_ = false;
-    Step();
+  if (IsFinished()) return;
+  if (stepping_ != Stepping::kIdle) {
+    stepping_ = Stepping::kAgain;
+    return;
   }
-  stepping_ = false;
-  if (finished_) return;
-  WriteStatus();
+  if (!IsBusy()) {
+    do {
+      stepping_ = Stepping::kStepping;
+      Step();
+    } while (stepping_ == Stepping::kAgain && !IsBusy() && !IsFinished());
+    stepping_ = Stepping::kIdle;
+  }
+  if (!IsFinished()) WriteStatus();
+}
+
+void PodWorker::StepAgain() {
+  if (stepping_ == Stepping::kStepping) stepping_ = Stepping::kAgain;
+}
+
+void PodWorker::Begin(PodOperation operation) {
+  CHECK(MayBegin(operation, stage(), operation_));
+  operation_ = operation;
+  kLog.Debug("started pod operation", {{"pod", pod_ ? pod_->qualified_name() : ""},
+                                       {"podUID", uid_},
+                                       {"stage", node::Name(stage())},
+                                       {"operation", node::Name(operation)}});
 }
 
 void PodWorker::End() {
-  busy_ = false;
+  operation_ = PodOperation::kNone;
   Sync();
+}
+
+void PodWorker::Advance(PodEvent event, std::string_view reason) {
+  const PodStage from = stage();
+  const PodStage to = stage_.Apply(event);
+  kLog.Debug("changed pod stage", {{"pod", pod_ ? pod_->qualified_name() : ""},
+                                   {"podUID", uid_},
+                                   {"from", node::Name(from)},
+                                   {"event", node::Name(event)},
+                                   {"to", node::Name(to)},
+                                   {"reason", reason}});
 }
 
 void PodWorker::ArmTimer(MonotonicTime when) {
@@ -86,6 +117,10 @@ void PodWorker::ArmTimer(MonotonicTime when) {
     timer_.reset();
     Sync();
   });
+}
+
+void PodWorker::BackOff() {
+  retry_at_ = Tick() + retry_backoff_.Next();
 }
 
 // --- deciding
@@ -99,15 +134,19 @@ void PodWorker::Step() {
   facts_ = LookAtRuntime();
   ReadTerminationMessages();
   const PodPlan plan = PlanPod(facts_, Restart());
-  // A pod that starts over does not become uninitialized by it.
-  initialized_ = plan.initialized || facts_.run > 0;
-  if (AdmissionWantsClaims()) return FetchAdmissionClaims();
-  DecideStop(plan);
-  SyncProbes();
-  if (stopping_) {
-    StepStop();
-    return;
+  RetryFailedStops();
+  if (NeedsAdmissionClaims()) return FetchAdmissionClaims();
+  if (!IsStopping()) {
+    if (const auto reason = DecideStop(plan)) {
+      Advance(PodEvent::kStopRequested, Name(*reason));
+      stop_started_ = Tick();
+      retry_at_ = MonotonicTime{};
+      retry_backoff_.Reset();
+      if (claims_call_.Accepts(DriverEvent::kDropped)) claims_call_.Apply(DriverEvent::kDropped);
+    }
   }
+  SyncProbes();
+  if (IsStopping()) return StepStop();
   RecoverDevices();
   if (StopSupersededContainers() && StepResize()) StepRun(plan);
 }
@@ -129,12 +168,11 @@ bool PodWorker::StopSupersededContainers() {
   if (!facts_.any_superseded_running()) return true;
   for (const auto* list : {&facts_.regular, &facts_.init}) {
     for (const ContainerFacts& each : *list) {
-      if (!each.superseded || !each.running()) continue;
-      if (!stops_.try_emplace(each.current->id, Tick()).second) continue;
+      if (!each.superseded || !each.running() || IsStopRequested(each.current->id)) continue;
       context_.events.Normal(pod_, "Killing",
                              StrCat("Stopping container ", each.name,
                                     ", all containers of the pod will be restarted"));
-      StopOne(each.current->id, each.name, Duration::zero());
+      StopContainer(each.current->id, each.name, Duration::zero());
     }
   }
   return false;
@@ -142,7 +180,7 @@ bool PodWorker::StopSupersededContainers() {
 
 // Every running container has its probes, and none that belong to an earlier run.
 void PodWorker::SyncProbes() {
-  if (stopping_) return probes_.clear();
+  if (IsStopping()) return probes_.clear();
   for (const auto* list : {&facts_.init, &facts_.regular}) {
     for (const ContainerFacts& each : *list) {
       if ((each.init && !each.sidecar) || !ContainerProbes::HasProbes(each.spec)) continue;
@@ -156,9 +194,7 @@ void PodWorker::SyncProbes() {
       const std::string name = each.name;
       auto later = [this](std::function<void()> task) {
         // Not from inside the probes: what follows may replace them.
-        context_.loop.Post([task = std::move(task), alive = Alive()] {
-          if (alive.lock()) task();
-        });
+        context_.loop.Post(lifetime_.Guard([task = std::move(task)] { task(); }));
       };
       probes_[name] = std::make_unique<ContainerProbes>(
           ContainerProbes::Options{.loop = context_.loop,
@@ -178,9 +214,8 @@ void PodWorker::SyncProbes() {
                       context_.events.Normal(
                           pod_, "Killing",
                           StrCat("Container ", name, " ", why, ", will be restarted"));
-                      const std::int64_t grace = own_grace.value_or(
-                          root()["spec"]["terminationGracePeriodSeconds"].integer(30));
-                      StopOne(id, name, std::chrono::seconds(grace));
+                      StopContainer(id, name,
+                                    own_grace ? BoundedSeconds(*own_grace) : GracePeriod());
                     });
                   },
               .on_failure =
@@ -197,8 +232,9 @@ void PodWorker::SyncProbes() {
   }
 }
 
-bool PodWorker::AdmissionWantsClaims() const {
-  if (stopping_ || admitted_ || claims_fetched_ || IsDeleted() || IsOverInApi()) return false;
+bool PodWorker::NeedsAdmissionClaims() const {
+  if (stage() != PodStage::kAdmitting || admission_claims_) return false;
+  if (IsDeleted() || IsOverInApi()) return false;
   if (context_.features == nullptr || !context_.features->AsksClaims()) return false;
   if (context_.dra.FindDisallowedSkip(uid_)) return false;  // they cannot change the answer
   const auto claims = ListPodClaims(root());
@@ -209,7 +245,7 @@ bool PodWorker::AdmissionWantsClaims() const {
 // preparing it fails and says why. Any other answer leaves it open, and then it is asked again.
 void PodWorker::FetchAdmissionClaims() {
   if (fetch_claims_at_ > Tick()) return ArmTimer(fetch_claims_at_);
-  Begin();
+  Begin(PodOperation::kFetchingAdmissionClaims);
   const auto claims = ListPodClaims(root());
   const auto* kind = api::FindResource("resource.k8s.io", "v1", "resourceclaims");
   struct Answers {
@@ -221,8 +257,7 @@ void PodWorker::FetchAdmissionClaims() {
   for (const PodClaim& claim : *claims) {
     context_.client.Get(
         {kind, std::string(pod_->namespace_()), claim.claim_name, ""},
-        [this, answers, name = claim.claim_name, alive = Alive()](client::Reply reply) {
-          if (!alive.lock()) return;
+        lifetime_.Guard([this, answers, name = claim.claim_name](client::Reply reply) {
           if (reply.ok()) {
             answers->claims.push_back(reply.object);
           } else if (reply.error->code != ErrorCode::kNotFound) {
@@ -232,84 +267,116 @@ void PodWorker::FetchAdmissionClaims() {
           if (answers->failure) {
             kLog.Warning("cannot tell what a pod asks of this node",
                          {{"podUID", uid_}, {"err", answers->failure->message}});
-            fetch_claims_at_ = Tick() + fetch_claims_delay_;
-            fetch_claims_delay_ = std::min(fetch_claims_delay_ * 2, kLongestRetry);
+            fetch_claims_at_ = Tick() + fetch_claims_backoff_.Next();
           } else {
             admission_claims_ = std::move(answers->claims);
-            claims_fetched_ = true;
           }
           End();
-        });
+        }));
   }
 }
 
-void PodWorker::DecideStop(const PodPlan& plan) {
-  if (stopping_) return;
-  if (IsDeleted() || IsOverInApi()) {
-    stopping_ = true;
-  } else if (!admitted_) {
-    admitted_ = true;
-    if (context_.features != nullptr) {
-      verdict_ = context_.features->Check(root(), admission_claims_);
+std::string_view PodWorker::Name(StopReason reason) {
+  switch (reason) {
+    case StopReason::kDeleted:
+      return "Deleted";
+    case StopReason::kEndedInApi:
+      return "EndedInApi";
+    case StopReason::kRejected:
+      return "Rejected";
+    case StopReason::kCompleted:
+      return "Completed";
+    case StopReason::kDeadline:
+      return "DeadlineExceeded";
+    case StopReason::kEvicted:
+      return "Evicted";
+  }
+  return "?";
+}
+
+std::optional<PodWorker::StopReason> PodWorker::DecideStop(const PodPlan& plan) {
+  if (IsDeleted()) return StopReason::kDeleted;
+  if (IsOverInApi()) return StopReason::kEndedInApi;
+  if (stage() == PodStage::kAdmitting) {
+    if (const auto reason = Admit()) return reason;
+  }
+  if (plan.finished) return StopReason::kCompleted;
+  if (const auto reason = CheckDeadline()) return reason;
+  if (eviction_) {
+    verdict_ = eviction_;
+    context_.events.Warning(pod_, verdict_->reason, verdict_->message);
+    return StopReason::kEvicted;
+  }
+  return std::nullopt;
+}
+
+std::optional<PodWorker::StopReason> PodWorker::Admit() {
+  if (context_.features != nullptr) {
+    verdict_ =
+        context_.features->Check(root(), admission_claims_.value_or(std::vector<api::ObjectPtr>()));
+  }
+  admission_claims_.reset();
+  if (!verdict_ && context_.dra.FindDisallowedSkip(uid_)) {
+    // Known from before the restart, whether or not the claim could be read now.
+    verdict_ = PodVerdict{std::string(features::kPodFeatureUnsupported),
+                          features::PodRejectedMessage({"DraOptionalNodePreparation"})};
+  }
+  if (!verdict_) {
+    if (auto refusal = CheckIsolation(root())) {
+      verdict_ = PodVerdict{std::move(refusal->reason), std::move(refusal->message)};
     }
-    admission_claims_.clear();
-    if (!verdict_ && context_.dra.FindDisallowedSkip(uid_)) {
-      // Known from before the restart, whether or not the claim could be read now.
-      verdict_ = PodVerdict{std::string(features::kPodFeatureUnsupported),
-                            features::PodRejectedMessage({"DraOptionalNodePreparation"})};
-    }
-    if (!verdict_) {
-      if (auto refusal = CheckIsolation(root())) {
-        verdict_ = PodVerdict{std::move(refusal->reason), std::move(refusal->message)};
-      }
-    }
-    if (verdict_) {
-      if (context_.metrics != nullptr) {
-        context_.metrics
-            ->GetCounter("kubelet_admission_rejections_total",
-                         "Cumulative number pod admission rejections by the Kubelet.",
-                         {{"reason", verdict_->reason}})
-            .Add();
-      }
-      context_.events.Warning(pod_, verdict_->reason, verdict_->message);
-      kLog.Warning("a pod is rejected",
-                   {{"podUID", uid_}, {"reason", verdict_->reason}, {"err", verdict_->message}});
-      verdict_->message = StrCat("Pod was rejected: ", verdict_->message);
-      stopping_ = true;
-    } else if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr);
-               !ignored.empty()) {
+  }
+  if (!verdict_) {
+    Advance(PodEvent::kAdmitted);
+    if (const auto ignored = ListIgnoredFields(root(), context_.prober != nullptr);
+        !ignored.empty()) {
       context_.events.Warning(pod_, "UnsupportedFields",
                               StrCat("this node does not act on: ", Join(ignored, ", ")));
     }
+    return std::nullopt;
   }
-  if (!stopping_ && plan.finished) stopping_ = true;
-  if (const auto deadline = root()["spec"]["activeDeadlineSeconds"].optional_integer();
-      !stopping_ && deadline) {
-    auto started = api::ParseTime(root()["status"]["startTime"].str());
-    const WallTime end = (started.ok() ? *started : Now()) + std::chrono::seconds(*deadline);
-    if (end > Now()) {
-      ArmTimer(Tick() + (end - Now()));
-    } else {
-      verdict_ = PodVerdict{"DeadlineExceeded",
-                            "Pod was active on the node longer than the specified deadline"};
-      context_.events.Normal(pod_, verdict_->reason, verdict_->message);
-      stopping_ = true;
-    }
+  if (context_.metrics != nullptr) {
+    context_.metrics
+        ->GetCounter("kubelet_admission_rejections_total",
+                     "Cumulative number pod admission rejections by the Kubelet.",
+                     {{"reason", verdict_->reason}})
+        .Add();
   }
-  if (!stopping_ && eviction_) {
-    verdict_ = eviction_;
-    context_.events.Warning(pod_, verdict_->reason, verdict_->message);
-    stopping_ = true;
+  context_.events.Warning(pod_, verdict_->reason, verdict_->message);
+  kLog.Warning("rejected pod", {{"pod", pod_->qualified_name()},
+                                {"podUID", uid_},
+                                {"reason", verdict_->reason},
+                                {"err", verdict_->message}});
+  verdict_->message = StrCat("Pod was rejected: ", verdict_->message);
+  return StopReason::kRejected;
+}
+
+std::optional<PodWorker::StopReason> PodWorker::CheckDeadline() {
+  const auto deadline = root()["spec"]["activeDeadlineSeconds"].optional_integer();
+  if (!deadline) return std::nullopt;
+  const auto started = api::ParseTime(root()["status"]["startTime"].str());
+  const WallTime end = (started.ok() ? *started : Now()) + BoundedSeconds(*deadline);
+  if (end > Now()) {
+    ArmTimer(Tick() + (end - Now()));
+    return std::nullopt;
   }
-  if (stopping_) {
-    stop_started_ = Tick();
-    retry_at_ = MonotonicTime{};
-    retry_delay_ = kFirstRetry;
-    waits_for_driver_ = false;
-  }
+  verdict_ = PodVerdict{"DeadlineExceeded",
+                        "Pod was active on the node longer than the specified deadline"};
+  context_.events.Normal(pod_, verdict_->reason, verdict_->message);
+  return StopReason::kDeadline;
 }
 
 // --- what all parts of it use
+
+Duration PodWorker::BoundedSeconds(std::int64_t seconds) {
+  constexpr std::int64_t kMost =
+      std::chrono::duration_cast<std::chrono::seconds>(kLongestTime).count();
+  return std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, kMost));
+}
+
+Duration PodWorker::GracePeriod() const {
+  return BoundedSeconds(root()["spec"]["terminationGracePeriodSeconds"].integer(30));
+}
 
 DownwardInput PodWorker::Downward() const {
   return {.pod = root(),

@@ -8,12 +8,16 @@
 #include <string>
 
 #include "api/meta/object.h"
+#include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "node/pods/container_config.h"
 #include "node/pods/container_probes.h"
 #include "node/pods/pod_facts.h"
+#include "node/pods/pod_side_states.h"
 #include "node/pods/pod_sources.h"
+#include "node/pods/pod_stage.h"
 #include "node/pods/pod_status.h"
 #include "node/pods/volumes.h"
 
@@ -76,9 +80,10 @@ struct PodContext {
 // It compares what the API says with what the runtime has, and does the next step: one asynchronous
 // operation at a time, then it looks again. What it must remember over a restart is in the runtime
 // and in the claim checkpoint, so a new worker for a running pod adopts it.
-// Order it keeps: volumes, claims prepared, sandbox, init containers one after the other, sidecars,
-// containers; at the end containers stopped (sidecars last, in reverse), sandbox stopped, claims
-// unprepared, final status written, remains removed, API object deleted.
+// Its stages and what leads from one to the next are in pod_stage.h; each transition is logged at
+// debug level. Order it keeps: volumes, claims prepared, sandbox, init containers one after the
+// other, sidecars, containers; at the end containers stopped (sidecars last, in reverse), sandbox
+// stopped, claims unprepared, final status written, remains removed, API object deleted.
 // Loop-bound.
 class PodWorker {
  public:
@@ -88,6 +93,8 @@ class PodWorker {
   static constexpr Duration kFirstRetry = std::chrono::seconds(1);
   static constexpr Duration kResizeRetry = std::chrono::seconds(10);
   static constexpr Duration kLongestRetry = std::chrono::seconds(60);
+  static constexpr Backoff::Options kRetryBackoff{.initial = kFirstRetry, .max = kLongestRetry};
+  static constexpr Duration kLongestTime = std::chrono::hours(24 * 365);
   static constexpr Duration kLongestHook = std::chrono::hours(24);
   // How long ConfigMaps, Secrets and tokens in volumes may be behind.
   static constexpr Duration kRefreshEvery = std::chrono::seconds(60);
@@ -111,7 +118,7 @@ class PodWorker {
 
   const std::string& uid() const { return uid_; }
   const api::ObjectPtr& pod() const { return pod_; }
-  bool finished() const { return finished_; }
+  PodStage stage() const { return stage_.state(); }
 
  private:
   struct CrashBackoff {
@@ -120,12 +127,29 @@ class PodWorker {
     MonotonicTime start_at{};
   };
 
-  bool IsDeleted() const { return gone_ || (pod_ && pod_->is_being_deleted()); }
+  // Why a pod is taken down.
+  enum class StopReason { kDeleted, kEndedInApi, kRejected, kCompleted, kDeadline, kEvicted };
+  static std::string_view Name(StopReason reason);
+
+  bool IsStopping() const { return node::IsStopping(stage()); }
+  bool IsBusy() const { return operation_ != PodOperation::kNone; }
+  bool IsFinished() const { return stage() == PodStage::kFinished; }
+  void Advance(PodEvent event, std::string_view reason = "");
+
+  struct ContainerRetry {
+    MonotonicTime at{};
+    Backoff backoff{kRetryBackoff};
+  };
+
+  bool IsDeleted() const { return object_gone_ || (pod_ && pod_->is_being_deleted()); }
   bool IsOverInApi() const;
   void Step();
-  void DecideStop(const PodPlan& plan);
+  // Admits the pod, or says why it must stop.
+  std::optional<StopReason> DecideStop(const PodPlan& plan);
+  std::optional<StopReason> Admit();
+  std::optional<StopReason> CheckDeadline();
   void FetchAdmissionClaims();
-  bool AdmissionWantsClaims() const;
+  bool NeedsAdmissionClaims() const;
   // What the runtime has of this pod.
   PodFacts LookAtRuntime() const;
   RestartSettings Restart() const;
@@ -153,14 +177,14 @@ class PodWorker {
                                       const PodSources& sources);
   void StartCreated(const std::string& name, const std::string& id);
   void FailContainer(const std::string& name, const char* reason, const std::string& message);
-  void RetryPod();
   void RemoveStale();
 
   // Hooks.
   void RunPostStart(const std::string& name, const std::string& id);
   // Answers once, never inside the call; not after this is gone.
   void RunHook(const std::string& id, api::Value container, api::Value action, Duration timeout,
-               std::function<void(Result<void>)> done);
+               TimerHandle ContainerAttempt::*timer, std::function<void(Result<void>)> done);
+  bool IsPostStarting(const std::string& id) const;
   void FailHook(std::string why, std::function<void(Result<void>)> done);
 
   // Volumes that follow what they were made from.
@@ -169,18 +193,36 @@ class PodWorker {
 
   // Stopping.
   void StepStop();
+  // Works on the present stage; returns what it has come to, or nothing while it takes time.
+  std::optional<PodEvent> TakeDown();
+  bool FoundRunning() const;
   bool StopContainers();
-  void StopOne(const std::string& id, const std::string& name, Duration grace);
+  // Whether anybody has asked to stop this attempt.
+  bool IsStopRequested(const std::string& id) const;
+  // Runs the preStop hook, once, then asks the runtime. An earlier deadline than that of a former
+  // request replaces it; a later one changes nothing.
+  void StopContainer(const std::string& id, const std::string& name, Duration grace);
+  void AskRuntimeToStop(const std::string& id, const std::string& name, Duration grace);
+  void RetryFailedStops();
   bool StopSandboxes();
   void Unprepare();
   void TakeDownVolumes();
   void RemoveRemains();
+  void Finish();
   void DeleteObject();
 
-  void Begin() { busy_ = true; }
+  // A time a spec asks for, within what a clock can count: at most kLongestTime.
+  static Duration BoundedSeconds(std::int64_t seconds);
+  // terminationGracePeriodSeconds.
+  Duration GracePeriod() const;
+
+  void Begin(PodOperation operation);
   void End();
+  // Asks for another pass, from within one.
+  void StepAgain();
   void ArmTimer(MonotonicTime when);
-  void RetryStop();
+  // The pod waits before it tries again what has failed.
+  void BackOff();
 
   // Status. True if the API has it already.
   bool WriteStatus();
@@ -190,6 +232,8 @@ class PodWorker {
   // Called before claims are unprepared, while the health of their devices is still known.
   void KeepHealth();
   bool WaitsWithFirstStatus();
+  bool IsWritingStatus() const { return status_.state() != StatusWrite::kIdle; }
+  bool IsInitialized() const;
   void OnStatusWritten(client::Reply reply);
   void RefreshObject();
   void ReadTerminationMessages();
@@ -204,7 +248,6 @@ class PodWorker {
   // For what others read. Whatever is waited for goes by the other clock, which nobody sets back.
   WallTime Now() const { return context_.loop.clock().Now(); }
   MonotonicTime Tick() const { return context_.loop.clock().Monotonic(); }
-  std::weak_ptr<int> Alive() const { return alive_; }
 
   PodContext& context_;
   const std::string uid_;
@@ -212,67 +255,59 @@ class PodWorker {
 
   api::ObjectPtr pod_;
   PodFacts facts_;
-  bool gone_ = false;
-  bool admitted_ = false;
-  bool claims_fetched_ = false;
-  MonotonicTime fetch_claims_at_{};
-  Duration fetch_claims_delay_ = kFirstRetry;
-  std::vector<api::ObjectPtr> admission_claims_;  // until admitted
-  std::optional<PodVerdict> verdict_;
+  StateMachine<kPodTable> stage_{PodStage::kAdmitting};
+  PodOperation operation_ = PodOperation::kNone;
+  // The API has the object no more. Comes from outside at any stage and is never taken back.
+  bool object_gone_ = false;
 
-  bool busy_ = false;
-  bool again_ = false;
-  bool stepping_ = false;
+  // Step may cause another Step, which must not run inside the first.
+  enum class Stepping { kIdle, kStepping, kAgain };
+  Stepping stepping_ = Stepping::kIdle;
   TimerHandle timer_;
   MonotonicTime timer_at_{};
+  MonotonicTime retry_at_{};
+  Backoff retry_backoff_{kRetryBackoff};
 
+  // Admission.
+  MonotonicTime fetch_claims_at_{};
+  Backoff fetch_claims_backoff_{kRetryBackoff};
+  std::optional<std::vector<api::ObjectPtr>> admission_claims_;  // once fetched, until admitted
+  std::optional<PodVerdict> verdict_;
+
+  // Volumes.
   std::optional<PreparedVolumes> volumes_;
   PodSources::Tokens tokens_;  // as they are in the volumes
-  MonotonicTime refresh_at_{};
-  bool refreshing_ = false;
-  MonotonicTime measure_at_{};
-  bool measuring_ = false;
+  Chore refresh_;
+  Chore measure_;
   std::optional<PodVerdict> eviction_;
-  bool initialized_ = false;
-  bool waits_for_driver_ = false;
-  bool driver_came_ = false;  // while a call that needs one was under way
-  bool devices_known_ = false;
-  bool recovering_ = false;  // a call to prepare is under way, beside everything else
+
+  // Claims. At most one of the two is in flight.
+  StateMachine<kDriverTable> claims_call_{DriverCall::kIdle};  // prepare or unprepare
+  StateMachine<kDriverTable> recovery_{DriverCall::kIdle};     // beside everything else
   MonotonicTime recover_at_{};
-  Duration recover_delay_ = kFirstRetry;
-  MonotonicTime retry_at_{};
-  Duration retry_delay_ = kFirstRetry;
+  Backoff recover_backoff_{kRetryBackoff};
+
+  // Containers.
+  std::map<std::string, ContainerAttempt> attempts_;  // by container id
   std::map<std::string, CrashBackoff> crash_;
-  std::map<std::string, std::pair<MonotonicTime, Duration>> container_retry_;
+  std::map<std::string, ContainerRetry> container_retry_;
   std::map<std::string, WaitingReason> waiting_;
   std::map<std::string, std::unique_ptr<ContainerProbes>> probes_;  // by container, while it runs
   std::map<std::string, std::string> termination_messages_;
   std::map<std::string, api::TreePtr> kept_health_;  // allocatedResourcesStatus by container
-
   std::optional<ResizeState> resize_;
   MonotonicTime resize_retry_at_{};
-
-  bool stopping_ = false;
   MonotonicTime stop_started_{};
-  std::map<std::string, MonotonicTime> stops_;      // container id -> the kill time it was told
-  std::set<std::string> hooked_;                    // container ids whose preStop hook was begun
-  std::set<std::string> post_starting_;             // container ids whose postStart hook runs
-  std::map<std::string, TimerHandle> hook_timers_;  // of hooks that sleep, by container id
-  bool unprepared_ = false;
-  bool volumes_removed_ = false;
-  bool terminated_ = false;
-  bool removed_ = false;
-  bool object_deleted_ = false;
-  bool finished_ = false;
 
-  bool writing_status_ = false;
+  // Status.
+  StateMachine<kStatusTable> status_{StatusWrite::kIdle};
   MonotonicTime first_status_at_{};
   api::TreePtr asked_;       // what was written last, and
   api::ObjectPtr answered_;  // what the server made of it
-  Duration status_retry_ = kFirstRetry;
+  Backoff status_backoff_{kRetryBackoff};
   MonotonicTime status_retry_at_{};
 
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -19,28 +19,32 @@ std::vector<std::string> Words(Value list) {
 
 }  // namespace
 
+bool PodWorker::IsPostStarting(const std::string& id) const {
+  const auto found = attempts_.find(id);
+  return found != attempts_.end() && found->second.post_start == PostStartHook::kRunning;
+}
+
 void PodWorker::RunHook(const std::string& id, Value container, Value action, Duration timeout,
+                        TimerHandle ContainerAttempt::*timer,
                         std::function<void(Result<void>)> done) {
   if (const Value exec = action["exec"]; exec.has_value()) {
     return context_.runtime.ExecSync(
         id, Words(exec["command"]), timeout,
-        [done = std::move(done), alive = Alive()](Result<ExecResult> result) {
-          if (!alive.lock()) return;
+        lifetime_.Guard([done = std::move(done)](Result<ExecResult> result) {
           if (!result.ok()) return done(result.error());
           if (result->exit_code == 0) return done(Ok());
           const std::string output =
               (result->output + result->error_output).substr(0, kMaxShownOutput);
           done(FailedPrecondition(
               StrCat("exit code ", result->exit_code, output.empty() ? "" : ": ", output)));
-        });
+        }));
   }
   if (const Value sleep = action["sleep"]; sleep.has_value()) {
-    const Duration wanted =
-        std::chrono::seconds(std::max<std::int64_t>(sleep["seconds"].integer(), 0));
-    hook_timers_[id] =
-        context_.loop.RunAfter(std::min(wanted, timeout), [this, id, done = std::move(done)] {
-          const TimerHandle over = std::move(hook_timers_[id]);
-          hook_timers_.erase(id);
+    const Duration wanted = BoundedSeconds(sleep["seconds"].integer());
+    // Ends with the attempt, and then nobody waits for the hook.
+    attempts_[id].*timer = context_.loop.RunAfter(
+        std::min(wanted, timeout), [this, id, timer, done = std::move(done)] {
+          const TimerHandle over = std::move(attempts_[id].*timer);
           done(Ok());
         });
     return;
@@ -55,17 +59,15 @@ void PodWorker::RunHook(const std::string& id, Value container, Value action, Du
   request->user_agent = "kube-lifecycle";
   // As in Kubernetes, any answer will do: it is the request that counts.
   context_.prober->Get(std::move(*request), timeout,
-                       [done = std::move(done), alive = Alive()](Result<HttpAnswer> answer) {
-                         if (!alive.lock()) return;
+                       lifetime_.Guard([done = std::move(done)](Result<HttpAnswer> answer) {
                          if (!answer.ok()) return done(answer.error());
                          done(Ok());
-                       });
+                       }));
 }
 
 void PodWorker::FailHook(std::string why, std::function<void(Result<void>)> done) {
-  context_.loop.Post([why = std::move(why), done = std::move(done), alive = Alive()] {
-    if (alive.lock()) done(InvalidArgument(why));
-  });
+  context_.loop.Post(lifetime_.Guard(
+      [why = std::move(why), done = std::move(done)] { done(InvalidArgument(why)); }));
 }
 
 // The container runs meanwhile, but counts as ready, and lets the others start, only afterwards. A
@@ -74,20 +76,24 @@ void PodWorker::RunPostStart(const std::string& name, const std::string& id) {
   const Value container = FindSpec(name);
   const Value action = container["lifecycle"]["postStart"];
   if (!action.has_value() || !CanRunHook(action, context_.prober != nullptr)) return;
-  post_starting_.insert(id);
+  attempts_[id].post_start = PostStartHook::kRunning;
   // Kubernetes sets no limit either; what stops the pod ends the hook with its container.
-  RunHook(id, container, action, kLongestHook, [this, name, id](Result<void> result) {
-    post_starting_.erase(id);
-    if (!result.ok() && !stopping_ && stops_.try_emplace(id, Tick()).second) {
+  auto finish = [this, name, id](Result<void> result) {
+    // The attempt may have been removed meanwhile.
+    if (const auto found = attempts_.find(id); found != attempts_.end()) {
+      found->second.post_start = PostStartHook::kEnded;
+    }
+    if (!result.ok() && !IsStopping() && !IsStopRequested(id)) {
       context_.events.Warning(pod_, "FailedPostStartHook",
                               StrCat("PostStartHook failed: ", result.error().message));
       context_.events.Normal(pod_, "Killing",
                              StrCat("FailedPostStartHook: container ", name, " will be killed"));
-      StopOne(id, name,
-              std::chrono::seconds(root()["spec"]["terminationGracePeriodSeconds"].integer(30)));
+      StopContainer(id, name, GracePeriod());
     }
     Sync();
-  });
+  };
+  RunHook(id, container, action, kLongestHook, &ContainerAttempt::post_start_timer,
+          std::move(finish));
 }
 
 }  // namespace drakkar::node

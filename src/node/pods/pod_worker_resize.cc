@@ -67,7 +67,7 @@ bool PodWorker::StepResize() {
       const auto applied = each.current->annotations.find(kResourcesAnnotation);
       if (applied == each.current->annotations.end()) continue;  // made by an older agent
       const std::string wanted = ResourcesText(each.spec);
-      if (applied->second == wanted || stops_.contains(each.current->id)) continue;
+      if (applied->second == wanted || IsStopRequested(each.current->id)) continue;
       if (auto refusal = ResizeRefusal()) {
         if (refusal->reason == "Deferred") ArmTimer(Tick() + kResizeRetry);
         SetResize(std::move(refusal));
@@ -80,11 +80,9 @@ bool PodWorker::StepResize() {
       // Only a container that is restarted whatever its end may be ended for this.
       if (Restart().policy == RestartPolicy::kAlways && WantsRestart(each.spec, applied->second)) {
         SetResize(ResizeState{});
-        stops_.emplace(each.current->id, Tick());
         context_.events.Normal(pod_, "Killing",
                                StrCat("Container ", each.name, " resize requires restart"));
-        StopOne(each.current->id, each.name,
-                std::chrono::seconds(root()["spec"]["terminationGracePeriodSeconds"].integer(30)));
+        StopContainer(each.current->id, each.name, GracePeriod());
         return true;
       }
       UpdateResources(each, wanted);
@@ -96,7 +94,7 @@ bool PodWorker::StepResize() {
 }
 
 void PodWorker::UpdateResources(const ContainerFacts& container, const std::string& resources) {
-  Begin();
+  Begin(PodOperation::kResizingContainer);
   if (!resize_ || resize_->pending) SetResize(ResizeState{});
   ResourceUpdate update;
   update.container = ContainerResourcesOf(root(), container.spec, context_.machine_memory_bytes);
@@ -104,8 +102,7 @@ void PodWorker::UpdateResources(const ContainerFacts& container, const std::stri
   update.annotations[kResourcesAnnotation] = resources;
   context_.runtime.UpdateContainer(
       container.current->id, std::move(update),
-      [this, name = container.name, resources, alive = Alive()](Result<void> updated) {
-        if (!alive.lock()) return;
+      lifetime_.Guard([this, name = container.name, resources](Result<void> updated) {
         if (!updated.ok()) {
           SetResize(ResizeState{false, "Error",
                                 StrCat("container ", name, ": ", updated.error().message)});
@@ -115,7 +112,7 @@ void PodWorker::UpdateResources(const ContainerFacts& container, const std::stri
                                  StrCat("Container ", name, " has its new resources: ", resources));
         }
         End();
-      });
+      }));
 }
 
 }  // namespace drakkar::node

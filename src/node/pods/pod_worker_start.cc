@@ -25,7 +25,10 @@ constexpr Logger kLog("node.pods");
 void PodWorker::StepRun(const PodPlan& plan) {
   RefreshVolumes();
   MeasureVolumes();
-  if (plan.start.empty() || !post_starting_.empty()) return;
+  const bool hook_runs = std::ranges::any_of(attempts_, [](const auto& attempt) {
+    return attempt.second.post_start == PostStartHook::kRunning;
+  });
+  if (plan.start.empty() || hook_runs) return;
   if (retry_at_ > Tick()) return ArmTimer(retry_at_);
   if (!volumes_) return SetUpVolumes();
   // Preparing comes before each new sandbox. A container that is started again in the one there is
@@ -54,19 +57,14 @@ void PodWorker::StepRun(const PodPlan& plan) {
   if (earliest) ArmTimer(*earliest);
 }
 
-void PodWorker::RetryPod() {
-  retry_at_ = Tick() + retry_delay_;
-  retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
-}
-
 void PodWorker::SetUpVolumes() {
   if (!NeedsSources(root(), SourceUse::kVolumes)) return OnSources(PodSources{});
-  Begin();
-  FetchPodSources(context_.client, pod_, SourceUse::kVolumes, {tokens_, Now()}, Alive(),
-                  [this](Result<PodSources> sources) {
+  Begin(PodOperation::kFetchingVolumeSources);
+  FetchPodSources(context_.client, pod_, SourceUse::kVolumes, {tokens_, Now()},
+                  lifetime_.Guard([this](Result<PodSources> sources) {
                     OnSources(std::move(sources));
                     End();
-                  });
+                  }));
 }
 
 void PodWorker::OnSources(Result<PodSources> sources) {
@@ -78,24 +76,23 @@ void PodWorker::OnSources(Result<PodSources> sources) {
   }
   if (!volumes.ok()) {
     context_.events.Warning(pod_, "FailedMount", volumes.error().message);
-    RetryPod();
+    BackOff();
   } else {
     volumes_ = std::move(*volumes);
     tokens_ = std::move(sources->tokens);
-    refresh_at_ = Tick() + kRefreshEvery;
+    refresh_.due = Tick() + kRefreshEvery;
   }
-  again_ = true;
+  StepAgain();
 }
 
 // Beside everything else: what cannot be had now stays as it is until the next time.
 void PodWorker::RefreshVolumes() {
-  if (!volumes_ || refreshing_ || !HasChangingVolumes(root())) return;
-  if (refresh_at_ > Tick()) return ArmTimer(refresh_at_);
-  refreshing_ = true;
+  if (!volumes_ || refresh_.state == Chore::State::kInFlight || !HasChangingVolumes(root())) return;
+  if (refresh_.due > Tick()) return ArmTimer(refresh_.due);
+  refresh_.state = Chore::State::kInFlight;
   auto finish = [this](Result<PodSources> sources) {
-    refreshing_ = false;
-    refresh_at_ = Tick() + kRefreshEvery;
-    if (stopping_ || removed_) return;
+    refresh_ = {Chore::State::kIdle, Tick() + kRefreshEvery};
+    if (IsStopping()) return;
     auto volumes =
         sources.ok() ? PrepareVolumes(Volumes(*sources)) : Result<PreparedVolumes>(sources.error());
     if (volumes.ok()) {
@@ -103,16 +100,16 @@ void PodWorker::RefreshVolumes() {
     } else {
       context_.events.Warning(pod_, "FailedMount", volumes.error().message);
     }
-    ArmTimer(refresh_at_);
+    ArmTimer(refresh_.due);
   };
   if (!NeedsSources(root(), SourceUse::kVolumes)) return finish(PodSources{});
-  FetchPodSources(context_.client, pod_, SourceUse::kVolumes, {tokens_, Now()}, Alive(),
-                  std::move(finish));
+  FetchPodSources(context_.client, pod_, SourceUse::kVolumes, {tokens_, Now()},
+                  lifetime_.Guard(std::move(finish)));
 }
 
 // Beside everything else, too: whoever writes on meanwhile is found out the next time.
 void PodWorker::MeasureVolumes() {
-  if (!volumes_ || measuring_ || eviction_) return;
+  if (!volumes_ || measure_.state == Chore::State::kInFlight || eviction_) return;
   struct Measured {
     std::string name, path;
     std::uint64_t limit_bytes;
@@ -123,8 +120,8 @@ void PodWorker::MeasureVolumes() {
       limited.push_back({name, volume.host_path, *volume.size_limit_bytes});
   }
   if (limited.empty()) return;
-  if (measure_at_ > Tick()) return ArmTimer(measure_at_);
-  measuring_ = true;
+  if (measure_.due > Tick()) return ArmTimer(measure_.due);
+  measure_.state = Chore::State::kInFlight;
   auto full = std::make_shared<std::string>();
   context_.work.Run(
       [&host = context_.volume_host, limited = std::move(limited), full]() -> Result<void> {
@@ -134,15 +131,14 @@ void PodWorker::MeasureVolumes() {
         }
         return Ok();
       },
-      [this, full, begun = Tick(), alive = Alive()](Result<void> measured) {
-        if (!alive.lock()) return;
-        measuring_ = false;
-        measure_at_ = Tick() + std::max<Duration>(kMeasureEvery, 10 * (Tick() - begun));
+      lifetime_.Guard([this, full, begun = Tick()](Result<void> measured) {
+        measure_ = {Chore::State::kIdle,
+                    Tick() + std::max<Duration>(kMeasureEvery, 10 * (Tick() - begun))};
         if (!measured.ok()) {
           kLog.Warning("cannot measure the volumes of a pod",
                        {{"podUID", uid_}, {"err", measured.error().message}});
         }
-        if (full->empty()) return ArmTimer(measure_at_);
+        if (full->empty()) return ArmTimer(measure_.due);
         std::string_view limit;
         for (Value volume : root()["spec"]["volumes"].elements()) {
           if (volume["name"].str() == *full) limit = volume["emptyDir"]["sizeLimit"].str();
@@ -150,81 +146,78 @@ void PodWorker::MeasureVolumes() {
         eviction_ = PodVerdict{"Evicted", StrCat("Usage of EmptyDir volume ", Quote(*full),
                                                  " exceeds the limit ", Quote(limit), ". ")};
         Sync();
-      });
+      }));
 }
 
 void PodWorker::PrepareClaims() {
-  if (recovering_) return;
-  Begin();
-  driver_came_ = false;
-  context_.dra.Prepare(pod_, [this, alive = Alive()](Result<void> result) {
-    if (!alive.lock()) return;
-    waits_for_driver_ = !result.ok();
+  if (IsInFlight(recovery_.state())) return;  // its end brings us here again
+  Begin(PodOperation::kPreparingClaims);
+  claims_call_.Apply(DriverEvent::kBegun);
+  context_.dra.Prepare(pod_, lifetime_.Guard([this](Result<void> result) {
+    const bool outdated = claims_call_.state() == DriverCall::kOutdated;
+    claims_call_.Apply(result.ok() ? DriverEvent::kSucceeded : DriverEvent::kCallFailed);
     if (!result.ok()) {
       context_.events.Warning(
           pod_, "FailedPrepareDynamicResources",
           StrCat("Failed to prepare dynamic resources: ", result.error().message));
-      if (driver_came_) retry_delay_ = kFirstRetry;  // the call may have gone to its predecessor
-      RetryPod();
+      if (outdated) retry_backoff_.Reset();
+      BackOff();
     } else {
-      retry_delay_ = kFirstRetry;
+      retry_backoff_.Reset();
     }
     End();
-  });
+  }));
 }
 
 // An agent that died right after a pod was started may have left the intent to prepare alone on
 // disk. What the drivers answered is asked for again, beside everything else: the pod runs on
 // whatever comes of it, and waits for nobody.
 void PodWorker::RecoverDevices() {
-  if (devices_known_ || recovering_ || !facts_.any_running()) return;
+  if (!recovery_.Accepts(DriverEvent::kBegun) || !facts_.any_running()) return;
   if (context_.dra.KnowsDevices(root())) {
-    devices_known_ = true;
+    recovery_.Apply(DriverEvent::kNotNeeded);
     return;
   }
   if (recover_at_ > Tick()) return ArmTimer(recover_at_);
-  recovering_ = true;
-  driver_came_ = false;
-  context_.dra.Prepare(pod_, [this, alive = Alive()](Result<void> result) {
-    if (!alive.lock()) return;
-    recovering_ = false;
+  recovery_.Apply(DriverEvent::kBegun);
+  context_.dra.Prepare(pod_, lifetime_.Guard([this](Result<void> result) {
+    const bool outdated = recovery_.state() == DriverCall::kOutdated;
+    recovery_.Apply(result.ok() ? DriverEvent::kSucceeded : DriverEvent::kCallFailed);
     if (!result.ok()) {
       // At the first try after a start the drivers may not have registered yet.
-      if (recover_delay_ > kFirstRetry) {
+      if (recover_backoff_.failures() > 0) {
         context_.events.Warning(
             pod_, "FailedPrepareDynamicResources",
             StrCat("Failed to prepare dynamic resources again: ", result.error().message));
       }
-      if (driver_came_) recover_delay_ = kFirstRetry;
-      recover_at_ = Tick() + recover_delay_;
-      recover_delay_ = std::min(recover_delay_ * 2, kLongestRetry);
+      if (outdated) recover_backoff_.Reset();
+      recover_at_ = Tick() + recover_backoff_.Next();
     }
     Sync();
-  });
+  }));
 }
 
 void PodWorker::RunSandbox() {
-  Begin();
+  Begin(PodOperation::kCreatingSandbox);
   const std::string logs = PodLogDirectory(context_.log_root, root());
   context_.runtime.RunPodSandbox(
       MakeSandboxConfig(root(), facts_.next_sandbox_attempt(), logs, context_.pod_pids_limit),
-      [this, alive = Alive()](Result<std::string> id) {
-        if (!alive.lock()) return;
+      lifetime_.Guard([this](Result<std::string> id) {
         if (!id.ok()) {
           context_.events.Warning(pod_, "FailedCreatePodSandBox",
                                   StrCat("Failed to create pod sandbox: ", id.error().message));
-          RetryPod();
+          BackOff();
         } else {
-          retry_delay_ = kFirstRetry;
+          retry_backoff_.Reset();
         }
         End();
-      });
+      }));
 }
 
 // When the container may start: at once, or after the backoff of a crash or of a failed attempt.
 MonotonicTime PodWorker::StartTime(const ContainerFacts& container) {
   if (auto retry = container_retry_.find(container.name); retry != container_retry_.end()) {
-    if (retry->second.first > Tick()) return retry->second.first;
+    if (retry->second.at > Tick()) return retry->second.at;
   }
   if (!container.ended()) return Tick();
   // It did not crash, it was ended with all others.
@@ -273,16 +266,14 @@ void PodWorker::FailContainer(const std::string& name, const char* reason,
                               const std::string& message) {
   waiting_[name] = {reason, message};
   context_.events.Warning(pod_, "Failed", StrCat("Error: ", message));
-  auto [entry, added] = container_retry_.try_emplace(name, MonotonicTime{}, kFirstRetry);
-  entry->second.first = Tick() + entry->second.second;
-  entry->second.second = std::min(entry->second.second * 2, kLongestRetry);
-  again_ = true;
+  ContainerRetry& retry = container_retry_[name];
+  retry.at = Tick() + retry.backoff.Next();
+  StepAgain();
 }
 
 void PodWorker::StartContainer(const ContainerFacts& container) {
   const std::string name = container.name;
   if (container.current && container.current->state == ContainerState::kCreated) {
-    Begin();
     return StartCreated(name, container.current->id);
   }
   if (auto image = context_.runtime.ImageStatus(std::string(container.spec["image"].str()));
@@ -297,17 +288,17 @@ void PodWorker::StartContainer(const ContainerFacts& container) {
                          image.error().message);
   }
   const std::uint32_t attempt = container.current ? container.current->attempt + 1 : 0;
-  Begin();
   if (!NeedsSources(root(), SourceUse::kEnvironment))
     return CreateContainer(name, attempt, PodSources{});
-  FetchPodSources(context_.client, pod_, SourceUse::kEnvironment, {tokens_, Now()}, Alive(),
-                  [this, name, attempt](Result<PodSources> sources) {
+  Begin(PodOperation::kFetchingEnvironment);
+  FetchPodSources(context_.client, pod_, SourceUse::kEnvironment, {tokens_, Now()},
+                  lifetime_.Guard([this, name, attempt](Result<PodSources> sources) {
                     if (!sources.ok()) {
                       FailContainer(name, "CreateContainerConfigError", sources.error().message);
                       return End();
                     }
                     CreateContainer(name, attempt, *sources);
-                  });
+                  }));
 }
 
 Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt,
@@ -367,6 +358,7 @@ Result<ContainerConfig> PodWorker::BuildConfig(Value spec, std::uint32_t attempt
 
 void PodWorker::CreateContainer(const std::string& name, std::uint32_t attempt,
                                 const PodSources& sources) {
+  Begin(PodOperation::kCreatingContainer);
   // The world may have moved on while the sources were fetched.
   const PodSandbox* sandbox = facts_.ready_sandbox();
   if (IsDeleted() || sandbox == nullptr) return End();
@@ -376,20 +368,19 @@ void PodWorker::CreateContainer(const std::string& name, std::uint32_t attempt,
     return End();
   }
   context_.runtime.CreateContainer(
-      sandbox->id, std::move(*config), [this, name, alive = Alive()](Result<std::string> id) {
-        if (!alive.lock()) return;
+      sandbox->id, std::move(*config), lifetime_.Guard([this, name](Result<std::string> id) {
         if (!id.ok()) {
           FailContainer(name, "CreateContainerError", id.error().message);
           return End();
         }
         context_.events.Normal(pod_, "Created", StrCat("Created container: ", name));
         StartCreated(name, *id);
-      });
+      }));
 }
 
 void PodWorker::StartCreated(const std::string& name, const std::string& id) {
-  context_.runtime.StartContainer(id, [this, name, id, alive = Alive()](Result<void> result) {
-    if (!alive.lock()) return;
+  Begin(PodOperation::kStartingContainer);
+  context_.runtime.StartContainer(id, lifetime_.Guard([this, name, id](Result<void> result) {
     if (!result.ok()) {
       FailContainer(name, "RunContainerError", result.error().message);
     } else {
@@ -397,10 +388,10 @@ void PodWorker::StartCreated(const std::string& name, const std::string& id) {
       container_retry_.erase(name);
       context_.events.Normal(pod_, "Started", StrCat("Started container ", name));
       RemoveStale();
-      if (!stopping_) RunPostStart(name, id);
+      RunPostStart(name, id);
     }
     End();
-  });
+  }));
 }
 
 // Keeps the attempt that runs and the one before it.
@@ -414,6 +405,7 @@ void PodWorker::RemoveStale() {
           (void)context_.files.Remove(status->log_path);
         }
         termination_messages_.erase(id);
+        attempts_.erase(id);
         context_.runtime.RemoveContainer(id, [](Result<void>) {});
       }
     }

@@ -20,15 +20,15 @@ constexpr std::int64_t kMaxFallbackLines = 80;
 
 bool PodWorker::WriteStatus() {
   // What has ended in the API stays as it is.
-  if (pod_ == nullptr || gone_ || (IsOverInApi() && !writing_status_)) return true;
-  if (removed_) return true;
-  if (writing_status_) return false;
+  if (pod_ == nullptr || object_gone_ || IsReported(stage())) return true;
+  if (IsWritingStatus()) return false;
+  if (IsOverInApi()) return true;
   if (status_retry_at_ > Tick()) {
     ArmTimer(status_retry_at_);
     return false;
   }
   if (WaitsWithFirstStatus()) return false;
-  if (!busy_) facts_ = LookAtRuntime();
+  if (!IsBusy()) facts_ = LookAtRuntime();
   StatusInput input{.pod = root(),
                     .facts = facts_,
                     .waiting = waiting_,
@@ -36,8 +36,8 @@ bool PodWorker::WriteStatus() {
                     .verdict = verdict_,
                     .resize = resize_,
                     .restart = Restart(),
-                    .terminated = terminated_,
-                    .initialized = initialized_,
+                    .terminated = IsTerminated(stage()),
+                    .initialized = IsInitialized(),
                     .host_ip = context_.host_ip,
                     .pod_ip = context_.host_ip,
                     .runtime_name = context_.runtime_name,
@@ -50,12 +50,12 @@ bool PodWorker::WriteStatus() {
     return found->second.get();
   };
   input.is_ready = [this, find_probes](const ContainerFacts& facts) {
-    if (facts.current && post_starting_.contains(facts.current->id)) return false;
+    if (facts.current && IsPostStarting(facts.current->id)) return false;
     const ContainerProbes* probes = find_probes(facts);
     return probes != nullptr ? probes->ready() : !facts.spec["readinessProbe"].has_value();
   };
   input.is_started = [this, find_probes](const ContainerFacts& facts) {
-    if (facts.current && post_starting_.contains(facts.current->id)) return false;
+    if (facts.current && IsPostStarting(facts.current->id)) return false;
     const ContainerProbes* probes = find_probes(facts);
     return probes != nullptr ? probes->started() : !facts.spec["startupProbe"].has_value();
   };
@@ -71,13 +71,12 @@ bool PodWorker::WriteStatus() {
       api::Equal(root()["status"], (*answered_)["status"])) {
     return true;
   }
-  writing_status_ = true;
+  status_.Apply(StatusEvent::kBegun);
   asked_ = tree;
   answered_ = nullptr;
-  context_.client.Update(Ref("status"), std::move(tree), {.field_manager = "drakkar-node"},
-                         [this, alive = Alive()](client::Reply reply) {
-                           if (alive.lock()) OnStatusWritten(std::move(reply));
-                         });
+  context_.client.Update(
+      Ref("status"), std::move(tree), {.field_manager = "drakkar-node"},
+      lifetime_.Guard([this](client::Reply reply) { OnStatusWritten(std::move(reply)); }));
   return false;
 }
 
@@ -118,10 +117,15 @@ void PodWorker::KeepHealth() {
   }
 }
 
+// A pod that starts over does not become uninitialized by it.
+bool PodWorker::IsInitialized() const {
+  return facts_.run > 0 || PlanPod(facts_, Restart()).initialized;
+}
+
 // Merges the first status of a pod that starts quickly into the one that says it runs.
 bool PodWorker::WaitsWithFirstStatus() {
   if (first_status_at_ == MonotonicTime{}) first_status_at_ = Tick() + kFirstStatusDelay;
-  const bool begins = busy_ && !stopping_ && !verdict_ && waiting_.empty() &&
+  const bool begins = IsBusy() && !IsStopping() && !verdict_ && waiting_.empty() &&
                       facts_.sandboxes.empty() && root()["status"]["startTime"].str().empty();
   if (!begins || first_status_at_ <= Tick()) return false;
   ArmTimer(first_status_at_);
@@ -130,8 +134,8 @@ bool PodWorker::WaitsWithFirstStatus() {
 
 void PodWorker::OnStatusWritten(client::Reply reply) {
   if (reply.ok()) {
-    writing_status_ = false;
-    status_retry_ = kFirstRetry;
+    status_.Apply(StatusEvent::kAnswered);
+    status_backoff_.Reset();
     answered_ = reply.object;
     if (reply.object && reply.object->uid() == uid_ &&
         reply.object->resource_version() >= pod_->resource_version()) {
@@ -140,23 +144,22 @@ void PodWorker::OnStatusWritten(client::Reply reply) {
     return Sync();
   }
   if (reply.error->code == ErrorCode::kConflict) return RefreshObject();
-  writing_status_ = false;
+  status_.Apply(StatusEvent::kAnswered);
   if (reply.error->code == ErrorCode::kNotFound) return ObjectGone();
   kLog.Warning("cannot write a pod's status",
                {{"pod", pod_->qualified_name()}, {"err", reply.error->message}});
-  status_retry_at_ = Tick() + status_retry_;
-  status_retry_ = std::min(status_retry_ * 2, kLongestRetry);
+  status_retry_at_ = Tick() + status_backoff_.Next();
   Sync();
 }
 
 // Our copy is old: somebody else has written the pod.
 void PodWorker::RefreshObject() {
-  context_.client.Get(Ref(), [this, alive = Alive()](client::Reply reply) {
-    if (!alive.lock()) return;
-    writing_status_ = false;
+  status_.Apply(StatusEvent::kConflicted);
+  context_.client.Get(Ref(), lifetime_.Guard([this](client::Reply reply) {
+    status_.Apply(StatusEvent::kAnswered);
     if (!reply.ok()) {
       if (reply.error->code == ErrorCode::kNotFound) return ObjectGone();
-      status_retry_at_ = Tick() + status_retry_;
+      status_retry_at_ = Tick() + status_backoff_.Next();
       return Sync();
     }
     if (reply.object->uid() != uid_) return ObjectGone();
@@ -166,7 +169,7 @@ void PodWorker::RefreshObject() {
       pod_ = reply.object;
     }
     Sync();
-  });
+  }));
 }
 
 void PodWorker::ReadTerminationMessages() {

@@ -18,28 +18,66 @@ constexpr Logger kLog("node.pods");
 
 }  // namespace
 
-void PodWorker::RetryStop() {
-  retry_at_ = Tick() + retry_delay_;
-  retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+void PodWorker::StepStop() {
+  if (FoundRunning()) Advance(PodEvent::kFoundRunning);
+  while (!IsFinished()) {
+    // What failed waits; stopping containers has its own deadline.
+    if (stage() != PodStage::kStoppingContainers && retry_at_ > Tick()) return ArmTimer(retry_at_);
+    const std::optional<PodEvent> event = TakeDown();
+    if (!event) return;
+    Advance(*event);
+  }
+  Finish();
 }
 
-void PodWorker::StepStop() {
-  if (!StopContainers()) return;
-  if (retry_at_ > Tick()) return ArmTimer(retry_at_);
-  if (!StopSandboxes()) return;
-  if (!unprepared_) return Unprepare();
-  terminated_ = true;
-  if (!volumes_removed_) return TakeDownVolumes();
-  if (!IsDeleted()) return;  // it ran to its end: what is left stays until it is deleted
-  if (!gone_ && !WriteStatus()) return;
-  if (!removed_) return RemoveRemains();
-  if (!gone_ && !object_deleted_) return DeleteObject();
-  if (gone_) {
-    finished_ = true;
-    context_.loop.Post([this, alive = Alive()] {
-      if (alive.lock()) on_finished_();
-    });
+std::optional<PodEvent> PodWorker::TakeDown() {
+  auto event_if = [](bool reached, PodEvent event) {
+    return reached ? std::optional(event) : std::nullopt;
+  };
+  switch (stage()) {
+    case PodStage::kAdmitting:
+    case PodStage::kRunning:
+    case PodStage::kFinished:
+      break;
+    case PodStage::kStoppingContainers:
+      return event_if(StopContainers(), PodEvent::kContainersStopped);
+    case PodStage::kStoppingSandboxes:
+      return event_if(StopSandboxes(), PodEvent::kSandboxesStopped);
+    case PodStage::kUnpreparingClaims:
+      Unprepare();
+      break;
+    case PodStage::kRemovingVolumes:
+      TakeDownVolumes();
+      break;
+    case PodStage::kEnded:
+      return event_if(IsDeleted(), PodEvent::kDeletionRequested);
+    case PodStage::kReportingEnd:
+      return event_if(object_gone_ || WriteStatus(), PodEvent::kEndReported);
+    case PodStage::kRemovingRemains:
+      RemoveRemains();
+      break;
+    case PodStage::kDeletingObject:
+      if (object_gone_) return PodEvent::kObjectGone;
+      DeleteObject();
+      break;
+    case PodStage::kAwaitingRemoval:
+      return event_if(object_gone_, PodEvent::kObjectGone);
   }
+  return std::nullopt;
+}
+
+// Nobody starts anything any more, but what the runtime reports is not ours to decide.
+bool PodWorker::FoundRunning() const {
+  if (!stage_.Accepts(PodEvent::kFoundRunning)) return false;
+  if (facts_.any_running()) return true;
+  return stage() != PodStage::kStoppingSandboxes &&
+         std::ranges::any_of(facts_.sandboxes, [](const PodSandbox& sandbox) {
+           return sandbox.state == SandboxState::kReady;
+         });
+}
+
+void PodWorker::Finish() {
+  context_.loop.Post(lifetime_.Guard([this] { on_finished_(); }));
 }
 
 // True once nothing runs.
@@ -49,18 +87,15 @@ bool PodWorker::StopContainers() {
   std::int64_t seconds = root()["spec"]["terminationGracePeriodSeconds"].integer(30);
   if (auto asked = metadata["deletionGracePeriodSeconds"].optional_integer()) seconds = *asked;
   if (pod_ == nullptr) seconds = 2;  // an orphan: nobody says how long it may take
-  Duration grace = std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
+  Duration grace = BoundedSeconds(seconds);
   if (eviction_) grace = std::min(grace, kEvictionGrace);
   const MonotonicTime kill_at = stop_started_ + grace;
   const Duration left = std::max<Duration>(kill_at - Tick(), Duration::zero());
   auto stop = [&](const std::string& id, const std::string& name) {
-    auto [entry, first] = stops_.try_emplace(id, kill_at);
-    if (!first && entry->second <= kill_at) return;
-    entry->second = kill_at;
-    if (first && pod_) {
+    if (!IsStopRequested(id) && pod_) {
       context_.events.Normal(pod_, "Killing", StrCat("Stopping container ", name));
     }
-    StopOne(id, name, left);
+    StopContainer(id, name, left);
   };
   for (const std::string& id : facts_.strangers) stop(id, "of an older version");
   bool others = !facts_.strangers.empty();
@@ -80,62 +115,108 @@ bool PodWorker::StopContainers() {
   return false;
 }
 
-void PodWorker::StopOne(const std::string& id, const std::string& name, Duration grace) {
+bool PodWorker::IsStopRequested(const std::string& id) const {
+  const auto found = attempts_.find(id);
+  return found != attempts_.end() && found->second.stop.state() != ContainerStop::kNotRequested;
+}
+
+void PodWorker::StopContainer(const std::string& id, const std::string& name, Duration grace) {
+  ContainerAttempt& attempt = attempts_[id];
+  const MonotonicTime kill_at = Tick() + grace;
+  if (attempt.stop.state() != ContainerStop::kNotRequested) {
+    if (kill_at >= attempt.kill_at) return;
+    attempt.kill_at = kill_at;
+    return AskRuntimeToStop(id, name, grace);
+  }
+  attempt.kill_at = kill_at;
   const Value container = FindSpec(name);
   const Value hook = container["lifecycle"]["preStop"];
-  if (hook.has_value() && grace > Duration::zero() &&
-      CanRunHook(hook, context_.prober != nullptr) && hooked_.insert(id).second) {
-    const MonotonicTime kill_at = Tick() + grace;
-    // The hook's time counts; a container it leaves without any gets two more seconds.
-    return RunHook(id, container, hook, grace, [this, id, name, kill_at](Result<void> result) {
-      if (!result.ok() && pod_) {
-        context_.events.Warning(pod_, "FailedPreStopHook",
-                                StrCat("PreStopHook failed: ", result.error().message));
-      }
-      StopOne(id, name, std::max<Duration>(kill_at - Tick(), std::chrono::seconds(2)));
-    });
+  if (!hook.has_value() || grace <= Duration::zero() ||
+      !CanRunHook(hook, context_.prober != nullptr)) {
+    return AskRuntimeToStop(id, name, grace);
   }
-  context_.runtime.StopContainer(id, grace, [this, id, name, alive = Alive()](Result<void> result) {
-    if (!alive.lock()) return;
+  attempt.stop.Apply(StopEvent::kHookBegun);
+  // The hook's time counts; a container it leaves without any gets two more seconds.
+  RunHook(
+      id, container, hook, grace, &ContainerAttempt::pre_stop_timer,
+      [this, id, name, kill_at](Result<void> result) {
+        if (!result.ok() && pod_) {
+          context_.events.Warning(pod_, "FailedPreStopHook",
+                                  StrCat("PreStopHook failed: ", result.error().message));
+        }
+        const auto found = attempts_.find(id);
+        if (found == attempts_.end() || found->second.stop.state() != ContainerStop::kPreStopHook) {
+          return;  // an earlier deadline cut the hook short
+        }
+        AskRuntimeToStop(id, name, std::max<Duration>(kill_at - Tick(), std::chrono::seconds(2)));
+      });
+}
+
+void PodWorker::AskRuntimeToStop(const std::string& id, const std::string& name, Duration grace) {
+  ContainerAttempt& attempt = attempts_[id];
+  if (!attempt.stop.Accepts(StopEvent::kRuntimeAsked)) return;  // it has stopped
+  attempt.stop.Apply(StopEvent::kRuntimeAsked);
+  context_.runtime.StopContainer(id, grace, lifetime_.Guard([this, id, name](Result<void> result) {
+    // A request with an earlier deadline may have been answered before, and the attempt removed.
+    const auto found = attempts_.find(id);
+    const StopEvent event = result.ok() ? StopEvent::kRuntimeStopped : StopEvent::kRuntimeFailed;
+    if (found != attempts_.end() && found->second.stop.Accepts(event)) {
+      found->second.stop.Apply(event);
+    }
     if (!result.ok()) {
-      kLog.Warning("cannot stop a container",
-                   {{"container", name}, {"err", result.error().message}});
-      stops_.erase(id);
+      kLog.Warning("could not stop container", {{"podUID", uid_},
+                                                {"container", name},
+                                                {"containerID", id},
+                                                {"err", result.error().message}});
       return ArmTimer(Tick() + kFirstRetry);
     }
     Sync();
-  });
+  }));
+}
+
+void PodWorker::RetryFailedStops() {
+  auto retry = [this](const std::string& id, const std::string& name) {
+    const auto found = attempts_.find(id);
+    if (found == attempts_.end() || found->second.stop.state() != ContainerStop::kFailed) return;
+    AskRuntimeToStop(id, name,
+                     std::max<Duration>(found->second.kill_at - Tick(), Duration::zero()));
+  };
+  for (const auto* list : {&facts_.init, &facts_.regular, &facts_.ephemeral}) {
+    for (const ContainerFacts& each : *list) {
+      if (each.running()) retry(each.current->id, each.name);
+    }
+  }
+  for (const std::string& id : facts_.strangers) retry(id, "");
 }
 
 // True once none is ready.
 bool PodWorker::StopSandboxes() {
   for (const PodSandbox& sandbox : facts_.sandboxes) {
     if (sandbox.state != SandboxState::kReady) continue;
-    Begin();
-    context_.runtime.StopPodSandbox(sandbox.id, [this, alive = Alive()](Result<void> result) {
-      if (!alive.lock()) return;
+    Begin(PodOperation::kStoppingSandbox);
+    context_.runtime.StopPodSandbox(sandbox.id, lifetime_.Guard([this](Result<void> result) {
       if (!result.ok()) {
         kLog.Warning("cannot stop a sandbox", {{"podUID", uid_}, {"err", result.error().message}});
-        RetryStop();
+        BackOff();
       }
       End();
-    });
+    }));
     return false;
   }
   return true;
 }
 
 void PodWorker::Unprepare() {
-  if (recovering_) return;  // its end brings us here again
-  Begin();
-  driver_came_ = false;
+  if (IsInFlight(recovery_.state())) return;  // its end brings us here again
+  Begin(PodOperation::kUnpreparingClaims);
+  claims_call_.Apply(DriverEvent::kBegun);
   KeepHealth();
-  context_.dra.Unprepare(uid_, [this, alive = Alive()](Result<void> result) {
-    if (!alive.lock()) return;
-    waits_for_driver_ = !result.ok();
+  context_.dra.Unprepare(uid_, lifetime_.Guard([this](Result<void> result) {
+    const bool outdated = claims_call_.state() == DriverCall::kOutdated;
+    claims_call_.Apply(result.ok() ? DriverEvent::kSucceeded : DriverEvent::kCallFailed);
     if (result.ok()) {
-      unprepared_ = true;
-      retry_delay_ = kFirstRetry;
+      Advance(PodEvent::kClaimsUnprepared);
+      retry_backoff_.Reset();
     } else {
       kLog.Warning("cannot unprepare", {{"podUID", uid_}, {"err", result.error().message}});
       if (pod_) {
@@ -143,83 +224,79 @@ void PodWorker::Unprepare() {
             pod_, "FailedUnprepareDynamicResources",
             StrCat("Failed to unprepare dynamic resources: ", result.error().message));
       }
-      if (driver_came_) retry_delay_ = kFirstRetry;
-      RetryStop();
+      if (outdated) retry_backoff_.Reset();
+      BackOff();
     }
     End();
-  });
+  }));
 }
 
 // Also of a pod that stays in the API for long after its end: what is in memory would stay there.
 void PodWorker::TakeDownVolumes() {
-  Begin();
+  Begin(PodOperation::kRemovingVolumes);
   context_.work.Run([&files = context_.files, &host = context_.volume_host,
                      directory = PodDirectory()] { return RemoveVolumes(files, host, directory); },
-                    [this, alive = Alive()](Result<void> gone) {
-                      if (!alive.lock()) return;
+                    lifetime_.Guard([this](Result<void> gone) {
                       if (gone.ok()) {
-                        volumes_removed_ = true;
-                        retry_delay_ = kFirstRetry;
+                        Advance(PodEvent::kVolumesRemoved);
+                        retry_backoff_.Reset();
                       } else {
                         kLog.Warning("cannot take down the volumes of a pod",
                                      {{"podUID", uid_}, {"err", gone.error().message}});
-                        RetryStop();
+                        BackOff();
                       }
                       End();
-                    });
+                    }));
 }
 
 void PodWorker::RemoveRemains() {
   if (!facts_.sandboxes.empty()) {
-    Begin();
+    Begin(PodOperation::kRemovingSandbox);
     context_.runtime.RemovePodSandbox(
-        facts_.sandboxes.front().id, [this, alive = Alive()](Result<void> result) {
-          if (!alive.lock()) return;
+        facts_.sandboxes.front().id, lifetime_.Guard([this](Result<void> result) {
           if (!result.ok()) {
             kLog.Warning("cannot remove a sandbox",
                          {{"podUID", uid_}, {"err", result.error().message}});
-            RetryStop();
+            BackOff();
           }
           End();
-        });
+        }));
     return;
   }
-  Begin();
+  Begin(PodOperation::kRemovingFiles);
   context_.work.Run(
       [&files = context_.files, directory = PodDirectory(),
        logs = pod_ ? PodLogDirectory(context_.log_root, root()) : std::string()]() -> Result<void> {
         RETURN_IF_ERROR(files.RemoveTree(directory));
         return logs.empty() ? Ok() : files.RemoveTree(logs);
       },
-      [this, alive = Alive()](Result<void> gone) {
-        if (!alive.lock()) return;
+      lifetime_.Guard([this](Result<void> gone) {
         if (gone.ok()) {
-          removed_ = true;
+          Advance(PodEvent::kRemainsRemoved);
         } else {
           kLog.Warning("cannot remove the files of a pod",
                        {{"podUID", uid_}, {"err", gone.error().message}});
-          RetryStop();
+          BackOff();
         }
         End();
-      });
+      }));
 }
 
 void PodWorker::DeleteObject() {
-  Begin();
+  Begin(PodOperation::kDeletingObject);
   context_.client.Delete(Ref(), {.grace_period_seconds = 0, .precondition_uid = uid_},
-                         [this, alive = Alive()](client::Reply reply) {
-                           if (!alive.lock()) return;
+                         lifetime_.Guard([this](client::Reply reply) {
                            if (reply.ok() || reply.error->code == ErrorCode::kNotFound ||
                                reply.error->code == ErrorCode::kConflict) {
-                             object_deleted_ = true;
+                             Advance(PodEvent::kObjectDeleted);
                            } else {
                              kLog.Warning(
                                  "cannot delete a pod that has ended",
                                  {{"pod", pod_->qualified_name()}, {"err", reply.error->message}});
-                             RetryStop();
+                             BackOff();
                            }
                            End();
-                         });
+                         }));
 }
 
 }  // namespace drakkar::node
