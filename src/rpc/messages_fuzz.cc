@@ -11,7 +11,7 @@
 
 namespace {
 
-// What could be read can be written, and is read as the same again.
+// A message that decodes can be encoded, and decodes to the same again.
 template <typename Decode, typename Encode>
 void RoundTrip(const std::string& bytes, Decode decode, Encode encode) {
   const auto first = decode(bytes);
@@ -20,7 +20,7 @@ void RoundTrip(const std::string& bytes, Decode decode, Encode encode) {
   CHECK(again.ok() && *again == *first);
 }
 
-// The same for messages whose texts are made valid on the way out: nothing but no crash.
+// For messages whose strings are sanitised on encoding: only that it decodes again.
 template <typename Decode, typename Encode>
 void ThereAndBack(const std::string& bytes, Decode decode, Encode encode) {
   const auto first = decode(bytes);
@@ -29,7 +29,7 @@ void ThereAndBack(const std::string& bytes, Decode decode, Encode encode) {
 
 }  // namespace
 
-// The messages of every service that peers send us, chosen by the first byte.
+// Every message type that peers send us, chosen by the first byte.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar::rpc;
   if (size == 0) return 0;

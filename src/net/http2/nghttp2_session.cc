@@ -49,9 +49,11 @@ struct Nghttp2Session::Callbacks {
   }
 
   static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
-    if (Stream* stream = Self(user).Find(frame->hd.stream_id)) Self(user).OnLocalEnd(*stream);
+    Stream* stream = Self(user).Find(frame->hd.stream_id);
+    if (stream == nullptr) return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS) Self(user).OnHeadSent(*stream);
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) Self(user).OnLocalEnd(*stream);
     return 0;
   }
 

@@ -61,6 +61,7 @@ class Nghttp2Session {
   virtual void OnPeerReset(Stream&) {}
   virtual void OnSettings() {}         // the peer's, not its acknowledgement of ours
   virtual void OnLocalEnd(Stream&) {}  // our END_STREAM was handed out
+  virtual void OnHeadSent(Stream&) {}  // a header block of ours was handed out
 
   Result<void> ReceiveBytes(std::string_view bytes);
   void SendBytes(std::string& out, std::size_t limit);

@@ -33,7 +33,7 @@ class GrpcPeer final : public net::Socket::Handler {
   void OnSocketData(std::string_view bytes) override {
     if (!session_->Receive(bytes).ok()) return;
     for (const auto& event : session_->TakeEvents()) {
-      if (event.cancelled) continue;
+      if (event.type != rpc::grpc::ServerSession::EventType::kCall) continue;
       const auto service = rpc::DecodeHealthCheckRequest(event.request);
       const auto found = statuses_.find(service.ok() ? *service : "");
       if (found == statuses_.end()) {

@@ -11,7 +11,7 @@
 
 namespace drakkar::rpc {
 
-// The DRA plugin service in plain types. v1 is the hub; v1beta1 lacks Device.share_id only.
+// The DRA plugin service in plain types. v1 is the hub; v1beta1 only lacks Device.share_id.
 
 enum class DraVersion { kV1, kV1beta1 };
 
@@ -19,9 +19,9 @@ enum class DraVersion { kV1, kV1beta1 };
 std::string_view DraServiceName(DraVersion version);
 std::optional<DraVersion> FindDraVersion(std::string_view service_name);
 
-// A service of ours: a node that is about to call NodePrepareResources tells which claims it will
-// be about, and what they say, so that the driver need not read them. Named in
-// PluginInfo.supported_versions by drivers that listen; other nodes pass it over.
+// A service of our own: a node that is about to call NodePrepareResources announces the claims and
+// their content, so that the driver need not fetch them. Drivers that support it list it in
+// PluginInfo.supported_versions; other nodes ignore it.
 inline constexpr std::string_view kAnnouncementService = "drakkar.v1.PrepareAnnouncements";
 
 struct ClaimReference {
@@ -62,8 +62,8 @@ struct UnprepareResult {
   bool operator==(const UnprepareResult&) const = default;
 };
 
-// Keyed by claim UID. Nothing is checked against the request here: whether every claim has an
-// answer, and no other, is for the caller to see.
+// Keyed by claim UID. Not checked against the request: the caller verifies that there is exactly
+// one result for each claim.
 using PrepareResults = std::map<std::string, PrepareResult>;
 using UnprepareResults = std::map<std::string, UnprepareResult>;
 
@@ -79,9 +79,8 @@ class DraPluginService {
   virtual ~DraPluginService() = default;
   virtual void NodePrepareResources(std::vector<ClaimReference> claims, PrepareDone done) = 0;
   virtual void NodeUnprepareResources(std::vector<ClaimReference> claims, UnprepareDone done) = 0;
-  // Probably NodePrepareResources comes for these claims, and perhaps it does not: nothing may be
-  // changed for them before. `done` may wait until then: an answer that comes sooner only wakes the
-  // node.
+  // NodePrepareResources will probably follow for these claims, but need not: change nothing for
+  // them yet. `done` may wait until then; answering sooner only wakes the node.
   virtual void AnnouncePrepare(std::vector<AnnouncedClaim>, AnnounceDone done) { done(); }
 };
 

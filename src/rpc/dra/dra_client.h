@@ -17,7 +17,7 @@ class Transport;
 struct DraPluginOptions {
   std::string endpoint;  // path of the service socket
   DraVersion version = DraVersion::kV1;
-  // Each change, on the loop; a connection starts as not connected.
+  // Runs on the loop at each change; a connection starts out disconnected.
   std::function<void(bool connected)> on_connection_change;
   Duration initial_backoff = std::chrono::seconds(1);
   Duration max_backoff = std::chrono::seconds(120);
@@ -27,20 +27,21 @@ struct DraPluginOptions {
 // at once and again whenever the connection is lost. Calls do not wait for a connection that keeps
 // failing: they end with Unavailable.
 //
-// Lives on the loop; callbacks run there, never from inside a call. Destroying it cancels what is
-// in flight, and no callback runs afterwards.
+// Lives on the loop; callbacks run there, never inside a call. Destroying it cancels the calls in
+// flight, and no callback runs afterwards.
 class DraPluginClient {
  public:
   virtual ~DraPluginClient() = default;
   virtual bool IsConnected() const = 0;
   virtual void Prepare(const std::vector<ClaimReference>& claims, Duration timeout,
                        PrepareDone done) = 0;
-  // Tells which claims Prepare will be about, to a plugin that names kAnnouncementService. Nobody
-  // hears whether it was heard.
+  // Announces the claims of the Prepare to come, for a plugin that supports kAnnouncementService.
+  // Best effort: the outcome is not reported.
   virtual void AnnouncePrepare(const std::vector<AnnouncedClaim>& claims, Duration timeout) = 0;
   virtual void Unprepare(const std::vector<ClaimReference>& claims, Duration timeout,
                          UnprepareDone done) = 0;
-  // Any of the services, whatever the plugin advertises; Unimplemented arrives at `on_end`.
+  // Any of the services, whatever the plugin advertises; `on_end` gets Unimplemented if it lacks
+  // it.
   virtual std::unique_ptr<HealthStream> WatchHealth(HealthService service,
                                                     HealthStreamCallbacks callbacks) = 0;
 };

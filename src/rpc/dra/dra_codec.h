@@ -15,7 +15,7 @@ std::string AnnounceMethod();
 std::string EncodeClaims(const std::vector<ClaimReference>& claims);
 Result<std::vector<ClaimReference>> DecodeClaims(const std::string& bytes);
 
-// The answer to it is an empty message.
+// Answered with an empty message.
 std::string EncodeAnnouncement(const std::vector<AnnouncedClaim>& claims);
 Result<std::vector<AnnouncedClaim>> DecodeAnnouncement(const std::string& bytes);
 

@@ -10,13 +10,16 @@
 namespace drakkar::rpc::grpc {
 namespace {
 
-// A large message passes without waiting for the window; what is held is bounded by the messages.
+// Large enough for a large message to pass without a round trip; buffering is bounded per message.
 constexpr std::int32_t kStreamWindow = 1 << 20;
 constexpr std::int32_t kConnectionWindow = 16 << 20;
-// Of a head and trailers together; grpc-message is in there. Beyond: Internal.
+// Limit for headers and trailers together, grpc-message included. Beyond it: Internal.
 constexpr std::size_t kMaxHeaderBytes = 64 * 1024;
 
 struct Call {
+  explicit Call(std::size_t max_message_bytes) : reader(max_message_bytes) {}
+
+  bool sent = false;  // its header block has been handed out
   int http_status = 0;
   std::string content_type;
   std::optional<std::string> grpc_status;
@@ -26,7 +29,7 @@ struct Call {
 
 class Session final : public ClientSession, private net::http2::Nghttp2Session {
  public:
-  Session() {
+  explicit Session(std::size_t max_message_bytes) : max_message_bytes_(max_message_bytes) {
     net::SessionLimits limits;
     limits.max_header_bytes = kMaxHeaderBytes;
     Init(Side::kClient, limits,
@@ -45,7 +48,7 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
     return !nghttp2_session_want_read(session_) && !nghttp2_session_want_write(session_);
   }
 
-  Result<StreamId> Start(const CallHead& head, std::string_view request) override {
+  Result<StreamId> Open(const CallHead& head) override {
     if (!net::IsHeaderValue(head.method) || !head.method.starts_with('/')) {
       return InvalidArgument(StrCat("malformed method name: ", Quote(head.method)));
     }
@@ -53,7 +56,7 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
     const net::Headers none;
     net::http2::FieldList fields(none);
     fields.AddPseudo(":method", "POST");
-    fields.AddPseudo(":scheme", "http");
+    fields.AddPseudo(":scheme", head.scheme);
     fields.AddPseudo(":path", head.method);
     fields.AddPseudo(":authority", head.authority);
     fields.Add("te", "trailers");
@@ -61,9 +64,10 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
     fields.Add("content-type", "application/grpc");
     fields.Add("grpc-accept-encoding", "identity");
     if (!head.user_agent.empty()) fields.Add("user-agent", head.user_agent);
+    if (head.metadata != nullptr) {
+      for (const auto& [name, value] : *head.metadata) fields.Add(name, value);
+    }
     auto stream = std::make_unique<Stream>();
-    stream->out.Push(FrameMessage(request));
-    stream->out_final = true;
     stream->has_body = true;
     nghttp2_data_provider provider = Provider(*stream);
     const std::int32_t id =
@@ -74,9 +78,38 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
     }
     stream->id = id;
     streams_.emplace(id, std::move(stream));
-    calls_.try_emplace(id);
+    calls_.try_emplace(id, max_message_bytes_);
     return id;
   }
+
+  void SendMessage(StreamId id, std::string_view message) override {
+    Stream* stream = Find(id);
+    if (stream == nullptr || !calls_.contains(id) || stream->out_final) return;
+    if (std::optional<Status> refused = CheckMessageSize(message.size())) {
+      return Fail(*stream, *std::move(refused));
+    }
+    if (stream->out.segments() >= kMaxPendingMessages ||
+        stream->out.bytes() + message.size() > kMaxBufferedBytes) {
+      return Fail(*stream, {kResourceExhausted,
+                            StrCat("the server is ", stream->out.segments(), " messages behind")});
+    }
+    stream->out.Push(FrameMessage(message));
+    Resume(*stream);
+  }
+
+  void FinishSending(StreamId id) override {
+    Stream* stream = Find(id);
+    if (stream == nullptr || stream->out_final) return;
+    stream->out_final = true;
+    Resume(*stream);
+  }
+
+  bool WasSent(StreamId id) const override {
+    const auto found = calls_.find(id);
+    return found == calls_.end() || found->second.sent;
+  }
+
+  void Ping() override { nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr); }
 
   void Cancel(StreamId id) override {
     if (calls_.erase(id) > 0) ResetStream(id, NGHTTP2_CANCEL);
@@ -96,7 +129,7 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
     Call* call = FindCall(stream);
     if (call == nullptr) return;
     if (stream.header_bytes > kMaxHeaderBytes) {
-      return Fail(stream, {kInternal, StrCat("the head or trailers of the answer are larger than ",
+      return Fail(stream, {kInternal, StrCat("the headers or trailers of the response exceed ",
                                              kMaxHeaderBytes, " bytes")});
     }
     if (name == ":status") {
@@ -116,13 +149,14 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
       stream.head_done = true;
       return;
     }
-    if (call->http_status < 200) {  // interim; the answer is still to come
-      *call = Call();
+    if (call->http_status < 200) {  // interim: the response is still to come
+      *call = Call(max_message_bytes_);
+      call->sent = true;
       stream.header_bytes = 0;
       return;
     }
     stream.head_done = true;
-    // A proxy or another server: its body is of no use.
+    // A proxy or some other server: its body is useless.
     const bool speaks_grpc = call->http_status == 200 && IsGrpcContentType(call->content_type);
     if (!speaks_grpc && !call->grpc_status) {
       Fail(stream, StatusFromHttp(call->http_status, call->content_type));
@@ -147,12 +181,13 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
       status = {kInternal, "the stream ended within a message"};
     }
     End(stream.id, std::move(status));
-    // Nobody wants the rest of the request.
-    if (!stream.out.empty()) ResetStream(stream.id, NGHTTP2_CANCEL);
+    // The server does not want the rest of the request.
+    if (!stream.out.empty() || !stream.out_final) ResetStream(stream.id, NGHTTP2_CANCEL);
   }
 
   void OnClose(Stream& stream, std::uint32_t error_code) override {
-    if (calls_.contains(stream.id)) End(stream.id, StatusFromReset(error_code));
+    if (!calls_.contains(stream.id)) return;
+    End(stream.id, StatusFromReset(error_code), error_code == NGHTTP2_REFUSED_STREAM);
   }
 
   void OnGoaway(StreamId last) override {
@@ -163,23 +198,28 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
     }
     std::sort(unprocessed.begin(), unprocessed.end());
     for (const StreamId id : unprocessed) {
-      End(id, {kUnavailable, "the server is going away and has not seen the call"});
+      End(id, {kUnavailable, "the server is going away and has not seen the call"}, true);
     }
   }
 
   void OnSettings() override { ready_ = true; }
+
+  void OnHeadSent(Stream& stream) override {
+    if (Call* call = FindCall(stream)) call->sent = true;
+  }
 
   void Fail(Stream& stream, Status status) {
     End(stream.id, std::move(status));
     ResetStream(stream.id, NGHTTP2_CANCEL);
   }
 
-  void End(StreamId id, Status status) {
+  void End(StreamId id, Status status, bool unprocessed = false) {
     calls_.erase(id);
-    events_.push_back({id, std::nullopt, std::move(status)});
+    events_.push_back({id, std::nullopt, std::move(status), unprocessed});
   }
 
-  std::unordered_map<StreamId, Call> calls_;  // those not over yet
+  const std::size_t max_message_bytes_;
+  std::unordered_map<StreamId, Call> calls_;  // those that have not ended
   std::vector<Event> events_;
   bool ready_ = false;
   bool going_away_ = false;
@@ -187,8 +227,8 @@ class Session final : public ClientSession, private net::http2::Nghttp2Session {
 
 }  // namespace
 
-std::unique_ptr<ClientSession> NewClientSession() {
-  return std::make_unique<Session>();
+std::unique_ptr<ClientSession> NewClientSession(std::size_t max_message_bytes) {
+  return std::make_unique<Session>(max_message_bytes);
 }
 
 }  // namespace drakkar::rpc::grpc

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "base/text/text.h"
-#include "rpc/transport/transport.h"
 
 namespace drakkar::rpc::grpc {
 namespace {
@@ -42,9 +41,9 @@ constexpr std::array<std::string_view, 14> kResetNames = {"NO_ERROR",
                                                           "INADEQUATE_SECURITY",
                                                           "HTTP_1_1_REQUIRED"};
 
-Status TooLarge(std::string_view what, std::size_t size) {
+Status TooLarge(std::string_view what, std::size_t size, std::size_t limit) {
   return {kResourceExhausted,
-          StrCat(what, " message larger than max (", size, " vs. ", kMaxMessageBytes, ")")};
+          StrCat(what, " message larger than max (", size, " vs. ", limit, ")")};
 }
 
 int HexDigit(char c) {
@@ -58,7 +57,7 @@ int HexDigit(char c) {
 
 std::optional<Status> CheckMessageSize(std::size_t size) {
   if (size <= static_cast<std::size_t>(kMaxMessageBytes)) return std::nullopt;
-  return TooLarge("trying to send", size);
+  return TooLarge("trying to send", size, kMaxMessageBytes);
 }
 
 std::string FrameMessage(std::string_view message) {
@@ -106,7 +105,7 @@ std::optional<Status> MessageReader::ReadPrefix() {
   for (std::size_t i = 1; i < kPrefixBytes; ++i) {
     length_ = length_ << 8 | static_cast<unsigned char>(prefix_[i]);
   }
-  if (length_ > static_cast<std::size_t>(kMaxMessageBytes)) return TooLarge("received", length_);
+  if (length_ > max_message_bytes_) return TooLarge("received", length_, max_message_bytes_);
   return std::nullopt;
 }
 
@@ -221,7 +220,7 @@ Status StatusFromReset(std::uint32_t http2_error) {
   switch (http2_error) {
     case 7:
       code = kUnavailable;
-      break;  // refused before anything was done
+      break;  // refused before it was processed
     case 8:
       code = kCancelled;
       break;

@@ -13,7 +13,7 @@ using namespace drakkar::rpc::grpc;
 // Answers everything, some of it late and in pieces.
 void Serve(ServerSession& server) {
   for (ServerSession::Event& event : server.TakeEvents()) {
-    if (event.cancelled) continue;
+    if (event.type == ServerSession::EventType::kCancelled) continue;
     server.SendMessage(event.stream, event.request);
     if (event.stream % 4 == 1) server.Finish(event.stream, {kInternal, event.method});
     if (event.stream % 8 == 3) server.Abort(event.stream, {});
@@ -44,9 +44,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (data[0] % 2 == 0) {
     // The preface is given, or the fuzzer would spend its time to find it.
-    const auto server = NewServerSession([](std::string_view method) {
-      return method.size() % 2 == 0 ? std::optional<std::string>("unknown") : std::nullopt;
-    });
+    const auto server = NewServerSession(
+        [](std::string_view method) {
+          return method.size() % 2 == 0 ? std::optional<std::string>("unknown") : std::nullopt;
+        },
+        [](std::string_view method) { return method.size() % 3 == 0; });
     static_cast<void>(server->Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
     Feed(*server, bytes, cut, [&] { Serve(*server); });
     server->Shutdown({kUnavailable, "stopping"});
@@ -56,11 +58,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto client = NewClientSession();
     for (int i = 0; i < 3; ++i)
       static_cast<void>(client->Start({"/a/b", "localhost", {}}, "request"));
+    const auto stream = client->Open({"/a/c", "localhost", {}});
     std::string out;
     client->Send(out, 1 << 20);
     Feed(*client, bytes, cut, [&] {
       static_cast<void>(client->TakeEvents());
       if (data[0] % 4 == 1) client->Cancel(3);
+      if (stream.ok()) client->SendMessage(*stream, "more");
+      if (stream.ok() && data[0] % 8 == 5) client->FinishSending(*stream);
     });
   }
   return 0;

@@ -6,7 +6,6 @@
 
 #include "base/text/text.h"
 #include "net/http2/nghttp2_session.h"
-#include "rpc/transport/transport.h"
 
 namespace drakkar::rpc::grpc {
 namespace {
@@ -14,12 +13,12 @@ namespace {
 constexpr std::int32_t kStreamWindow = 1 << 20;
 constexpr std::int32_t kConnectionWindow = 16 << 20;
 constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
-// What a peer may go on sending to a call that has its request or its answer, before a reset.
+// Bytes a peer may keep sending to a call that wants no more of them, before a reset.
 constexpr std::size_t kMaxDiscardedBytes = 1 << 20;
-// Of a status text; peers take no more of all trailers than twice this, and the rest is cut off.
+// Longer status messages are truncated: peers limit trailers as a whole to about twice this.
 constexpr std::size_t kMaxTextBytes = 4 * 1024;
-// Calls given up before any answer, beyond those answered (CVE-2023-44487); then the connection
-// ends.
+// Calls cancelled before any response, in excess of those answered (CVE-2023-44487). Beyond it the
+// connection is closed.
 constexpr std::size_t kMaxEarlyResets = 1'000;
 
 struct Call {
@@ -29,22 +28,24 @@ struct Call {
   std::string timeout_text;
   std::optional<Duration> timeout;
   MessageReader reader;
-  std::size_t received = 0;  // counted in the session's bytes of incomplete requests
+  std::size_t received = 0;  // its part of the session's `receiving_`
   std::size_t discarded = 0;
-  bool started = false;   // its event was given out
-  bool finished = false;  // its status is decided
+  bool streaming = false;  // the method takes more than one message
+  bool started = false;    // its first event was issued
+  bool finished = false;   // its status is decided
 };
 
 std::string_view Shorten(std::string_view text) {
   if (text.size() <= kMaxTextBytes) return text;
   std::size_t end = kMaxTextBytes;
-  while (end > kMaxTextBytes - 4 && (text[end] & 0xc0) == 0x80) --end;  // not within a character
+  while (end > kMaxTextBytes - 4 && (text[end] & 0xc0) == 0x80) --end;  // not inside a character
   return text.substr(0, end);
 }
 
 class Session final : public ServerSession, private net::http2::Nghttp2Session {
  public:
-  explicit Session(RefuseMethod refuse_method) : refuse_method_(std::move(refuse_method)) {
+  Session(RefuseMethod refuse_method, IsStreaming is_streaming)
+      : refuse_method_(std::move(refuse_method)), is_streaming_(std::move(is_streaming)) {
     net::SessionLimits limits;
     limits.max_header_bytes = kMaxHeaderBytes;
     Init(Side::kServer, limits,
@@ -69,15 +70,17 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     Call* call = FindOpen(id, &stream);
     if (call == nullptr) return;
     if (const std::optional<Status> refused = CheckMessageSize(message.size())) {
-      return Abort(id, *refused);
+      return Break(*stream, *call, *refused);
     }
     if (stream->out.segments() >= kMaxPendingMessages) {
-      return Abort(id, {kResourceExhausted,
-                        StrCat("the peer is ", kMaxPendingMessages, " messages behind")});
+      return Break(
+          *stream, *call,
+          {kResourceExhausted, StrCat("the peer is ", kMaxPendingMessages, " messages behind")});
     }
     if (UnsentBytes() + message.size() > kMaxBufferedBytes) {
-      return Abort(
-          id, {kResourceExhausted, StrCat("the peer is ", kMaxBufferedBytes, " bytes behind")});
+      return Break(
+          *stream, *call,
+          {kResourceExhausted, StrCat("the peer is ", kMaxBufferedBytes, " bytes behind")});
     }
     stream->out.Push(FrameMessage(message));
     if (stream->responded) {
@@ -128,7 +131,7 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     return *stream == nullptr || call == nullptr || call->finished ? nullptr : call;
   }
 
-  // Only messages of calls that stream are ever many, so that a sum is cheap enough.
+  // Only streaming calls ever have many messages, so summing is cheap enough.
   std::size_t UnsentBytes() const {
     std::size_t bytes = 0;
     for (const auto& [id, stream] : streams_) bytes += stream->out.bytes();
@@ -157,7 +160,7 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     if (stream.header_bytes > kMaxHeaderBytes) {
       return End(stream, call,
                  {kResourceExhausted,
-                  StrCat("the head of the call is larger than ", kMaxHeaderBytes, " bytes")});
+                  StrCat("the headers of the call exceed ", kMaxHeaderBytes, " bytes")});
     }
     if (!call.is_post) return Refuse(stream, call, "405");
     if (!IsGrpcContentType(call.content_type)) return Refuse(stream, call, "415");
@@ -170,49 +173,56 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     }
     if (shut_down_) return End(stream, call, {kUnavailable, "the server is stopping"});
     if (std::optional<std::string> unknown = refuse_method_(call.method)) {
-      End(stream, call, {kUnimplemented, std::move(*unknown)});
+      return End(stream, call, {kUnimplemented, std::move(*unknown)});
     }
+    call.streaming = is_streaming_ && is_streaming_(call.method);
   }
 
   void OnBody(Stream& stream, std::string_view bytes) override {
     Call* call = FindCall(stream.id);
     if (call == nullptr) return;
-    if (call->started || call->finished) {
+    if ((call->started && !call->streaming) || call->finished) {
       call->discarded += bytes.size();
       if (call->discarded > kMaxDiscardedBytes) ResetStream(stream.id, NGHTTP2_NO_ERROR);
       return;
     }
     if (receiving_ + bytes.size() > kMaxBufferedBytes) {
-      return End(
-          stream, *call,
-          {kResourceExhausted, StrCat("the requests of the connection that are not complete have ",
-                                      "more than ", kMaxBufferedBytes, " bytes")});
+      return Break(stream, *call,
+                   {kResourceExhausted, StrCat("the connection's incomplete requests exceed ",
+                                               kMaxBufferedBytes, " bytes")});
     }
-    receiving_ += bytes.size();
-    call->received += bytes.size();
     std::vector<std::string> messages;
     const std::optional<Status> refused = call->reader.Read(bytes, messages);
-    if (!messages.empty()) {
+    receiving_ += call->reader.buffered_bytes();
+    receiving_ -= std::exchange(call->received, call->reader.buffered_bytes());
+    for (std::string& message : messages) {
+      if (call->started && !call->streaming) break;
+      if (call->started) {
+        events_.push_back({stream.id, EventType::kMessage, {}, std::move(message)});
+      } else {
+        events_.push_back(
+            {stream.id, EventType::kCall, call->method, std::move(message), call->timeout});
+      }
       call->started = true;
-      DoneReceiving(*call);
-      events_.push_back(
-          {stream.id, false, call->method, std::move(messages.front()), call->timeout});
-    } else if (refused) {
-      End(stream, *call, *refused);
     }
+    if (call->started && !call->streaming) return DoneReceiving(*call);
+    if (refused) Break(stream, *call, *refused);
   }
 
   void OnRemoteEnd(Stream& stream) override {
     Call* call = FindCall(stream.id);
-    if (call == nullptr || call->started || call->finished) return;
-    End(stream, *call, {kInternal, "the call has no request message"});
+    if (call == nullptr || call->finished) return;
+    if (!call->started) return End(stream, *call, {kInternal, "the call has no request message"});
+    if (call->streaming) events_.push_back({stream.id, EventType::kEnd});
   }
 
   void OnClose(Stream& stream, std::uint32_t) override {
     Call* call = FindCall(stream.id);
     if (call == nullptr) return;
     if (call->finished) ++answered_;
-    if (call->started && !call->finished) events_.push_back({stream.id, true, {}, {}, {}});
+    if (call->started && !call->finished) {
+      events_.push_back({stream.id, EventType::kCancelled});
+    }
     DoneReceiving(*call);
     calls_.erase(stream.id);
   }
@@ -221,12 +231,12 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     if (stream.responded || broken_) return;
     if (++early_resets_ > kMaxEarlyResets + answered_) {
       broken_ = true;
-      broken_why_ = "too many calls were given up before their answer";
+      broken_why_ = "too many calls were cancelled before their response";
       nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
     }
   }
 
-  // RFC 9113 section 8.1: the peer need not send the rest of a request that has its answer.
+  // RFC 9113 section 8.1: the peer need not send the rest of a request that has been answered.
   void OnLocalEnd(Stream& stream) override {
     if (!stream.remote_done) ResetStream(stream.id, NGHTTP2_NO_ERROR);
   }
@@ -234,6 +244,13 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
   void DoneReceiving(Call& call) {
     receiving_ -= std::exchange(call.received, 0);
     call.reader = MessageReader();
+  }
+
+  // Ends a call for a reason of our own; whoever handles it learns that it was cancelled.
+  void Break(Stream& stream, Call& call, const Status& status) {
+    if (call.started) events_.push_back({stream.id, EventType::kCancelled});
+    stream.out.DropUnstarted();
+    End(stream, call, status);
   }
 
   void End(Stream& stream, Call& call, const Status& status) {
@@ -247,7 +264,7 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
     Resume(stream);
   }
 
-  // No gRPC: an HTTP answer that says no more than its status.
+  // Not gRPC: an HTTP response with nothing but its status.
   void Refuse(Stream& stream, Call& call, std::string_view http_status) {
     call.finished = true;
     stream.responded = true;
@@ -275,9 +292,10 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
   }
 
   const RefuseMethod refuse_method_;
+  const IsStreaming is_streaming_;
   std::unordered_map<StreamId, Call> calls_;
   std::vector<Event> events_;
-  std::size_t receiving_ = 0;  // bytes of requests that are not complete
+  std::size_t receiving_ = 0;  // bytes of incomplete requests
   std::size_t answered_ = 0;
   std::size_t early_resets_ = 0;
   bool shut_down_ = false;
@@ -285,8 +303,9 @@ class Session final : public ServerSession, private net::http2::Nghttp2Session {
 
 }  // namespace
 
-std::unique_ptr<ServerSession> NewServerSession(ServerSession::RefuseMethod refuse_method) {
-  return std::make_unique<Session>(std::move(refuse_method));
+std::unique_ptr<ServerSession> NewServerSession(ServerSession::RefuseMethod refuse_method,
+                                                ServerSession::IsStreaming is_streaming) {
+  return std::make_unique<Session>(std::move(refuse_method), std::move(is_streaming));
 }
 
 }  // namespace drakkar::rpc::grpc

@@ -5,7 +5,6 @@
 #include "base/text/text.h"
 #include "rpc/grpc/client_session.h"
 #include "rpc/grpc/server_session.h"
-#include "rpc/transport/transport.h"
 
 namespace drakkar::rpc::grpc {
 namespace {
@@ -325,7 +324,7 @@ TEST_F(GrpcSession, CancellationsReachTheServerOnce) {
   client->Cancel(id);
   Run();
   ASSERT_EQ(calls.size(), 2u);
-  EXPECT_TRUE(calls[1].cancelled);
+  EXPECT_EQ(calls[1].type, ServerSession::EventType::kCancelled);
   EXPECT_EQ(calls[1].stream, calls[0].stream);
   server->SendMessage(calls[0].stream, "late");
   server->Finish(calls[0].stream, {});

@@ -13,7 +13,7 @@
 
 namespace drakkar::rpc {
 
-// Device health streams in plain types. Three services carry the same news: DRAResourceHealth v1
+// Device health streams in plain types. Three services carry the same data: DRAResourceHealth v1
 // and v1alpha1 as Kubernetes has them, and NodeHealth v1alpha1 as KEP-4680 describes it.
 
 enum class HealthService { kV1, kV1alpha1, kNodeHealth };
@@ -43,14 +43,14 @@ struct DeviceHealth {
   bool operator==(const DeviceHealth&) const = default;
 };
 
-// What one message says; devices not named keep their state.
+// One message; devices it does not name keep their state.
 using HealthReport = std::vector<DeviceHealth>;
 
 struct HealthStreamCallbacks {
   std::function<void(HealthReport)> on_report;
   // Once, unless the stream is destroyed first. Unimplemented: the plugin lacks the service.
   absl::AnyInvocable<void(Result<void>)> on_end;
-  // A message that could not be decoded; the stream goes on. May be empty.
+  // A message could not be decoded; the stream continues. May be empty.
   std::function<void(const Error&)> on_malformed;
 };
 
@@ -60,8 +60,8 @@ class [[nodiscard]] HealthStream {
   virtual ~HealthStream() = default;
 };
 
-// The driver's end of one watcher's stream. Lives on the server's loop. After the watcher or the
-// server is gone, Send and Finish do nothing. Destroying it unfinished answers Internal.
+// The driver's end of one watcher's stream. Lives on the server's loop. Once the watcher or the
+// server is gone, Send and Finish are no-ops. Destroying an unfinished sink answers Internal.
 class HealthSink {
  public:
   virtual ~HealthSink() = default;
@@ -72,7 +72,7 @@ class HealthSink {
   virtual void OnCancelled(std::function<void()> callback) = 0;
 };
 
-// What a driver implements: told of each watcher, pushes reports into its sink, the first at once.
+// Implemented by drivers: for each watcher, push reports into its sink, the first one at once.
 // A driver without health finishes the sink with kUnimplemented.
 class HealthSource {
  public:

@@ -10,7 +10,7 @@
 namespace drakkar::rpc::internal {
 
 // `text` with bytes that are not UTF-8 replaced by U+FFFD. Protobuf peers in Go refuse a whole
-// message for one such byte, so texts a driver made up pass through here.
+// message for one such byte, so strings from drivers pass through here.
 std::string ValidUtf8(std::string_view text);
 
 template <typename Message>

@@ -13,14 +13,14 @@
 
 namespace drakkar::rpc {
 
-// The Node Resource Interface (v1alpha1) in plain types: a container runtime tells plugins of its
-// sandboxes and containers and waits for them.
+// The Node Resource Interface (v1alpha1) in plain types: a container runtime notifies plugins of
+// its sandboxes and containers and waits for their answers.
 
 // Logical connections over the socket.
 constexpr std::uint32_t kNriPluginConnection = 1;   // the plugin serves
 constexpr std::uint32_t kNriRuntimeConnection = 2;  // the runtime serves
 
-// What other runtimes give a plugin to register, and to answer a call.
+// The timeouts other runtimes use for a plugin's registration and for its answers.
 constexpr Duration kNriRegistrationTimeout = std::chrono::seconds(5);
 constexpr Duration kNriRequestTimeout = std::chrono::seconds(2);
 
@@ -101,13 +101,13 @@ struct NriContainer {
   bool operator==(const NriContainer&) const = default;
 };
 
-// What a plugin changes of a container that is about to be created. A name, key or destination that
-// begins with '-' takes away what is there.
+// A plugin's changes to a container that is about to be created. A name, key or destination that
+// begins with '-' removes the existing entry.
 struct NriContainerAdjustment {
   std::map<std::string, std::string> annotations;
   std::vector<NriMount> mounts;
   std::vector<std::pair<std::string, std::string>> env;
-  // What it changes besides, by name: "hooks", "linux"...
+  // Other fields it changes, by name: "hooks", "linux"...
   std::vector<std::string> unsupported;
 
   bool empty() const {
@@ -120,8 +120,7 @@ using NriAdjusted = absl::AnyInvocable<void(Result<NriContainerAdjustment>)>;
 
 using NriDone = absl::AnyInvocable<void(Result<void>)>;
 
-// A plugin's name has letters, digits and _ . + -; its index is two digits and says whose turn it
-// is.
+// A plugin's name has letters, digits and _ . + -; its index is two digits and orders the plugins.
 Result<void> CheckNriPluginName(std::string_view name);
 Result<void> CheckNriPluginIndex(std::string_view index);
 

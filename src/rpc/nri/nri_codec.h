@@ -55,7 +55,7 @@ Result<NriContainerAdjustment> DecodeAdjustment(const std::string& bytes);
 struct StateChange {
   std::int32_t event = 0;
   NriPodSandbox pod;
-  NriContainer container;  // of events of containers
+  NriContainer container;  // container events only
 };
 std::string EncodeStateChange(const StateChange& change);
 Result<StateChange> DecodeStateChange(const std::string& bytes);

@@ -20,25 +20,24 @@ struct ContainerEvent;
 class NriPluginSession {
  public:
   struct Callbacks {
-    // Pods that are there already, in one or more parts. May be empty.
+    // Pods that already exist, in one or more parts. May be empty.
     std::function<void(const std::vector<NriPodSandbox>& pods)> on_pods;
     // The runtime waits for `done`; an error fails the pod's start. Null: not asked for.
     std::function<void(const NriPodSandbox& pod, NriDone done)> on_run_pod_sandbox;
     std::function<void(const NriPodSandbox& pod, NriDone done)> on_stop_pod_sandbox;
     std::function<void(const NriPodSandbox& pod, NriDone done)> on_remove_pod_sandbox;
-    // A container is about to be created: it may be changed, and an error fails it.
+    // A container is about to be created: it may be adjusted; an error fails its creation.
     std::function<void(const NriPodSandbox& pod, const NriContainer& container, NriAdjusted done)>
         on_create_container;
-    // Other events of containers, those of `container_events`. Errors of kStartContainer fail the
-    // start.
+    // Other container events, as listed in `container_events`. An error from kStartContainer fails
+    // the start.
     std::function<void(NriEvent event, const NriPodSandbox& pod, const NriContainer& container,
                        NriDone done)>
         on_container_event;
     std::vector<NriEvent> container_events;
-    // Registered and configured: events will come.
+    // Registered and configured: events follow.
     std::function<void(const std::string& runtime)> on_ready;
-    // The registration was refused, or the runtime shuts the plugin down. The socket is to be
-    // closed.
+    // The registration was refused, or the runtime shuts the plugin down. Close the socket.
     std::function<void(const Error& error)> on_failed;
   };
   struct Options {

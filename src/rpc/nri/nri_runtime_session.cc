@@ -8,10 +8,10 @@
 namespace drakkar::rpc {
 namespace {
 
-// Pods and containers told in one message of Synchronize: far below the limit of a message.
+// Pods and containers per Synchronize message: far below the message size limit.
 constexpr std::size_t kObjectsPerMessage = 256;
 
-// Runtimes always had methods of their own for these: nobody gets them as a state change.
+// Runtimes have always had dedicated methods for these: they are never sent as a state change.
 bool HasOwnMethod(NriEvent event) {
   return event == NriEvent::kCreateContainer || event == NriEvent::kStopContainer;
 }
@@ -77,10 +77,10 @@ void NriRuntimeSession::Configure() {
         auto events =
             answer.ok() ? nri::DecodeEvents(*answer) : Result<std::int32_t>(answer.error());
         if (!events.ok()) return Fail(events.error().Prefixed("configure NRI plugin " + name_));
-        // Nothing in particular means everything.
+        // An empty set means all events.
         events_ = *events == 0 ? -1 : *events;
         subscribed_ = *events;
-        // A plugin that means to refuse changes must not believe that it is asked.
+        // A plugin that wants to veto changes must not believe that it will be asked.
         if ((subscribed_ & NriEventBit(NriEvent::kValidateContainerAdjustment)) != 0) {
           return Fail(Error{ErrorCode::kUnimplemented,
                             StrCat("NRI plugin ", title(),
@@ -108,7 +108,7 @@ void NriRuntimeSession::Synchronize() {
   auto whole = std::make_shared<nri::Synchronization>();
   if (options_.pods) whole->pods = options_.pods();
   if (options_.containers) whole->containers = options_.containers();
-  // One part after the other, all pods first; the last one makes the plugin ready.
+  // One part after another, all pods first; the last part makes the plugin ready.
   auto send = std::make_shared<std::function<void(std::size_t)>>();
   *send = [this, whole, weak = std::weak_ptr(send)](std::size_t from) {
     nri::Synchronization part;
@@ -182,7 +182,7 @@ void NriRuntimeSession::DeliverContainer(NriEvent event, const NriPodSandbox& po
       });
 }
 
-// Calls `done` with an error only if that is the plugin's answer.
+// Calls `done` with an error only if the plugin answered with one.
 void NriRuntimeSession::Call(NriEvent event, std::function<std::string(bool)> payload,
                              TtrpcDone done) {
   const bool as_state_change = only_state_changes_ && !HasOwnMethod(event);

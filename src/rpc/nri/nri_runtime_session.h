@@ -10,10 +10,11 @@
 
 namespace drakkar::rpc {
 
-// The runtime's side of one NRI socket: waits for the plugin to register, configures it, tells it
-// what is there, and then delivers events and waits for the answers. Bytes in, bytes out, no I/O.
+// The runtime's side of one NRI socket: waits for the plugin to register, configures it, sends it
+// the existing pods and containers, then delivers events and waits for the answers. Bytes in, bytes
+// out, no I/O.
 //
-// Loop-bound. A plugin that does not answer in time, or breaks the protocol, is done for.
+// Loop-bound. A plugin that times out or breaks the protocol is disconnected.
 class NriRuntimeSession {
  public:
   struct Options {
@@ -23,11 +24,11 @@ class NriRuntimeSession {
     Duration registration_timeout = kNriRegistrationTimeout;
     Duration request_timeout = kNriRequestTimeout;
     std::function<void(std::string bytes)> send;
-    // What there is when the plugin comes.
+    // The pods and containers that exist when the plugin connects.
     std::function<std::vector<NriPodSandbox>()> pods;
     std::function<std::vector<NriContainer>()> containers;
     std::function<void()> on_ready;
-    // The socket is to be closed. Once.
+    // Close the socket. Runs once.
     std::function<void(const Error& error)> on_failed;
   };
   explicit NriRuntimeSession(Options options);
@@ -40,15 +41,15 @@ class NriRuntimeSession {
   const std::string& index() const { return index_; }
   bool Wants(NriEvent event) const { return (events_ & NriEventBit(event)) != 0; }
 
-  // Ok at once if the plugin does not want the event. An error that the plugin answered is passed
-  // on; one of the connection (no answer in time among them) ends the plugin and counts as ok, so
-  // that a dead plugin cannot hold up pods.
+  // Ok at once if the plugin did not subscribe to the event. An error from the plugin is passed on;
+  // a connection error (timeouts included) disconnects the plugin and counts as ok, so that a dead
+  // plugin cannot hold up pods.
   void Deliver(NriEvent event, const NriPodSandbox& pod, NriDone done);
-  // The same for an event of a container. What the plugin changes comes with kCreateContainer only;
-  // anything but environment, mounts and annotations is an error that says so.
+  // The same for a container event. Only kCreateContainer returns changes; changing anything but
+  // environment, mounts and annotations is an error that says so.
   void DeliverContainer(NriEvent event, const NriPodSandbox& pod, const NriContainer& container,
                         NriAdjusted done);
-  // "50-name", and the events that the plugin asked for in particular.
+  // "50-name", and the events that the plugin subscribed to by name.
   std::string title() const;
   std::vector<NriEvent> subscribed() const;
 
@@ -59,7 +60,7 @@ class NriRuntimeSession {
   void Configure();
   void Synchronize();
   void Fail(const Error& error);
-  // `payload` gives what the method takes, or what StateChange takes.
+  // `payload` encodes the method's own request, or the one of StateChange.
   void Call(NriEvent event, std::function<std::string(bool as_state_change)> payload,
             TtrpcDone done);
 

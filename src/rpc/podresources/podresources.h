@@ -91,7 +91,7 @@ struct PodReference {
   bool operator==(const PodReference&) const = default;
 };
 
-// What the node implements. Runs on the server's loop.
+// Implemented by the node. Runs on the server's loop.
 class PodResourcesProvider {
  public:
   virtual ~PodResourcesProvider() = default;

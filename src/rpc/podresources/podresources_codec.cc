@@ -28,7 +28,7 @@ std::optional<NumaTopology> DecodeTopology(const Message& message) {
   return topology;
 }
 
-// Devices, CPUs and memory sit in containers, and in what is allocatable, under the same names.
+// Containers and the allocatable resources share the field names of devices, CPUs and memory.
 template <typename Plain, typename Message>
 void EncodeDevices(const Plain& plain, Message* message) {
   for (const ContainerDevices& devices : plain.devices) {

@@ -33,8 +33,8 @@ struct RegistrationStatus {
   bool operator==(const RegistrationStatus&) const = default;
 };
 
-// The node's side. Each call makes a connection of its own and closes it afterwards. Callbacks run
-// on the loop, once, never from inside the call; none runs after the client is destroyed.
+// The node's side. Each call opens a connection of its own and closes it afterwards. Callbacks run
+// on the loop, once, never inside the call; none runs after the client is destroyed.
 class RegistrationClient {
  public:
   virtual ~RegistrationClient() = default;
@@ -52,8 +52,8 @@ class RegistrationHandler {
  public:
   virtual ~RegistrationHandler() = default;
   virtual Result<PluginInfo> GetInfo() = 0;
-  // An error is passed to the node. A status with plugin_registered false is answered
-  // `failed registration process: <error>` by the server, whatever this returns but an error.
+  // An error is passed to the node. Otherwise the server answers a status with plugin_registered
+  // false with `failed registration process: <error>`.
   virtual Result<void> NotifyRegistrationStatus(const RegistrationStatus& status) = 0;
 };
 

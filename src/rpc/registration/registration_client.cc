@@ -42,7 +42,7 @@ class TransportRegistrationClient final : public RegistrationClient {
         *channels_.emplace(id, transport_.OpenChannel(std::move(options))).first->second;
     channel.Call(method, request, timeout,
                  [this, id, done = std::move(done)](Result<std::string> result) mutable {
-                   // The channel may go while its callback runs: the callback owns itself.
+                   // The callback may destroy the channel, so it owns itself.
                    channels_.erase(id);
                    done(std::move(result));
                  });

@@ -12,7 +12,7 @@
 
 namespace drakkar::rpc {
 
-// What one socket serves; null means not at all. The implementations must outlive the server.
+// The services of one socket; null: not served. The implementations must outlive the server.
 struct ServiceSet {
   RegistrationHandler* registration = nullptr;
   DraPluginService* dra = nullptr;

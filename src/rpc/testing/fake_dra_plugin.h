@@ -26,12 +26,12 @@ class FakeDraPlugin final : public RegistrationHandler,
   PluginInfo info;
   std::optional<Error> get_info_error;
   std::optional<Error> notify_error;
-  std::vector<RegistrationStatus> notifications;  // what the node told us
+  std::vector<RegistrationStatus> notifications;  // received from the node
 
   // Calls. Each claim is answered by the hooks; the default is one device named after the claim.
   std::function<PrepareResult(const ClaimReference&)> prepare_claim;
   std::function<UnprepareResult(const ClaimReference&)> unprepare_claim;
-  // May change the whole answer, to one that does not fit the question.
+  // May change the whole answer, even to one that does not match the request.
   std::function<void(PrepareResults&)> change_prepare_answer;
   std::function<void(UnprepareResults&)> change_unprepare_answer;
   std::optional<Error> prepare_error;  // fails the whole call

@@ -17,7 +17,7 @@ class MemoryChannel;
 class MemoryServer;
 
 // One call, seen from both ends. `client_open` ends with the result or the cancellation,
-// `server_open` with Finish, the cancellation or the end of the server.
+// `server_open` with Finish, the cancellation or the server's end.
 struct MemoryCall {
   std::uint64_t id = 0;
   MemoryChannel* channel = nullptr;
@@ -26,14 +26,26 @@ struct MemoryCall {
   std::string method;
 
   bool client_open = true;
-  absl::AnyInvocable<void(Result<std::string>)> done;  // unary
-  std::shared_ptr<StreamCallbacks> stream;             // streaming
+  absl::AnyInvocable<void(CallResult)> done;  // unary
+  std::shared_ptr<StreamCallbacks> stream;    // streaming
   std::optional<std::string> response;
   TimerHandle deadline;
+  // The server gets the call with its first message; then `begun`.
+  bool delivering = false;
+  bool begun = false;
+  bool finished_sending = false;
 
   bool server_open = true;
   bool server_cancelled = false;
   std::function<void()> on_cancelled;
+  std::function<void(std::string)> on_message;
+  std::function<void()> on_end;
+
+  void DropServerCallbacks() {
+    on_cancelled = nullptr;
+    on_message = nullptr;
+    on_end = nullptr;
+  }
 };
 using CallPointer = std::shared_ptr<MemoryCall>;
 
@@ -56,7 +68,7 @@ struct MemoryTransport::Hub {
   }
 
   // Gives the client its result. The callback may destroy the channel.
-  void EndClient(const CallPointer& call, Result<void> result) {
+  void EndClient(const CallPointer& call, Result<void> result, bool unprocessed = false) {
     if (!call->client_open) return;
     call->client_open = false;
     call->deadline.reset();
@@ -67,9 +79,11 @@ struct MemoryTransport::Hub {
       return;
     }
     auto done = std::move(call->done);
-    if (!result.ok()) return done(std::move(result).error());
-    if (!call->response.has_value()) return done(ErrorFromGrpcStatus(13, "no response message"));
-    done(std::move(*call->response));
+    if (!result.ok()) return done({std::move(result).error(), unprocessed});
+    if (!call->response.has_value()) {
+      return done({ErrorFromGrpcStatus(13, "no response message")});
+    }
+    done({std::move(*call->response)});
   }
 
   void EndClientSoon(const CallPointer& call, Result<void> result) {
@@ -77,7 +91,7 @@ struct MemoryTransport::Hub {
         [this, call, result = std::move(result)]() mutable { EndClient(call, std::move(result)); });
   }
 
-  // Tells the server that nobody waits any more.
+  // Tells the server that the client has given up.
   void CancelServer(const CallPointer& call) {
     if (!call->server_open) return;
     call->server_open = false;
@@ -85,11 +99,12 @@ struct MemoryTransport::Hub {
       if (call->server == nullptr || call->server_cancelled) return;
       call->server_cancelled = true;
       const std::function<void()> run = std::move(call->on_cancelled);
+      call->DropServerCallbacks();
       if (run) run();
     });
   }
 
-  // The client gives up: no callback runs any more.
+  // The client gives up: no more callbacks.
   void CancelClient(const CallPointer& call) {
     if (!call->client_open) return;
     call->client_open = false;
@@ -119,7 +134,7 @@ class MemoryServerCall final : public ServerCall {
   MemoryServerCall(std::shared_ptr<Hub> hub, CallPointer call)
       : hub_(std::move(hub)), call_(std::move(call)) {}
   ~MemoryServerCall() override {
-    call_->on_cancelled = nullptr;
+    call_->DropServerCallbacks();
     if (!finished_) MemoryServerCall::Finish(Internal("the server dropped the call"));
   }
 
@@ -138,7 +153,7 @@ class MemoryServerCall final : public ServerCall {
 
   void Finish(Result<void> result) override {
     finished_ = true;
-    call_->on_cancelled = nullptr;
+    call_->DropServerCallbacks();
     if (!call_->server_open) return;
     call_->server_open = false;
     if (result.ok() && hub_->answer_fault) {
@@ -153,6 +168,11 @@ class MemoryServerCall final : public ServerCall {
   bool IsCancelled() const override { return call_->server_cancelled; }
   void OnCancelled(std::function<void()> callback) override {
     call_->on_cancelled = std::move(callback);
+  }
+  void OnMessage(std::function<void(std::string)> on_message,
+                 std::function<void()> on_end) override {
+    call_->on_message = std::move(on_message);
+    call_->on_end = std::move(on_end);
   }
 
  private:
@@ -182,6 +202,7 @@ class MemoryServer final : public Server {
 
   void Accept(const CallPointer& call, std::string request) {
     call->server = this;
+    call->begun = true;
     const auto handler = handlers_.find(call->method);
     if (handler == handlers_.end()) {
       call->server_open = false;
@@ -209,6 +230,8 @@ class MemoryStream final : public ClientStream {
   MemoryStream(std::shared_ptr<Hub> hub, CallPointer call)
       : hub_(std::move(hub)), call_(std::move(call)) {}
   ~MemoryStream() override { hub_->CancelClient(call_); }
+  void Send(const std::string& message) override;
+  void FinishSending() override;
 
  private:
   const std::shared_ptr<Hub> hub_;
@@ -230,24 +253,18 @@ class MemoryChannel final : public Channel {
     }
   }
 
-  void Call(const std::string& method, const std::string& request, Duration timeout,
-            absl::AnyInvocable<void(Result<std::string>)> done) override {
-    const CallPointer call = NewCall(method);
+  void Start(CallRequest request, absl::AnyInvocable<void(CallResult)> done) override {
+    const CallPointer call = NewCall(request.method);
     call->done = std::move(done);
-    call->deadline = hub_->loop.RunAfter(timeout, [hub = hub_.get(), call] {
-      // The timer must not destroy itself while it runs.
-      const TimerHandle running = std::move(call->deadline);
-      hub->CancelServer(call);
-      hub->EndClient(call, ErrorFromGrpcStatus(4, "Deadline Exceeded"));
-    });
-    Deliver(call, request);
+    SetDeadline(call, request.timeout);
+    Deliver(call, request.message);
   }
 
-  std::unique_ptr<ClientStream> Watch(const std::string& method, const std::string& request,
-                                      StreamCallbacks callbacks) override {
-    const CallPointer call = NewCall(method);
+  std::unique_ptr<ClientStream> Open(StreamRequest request, StreamCallbacks callbacks) override {
+    const CallPointer call = NewCall(request.method);
     call->stream = std::make_shared<StreamCallbacks>(std::move(callbacks));
-    Deliver(call, request);
+    if (request.timeout) SetDeadline(call, *request.timeout);
+    Await(call);
     return std::make_unique<MemoryStream>(hub_, call);
   }
 
@@ -268,6 +285,16 @@ class MemoryChannel final : public Channel {
 
   const MemoryServer* peer() const { return peer_; }
 
+  // The first message starts the call at the server, the others follow it.
+  void Deliver(const CallPointer& call, const std::string& message) {
+    if (!std::exchange(call->delivering, true)) return DeliverFirst(call, message);
+    hub_->loop.Post([call, message] {
+      if (!call->client_open || !call->server_open) return;
+      const auto run = call->on_message;
+      if (run) run(message);
+    });
+  }
+
  private:
   CallPointer NewCall(const std::string& method) {
     auto call = std::make_shared<MemoryCall>();
@@ -279,17 +306,42 @@ class MemoryChannel final : public Channel {
     return call;
   }
 
-  void Deliver(const CallPointer& call, const std::string& request) {
+  // A stream that sends nothing still learns that there is no server.
+  void Await(const CallPointer& call) {
+    hub_->loop.Post([this, hub = hub_, call] {
+      if (!call->client_open || call->delivering) return;  // `this` may be gone
+      if (peer_ == nullptr && !options_.on_connection_change) {
+        Connect();
+      } else if (peer_ == nullptr && !failing_) {
+        Attempt();
+        if (!call->client_open) return;
+      }
+      if (peer_ != nullptr) return;
+      call->server_open = false;
+      hub->EndClient(call, ErrorFromGrpcStatus(kUnavailable, ConnectErrorText()), true);
+    });
+  }
+
+  void SetDeadline(const CallPointer& call, Duration timeout) {
+    call->deadline = hub_->loop.RunAfter(timeout, [hub = hub_.get(), call] {
+      // The timer must not destroy itself while it runs.
+      const TimerHandle running = std::move(call->deadline);
+      hub->CancelServer(call);
+      hub->EndClient(call, ErrorFromGrpcStatus(4, "Deadline Exceeded"), !call->begun);
+    });
+  }
+
+  void DeliverFirst(const CallPointer& call, const std::string& request) {
     hub_->loop.Post([this, hub = hub_, call, request] {
-      if (!call->client_open) return;  // and so `this` may be gone
+      if (!call->client_open) return;  // `this` may be gone
       if (hub->fault) {
         if (std::optional<Error> error = hub->fault(options_.socket_path, call->method)) {
           call->server_open = false;
           return hub->EndClient(call, std::move(*error));
         }
       }
-      // A channel that nobody keeps connected connects for the call; one that is about to connect
-      // makes the call wait for that, one whose last attempt failed does not.
+      // A channel that is not kept connected connects for the call. A kept one makes the call wait
+      // for a connection attempt in progress, but not after a failed one.
       if (peer_ == nullptr && !options_.on_connection_change) {
         Connect();
       } else if (peer_ == nullptr && !failing_) {
@@ -298,7 +350,7 @@ class MemoryChannel final : public Channel {
       }
       if (peer_ == nullptr) {
         call->server_open = false;
-        return hub->EndClient(call, ErrorFromGrpcStatus(kUnavailable, ConnectErrorText()));
+        return hub->EndClient(call, ErrorFromGrpcStatus(kUnavailable, ConnectErrorText()), true);
       }
       peer_->Accept(call, request);
     });
@@ -348,7 +400,21 @@ class MemoryChannel final : public Channel {
   TimerHandle retry_;
 };
 
-// The channels connected to `server`, which may be destroyed while they are told.
+void MemoryStream::Send(const std::string& message) {
+  if (!call_->client_open || call_->finished_sending) return;
+  call_->channel->Deliver(call_, message);
+}
+
+void MemoryStream::FinishSending() {
+  if (!call_->client_open || std::exchange(call_->finished_sending, true)) return;
+  hub_->loop.Post([call = call_] {
+    if (!call->client_open || !call->server_open) return;
+    const auto run = call->on_end;
+    if (run) run();
+  });
+}
+
+// Disconnects the channels of `server`, some of which may be destroyed by the callbacks.
 void LoseAll(Hub& hub, const MemoryServer* server) {
   const std::vector<MemoryChannel*> channels = hub.channels;
   for (MemoryChannel* channel : channels) {
@@ -372,10 +438,10 @@ void MemoryServer::Stop() {
   for (const std::weak_ptr<MemoryCall>& weak : std::exchange(accepted_, {})) {
     const CallPointer call = weak.lock();
     if (call == nullptr) continue;
-    // No handler hears of its own server's end; its handle just stops working.
+    // Handlers are not told that their own server stops; their handles become no-ops.
     call->server = nullptr;
     call->server_cancelled = true;
-    call->on_cancelled = nullptr;
+    call->DropServerCallbacks();
     if (!std::exchange(call->server_open, false)) continue;
     hub_->EndClientSoon(call, ErrorFromGrpcStatus(kUnavailable, "the server is stopping"));
   }

@@ -17,8 +17,8 @@ namespace drakkar::rpc {
 // Sockets in memory: the whole of rpc above the transport runs on it, on one loop and one seed.
 //
 // It behaves like the real one where callers can tell: answers arrive through the loop, deadlines
-// and back-off run on its clock, a kept channel that is not connected fails calls at once, and a
-// server that stops fails what is in flight. A test can break connections and make calls fail.
+// and backoff run on its clock, a kept channel that is not connected fails calls at once, and a
+// server that stops fails the calls in flight. A test can break connections and make calls fail.
 // It must outlive its channels and servers.
 class MemoryTransport final : public Transport {
  public:
@@ -29,20 +29,20 @@ class MemoryTransport final : public Transport {
   std::unique_ptr<Server> CreateServer(std::string socket_path,
                                        std::vector<std::unique_ptr<RpcService>> services) override;
 
-  // Called when a socket appears or goes, in place of watching a directory.
+  // Called when a socket appears or disappears; replaces watching a directory.
   void OnSocketChange(std::function<void(const std::string& path, bool listening)> callback);
   bool IsListening(const std::string& path) const;
   std::vector<std::string> ListeningPaths() const;  // sorted
 
-  // Loses every connection to `path`; what is in flight fails. Kept channels reconnect.
+  // Drops every connection to `path`; calls in flight fail. Kept channels reconnect.
   void BreakConnections(const std::string& path);
-  // As if its process were killed: nobody listens any more, and the socket file stays.
+  // As if the server's process were killed: nobody listens any more, and the socket file stays.
   void Kill(const std::string& path);
-  // Asked before a call reaches the server; an error is what the caller gets instead.
+  // Runs before a call reaches the server; an error is returned to the caller instead.
   using CallFault =
       std::function<std::optional<Error>(const std::string& path, std::string_view method)>;
   void SetCallFault(CallFault fault);
-  // The same after the server has carried it out: its answer is lost.
+  // The same after the server has executed the call: its answer is lost.
   void SetAnswerFault(CallFault fault);
 
   struct Hub;  // for the channels and servers of this transport

@@ -10,8 +10,8 @@
 
 namespace drakkar::rpc {
 
-// What a contract test needs to run alike over real sockets and in memory. State of the test is
-// touched only inside Do and WaitUntil, which run on the transport's loop.
+// Lets a contract test run over real sockets and in memory alike. Touch the test's state only
+// inside Do and WaitUntil, which run on the transport's loop.
 class TransportHarness {
  public:
   virtual ~TransportHarness() = default;

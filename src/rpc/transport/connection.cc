@@ -5,18 +5,30 @@
 namespace drakkar::rpc {
 namespace {
 
-// How much one connection sends per iteration of the loop before others have their turn.
+// Bytes one connection sends per loop iteration before others have their turn.
 constexpr std::size_t kFlushBytes = 256 * 1024;
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<LoopContext> context, std::unique_ptr<net::Socket> socket)
-    : context_(std::move(context)), socket_(std::move(socket)) {}
+Connection::Connection(std::shared_ptr<LoopContext> context, std::unique_ptr<net::Socket> socket,
+                       std::unique_ptr<net::TlsFilter> tls)
+    : context_(std::move(context)),
+      transport_(std::make_unique<net::Transport>(std::move(socket), std::move(tls),
+                                                  static_cast<net::Transport::Handler&>(*this))) {}
 
 Connection::~Connection() = default;
 
 void Connection::Start() {
-  socket_->Start(*this);
+  transport_->Start();
+}
+
+void Connection::OnTransportReady() {
+  const std::shared_ptr<Connection> self = shared_from_this();
+  // gRPC needs HTTP/2, which over TLS is negotiated.
+  if (transport_->is_tls() && transport_->alpn() != "h2") {
+    return Lose("TLS: the server did not negotiate HTTP/2");
+  }
+  ready_ = true;
   ScheduleFlush();
 }
 
@@ -29,47 +41,48 @@ void Connection::ScheduleFlush() {
 void Connection::FlushOutput() {
   const std::shared_ptr<Connection> self = shared_from_this();
   flush_scheduled_ = false;
-  if (!IsOpen() || socket_->pending_bytes() > 0) return;  // continues when the socket has drained
+  // Continues when the handshake is done or the socket has drained.
+  if (!IsOpen() || !ready_ || transport_->pending_bytes() > 0) return;
   Send(out_, kFlushBytes);
   const bool more = out_.size() >= kFlushBytes;
-  socket_->Write(out_);
+  transport_->Write(out_);
   if (out_.capacity() > 2 * kFlushBytes) out_.shrink_to_fit();
   Dispatch();
   if (!IsOpen()) return;
   if (more) {
     ScheduleFlush();
-  } else if (IsFinished() && socket_->pending_bytes() == 0) {
-    Lose();
+  } else if (IsFinished() && transport_->pending_bytes() == 0) {
+    Lose("");
   }
 }
 
-void Connection::OnSocketData(std::string_view bytes) {
+void Connection::OnTransportData(std::string_view bytes) {
   const std::shared_ptr<Connection> self = shared_from_this();
   const Result<void> received = Receive(bytes);
   Dispatch();
   if (!IsOpen()) return;
   if (received.ok()) return ScheduleFlush();
-  FlushOutput();  // the peer is told why
-  Lose();
+  FlushOutput();  // tells the peer why
+  Lose(received.error().message);
 }
 
-void Connection::OnSocketClosed(const Error*) {
+void Connection::OnTransportClosed(const Error* error) {
   const std::shared_ptr<Connection> self = shared_from_this();
-  Lose();
+  Lose(error == nullptr ? "" : error->message);
 }
 
 void Connection::Close() {
   if (!IsOpen()) return;
   const std::shared_ptr<Connection> self = shared_from_this();
-  socket_.reset();
+  transport_.reset();
   const std::shared_ptr<LoopContext> context = std::move(context_);
   context->lingering.erase(this);
 }
 
-void Connection::Lose() {
+void Connection::Lose(std::string why) {
   if (!IsOpen()) return;
   Close();
-  OnLost();
+  OnLost(why);
 }
 
 void Connection::CloseGently() {

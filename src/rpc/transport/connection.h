@@ -8,23 +8,24 @@
 #include "base/exec/uv_loop.h"
 #include "base/result/result.h"
 #include "net/socket/socket.h"
+#include "net/transport/transport.h"
 
 namespace drakkar::rpc {
 
 // Private to rpc/transport.
 
-// How long a connection of a stopped server lets its peer take the last answers.
+// How long a connection of a stopped server gives its peer to read the last answers.
 constexpr Duration kStopGrace = std::chrono::seconds(1);
 
 class Connection;
 
-// What all channels and servers of one transport share.
+// Shared by all channels and servers of one transport.
 struct LoopContext {
   explicit LoopContext(UvLoop& on_loop) : loop(on_loop), flush_queue(on_loop) {}
 
   UvLoop& loop;
   net::FlushQueue flush_queue;
-  // Connections of stopped servers whose peers have not taken everything, for kStopGrace.
+  // Connections of stopped servers whose peers have not read everything, for kStopGrace.
   struct Lingering {
     std::shared_ptr<Connection> connection;
     TimerHandle timer;
@@ -33,14 +34,16 @@ struct LoopContext {
   bool may_linger = true;  // until the transport is gone
 };
 
-// A socket with a gRPC session on it, the half that both sides share: what is read goes to the
-// session, what it has to send leaves in one write when the loop has run the events at hand, and no
-// more than the kernel takes is asked from it. Lives on the loop; made as a shared_ptr.
+// A socket, with TLS or without, and a gRPC session on it: the half that client and server share.
+// Received bytes go to the session; its output leaves in one write per loop iteration, and no more
+// is asked of it than the kernel accepts. Lives on the loop; create it as a shared_ptr.
 class Connection : public net::Flushable,
                    public std::enable_shared_from_this<Connection>,
-                   private net::Socket::Handler {
+                   private net::Transport::Handler {
  public:
-  Connection(std::shared_ptr<LoopContext> context, std::unique_ptr<net::Socket> socket);
+  // `tls` may be null.
+  Connection(std::shared_ptr<LoopContext> context, std::unique_ptr<net::Socket> socket,
+             std::unique_ptr<net::TlsFilter> tls);
   ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -48,10 +51,10 @@ class Connection : public net::Flushable,
   void Start();
   void ScheduleFlush();
   void FlushOutput() override;
-  bool IsOpen() const { return socket_ != nullptr; }
+  bool IsOpen() const { return transport_ != nullptr; }
   // At once, without OnLost.
   void Close();
-  // Closes once the peer has taken everything, or after kStopGrace.
+  // Closes once the peer has read everything, or after kStopGrace.
   void CloseGently();
 
  protected:
@@ -59,21 +62,27 @@ class Connection : public net::Flushable,
   virtual Result<void> Receive(std::string_view bytes) = 0;
   virtual void Send(std::string& out, std::size_t limit) = 0;
   virtual bool IsFinished() const = 0;
-  // Acts on the session's events. It may close this connection and drop references to it.
+  // Acts on the session's events. May close this connection and drop references to it.
   virtual void Dispatch() = 0;
-  // The connection is gone, by the peer or because the session was finished. Not after Close.
-  virtual void OnLost() = 0;
+  // The connection is gone: the peer closed it, it broke, or the session finished. `why` may be
+  // empty. Not after Close.
+  virtual void OnLost(const std::string& why) = 0;
+
+  // Closes at once, with OnLost.
+  void Lose(std::string why);
 
  private:
-  void OnSocketData(std::string_view bytes) override;
-  void OnSocketClosed(const Error* error) override;
-  void OnSocketDrained() override { ScheduleFlush(); }
-  void Lose();
+  void OnTransportReady() override;
+  void OnTransportData(std::string_view bytes) override;
+  void OnTransportClosed(const Error* error) override;
+  void OnTransportDrained() override { ScheduleFlush(); }
 
-  // Null once closed, as the socket is: a flush that is still queued must not keep the queue alive.
+  // Null once closed, as is the transport: a flush that is still queued must not keep the queue
+  // alive.
   std::shared_ptr<LoopContext> context_;
-  std::unique_ptr<net::Socket> socket_;
+  std::unique_ptr<net::Transport> transport_;
   std::string out_;
+  bool ready_ = false;  // with TLS: the handshake is done
   bool flush_scheduled_ = false;
 };
 

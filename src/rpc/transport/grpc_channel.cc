@@ -17,37 +17,37 @@ namespace {
 
 constexpr double kBackoffFactor = 1.6;
 constexpr double kBackoffJitter = 0.2;
-// From the attempt to connect to the server's first SETTINGS.
-constexpr Duration kConnectTimeout = std::chrono::seconds(20);
-// A lost connection is made again at once, but not by a peer that drops this many in a row within a
-// second of their start: then the initial back-off is kept.
+// A lost connection is re-established at once, unless the peer dropped this many in a row within a
+// second of their start: then the initial backoff applies.
 constexpr int kMaxQuickLosses = 3;
 constexpr Duration kQuickLoss = std::chrono::seconds(1);
-// Calls of one channel at the same time, those that wait included; beyond: ResourceExhausted.
+// Concurrent calls of one channel, waiting ones included. Beyond it: ResourceExhausted.
 constexpr std::size_t kMaxCalls = 10'000;
 constexpr std::size_t kMaxSocketPathBytes = 107;
 
-// More is the same as none.
+// Longer timeouts are shortened to this.
 constexpr Duration kMaxTimeout = std::chrono::years(1);
 
 class ClientConnection;
 
 struct ClientCall {
   std::string method;
-  std::string request;  // empty once sent
+  Metadata metadata;
+  std::vector<std::string> messages;  // to be sent once there is a connection
+  bool finished_sending = false;      // no more messages follow
   std::optional<MonotonicTime> deadline;
   TimerHandle timer;
-  absl::AnyInvocable<void(Result<std::string>)> done;  // unary
-  std::shared_ptr<StreamCallbacks> stream;             // streaming
-  std::optional<std::string> response;                 // unary
-  std::uint64_t waiting_id = 0;                        // while it has no connection
-  ClientConnection* connection = nullptr;              // while it is in flight
+  absl::AnyInvocable<void(CallResult)> done;  // unary
+  std::shared_ptr<StreamCallbacks> stream;    // streaming
+  std::optional<std::string> response;        // unary
+  std::uint64_t waiting_id = 0;               // while it has no connection
+  ClientConnection* connection = nullptr;     // while it is in flight
   grpc::StreamId stream_id = 0;
   bool over = false;  // no callback any more
 };
 using CallPointer = std::shared_ptr<ClientCall>;
 
-// The channel, kept alive beyond its handle while one of its callbacks runs.
+// The channel; outlives its handle while one of its callbacks runs.
 class ChannelState final : public std::enable_shared_from_this<ChannelState> {
  public:
   ChannelState(std::shared_ptr<LoopContext> context, ChannelOptions options)
@@ -60,19 +60,21 @@ class ChannelState final : public std::enable_shared_from_this<ChannelState> {
   }
   void Close();
   void Begin(const CallPointer& call);
-  // Without a callback, as when the caller gives up.
+  void Send(const CallPointer& call, const std::string& message);
+  void FinishSending(const CallPointer& call);
+  // The caller gives up: no callback.
   void Cancel(const CallPointer& call);
   EventLoop& loop() { return context_->loop; }
 
   // By a connection.
   void OnReady(ClientConnection& connection);
   void OnGoingAway(ClientConnection& connection);
-  void OnLost(ClientConnection& connection);
+  void OnLost(ClientConnection& connection, const std::string& why);
   void OnMessage(const CallPointer& call, std::string message);
-  void End(const CallPointer& call, Result<void> result);
+  void End(const CallPointer& call, Result<void> result, bool unprocessed);
 
  private:
-  // A channel whose owner hears of changes stays connected; another connects when it is called.
+  // A channel with a connection callback stays connected; any other connects when it is called.
   bool IsKept() const { return options_.on_connection_change != nullptr; }
   net::Address ServerAddress() const;
   void Connect();
@@ -90,50 +92,61 @@ class ChannelState final : public std::enable_shared_from_this<ChannelState> {
   const std::shared_ptr<LoopContext> context_;
   const ChannelOptions options_;
   bool closed_ = false;
-  std::map<std::uint64_t, CallPointer> waiting_;  // in the order made
+  std::map<std::uint64_t, CallPointer> waiting_;  // oldest first
   std::uint64_t next_waiting_id_ = 1;
   std::size_t open_calls_ = 0;
 
-  // At most one of these three: waiting to connect, connecting, connected or about to be.
+  // At most one of these: waiting to connect, dialling, connected or completing a handshake.
   TimerHandle retry_timer_;
   std::unique_ptr<net::Connector> connector_;
   std::shared_ptr<ClientConnection> connection_;
   TimerHandle connect_timer_;
-  bool ready_ = false;    // connection_ takes calls
-  bool failing_ = false;  // the latest attempt to connect failed, with last_error_
+  bool ready_ = false;    // connection_ accepts calls
+  bool failing_ = false;  // the last attempt to connect failed with last_error_
   std::string last_error_;
   Duration backoff_;
   MonotonicTime attempt_start_{};
   MonotonicTime ready_since_{};
   int quick_losses_ = 0;
-  // Those whose server goes away, until their calls are over.
+  // Connections whose server is going away, until their calls have ended.
   std::unordered_map<ClientConnection*, std::shared_ptr<ClientConnection>> draining_;
 };
 
 class ClientConnection final : public Connection {
  public:
   ClientConnection(const std::shared_ptr<LoopContext>& context, std::unique_ptr<net::Socket> socket,
+                   std::unique_ptr<net::TlsFilter> tls, const ChannelOptions& options,
                    ChannelState& channel)
-      : Connection(context, std::move(socket)), channel_(&channel) {}
+      : Connection(context, std::move(socket), std::move(tls)),
+        loop_(context->loop),
+        channel_(&channel),
+        keepalive_interval_(options.keepalive_interval),
+        keepalive_timeout_(options.keepalive_timeout),
+        session_(grpc::NewClientSession(options.max_message_bytes)) {}
 
   grpc::ClientSession& session() { return *session_; }
 
-  // The channel wants nothing of it any more.
+  // The channel no longer needs this connection.
   void Drop() {
     channel_ = nullptr;
+    keepalive_timer_.reset();
     Close();
   }
 
   std::map<grpc::StreamId, CallPointer> calls;
 
  private:
-  Result<void> Receive(std::string_view bytes) override { return session_->Receive(bytes); }
+  Result<void> Receive(std::string_view bytes) override {
+    last_received_ = loop_.clock().Monotonic();
+    return session_->Receive(bytes);
+  }
   void Send(std::string& out, std::size_t limit) override { session_->Send(out, limit); }
   bool IsFinished() const override { return session_->IsFinished(); }
 
   void Dispatch() override {
     // Any callback may end the channel.
     if (channel_ != nullptr && session_->IsReady() && !std::exchange(told_ready_, true)) {
+      if (keepalive_interval_ > Duration(0)) CheckAliveAfter(keepalive_interval_);
       channel_->OnReady(*this);
     }
     if (channel_ != nullptr && session_->IsGoingAway() && !std::exchange(told_going_away_, true)) {
@@ -142,24 +155,50 @@ class ClientConnection final : public Connection {
     for (grpc::ClientSession::Event& event : session_->TakeEvents()) {
       if (channel_ == nullptr) return;
       const auto found = calls.find(event.stream);
-      if (found == calls.end()) continue;  // cancelled by what ran before
+      if (found == calls.end()) continue;  // cancelled by an earlier callback
       const CallPointer call = found->second;
       if (event.message) {
         channel_->OnMessage(call, std::move(*event.message));
       } else if (event.status.code == grpc::kOk) {
-        channel_->End(call, Ok());
+        channel_->End(call, Ok(), false);
       } else {
-        channel_->End(call, ErrorFromGrpcStatus(event.status.code, event.status.message));
+        channel_->End(call, ErrorFromGrpcStatus(event.status.code, event.status.message),
+                      event.unprocessed);
       }
     }
   }
 
-  void OnLost() override {
-    if (channel_ != nullptr) channel_->OnLost(*this);
+  void OnLost(const std::string& why) override {
+    keepalive_timer_.reset();
+    if (channel_ != nullptr) channel_->OnLost(*this, why);
   }
 
+  void CheckAliveAfter(Duration delay) {
+    keepalive_timer_ = loop_.RunAfter(delay, [this] { CheckAlive(); });
+  }
+
+  void CheckAlive() {
+    const Duration silent = loop_.clock().Monotonic() - last_received_;
+    if (silent < keepalive_interval_) return CheckAliveAfter(keepalive_interval_ - silent);
+    // Servers close connections that are pinged without calls.
+    if (calls.empty()) return CheckAliveAfter(keepalive_interval_);
+    session_->Ping();
+    ScheduleFlush();
+    keepalive_timer_ = loop_.RunAfter(keepalive_timeout_, [this, seen = last_received_] {
+      if (last_received_ != seen) return CheckAliveAfter(keepalive_interval_);
+      const std::shared_ptr<Connection> self = shared_from_this();
+      const TimerHandle running = std::move(keepalive_timer_);
+      Lose("the server does not answer pings");
+    });
+  }
+
+  EventLoop& loop_;
   ChannelState* channel_;  // null once dropped
-  const std::unique_ptr<grpc::ClientSession> session_ = grpc::NewClientSession();
+  const Duration keepalive_interval_;
+  const Duration keepalive_timeout_;
+  const std::unique_ptr<grpc::ClientSession> session_;
+  MonotonicTime last_received_{};
+  TimerHandle keepalive_timer_;
   bool told_ready_ = false;
   bool told_going_away_ = false;
 };
@@ -190,21 +229,25 @@ void ChannelState::Begin(const CallPointer& call) {
   ++open_calls_;
   if (open_calls_ > kMaxCalls) {
     return FailSoon(call, {grpc::kResourceExhausted,
-                           StrCat("the channel has ", kMaxCalls, " calls under way")});
+                           StrCat("the channel has ", kMaxCalls, " calls in flight")});
   }
-  if (const std::optional<grpc::Status> refused = grpc::CheckMessageSize(call->request.size())) {
-    return FailSoon(call, *refused);
+  for (const std::string& message : call->messages) {
+    if (const std::optional<grpc::Status> refused = grpc::CheckMessageSize(message.size())) {
+      return FailSoon(call, *refused);
+    }
   }
-  // gRPC's fail-fast: nobody waits for a server that was just found missing.
+  // gRPC's fail-fast: nobody waits for a server that could not be reached a moment ago.
   if (!ready_ && IsKept() && failing_) return FailSoon(call, {grpc::kUnavailable, last_error_});
   if (call->deadline) {
     call->timer = loop().RunAfter(*call->deadline - loop().clock().Monotonic(), [this, call] {
       const std::shared_ptr<ChannelState> self = shared_from_this();
+      bool unprocessed = true;
       if (call->connection != nullptr) {
+        unprocessed = !call->connection->session().WasSent(call->stream_id);
         call->connection->session().Cancel(call->stream_id);
         call->connection->ScheduleFlush();
       }
-      End(call, ErrorFromGrpcStatus(grpc::kDeadlineExceeded, "Deadline Exceeded"));
+      End(call, ErrorFromGrpcStatus(grpc::kDeadlineExceeded, "Deadline Exceeded"), unprocessed);
     });
   }
   if (ready_) return Submit(call);
@@ -218,19 +261,53 @@ void ChannelState::Wait(const CallPointer& call) {
 }
 
 void ChannelState::Submit(const CallPointer& call) {
-  grpc::ClientSession::CallHead head{call->method, options_.authority, std::nullopt,
-                                     options_.user_agent};
+  grpc::ClientSession::CallHead head{.method = call->method,
+                                     .authority = options_.authority,
+                                     .timeout = std::nullopt,
+                                     .user_agent = options_.user_agent,
+                                     .scheme = options_.tls == nullptr ? "http" : "https",
+                                     .metadata = &call->metadata};
   if (call->deadline) head.timeout = *call->deadline - loop().clock().Monotonic();
-  const Result<grpc::StreamId> stream = connection_->session().Start(head, call->request);
+  grpc::ClientSession& session = connection_->session();
+  const Result<grpc::StreamId> stream = session.Open(head);
   connection_->ScheduleFlush();
   if (!stream.ok() && connection_->session().IsGoingAway()) return Wait(call);
   if (!stream.ok()) {
     return FailSoon(call, {GrpcCodeFromError(stream.error().code), stream.error().message});
   }
-  call->request = std::string();
   call->stream_id = *stream;
   call->connection = connection_.get();
   connection_->calls.emplace(*stream, call);
+  for (const std::string& message : std::exchange(call->messages, {})) {
+    session.SendMessage(*stream, message);
+  }
+  if (call->finished_sending) session.FinishSending(*stream);
+}
+
+void ChannelState::Send(const CallPointer& call, const std::string& message) {
+  if (call->over || call->finished_sending) return;
+  if (call->connection != nullptr) {
+    call->connection->session().SendMessage(call->stream_id, message);
+    call->connection->ScheduleFlush();
+    return;
+  }
+  if (call->messages.size() >= kMaxPendingMessages) {
+    call->finished_sending = true;
+    return FailSoon(call, {grpc::kResourceExhausted,
+                           StrCat(kMaxPendingMessages, " messages wait for a connection")});
+  }
+  if (const std::optional<grpc::Status> refused = grpc::CheckMessageSize(message.size())) {
+    call->finished_sending = true;
+    return FailSoon(call, *refused);
+  }
+  call->messages.push_back(message);
+}
+
+void ChannelState::FinishSending(const CallPointer& call) {
+  if (call->over || std::exchange(call->finished_sending, true)) return;
+  if (call->connection == nullptr) return;
+  call->connection->session().FinishSending(call->stream_id);
+  call->connection->ScheduleFlush();
 }
 
 void ChannelState::FailSoon(const CallPointer& call, const grpc::Status& status) {
@@ -238,7 +315,7 @@ void ChannelState::FailSoon(const CallPointer& call, const grpc::Status& status)
   loop().Post([weak = weak_from_this(), call,
                error = ErrorFromGrpcStatus(status.code, status.message)]() mutable {
     const std::shared_ptr<ChannelState> self = weak.lock();
-    if (self != nullptr && !self->closed_) self->End(call, std::move(error));
+    if (self != nullptr && !self->closed_) self->End(call, std::move(error), true);
   });
 }
 
@@ -259,7 +336,7 @@ void ChannelState::Cancel(const CallPointer& call) {
   }
   Forget(call);
   call->done = nullptr;
-  // A message of it may be on its way through on_message just now.
+  // This may run inside its own on_message.
   const std::shared_ptr<StreamCallbacks> keep = std::move(call->stream);
 }
 
@@ -272,13 +349,13 @@ void ChannelState::OnMessage(const CallPointer& call, std::string message) {
   } else if (call->response) {
     call->connection->session().Cancel(call->stream_id);
     call->connection->ScheduleFlush();
-    End(call, ErrorFromGrpcStatus(grpc::kInternal, "more than one response message"));
+    End(call, ErrorFromGrpcStatus(grpc::kInternal, "more than one response message"), false);
   } else {
     call->response = std::move(message);
   }
 }
 
-void ChannelState::End(const CallPointer& call, Result<void> result) {
+void ChannelState::End(const CallPointer& call, Result<void> result, bool unprocessed) {
   if (call->over) return;
   const std::shared_ptr<ChannelState> self = shared_from_this();
   const CallPointer held = call;
@@ -289,11 +366,11 @@ void ChannelState::End(const CallPointer& call, Result<void> result) {
     return;
   }
   auto done = std::move(held->done);
-  if (!result.ok()) return done(std::move(result).error());
+  if (!result.ok()) return done({std::move(result).error(), unprocessed});
   if (!held->response) {
-    return done(ErrorFromGrpcStatus(grpc::kInternal, "no response message"));
+    return done({ErrorFromGrpcStatus(grpc::kInternal, "no response message")});
   }
-  done(std::move(*held->response));
+  done({std::move(*held->response)});
 }
 
 net::Address ChannelState::ServerAddress() const {
@@ -306,7 +383,7 @@ void ChannelState::Connect() {
   if (connector_ != nullptr || connection_ != nullptr) return;
   retry_timer_.reset();
   attempt_start_ = loop().clock().Monotonic();
-  connect_timer_ = loop().RunAfter(kConnectTimeout, [this] {
+  connect_timer_ = loop().RunAfter(options_.connect_timeout, [this] {
     const std::shared_ptr<ChannelState> self = shared_from_this();
     OnConnectFailed("the server does not answer");
   });
@@ -314,7 +391,7 @@ void ChannelState::Connect() {
       (options_.socket_path.empty() || options_.socket_path.size() > kMaxSocketPathBytes)) {
     connect_timer_ = loop().RunAfter(Duration(0), [this] {
       const std::shared_ptr<ChannelState> self = shared_from_this();
-      OnConnectFailed("no path of a socket");
+      OnConnectFailed("not a valid socket path");
     });
     return;
   }
@@ -327,11 +404,14 @@ void ChannelState::OnConnected(Result<std::unique_ptr<net::Socket>> socket) {
   const std::shared_ptr<ChannelState> self = shared_from_this();
   connector_.reset();
   if (!socket.ok()) {
-    // It names the path as well.
+    // The message also names the path.
     const std::string& message = socket.error().message;
     return OnConnectFailed(message.substr(message.rfind(": ") + 2));
   }
-  connection_ = std::make_shared<ClientConnection>(context_, *std::move(socket), *this);
+  std::unique_ptr<net::TlsFilter> tls;
+  if (options_.tls != nullptr) tls = net::TlsFilter::Connect(options_.tls, options_.host);
+  connection_ = std::make_shared<ClientConnection>(context_, *std::move(socket), std::move(tls),
+                                                   options_, *this);
   connection_->Start();
 }
 
@@ -346,10 +426,10 @@ void ChannelState::OnConnectFailed(const std::string& why) {
     const Duration past = loop().clock().Monotonic() - attempt_start_;
     ConnectAfter(NextBackoff() - past);
   }
-  // Not those that a callback adds: they are for the next attempt.
+  // Calls that a callback adds wait for the next attempt.
   const std::uint64_t first_later = next_waiting_id_;
   while (!waiting_.empty() && waiting_.begin()->first < first_later) {
-    End(waiting_.begin()->second, ErrorFromGrpcStatus(grpc::kUnavailable, last_error_));
+    End(waiting_.begin()->second, ErrorFromGrpcStatus(grpc::kUnavailable, last_error_), true);
   }
 }
 
@@ -377,7 +457,7 @@ void ChannelState::OnReady(ClientConnection& connection) {
   Report(true);
 }
 
-// The connection takes no more calls; the next call, or a kept channel at once, makes another.
+// The connection accepts no more calls; the next call, or a kept channel at once, opens another.
 void ChannelState::OnGoingAway(ClientConnection& connection) {
   if (&connection != connection_.get()) return;
   const std::shared_ptr<ChannelState> self = shared_from_this();
@@ -389,19 +469,25 @@ void ChannelState::OnGoingAway(ClientConnection& connection) {
   Report(false);
 }
 
-void ChannelState::OnLost(ClientConnection& connection) {
+void ChannelState::OnLost(ClientConnection& connection, const std::string& why) {
   const std::shared_ptr<ChannelState> self = shared_from_this();
   const bool was_current = &connection == connection_.get();
   if (was_current) {
-    if (!ready_) return OnConnectFailed("the connection was closed before the server's SETTINGS");
+    if (!ready_) {
+      return OnConnectFailed(why.empty() ? "the connection was closed before the server's SETTINGS"
+                                         : why);
+    }
     ready_ = false;
     draining_.emplace(&connection, std::move(connection_));
     connection_ = nullptr;
     Reconnect();
   }
-  // Any of these callbacks may close the channel, which then looks after the rest.
+  // Any of these callbacks may close the channel, which then takes care of the rest.
   while (!closed_ && !connection.calls.empty()) {
-    End(connection.calls.begin()->second, ErrorFromGrpcStatus(grpc::kUnavailable, "Socket closed"));
+    const auto& [stream, call] = *connection.calls.begin();
+    const bool unprocessed = !connection.session().WasSent(stream);
+    End(call, ErrorFromGrpcStatus(grpc::kUnavailable, why.empty() ? "Socket closed" : why),
+        unprocessed);
   }
   draining_.erase(&connection);
   if (was_current) Report(false);
@@ -432,6 +518,15 @@ class ClientStreamHandle final : public ClientStream {
   ~ClientStreamHandle() override {
     if (const std::shared_ptr<ChannelState> channel = channel_.lock()) channel->Cancel(call_);
   }
+  void Send(const std::string& message) override {
+    if (const std::shared_ptr<ChannelState> channel = channel_.lock())
+      channel->Send(call_, message);
+  }
+  void FinishSending() override {
+    if (const std::shared_ptr<ChannelState> channel = channel_.lock()) {
+      channel->FinishSending(call_);
+    }
+  }
 
  private:
   const std::weak_ptr<ChannelState> channel_;
@@ -450,29 +545,34 @@ class GrpcChannel final : public Channel {
     state_->Close();
   }
 
-  void Call(const std::string& method, const std::string& request, Duration timeout,
-            absl::AnyInvocable<void(Result<std::string>)> done) override {
+  void Start(CallRequest request, absl::AnyInvocable<void(CallResult)> done) override {
     state_->loop().AssertInLoop();
     auto call = std::make_shared<ClientCall>();
-    call->method = method;
-    call->request = request;
-    call->deadline = state_->loop().clock().Monotonic() + std::min(timeout, kMaxTimeout);
+    call->method = std::move(request.method);
+    call->metadata = std::move(request.metadata);
+    call->messages.push_back(std::move(request.message));
+    call->finished_sending = true;
+    call->deadline = DeadlineAfter(request.timeout);
     call->done = std::move(done);
     state_->Begin(call);
   }
 
-  std::unique_ptr<ClientStream> Watch(const std::string& method, const std::string& request,
-                                      StreamCallbacks callbacks) override {
+  std::unique_ptr<ClientStream> Open(StreamRequest request, StreamCallbacks callbacks) override {
     state_->loop().AssertInLoop();
     auto call = std::make_shared<ClientCall>();
-    call->method = method;
-    call->request = request;
+    call->method = std::move(request.method);
+    call->metadata = std::move(request.metadata);
+    if (request.timeout) call->deadline = DeadlineAfter(*request.timeout);
     call->stream = std::make_shared<StreamCallbacks>(std::move(callbacks));
     state_->Begin(call);
     return std::make_unique<ClientStreamHandle>(state_, std::move(call));
   }
 
  private:
+  MonotonicTime DeadlineAfter(Duration timeout) {
+    return state_->loop().clock().Monotonic() + std::min(timeout, kMaxTimeout);
+  }
+
   const std::shared_ptr<ChannelState> state_;
 };
 

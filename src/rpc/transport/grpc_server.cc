@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -17,7 +18,7 @@ namespace {
 // sun_path holds 108 bytes with the terminating zero.
 constexpr std::size_t kMaxSocketPathBytes = 107;
 constexpr std::uint32_t kSocketMode = 0600;
-// Of one server; beyond, a new one is closed at once.
+// Per server. Beyond it a new connection is closed at once.
 constexpr std::size_t kMaxConnections = 256;
 
 grpc::Status ToStatus(const Result<void>& result) {
@@ -27,26 +28,31 @@ grpc::Status ToStatus(const Result<void>& result) {
 
 class ServerConnection;
 
-// A call between the connection that it came by and the handle that a service has.
+// Links the connection a call came in on with the handle its service holds.
 struct CallState {
   ServerConnection* connection = nullptr;  // null once finished or gone
   grpc::StreamId stream = 0;
   bool cancelled = false;
   std::function<void()> on_cancelled;
+  std::function<void(std::string)> on_message;
+  std::function<void()> on_end;
   TimerHandle deadline;
 
-  // Nothing is sent any more, and nobody told.
+  // No more messages and no more callbacks.
   void Detach() {
     connection = nullptr;
     deadline.reset();
     on_cancelled = nullptr;
+    on_message = nullptr;
+    on_end = nullptr;
   }
 };
 
-// What the connections of a running server use of it.
+// The part of a running server that its connections use.
 struct Running {
   std::map<std::string, RpcService*, std::less<>> handlers;
   std::vector<std::string> served;  // the keys of handlers
+  std::set<std::string, std::less<>> streaming;
   std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;
   std::unique_ptr<net::Listener> listener;
 };
@@ -55,13 +61,16 @@ class ServerConnection final : public Connection {
  public:
   ServerConnection(const std::shared_ptr<LoopContext>& context, std::unique_ptr<net::Socket> socket,
                    Running& server)
-      : Connection(context, std::move(socket)),
+      : Connection(context, std::move(socket), /*tls=*/nullptr),
         loop_(context->loop),
         server_(&server),
-        session_(
-            grpc::NewServerSession([this](std::string_view method) { return Refuse(method); })) {}
+        session_(grpc::NewServerSession([this](std::string_view method) { return Refuse(method); },
+                                        [this](std::string_view method) {
+                                          return server_ != nullptr &&
+                                                 server_->streaming.contains(method);
+                                        })) {}
 
-  // The server stops: no service hears of its calls any more.
+  // The server stops: services get no more callbacks for their calls.
   void Stop() {
     server_ = nullptr;
     for (const auto& [stream, call] : std::exchange(calls_, {})) {
@@ -85,25 +94,38 @@ class ServerConnection final : public Connection {
   }
 
  private:
+  using EventType = grpc::ServerSession::EventType;
+
   Result<void> Receive(std::string_view bytes) override { return session_->Receive(bytes); }
   void Send(std::string& out, std::size_t limit) override { session_->Send(out, limit); }
   bool IsFinished() const override { return session_->IsFinished(); }
 
   void Dispatch() override {
     for (grpc::ServerSession::Event& event : session_->TakeEvents()) {
-      if (server_ == nullptr) return;  // stopped by what ran before
-      if (event.cancelled) {
-        const auto found = calls_.find(event.stream);
-        if (found != calls_.end()) Cancel(found->second);
-      } else {
+      if (server_ == nullptr) return;  // stopped by an earlier callback
+      if (event.type == EventType::kCall) {
         Begin(event);
+        continue;
+      }
+      const auto found = calls_.find(event.stream);
+      if (found == calls_.end()) continue;
+      // Any of these may end the call.
+      const std::shared_ptr<CallState> call = found->second;
+      if (event.type == EventType::kCancelled) {
+        Cancel(call);
+      } else if (event.type == EventType::kMessage) {
+        const auto run = call->on_message;
+        if (run) run(std::move(event.request));
+      } else {
+        const auto run = call->on_end;
+        if (run) run();
       }
     }
   }
 
-  void OnLost() override {
+  void OnLost(const std::string&) override {
     if (server_ == nullptr) return;
-    // Each may stop the server, and then the rest is not told.
+    // Each may stop the server; the rest then get no callback.
     while (!calls_.empty()) Cancel(calls_.begin()->second);
     if (server_ != nullptr) server_->connections.erase(this);
   }
@@ -127,7 +149,7 @@ class ServerConnection final : public Connection {
 
   UvLoop& loop_;
   Running* server_;                                                       // null once stopped
-  std::unordered_map<grpc::StreamId, std::shared_ptr<CallState>> calls_;  // those not finished
+  std::unordered_map<grpc::StreamId, std::shared_ptr<CallState>> calls_;  // unfinished ones
   const std::unique_ptr<grpc::ServerSession> session_;
 };
 
@@ -136,6 +158,8 @@ class ServerCallHandle final : public ServerCall {
   explicit ServerCallHandle(std::shared_ptr<CallState> call) : call_(std::move(call)) {}
   ~ServerCallHandle() override {
     call_->on_cancelled = nullptr;
+    call_->on_message = nullptr;
+    call_->on_end = nullptr;
     ServerCallHandle::Finish(Internal("the server dropped the call"));
   }
   void Send(const std::string& message) override {
@@ -147,6 +171,12 @@ class ServerCallHandle final : public ServerCall {
   bool IsCancelled() const override { return call_->cancelled; }
   void OnCancelled(std::function<void()> callback) override {
     if (call_->connection != nullptr) call_->on_cancelled = std::move(callback);
+  }
+  void OnMessage(std::function<void(std::string)> on_message,
+                 std::function<void()> on_end) override {
+    if (call_->connection == nullptr) return;
+    call_->on_message = std::move(on_message);
+    call_->on_end = std::move(on_end);
   }
 
  private:
@@ -171,7 +201,7 @@ void ServerConnection::Begin(grpc::ServerSession::Event& event) {
   service.Handle(event.method, std::move(event.request), std::make_unique<ServerCallHandle>(call));
 }
 
-// Why listening on `path` cannot work. Removes a stale socket.
+// An error says why listening on `path` cannot work. Removes a stale socket.
 Result<void> PrepareSocketPath(const std::string& path) {
   if (path.empty()) return InvalidArgument("the socket path is empty");
   if (path.size() > kMaxSocketPathBytes) {
@@ -228,6 +258,7 @@ Result<void> GrpcServer::Start() {
       running->served.push_back(path);
       running->handlers.emplace(std::move(path), service.get());
     }
+    for (std::string& path : service->StreamingPaths()) running->streaming.insert(std::move(path));
   }
   Result<std::unique_ptr<net::Listener>> listener = net::Listener::Create(
       context_->loop, {.address = {.host = "", .port = 0, .unix_path = socket_path_}},
@@ -251,7 +282,7 @@ void GrpcServer::Accept(std::unique_ptr<net::Socket> socket) {
 
 void GrpcServer::Stop() {
   context_->loop.AssertInLoop();
-  // A service may ask again while it is told.
+  // A service may call Stop again from its callback.
   const std::unique_ptr<Running> running = std::move(running_);
   if (running == nullptr) return;
   running->listener.reset();

@@ -10,7 +10,7 @@ struct Row {
   int grpc_code;
   std::string_view name;
   ErrorCode error_code;
-  bool answers;  // this row is what a server answers for error_code
+  bool answers;  // a server answers error_code with this row
 };
 
 constexpr Row kTable[] = {
@@ -49,7 +49,7 @@ std::string GrpcCodeName(int grpc_code) {
 
 Error ErrorFromGrpcStatus(int grpc_code, std::string_view message) {
   CHECK(grpc_code != 0);
-  // The library's own text for an expired deadline; users grep for the one Kubernetes prints.
+  // gRPC libraries word an expired deadline differently; users grep for what Kubernetes prints.
   if (grpc_code == 4 && message == "Deadline Exceeded") message = "context deadline exceeded";
   const Row* row = FindRow(grpc_code);
   return Error{row != nullptr ? row->error_code : ErrorCode::kInternal,

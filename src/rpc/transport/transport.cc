@@ -37,6 +37,20 @@ std::unique_ptr<Transport> MakeGrpcTransport(UvLoop& loop) {
   return std::make_unique<GrpcTransport>(loop);
 }
 
+void Channel::Call(const std::string& method, const std::string& message, Duration timeout,
+                   absl::AnyInvocable<void(Result<std::string>)> done) {
+  Start({.method = method, .message = message, .timeout = timeout},
+        [done = std::move(done)](CallResult result) mutable { done(std::move(result.response)); });
+}
+
+std::unique_ptr<ClientStream> Channel::Watch(const std::string& method, const std::string& message,
+                                             StreamCallbacks callbacks) {
+  std::unique_ptr<ClientStream> stream = Open({.method = method}, std::move(callbacks));
+  stream->Send(message);
+  stream->FinishSending();
+  return stream;
+}
+
 std::string UnknownMethodText(const std::vector<std::string>& served, std::string_view path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string_view::npos || slash == 0) return StrCat("malformed method name: ", path);

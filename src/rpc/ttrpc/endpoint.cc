@@ -15,7 +15,7 @@ namespace wire = nri_wire;
 
 constexpr std::uint8_t kRemoteOpen = 2;
 
-// "/package.Service/Method" in its parts.
+// The parts of "/package.Service/Method".
 std::pair<std::string, std::string> SplitMethod(const std::string& method) {
   const std::size_t slash = method.rfind('/');
   if (slash == std::string::npos || slash == 0) return {method, ""};
@@ -64,11 +64,11 @@ Result<void> TtrpcEndpoint::Receive(std::string_view bytes) {
   options_.loop.AssertInLoop();
   if (closed_) return *closed_;
   ASSIGN_OR_RETURN(const std::vector<MuxFrame> frames, pieces_.Feed(bytes));
-  // What a message makes happen may destroy this.
+  // Handling a message may destroy this object.
   const std::shared_ptr<bool> alive = alive_;
   for (const MuxFrame& frame : frames) {
     const bool serving = frame.connection == options_.serving_connection;
-    // Logical connections that nobody opened are dropped, as other ends do.
+    // Data for unknown logical connections is dropped, as other implementations do.
     if (!serving && frame.connection != options_.calling_connection) continue;
     ASSIGN_OR_RETURN(const std::vector<TtrpcMessage> messages,
                      (serving ? requests_ : responses_).Feed(frame.bytes));
@@ -150,7 +150,7 @@ Result<void> TtrpcEndpoint::OnResponse(const TtrpcMessage& message) {
 }
 
 void TtrpcEndpoint::Finish(std::uint32_t stream, Result<std::string> result) {
-  // An answer that comes after its time is nobody's.
+  // An answer after the deadline is ignored.
   const auto found = pending_.find(stream);
   if (found == pending_.end()) return;
   Pending pending = std::move(found->second);

@@ -23,17 +23,17 @@ using TtrpcDone = absl::AnyInvocable<void(Result<std::string> payload)>;
 // Loop-bound. Callbacks never run inside Call; none runs after the endpoint is destroyed.
 class TtrpcEndpoint {
  public:
-  // Calls under way in each direction; beyond it calls fail with kResourceExhausted.
+  // Calls in flight in each direction; beyond it calls fail with kResourceExhausted.
   static constexpr std::size_t kMaxCalls = 1'024;
 
   struct Options {
     EventLoop& loop;
     std::uint32_t serving_connection = 0;
     std::uint32_t calling_connection = 0;
-    // Puts bytes on the socket.
+    // Writes bytes to the socket.
     std::function<void(std::string bytes)> send;
     // A call of the peer, "/package.Service/Method". `done` is called once, then or later; dropping
-    // it answers Internal. kUnimplemented is the answer to what is not served.
+    // it answers Internal. Answer kUnimplemented for an unserved method.
     std::function<void(const std::string& method, const std::string& payload, TtrpcDone done)>
         serve;
   };
@@ -46,10 +46,10 @@ class TtrpcEndpoint {
   void Call(const std::string& method, const std::string& payload, Duration timeout,
             TtrpcDone done);
 
-  // What came from the socket. An error is final: the socket is to be closed.
+  // Bytes from the socket. An error is final: close the socket.
   Result<void> Receive(std::string_view bytes);
 
-  // The socket is gone: what is under way fails with `error`, and so does everything later.
+  // The socket is gone: calls in flight fail with `error`, and so do all later ones.
   void Close(const Error& error);
 
  private:

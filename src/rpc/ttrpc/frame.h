@@ -9,8 +9,8 @@
 
 namespace drakkar::rpc {
 
-// How bytes are cut on an NRI socket: ttRPC messages, carried by two logical connections over one
-// stream. Nothing here does I/O.
+// Framing on an NRI socket: ttRPC messages, carried by two logical connections over one stream. No
+// I/O here.
 
 // ttRPC's own limit on the data of a message.
 constexpr std::size_t kMaxTtrpcData = 4u << 20;
@@ -29,10 +29,10 @@ struct TtrpcMessage {
 
 std::string EncodeTtrpc(const TtrpcMessage& message);
 
-// Takes bytes as they come and gives the messages that are complete. Holds at most one message.
+// Consumes bytes and returns complete messages. Buffers at most one message.
 class TtrpcDecoder {
  public:
-  // An error is final: where the next message begins is not known any more.
+  // An error is final: the start of the next message is unknown.
   Result<std::vector<TtrpcMessage>> Feed(std::string_view bytes);
   std::size_t pending_bytes() const { return buffer_.size(); }
 
@@ -48,15 +48,15 @@ struct MuxFrame {
   bool operator==(const MuxFrame&) const = default;
 };
 
-// The largest piece we send: readers in Go take a piece into a buffer of this size.
+// The largest piece we send: readers in Go use a buffer of this size.
 constexpr std::size_t kMaxSentPiece = 4'096;
-// The largest piece we take: a whole message.
+// The largest piece we accept: a whole message.
 constexpr std::size_t kMaxTakenPiece = kMaxTtrpcData + 10;
 
 // `bytes` of `connection`, in as many pieces as it takes.
 std::string EncodeMux(std::uint32_t connection, std::string_view bytes);
 
-// As TtrpcDecoder; holds at most one piece.
+// As TtrpcDecoder; buffers at most one piece.
 class MuxDecoder {
  public:
   Result<std::vector<MuxFrame>> Feed(std::string_view bytes);

@@ -6,8 +6,8 @@
 #include "base/result/check.h"
 #include "rpc/ttrpc/frame.h"
 
-// Any bytes, cut anywhere: never a crash, never more held than one message, and what was decoded is
-// encoded to what was read.
+// Any bytes, split anywhere: no crash, at most one message buffered, and re-encoding the decoded
+// messages gives the bytes that were read.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace drakkar;
   if (size == 0) return 0;

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+
+namespace drakkar::rpc {
+
+// The largest message either side accepts by default. A List of pod resources on a full node fits
+// many times over.
+constexpr int kMaxMessageBytes = 16 << 20;
+
+// A peer that falls this many messages behind on a stream is cut off with ResourceExhausted. It
+// reconnects and starts afresh.
+constexpr std::size_t kMaxPendingMessages = 1'024;
+
+namespace grpc {
+
+// Byte limit per connection for incomplete requests, and for messages the peer has not accepted
+// yet. Beyond it a call ends with ResourceExhausted.
+constexpr std::size_t kMaxBufferedBytes = 64u << 20;
+
+}  // namespace grpc
+}  // namespace drakkar::rpc
