@@ -384,9 +384,9 @@ Result<std::vector<std::string>> CheckKubeletFields(Value root, std::string_view
   Checker checker(text);
   std::vector<std::string> at;
   RETURN_IF_ERROR(checker.Check(root, "", at));
-  const auto check_is = [&](const char* field, std::string_view wanted) -> Result<void> {
+  const auto check_is = [&](api::FieldName field, std::string_view wanted) -> Result<void> {
     if (!root[field].has_value() || root[field].str() == wanted) return Ok();
-    return checker.Refuse({field}, StrCat("must be ", wanted));
+    return checker.Refuse({std::string(field)}, StrCat("must be ", wanted));
   };
   RETURN_IF_ERROR(check_is("apiVersion", kApiVersion));
   RETURN_IF_ERROR(check_is("kind", kKind));

@@ -82,8 +82,9 @@ std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port
                           host.find(':') != std::string::npos;
   if (host.empty() || !is_address || host == "0.0.0.0" || host == "::") return {};
   const auto metadata = [](std::string_view label, std::string_view value) {
-    return api::Draft{
-        {"name", "kubernetes"}, {"namespace", "default"}, {"labels", {{label, value}}}};
+    return api::Draft{{"name", "kubernetes"},
+                      {"namespace", "default"},
+                      {"labels", api::Draft::Map({{label, value}})}};
   };
   const auto only = [](api::Draft element) {
     std::vector<api::Draft> elements;
@@ -102,7 +103,7 @@ std::vector<api::TreePtr> WhereWeAre(const std::string& host, std::uint16_t port
         {"clusterIPs", only(host)},
         {"type", "ClusterIP"},
         {"sessionAffinity", "None"}}}};
-  service["metadata"]["labels"]["provider"] = "kubernetes";
+  service["metadata"]["labels"].Entry("provider") = "kubernetes";
   const api::Draft endpoints{
       {"apiVersion", "v1"},
       {"kind", "Endpoints"},
@@ -236,7 +237,7 @@ struct ApiServer::Impl {
   // What the server runs with, secrets left out.
   std::string Configuration() const {
     api::Draft out = api::Draft::Object();
-    api::Draft& server_part = out["apiserver.drakkar.io"];
+    api::Draft& server_part = out.Entry("apiserver.drakkar.io");
     server_part["emulatedVersion"] = options.gates.emulated().ToString();
     server_part["bindAddress"] = options.address.host;
     server_part["serviceAccountIssuer"] = ServiceAccountTokens::kIssuer;
@@ -270,12 +271,20 @@ struct ApiServer::Impl {
         api::ParseJson(*FindDiscovery("/version", /*aggregated=*/false));
     if (!version.ok()) return;
     MetricLabels labels;
+    struct LabelOfField {
+      const char* label;
+      api::FieldName field;
+    };
     for (const auto& [label, field] :
-         {std::pair("build_date", "buildDate"), std::pair("compiler", "compiler"),
-          std::pair("git_commit", "gitCommit"), std::pair("git_tree_state", "gitTreeState"),
-          std::pair("git_version", "gitVersion"), std::pair("go_version", "goVersion"),
-          std::pair("major", "major"), std::pair("minor", "minor"),
-          std::pair("platform", "platform")}) {
+         std::initializer_list<LabelOfField>{{"build_date", "buildDate"},
+                                             {"compiler", "compiler"},
+                                             {"git_commit", "gitCommit"},
+                                             {"git_tree_state", "gitTreeState"},
+                                             {"git_version", "gitVersion"},
+                                             {"go_version", "goVersion"},
+                                             {"major", "major"},
+                                             {"minor", "minor"},
+                                             {"platform", "platform"}}) {
       labels.emplace_back(label, std::string((*version)->root()[field].str()));
     }
     options.metrics

@@ -208,7 +208,7 @@ class ApplyRun final : public ManifestRun {
       FailFor(object, current.error());
       return true;
     }
-    if (!(*current)->root()["metadata"]["annotations"][kLastApplied].exists()) {
+    if (!(*current)->root()["metadata"]["annotations"].Entry(kLastApplied).exists()) {
       console_.Err(
           StrCat("Warning: ", ObjectName(*object.kind, ref.name),
                  " was not made by apply: fields that are not in the manifest stay as they "

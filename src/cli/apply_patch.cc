@@ -38,12 +38,12 @@ TreePtr WithLastApplied(Value manifest) {
   if (!draft["metadata"]["annotations"].is_object()) {
     draft["metadata"]["annotations"] = Draft::Object();
   }
-  draft["metadata"]["annotations"].Remove(kLastApplied);
+  draft["metadata"]["annotations"].RemoveEntry(kLastApplied);
   api::WriteOptions options;
   options.sort_members = true;
   std::string json = api::WriteJson(draft.Freeze()->root(), options);
   json += '\n';
-  draft["metadata"]["annotations"][kLastApplied] = std::move(json);
+  draft["metadata"]["annotations"].Entry(kLastApplied) = std::move(json);
   return draft.Freeze();
 }
 
@@ -54,7 +54,7 @@ Result<std::string> CreateApplyPatch(Value current, Value modified,
   // whole manifest is laid over it, which undoes what others changed in the fields it has. The
   // patch is the difference of that to where we started.
   TreePtr target;
-  const Value last = current["metadata"]["annotations"][kLastApplied];
+  const Value last = current["metadata"]["annotations"].Entry(kLastApplied);
   TreePtr original;
   if (last.is_string()) {
     // An annotation that somebody broke counts as none.

@@ -60,7 +60,7 @@ TEST(ApplyPatch, AnnotationHoldsTheManifestAsOneLine) {
   const TreePtr tree = WithLastApplied(
       Yaml("kind: Pod\napiVersion: v1\nmetadata: {name: a, creationTimestamp: null}\nstatus: {}")
           ->root());
-  EXPECT_EQ(tree->root()["metadata"]["annotations"][kLastApplied].str(),
+  EXPECT_EQ(tree->root()["metadata"]["annotations"].Entry(kLastApplied).str(),
             "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"annotations\":{},\"name\":"
             "\"a\"}}\n");
 }

@@ -116,7 +116,7 @@ void DescribeResourceClaim(Description& out, Value claim, const RelatedObjects& 
     }
     std::vector<std::string> nodes;
     for (Value term : allocation["nodeSelector"]["nodeSelectorTerms"].elements()) {
-      for (std::string_view list : {"matchFields", "matchExpressions"}) {
+      for (const api::FieldName list : api::FieldNames{"matchFields", "matchExpressions"}) {
         for (Value rule : term[list].elements()) {
           nodes.push_back(StrCat(rule["key"].str(), " ", rule["operator"].str(), " ",
                                  TextList(rule["values"])));
@@ -205,9 +205,9 @@ void DescribeResourceSlice(Description& out, Value slice, const RelatedObjects&)
           StrCat(taint["key"].str(), value.empty() ? "" : "=", value, ":", taint["effect"].str()));
     }
     if (!lines.empty()) entry.entries.push_back({"Taints", Join(lines, "\n")});
-    for (std::string_view field :
-         {"nodeName", "nodeSelector", "allNodes", "consumesCounters", "allowMultipleAllocations",
-          "bindsToNode", "bindingConditions", "bindingFailureConditions"}) {
+    for (const api::FieldName field : api::FieldNames{
+             "nodeName", "nodeSelector", "allNodes", "consumesCounters", "allowMultipleAllocations",
+             "bindsToNode", "bindingConditions", "bindingFailureConditions"}) {
       DescribeAnyInto(entry, field, body[field]);
     }
     if (entry.entries.empty()) entry.value = "<no attributes>";

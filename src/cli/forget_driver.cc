@@ -35,7 +35,7 @@ int RunForgetDriver(const Arguments& arguments, Console& console) {
     }
     std::set<std::string> drivers;
     for (std::string_view each :
-         Split((**node)["metadata"]["annotations"][kAnnotation].str(), ',')) {
+         Split((**node)["metadata"]["annotations"].Entry(kAnnotation).str(), ',')) {
       if (!Trim(each).empty()) drivers.emplace(Trim(each));
     }
     const bool changed = undo ? drivers.erase(driver) > 0 : drivers.insert(driver).second;

@@ -15,7 +15,8 @@ using api::Value;
 
 std::vector<std::string> ContainerNames(Value pod) {
   std::vector<std::string> names;
-  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+  for (const api::FieldName list :
+       api::FieldNames{"initContainers", "containers", "ephemeralContainers"}) {
     for (Value container : pod["spec"][list].elements())
       names.emplace_back(container["name"].str());
   }

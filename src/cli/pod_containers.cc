@@ -6,7 +6,7 @@ namespace drakkar::cli {
 
 std::string DefaultContainer(api::Value pod, Console& console) {
   const std::string annotated(
-      pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"].str());
+      pod["metadata"]["annotations"].Entry("kubectl.kubernetes.io/default-container").str());
   if (!annotated.empty()) return annotated;
   const std::string first(pod["spec"]["containers"].at(0)["name"].str());
   std::vector<std::string> all;

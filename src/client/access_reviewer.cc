@@ -74,7 +74,7 @@ api::TreePtr ReviewOf(const User& user, const Access& access) {
   if (!user.uid.empty()) spec["uid"] = user.uid;
   for (const std::string& group : user.groups) spec["groups"].Append(group);
   for (const auto& [key, values] : user.extra) {
-    for (const std::string& value : values) spec["extra"][key].Append(value);
+    for (const std::string& value : values) spec["extra"].Entry(key).Append(value);
   }
   if (!access.path.empty()) {
     spec["nonResourceAttributes"]["path"] = access.path;

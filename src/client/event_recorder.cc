@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "api/keys.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 
 namespace drakkar::client {
-
-namespace key = api::key;
 
 namespace {
 
@@ -24,15 +21,15 @@ const api::KindSchema* EventSchema() {
 
 api::TreePtr SameInAll(const EventRecorder::Options& options) {
   api::Draft source = api::Draft::Object();
-  source[key::kComponent] = options.component;
-  if (!options.host.empty()) source[key::kHost] = options.host;
+  source["component"] = options.component;
+  if (!options.host.empty()) source["host"] = options.host;
   api::Draft event = api::Draft::Object();
-  event[key::kApiVersion] = "v1";
-  event[key::kKind] = "Event";
-  event[key::kSource] = std::move(source);
-  event[key::kCount] = 1;
-  event[key::kReportingComponent] = options.component;
-  event[key::kReportingInstance] = options.instance;
+  event["apiVersion"] = "v1";
+  event["kind"] = "Event";
+  event["source"] = std::move(source);
+  event["count"] = 1;
+  event["reportingComponent"] = options.component;
+  event["reportingInstance"] = options.instance;
   return event.Freeze();
 }
 
@@ -118,32 +115,32 @@ api::TreePtr EventRecorder::MakeEvent(const api::Object& object, EventKind kind,
   // Names must differ even if the clock does not move.
   last_name_ = std::max(last_name_ + 1, static_cast<std::uint64_t>(now.time_since_epoch().count()));
   const std::string& time = FormatSecond(now);
-  const api::Value about = object.root()[key::kMetadata];
+  const api::Value about = object.root()["metadata"];
   const bool namespaced = !object.namespace_().empty();
   // Member by member: a braced list would copy what is nested in it. What is known is borrowed.
   api::Draft metadata = api::Draft::Object();
-  metadata[key::kName] = StrCat(object.name(), ".", Hex(last_name_));
+  metadata["name"] = StrCat(object.name(), ".", Hex(last_name_));
   if (namespaced) {
-    metadata[key::kNamespace] = api::Draft(about[key::kNamespace]);
+    metadata["namespace"] = api::Draft(about["namespace"]);
   } else {
-    metadata[key::kNamespace] = "default";
+    metadata["namespace"] = "default";
   }
   api::Draft involved = api::Draft::Object();
-  involved[key::kKind] = object.kind();
-  if (namespaced) involved[key::kNamespace] = api::Draft(about[key::kNamespace]);
-  involved[key::kName] = api::Draft(about[key::kName]);
-  involved[key::kUid] = api::Draft(about[key::kUid]);
-  involved[key::kApiVersion] = object.api_version();
-  involved[key::kResourceVersion] = std::to_string(object.resource_version());
+  involved["kind"] = object.kind();
+  if (namespaced) involved["namespace"] = api::Draft(about["namespace"]);
+  involved["name"] = api::Draft(about["name"]);
+  involved["uid"] = api::Draft(about["uid"]);
+  involved["apiVersion"] = object.api_version();
+  involved["resourceVersion"] = std::to_string(object.resource_version());
   api::Draft event(same_in_all_->root());
-  event[key::kMetadata] = std::move(metadata);
-  event[key::kInvolvedObject] = std::move(involved);
-  event[key::kReason] = reason;
-  event[key::kMessage] = std::move(message);
-  event[key::kFirstTimestamp] = time;
-  event[key::kLastTimestamp] = time;
-  event[key::kType] = kind == EventKind::kNormal ? "Normal" : "Warning";
-  if (!action.empty()) event[key::kAction] = action;
+  event["metadata"] = std::move(metadata);
+  event["involvedObject"] = std::move(involved);
+  event["reason"] = reason;
+  event["message"] = std::move(message);
+  event["firstTimestamp"] = time;
+  event["lastTimestamp"] = time;
+  event["type"] = kind == EventKind::kNormal ? "Normal" : "Warning";
+  if (!action.empty()) event["action"] = action;
   return event.Freeze();
 }
 
@@ -164,9 +161,9 @@ void EventRecorder::Raise(const SeenPtr& seen) {
   seen->again = false;
   seen->writing = true;
   api::Draft event(seen->stored->tree());
-  event[key::kCount] = seen->count;
-  event[key::kLastTimestamp] = FormatSecond(options_.loop.clock().Now());
-  event[key::kMetadata].Remove("managedFields");
+  event["count"] = seen->count;
+  event["lastTimestamp"] = FormatSecond(options_.loop.clock().Now());
+  event["metadata"].Remove("managedFields");
   Enqueue({seen, event.Freeze(), false});
 }
 
@@ -185,15 +182,15 @@ void EventRecorder::SendNext() {
     Write write = std::move(queue_.front());
     queue_.pop_front();
     ++in_flight_;
-    const api::Value metadata = write.body->root()[key::kMetadata];
-    ResourceRef ref{EventSchema(), std::string(metadata[key::kNamespace].str()), "", ""};
+    const api::Value metadata = write.body->root()["metadata"];
+    ResourceRef ref{EventSchema(), std::string(metadata["namespace"].str()), "", ""};
     auto done = [this, alive = alive_, seen = std::move(write.seen)](Reply reply) {
       if (*alive) OnAnswer(seen, std::move(reply));
     };
     if (write.is_new) {
       options_.client.Create(std::move(ref), std::move(write.body), {}, std::move(done));
     } else {
-      ref.name = std::string(metadata[key::kName].str());
+      ref.name = std::string(metadata["name"].str());
       options_.client.Update(std::move(ref), std::move(write.body), {}, std::move(done));
     }
   }

@@ -9,7 +9,7 @@ namespace {
 
 using api::Value;
 
-Value FindNamed(Value list, std::string_view name, std::string_view body) {
+Value FindNamed(Value list, std::string_view name, api::FieldName body) {
   for (Value entry : list.elements()) {
     if (entry["name"].str() == name) return entry[body];
   }
@@ -22,9 +22,9 @@ std::string PathFrom(const std::string& base, std::string_view path) {
 }
 
 // The bytes of "<field>-data" (base64) or of the file that "<field>" names.
-Result<std::string> ReadData(FileSystem& files, Value object, std::string_view field,
+Result<std::string> ReadData(FileSystem& files, Value object, api::FieldName field,
                              const std::string& base) {
-  const Value inline_data = object[StrCat(field, "-data")];
+  const Value inline_data = object.Entry(StrCat(field, "-data"));
   if (!inline_data.str().empty()) {
     Result<std::string> decoded = Base64Decode(inline_data.str());
     if (!decoded.ok()) return decoded.error().Prefixed(StrCat(field, "-data"));

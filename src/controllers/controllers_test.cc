@@ -93,7 +93,7 @@ TEST_F(ControllersTest, APodGetsItsClaimFromTheTemplate) {
   api::ObjectPtr claim = ClaimOf("p");
   ASSERT_NE(claim, nullptr);
   EXPECT_TRUE(claim->name().starts_with("p-dev-")) << claim->name();
-  EXPECT_EQ(claim->root()["metadata"]["annotations"][kPodClaimAnnotation].str(), "dev");
+  EXPECT_EQ(claim->root()["metadata"]["annotations"].Entry(kPodClaimAnnotation).str(), "dev");
   EXPECT_EQ(claim->root()["metadata"]["labels"]["from"].str(), "template");
   const api::Value owner = claim->root()["metadata"]["ownerReferences"].at(0);
   EXPECT_EQ(owner["kind"].str(), "Pod");
@@ -296,7 +296,7 @@ TEST_F(ControllersTest, EveryNamespaceHasADefaultAccountThatComesBack) {
   Settle();
   EXPECT_NE(server_.Get("ServiceAccount", "team/default"), nullptr);
   ASSERT_NE(server_.Get("ConfigMap", "team/kube-root-ca.crt"), nullptr);
-  EXPECT_EQ((*server_.Get("ConfigMap", "team/kube-root-ca.crt"))["data"]["ca.crt"].str(),
+  EXPECT_EQ((*server_.Get("ConfigMap", "team/kube-root-ca.crt"))["data"].Entry("ca.crt").str(),
             "the authority");
   server_.Delete("ServiceAccount", "team/default");
   Settle();
@@ -306,7 +306,7 @@ TEST_F(ControllersTest, EveryNamespaceHasADefaultAccountThatComesBack) {
 TEST_F(ControllersTest, TheAuthorityThatPodsTrustIsPutBack) {
   const auto authority = [this] {
     const auto map = server_.Get("ConfigMap", "default/kube-root-ca.crt");
-    return map == nullptr ? "(none)" : std::string((*map)["data"]["ca.crt"].str());
+    return map == nullptr ? "(none)" : std::string((*map)["data"].Entry("ca.crt").str());
   };
   Settle();
   EXPECT_EQ(authority(), "the authority");
@@ -314,7 +314,7 @@ TEST_F(ControllersTest, TheAuthorityThatPodsTrustIsPutBack) {
   Settle();
   EXPECT_EQ(authority(), "the authority");
   api::Draft changed(server_.Get("ConfigMap", "default/kube-root-ca.crt")->tree());
-  changed["data"]["ca.crt"] = "somebody else's";
+  changed["data"].Entry("ca.crt") = "somebody else's";
   ASSERT_TRUE(server_.Update("ConfigMap", "default/kube-root-ca.crt", "", changed.Freeze()).ok());
   Settle();
   EXPECT_EQ(authority(), "the authority");

@@ -9,6 +9,7 @@
 namespace drakkar::device {
 namespace {
 
+using api::FieldName;
 using api::MemberView;
 using api::Quantity;
 using api::Value;
@@ -36,28 +37,29 @@ class Reader {
   }
 
   // Lists every member that is not among `known`.
-  void Known(std::initializer_list<std::string_view> known) const {
+  void Known(std::initializer_list<FieldName> known) const {
     if (unknown_ == nullptr) return;
     for (const MemberView member : value_.members()) {
-      if (std::find(known.begin(), known.end(), member.name) == known.end()) {
+      if (std::none_of(known.begin(), known.end(),
+                       [&](FieldName name) { return &name.key() == member.key; })) {
         unknown_->push_back(At(member.name));
       }
     }
   }
 
-  std::string Text(std::string_view name) const { return std::string(value_[name].str()); }
-  std::optional<std::string> OptionalText(std::string_view name) const {
+  std::string Text(FieldName name) const { return std::string(value_[name].str()); }
+  std::optional<std::string> OptionalText(FieldName name) const {
     const Value member = value_[name];
     if (!member.has_value()) return std::nullopt;
     return std::string(member.str());
   }
-  std::vector<std::string> Texts(std::string_view name) const {
+  std::vector<std::string> Texts(FieldName name) const {
     std::vector<std::string> texts;
     for (const Value element : value_[name].elements()) texts.emplace_back(element.str());
     return texts;
   }
-  Reader Object(std::string_view name) const { return {value_[name], *this, name}; }
-  std::vector<Reader> List(std::string_view name) const {
+  Reader Object(FieldName name) const { return {value_[name], *this, name}; }
+  std::vector<Reader> List(FieldName name) const {
     std::vector<Reader> readers;
     const Value list = value_[name];
     readers.reserve(list.size());
@@ -68,7 +70,7 @@ class Reader {
     return readers;
   }
   // The members of a map, sorted by name.
-  std::vector<std::pair<std::string, Reader>> Map(std::string_view name) const {
+  std::vector<std::pair<std::string, Reader>> Map(FieldName name) const {
     std::vector<std::pair<std::string, Reader>> entries;
     for (const MemberView member : value_[name].members()) {
       entries.emplace_back(std::string(member.name), Reader(member.value, *this, name));
@@ -105,14 +107,14 @@ Result<Quantity> ReadQuantity(Value value, const std::string& path) {
   return quantity;
 }
 
-Result<std::optional<Quantity>> ReadOptionalQuantity(const Reader& reader, std::string_view name) {
+Result<std::optional<Quantity>> ReadOptionalQuantity(const Reader& reader, FieldName name) {
   const Value value = reader.value()[name];
   if (!value.has_value()) return std::optional<Quantity>();
   ASSIGN_OR_RETURN(Quantity quantity, ReadQuantity(value, reader.At(name)));
   return std::optional(std::move(quantity));
 }
 
-std::vector<NodeSelectorRequirement> ReadRequirements(const Reader& reader, std::string_view name) {
+std::vector<NodeSelectorRequirement> ReadRequirements(const Reader& reader, FieldName name) {
   std::vector<NodeSelectorRequirement> requirements;
   for (const Reader& entry : reader.List(name)) {
     entry.Known({"key", "operator", "values"});

@@ -2,11 +2,7 @@
 
 #include <string>
 
-#include "api/keys.h"
-
 namespace drakkar::device {
-
-namespace key = api::key;
 
 namespace {
 
@@ -18,11 +14,11 @@ Draft Texts(const std::vector<std::string>& texts) {
   return array;
 }
 
-void SetText(Draft& object, const api::Key& name, const std::string& text) {
+void SetText(Draft& object, api::FieldName name, const std::string& text) {
   if (!text.empty()) object[name] = text;
 }
 
-void SetTexts(Draft& object, const api::Key& name, const std::vector<std::string>& texts) {
+void SetTexts(Draft& object, api::FieldName name, const std::vector<std::string>& texts) {
   if (!texts.empty()) object[name] = Texts(texts);
 }
 
@@ -36,9 +32,9 @@ Draft RequirementsToApi(const std::vector<NodeSelectorRequirement>& requirements
   Draft array = Draft::Array();
   for (const NodeSelectorRequirement& requirement : requirements) {
     Draft object = Draft::Object();
-    object[key::kKey] = requirement.key;
-    object[key::kOperator] = requirement.op;
-    SetTexts(object, key::kValues, requirement.values);
+    object["key"] = requirement.key;
+    object["operator"] = requirement.op;
+    SetTexts(object, "values", requirement.values);
     array.Append(std::move(object));
   }
   return array;
@@ -46,36 +42,35 @@ Draft RequirementsToApi(const std::vector<NodeSelectorRequirement>& requirements
 
 Draft DeviceToApi(const DeviceResult& result) {
   Draft object = Draft::Object();
-  object[key::kRequest] = result.request;
-  object[key::kDriver] = result.id.driver;
-  object[key::kPool] = result.id.pool;
-  object[key::kDevice] = result.id.device;
-  if (result.admin_access) object[key::kAdminAccess] = true;
+  object["request"] = result.request;
+  object["driver"] = result.id.driver;
+  object["pool"] = result.id.pool;
+  object["device"] = result.id.device;
+  if (result.admin_access) object["adminAccess"] = true;
   for (const Toleration& toleration : result.tolerations) {
-    object[key::kTolerations].Append(TolerationToApi(toleration));
+    object["tolerations"].Append(TolerationToApi(toleration));
   }
-  SetTexts(object, key::kBindingConditions, result.binding_conditions);
-  SetTexts(object, key::kBindingFailureConditions, result.binding_failure_conditions);
-  SetText(object, key::kShareID, result.share_id);
+  SetTexts(object, "bindingConditions", result.binding_conditions);
+  SetTexts(object, "bindingFailureConditions", result.binding_failure_conditions);
+  SetText(object, "shareID", result.share_id);
   for (const ConsumedCapacity& consumed : result.consumed_capacity) {
-    object[key::kConsumedCapacity].Set(consumed.name, consumed.value.ToString());
+    object["consumedCapacity"].Entry(consumed.name) = consumed.value.ToString();
   }
   if (result.skip_node_operations.IsSet()) {
-    object[key::kSkipNodeOperations] = SkipToApi(result.skip_node_operations);
+    object["skipNodeOperations"] = SkipToApi(result.skip_node_operations);
   }
   return object;
 }
 
 Draft ConfigToApi(const AllocatedConfig& config) {
   Draft object = Draft::Object();
-  object[key::kSource] =
-      config.source == AllocatedConfig::Source::kClass ? "FromClass" : "FromClaim";
-  SetTexts(object, key::kRequests, config.requests);
+  object["source"] = config.source == AllocatedConfig::Source::kClass ? "FromClass" : "FromClaim";
+  SetTexts(object, "requests", config.requests);
   if (config.opaque) {
     Draft opaque = Draft::Object();
-    opaque[key::kDriver] = config.opaque->driver;
-    opaque[key::kParameters] = Draft::Raw(config.opaque->parameters);
-    object[key::kOpaque] = std::move(opaque);
+    opaque["driver"] = config.opaque->driver;
+    opaque["parameters"] = Draft::Raw(config.opaque->parameters);
+    object["opaque"] = std::move(opaque);
   }
   return object;
 }
@@ -84,12 +79,12 @@ Draft ConfigToApi(const AllocatedConfig& config) {
 
 Draft TolerationToApi(const Toleration& toleration) {
   Draft object = Draft::Object();
-  SetText(object, key::kKey, toleration.key);
-  SetText(object, key::kOperator, toleration.op);
-  SetText(object, key::kValue, toleration.value);
-  SetText(object, key::kEffect, toleration.effect);
+  SetText(object, "key", toleration.key);
+  SetText(object, "operator", toleration.op);
+  SetText(object, "value", toleration.value);
+  SetText(object, "effect", toleration.effect);
   if (toleration.toleration_seconds) {
-    object[key::kTolerationSeconds] = *toleration.toleration_seconds;
+    object["tolerationSeconds"] = *toleration.toleration_seconds;
   }
   return object;
 }
@@ -99,32 +94,32 @@ Draft NodeSelectorToApi(const NodeSelector& selector) {
   for (const NodeSelectorTerm& term : selector.terms) {
     Draft object = Draft::Object();
     if (!term.match_expressions.empty()) {
-      object[key::kMatchExpressions] = RequirementsToApi(term.match_expressions);
+      object["matchExpressions"] = RequirementsToApi(term.match_expressions);
     }
     if (!term.match_fields.empty()) {
-      object[key::kMatchFields] = RequirementsToApi(term.match_fields);
+      object["matchFields"] = RequirementsToApi(term.match_fields);
     }
     terms.Append(std::move(object));
   }
   Draft object = Draft::Object();
-  object[key::kNodeSelectorTerms] = std::move(terms);
+  object["nodeSelectorTerms"] = std::move(terms);
   return object;
 }
 
 Draft AllocationToApi(const AllocationResult& allocation) {
   Draft devices = Draft::Object();
   for (const DeviceResult& result : allocation.results) {
-    devices[key::kResults].Append(DeviceToApi(result));
+    devices["results"].Append(DeviceToApi(result));
   }
   for (const AllocatedConfig& config : allocation.config) {
-    devices[key::kConfig].Append(ConfigToApi(config));
+    devices["config"].Append(ConfigToApi(config));
   }
   Draft object = Draft::Object();
-  object[key::kDevices] = std::move(devices);
+  object["devices"] = std::move(devices);
   if (allocation.node_selector) {
-    object[key::kNodeSelector] = NodeSelectorToApi(*allocation.node_selector);
+    object["nodeSelector"] = NodeSelectorToApi(*allocation.node_selector);
   }
-  SetText(object, key::kAllocationTimestamp, allocation.allocation_timestamp);
+  SetText(object, "allocationTimestamp", allocation.allocation_timestamp);
   return object;
 }
 

@@ -110,7 +110,8 @@ Result<api::TreePtr> RequireUpdate(const Framework& framework, const char* json)
   static constexpr std::string_view kKeys[] = {"oldPod", "pod", "version"};
   ASSIGN_OR_RETURN(const api::TreePtr input, ReadInput(json, kKeys));
   const api::Value root = input->root();
-  for (const char* name : {"oldPod", "pod"}) RETURN_IF_ERROR(CheckPodShape(root[name], name));
+  RETURN_IF_ERROR(CheckPodShape(root["oldPod"], "oldPod"));
+  RETURN_IF_ERROR(CheckPodShape(root["pod"], "pod"));
   ASSIGN_OR_RETURN(const Version target, VersionIn(root));
   ASSIGN_OR_RETURN(
       const FeatureSet required,

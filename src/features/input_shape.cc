@@ -9,6 +9,7 @@
 namespace drakkar::features {
 namespace {
 
+using api::FieldName;
 using api::Value;
 
 enum class Shape { kObject, kText, kBool, kQuantity, kSkipNodeOperations };
@@ -114,7 +115,7 @@ Result<void> CheckPath(Value value, std::string_view rest, Shape shape, const st
   }
   if (rest.starts_with('.')) rest.remove_prefix(1);
   const std::string_view name = rest.substr(0, rest.find_first_of(".["));
-  return CheckPath(value[name], rest.substr(name.size()), shape, StrCat(at, ".", name));
+  return CheckPath(value.Entry(name), rest.substr(name.size()), shape, StrCat(at, ".", name));
 }
 
 Result<void> CheckRules(Value value, std::span<const Rule> rules, const std::string& at) {
@@ -147,7 +148,7 @@ Result<void> CheckKeys(Value object, std::span<const std::string_view> known) {
   return Ok();
 }
 
-Result<std::string_view> OptionalText(Value object, std::string_view key) {
+Result<std::string_view> OptionalText(Value object, FieldName key) {
   const Value value = object[key];
   if (!value.has_value()) return std::string_view();
   if (!value.is_string()) return InvalidArgument(StrCat(key, " must be a string"));
@@ -157,7 +158,8 @@ Result<std::string_view> OptionalText(Value object, std::string_view key) {
 Result<void> CheckPodShape(Value pod, std::string_view what) {
   RETURN_IF_ERROR(CheckObject(pod, "Pod", kPod, what));
   if (!pod["spec"].has_value()) return InvalidArgument(StrCat(what, " has no spec"));
-  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+  for (const FieldName list :
+       {FieldName("initContainers"), FieldName("containers"), FieldName("ephemeralContainers")}) {
     const Value containers = pod["spec"][list];
     const std::string path = StrCat(what, ".spec.", list);
     if (!containers.has_value()) continue;

@@ -15,8 +15,8 @@ namespace drakkar::features {
 // `object` must have no other keys than these.
 Result<void> CheckKeys(api::Value object, std::span<const std::string_view> known);
 
-// The text of a key; empty if there is none. `what` is its name in the error.
-Result<std::string_view> OptionalText(api::Value object, std::string_view key);
+// The text of a key; empty if there is none.
+Result<std::string_view> OptionalText(api::Value object, api::FieldName key);
 
 // Whole objects; `what` begins the paths in errors ("oldPod"). Absent ones are an error.
 Result<void> CheckPodShape(api::Value pod, std::string_view what);

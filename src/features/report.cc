@@ -15,7 +15,7 @@ namespace {
 
 // Settings of a KubeletConfiguration that features may depend on, with the kubelet's default.
 struct StaticSetting {
-  std::string_view field;
+  api::FieldName field;
   std::string_view key;
   std::string_view fallback;
 };
@@ -302,7 +302,8 @@ api::TreePtr ToTree(const NeedsReport& report) {
   tree["featureGates"] = ListOf(report.requirements.enabled_feature_gates);
   if (!report.requirements.static_configuration.empty()) {
     api::Draft settings = api::Draft::Object();
-    for (const auto& [key, value] : report.requirements.static_configuration) settings[key] = value;
+    for (const auto& [key, value] : report.requirements.static_configuration)
+      settings.Entry(key) = value;
     tree["staticConfiguration"] = std::move(settings);
   }
   const std::vector<std::string> runtime =

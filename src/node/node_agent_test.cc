@@ -24,7 +24,7 @@ TEST(NodeAgent, RegistersItsNodeAndRenewsItsLease) {
   ASSERT_TRUE(node.started.ok()) << node.started.error().message;
   auto object = node.api.Get("Node", "node-1");
   ASSERT_NE(object, nullptr);
-  EXPECT_EQ((*object)["metadata"]["labels"]["kubernetes.io/hostname"].str(), "node-1");
+  EXPECT_EQ((*object)["metadata"]["labels"].Entry("kubernetes.io/hostname").str(), "node-1");
   EXPECT_EQ((*object)["status"]["capacity"]["pods"].str(), "110");
   EXPECT_EQ((*object)["status"]["conditions"].at(3)["type"].str(), "Ready");
   EXPECT_EQ((*object)["status"]["conditions"].at(3)["status"].str(), "True");
@@ -364,8 +364,8 @@ class NodeAgentResize : public ::testing::Test {
   Result<void> Resize(const std::string& request, const std::string& limit) {
     api::Draft pod(node_.Pod("p")->tree());
     api::Draft& resources = pod["spec"]["containers"].at(0)["resources"];
-    resources["requests"]["cpu"] = request;
-    resources["limits"]["cpu"] = limit;
+    resources["requests"].Entry("cpu") = request;
+    resources["limits"].Entry("cpu") = limit;
     auto updated = node_.api.Update("Pod", "default/p", "resize", pod.Freeze());
     node_.Run();
     return updated.ok() ? Result<void>() : Result<void>(*updated.error);
@@ -383,14 +383,14 @@ class NodeAgentResize : public ::testing::Test {
 };
 
 TEST_F(NodeAgentResize, ChangesLimitsInPlaceAndSaysWhatIsInForce) {
-  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "200m");
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "200m");
   EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 20'000);
   ASSERT_TRUE(Resize("150m", "300m").ok());
   ASSERT_EQ(node_.Containers("p", "a").size(), 1u) << "no restart";
   EXPECT_EQ(node_.Containers("p", "a").at(0)->config.resources.cpu_quota_us, 30'000);
-  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "300m");
-  EXPECT_EQ(Status()["resources"]["limits"]["memory"].str(), "64Mi");
-  EXPECT_EQ(Status()["allocatedResources"]["cpu"].str(), "150m");
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "300m");
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("memory").str(), "64Mi");
+  EXPECT_EQ(Status()["allocatedResources"].Entry("cpu").str(), "150m");
   EXPECT_EQ(Condition("PodResizeInProgress"), "");
   EXPECT_EQ(node_.Events("ResizeCompleted").size(), 1u);
 }
@@ -398,14 +398,14 @@ TEST_F(NodeAgentResize, ChangesLimitsInPlaceAndSaysWhatIsInForce) {
 TEST_F(NodeAgentResize, SaysWhyItIsNotDone) {
   ASSERT_TRUE(Resize("500000", "1000000").ok());
   EXPECT_EQ(Condition("PodResizePending"), "True Infeasible");
-  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "200m") << "as it was";
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "200m") << "as it was";
   node_.machine.FailNext("UpdateContainer", Internal("the kernel says no"));
   ASSERT_TRUE(Resize("100m", "250m").ok());
   EXPECT_EQ(Condition("PodResizePending"), "");
   EXPECT_EQ(Condition("PodResizeInProgress"), "True Error");
   node_.Advance(PodWorker::kResizeRetry);
   EXPECT_EQ(Condition("PodResizeInProgress"), "");
-  EXPECT_EQ(Status()["resources"]["limits"]["cpu"].str(), "250m");
+  EXPECT_EQ(Status()["resources"]["limits"].Entry("cpu").str(), "250m");
 }
 
 TEST(NodeAgent, SaysWhichFieldsItDoesNotActOn) {
@@ -433,7 +433,7 @@ TEST(NodeAgent, ProbesSayWhenAContainerIsReadyAndKillOneThatIsStuck) {
   node.CreatePod("p", R"("containers":[{"name":"a","image":"busybox:1",
     "readinessProbe":{"exec":{"command":["ready"]},"periodSeconds":1},
     "livenessProbe":{"exec":{"command":["alive"]},"periodSeconds":2,"failureThreshold":2}}])");
-  auto status = [&](const char* field) {
+  auto status = [&](api::FieldName field) {
     return (*node.Pod("p"))["status"]["containerStatuses"].at(0)[field];
   };
   node.Advance(seconds(2));
@@ -564,8 +564,8 @@ TEST(NodeAgent, VolumesFollowTheirConfigMapWithinAMinute) {
       StrCat("/var/lib/kubelet/pods/", node.Pod("p")->uid(), "/volumes/kubernetes.io~configmap/c");
   EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "v");
   api::Draft changed(node.api.Get("ConfigMap", "default/s")->tree());
-  changed["data"]["k"] = "w";
-  changed["data"].Remove("old");
+  changed["data"].Entry("k") = "w";
+  changed["data"].RemoveEntry("old");
   ASSERT_TRUE(node.api.Update("ConfigMap", "default/s", "", changed.Freeze()).ok());
   node.Advance(seconds(61));
   EXPECT_EQ(*node.files.ReadFile(directory + "/k"), "w");

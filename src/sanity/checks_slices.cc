@@ -52,7 +52,7 @@ std::size_t AttributeValues(Value device) {
   std::size_t values = 0;
   for (const auto& [key, name, attribute] : device["attributes"].members()) {
     std::size_t items = 0;
-    for (const std::string_view list : {"ints", "bools", "strings", "versions"})
+    for (const api::FieldName list : api::FieldNames{"ints", "bools", "strings", "versions"})
       items += attribute[list].size();
     values += items == 0 ? 1 : items;
   }

@@ -144,7 +144,7 @@ TEST_F(BindingRetry, SlicesThatKeepChangingMakeNoHotLoop) {
       FailDevice();
     }
     cluster_.Update("ResourceSlice", "fabric", "", [&](api::Draft& slice) {
-      slice["metadata"]["annotations"]["changed"] = std::to_string(i);
+      slice["metadata"]["annotations"].Entry("changed") = std::to_string(i);
     });
     cluster_.loop().Advance(milliseconds(50));
   }

@@ -160,7 +160,7 @@ TEST(ClaimScheduling, AConflictIsReadAgainAndRetried) {
     if (changes < 3 && i % 7 == 3) {
       ++changes;
       api::Draft draft(cluster.Find("ResourceClaim", "c")->tree());
-      draft["metadata"]["labels"]["round"] = std::to_string(i);
+      draft["metadata"]["labels"].Entry("round") = std::to_string(i);
       cluster.client().Update(
           {api::FindKind("resource.k8s.io", "v1", "ResourceClaim"), "default", "c", ""},
           draft.Freeze(), {}, [](client::Reply) {});

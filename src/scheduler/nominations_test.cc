@@ -126,14 +126,14 @@ class Resizes : public Nominations {
     cluster_.Update("Pod", "f", "status", [&](api::Draft& pod) {
       api::Draft container{
           {"name", "c"}, {"image", "i"}, {"imageID", ""}, {"ready", true}, {"restartCount", 0}};
-      container["allocatedResources"]["cpu"] = cpu;
-      container["resources"]["requests"]["cpu"] = cpu;
+      container["allocatedResources"].Entry("cpu") = cpu;
+      container["resources"]["requests"].Entry("cpu") = cpu;
       pod["status"]["containerStatuses"] = api::Draft::Array({std::move(container)});
     });
   }
   void Shrink() {
     cluster_.Update("Pod", "f", "resize", [](api::Draft& pod) {
-      pod["spec"]["containers"].at(0)["resources"]["requests"]["cpu"] = "1";
+      pod["spec"]["containers"].at(0)["resources"]["requests"].Entry("cpu") = "1";
     });
     cluster_.loop().Advance(seconds(2));
   }

@@ -190,7 +190,7 @@ class RandomCluster {
     const std::string pod = AnyPod();
     if (pod.empty()) return;
     api::Draft draft(cluster_.Find("ResourceClaim", claims_[pod])->tree());
-    draft["metadata"]["labels"]["touched"] = std::to_string(random_.Below(1000));
+    draft["metadata"]["labels"].Entry("touched") = std::to_string(random_.Below(1000));
     Send(std::move(draft), claims_[pod]);
   }
   void FlipCondition() {

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
@@ -27,7 +26,6 @@
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using api::ObjectPtr;
 using api::Value;
 
@@ -246,7 +244,7 @@ Scheduler::Impl::Profile* Scheduler::Impl::FindProfile(std::string_view schedule
 
 Scheduler::Impl::Profile& Scheduler::Impl::ProfileOf(const PodInfo& pod) const {
   if (profiles_.size() == 1) return *profiles_.front();
-  Profile* profile = FindProfile(pod.spec()[key::kSchedulerName].str(kDefaultSchedulerName));
+  Profile* profile = FindProfile(pod.spec()["schedulerName"].str(kDefaultSchedulerName));
   CHECK(profile != nullptr);
   return *profile;
 }
@@ -363,21 +361,18 @@ void Scheduler::Impl::OnNode(const ObjectPtr& before, const ObjectPtr& after) {
   const Value new_root = after->root();
   const auto differs = [&](Value a, Value b) { return !api::Equal(a, b); };
   const auto tell = [&](EventKind kind) { queue_->OnEvent({kind, before, after, {}}); };
-  if (differs(old_root[key::kStatus][key::kAllocatable],
-              new_root[key::kStatus][key::kAllocatable])) {
+  if (differs(old_root["status"]["allocatable"], new_root["status"]["allocatable"])) {
     tell(EventKind::kNodeAllocatable);
   }
-  if (differs(old_root[key::kMetadata][key::kLabels], new_root[key::kMetadata][key::kLabels])) {
+  if (differs(old_root["metadata"]["labels"], new_root["metadata"]["labels"])) {
     tell(EventKind::kNodeLabel);
   }
-  if (differs(old_root[key::kSpec][key::kTaints], new_root[key::kSpec][key::kTaints]) ||
-      old_root[key::kSpec][key::kUnschedulable].boolean() !=
-          new_root[key::kSpec][key::kUnschedulable].boolean()) {
+  if (differs(old_root["spec"]["taints"], new_root["spec"]["taints"]) ||
+      old_root["spec"]["unschedulable"].boolean() != new_root["spec"]["unschedulable"].boolean()) {
     tell(EventKind::kNodeTaint);
     OnNodeTainted(after);
   }
-  if (differs(old_root[key::kStatus][key::kDeclaredFeatures],
-              new_root[key::kStatus][key::kDeclaredFeatures])) {
+  if (differs(old_root["status"]["declaredFeatures"], new_root["status"]["declaredFeatures"])) {
     tell(EventKind::kNodeDeclaredFeatures);
   }
 }
@@ -419,11 +414,10 @@ std::vector<CyclePtr> Scheduler::Impl::BindingsOn(const std::string& node_name) 
 
 void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
   // Most changes of a bound pod are its node's reports.
-  if (before != nullptr && !before->root()[key::kSpec][key::kNodeName].str().empty() &&
-      before->root()[key::kStatus][key::kPhase].str() ==
-          after->root()[key::kStatus][key::kPhase].str() &&
-      api::Equal(before->root()[key::kSpec], after->root()[key::kSpec]) &&
-      HaveSameResources(before->root()[key::kStatus], after->root()[key::kStatus])) {
+  if (before != nullptr && !before->root()["spec"]["nodeName"].str().empty() &&
+      before->root()["status"]["phase"].str() == after->root()["status"]["phase"].str() &&
+      api::Equal(before->root()["spec"], after->root()["spec"]) &&
+      HaveSameResources(before->root()["status"], after->root()["status"])) {
     return;
   }
   PodInfoPtr pod = MakePodInfo(after);
@@ -447,16 +441,14 @@ void Scheduler::Impl::OnPod(const ObjectPtr& before, const ObjectPtr& after) {
     return;
   }
   if (pod->HasEnded() || after->is_being_deleted() ||
-      FindProfile(after->root()[key::kSpec][key::kSchedulerName].str(kDefaultSchedulerName)) ==
-          nullptr) {
+      FindProfile(after->root()["spec"]["schedulerName"].str(kDefaultSchedulerName)) == nullptr) {
     OnPodGone(after);
     return;
   }
   bool freed = false;
   if (!pod->nominated_node.empty()) {
     if (!placements_.IsAssumed(uid)) freed = placements_.Nominate(pod, pod->nominated_node);
-  } else if (before != nullptr &&
-             !before->root()[key::kStatus][key::kNominatedNodeName].str().empty()) {
+  } else if (before != nullptr && !before->root()["status"]["nominatedNodeName"].str().empty()) {
     // Taken back. One that was never shown is ours, and on its way into the API.
     freed = placements_.Denominate(uid);
     if (const auto binding = bindings_.find(uid); binding != bindings_.end()) {
@@ -492,7 +484,7 @@ void Scheduler::Impl::OnPodGone(const ObjectPtr& pod) {
 void Scheduler::Impl::OnClaimChanged(const std::string& claim_key, const ObjectPtr& before,
                                      const ObjectPtr& after) {
   const auto is_allocated = [](const ObjectPtr& claim) {
-    return claim != nullptr && claim->root()[key::kStatus][key::kAllocation].has_value();
+    return claim != nullptr && claim->root()["status"]["allocation"].has_value();
   };
   ClusterEvent event{EventKind::kClaimUpdate, before, after, {}};
   if (before == nullptr) event.kind = EventKind::kClaimAdd;
@@ -646,7 +638,7 @@ void Scheduler::Impl::OnBindingFailed(const CyclePtr& cycle, Status status) {
   profile.metrics.ObserveAttempt(SchedulerMetrics::Result::kError, Now() - cycle->started);
   const ObjectPtr current = pods_->Find(pod.key);
   const bool is_unbound = !pod_gone && current != nullptr && current->uid() == pod.uid &&
-                          current->root()[key::kSpec][key::kNodeName].str().empty();
+                          current->root()["spec"]["nodeName"].str().empty();
   if (is_unbound) {
     // The node it was meant for is tried first, and its room kept, until it is placed.
     if (!nominated.empty() && nodes_.Find(nominated) != kNoNode) {

@@ -100,7 +100,7 @@ TEST(Scheduler, FollowsTaintsSelectorsAndAffinity) {
             "0/4 nodes are available: 1 node(s) had untolerated taint {k: v}, 3 node(s) didn't "
             "match Pod's node affinity/selector.");
   cluster.Update("Node", "plain", "",
-                 [](api::Draft& node) { node["metadata"]["labels"]["disk"] = "tape"; });
+                 [](api::Draft& node) { node["metadata"]["labels"].Entry("disk") = "tape"; });
   EXPECT_EQ(cluster.NodeOf("nowhere"), "plain") << "a changed label wakes it";
 }
 
@@ -273,7 +273,7 @@ TEST(Scheduler, ShowsTheMetricsThatDashboardsOfKubernetesRead) {
   has("scheduler_cache_size{type=\"assumed_pods\"} 0");
   has("scheduler_unschedulable_pods{plugin=\"NodeAffinity\",profile=\"default-scheduler\"} 1");
   cluster.Update("Node", "n1", "",
-                 [](api::Draft& node) { node["metadata"]["labels"]["disk"] = "tape"; });
+                 [](api::Draft& node) { node["metadata"]["labels"].Entry("disk") = "tape"; });
   cluster.loop().Advance(std::chrono::seconds(2));
   cluster.Settle();
   EXPECT_EQ(cluster.NodeOf("homeless"), "n1");

@@ -32,27 +32,27 @@ api::TreePtr SettingsToConfigMap(const FeatureGates& gates, const Configuration&
   api::Draft map{{"apiVersion", "v1"}, {"kind", "ConfigMap"}};
   map["metadata"]["name"] = kSettingsName;
   map["metadata"]["namespace"] = kSettingsNamespace;
-  map["data"][kGates] = Join(values, ",");
-  map["data"][kVersion] = gates.emulated().ToString();
-  map["data"][kConfiguration] = api::WriteJson(ConfigurationToTree(configuration)->root());
+  map["data"].Entry(kGates) = Join(values, ",");
+  map["data"].Entry(kVersion) = gates.emulated().ToString();
+  map["data"].Entry(kConfiguration) = api::WriteJson(ConfigurationToTree(configuration)->root());
   return map.Freeze();
 }
 
 Result<Settings> SettingsFromConfigMap(const api::Object& map) {
   const api::Value data = map["data"];
-  const std::optional<ReleaseVersion> version = ParseReleaseVersion(data[kVersion].str());
+  const std::optional<ReleaseVersion> version = ParseReleaseVersion(data.Entry(kVersion).str());
   if (!version) {
     return InvalidArgument(StrCat("data.", kVersion, " must be a release such as 1.36, not ",
-                                  Quote(data[kVersion].str())));
+                                  Quote(data.Entry(kVersion).str())));
   }
   Settings settings;
-  ASSIGN_OR_RETURN(
-      settings.gates,
-      FeatureGates::Create(
-          {.emulated = *version, .overrides = std::string(data[kGates].str()), .turned_on = {}}));
+  ASSIGN_OR_RETURN(settings.gates,
+                   FeatureGates::Create({.emulated = *version,
+                                         .overrides = std::string(data.Entry(kGates).str()),
+                                         .turned_on = {}}));
   // With every field allowed: what is in force is shown also where a gate forbids to set it.
   ASSIGN_OR_RETURN(Configuration configuration,
-                   ParseConfiguration(data[kConfiguration].str(), FeatureGates()));
+                   ParseConfiguration(data.Entry(kConfiguration).str(), FeatureGates()));
   settings.profiles = std::move(configuration.profiles);
   return settings;
 }

@@ -89,7 +89,7 @@ void Simulation::CheckDevices(const std::vector<api::ObjectPtr>& claims) {
          claim->root()["status"]["allocation"]["devices"]["results"].elements()) {
       const std::string device = DeviceKey(result);
       if (result["shareID"].has_value()) {
-        const auto used = api::Quantity::Parse(result["consumedCapacity"]["units"].str());
+        const auto used = api::Quantity::Parse(result["consumedCapacity"].Entry("units").str());
         units[device] += used.ok() ? used->Value() : 1'000;
         if (units[device] > 10) Violation(StrCat(device, " has more taken than it has"));
         continue;

@@ -56,7 +56,7 @@ void DropShareIds(api::Draft& results) {
     api::Draft* devices = results.at(i).Find("devices");
     api::Draft* list = devices == nullptr ? nullptr : devices->Find("results");
     for (std::size_t k = 0; list != nullptr && k < list->size(); ++k) {
-      if (list->at(k).Find("shareID") != nullptr) list->at(k).Set("shareID", "*");
+      if (list->at(k).Find("shareID") != nullptr) list->at(k)["shareID"] = "*";
     }
   }
 }

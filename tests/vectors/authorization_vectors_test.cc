@@ -44,7 +44,7 @@ std::string RunPermissionCase(Value c, bool binding) {
                        std::string_view name) -> std::optional<std::string> {
         const std::string key = StrCat(verb, "/", resource, "/", subresource, "/", name);
         ++asked[key];
-        if (c["rules"][key].str() == "allow") return std::nullopt;
+        if (c["rules"].Entry(key).str() == "allow") return std::nullopt;
         return "no rule matched";
       }};
   Findings found;

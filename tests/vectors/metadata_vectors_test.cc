@@ -47,8 +47,8 @@ std::string RunDecode(Value c) {
   for (const auto& [field, version] :
        {std::pair("toInternal", std::string_view()), std::pair("toV1alpha1", metadata::kV1alpha1),
         std::pair("toV1beta1", metadata::kV1beta1)}) {
-    if (!c[field].has_value()) continue;
-    const std::string problem = CheckDecoded(c[field], c["stream"].str(), version);
+    if (!c.Entry(field).has_value()) continue;
+    const std::string problem = CheckDecoded(c.Entry(field), c["stream"].str(), version);
     if (!problem.empty()) return StrCat(field, ": ", problem);
   }
   return "";

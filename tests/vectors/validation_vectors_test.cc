@@ -178,7 +178,7 @@ Findings StrategyFindings(const Run& run, const StrategyContext& context) {
 }
 
 // Fields of metadata that a status update cannot change.
-constexpr std::string_view kResetForStatus[] = {
+constexpr api::FieldName kResetForStatus[] = {
     "deletionTimestamp", "generation", "selfLink",        "labels",
     "annotations",       "finalizers", "ownerReferences", "managedFields"};
 
@@ -197,7 +197,7 @@ TreePtr Prepare(const Run& run, const StrategyContext& context, bool full) {
                           run.kind != "ResourceClaimTemplate";
   if (run.status()) {
     KeepAllBut("status", old, object);
-    for (const std::string_view field : kResetForStatus) {
+    for (const api::FieldName field : kResetForStatus) {
       KeepMember(field, old["metadata"], object["metadata"]);
     }
   } else if (has_status) {
@@ -208,7 +208,7 @@ TreePtr Prepare(const Run& run, const StrategyContext& context, bool full) {
   if (full) {
     Draft& metadata = object["metadata"];
     if (metadata["uid"].str().empty()) KeepMember("uid", old["metadata"], metadata);
-    for (const std::string_view field : {"creationTimestamp", "deletionTimestamp"}) {
+    for (const api::FieldName field : api::FieldNames{"creationTimestamp", "deletionTimestamp"}) {
       if (old["metadata"][field].has_value()) KeepMember(field, old["metadata"], metadata);
     }
     if (!metadata["deletionGracePeriodSeconds"].has_value()) {

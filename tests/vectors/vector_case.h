@@ -25,7 +25,7 @@ struct Case {
   api::TreePtr line;
   api::TreePtr object;
   api::TreePtr before;  // null on create
-  api::Value operator[](std::string_view name) const { return line->root()[name]; }
+  api::Value operator[](std::string_view name) const { return line->root().Entry(name); }
   std::string name() const { return std::string(line->root()["case"].str()); }
 };
 // `failure` says what could not be read.

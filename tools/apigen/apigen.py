@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the C++ of the API out of schema/: names, tables and views.
+"""Makes the C++ of the API out of schema/: names and tables.
 
   apigen.py SCHEMA_FOLDER OUTPUT_FOLDER
 
@@ -12,11 +12,10 @@ import sys
 import keys
 import model
 import tables
-import views
 
 
 def outputs(schema):
-    return {**keys.emit(schema), **tables.emit(schema), **views.emit(schema)}
+    return {**keys.emit(schema), **tables.emit(schema)}
 
 
 def write(folder, files):

@@ -17,20 +17,19 @@ sys.dont_write_bytecode = True
 import apigen  # noqa: E402
 import keys  # noqa: E402
 import model  # noqa: E402
-import names  # noqa: E402
 import tables  # noqa: E402
-import views  # noqa: E402
 
 SAMPLE = os.path.join(HERE, "testdata", "sample")
 GOLDEN = os.path.join(HERE, "testdata", "golden")
 SCHEMA = os.path.join(HERE, "..", "..", "schema")
 
 
-def load_text(package_text, kinds_text=""):
+def load_text(package_text, kinds_text="", documents=""):
     """A schema made of one package, demo.v1."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("demo.v1", package_text), ("kinds", kinds_text)):
-            with open(os.path.join(folder, name + ".schema"), "w", encoding="utf-8") as file:
+        for name, text in (("demo.v1.schema", package_text), ("kinds.schema", kinds_text),
+                           ("documents.names", documents)):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
         return model.load(folder)
 
@@ -84,13 +83,6 @@ class Refusals(unittest.TestCase):
                      HEAD + "struct Ship\n  a list<string> listmap=id")
         self.refuses("package or version is missing", "package demo")
 
-    def test_recursive_views_are_refused(self):
-        self.refuses("recursive: Ship -> Oar -> Ship",
-                     HEAD + "struct Ship\n  a Oar?\nstruct Oar\n  b list<Ship>")
-
-    def test_two_accessors_of_one_name_are_refused(self):
-        self.refuses("two accessors", HEAD + "struct Ship\n  podIP string\n  podIp string")
-
     def test_kinds_are_checked(self):
         self.refuses("needs one stored version", SHIP,
                      "kind demo Ship\n  versions v1\n  names ships ship")
@@ -106,21 +98,19 @@ class Refusals(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
-    def test_accessors_are_snake_case(self):
-        for name, expected in (
-                ("nodeName", "node_name"), ("podIPs", "pod_ips"), ("hostIPC", "host_ipc"),
-                ("setHostnameAsFQDN", "set_hostname_as_fqdn"), ("clusterIP", "cluster_ip"),
-                ("nonResourceURLs", "non_resource_urls"), ("volumeID", "volume_id"),
-                ("serverAddressByClientCIDRs", "server_address_by_client_cidrs"),
-                ("kubeProxyVersion", "kube_proxy_version"), ("fieldsV1", "fields_v1"),
-                ("namespace", "namespace_"), ("default", "default_"), ("operator", "operator_"),
-                ("value", "value_"), ("string", "string"), ("DaemonPort", "daemon_port")):
-            self.assertEqual(names.accessor(name), expected)
+    def test_names_of_documents_are_in_the_table_and_each_is_listed_once(self):
+        schema = load_text(SHIP, documents="# a log book\nharbour\n\ntls-server-name\n")
+        self.assertEqual(keys.key_names(schema), ["harbour", "items", "name", "tls-server-name"])
+        for text, message in (("name\n", "documents.names:1: name is a field of the schema already"),
+                              ("a\n\na\n", "documents.names:3: a is there already, at documents.names:1"),
+                              ("a b\n", "documents.names:1: not a name: a b"),
+                              ('a"\n', "documents.names:1: not a name")):
+            with self.assertRaisesRegex(model.SchemaError, message):
+                load_text(SHIP, documents=text)
 
-    def test_names_that_differ_in_the_first_letter_are_told_apart(self):
-        self.assertEqual(names.key_identifiers(["Port", "port"]),
-                         {"Port": "kCapitalPort", "port": "kPort"})
-        self.assertEqual(names.key_identifiers(["Port"]), {"Port": "kPort"})
+    def test_names_are_in_the_order_of_their_bytes(self):
+        every = keys.key_names(model.load(SCHEMA))
+        self.assertEqual(every, sorted(every, key=lambda name: name.encode()))
 
     def test_every_name_has_its_slot(self):
         every = keys.key_names(model.load(SCHEMA))
@@ -141,18 +131,6 @@ class FieldIndex(unittest.TestCase):
     def test_more_fields_than_it_can_hold_are_refused(self):
         with self.assertRaisesRegex(model.SchemaError, "255 fields"):
             tables.field_index(list(range(1, 256)))
-
-
-class OurSchema(unittest.TestCase):
-    def test_it_loads_and_every_view_comes_after_what_it_returns(self):
-        schema = model.load(SCHEMA)
-        for package in schema.packages.values():
-            seen = set()
-            for struct in views.in_order(package):
-                for used in views.used_structs(struct):
-                    self.assertTrue(used.package is not package or used.name in seen)
-                seen.add(struct.name)
-            self.assertEqual(seen, set(package.structs))
 
 
 def update():

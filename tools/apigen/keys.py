@@ -1,10 +1,13 @@
-"""keys.h and keys.cc: the table of schema names and the hash table that finds them by text."""
-
-from names import cpp_string, key_identifiers
+"""field_names.h and field_names.cc: the table of names that the compiler checks literals against, and the
+hash table that finds them by text at run time."""
 
 MASK = (1 << 64) - 1
 # The same constants and steps as HashName in the template below.
 K0, K1 = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+
+
+def cpp_string(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def hash_name(text):
@@ -29,7 +32,7 @@ def hash_name(text):
 
 
 def key_names(schema):
-    return sorted({f.name for s in schema.structs() for f in s.fields})
+    return sorted({f.name for s in schema.structs() for f in s.fields} | set(schema.document_names))
 
 
 def key_table(schema):
@@ -55,31 +58,35 @@ HEADER = """\
 // Made by tools/apigen from schema/.
 #pragma once
 
-#include "api/tree/value.h"
+#include <cstddef>
 
-namespace drakkar::api {
-namespace generated {
-// Entry 0 is no name.
-extern const Key kKeys[%(count)d];
-}  // namespace generated
+#include "api/tree/key.h"
 
-namespace key {
-%(constants)s
-}  // namespace key
-}  // namespace drakkar::api
+namespace drakkar::api::generated {
+
+// Entry 0 is no name; the others are sorted. Only the compiler reads the texts.
+inline constexpr std::size_t kFieldNameCount = %(count)d;
+inline constexpr const char* kFieldNames[kFieldNameCount] = {
+    "",
+%(names)s
+};
+extern const Key kKeys[kFieldNameCount];
+
+}  // namespace drakkar::api::generated
 """
 
 SOURCE = """\
 // Made by tools/apigen from schema/.
-#include "api/keys.h"
+#include "api/field_names.h"
 
 #include <cstring>
+#include <span>
 
 #include "api/tree/key_table.h"
 
 namespace drakkar::api {
 namespace generated {
-constinit const Key kKeys[%(count)d] = {
+constinit const Key kKeys[kFieldNameCount] = {
 %(keys)s
 };
 }  // namespace generated
@@ -154,12 +161,10 @@ def wrap(items, per_line):
 
 def emit(schema):
     names = key_names(schema)
-    identifiers = key_identifiers(names)
     slots = slots_of(names)
     values = {
         "count": len(names) + 1,
-        "constants": "\n".join(f"inline constexpr const Key& {identifiers[n]} = "
-                               f"generated::kKeys[{i}];" for i, n in enumerate(names, 1)),
+        "names": "\n".join(f"    {cpp_string(n)}," for n in names),
         "keys": "\n".join(['    {0, 0, ""},'] +
                           [f"    {{{i}, {len(n)}, {cpp_string(n)}}},"
                            for i, n in enumerate(names, 1)]),
@@ -168,4 +173,4 @@ def emit(schema):
         "k0": K0,
         "k1": K1,
     }
-    return {"keys.h": HEADER % values, "keys.cc": SOURCE % values}
+    return {"field_names.h": HEADER % values, "field_names.cc": SOURCE % values}

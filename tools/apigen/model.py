@@ -113,6 +113,7 @@ class Schema:
     packages: dict
     kinds: list                 # resources, in the order of the file
     bodies: list                # kinds without a resource of their own, lists included
+    document_names: list        # names of documents without a schema
 
     def structs(self):
         every = [s for p in self.packages.values() for s in p.structs.values()]
@@ -330,6 +331,28 @@ def kinds_of(block, packages):
                    selectors=block["selectors"])
 
 
+def read_document_names(folder, fields):
+    """The names in *.names, one a line: fields of documents that no schema describes."""
+    names = {}
+    for file_name in sorted(os.listdir(folder)):
+        if not file_name.endswith(".names"):
+            continue
+        with open(os.path.join(folder, file_name), encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                name = line.strip()
+                place = f"{file_name}:{number}"
+                if not name or name.startswith("#"):
+                    continue
+                if not re.fullmatch(r"[\x21-\x7e]+", name) or '"' in name or "\\" in name:
+                    raise SchemaError(f"{place}: not a name: {name}")
+                if name in fields:
+                    raise SchemaError(f"{place}: {name} is a field of the schema already")
+                if name in names:
+                    raise SchemaError(f"{place}: {name} is there already, at {names[name]}")
+                names[name] = place
+    return list(names)
+
+
 def load(folder):
     packages = {}
     for name in sorted(os.listdir(folder)):
@@ -347,4 +370,5 @@ def load(folder):
     for kind in kinds:
         if not any((k.group, k.version, k.kind) == (*kind.stored_as, kind.kind) for k in kinds):
             raise SchemaError(f"{kind.kind} is stored as {kind.stored_as}, which does not exist")
-    return Schema(packages, kinds, bodies)
+    fields = {f.name for p in packages.values() for s in p.structs.values() for f in s.fields}
+    return Schema(packages, kinds, bodies, read_document_names(folder, fields))

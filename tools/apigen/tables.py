@@ -1,14 +1,13 @@
 """schema_tables.cc: every struct, field and kind as constant data."""
 
-from keys import key_table
+from keys import cpp_string, key_table
 from model import SCALARS, SchemaError
-from names import cpp_string
 
 MERGE = {"atomic": "kAtomic", "set": "kSet", "maplist": "kMapList", "granular": "kGranular"}
 
 SOURCE = """\
 // Made by tools/apigen from schema/.
-#include "api/keys.h"
+#include "api/field_names.h"
 #include "api/scheme/internal/tables.h"
 
 namespace drakkar::api::generated {

@@ -134,7 +134,7 @@ Result<ClaimPlan> PlanClaim(const api::Object& claim, const MetadataPlaces& plac
   record.name = claim.name();
   record.uid = claim.uid();
   RETURN_IF_ERROR(CheckClaimNames(record.namespace_name, record.name, record.uid));
-  if (const api::Value name = claim["metadata"]["annotations"][metadata::kPodClaimAnnotation];
+  if (const api::Value name = claim["metadata"]["annotations"].Entry(metadata::kPodClaimAnnotation);
       name.is_string()) {
     record.pod_claim_name = std::string(name.str());
     if (!name.str().empty() && !api::CheckDnsLabel(name.str()).empty()) {

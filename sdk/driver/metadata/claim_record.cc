@@ -30,9 +30,9 @@ std::string WriteClaimRecord(const ClaimRecord& record) {
       if (device.share_id.has_value()) entry["shareID"] = *device.share_id;
       devices.Append(std::move(entry));
     }
-    out["requests"][name] = {{"reference", Draft(request.reference)},
-                             {"prepared", Draft(request.prepared)},
-                             {"devices", std::move(devices)}};
+    out["requests"].Entry(name) = {{"reference", Draft(request.reference)},
+                                   {"prepared", Draft(request.prepared)},
+                                   {"devices", std::move(devices)}};
   }
   return api::WriteJson(out.Freeze()->root(), {.indent = 2, .final_newline = true});
 }

@@ -24,8 +24,8 @@ using Path = std::vector<std::string>;
 constexpr std::int64_t kDefaultCount = 4;
 constexpr std::size_t kMaxAttributeTextBytes = 64;  // of the API
 
-Path Below(Path path, std::string name) {
-  path.push_back(std::move(name));
+Path Below(Path path, std::string_view name) {
+  path.emplace_back(name);
   return path;
 }
 
@@ -104,14 +104,15 @@ class Parser {
                            std::initializer_list<std::string_view> known) const {
     for (const api::MemberView& member : map.members()) {
       if (std::find(known.begin(), known.end(), member.name) == known.end()) {
-        return At(Below(path, std::string(member.name)),
+        return At(Below(path, member.name),
                   StrCat("is not a known field; there are ", Join(known, ", ")));
       }
     }
     return Ok();
   }
 
-  Result<void> ReadText(Value map, const Path& path, const char* field, std::string& text) const {
+  Result<void> ReadText(Value map, const Path& path, api::FieldName field,
+                        std::string& text) const {
     const Value value = map[field];
     if (!value.has_value()) return Ok();
     if (!value.is_string()) return At(Below(path, field), "must be a text");
@@ -119,7 +120,7 @@ class Parser {
     return Ok();
   }
 
-  Result<void> ReadStrings(Value map, const Path& path, const char* field,
+  Result<void> ReadStrings(Value map, const Path& path, api::FieldName field,
                            std::vector<std::string>& texts) const {
     const Value value = map[field];
     if (!value.has_value()) return Ok();
@@ -227,7 +228,7 @@ class Parser {
                           device.device.binding_failure_conditions);
   }
 
-  Result<void> ReadConditions(Value map, const Path& path, const char* field,
+  Result<void> ReadConditions(Value map, const Path& path, api::FieldName field,
                               std::vector<std::string>& conditions) const {
     RETURN_IF_ERROR(ReadStrings(map, path, field, conditions));
     for (const std::string& condition : conditions) {
@@ -278,7 +279,7 @@ class Parser {
   }
 
   Result<AttributeValue> ReadTypedAttribute(const api::MemberView& member, const Path& path) const {
-    const Path at = Below(path, std::string(member.name));
+    const Path at = Below(path, member.name);
     const Value value = member.value;
     if (member.name == "int") return Scalar(value, ValueKind::kInt, at, "a whole number");
     if (member.name == "bool") return Scalar(value, ValueKind::kBool, at, "true or false");

@@ -180,9 +180,9 @@ TEST_F(ReferenceDriverTest, PublishesOnePoolNamedAfterTheNode) {
   EXPECT_EQ(spec["pool"]["resourceSliceCount"].integer(), 1);
   ASSERT_EQ(spec["devices"].size(), 4u);
   EXPECT_EQ(spec["devices"].at(3)["name"].str(), "sim-3");
-  EXPECT_EQ(spec["devices"].at(0)["attributes"]["model"]["string"].str(), "Longship");
+  EXPECT_EQ(spec["devices"].at(0)["attributes"].Entry("model")["string"].str(), "Longship");
   EXPECT_EQ(spec["devices"].at(0)["attributes"]["generation"]["int"].integer(), 2);
-  EXPECT_EQ(spec["devices"].at(0)["capacity"]["memory"]["value"].str(), "16Gi");
+  EXPECT_EQ(spec["devices"].at(0)["capacity"].Entry("memory")["value"].str(), "16Gi");
   const api::Value owner = slice["metadata"]["ownerReferences"].at(0);
   EXPECT_EQ(owner["kind"].str(), "Node");
   EXPECT_EQ(owner["uid"].str(), server_.Get("Node", "node-1")->uid());

@@ -50,7 +50,7 @@ Draft RenderAttribute(const AttributeValue& value) {
 
 Draft RenderQuantities(const std::map<std::string, std::string>& quantities) {
   Draft object = Draft::Object();
-  for (const auto& [name, quantity] : quantities) object[name] = {{"value", Draft(quantity)}};
+  for (const auto& [name, quantity] : quantities) object.Entry(name) = {{"value", Draft(quantity)}};
   return object;
 }
 
@@ -72,7 +72,7 @@ Draft RenderStrings(const std::vector<std::string>& texts) {
 Draft RenderDevice(const Device& device) {
   Draft draft = {{"name", Draft(device.name)}};
   for (const auto& [name, value] : device.attributes) {
-    draft["attributes"][name] = RenderAttribute(value);
+    draft["attributes"].Entry(name) = RenderAttribute(value);
   }
   if (!device.capacity.empty()) draft["capacity"] = RenderQuantities(device.capacity);
   for (const CounterConsumption& consumption : device.consumes_counters) {
@@ -91,7 +91,7 @@ Draft RenderDevice(const Device& device) {
   if (device.more != nullptr) {
     draft.KeepAlive(device.more);
     for (const api::MemberView& member : device.more->root().members()) {
-      draft[member.name] = Draft(member.value);
+      draft.Entry(member.name) = Draft(member.value);
     }
   }
   return draft;
@@ -100,7 +100,7 @@ Draft RenderDevice(const Device& device) {
 bool IsComplex(api::Value device) {
   if (!device["taints"].empty() || !device["consumesCounters"].empty()) return true;
   for (const api::MemberView& attribute : device["attributes"].members()) {
-    for (const char* list : {"ints", "bools", "strings", "versions"}) {
+    for (const api::FieldName list : api::FieldNames{"ints", "bools", "strings", "versions"}) {
       if (attribute.value[list].exists()) return true;
     }
   }
@@ -197,7 +197,7 @@ class PoolRenderer {
   }
 
   // Makes one slice of `parts` and empties them.
-  Result<void> Emit(const Slice& slice, std::string_view field, std::vector<Draft>& parts) {
+  Result<void> Emit(const Slice& slice, api::FieldName field, std::vector<Draft>& parts) {
     if (result_.specs.size() >= kMaxSlicesPerPool) {
       return InvalidArgument(StrCat("the pool needs more than ", kMaxSlicesPerPool, " slices"));
     }

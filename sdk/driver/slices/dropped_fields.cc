@@ -13,7 +13,7 @@ using api::Value;
 
 struct DeviceFields {
   std::string_view feature;
-  std::vector<std::string_view> fields;
+  std::vector<api::FieldName> fields;
 };
 
 const std::vector<DeviceFields>& FieldsByFeature() {
@@ -33,7 +33,8 @@ bool Lost(Value sent, Value stored) {
 
 bool LostRequestPolicy(Value sent, Value stored) {
   for (const api::MemberView& capacity : sent["capacity"].members()) {
-    if (Lost(capacity.value["requestPolicy"], stored["capacity"][capacity.name]["requestPolicy"])) {
+    if (Lost(capacity.value["requestPolicy"],
+             stored["capacity"].Entry(capacity.name)["requestPolicy"])) {
       return true;
     }
   }
@@ -68,7 +69,7 @@ void FindDropped(const std::string& path, Value sent, Value stored,
     return;
   }
   for (const api::MemberView& member : sent.members()) {
-    FindDropped(StrCat(path, ".", member.name), member.value, stored[member.name], paths);
+    FindDropped(StrCat(path, ".", member.name), member.value, stored.Entry(member.name), paths);
   }
   std::size_t index = 0;
   for (const Value element : sent.elements()) {
@@ -90,7 +91,7 @@ std::vector<std::string> DroppedFeatures(Value sent, Value stored) {
   std::vector<std::string> features;
   for (const DeviceFields& entry : FieldsByFeature()) {
     bool lost = AnyDevice(sent, stored, [&](Value a, Value b) {
-      for (const std::string_view field : entry.fields) {
+      for (const api::FieldName field : entry.fields) {
         if (Lost(a[field], b[field])) return true;
       }
       return entry.feature == "DRAConsumableCapacity" && LostRequestPolicy(a, b);

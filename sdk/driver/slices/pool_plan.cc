@@ -71,17 +71,17 @@ Draft RenderSpec(const SliceIdentity& identity, const std::string& pool_name,
   spec.KeepAlive(content);
   for (const api::MemberView& member : content->root().members()) {
     if (member.name == "driver" || member.name == "pool") continue;
-    spec[member.name] = Draft(member.value);
+    spec.Entry(member.name) = Draft(member.value);
   }
   return spec;
 }
 
 }  // namespace
 
-const std::vector<std::string_view>& SliceContentFields() {
-  static const std::vector<std::string_view> fields = {"nodeSelector",   "allNodes",
-                                                       "devices",        "perDeviceNodeSelection",
-                                                       "sharedCounters", "partitionTypeAttribute"};
+const std::vector<api::FieldName>& SliceContentFields() {
+  static const std::vector<api::FieldName> fields = {"nodeSelector",   "allNodes",
+                                                     "devices",        "perDeviceNodeSelection",
+                                                     "sharedCounters", "partitionTypeAttribute"};
   return fields;
 }
 
@@ -125,7 +125,7 @@ api::TreePtr WithStoredTaintTimes(const api::TreePtr& desired, Value stored) {
 }
 
 bool SameSliceContent(Value desired, Value stored) {
-  for (const std::string_view field : SliceContentFields()) {
+  for (const api::FieldName field : SliceContentFields()) {
     if (!api::Equal(desired[field], stored[field])) return false;
   }
   return SkippedOperations(desired["skipNodeOperations"]) ==

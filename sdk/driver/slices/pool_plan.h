@@ -58,6 +58,6 @@ api::TreePtr WithStoredTaintTimes(const api::TreePtr& desired, api::Value stored
 bool SameSliceContent(api::Value desired, api::Value stored);
 
 // Fields of a slice's spec that describe its content, as opposed to its place.
-const std::vector<std::string_view>& SliceContentFields();
+const std::vector<api::FieldName>& SliceContentFields();
 
 }  // namespace drakkar::driver

@@ -50,7 +50,7 @@ TEST(ClaimStatus, CarriesConditionsDataAndNetwork) {
             R"({"name":"c","namespace":"default","uid":"u1"})");
   const api::Value device = (*tree)->root()["status"]["devices"].at(0);
   EXPECT_EQ(device["driver"].str(), "d.example.com");
-  EXPECT_EQ(device["data"]["firmware"].str(), "1.2");
+  EXPECT_EQ(device["data"].Entry("firmware").str(), "1.2");
   EXPECT_EQ(
       api::WriteJson(device["networkData"]),
       R"({"interfaceName":"eth1","ips":["192.0.2.5/24"],"hardwareAddress":"02:00:00:00:00:01"})");

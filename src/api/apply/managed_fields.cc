@@ -12,7 +12,6 @@
 #include "api/apply/typed_value.h"
 #include "api/json/reader.h"
 #include "api/json/writer.h"
-#include "api/keys.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
 
@@ -146,15 +145,15 @@ struct Managers {
     kept.reserve(entries.size() + 1);
     for (Value entry : entries.elements()) {
       Manager manager;
-      manager.name = entry[key::kManager].str();
-      manager.operation = entry[key::kOperation].str();
-      manager.api_version = entry[key::kApiVersion].str();
-      manager.subresource = entry[key::kSubresource].str();
-      manager.time = entry[key::kTime].str();
+      manager.name = entry["manager"].str();
+      manager.operation = entry["operation"].str();
+      manager.api_version = entry["apiVersion"].str();
+      manager.subresource = entry["subresource"].str();
+      manager.time = entry["time"].str();
       manager.entry = entry;
       if (manager.operation != "Apply" && manager.operation != "Update") return false;
-      if (entry[key::kFieldsType].str() != "FieldsV1" || manager.api_version.empty()) return false;
-      const Value fields = entry[key::kFieldsV1];
+      if (entry["fieldsType"].str() != "FieldsV1" || manager.api_version.empty()) return false;
+      const Value fields = entry["fieldsV1"];
       manager.set = Parse(
           fields.kind() == ValueKind::kObject ? arena.CopyText(WriteJson(fields)) : fields.str(),
           &manager.written);
@@ -193,7 +192,7 @@ struct Managers {
     Node* nodes = arena.AllocateArray<Node>(all.size() + 1);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Manager& each = all[i];
-      nodes[i + 1] = each.entry.exists() && each.entry[key::kTime].str() == each.time
+      nodes[i + 1] = each.entry.exists() && each.entry["time"].str() == each.time
                          ? *each.entry.node()
                          : MakeEntry(each);
     }
@@ -212,18 +211,18 @@ struct Managers {
     }
     Member* members = arena.AllocateArray<Member>(7);
     std::size_t count = 0;
-    auto add = [&](const Key& key, std::string_view text, ValueKind kind = ValueKind::kString) {
-      members[count].key = &key;
+    auto add = [&](FieldName name, std::string_view text, ValueKind kind = ValueKind::kString) {
+      members[count].key = &name.key();
       members[count++].value = TextNode(text, kind);
     };
-    add(key::kManager, arena.CopyText(manager.name));
-    add(key::kOperation, manager.applies() ? "Apply" : "Update");
-    add(key::kApiVersion, arena.CopyText(manager.api_version));
-    if (!manager.time.empty()) add(key::kTime, arena.CopyText(manager.time));
-    add(key::kFieldsType, "FieldsV1");
-    add(key::kFieldsV1, fields, ValueKind::kRaw);
+    add("manager", arena.CopyText(manager.name));
+    add("operation", manager.applies() ? "Apply" : "Update");
+    add("apiVersion", arena.CopyText(manager.api_version));
+    if (!manager.time.empty()) add("time", arena.CopyText(manager.time));
+    add("fieldsType", "FieldsV1");
+    add("fieldsV1", fields, ValueKind::kRaw);
     if (!manager.subresource.empty()) {
-      add(key::kSubresource, arena.CopyText(manager.subresource));
+      add("subresource", arena.CopyText(manager.subresource));
     }
     return ObjectNode(members, count);
   }
@@ -469,7 +468,7 @@ TreePtr Prune(const TreePtr& merged, const Manager& last, Managers& managers,
 
 // What kubectl's client-side apply noted as its own may be taken over by its server-side apply.
 const FieldNode* ClientSideFields(Value live, const FieldManager& by, Managers& managers) {
-  const Value annotation = live["metadata"]["annotations"][kLastApplied];
+  const Value annotation = live["metadata"]["annotations"].Entry(kLastApplied);
   if (!annotation.is_string()) return nullptr;
   Result<TreePtr> last = ParseJson(annotation.str(), {.refuse_duplicates = false});
   if (!last.ok() || (*last)->root()["apiVersion"].str() != by.api_version) return nullptr;
@@ -483,8 +482,8 @@ const FieldNode* ClientSideFields(Value live, const FieldManager& by, Managers& 
 }  // namespace
 
 Draft TrackUpdate(Value before, Value after, const FieldManager& by) {
-  const Value current = before[key::kMetadata][key::kManagedFields];
-  const Value sent = after[key::kMetadata][key::kManagedFields];
+  const Value current = before["metadata"]["managedFields"];
+  const Value sent = after["metadata"]["managedFields"];
   if (by.subresource.empty() && sent.size() == 1 && sent.at(0).is_object() &&
       sent.at(0)["manager"].str().empty() && sent.at(0)["operation"].str().empty() &&
       sent.at(0)["apiVersion"].str().empty() && !sent.at(0)["fieldsV1"].has_value()) {
@@ -587,8 +586,8 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
   managers->DropEmpty();
   Draft object(merged);
   if (by.manager == "kubectl" &&
-      merged->root()["metadata"]["annotations"][kLastApplied].has_value()) {
-    object["metadata"]["annotations"][kLastApplied] =
+      merged->root()["metadata"]["annotations"].Entry(kLastApplied).has_value()) {
+    object["metadata"]["annotations"].Entry(kLastApplied) =
         WriteJson(applied, {.sort_members = true, .final_newline = true});
   }
   Draft entries = managers->Write();

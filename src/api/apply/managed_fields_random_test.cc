@@ -112,19 +112,19 @@ class Changer {
         const std::string_view name = field.key->view();
         if (name == "managedFields") continue;
         if (OneIn(3)) {
-          value.Remove(name);
-        } else if (Draft* there = value.Find(name); there != nullptr && !OneIn(3)) {
+          value.RemoveEntry(name);
+        } else if (Draft* there = value.FindEntry(name); there != nullptr && !OneIn(3)) {
           Change(*there, field.type, depth - 1);
         } else {
-          value[name] = Odd(field.type, depth - 1);
+          value.Entry(name) = Odd(field.type, depth - 1);
         }
       }
     } else if (type.kind == FieldKind::kMap && value.is_object() && !OneIn(4)) {
       const std::string name = Name();
       if (OneIn(3)) {
-        value.Remove(name);
+        value.RemoveEntry(name);
       } else {
-        value[name] = Odd(*type.element, depth - 1);
+        value.Entry(name) = Odd(*type.element, depth - 1);
       }
     } else if (type.kind == FieldKind::kList && value.is_array() && !OneIn(4)) {
       if (value.size() > 0 && !OneIn(3)) {

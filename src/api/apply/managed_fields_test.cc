@@ -120,7 +120,7 @@ TEST_F(ManagedFieldsTest, ClientSideApplyBecomesServerSideWithoutAConflict) {
   EXPECT_EQ(Apply(object, Map(R"({"a":"2"})"), By("other")), nullptr);
   const TreePtr applied = Apply(object, Map(R"({"a":"2"})"), By("kubectl"));
   ASSERT_NE(applied, nullptr) << failure.message;
-  EXPECT_EQ(applied->root()["data"]["a"].str(), "2");
+  EXPECT_EQ(applied->root()["data"].Entry("a").str(), "2");
 }
 
 TEST_F(ManagedFieldsTest, OldUpdatesShareAnEntryBeyondTen) {

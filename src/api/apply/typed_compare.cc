@@ -53,7 +53,7 @@ bool AppendName(std::string& out, const TypeSchema& list, Value element, std::st
   for (std::size_t i = 0; i < count; ++i) {
     const FieldSchema* field =
         list.element->structure == nullptr ? nullptr : list.element->structure->Find(keys[i]);
-    const Value value = field == nullptr ? element[keys[i]] : element[*field->key];
+    const Value value = field == nullptr ? element.Entry(keys[i]) : element.Entry(*field->key);
     const std::size_t start = out.size();
     if (start > before + 1) out += ',';
     out += '"';
@@ -280,7 +280,7 @@ class Comparer {
       }
     } else {
       for (const FieldSchema& field : schema.fields) {
-        AddField(before[*field.key], after[*field.key], field, from, to);
+        AddField(before.Entry(*field.key), after.Entry(*field.key), field, from, to);
       }
     }
     SetChildren(node, scratch_, first, arena_);
@@ -289,10 +289,10 @@ class Comparer {
   void CompareMap(Value before, Value after, const TypeSchema& element, FieldNode& node) {
     const std::size_t first = scratch_.size();
     for (const auto& [key, name, value] : after.members()) {
-      Add(before[name], value, element, 'f', name);
+      Add(before.Entry(name), value, element, 'f', name);
     }
     for (const auto& [key, name, value] : before.members()) {
-      if (!after[name].exists()) Add(value, Value(), element, 'f', name);
+      if (!after.Entry(name).exists()) Add(value, Value(), element, 'f', name);
     }
     SetChildren(node, scratch_, first, arena_);
   }

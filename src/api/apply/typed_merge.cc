@@ -23,15 +23,15 @@ Draft MergeMembers(Value live, Value applied, const TypeSchema& type) {
   };
   for (const auto& [key, name, value] : live.members()) {
     const TypeSchema* member = type_of(name);
-    const Value other = applied[name];
+    const Value other = applied.Entry(name);
     if (!other.exists() || member == nullptr) {
-      out[name] = Draft(other.exists() ? other : value);
+      out.Entry(name) = Draft(other.exists() ? other : value);
     } else {
-      out[name] = Merge(value, other, *member);
+      out.Entry(name) = Merge(value, other, *member);
     }
   }
   for (const auto& [key, name, value] : applied.members()) {
-    if (!live[name].exists()) out[name] = Draft(value);
+    if (!live.Entry(name).exists()) out.Entry(name) = Draft(value);
   }
   return out;
 }
@@ -142,14 +142,15 @@ Draft Remove(Value value, const FieldNode& set, const TypeSchema& type) {
     for (const auto& [key, name, member] : value.members()) {
       const FieldNode* found = FindChild(&set, 'f', name);
       if (found == nullptr) {
-        out[name] = Draft(member);
+        out.Entry(name) = Draft(member);
         continue;
       }
       if (found->marks != 0) continue;
       const FieldSchema* field = is_struct ? type.structure->Find(name) : nullptr;
       const TypeSchema* member_type =
           is_struct ? (field == nullptr ? nullptr : &field->type) : type.element;
-      out[name] = member_type == nullptr ? Draft(member) : Remove(member, *found, *member_type);
+      out.Entry(name) =
+          member_type == nullptr ? Draft(member) : Remove(member, *found, *member_type);
     }
     return out.size() == 0 ? Draft(nullptr) : std::move(out);
   }

@@ -40,7 +40,7 @@ void MakeLists(Draft& value) {
   for (auto& [key, member] : value.MutableMembers()) {
     if (key->view() == "volumeClaimTemplates" && member.is_array()) {
       for (Draft& claim : member.MutableElements()) {
-        for (const char* name : {"apiVersion", "kind"}) claim.Remove(name);
+        for (const char* name : {"apiVersion", "kind"}) claim.RemoveEntry(name);
       }
     }
     MakeLists(member);
@@ -74,7 +74,8 @@ TEST(Formats, ObjectsOfEveryKindComeBackFromJsonYamlAndProtobuf) {
       ASSERT_TRUE(message.ok()) << message.error().message << "\n" << json;
       Draft named(*message);  // the envelope has these
       for (const char* field : {"kind", "apiVersion"}) {
-        if (object->root()[field].has_value()) named[field] = object->root()[field].str();
+        if (object->root().Entry(field).has_value())
+          named.Entry(field) = object->root().Entry(field).str();
       }
       MakeLists(named);
       const TreePtr from_protobuf = Strictly(named.Freeze()->root(), schema);

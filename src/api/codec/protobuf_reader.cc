@@ -205,11 +205,11 @@ Result<void> ReadMapEntry(const FieldSchema& field, const WireField& wire, Draft
       ASSIGN_OR_RETURN(Draft one, ReadValue(field, *field.type.element->element, item, depth));
       list.Append(std::move(one));
     }
-    map[key] = std::move(list);
+    map.Entry(key) = std::move(list);
     return Ok();
   }
   ASSIGN_OR_RETURN(Draft read, ReadValue(field, *field.type.element, *value, depth));
-  map[key] = std::move(read);
+  map.Entry(key) = std::move(read);
   return Ok();
 }
 
@@ -245,7 +245,7 @@ Result<void> ReadFields(std::string_view message, const StructSchema& schema, st
         continue;
       }
       if (field.protobuf_outer != outer || field.protobuf_number != wire.number) continue;
-      Draft& slot = object[*field.key];
+      Draft& slot = object.Entry(*field.key);
       switch (field.type.kind) {
         case FieldKind::kList:
           if (!slot.is_array()) slot = Draft::Array();

@@ -139,7 +139,7 @@ void WriteFields(std::string& out, Value value, const StructSchema& schema, std:
   std::size_t outers = 0;
   for (const FieldSchema& field : schema.fields) {
     if (field.protobuf_number == 0) continue;
-    const Value member = value[*field.key];
+    const Value member = value.Entry(*field.key);
     if (!member.has_value()) continue;
     if (field.protobuf_outer == outer) {
       AppendField(out, member, field);

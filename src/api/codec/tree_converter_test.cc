@@ -63,7 +63,7 @@ Draft Oddity(Random& random) {
     case 18:
       return Draft::Raw("null");
     default:
-      return Draft{{"zeta", "z"}, {"name", "n"}, {"alpha", nullptr}};
+      return Draft::Map({{"zeta", "z"}, {"name", "n"}, {"alpha", nullptr}});
   }
 }
 

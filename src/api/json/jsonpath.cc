@@ -368,7 +368,7 @@ class Evaluator {
       case Step::Kind::kField:
       case Step::Kind::kFields:
         for (const std::string& name : step.names) {
-          if (Value member = value[name]; member.exists()) out.push_back(member);
+          if (Value member = value.Entry(name); member.exists()) out.push_back(member);
         }
         break;
       case Step::Kind::kWildcard:

@@ -99,8 +99,8 @@ TEST(ParseJson, FindsDuplicatesAmongManyMembers) {
   const auto last = ParseJson(json + "\"k150\":2,\"k3\":3}", {.refuse_duplicates = false});
   ASSERT_TRUE(last.ok());
   EXPECT_EQ((*last)->root().size(), 200u);
-  EXPECT_EQ((*last)->root()["k150"].integer(), 2);
-  EXPECT_EQ((*last)->root()["k3"].integer(), 3);
+  EXPECT_EQ((*last)->root().Entry("k150").integer(), 2);
+  EXPECT_EQ((*last)->root().Entry("k3").integer(), 3);
 }
 
 TEST(ParseJson, SetsOfFieldsCanBeKeptAsTheyStand) {
@@ -115,8 +115,8 @@ TEST(ParseJson, SetsOfFieldsCanBeKeptAsTheyStand) {
   EXPECT_EQ(managers.at(0)["manager"].str(), "m");
   EXPECT_EQ(managers.at(1)["fieldsV1"].kind(), ValueKind::kNull);
   // Elsewhere the name means nothing.
-  EXPECT_TRUE((*tree)->root()["data"]["fieldsV1"]["f:a"].is_object());
-  EXPECT_EQ((*tree)->root()["after"].at(0)["fieldsV1"]["b"].integer(), 1);
+  EXPECT_TRUE((*tree)->root()["data"]["fieldsV1"].Entry("f:a").is_object());
+  EXPECT_EQ((*tree)->root().Entry("after").at(0)["fieldsV1"].Entry("b").integer(), 1);
   EXPECT_EQ(WriteJson((*tree)->root()), json);
   EXPECT_FALSE(
       ParseJson(R"({"managedFields":[{"fieldsV1":{"f:a":}}]})", {.opaque_field_sets = true}).ok());

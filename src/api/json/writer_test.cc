@@ -27,8 +27,8 @@ TEST(WriteJson, WritesDoublesAsGoDoes) {
 }
 
 TEST(WriteJson, IndentsAndSortsAndLaysOutRaw) {
-  const TreePtr tree = Draft{{"b", Draft::Array({1, Draft::Object()})},
-                             {"a", Draft::Raw("{\"y\":[1, {}],\n\"x\":\"{,\\\"}\"}")}}
+  const TreePtr tree = Draft::Map({{"b", Draft::Array({1, Draft::Object()})},
+                                   {"a", Draft::Raw("{\"y\":[1, {}],\n\"x\":\"{,\\\"}\"}")}})
                            .Freeze();
   EXPECT_EQ(WriteJson(tree->root()), "{\"b\":[1,{}],\"a\":{\"y\":[1, {}],\n\"x\":\"{,\\\"}\"}}");
   EXPECT_EQ(WriteJson(tree->root(), {.indent = 2, .sort_members = true, .final_newline = true}),

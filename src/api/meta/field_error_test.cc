@@ -48,7 +48,7 @@ TEST(FieldError, IsRenderedAsKubernetesRendersIt) {
             "spec.x: Too many: 9: must have at most 8 items");
   EXPECT_EQ(FieldError::NotFound(path, "n").ToString(), R"(spec.x: Not found: "n")");
   EXPECT_EQ(FieldError::Internal(path, "oops").ToString(), "spec.x: Internal error: oops");
-  const TreePtr tree = Draft{{"a", 1}}.Freeze();
+  const TreePtr tree = Draft::Map({{"a", 1}}).Freeze();
   EXPECT_EQ(FieldError::Invalid(path, tree->root(), "no").ToString(),
             R"(spec.x: Invalid value: {"a":1}: no)");
 }

@@ -326,7 +326,7 @@ std::string_view LabelOperatorText(LabelOperator op) {
 }
 
 bool LabelRequirement::Matches(Value labels) const {
-  const Value label = labels[key];
+  const Value label = labels.Entry(key);
   const bool has = label.exists();
   const auto is_listed = [&] { return std::ranges::find(values, label.str()) != values.end(); };
   switch (op) {

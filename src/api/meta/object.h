@@ -21,9 +21,7 @@ class Object {
   Object& operator=(const Object&) = delete;
 
   Value root() const { return tree_->root(); }
-  Value operator[](const Key& key) const { return root()[key]; }
-  Value operator[](std::string_view name) const { return root()[name]; }
-  Value operator[](const char* name) const { return root()[name]; }
+  Value operator[](FieldName name) const { return root()[name]; }
   const TreePtr& tree() const { return tree_; }
 
   std::string_view api_version() const;

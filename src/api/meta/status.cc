@@ -50,7 +50,7 @@ Status About(Status status, const GroupResource& resource, std::string_view name
   return status;
 }
 
-void SetIfAny(Draft& draft, std::string_view name, const std::string& value) {
+void SetIfAny(Draft& draft, FieldName name, const std::string& value) {
   if (!value.empty()) draft[name] = value;
 }
 

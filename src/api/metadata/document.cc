@@ -15,6 +15,7 @@ namespace drakkar::metadata {
 namespace {
 
 using api::Draft;
+using api::FieldName;
 using api::Value;
 
 constexpr std::string_view kKind = "DeviceMetadata";
@@ -247,8 +248,8 @@ Result<TypeMeta> ReadTypeMeta(std::string_view text) {
         StrCat("couldn't get version/kind; json parse error: json: cannot unmarshal ",
                KindOfJson(root), " into Go value of type ", kTypeMetaGoType));
   }
-  for (const auto& [name, field] :
-       {std::pair("apiVersion", &meta.api_version), std::pair("kind", &meta.kind)}) {
+  for (const auto& [name, field] : {std::pair(FieldName("apiVersion"), &meta.api_version),
+                                    std::pair(FieldName("kind"), &meta.kind)}) {
     const Value value = root[name];
     if (!value.has_value()) continue;
     if (!value.is_string()) {

@@ -15,6 +15,7 @@ namespace {
 
 using api::FieldError;
 using api::FieldErrors;
+using api::FieldName;
 using api::FieldPath;
 using api::Value;
 
@@ -29,8 +30,8 @@ constexpr std::size_t kMaxInterfaceNameBytes = 256;
 constexpr std::size_t kMaxIps = 16;
 constexpr std::size_t kMaxHardwareAddressBytes = 128;
 
-constexpr std::array<std::string_view, 8> kAttributeTypes = {
-    "int", "bool", "string", "version", "ints", "bools", "strings", "versions"};
+constexpr std::array<FieldName, 8> kAttributeTypes = {"int",  "bool",  "string",  "version",
+                                                      "ints", "bools", "strings", "versions"};
 constexpr std::string_view kCaselessRule =
     "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and "
     "end with an alphanumeric character (e.g. 'Example.com', regex used for validation is "
@@ -82,7 +83,7 @@ void CheckLabel(FieldErrors& out, const FieldPath& path, std::string_view label)
 void CheckUnion(FieldErrors& out, const FieldPath& path, Value attribute) {
   std::vector<std::string_view> set;
   std::vector<std::string> all;
-  for (const std::string_view type : kAttributeTypes) {
+  for (const FieldName type : kAttributeTypes) {
     if (attribute[type].has_value()) set.push_back(type);
     all.push_back(StrCat("`", type, "`"));
   }
@@ -140,7 +141,8 @@ void CheckObjectMeta(FieldErrors& out, const FieldPath& path, Value meta) {
   const Value owners = meta["ownerReferences"];
   for (std::size_t i = 0; i < owners.size(); ++i) {
     const FieldPath owner = path.Child("ownerReferences").Index(i);
-    for (const std::string_view field : {"apiVersion", "kind", "name", "uid"}) {
+    for (const FieldName field :
+         {FieldName("apiVersion"), FieldName("kind"), FieldName("name"), FieldName("uid")}) {
       Required(out, owner.Child(field), owners.at(i)[field].str());
     }
   }

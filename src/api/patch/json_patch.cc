@@ -62,7 +62,7 @@ Place FindPlace(Draft& root, std::string_view pointer) {
     ExpandRaw(*at);
     const std::string step = DecodeStep(steps[i]);
     if (at->is_object()) {
-      at = at->Find(step);
+      at = at->FindEntry(step);
     } else if (at->is_array()) {
       const auto index = ParseIndex(step, at->size());
       at = index.ok() ? &at->at(*index) : nullptr;
@@ -79,7 +79,7 @@ Place FindPlace(Draft& root, std::string_view pointer) {
 Result<void> Add(const Place& place, Draft value) {
   Draft& container = *place.container;
   if (container.is_object()) {
-    container[place.step] = std::move(value);
+    container.Entry(place.step) = std::move(value);
     return Ok();
   }
   if (place.step == "-") {
@@ -94,7 +94,7 @@ Result<void> Add(const Place& place, Draft value) {
 Result<void> Remove(const Place& place) {
   Draft& container = *place.container;
   if (container.is_object()) {
-    if (container.Remove(place.step)) return Ok();
+    if (container.RemoveEntry(place.step)) return Ok();
     return InvalidArgument(
         StrCat("Unable to remove nonexistent key: ", place.step, ": missing value"));
   }
@@ -106,7 +106,7 @@ Result<void> Remove(const Place& place) {
 // Null without an error where an object has no such member.
 Result<Draft*> Get(const Place& place) {
   Draft& container = *place.container;
-  if (container.is_object()) return container.Find(place.step);
+  if (container.is_object()) return container.FindEntry(place.step);
   ASSIGN_OR_RETURN(const std::size_t index, ParseIndex(place.step, container.size()));
   return &container.at(index);
 }
@@ -123,7 +123,7 @@ bool SameJson(Value a, Value b) {
   }
   if (a.is_object()) {
     for (const MemberView member : a.members()) {
-      if (!SameJson(member.value, b[member.name])) return false;
+      if (!SameJson(member.value, b.Entry(member.name))) return false;
     }
     return true;
   }

@@ -12,7 +12,7 @@ Draft WithoutNulls(Value value) {
     Draft draft = Draft::Object();
     for (const MemberView member : value.members()) {
       if (!member.value.has_value()) continue;
-      draft[member.name] = WithoutNulls(member.value);
+      draft.Entry(member.name) = WithoutNulls(member.value);
     }
     return draft;
   }
@@ -27,10 +27,10 @@ Draft WithoutNulls(Value value) {
 void Merge(Draft& target, Value patch) {
   for (const MemberView member : patch.members()) {
     if (!member.value.has_value()) {
-      target.Remove(member.name);
+      target.RemoveEntry(member.name);
       continue;
     }
-    Draft* child = target.Find(member.name);
+    Draft* child = target.FindEntry(member.name);
     if (child != nullptr && child->kind() == ValueKind::kRaw && member.value.is_object()) {
       // Opaque JSON is patched like all other; what is not touched stays as it is.
       if (auto tree = ParseJson(child->str(), {.refuse_duplicates = false}); tree.ok()) {
@@ -40,7 +40,7 @@ void Merge(Draft& target, Value patch) {
     if (child != nullptr && child->is_object() && member.value.is_object()) {
       Merge(*child, member.value);
     } else {
-      target[member.name] = WithoutNulls(member.value);
+      target.Entry(member.name) = WithoutNulls(member.value);
     }
   }
 }
@@ -52,12 +52,12 @@ Draft Difference(Value original, Value modified) {
   }
   Draft patch;
   for (const MemberView member : modified.members()) {
-    const Value before = original[member.name];
+    const Value before = original.Entry(member.name);
     Draft child = before.exists() ? Difference(before, member.value) : Draft(member.value);
-    if (child.exists()) patch[member.name] = std::move(child);
+    if (child.exists()) patch.Entry(member.name) = std::move(child);
   }
   for (const MemberView member : original.members()) {
-    if (!modified[member.name].exists()) patch[member.name] = nullptr;
+    if (!modified.Entry(member.name).exists()) patch.Entry(member.name) = nullptr;
   }
   return patch;
 }

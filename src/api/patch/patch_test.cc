@@ -39,7 +39,7 @@ TEST(StrategicPatch, AgreesWithTheVectors) {
   testing::VectorReport report("patch");
   for (const Value test : vectors->root()["cases"].elements()) {
     testing::VectorReport::Case scope(report);
-    const Value original = vectors->root()["originals"][test["kind"].str()];
+    const Value original = vectors->root()["originals"].Entry(test["kind"].str());
     Expect(ApplyStrategicPatch(original, test["patch"], SchemaOf(original)), test,
            test["name"].str());
   }
@@ -51,8 +51,9 @@ TEST(MergePatch, AgreesWithTheVectors) {
   testing::VectorReport report("patch");
   for (const Value test : vectors->root()["cases"].elements()) {
     testing::VectorReport::Case scope(report);
-    const Value original =
-        test["kind"].exists() ? vectors->root()["originals"][test["kind"].str()] : test["original"];
+    const Value original = test["kind"].exists()
+                               ? vectors->root()["originals"].Entry(test["kind"].str())
+                               : test["original"];
     Expect(ApplyMergePatch(original, test["patch"]), test, Text(test["patch"]));
   }
 }
@@ -75,7 +76,7 @@ TEST(CreatePatch, AgreesWithTheVectors) {
   const Value cases = vectors->root().is_array() ? vectors->root() : vectors->root()["cases"];
   for (const Value test : cases.elements()) {
     testing::VectorReport::Case scope(report);
-    const Value original = applied->root()["originals"][test["kind"].str()];
+    const Value original = applied->root()["originals"].Entry(test["kind"].str());
     const Value modified = test["modified"];
     const std::string_view name = test["name"].str();
     EXPECT_EQ(Text(CreateMergePatch(original, modified)->root()), Text(test["jsonMergePatch"]))
@@ -94,9 +95,9 @@ TEST(MergePatch, WhatIsCreatedMakesTheModifiedValue) {
     for (int i = 0; i < 6; ++i) {
       const std::string name = random.Text();
       Draft value = random.Make(3);
-      if (random.Below(3) != 0) before[name] = value;
+      if (random.Below(3) != 0) before.Entry(name) = value;
       if (random.Below(3) != 0)
-        after[name] = random.Below(2) == 0 ? std::move(value) : random.Make(3);
+        after.Entry(name) = random.Below(2) == 0 ? std::move(value) : random.Make(3);
     }
     // Null means removal in a merge patch, so the values themselves must be free of it.
     const TreePtr empty = Draft::Object().Freeze();
@@ -131,7 +132,7 @@ TEST(JsonPatch, MovesCopiesAndBoundsWhatItCopies) {
 
 TEST(StrategicPatch, MergesIntoOpaqueJson) {
   const TreePtr original =
-      Draft{{"spec", Draft{{"x", Draft::Raw("{\"a\": 1, \"b\": 2}")}}}}.Freeze();
+      Draft{{"spec", Draft::Map({{"x", Draft::Raw("{\"a\": 1, \"b\": 2}")}})}}.Freeze();
   const TreePtr patch = *ParseJson(R"({"spec":{"x":{"a":null,"c":3}}})");
   const StructSchema& pod = *FindKindByApiVersion("v1", "Pod")->schema;
   EXPECT_EQ(Text((*ApplyStrategicPatch(original->root(), patch->root(), pod))->root()),

@@ -61,7 +61,7 @@ Error NoMergeKey(Value element, std::string_view merge_key) {
 
 Error BadDirective(Value element) {
   return InvalidArgument(
-      StrCat("unknown patch type: ", GoText(element[kPatch]), " in map: ", GoText(element)));
+      StrCat("unknown patch type: ", GoText(element.Entry(kPatch)), " in map: ", GoText(element)));
 }
 
 Error BadRetainKeys() {
@@ -77,12 +77,12 @@ bool IsDirective(std::string_view name) {
 // Absent for an element that is only there to be deleted.
 Draft Plain(Value value) {
   if (value.is_object()) {
-    if (value[kPatch].str() == "delete") return Draft();
+    if (value.Entry(kPatch).str() == "delete") return Draft();
     Draft draft = Draft::Object();
     for (const MemberView member : value.members()) {
       if (!member.value.has_value() || IsDirective(member.name)) continue;
       Draft child = Plain(member.value);
-      if (child.exists()) draft[member.name] = std::move(child);
+      if (child.exists()) draft.Entry(member.name) = std::move(child);
     }
     return draft;
   }
@@ -99,7 +99,7 @@ Draft Plain(Value value) {
 
 // What an element is told apart by: the merge key of an object, or a scalar itself.
 Value Identity(Value element, std::string_view merge_key) {
-  return element.is_object() ? element[merge_key] : element;
+  return element.is_object() ? element.Entry(merge_key) : element;
 }
 
 // An element of the list at work, with its identity read once.
@@ -112,7 +112,7 @@ Item MakeItem(Draft draft, std::string_view merge_key) {
   Value identity;
   TreePtr own;
   if (draft.is_object()) {
-    Draft* key = draft.Find(merge_key);
+    Draft* key = draft.FindEntry(merge_key);
     own = key == nullptr ? Draft().Freeze() : key->Freeze();
   } else {
     own = draft.Freeze();
@@ -198,11 +198,11 @@ Result<Draft> MergeList(Draft& original, Value patch, const TypeSchema* type) {
       merging.push_back(element);
       continue;
     }
-    const Value directive = element[kPatch];
+    const Value directive = element.Entry(kPatch);
     if (!directive.exists()) {
       merging.push_back(element);
     } else if (directive.str() == "delete") {
-      const Value key = element[merge_key];
+      const Value key = element.Entry(merge_key);
       if (!key.exists()) return NoMergeKey(element, merge_key);
       std::erase_if(items, [&](const Item& item) { return Equal(item.identity->root(), key); });
     } else if (directive.str() == "replace") {
@@ -245,7 +245,7 @@ Result<Draft> MergeList(Draft& original, Value patch, const TypeSchema* type) {
 
 // $retainKeys: everything the list does not name goes.
 Result<void> RetainKeys(Draft& original, Value patch) {
-  const Value keys = patch[kRetainKeys];
+  const Value keys = patch.Entry(kRetainKeys);
   if (!keys.exists()) return Ok();
   if (!keys.is_array()) return BadRetainKeys();
   const auto is_kept = [&](std::string_view name) {
@@ -268,7 +268,7 @@ Result<void> CheckOrder(Value list, Value order, std::string_view merge_key) {
   if (!list.is_array()) return Ok();
   std::size_t at = 0;
   for (const Value element : list.elements()) {
-    if (element.is_object() && element[kPatch].exists()) continue;
+    if (element.is_object() && element.Entry(kPatch).exists()) continue;
     const Value identity = Identity(element, merge_key);
     while (at < order.size() && !Equal(Identity(order.at(at), merge_key), identity)) ++at;
     if (at == order.size()) {
@@ -287,8 +287,8 @@ Result<void> SetElementOrder(Draft& original, Value patch, std::string_view name
   if (!order.is_array())
     return InvalidArgument(StrCat("expected a list in ", kSetElementOrder, name));
   const std::string_view merge_key = MergeKey(type);
-  const Value list = patch[name];
-  Draft* existing = original.Find(name);
+  const Value list = patch.Entry(name);
+  Draft* existing = original.FindEntry(name);
   if (list.exists() && !list.is_array()) return Ok();  // null or another type: merged like others
   if (existing != nullptr && !existing->is_array()) return Ok();
   RETURN_IF_ERROR(CheckOrder(list, order, merge_key));
@@ -317,12 +317,12 @@ Result<void> SetElementOrder(Draft& original, Value patch, std::string_view name
   }
   Identities wanted;
   for (const Value element : order.elements()) wanted.push_back(Identity(element, merge_key));
-  original[name] = InOrder(std::move(items), wanted, server_order);
+  original.Entry(name) = InOrder(std::move(items), wanted, server_order);
   return Ok();
 }
 
 void DeleteFromList(Draft& original, std::string_view name, Value deleted) {
-  Draft* list = original.Find(name);
+  Draft* list = original.FindEntry(name);
   if (list == nullptr || !list->is_array()) return;
   std::erase_if(list->MutableElements(), [&](const Draft& element) {
     const TreePtr value = element.Freeze();
@@ -336,10 +336,10 @@ void DeleteFromList(Draft& original, std::string_view name, Value deleted) {
 Result<void> MergeMember(Draft& original, std::string_view name, Value value,
                          const TypeSchema* type) {
   if (!value.has_value()) {
-    original.Remove(name);
+    original.RemoveEntry(name);
     return Ok();
   }
-  Draft* existing = original.Find(name);
+  Draft* existing = original.FindEntry(name);
   if (existing != nullptr && existing->kind() == ValueKind::kRaw && value.is_object()) {
     if (auto tree = ParseJson(existing->str(), {.refuse_duplicates = false}); tree.ok()) {
       *existing = Draft(*tree);
@@ -356,19 +356,19 @@ Result<void> MergeMember(Draft& original, std::string_view name, Value value,
     }
     if (existing->size() == 0 && value.empty()) return Ok();
     ASSIGN_OR_RETURN(Draft merged, MergeList(*existing, value, type));
-    original[name] = std::move(merged);
+    original.Entry(name) = std::move(merged);
     return Ok();
   }
-  original[name] = Plain(value);
+  original.Entry(name) = Plain(value);
   return Ok();
 }
 
 Result<void> MergeObject(Draft& original, Value patch, const TypeSchema* type) {
-  if (const Value directive = patch[kPatch]; directive.exists()) {
+  if (const Value directive = patch.Entry(kPatch); directive.exists()) {
     if (directive.str() == "replace") {
       Draft replaced = Draft::Object();
       for (const MemberView member : patch.members()) {
-        if (member.name != kPatch) replaced[member.name] = Draft(member.value);
+        if (member.name != kPatch) replaced.Entry(member.name) = Draft(member.value);
       }
       original = std::move(replaced);
       return Ok();
@@ -385,7 +385,7 @@ Result<void> MergeObject(Draft& original, Value patch, const TypeSchema* type) {
     if (!member.name.starts_with(kSetElementOrder)) continue;
     const std::string_view name = member.name.substr(kSetElementOrder.size());
     RETURN_IF_ERROR(SetElementOrder(original, patch, name, member.value, MemberType(type, name)));
-    if (patch[name].is_array()) ordered.push_back(name);
+    if (patch.Entry(name).is_array()) ordered.push_back(name);
   }
   for (const MemberView member : patch.members()) {
     if (member.name == kRetainKeys || member.name.starts_with(kSetElementOrder)) continue;
@@ -394,7 +394,7 @@ Result<void> MergeObject(Draft& original, Value patch, const TypeSchema* type) {
       continue;
     }
     const bool done = std::ranges::find(ordered, member.name) != ordered.end();
-    const Draft* existing = done ? original.Find(member.name) : nullptr;
+    const Draft* existing = done ? original.FindEntry(member.name) : nullptr;
     if (done && existing != nullptr && existing->is_array()) continue;
     RETURN_IF_ERROR(
         MergeMember(original, member.name, member.value, MemberType(type, member.name)));

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/key_table.h"
 

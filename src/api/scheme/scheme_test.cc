@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "api/keys.h"
 #include "api/tree/key_table.h"
 
 namespace drakkar::api {
@@ -30,7 +29,7 @@ TEST(Keys, AreFoundByTheirTextAndHaveDistinctTexts) {
 
 TEST(Keys, OtherNamesAreNotFound) {
   for (std::string_view text :
-       {"", "x", "spe", "specs", "Spec", "nodename", "metadata.name", "app.kubernetes.io/name"}) {
+       {"", "z", "spe", "specs", "Spec", "nodename", "metadata.name", "app.kubernetes.io/name"}) {
     EXPECT_EQ(FindKey(text), nullptr) << text;
   }
   // Same ends and length as a schema name, other middle.
@@ -39,11 +38,11 @@ TEST(Keys, OtherNamesAreNotFound) {
 }
 
 TEST(Keys, AreConstantsAtLinkTime) {
-  static constexpr const Key* kConstant = &key::kNodeName;
+  static constexpr const Key* kConstant = &FieldName("nodeName").key();
   EXPECT_EQ(kConstant->view(), "nodeName");
   EXPECT_EQ(FindKey("nodeName"), kConstant);
-  EXPECT_EQ(key::kPort.view(), "port");
-  EXPECT_EQ(key::kCapitalPort.view(), "Port");
+  EXPECT_EQ(FieldName("port").view(), "port");
+  EXPECT_EQ(FieldName("Port").view(), "Port");
 }
 
 TEST(Structs, EveryFieldIsFoundByKeyAndByName) {
@@ -52,7 +51,7 @@ TEST(Structs, EveryFieldIsFoundByKeyAndByName) {
       EXPECT_EQ(kind.schema->Find(*field.key), &field);
       EXPECT_EQ(kind.schema->Find(field.key->view()), &field);
     }
-    EXPECT_EQ(kind.schema->Find(key::kTolerationSeconds), nullptr);
+    EXPECT_EQ(kind.schema->Find(FieldName("tolerationSeconds").key()), nullptr);
     EXPECT_EQ(kind.schema->Find("noSuchField"), nullptr);
   }
 }
@@ -63,17 +62,18 @@ TEST(Structs, KeysThatAreNoSchemaNamesAreNotFields) {
 }
 
 TEST(Structs, ThatAreMadeByHandNeedNoIndex) {
-  static constexpr FieldSchema kFields[] = {{.key = &key::kName}, {.key = &key::kSpec}};
+  static constexpr FieldSchema kFields[] = {{.key = &FieldName("name").key()},
+                                            {.key = &FieldName("spec").key()}};
   const StructSchema by_hand{.name = "x", .fields = kFields};
-  EXPECT_EQ(by_hand.Find(key::kSpec), &kFields[1]);
+  EXPECT_EQ(by_hand.Find(FieldName("spec").key()), &kFields[1]);
   EXPECT_EQ(by_hand.Find("name"), &kFields[0]);
-  EXPECT_EQ(by_hand.Find(key::kStatus), nullptr);
-  EXPECT_EQ(StructSchema().Find(key::kSpec), nullptr);
+  EXPECT_EQ(by_hand.Find(FieldName("status").key()), nullptr);
+  EXPECT_EQ(StructSchema().Find(FieldName("spec").key()), nullptr);
 }
 
 TEST(Structs, FieldsCarryTypesNumbersAndMergeRules) {
   const StructSchema& spec = Get("io.k8s.api.core.v1.PodSpec");
-  const FieldSchema* containers = spec.Find(key::kContainers);
+  const FieldSchema* containers = spec.Find(FieldName("containers").key());
   ASSERT_NE(containers, nullptr);
   EXPECT_EQ(containers->protobuf_number, 2);
   EXPECT_TRUE(containers->required);
@@ -87,20 +87,22 @@ TEST(Structs, FieldsCarryTypesNumbersAndMergeRules) {
   ASSERT_NE(containers->type.element, nullptr);
   EXPECT_EQ(containers->type.element->structure, &Get("io.k8s.api.core.v1.Container"));
 
-  EXPECT_TRUE(spec.Find(key::kVolumes)->type.patch_retain_keys);
-  EXPECT_TRUE(spec.Find(key::kPriority)->pointer);
-  EXPECT_FALSE(spec.Find(key::kHostNetwork)->pointer);
-  EXPECT_EQ(spec.Find(key::kNodeSelector)->type.merge, MergeKind::kAtomic);
-  EXPECT_EQ(spec.Find(key::kOverhead)->type.merge, MergeKind::kGranular);
-  EXPECT_EQ(spec.Find(key::kOverhead)->type.element->kind, FieldKind::kQuantity);
-  EXPECT_EQ(Get("io.k8s.api.core.v1.EnvVarSource").Find(key::kConfigMapKeyRef)->type.merge,
-            MergeKind::kAtomic);
-  EXPECT_TRUE(
-      Get("io.k8s.api.policy.v1.PodDisruptionBudgetSpec").Find(key::kSelector)->type.patch_replace);
+  EXPECT_TRUE(spec.Find(FieldName("volumes").key())->type.patch_retain_keys);
+  EXPECT_TRUE(spec.Find(FieldName("priority").key())->pointer);
+  EXPECT_FALSE(spec.Find(FieldName("hostNetwork").key())->pointer);
+  EXPECT_EQ(spec.Find(FieldName("nodeSelector").key())->type.merge, MergeKind::kAtomic);
+  EXPECT_EQ(spec.Find(FieldName("overhead").key())->type.merge, MergeKind::kGranular);
+  EXPECT_EQ(spec.Find(FieldName("overhead").key())->type.element->kind, FieldKind::kQuantity);
+  EXPECT_EQ(
+      Get("io.k8s.api.core.v1.EnvVarSource").Find(FieldName("configMapKeyRef").key())->type.merge,
+      MergeKind::kAtomic);
+  EXPECT_TRUE(Get("io.k8s.api.policy.v1.PodDisruptionBudgetSpec")
+                  .Find(FieldName("selector").key())
+                  ->type.patch_replace);
 }
 
 TEST(Structs, InlinedGoStructsKeepTheirPlaceOnTheWire) {
-  const FieldSchema* path = Get("io.k8s.api.core.v1.Volume").Find(key::kHostPath);
+  const FieldSchema* path = Get("io.k8s.api.core.v1.Volume").Find(FieldName("hostPath").key());
   ASSERT_NE(path, nullptr);
   EXPECT_EQ(path->protobuf_outer, 2);
   EXPECT_EQ(path->protobuf_number, 1);
@@ -109,9 +111,10 @@ TEST(Structs, InlinedGoStructsKeepTheirPlaceOnTheWire) {
 TEST(Structs, SkipNodeOperationsHasATypeOfItsOwn) {
   for (std::string_view version : {"v1", "v1beta1", "v1beta2"}) {
     const std::string package = "io.k8s.api.resource." + std::string(version);
-    const FieldSchema* slice = Get(package + ".ResourceSliceSpec").Find(key::kSkipNodeOperations);
+    const FieldSchema* slice =
+        Get(package + ".ResourceSliceSpec").Find(FieldName("skipNodeOperations").key());
     const FieldSchema* result =
-        Get(package + ".DeviceRequestAllocationResult").Find(key::kSkipNodeOperations);
+        Get(package + ".DeviceRequestAllocationResult").Find(FieldName("skipNodeOperations").key());
     ASSERT_NE(slice, nullptr) << version;
     ASSERT_NE(result, nullptr) << version;
     EXPECT_EQ(slice->type.kind, FieldKind::kSkipNodeOperations);
@@ -145,9 +148,9 @@ TEST(Kinds, EachIsFoundByEveryOfItsNames) {
 TEST(Kinds, StoredKindsHaveMetadataAListAndColumns) {
   for (const KindSchema& kind : AllKinds()) {
     ASSERT_NE(kind.schema, nullptr);
-    EXPECT_NE(kind.schema->Find(key::kMetadata), nullptr) << kind.kind;
-    EXPECT_NE(kind.schema->Find(key::kApiVersion), nullptr) << kind.kind;
-    EXPECT_NE(kind.schema->Find(key::kKind), nullptr) << kind.kind;
+    EXPECT_NE(kind.schema->Find(FieldName("metadata").key()), nullptr) << kind.kind;
+    EXPECT_NE(kind.schema->Find(FieldName("apiVersion").key()), nullptr) << kind.kind;
+    EXPECT_NE(kind.schema->Find(FieldName("kind").key()), nullptr) << kind.kind;
     EXPECT_FALSE(kind.singular.empty());
     EXPECT_FALSE(kind.verbs.empty());
     if (std::ranges::find(kind.verbs, "list") == kind.verbs.end()) continue;

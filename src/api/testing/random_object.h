@@ -20,7 +20,7 @@ inline Draft RandomTypedStruct(const StructSchema& structure, Random& random, in
   for (const FieldSchema& field : structure.fields) {
     const bool skip = depth <= 0 && field.type.kind == FieldKind::kStruct;
     if (skip || random.Next() % 3 == 0) continue;
-    object[field.key->view()] = RandomTyped(field.type, random, depth - 1);
+    object.Entry(field.key->view()) = RandomTyped(field.type, random, depth - 1);
   }
   return object;
 }
@@ -66,7 +66,7 @@ inline Draft RandomTyped(const TypeSchema& type, Random& random, int depth) {
     case FieldKind::kMap: {
       Draft map = Draft::Object();
       for (std::int64_t i = 0; i < number % 3 && depth > -4; ++i) {
-        map[StrCat("key", i)] = RandomTyped(*type.element, random, depth - 1);
+        map.Entry(StrCat("key", i)) = RandomTyped(*type.element, random, depth - 1);
       }
       return map;
     }

@@ -34,7 +34,7 @@ class RandomTree {
       }
       default: {
         Draft object = Draft::Object();
-        for (std::uint64_t i = Below(6); i > 0; --i) object[Text()] = Make(depth - 1);
+        for (std::uint64_t i = Below(6); i > 0; --i) object.Entry(Text()) = Make(depth - 1);
         return object;
       }
     }

@@ -24,6 +24,14 @@ Draft& Add(Draft::Members& members, KeyRef key) {
   return members.emplace_back(std::move(key), Draft()).second;
 }
 
+bool IsNamed(const KeyRef& key, std::string_view name) {
+  return key->view() == name;
+}
+
+bool IsNamed(const KeyRef& key, const Key& name) {
+  return key.get() == &name;
+}
+
 }  // namespace
 
 KeyRef::KeyRef(std::string_view name) {
@@ -43,9 +51,8 @@ Draft::Draft(const char* text) : state_(OwnedText{std::string(text), false}) {}
 Draft::Draft(std::string_view text) : state_(OwnedText{std::string(text), false}) {}
 Draft::Draft(std::string text) : state_(OwnedText{std::move(text), false}) {}
 
-Draft::Draft(std::initializer_list<std::pair<std::string_view, Draft>> members)
-    : state_(std::make_unique<Members>()) {
-  for (const auto& [name, value] : members) (*this)[name] = value;
+Draft::Draft(std::initializer_list<Field> fields) : state_(std::make_unique<Members>()) {
+  for (const Field& field : fields) (*this)[field.name] = field.value;
 }
 
 Draft::Draft(Value value) : state_(value.node()) {}
@@ -55,6 +62,12 @@ Draft::Draft(TreePtr tree) : state_(tree->root().node()), kept_(std::move(tree))
 Draft Draft::Object() {
   Draft draft;
   draft.state_ = std::make_unique<Members>();
+  return draft;
+}
+
+Draft Draft::Map(std::initializer_list<std::pair<std::string_view, Draft>> entries) {
+  Draft draft = Object();
+  for (const auto& [name, value] : entries) draft.Entry(name) = value;
   return draft;
 }
 
@@ -205,7 +218,7 @@ void Draft::MakeArray() {
   state_ = std::move(elements);
 }
 
-Draft& Draft::operator[](std::string_view name) {
+Draft& Draft::Entry(std::string_view name) {
   Members& members = MutableMembers();
   for (auto& [key, value] : members) {
     if (key->view() == name) return value;
@@ -213,8 +226,8 @@ Draft& Draft::operator[](std::string_view name) {
   return Add(members, KeyRef(name));
 }
 
-Draft& Draft::operator[](const Key& key) {
-  if (key.id == 0) return (*this)[key.view()];
+Draft& Draft::Entry(const Key& key) {
+  if (key.id == 0) return Entry(key.view());
   Members& members = MutableMembers();
   for (auto& [member_key, value] : members) {
     if (member_key.get() == &key) return value;
@@ -222,26 +235,46 @@ Draft& Draft::operator[](const Key& key) {
   return Add(members, KeyRef(key));
 }
 
-Draft* Draft::Find(std::string_view name) {
-  if (!Has(name)) return nullptr;
-  return &(*this)[name];
-}
-
-bool Draft::Has(std::string_view name) const {
+template <typename Name>
+bool Draft::HasMember(const Name& name) const {
   if (const auto* members = std::get_if<std::unique_ptr<Members>>(&state_)) {
     for (const auto& [key, value] : **members) {
-      if (key->view() == name) return value.exists();
+      if (IsNamed(key, name)) return value.exists();
     }
     return false;
   }
-  return borrowed()[name].exists();
+  return borrowed().Entry(name).exists();
 }
 
-bool Draft::Remove(std::string_view name) {
-  if (!Has(name)) return false;
-  Members& members = MutableMembers();
-  std::erase_if(members, [&](const auto& member) { return member.first->view() == name; });
+template <typename Name>
+bool Draft::RemoveMember(const Name& name) {
+  if (!HasMember(name)) return false;
+  std::erase_if(MutableMembers(), [&](const auto& member) { return IsNamed(member.first, name); });
   return true;
+}
+
+Draft* Draft::Find(FieldName name) {
+  return Has(name) ? &(*this)[name] : nullptr;
+}
+
+bool Draft::Has(FieldName name) const {
+  return HasMember(name.key());
+}
+
+bool Draft::Remove(FieldName name) {
+  return RemoveMember(name.key());
+}
+
+Draft* Draft::FindEntry(std::string_view name) {
+  return HasEntry(name) ? &Entry(name) : nullptr;
+}
+
+bool Draft::HasEntry(std::string_view name) const {
+  return HasMember(name);
+}
+
+bool Draft::RemoveEntry(std::string_view name) {
+  return RemoveMember(name);
 }
 
 Draft& Draft::at(std::size_t index) {

@@ -48,6 +48,7 @@ class Draft {
  public:
   using Members = std::vector<std::pair<KeyRef, Draft>>;
   using Elements = std::vector<Draft>;
+  struct Field;
 
   Draft();                // absent: freezing it leaves the member out
   Draft(std::nullptr_t);  // NOLINT: implicit, as in JSON
@@ -60,12 +61,14 @@ class Draft {
   Draft(const char* text);                                      // NOLINT
   Draft(std::string_view text);                                 // NOLINT
   Draft(std::string text);                                      // NOLINT
-  Draft(std::initializer_list<std::pair<std::string_view, Draft>> members);
+  Draft(std::initializer_list<Field> fields);
   // Borrows: `value` must outlive the draft, or be kept alive by KeepAlive.
   explicit Draft(Value value);
   // Borrows from the tree and keeps it alive.
   explicit Draft(TreePtr tree);
   static Draft Object();
+  // An object whose names are data: labels, annotations, capacity.
+  static Draft Map(std::initializer_list<std::pair<std::string_view, Draft>> entries);
   static Draft Array();
   static Draft Array(std::vector<Draft> elements);
   static Draft Raw(std::string json);
@@ -88,14 +91,18 @@ class Draft {
   std::size_t size() const;  // elements or members
 
   // The member, made absent if it is not there; a draft that is no object becomes an empty one.
-  Draft& operator[](std::string_view name);
-  Draft& operator[](const char* name) { return (*this)[std::string_view(name)]; }
-  Draft& operator[](const Key& key);
+  Draft& operator[](FieldName name) { return Entry(name.key()); }
   // The member or null; changes nothing that can be seen.
-  Draft* Find(std::string_view name);
-  bool Has(std::string_view name) const;  // there, and not absent
-  bool Remove(std::string_view name);     // true if it was there
-  void Set(std::string_view name, Draft value) { (*this)[name] = std::move(value); }
+  Draft* Find(FieldName name);
+  bool Has(FieldName name) const;  // there, and not absent
+  bool Remove(FieldName name);     // true if it was there
+
+  // The same for names that are known only at run time: keys of maps, names from the schema.
+  Draft& Entry(std::string_view name);
+  Draft& Entry(const Key& key);
+  Draft* FindEntry(std::string_view name);
+  bool HasEntry(std::string_view name) const;
+  bool RemoveEntry(std::string_view name);
 
   // The element; `index` must be less than size().
   Draft& at(std::size_t index);
@@ -124,6 +131,12 @@ class Draft {
     bool raw;
   };
 
+  // `Name` is a std::string_view or a Key of the schema.
+  template <typename Name>
+  bool HasMember(const Name& name) const;
+  template <typename Name>
+  bool RemoveMember(const Name& name);
+
   Node ToNode(Arena& arena) const;
   void MakeObject();  // expands a borrowed object; anything else becomes an empty one
   void MakeArray();
@@ -133,6 +146,12 @@ class Draft {
       state_;
   // Keeps alive what this draft borrows from; the levels below inherit it when they are expanded.
   std::shared_ptr<const void> kept_;
+};
+
+// One of the braces in Draft{{"name", "a"}, {"priority", 1}}.
+struct Draft::Field {
+  FieldName name;
+  Draft value;
 };
 
 }  // namespace drakkar::api

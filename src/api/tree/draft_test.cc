@@ -19,52 +19,73 @@ TEST(Draft, MakesObjectsOnTheWay) {
 }
 
 TEST(Draft, CopiesOnlyTheLevelsThatChange) {
-  const TreePtr before = Draft{
-      {"spec", Draft{{"a", 1}, {"b", Draft{{"c", "deep"}}}}},
-      {"status",
-       Draft{{"x", 1}}}}.Freeze();
+  const TreePtr before = Draft{{"spec", Draft::Map({{"a", 1}, {"b", Draft::Map({{"c", "deep"}})}})},
+                               {"status", Draft::Map({{"x", 1}})}}
+                             .Freeze();
   Draft draft(before);
-  draft["spec"]["a"] = 2;
+  draft["spec"].Entry("a") = 2;
   EXPECT_TRUE(draft["status"].borrowed().exists());
   EXPECT_FALSE(draft["spec"].borrowed().exists());
-  EXPECT_TRUE(draft["spec"]["b"].borrowed().exists());
+  EXPECT_TRUE(draft["spec"].Entry("b").borrowed().exists());
   const TreePtr after = draft.Freeze();
-  EXPECT_EQ(after->root()["spec"]["a"].integer(), 2);
-  EXPECT_EQ(after->root()["spec"]["b"]["c"].str(), "deep");
-  EXPECT_EQ(before->root()["spec"]["a"].integer(), 1);
+  EXPECT_EQ(after->root()["spec"].Entry("a").integer(), 2);
+  EXPECT_EQ(after->root()["spec"].Entry("b").Entry("c").str(), "deep");
+  EXPECT_EQ(before->root()["spec"].Entry("a").integer(), 1);
 }
 
 TEST(Draft, PartsTakenOutOutliveTheTreeTheyCameFrom) {
   Draft part;
   {
-    Draft whole(Draft{{"free.name/x", Draft{{"free.name/y", "value"}}}}.Freeze());
-    part = whole["free.name/x"];
+    Draft whole(Draft::Map({{"free.name/x", Draft::Map({{"free.name/y", "value"}})}}).Freeze());
+    part = whole.Entry("free.name/x");
   }
-  part["free.name/z"] = 1;
+  part.Entry("free.name/z") = 1;
   Draft other;
-  for (auto& [key, value] : part.MutableMembers()) other[key->view()] = value;
+  for (auto& [key, value] : part.MutableMembers()) other.Entry(key->view()) = value;
   part = Draft();
-  EXPECT_EQ(other.Freeze()->root()["free.name/y"].str(), "value");
+  EXPECT_EQ(other.Freeze()->root().Entry("free.name/y").str(), "value");
 }
 
 TEST(Draft, AbsentMembersAndElementsAreLeftOut) {
   Draft draft;
-  draft["gone"];
-  draft["list"] = Draft::Array({1, Draft(), 2});
+  draft.Entry("gone");
+  draft.Entry("list") = Draft::Array({1, Draft(), 2});
   const TreePtr tree = draft.Freeze();
   EXPECT_EQ(tree->root().size(), 1u);
-  EXPECT_EQ(tree->root()["list"].size(), 2u);
+  EXPECT_EQ(tree->root().Entry("list").size(), 2u);
   EXPECT_FALSE(Draft().Freeze()->root().exists());
 }
 
-TEST(Draft, FindChangesNothingThatCanBeSeen) {
-  Draft draft(Draft{{"a", 1}}.Freeze());
-  EXPECT_EQ(draft.Find("b"), nullptr);
+TEST(Draft, FieldsAreFoundAndRemovedInBorrowedAndInChangedObjects) {
+  Draft draft(Draft{{"spec", 1}, {"status", 2}}.Freeze());
+  EXPECT_TRUE(draft.Has("spec"));
+  EXPECT_FALSE(draft.Has("metadata"));
+  EXPECT_EQ(draft.Find("metadata"), nullptr);
+  EXPECT_TRUE(draft.borrowed().exists());
+  ASSERT_NE(draft.Find("status"), nullptr);
+  EXPECT_EQ(draft.Find("status")->integer(), 2);
+  EXPECT_TRUE(draft.Remove("spec"));
+  EXPECT_FALSE(draft.Remove("spec"));
+  EXPECT_FALSE(draft.Has("spec"));
   EXPECT_EQ(draft.size(), 1u);
-  ASSERT_NE(draft.Find("a"), nullptr);
-  EXPECT_EQ(draft.Find("a")->integer(), 1);
-  EXPECT_TRUE(draft.Remove("a"));
-  EXPECT_FALSE(draft.Remove("a"));
+}
+
+TEST(Draft, AFieldIsTheSameMemberByItsCheckedNameAndByItsText) {
+  Draft draft;
+  draft.Entry("spec") = 1;
+  draft["spec"] = 2;
+  EXPECT_EQ(draft.size(), 1u);
+  EXPECT_EQ(draft.Freeze()->root().Entry("spec").integer(), 2);
+}
+
+TEST(Draft, FindChangesNothingThatCanBeSeen) {
+  Draft draft(Draft::Map({{"a", 1}}).Freeze());
+  EXPECT_EQ(draft.FindEntry("b"), nullptr);
+  EXPECT_EQ(draft.size(), 1u);
+  ASSERT_NE(draft.FindEntry("a"), nullptr);
+  EXPECT_EQ(draft.FindEntry("a")->integer(), 1);
+  EXPECT_TRUE(draft.RemoveEntry("a"));
+  EXPECT_FALSE(draft.RemoveEntry("a"));
   EXPECT_EQ(draft.size(), 0u);
 }
 
@@ -82,10 +103,10 @@ TEST(Draft, EditsArrays) {
 }
 
 TEST(Draft, AValueMayBeReplacedByAPartOfItself) {
-  Draft draft{{"a", Draft{{"b", 5}}}};
-  draft = draft["a"];
-  EXPECT_EQ(draft["b"].integer(), 5);
-  draft = std::move(draft["b"]);
+  Draft draft = Draft::Map({{"a", Draft::Map({{"b", 5}})}});
+  draft = draft.Entry("a");
+  EXPECT_EQ(draft.Entry("b").integer(), 5);
+  draft = std::move(draft.Entry("b"));
   EXPECT_EQ(draft.integer(), 5);
 }
 
@@ -97,23 +118,24 @@ TEST(Draft, RawKeepsItsBytes) {
 
 TEST(DraftView, ReadsAsTheFrozenTreeAndSharesWhatDidNotChange) {
   const TreePtr before = Draft{
-      {"spec", Draft{{"a", 1}, {"b", Draft{{"c", "deep"}}}}},
-      {"list",
+      {"spec", Draft::Map({{"a", 1}, {"b", Draft::Map({{"c", "deep"}})}})},
+      {"items",
        Draft::Array({1, 2})}}.Freeze();
   Draft draft(before);
-  draft["spec"]["a"] = "text";
-  draft["spec"]["gone"] = Draft();
-  draft["spec"]["raw"] = Draft::Raw("[1]");
-  draft["list"].Append(Draft());
-  draft["list"].Append(nullptr);
-  draft["list"].Append(2.5);
-  draft["list"].Append(true);
+  draft["spec"].Entry("a") = "text";
+  draft["spec"].Entry("gone") = Draft();
+  draft["spec"].Entry("raw") = Draft::Raw("[1]");
+  draft["items"].Append(Draft());
+  draft["items"].Append(nullptr);
+  draft["items"].Append(2.5);
+  draft["items"].Append(true);
   const DraftView view(draft);
   EXPECT_TRUE(Equal(view.root(), draft.Freeze()->root()));
   EXPECT_TRUE(Equal(view.Freeze()->root(), draft.Freeze()->root()));
   EXPECT_EQ(view.root()["spec"].size(), 3u);  // what is absent is not there
-  EXPECT_EQ(view.root()["list"].size(), 5u);
-  EXPECT_EQ(view.root()["spec"]["b"].node()->members, before->root()["spec"]["b"].node()->members);
+  EXPECT_EQ(view.root()["items"].size(), 5u);
+  EXPECT_EQ(view.root()["spec"].Entry("b").node()->members,
+            before->root()["spec"].Entry("b").node()->members);
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 
 #include <span>
 
-#include "api/tree/value.h"
+#include "api/tree/key.h"
 
 namespace drakkar::api {
 
 // Every name of the API schema, each once, in one static array: SchemaKeys()[i].id == i. Entry 0 is
-// a placeholder with an empty text and is never found. Generated from schema/, as "api/keys.h" is.
+// a placeholder with an empty text and is never found. Generated from schema/.
 std::span<const Key> SchemaKeys();
 
 }  // namespace drakkar::api

@@ -145,8 +145,8 @@ std::size_t Value::size() const {
   return is_object() || is_array() ? node_->size : 0;
 }
 
-Value Value::operator[](const Key& key) const {
-  if (key.id == 0) return (*this)[key.view()];
+Value Value::Entry(const Key& key) const {
+  if (key.id == 0) return Entry(key.view());
   if (!is_object()) return Value();
   const Member* member = node_->members;
   for (const Member* end = member + node_->size; member != end; ++member) {
@@ -155,7 +155,7 @@ Value Value::operator[](const Key& key) const {
   return Value();
 }
 
-Value Value::operator[](std::string_view name) const {
+Value Value::Entry(std::string_view name) const {
   if (!is_object()) return Value();
   if (name.empty()) return FindEmptyName(*node_);
   const Member* member = node_->members;

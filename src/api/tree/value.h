@@ -8,20 +8,10 @@
 #include <string_view>
 #include <utility>
 
+#include "api/tree/field_name.h"
+#include "api/tree/key.h"
+
 namespace drakkar::api {
-
-// A field name. Names of the API schema live in one static table, so comparing them is comparing
-// pointers; any other name (map keys, free-form documents) lies beside its object with id 0.
-struct Key {
-  std::uint32_t id;  // index in the table of schema names, 0 for other names
-  std::uint32_t size;
-  const char* text;
-  std::string_view view() const { return {text, size}; }
-};
-
-// The schema name with this text, or null. Names that the generator knows are constants in
-// "api/keys.h": key::kSpec, key::kNodeName ...
-const Key* FindKey(std::string_view text);
 
 enum class ValueKind : std::uint8_t {
   kAbsent,  // not there at all; what lookups of missing fields give
@@ -88,9 +78,11 @@ class Value {
   std::size_t size() const;
   bool empty() const { return size() == 0; }
 
-  Value operator[](const Key& key) const;         // by schema name: pointer comparisons
-  Value operator[](std::string_view name) const;  // by text
-  Value operator[](const char* name) const { return (*this)[std::string_view(name)]; }
+  // The field; the compiler checks its name, and the lookup compares pointers.
+  Value operator[](FieldName name) const { return Entry(name.key()); }
+  // The member whose name is known only at run time: a key of a map, or a name from the schema.
+  Value Entry(std::string_view name) const;
+  Value Entry(const Key& key) const;
   Value at(std::size_t index) const;  // absent beyond the end
 
   ArrayRange elements() const;  // empty unless an array

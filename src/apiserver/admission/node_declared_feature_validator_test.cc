@@ -108,7 +108,7 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
     const auto failure = step.Check(request, view.root(), before->root(), context, warnings);
     return failure ? failure->message : "allowed";
   }
-  static void Resize(api::Draft& pod) { pod["spec"]["resources"]["requests"]["cpu"] = "2"; }
+  static void Resize(api::Draft& pod) { pod["spec"]["resources"]["requests"].Entry("cpu") = "2"; }
   // As kubectl patch --subresource=resize sends it.
   Response PatchResize(const std::string& name, std::string patch) {
     Request request;
@@ -125,7 +125,8 @@ class NodeDeclaredFeatureValidatorTest : public CoreFixture {
   static constexpr char kTwoCpus[] = R"({"spec":{"resources":{"requests":{"cpu":"2"}}}})";
   std::string CpuOf(const std::string& pod) {
     return std::string(core_->Find("", "pods", "default/" + pod)
-                           ->root()["spec"]["resources"]["requests"]["cpu"]
+                           ->root()["spec"]["resources"]["requests"]
+                           .Entry("cpu")
                            .str());
   }
 
@@ -312,7 +313,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, EverythingElsePasses) {
   CreatePod("free", "");
   CreatePod("p", "plain");
   EXPECT_EQ(Change("free", "", Tolerate), "allowed") << "bound to no node";
-  EXPECT_EQ(Change("p", "", [](api::Draft& pod) { pod["metadata"]["labels"]["a"] = "b"; }),
+  EXPECT_EQ(Change("p", "", [](api::Draft& pod) { pod["metadata"]["labels"].Entry("a") = "b"; }),
             "allowed");
   EXPECT_EQ(Change("p", "", [](api::Draft& pod) { pod["spec"]["activeDeadlineSeconds"] = 5; }),
             "allowed");
@@ -454,7 +455,7 @@ TEST_F(NodeDeclaredFeatureValidatorTest, TheFieldIsDroppedWithTheGateOffUnlessIt
   EXPECT_EQ(field("old"), 1u);
   gates_ = FeatureGates().With(Gate::kNodeDeclaredFeatures, false);
   api::Draft draft(core_->Find("", "nodes", "old")->tree());
-  draft["metadata"]["labels"]["a"] = "b";
+  draft["metadata"]["labels"].Entry("a") = "b";
   Request request;
   request.user = AdminUser();
   request.verb = Verb::kUpdate;

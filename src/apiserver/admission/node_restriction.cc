@@ -27,7 +27,7 @@ struct Question {
   Value before;              // absent on create
 };
 
-bool Changed(const Question& q, std::string_view member) {
+bool Changed(const Question& q, api::FieldName member) {
   const Value now = q.object["status"][member];
   const Value then = q.before["status"][member];
   // Nothing and an empty list are the same.
@@ -66,7 +66,7 @@ Refusal CheckMirrorOwner(const Question& q) {
 
 Refusal CheckMirrorPod(const Question& q) {
   const std::string node = Quote(q.node);
-  if (!q.object["metadata"]["annotations"][kMirrorAnnotation].exists()) {
+  if (!q.object["metadata"]["annotations"].Entry(kMirrorAnnotation).exists()) {
     return StrCat("pod does not have ", Quote(kMirrorAnnotation), " annotation, node ", node,
                   " can only create mirror pods");
   }
@@ -81,8 +81,8 @@ Refusal CheckMirrorPod(const Question& q) {
   }
   for (Value volume : spec["volumes"].elements()) {
     for (Value source : volume["projected"]["sources"].elements()) {
-      for (std::string_view each :
-           {"clusterTrustBundle", "podCertificate", "serviceAccountToken"}) {
+      for (const api::FieldName each :
+           api::FieldNames{"clusterTrustBundle", "podCertificate", "serviceAccountToken"}) {
         if (!source[each].has_value()) continue;
         return StrCat("node ", node, " can not create pods that reference ", ToLower(each), "s");
       }
@@ -190,12 +190,13 @@ std::string ChangedRestrictedLabels(Value now, Value then) {
   std::set<std::string_view> changed;
   for (const api::MemberView& label : now.members()) {
     if (IsRestrictedLabel(label.name) &&
-        (!then[label.name].exists() || then[label.name].str() != label.value.str())) {
+        (!then.Entry(label.name).exists() || then.Entry(label.name).str() != label.value.str())) {
       changed.insert(label.name);
     }
   }
   for (const api::MemberView& label : then.members()) {
-    if (IsRestrictedLabel(label.name) && !now[label.name].exists()) changed.insert(label.name);
+    if (IsRestrictedLabel(label.name) && !now.Entry(label.name).exists())
+      changed.insert(label.name);
   }
   return Join(changed, ", ");
 }

@@ -343,7 +343,7 @@ TEST_F(NodeRestrictionTest, AStatusUpdateBringsNoLabelsOrTaintsEither) {
           {"key":"k","effect":"NoSchedule"}]}})");
   EXPECT_EQ(Change(node, NodeUser("n1"), "status",
                    [](api::Draft& draft) {
-                     draft["metadata"]["labels"]["node-role.kubernetes.io/infra"] = "";
+                     draft["metadata"]["labels"].Entry("node-role.kubernetes.io/infra") = "";
                    }),
             "nodes \"n1\" is forbidden: node \"n1\" is not allowed to modify labels: "
             "node-role.kubernetes.io/infra");
@@ -366,7 +366,7 @@ TEST_F(NodeRestrictionTest, NodesKeepToTheirNodeAndItsHarmlessLabels) {
   ASSERT_EQ(MessageOf(created), "allowed");
   EXPECT_EQ(Change(created.object, NodeUser("n1"), "",
                    [](api::Draft& draft) {
-                     draft["metadata"]["labels"]["node-restriction.kubernetes.io/x"] = "y";
+                     draft["metadata"]["labels"].Entry("node-restriction.kubernetes.io/x") = "y";
                    }),
             "nodes \"n1\" is forbidden: node \"n1\" is not allowed to modify labels: "
             "node-restriction.kubernetes.io/x");
@@ -377,7 +377,7 @@ TEST_F(NodeRestrictionTest, NodesKeepToTheirNodeAndItsHarmlessLabels) {
              }),
       "nodes \"n1\" is forbidden: node \"n1\" is not allowed to modify taints");
   EXPECT_EQ(Change(created.object, NodeUser("n1"), "",
-                   [](api::Draft& draft) { draft["metadata"]["labels"]["mine"] = "y"; }),
+                   [](api::Draft& draft) { draft["metadata"]["labels"].Entry("mine") = "y"; }),
             "allowed");
 }
 

@@ -22,10 +22,11 @@ std::string ListText(api::Value list) {
 // {APIGroups:[""], Resources:["pods"], Verbs:["get"]}
 std::string RuleText(api::Value rule) {
   std::vector<std::string> parts;
-  for (const auto& [field, name] :
-       {std::pair("apiGroups", "APIGroups"), std::pair("resources", "Resources"),
-        std::pair("resourceNames", "ResourceNames"),
-        std::pair("nonResourceURLs", "NonResourceURLs"), std::pair("verbs", "Verbs")}) {
+  for (const auto& [field, name] : {std::pair(api::FieldName("apiGroups"), "APIGroups"),
+                                    std::pair(api::FieldName("resources"), "Resources"),
+                                    std::pair(api::FieldName("resourceNames"), "ResourceNames"),
+                                    std::pair(api::FieldName("nonResourceURLs"), "NonResourceURLs"),
+                                    std::pair(api::FieldName("verbs"), "Verbs")}) {
     if (!rule[field].empty()) parts.push_back(StrCat(name, ":", ListText(rule[field])));
   }
   return StrCat("{", Join(parts, ", "), "}");
@@ -33,7 +34,7 @@ std::string RuleText(api::Value rule) {
 
 // How many single rights a rule is made of: every verb with every resource, and so on.
 double RightsIn(api::Value rule) {
-  const auto count = [&](std::string_view list) { return static_cast<double>(rule[list].size()); };
+  const auto count = [&](api::FieldName list) { return static_cast<double>(rule[list].size()); };
   return count("verbs") * (count("nonResourceURLs") + count("apiGroups") * count("resources") *
                                                           std::max(1.0, count("resourceNames")));
 }

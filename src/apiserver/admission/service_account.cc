@@ -77,7 +77,7 @@ void MountToken(api::Draft& spec, std::string_view uid) {
   }
   if (!has_volume) name = VolumeName(uid);
   bool needed = false;
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     api::Draft* containers = spec.Find(list);
     if (containers == nullptr || !containers->is_array()) continue;
     for (std::size_t i = 0; i < containers->size(); ++i) {
@@ -110,8 +110,11 @@ std::optional<std::string> FindForeignSecret(api::Value spec, const api::Object&
     if (name.empty() || IsAmong(name, allowed)) continue;
     return StrCat("volume with secret.secretName=", Quote(name), because, "secret");
   }
-  constexpr std::string_view kLists[][2] = {{"initContainers", "init container "},
-                                            {"containers", "container "}};
+  struct List {
+    api::FieldName field;
+    std::string_view what;
+  };
+  constexpr List kLists[] = {{"initContainers", "init container "}, {"containers", "container "}};
   for (const auto& [list, what] : kLists) {
     for (api::Value container : spec[list].elements()) {
       for (api::Value variable : container["env"].elements()) {
@@ -142,7 +145,7 @@ std::optional<std::string> FindForeignSecret(api::Value spec, const api::Object&
 
 bool AllowsOnlyItsSecrets(const api::Object& account) {
   const std::string_view value =
-      account["metadata"]["annotations"]["kubernetes.io/enforce-mountable-secrets"].str();
+      account["metadata"]["annotations"].Entry("kubernetes.io/enforce-mountable-secrets").str();
   return value == "1" || value == "t" || value == "T" || value == "true" || value == "TRUE" ||
          value == "True";
 }
@@ -150,7 +153,7 @@ bool AllowsOnlyItsSecrets(const api::Object& account) {
 bool IsMirror(api::Draft& object) {
   api::Draft* metadata = object.Find("metadata");
   api::Draft* annotations = metadata == nullptr ? nullptr : metadata->Find("annotations");
-  return annotations != nullptr && annotations->Has(kMirror);
+  return annotations != nullptr && annotations->HasEntry(kMirror);
 }
 
 std::optional<std::string> WhyNoMirrorPod(const api::TreePtr& tree) {

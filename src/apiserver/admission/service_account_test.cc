@@ -49,7 +49,7 @@ TEST_F(ServiceAccountAdmissionTest, EveryContainerGetsATokenTheAuthorityAndTheNa
       R"({"defaultMode":420,"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},)"
       R"({"configMap":{"items":[{"key":"ca.crt","path":"ca.crt"}],"name":"kube-root-ca.crt"}},)"
       R"({"downwardAPI":{"items":[{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"},"path":"namespace"}]}}]})");
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     const api::Value mounts = spec[list].at(0)["volumeMounts"];
     ASSERT_EQ(mounts.size(), 1u);
     EXPECT_EQ(mounts.at(0)["name"].str(), name);

@@ -29,7 +29,7 @@ Draft UserDraft(const UserInfo& user) {
   if (!user.uid.empty()) out["uid"] = user.uid;
   for (const std::string& group : user.groups) out["groups"].Append(group);
   for (const auto& [name, values] : user.extra) {
-    for (const std::string& value : values) out["extra"][name].Append(value);
+    for (const std::string& value : values) out["extra"].Entry(name).Append(value);
   }
   return out;
 }
@@ -84,11 +84,12 @@ void AccessReviews::ReviewRules(const UserInfo& user, std::string_view namespace
   for (const api::TreePtr& rule : rbac_.RulesFor(user, namespace_)) {
     Draft out(rule);
     const bool paths = !rule->root()["nonResourceURLs"].empty();
-    for (std::string_view field : {"apiGroups", "resources", "resourceNames"}) {
+    for (const api::FieldName field : api::FieldNames{"apiGroups", "resources", "resourceNames"}) {
       if (paths) out.Remove(field);
     }
     if (!paths) out.Remove("nonResourceURLs");
-    status[paths ? "nonResourceRules" : "resourceRules"].Append(std::move(out));
+    status[paths ? api::FieldName("nonResourceRules") : api::FieldName("resourceRules")].Append(
+        std::move(out));
   }
 }
 

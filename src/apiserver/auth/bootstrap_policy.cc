@@ -276,8 +276,8 @@ std::vector<BindingText> Bindings() {
 
 Draft MakeMetadata(std::string_view name) {
   return Draft({{"name", name},
-                {"labels", Draft({{"kubernetes.io/bootstrapping", "rbac-defaults"}})},
-                {"annotations", Draft({{kAutoUpdate, "true"}})}});
+                {"labels", Draft::Map({{"kubernetes.io/bootstrapping", "rbac-defaults"}})},
+                {"annotations", Draft::Map({{kAutoUpdate, "true"}})}});
 }
 
 api::TreePtr MakeRole(const RoleText& text) {
@@ -286,8 +286,8 @@ api::TreePtr MakeRole(const RoleText& text) {
               {"metadata", MakeMetadata(text.name)},
               {"rules", Draft::Array()}});
   if (!text.aggregate_to.empty()) {
-    role["metadata"]["labels"]
-        [StrCat("rbac.authorization.k8s.io/aggregate-to-", text.aggregate_to)] = "true";
+    role["metadata"]["labels"].Entry(
+        StrCat("rbac.authorization.k8s.io/aggregate-to-", text.aggregate_to)) = "true";
   }
   for (const RuleText& rule : text.rules) role["rules"].Append(MakeRule(rule));
   if (!text.paths.empty()) {
@@ -300,7 +300,7 @@ api::TreePtr MakeRole(const RoleText& text) {
   }
   if (!text.aggregates.empty()) {
     Draft labels = Draft::Object();
-    labels[text.aggregates] = "true";
+    labels.Entry(text.aggregates) = "true";
     role["aggregationRule"]["clusterRoleSelectors"].Append(
         Draft({{"matchLabels", std::move(labels)}}));
   }
@@ -384,15 +384,16 @@ std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem
   constexpr std::string_view kNamespace = "kube-system";
   constexpr std::string_view kMap = "extension-apiserver-authentication";
   constexpr std::string_view kReader = "extension-apiserver-authentication-reader";
-  Draft map({{"apiVersion", "v1"},
-             {"kind", "ConfigMap"},
-             {"metadata", Draft({{"name", kMap}, {"namespace", kNamespace}})},
-             {"data", Draft({{"client-ca-file", client_ca_pem},
-                             {"requestheader-client-ca-file", front_proxy_ca_pem},
-                             {"requestheader-allowed-names", R"(["front-proxy-client"])"},
-                             {"requestheader-username-headers", R"(["X-Remote-User"])"},
-                             {"requestheader-group-headers", R"(["X-Remote-Group"])"},
-                             {"requestheader-extra-headers-prefix", R"(["X-Remote-Extra-"])"}})}});
+  Draft map(
+      {{"apiVersion", "v1"},
+       {"kind", "ConfigMap"},
+       {"metadata", Draft({{"name", kMap}, {"namespace", kNamespace}})},
+       {"data", Draft::Map({{"client-ca-file", client_ca_pem},
+                            {"requestheader-client-ca-file", front_proxy_ca_pem},
+                            {"requestheader-allowed-names", R"(["front-proxy-client"])"},
+                            {"requestheader-username-headers", R"(["X-Remote-User"])"},
+                            {"requestheader-group-headers", R"(["X-Remote-Group"])"},
+                            {"requestheader-extra-headers-prefix", R"(["X-Remote-Extra-"])"}})}});
   Draft role({{"apiVersion", "rbac.authorization.k8s.io/v1"},
               {"kind", "Role"},
               {"metadata", MakeMetadata(kReader)},
@@ -430,15 +431,15 @@ std::vector<api::TreePtr> DelegatedAuthentication(std::string_view client_ca_pem
 }
 
 api::TreePtr ReconcilePolicy(api::Value existing, api::Value wanted) {
-  if (existing["metadata"]["annotations"][kAutoUpdate].str() != "true") return nullptr;
+  if (existing["metadata"]["annotations"].Entry(kAutoUpdate).str() != "true") return nullptr;
   Draft out(api::CopyTree(existing));
   bool changed = false;
   for (const api::MemberView& label : wanted["metadata"]["labels"].members()) {
-    if (existing["metadata"]["labels"][label.name].str() == label.value.str()) continue;
-    out["metadata"]["labels"][label.name] = label.value.str();
+    if (existing["metadata"]["labels"].Entry(label.name).str() == label.value.str()) continue;
+    out["metadata"]["labels"].Entry(label.name) = label.value.str();
     changed = true;
   }
-  for (std::string_view list : {"rules", "subjects"}) {
+  for (const api::FieldName list : api::FieldNames{"rules", "subjects"}) {
     // The rules of an aggregating role are made of others'.
     if (list == "rules" && wanted["aggregationRule"].has_value()) continue;
     for (api::Value each : wanted[list].elements()) {

@@ -18,7 +18,8 @@ class Collector {
     Add("pods", pod_.name());
     Add("serviceaccounts", spec["serviceAccountName"].str());
     for (Value each : spec["imagePullSecrets"].elements()) Add("secrets", each["name"].str());
-    for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
+    for (const api::FieldName list :
+         api::FieldNames{"containers", "initContainers", "ephemeralContainers"}) {
       for (Value container : spec[list].elements()) AddContainer(container);
     }
     for (Value volume : spec["volumes"].elements()) AddVolume(volume);
@@ -57,7 +58,8 @@ class Collector {
       Add("secrets", source["secret"]["name"].str());
       Add("configmaps", source["configMap"]["name"].str());
     }
-    for (std::string_view each : {"cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"}) {
+    for (const api::FieldName each :
+         api::FieldNames{"cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"}) {
       Add("secrets", volume[each]["secretRef"]["name"].str());
     }
     Add("secrets", volume["azureFile"]["secretName"].str());

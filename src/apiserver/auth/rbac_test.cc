@@ -231,7 +231,7 @@ TEST_F(RbacTest, RolesOfAnOlderReleaseGetWhatTheyLackUnlessToldNotTo) {
   EXPECT_EQ(now->root()["rules"].size(), 3u) << "what was added by hand stays";
   EXPECT_EQ(now->root()["rules"].at(2)["verbs"].at(0).str(), "get");
   EXPECT_EQ(now->root()["subjects"].size(), 1u);
-  EXPECT_EQ(now->root()["metadata"]["labels"]["l"].str(), "new");
+  EXPECT_EQ(now->root()["metadata"]["labels"].Entry("l").str(), "new");
   EXPECT_EQ(ReconcilePolicy(now->root(), wanted->root()), nullptr) << "nothing is missing";
   const api::TreePtr fixed = tree(
       R"({"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}},

@@ -126,7 +126,7 @@ std::optional<Failure> ServiceAccountTokens::Issue(Request& request, Response& r
                                           Quote(request.name), " to pod running ",
                                           "with different serviceaccount name."));
     }
-    Draft& entry = about[ToLower(kind)];
+    Draft& entry = about.Entry(ToLower(kind));
     entry["name"] = name;
     entry["uid"] = object->uid();
     if (kind == "Pod") {
@@ -254,7 +254,8 @@ std::optional<UserInfo> ServiceAccountTokens::Verify(std::string_view token,
   if (!Lives("serviceaccounts", StrCat(home, "/", name), about["serviceaccount"]["uid"].str())) {
     return std::nullopt;
   }
-  for (const auto& [kind, plural] : {std::pair("pod", "pods"), std::pair("secret", "secrets")}) {
+  for (const auto& [kind, plural] :
+       {std::pair(api::FieldName("pod"), "pods"), std::pair(api::FieldName("secret"), "secrets")}) {
     const Value bound = about[kind];
     if (bound.has_value() &&
         !Lives(plural, StrCat(home, "/", bound["name"].str()), bound["uid"].str())) {

@@ -28,7 +28,7 @@ api::TreePtr Rename(const api::TreePtr& event, std::string_view version,
   Draft renamed = Draft::Object();
   renamed.KeepAlive(event);
   for (const auto& [key, name, value] : event->root().members()) {
-    renamed[rename(name)] = Draft(value);
+    renamed.Entry(rename(name)) = Draft(value);
   }
   renamed["apiVersion"] = version;
   return renamed.Freeze();

@@ -40,33 +40,32 @@ bool IsZero(const Draft& value) {
 }
 
 // Name first, then the rest below `wrapper`: {name, a, b} -> {name, wrapper: {a, b}}.
-void Wrap(Draft& item, std::string_view wrapper, bool (*belongs_inside)(std::string_view name),
+void Wrap(Draft& item, api::FieldName wrapper, bool (*belongs_inside)(std::string_view name),
           bool even_if_empty) {
   Draft outer = Draft::Object();
   Draft inner = Draft::Object();
   bool any = false;
   for (auto& [key, member] : item.MutableMembers()) {
     if (!member.has_value()) continue;
-    const std::string name(key->view());
-    if (belongs_inside(name)) {
+    if (belongs_inside(key->view())) {
       any = any || !IsZero(member);
-      inner[name] = std::move(member);
+      inner.Entry(*key) = std::move(member);
     } else {
-      outer[name] = std::move(member);
+      outer.Entry(*key) = std::move(member);
     }
   }
   if (any || even_if_empty) outer[wrapper] = std::move(inner);
   item = std::move(outer);
 }
 
-void Unwrap(Draft& item, std::string_view wrapper) {
+void Unwrap(Draft& item, api::FieldName wrapper) {
   Draft* found = item.Find(wrapper);
   if (found == nullptr) return;
   Draft inner = std::move(*found);
   item.Remove(wrapper);
   if (!inner.is_object()) return;
   for (auto& [key, member] : inner.MutableMembers()) {
-    item[std::string(key->view())] = std::move(member);
+    item.Entry(*key) = std::move(member);
   }
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using api::Draft;
 
-constexpr std::string_view kField = "skipNodeOperations";
+constexpr api::FieldName kField = "skipNodeOperations";
 constexpr char kTag = 0;  // its address names the form
 
 bool IsBoolean(api::Value owner) {

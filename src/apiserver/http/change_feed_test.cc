@@ -127,7 +127,7 @@ class ChangeFeedTest : public ::testing::TestWithParam<std::uint64_t> {
   std::map<std::string, std::int64_t> Stored(const std::string& color = "") const {
     std::map<std::string, std::int64_t> stored;
     for (const auto& [key, object] : core_->FindCache("", "configmaps")->objects()) {
-      if (color.empty() || (*object)["metadata"]["labels"]["color"].str() == color) {
+      if (color.empty() || (*object)["metadata"]["labels"].Entry("color").str() == color) {
         stored[key] = object->resource_version();
       }
     }

@@ -283,7 +283,7 @@ Discovery::Discovery(const DiscoveryOptions& options) {
     }
     Draft entry = GroupEntry(group);
     Draft document({{"kind", "APIGroup"}, {"apiVersion", "v1"}});
-    for (auto& [key, value] : entry.MutableMembers()) document[key->view()] = value;
+    for (auto& [key, value] : entry.MutableMembers()) document.Entry(key->view()) = value;
     documents_[root] = ToText(document);
     all_groups.Append(std::move(entry));
     aggregated_named.Append(AggregatedGroup(group, options));

@@ -30,7 +30,7 @@ std::vector<std::string> Texts(api::Value list) {
 
 api::Value Named(api::Value list, std::string_view member, std::string_view name) {
   for (api::Value each : list.elements()) {
-    if (each[member].str() == name) return each;
+    if (each.Entry(member).str() == name) return each;
   }
   return api::Value();
 }
@@ -164,7 +164,7 @@ TEST(DiscoveryTest, WhatIsListedIsAmongThePathsOfKubernetes) {
       std::string item =
           StrCat(path, namespaced ? "/namespaces/{namespace}/" : "/", parts[0], "/{name}");
       if (parts.size() > 1) item += StrCat("/", parts[1]);
-      api::Value verbs = theirs->root()["paths"][item]["verbs"];
+      api::Value verbs = theirs->root()["paths"].Entry(item)["verbs"];
       EXPECT_TRUE(verbs.exists()) << item;
       for (const std::string& verb : Texts(each["verbs"])) {
         const std::string method = verb == "update"                       ? "put"
@@ -174,9 +174,9 @@ TEST(DiscoveryTest, WhatIsListedIsAmongThePathsOfKubernetes) {
             method == "deletecollection") {
           continue;  // of the collection
         }
-        EXPECT_TRUE(verbs[method].exists()) << item << " " << verb;
-        if (parts.size() > 1 && verbs[method]["kind"]["kind"].exists()) {
-          EXPECT_EQ(verbs[method]["kind"]["kind"].str(), each["kind"].str()) << item;
+        EXPECT_TRUE(verbs.Entry(method).exists()) << item << " " << verb;
+        if (parts.size() > 1 && verbs.Entry(method)["kind"]["kind"].exists()) {
+          EXPECT_EQ(verbs.Entry(method)["kind"]["kind"].str(), each["kind"].str()) << item;
         }
       }
     }

@@ -347,8 +347,8 @@ TEST_F(FrontendTest, PatchesOfThreeKinds) {
          {{"Content-Type", "application/strategic-merge-patch+json"}});
   EXPECT_EQ(last.status, 200) << last.body;
   const api::TreePtr pod = Parse(last);
-  EXPECT_EQ(pod->root()["metadata"]["labels"]["x"].str(), "1");
-  EXPECT_EQ(pod->root()["metadata"]["labels"]["y"].str(), "2");
+  EXPECT_EQ(pod->root()["metadata"]["labels"].Entry("x").str(), "1");
+  EXPECT_EQ(pod->root()["metadata"]["labels"].Entry("y").str(), "2");
   EXPECT_EQ(pod->root()["spec"]["containers"].at(0)["image"].str(), "i:2");
   EXPECT_EQ(pod->root()["spec"]["containers"].at(0)["imagePullPolicy"].str(), "IfNotPresent")
       << "merged, not replaced";
@@ -391,7 +391,7 @@ TEST_F(FrontendTest, TakesProtobufBodiesAsTypedGoClientsSendThem) {
       Do(net::Method::kPost, "/api/v1/namespaces/default/configmaps", bytes,
          {{"Content-Type", "application/vnd.kubernetes.protobuf"}, {"Accept", "application/json"}});
   EXPECT_EQ(created.status, 201) << created.body;
-  EXPECT_EQ(Parse(created)->root()["data"]["a"].str(), "b");
+  EXPECT_EQ(Parse(created)->root()["data"].Entry("a").str(), "b");
   // DeleteOptions{gracePeriodSeconds: 0, preconditions{uid: "x"}}
   const std::string options = std::string("\x08\x00\x12\x03\x0a\x01x", 7);
   const std::string delete_type = std::string(

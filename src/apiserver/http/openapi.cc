@@ -62,7 +62,7 @@ void AddDeleteParameters(Draft& list) {
 }
 
 Draft JsonContent(Draft reference, std::string_view type = "application/json") {
-  return Draft({{type, Draft({{"schema", std::move(reference)}})}});
+  return Draft::Map({{type, Draft({{"schema", std::move(reference)}})}});
 }
 
 // One document of a group and version.
@@ -91,7 +91,7 @@ class DocumentMaker {
 
   Draft Take() {
     Draft paths = Draft::Object();
-    for (auto& [path, item] : paths_) paths[path] = std::move(item);
+    for (auto& [path, item] : paths_) paths.Entry(path) = std::move(item);
     return Draft({{"openapi", "3.0.0"},
                   {"info", Info()},
                   {"paths", std::move(paths)},
@@ -113,7 +113,7 @@ class DocumentMaker {
         {{"tags", Draft::Array({std::string_view("api")})}, {"parameters", Draft::Array()}});
     Draft ok({{"description", "OK"}});
     if (answer.exists()) ok["content"] = JsonContent(std::move(answer));
-    operation["responses"] = Draft({{"200", std::move(ok)}});
+    operation["responses"] = Draft::Map({{"200", std::move(ok)}});
     operation["x-kubernetes-action"] = action;
     operation["x-kubernetes-group-version-kind"] =
         Draft({{"group", identity.group}, {"version", identity.version}, {"kind", identity.kind}});
@@ -150,7 +150,7 @@ class DocumentMaker {
     for (std::string_view type :
          {"application/apply-patch+yaml", "application/json-patch+json",
           "application/merge-patch+json", "application/strategic-merge-patch+json"}) {
-      content[type] = Draft({{"schema", schemas_.PatchReference()}});
+      content.Entry(type) = Draft({{"schema", schemas_.PatchReference()}});
     }
     operation["requestBody"] = Draft({{"content", std::move(content)}, {"required", true}});
     return operation;
@@ -286,7 +286,7 @@ std::shared_ptr<const std::string> OpenApi::MakeIndex() {
     const std::string path = StrCat(kIndexPath, "/", name);
     std::string hash = EntityTag(*Find(path));
     hash = hash.substr(1, hash.size() - 2);
-    paths[name] = Draft({{"serverRelativeURL", StrCat(path, "?hash=", hash)}});
+    paths.Entry(name) = Draft({{"serverRelativeURL", StrCat(path, "?hash=", hash)}});
   }
   return ToText(Draft({{"paths", std::move(paths)}}));
 }

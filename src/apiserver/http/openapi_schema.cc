@@ -165,7 +165,7 @@ Draft SchemaCollector::StructOf(const api::StructSchema& structure) {
   Draft schema = Typed("object");
   Draft required = Draft::Array();
   for (const api::FieldSchema& field : structure.fields) {
-    schema["properties"][field.key->view()] = FieldOf(field);
+    schema["properties"].Entry(*field.key) = FieldOf(field);
     if (field.required) required.Append(field.key->view());
   }
   if (required.size() > 0) schema["required"] = std::move(required);

@@ -42,7 +42,7 @@ void CollectReferences(api::Value value, std::set<std::string>& references) {
 
 TEST(OpenApiTest, TheIndexNamesEveryDocumentWithItsHash) {
   api::TreePtr index = Read("/openapi/v3");
-  EXPECT_TRUE(index->root()["paths"]["api/v1"].exists());
+  EXPECT_TRUE(index->root()["paths"].Entry("api/v1").exists());
   for (const api::MemberView& member : index->root()["paths"].members()) {
     const std::string_view url = member.value["serverRelativeURL"].str();
     const std::size_t query = url.find("?hash=");
@@ -69,17 +69,15 @@ TEST(OpenApiTest, NoReferenceLeadsNowhere) {
     EXPECT_GT(references.size(), 10u);
     for (const std::string& each : references) {
       ASSERT_TRUE(each.starts_with(prefix)) << each;
-      EXPECT_TRUE(schemas[std::string_view(each).substr(prefix.size())].exists()) << each;
+      EXPECT_TRUE(schemas.Entry(std::string_view(each).substr(prefix.size())).exists()) << each;
     }
   }
 }
 
 TEST(OpenApiTest, PatchesTakeFieldValidationSoThatClientsLeaveItToTheServer) {
   api::TreePtr document = Read("/openapi/v3/apis/resource.k8s.io/v1");
-  api::Value patch =
-      document
-          ->root()["paths"]["/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"]
-                  ["patch"];
+  api::Value patch = document->root()["paths"].Entry(
+      "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}")["patch"];
   EXPECT_EQ(patch["x-kubernetes-action"].str(), "patch");
   EXPECT_EQ(api::WriteJson(patch["x-kubernetes-group-version-kind"]),
             R"({"group":"resource.k8s.io","version":"v1","kind":"ResourceClaim"})");
@@ -87,20 +85,21 @@ TEST(OpenApiTest, PatchesTakeFieldValidationSoThatClientsLeaveItToTheServer) {
   for (api::Value each : patch["parameters"].elements()) parameters.emplace(each["name"].str());
   EXPECT_EQ(parameters,
             (std::set<std::string>{"dryRun", "fieldManager", "fieldValidation", "force"}));
-  EXPECT_TRUE(patch["requestBody"]["content"]["application/apply-patch+yaml"].exists());
+  EXPECT_TRUE(patch["requestBody"]["content"].Entry("application/apply-patch+yaml").exists());
 }
 
 TEST(OpenApiTest, SchemasSayHowListsMerge) {
   api::TreePtr document = Read("/openapi/v3/api/v1");
   api::Value schemas = document->root()["components"]["schemas"];
-  api::Value containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
+  api::Value containers = schemas.Entry("io.k8s.api.core.v1.PodSpec")["properties"]["containers"];
   EXPECT_EQ(containers["x-kubernetes-patch-merge-key"].str(), "name");
   EXPECT_EQ(containers["x-kubernetes-patch-strategy"].str(), "merge");
   EXPECT_EQ(containers["x-kubernetes-list-type"].str(), "map");
   EXPECT_EQ(api::WriteJson(containers["x-kubernetes-list-map-keys"]), R"(["name"])");
-  EXPECT_EQ(api::WriteJson(schemas["io.k8s.api.core.v1.Pod"]["x-kubernetes-group-version-kind"]),
-            R"([{"group":"","version":"v1","kind":"Pod"}])");
-  EXPECT_EQ(api::WriteJson(schemas["io.k8s.api.core.v1.Secret"]["properties"]["data"]),
+  EXPECT_EQ(
+      api::WriteJson(schemas.Entry("io.k8s.api.core.v1.Pod")["x-kubernetes-group-version-kind"]),
+      R"([{"group":"","version":"v1","kind":"Pod"}])");
+  EXPECT_EQ(api::WriteJson(schemas.Entry("io.k8s.api.core.v1.Secret")["properties"]["data"]),
             R"({"type":"object","additionalProperties":{"type":"string","format":"byte"}})");
 }
 
@@ -119,7 +118,7 @@ TEST(OpenApiTest, AgreesWithTheDocumentsOfKubernetes) {
     api::TreePtr theirs = api::ParseJson(*text).value();
     api::TreePtr ours = Read(path);
     for (const api::MemberView& mine : ours->root()["components"]["schemas"].members()) {
-      api::Value other = theirs->root()["schemas"][mine.name];
+      api::Value other = theirs->root()["schemas"].Entry(mine.name);
       if (!other.exists()) continue;  // bodies that only we name
       EXPECT_EQ(Names(mine.value["properties"]), Names(other["properties"])) << mine.name;
       std::set<std::string> my_required;
@@ -128,11 +127,12 @@ TEST(OpenApiTest, AgreesWithTheDocumentsOfKubernetes) {
       for (api::Value each : other["required"].elements()) other_required.emplace(each.str());
       EXPECT_EQ(my_required, other_required) << mine.name;
       for (const api::MemberView& field : mine.value["properties"].members()) {
-        api::Value known = other["properties"][field.name];
+        api::Value known = other["properties"].Entry(field.name);
         const std::string where = StrCat(mine.name, ".", field.name);
-        for (std::string_view member :
-             {"format", "x-kubernetes-patch-merge-key", "x-kubernetes-patch-strategy"}) {
-          EXPECT_EQ(field.value[member].str(), known[member].str()) << where << " " << member;
+        for (const api::FieldName member : api::FieldNames{"format", "x-kubernetes-patch-merge-key",
+                                                           "x-kubernetes-patch-strategy"}) {
+          EXPECT_EQ(field.value[member].str(), known[member].str())
+              << where << " " << member.view();
         }
         if (field.name != "skipNodeOperations") {
           EXPECT_EQ(field.value["type"].str(), known["type"].str()) << where;
@@ -145,14 +145,15 @@ TEST(OpenApiTest, AgreesWithTheDocumentsOfKubernetes) {
       }
     }
     for (const api::MemberView& mine : ours->root()["paths"].members()) {
-      api::Value other = theirs->root()["paths"][mine.name]["verbs"];
+      api::Value other = theirs->root()["paths"].Entry(mine.name)["verbs"];
       EXPECT_TRUE(other.exists()) << mine.name;
       for (const api::MemberView& method : mine.value.members()) {
         if (method.name == "parameters") continue;
-        EXPECT_EQ(method.value["x-kubernetes-action"].str(), other[method.name]["action"].str())
+        EXPECT_EQ(method.value["x-kubernetes-action"].str(),
+                  other.Entry(method.name)["action"].str())
             << mine.name << " " << method.name;
         EXPECT_EQ(method.value["x-kubernetes-group-version-kind"]["kind"].str(),
-                  other[method.name]["kind"]["kind"].str())
+                  other.Entry(method.name)["kind"]["kind"].str())
             << mine.name << " " << method.name;
       }
     }

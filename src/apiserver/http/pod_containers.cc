@@ -8,7 +8,8 @@ namespace drakkar::apiserver {
 
 std::optional<Failure> ChooseContainer(const api::Object& pod, std::string& container) {
   std::vector<std::string_view> containers;
-  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+  for (const api::FieldName list :
+       api::FieldNames{"initContainers", "containers", "ephemeralContainers"}) {
     for (api::Value each : pod["spec"][list].elements()) containers.push_back(each["name"].str());
   }
   if (container.empty()) {

@@ -28,8 +28,8 @@ bool DeclaresWebSocket(const api::Object& node) {
 
 // Whether the pod's status says that the container runs.
 bool IsRunning(api::Value pod, std::string_view container) {
-  for (std::string_view list :
-       {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
+  for (const api::FieldName list : api::FieldNames{"containerStatuses", "initContainerStatuses",
+                                                   "ephemeralContainerStatuses"}) {
     for (api::Value status : pod["status"][list].elements()) {
       if (status["name"].str() == container && status["state"]["running"].has_value()) return true;
     }

@@ -21,7 +21,7 @@ class Cells {
   Cells(const api::Object& object, const TableOptions& options)
       : object_(object), options_(options) {}
 
-  api::Value operator[](std::string_view name) const { return object_[name]; }
+  api::Value operator[](api::FieldName name) const { return object_[name]; }
   const api::Object& object() const { return object_; }
   const TableOptions& options() const { return options_; }
 

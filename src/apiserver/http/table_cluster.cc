@@ -169,8 +169,8 @@ void WriteResourceQuota(Cells& cells) {
   std::vector<std::string> requests;
   std::vector<std::string> limits;
   for (const api::MemberView& hard : cells["status"]["hard"].members()) {
-    std::string text =
-        StrCat(hard.name, ": ", cells["status"]["used"][hard.name].str("0"), "/", hard.value.str());
+    std::string text = StrCat(hard.name, ": ", cells["status"]["used"].Entry(hard.name).str("0"),
+                              "/", hard.value.str());
     (hard.name.starts_with("limits.") ? limits : requests).push_back(std::move(text));
   }
   cells.AddName();

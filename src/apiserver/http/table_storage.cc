@@ -26,7 +26,7 @@ std::string AccessModes(Value modes) {
 // The annotation came before the field and still wins.
 std::string_view StorageClassOf(const Cells& cells) {
   const Value annotation =
-      cells["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"];
+      cells["metadata"]["annotations"].Entry("volume.beta.kubernetes.io/storage-class");
   return annotation.exists() ? annotation.str() : cells["spec"]["storageClassName"].str();
 }
 
@@ -38,7 +38,7 @@ void WriteVolume(Cells& cells) {
   const Value spec = cells["spec"];
   const Value claim = spec["claimRef"];
   cells.AddName();
-  cells.AddText(spec["capacity"]["storage"].str());
+  cells.AddText(spec["capacity"].Entry("storage").str());
   cells.Add(AccessModes(spec["accessModes"]));
   cells.AddText(spec["persistentVolumeReclaimPolicy"].str());
   cells.AddText(PhaseOf(cells));
@@ -59,7 +59,7 @@ void WriteVolumeClaim(Cells& cells) {
   cells.AddName();
   cells.AddText(PhaseOf(cells));
   cells.AddText(volume);
-  cells.AddText(bound ? cells["status"]["capacity"]["storage"].str() : std::string_view());
+  cells.AddText(bound ? cells["status"]["capacity"].Entry("storage").str() : std::string_view());
   cells.Add(bound ? AccessModes(cells["status"]["accessModes"]) : std::string());
   cells.AddText(StorageClassOf(cells));
   cells.AddText(spec["volumeAttributesClassName"].str(), "<unset>");
@@ -69,7 +69,7 @@ void WriteVolumeClaim(Cells& cells) {
 
 void WriteStorageClass(Cells& cells) {
   std::string name(cells.object().name());
-  if (cells["metadata"]["annotations"]["storageclass.kubernetes.io/is-default-class"].str() ==
+  if (cells["metadata"]["annotations"].Entry("storageclass.kubernetes.io/is-default-class").str() ==
       "true") {
     name += " (default)";
   }

@@ -153,7 +153,7 @@ class WatchStream final : public WatchReader, public std::enable_shared_from_thi
     object["metadata"]["resourceVersion"] = std::to_string(revision);
     object["metadata"]["creationTimestamp"] = nullptr;
     if (initial_end) {
-      object["metadata"]["annotations"]["k8s.io/initial-events-end"] = "true";
+      object["metadata"]["annotations"].Entry("k8s.io/initial-events-end") = "true";
     }
     WriteEvent("BOOKMARK", std::make_shared<const api::Object>(object.Freeze()));
   }

@@ -97,7 +97,7 @@ void NamespaceStrategy::PrepareForCreate(api::Draft& object, const StrategyConte
   object["spec"] = api::Draft::Object();
   object["spec"]["finalizers"].Append("kubernetes");
   // Lets selectors name a namespace.
-  object["metadata"]["labels"]["kubernetes.io/metadata.name"] =
+  object["metadata"]["labels"].Entry("kubernetes.io/metadata.name") =
       std::string(object["metadata"]["name"].str());
 }
 

@@ -35,11 +35,11 @@ void CheckKey(std::string_view field, std::string_view key, api::FieldErrors& er
 }
 
 // Once immutable, always, and so is what is in `fields`.
-void CheckImmutable(api::Value object, api::Value before,
-                    std::initializer_list<std::string_view> fields, api::FieldErrors& errors) {
+void CheckImmutable(api::Value object, api::Value before, api::FieldNames fields,
+                    api::FieldErrors& errors) {
   if (!before["immutable"].boolean()) return;
   if (!object["immutable"].boolean()) errors.push_back(Forbidden("immutable", kImmutable));
-  for (std::string_view field : fields) {
+  for (const api::FieldName field : fields) {
     const bool both_empty = object[field].empty() && before[field].empty();
     if (!both_empty && !api::Equal(object[field], before[field])) {
       errors.push_back(Forbidden(field, kImmutable));
@@ -52,14 +52,15 @@ void CheckSecretType(api::Value object, api::FieldErrors& errors) {
   const std::string_view type = object["type"].str();
   const api::Value data = object["data"];
   const auto require = [&](std::string_view key) {
-    if (!data[key].exists()) errors.push_back(api::FieldError::Required(KeyPath("data", key), ""));
+    if (!data.Entry(key).exists())
+      errors.push_back(api::FieldError::Required(KeyPath("data", key), ""));
   };
   const auto require_json = [&](std::string_view key) {
-    if (!data[key].exists()) {
+    if (!data.Entry(key).exists()) {
       errors.push_back(api::FieldError::Required(KeyPath("data", key), ""));
       return;
     }
-    const Result<std::string> text = Base64Decode(data[key].str());
+    const Result<std::string> text = Base64Decode(data.Entry(key).str());
     const Result<api::TreePtr> tree =
         text.ok() ? api::ParseJson(*text, {.refuse_duplicates = false}) : text.error();
     if (!tree.ok()) {
@@ -70,7 +71,7 @@ void CheckSecretType(api::Value object, api::FieldErrors& errors) {
   };
   if (type == "kubernetes.io/service-account-token") {
     constexpr std::string_view kName = "kubernetes.io/service-account.name";
-    if (object["metadata"]["annotations"][kName].str().empty()) {
+    if (object["metadata"]["annotations"].Entry(kName).str().empty()) {
       errors.push_back(api::FieldError::Required(
           api::FieldPath("metadata").Child("annotations").Key(kName), ""));
     }
@@ -79,12 +80,12 @@ void CheckSecretType(api::Value object, api::FieldErrors& errors) {
   } else if (type == "kubernetes.io/dockerconfigjson") {
     require_json(".dockerconfigjson");
   } else if (type == "kubernetes.io/basic-auth") {
-    if (!data["username"].exists() && !data["password"].exists()) {
+    if (!data.Entry("username").exists() && !data.Entry("password").exists()) {
       require("username");
       require("password");
     }
   } else if (type == "kubernetes.io/ssh-auth") {
-    if (data["ssh-privatekey"].str().empty()) {
+    if (data.Entry("ssh-privatekey").str().empty()) {
       errors.push_back(api::FieldError::Required(KeyPath("data", "ssh-privatekey"), ""));
     }
   } else if (type == "kubernetes.io/tls") {
@@ -114,7 +115,7 @@ api::FieldErrors ValidateConfigMap(api::Value object) {
   const api::Value binary = object["binaryData"];
   for (const auto& [key, name, value] : data.members()) {
     CheckKey("data", name, errors);
-    if (binary[name].exists()) {
+    if (binary.Entry(name).exists()) {
       errors.push_back(api::FieldError::Invalid(KeyPath("data", name), name,
                                                 "duplicate of key present in binaryData"));
     }
@@ -122,7 +123,7 @@ api::FieldErrors ValidateConfigMap(api::Value object) {
   }
   for (const auto& [key, name, value] : binary.members()) {
     CheckKey("binaryData", name, errors);
-    if (data[name].exists()) {
+    if (data.Entry(name).exists()) {
       errors.push_back(api::FieldError::Invalid(KeyPath("binaryData", name), name,
                                                 "duplicate of key present in data"));
     }
@@ -163,7 +164,7 @@ void SecretStrategy::Default(api::Draft& object, const StrategyContext&) const {
     const api::TreePtr given = texts->Freeze();
     object.Remove("stringData");
     for (const auto& [key, name, value] : given->root().members()) {
-      object["data"][name] = Base64Encode(value.str());
+      object["data"].Entry(name) = Base64Encode(value.str());
     }
   }
   if (object["type"].str().empty()) object["type"] = "Opaque";

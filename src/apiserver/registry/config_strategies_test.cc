@@ -31,9 +31,9 @@ TEST_F(ConfigTest, TextsOfASecretBecomeDataAndAreNotReturned) {
   const api::ObjectPtr made = Create(
       Body("Secret", R"("data":{"a":"b2xk","b":"a2VwdA=="},"stringData":{"a":"new","c":"päß"})"));
   EXPECT_FALSE((*made)["stringData"].exists());
-  EXPECT_EQ((*made)["data"]["a"].str(), Base64Encode("new")) << "the text wins";
-  EXPECT_EQ((*made)["data"]["b"].str(), "a2VwdA==");
-  EXPECT_EQ((*made)["data"]["c"].str(), Base64Encode("päß"));
+  EXPECT_EQ((*made)["data"].Entry("a").str(), Base64Encode("new")) << "the text wins";
+  EXPECT_EQ((*made)["data"].Entry("b").str(), "a2VwdA==");
+  EXPECT_EQ((*made)["data"].Entry("c").str(), Base64Encode("päß"));
   EXPECT_EQ((*made)["type"].str(), "Opaque");
   Request patch;
   patch.user = AdminUser();
@@ -45,8 +45,8 @@ TEST_F(ConfigTest, TextsOfASecretBecomeDataAndAreNotReturned) {
   patch.text = R"({"stringData":{"b":"patched"}})";
   const Response patched = Handle(std::move(patch));
   ASSERT_FALSE(patched.failure) << patched.failure->message;
-  EXPECT_EQ((*patched.object)["data"]["b"].str(), Base64Encode("patched"));
-  EXPECT_EQ((*patched.object)["data"]["a"].str(), Base64Encode("new"));
+  EXPECT_EQ((*patched.object)["data"].Entry("b").str(), Base64Encode("patched"));
+  EXPECT_EQ((*patched.object)["data"].Entry("a").str(), Base64Encode("new"));
   EXPECT_FALSE((*patched.object)["stringData"].exists());
 }
 

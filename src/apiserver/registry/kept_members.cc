@@ -7,7 +7,7 @@ namespace drakkar::apiserver {
 using api::Draft;
 using api::Value;
 
-void KeepMember(std::string_view member, Value before, Draft& object) {
+void KeepMember(api::FieldName member, Value before, Draft& object) {
   const Value kept = before[member];
   if (kept.exists()) {
     object[member] = Draft(kept);
@@ -16,14 +16,14 @@ void KeepMember(std::string_view member, Value before, Draft& object) {
   }
 }
 
-void KeepAllBut(std::string_view member, Value before, Draft& object) {
+void KeepAllBut(api::FieldName member, Value before, Draft& object) {
   std::erase_if(object.MutableMembers(), [&](const auto& given) {
     const std::string_view name = given.first->view();
-    return name != member && name != "metadata" && name != "apiVersion" && name != "kind" &&
-           !before[*given.first].exists();
+    return name != member.view() && name != "metadata" && name != "apiVersion" && name != "kind" &&
+           !before.Entry(*given.first).exists();
   });
   for (const auto& [key, name, value] : before.members()) {
-    if (name != member && name != "metadata") object[*key] = Draft(value);
+    if (name != member.view() && name != "metadata") object.Entry(*key) = Draft(value);
   }
 }
 

@@ -8,8 +8,8 @@
 namespace drakkar::apiserver {
 
 // `object` gets the member as it is in `before`, or loses it.
-void KeepMember(std::string_view member, api::Value before, api::Draft& object);
+void KeepMember(api::FieldName member, api::Value before, api::Draft& object);
 // Everything but `member` becomes what it is in `before` (apiVersion, kind and metadata excepted).
-void KeepAllBut(std::string_view member, api::Value before, api::Draft& object);
+void KeepAllBut(api::FieldName member, api::Value before, api::Draft& object);
 
 }  // namespace drakkar::apiserver

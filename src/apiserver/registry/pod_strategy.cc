@@ -14,25 +14,26 @@ namespace {
 using api::Draft;
 using api::Value;
 
-constexpr std::string_view kContainerLists[] = {"initContainers", "containers",
-                                                "ephemeralContainers"};
+constexpr api::FieldName kContainerLists[] = {"initContainers", "containers",
+                                              "ephemeralContainers"};
 
-void SetIfAbsent(Draft& object, std::string_view member, Draft value) {
+void SetIfAbsent(Draft& object, api::FieldName member, Draft value) {
   Draft& slot = object[member];
   if (!slot.has_value()) slot = std::move(value);
 }
 
-void SetIfEmpty(Draft& object, std::string_view member, std::string_view text) {
+void SetIfEmpty(Draft& object, api::FieldName member, std::string_view text) {
   Draft& slot = object[member];
   if (slot.str().empty()) slot = text;
 }
 
-void DefaultProbe(Draft& container, std::string_view name) {
+void DefaultProbe(Draft& container, api::FieldName name) {
   Draft* probe = container.Find(name);
   if (probe == nullptr || !probe->is_object()) return;
-  for (const auto& [field, value] :
-       {std::pair("timeoutSeconds", 1), std::pair("periodSeconds", 10),
-        std::pair("successThreshold", 1), std::pair("failureThreshold", 3)}) {
+  for (const auto& [field, value] : {std::pair(api::FieldName("timeoutSeconds"), 1),
+                                     std::pair(api::FieldName("periodSeconds"), 10),
+                                     std::pair(api::FieldName("successThreshold"), 1),
+                                     std::pair(api::FieldName("failureThreshold"), 3)}) {
     if ((*probe)[field].integer() == 0) (*probe)[field] = value;
   }
   if (Draft* http = probe->Find("httpGet"); http != nullptr && http->is_object()) {
@@ -60,7 +61,8 @@ void DefaultContainer(Draft& container) {
   // A limit without a request asks for as much as it allows.
   if (Draft* limits = resources.Find("limits"); limits != nullptr && limits->is_object()) {
     for (auto& [key, quantity] : limits->MutableMembers()) {
-      SetIfAbsent(resources["requests"], key->view(), Draft(std::string(quantity.str())));
+      Draft& request = resources["requests"].Entry(key->view());
+      if (!request.has_value()) request = std::string(quantity.str());
     }
   }
   if (Draft* ports = container.Find("ports"); ports != nullptr && ports->is_array()) {
@@ -73,13 +75,15 @@ void DefaultContainer(Draft& container) {
       }
     }
   }
-  for (std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
+  for (const api::FieldName probe :
+       api::FieldNames{"livenessProbe", "readinessProbe", "startupProbe"}) {
     DefaultProbe(container, probe);
   }
 }
 
 void DefaultVolume(Draft& volume) {
-  for (std::string_view source : {"configMap", "secret", "downwardAPI", "projected"}) {
+  for (const api::FieldName source :
+       api::FieldNames{"configMap", "secret", "downwardAPI", "projected"}) {
     Draft* content = volume.Find(source);
     if (content != nullptr && content->is_object()) SetIfAbsent(*content, "defaultMode", 0644);
   }
@@ -92,7 +96,7 @@ void DefaultVolume(Draft& volume) {
 // dropped; sidecars, which have a policy too, stay what they are.
 void DropDisabledRestartRules(Draft& object, const FeatureGates& gates) {
   if (gates.Enabled(Gate::kContainerRestartRules)) return;
-  for (std::string_view list : {"initContainers", "containers"}) {
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     Draft* containers = object["spec"].Find(list);
     if (containers == nullptr || !containers->is_array()) continue;
     for (Draft& container : containers->MutableElements()) {
@@ -103,7 +107,7 @@ void DropDisabledRestartRules(Draft& object, const FeatureGates& gates) {
 }
 
 bool HasMountOptions(Value spec) {
-  for (std::string_view list : kContainerLists) {
+  for (const api::FieldName list : kContainerLists) {
     for (Value container : spec[list].elements()) {
       for (Value mount : container["volumeMounts"].elements()) {
         if (!mount["bindMountOptions"].empty()) return true;
@@ -119,7 +123,7 @@ void DropDisabledMountOptions(Draft& object, Value before, const FeatureGates& g
   if (gates.Enabled(Gate::kVolumeBindMountOptions) || HasMountOptions(before["spec"])) return;
   Draft* spec = object.Find("spec");
   if (spec == nullptr || !spec->is_object()) return;
-  for (std::string_view list : kContainerLists) {
+  for (const api::FieldName list : kContainerLists) {
     Draft* containers = spec->Find(list);
     if (containers == nullptr || !containers->is_array()) continue;
     for (Draft& container : containers->MutableElements()) {
@@ -133,7 +137,7 @@ void DropDisabledMountOptions(Draft& object, Value before, const FeatureGates& g
 }
 
 void TakeRequestsAndLimits(Draft& resources, Value wanted) {
-  for (std::string_view part : {"requests", "limits"}) {
+  for (const api::FieldName part : api::FieldNames{"requests", "limits"}) {
     if (wanted[part].has_value()) {
       resources[part] = Draft(wanted[part]);
     } else {
@@ -150,7 +154,7 @@ bool HasSameNames(Value a, Value b) {
   return true;
 }
 
-void TakeMember(Draft& into, Value from, std::string_view member) {
+void TakeMember(Draft& into, Value from, api::FieldName member) {
   if (from[member].has_value()) {
     into[member] = Draft(from[member]);
   } else {
@@ -170,7 +174,7 @@ void KeepAllButResources(Draft& object, Value before) {
   if (const Value of_pod = wanted["resources"]; of_pod.has_value()) {
     TakeRequestsAndLimits(spec["resources"], of_pod);
   }
-  for (std::string_view list : {"initContainers", "containers"}) {
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     if (!HasSameNames(wanted[list], before["spec"][list])) {
       TakeMember(spec, wanted, list);
       continue;
@@ -209,7 +213,7 @@ void PodStrategy::Default(Draft& object, const StrategyContext&) const {
   SetIfAbsent(spec, "terminationGracePeriodSeconds", 30);
   SetIfAbsent(spec, "securityContext", Draft::Object());
   SetIfAbsent(spec, "enableServiceLinks", true);
-  for (std::string_view list : kContainerLists) {
+  for (const api::FieldName list : kContainerLists) {
     Draft* containers = spec.Find(list);
     if (containers == nullptr || !containers->is_array()) continue;
     for (Draft& container : containers->MutableElements()) DefaultContainer(container);

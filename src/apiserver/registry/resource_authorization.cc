@@ -27,7 +27,7 @@ void CheckAdminLabel(Findings& out, const FieldPath& path, std::string_view name
     out.Add(FieldError::Internal(
         path, StrCat("could not retrieve namespace to verify admin access: namespaces ",
                      Quote(namespace_), " not found")));
-  } else if ((*home)["metadata"]["labels"][kAdminLabel].str() != "true") {
+  } else if ((*home)["metadata"]["labels"].Entry(kAdminLabel).str() != "true") {
     out.Add(
         FieldError::Forbidden(path, StrCat("admin access to devices requires the `", kAdminLabel,
                                            ": true` label on the containing namespace")));
@@ -99,7 +99,7 @@ void CheckAdminAccessStatus(Findings& out, Value claim, Value before,
 void CheckBindingPermission(Findings& out, const FieldPath& path, Value status, Value before,
                             const StrategyContext& context) {
   const api::StructSchema* schema = api::FindStruct("io.k8s.api.resource.v1.ResourceClaimStatus");
-  auto same = [&](std::string_view field) {
+  auto same = [&](api::FieldName field) {
     return status[field].has_value() == before[field].has_value() &&
            SemanticEqual(status[field], before[field], schema->Find(field)->type);
   };

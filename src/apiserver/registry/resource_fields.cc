@@ -11,8 +11,9 @@ namespace drakkar::apiserver {
 namespace {
 
 using api::Draft;
+using api::FieldName;
 using api::Value;
-using Names = std::initializer_list<std::string_view>;
+using Names = api::FieldNames;
 
 const Names kListAttributes = {"ints", "bools", "strings", "versions"};
 
@@ -22,7 +23,7 @@ bool IsUsed(Value field) {
 }
 
 bool UsesAny(Value owner, Names fields) {
-  for (const std::string_view field : fields) {
+  for (const FieldName field : fields) {
     if (IsUsed(owner[field])) return true;
   }
   return false;
@@ -36,14 +37,14 @@ bool AnyUses(Value list, Names fields) {
 }
 
 void Remove(Draft& owner, Names fields) {
-  for (const std::string_view field : fields) {
+  for (const FieldName field : fields) {
     if (owner.is_object()) owner.Remove(field);
   }
 }
 
 // Calls `change` for each element of the list, each value of the map.
 template <typename Change>
-void ForEach(Draft& owner, std::string_view field, const Change& change) {
+void ForEach(Draft& owner, FieldName field, const Change& change) {
   Draft* list = owner.is_object() ? owner.Find(field) : nullptr;
   if (list == nullptr) return;
   if (list->is_array()) {
@@ -53,11 +54,11 @@ void ForEach(Draft& owner, std::string_view field, const Change& change) {
   }
 }
 
-void RemoveFromEach(Draft& owner, std::string_view list, Names fields) {
+void RemoveFromEach(Draft& owner, FieldName list, Names fields) {
   ForEach(owner, list, [&](Draft& item) { Remove(item, fields); });
 }
 
-Draft* FindObject(Draft& owner, std::string_view field) {
+Draft* FindObject(Draft& owner, FieldName field) {
   Draft* found = owner.is_object() ? owner.Find(field) : nullptr;
   return found != nullptr && found->is_object() ? found : nullptr;
 }

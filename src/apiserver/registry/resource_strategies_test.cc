@@ -108,8 +108,9 @@ TEST_F(SliceRequests, BindingConditionsAreDroppedWithTheGateOffUnlessInUse) {
     const std::string name = StrCat("off-", static_cast<int>(gate));
     const Response dropped = Send(Verb::kCreate, "", body(name, "1"));
     ASSERT_EQ(dropped.http_status, 201);
-    for (const char* field : {"bindsToNode", "bindingConditions", "bindingFailureConditions"}) {
-      EXPECT_FALSE(device(dropped)[field].exists()) << field;
+    for (const api::FieldName field :
+         api::FieldNames{"bindsToNode", "bindingConditions", "bindingFailureConditions"}) {
+      EXPECT_FALSE(device(dropped)[field].exists()) << field.view();
     }
     const Response kept = Send(Verb::kUpdate, "on", body("on", name));
     ASSERT_EQ(kept.http_status, 200);

@@ -76,13 +76,13 @@ class SkipOperationsMatrix : public CoreFixture {
     Request request = RequestFor(Verb::kUpdate, SliceJson(version, form), AdminUser());
     if (way == Way::kPut) {
       api::Draft draft(request.object);
-      draft["metadata"]["labels"]["l"] = "new";
+      draft["metadata"]["labels"].Entry("l") = "new";
       request.object = draft.Freeze();
       return Handle(std::move(request));
     }
     if (way == Way::kApply) {
       api::Draft draft(request.object);
-      draft["metadata"]["labels"]["l"] = "new";
+      draft["metadata"]["labels"].Entry("l") = "new";
       request.text = api::WriteJson(draft.Freeze()->root());
       request.patch = PatchKind::kApply;
       request.field_manager = "tester";

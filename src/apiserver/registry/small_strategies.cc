@@ -38,7 +38,7 @@ std::string WhyNoSystemClass(api::Value object) {
   return {};
 }
 
-void CheckNotNegative(api::Value spec, std::string_view field, api::FieldErrors& errors) {
+void CheckNotNegative(api::Value spec, api::FieldName field, api::FieldErrors& errors) {
   const api::Value value = spec[field];
   const std::string path = StrCat("spec.", field);
   if (const std::optional<std::int64_t> number = value.optional_integer()) {
@@ -158,7 +158,7 @@ api::FieldErrors EventStrategy::Validate(api::Value object, const StrategyContex
     if (named) errors.push_back(Required("eventTime"));
     return errors;
   }
-  const auto require = [&](std::string_view field, std::string_view shown) {
+  const auto require = [&](api::FieldName field, std::string_view shown) {
     if (object[field].str().empty()) errors.push_back(Required(shown));
   };
   require("reportingComponent", named ? "reportingController" : "reportingComponent");

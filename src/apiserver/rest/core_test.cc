@@ -230,15 +230,17 @@ TEST(UpdateGeneration, CountsWhatIsAddedRemovedOrReplacedBesidesMetadataAndStatu
     return object.Freeze()->root()["metadata"]["generation"].integer();
   };
   EXPECT_EQ(generation([](api::Draft&) {}), 4);
-  EXPECT_EQ(generation([](api::Draft& object) { object["status"]["s"] = 2; }), 4);
-  EXPECT_EQ(generation([](api::Draft& object) { object["metadata"]["labels"]["l"] = "v"; }), 4);
-  EXPECT_EQ(generation([](api::Draft& object) { object["spec"]["a"] = 1; }), 4) << "the same again";
-  EXPECT_EQ(generation([](api::Draft& object) { object["spec"]["a"] = 2; }), 5);
-  EXPECT_EQ(generation([](api::Draft& object) { object["more"] = 1; }), 5);
+  EXPECT_EQ(generation([](api::Draft& object) { object["status"].Entry("s") = 2; }), 4);
+  EXPECT_EQ(generation([](api::Draft& object) { object["metadata"]["labels"].Entry("l") = "v"; }),
+            4);
+  EXPECT_EQ(generation([](api::Draft& object) { object["spec"].Entry("a") = 1; }), 4)
+      << "the same again";
+  EXPECT_EQ(generation([](api::Draft& object) { object["spec"].Entry("a") = 2; }), 5);
+  EXPECT_EQ(generation([](api::Draft& object) { object.Entry("more") = 1; }), 5);
   EXPECT_EQ(generation([](api::Draft& object) { object.Remove("data"); }), 5);
   EXPECT_EQ(generation([](api::Draft& object) {
               object.Remove("data");
-              object["more"] = 1;
+              object.Entry("more") = 1;
             }),
             5)
       << "as many as before, but others";

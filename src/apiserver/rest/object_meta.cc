@@ -19,7 +19,7 @@ constexpr std::string_view kOrphanFinalizer = "orphan";
 constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
 
 // What the server alone decides; an update gets it back from the current object.
-constexpr std::string_view kServerOwned[] = {
+constexpr api::FieldName kServerOwned[] = {
     "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
     "generation", "selfLink"};
 
@@ -80,7 +80,7 @@ std::optional<Failure> PrepareMetaForCreate(const api::KindSchema& kind, const R
     }
     metadata.Remove("namespace");
   }
-  for (std::string_view field : kServerOwned) metadata.Remove(field);
+  for (const api::FieldName field : kServerOwned) metadata.Remove(field);
   metadata.Remove("resourceVersion");
   return std::nullopt;
 }
@@ -136,9 +136,9 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
       metadata.Remove("managedFields");
     }
   } else {
-    for (std::string_view field : kServerOwned) KeepMember(field, current, metadata);
+    for (const api::FieldName field : kServerOwned) KeepMember(field, current, metadata);
     // Kubernetes lets nobody rename by update, and keeps what was generated.
-    for (std::string_view field : {"name", "namespace", "generateName"}) {
+    for (const api::FieldName field : api::FieldNames{"name", "namespace", "generateName"}) {
       KeepMember(field, current, metadata);
     }
   }
@@ -155,7 +155,7 @@ void UpdateGeneration(Value before, Draft& object) {
   for (const auto& [key, member] : object.MutableMembers()) {
     if (changed || !member.exists() || !counts(key->view())) continue;
     ++members;
-    const Value was = before[*key];
+    const Value was = before.Entry(*key);
     // What was taken over from `before` needs no look.
     if (was.exists() && member.borrowed().node() == was.node()) continue;
     const api::TreePtr is = member.Freeze();
@@ -187,7 +187,7 @@ bool EqualButForVersion(Value a, Value b) {
     for (const auto& [key, name, value] : x.members()) {
       if (skip(name)) continue;
       ++left;
-      if (!api::Equal(value, y[name])) return false;
+      if (!api::Equal(value, y.Entry(name))) return false;
     }
     for (const auto& [key, name, value] : y.members()) right += skip(name) ? 0 : 1;
     return left == right;
@@ -291,7 +291,7 @@ std::optional<Failure> ApplyBinding(const api::KindSchema& kind, const Request& 
   }
   object["spec"]["nodeName"] = target["name"].str();
   for (const auto& [key, name, value] : binding["metadata"]["annotations"].members()) {
-    object["metadata"]["annotations"][name] = value.str();
+    object["metadata"]["annotations"].Entry(name) = value.str();
   }
   // A bound pod needs no nomination any more.
   object["status"].Remove("nominatedNodeName");

@@ -31,7 +31,7 @@ TEST_F(ResizeTest, ChangesRequestsAndNothingElse) {
              R"("image":"other:2","resources":{"requests":{"cpu":"2"}}}]}})");
   ASSERT_FALSE(resized.failure) << resized.failure->message;
   const api::Value container = (*resized.object)["spec"]["containers"].at(0);
-  EXPECT_EQ(container["resources"]["requests"]["cpu"].str(), "2");
+  EXPECT_EQ(container["resources"]["requests"].Entry("cpu").str(), "2");
   EXPECT_EQ(container["image"].str(), "i:1");
   EXPECT_EQ((*resized.object)["spec"]["nodeName"].str(), "");
   EXPECT_FALSE((*resized.object)["metadata"]["labels"].exists());
@@ -65,7 +65,8 @@ TEST_F(ResizeTest, ChangesTheResourcesOfThePodAsAWholeWhileTheirGateIsOn) {
          R"("requests":{"cpu":"1"}},"containers":[{"name":"c","image":"i:1"}]}})");
   const auto cpu = [&] {
     return std::string(core_->Find("", "pods", "default/whole")
-                           ->root()["spec"]["resources"]["requests"]["cpu"]
+                           ->root()["spec"]["resources"]["requests"]
+                           .Entry("cpu")
                            .str());
   };
   EXPECT_EQ(core_->Find("", "pods", "default/whole")->root()["status"]["qosClass"].str(),

@@ -84,8 +84,8 @@ std::optional<Failure> BuildScaleApply(Request& request) {
 
 api::ObjectPtr ScaleOf(const api::Object& workload) {
   Draft scale = {{"apiVersion", "autoscaling/v1"}, {"kind", "Scale"}};
-  for (std::string_view field :
-       {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
+  for (const api::FieldName field :
+       api::FieldNames{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
     const Value value = workload["metadata"][field];
     if (value.has_value()) scale["metadata"][field] = value.str();
   }

@@ -44,7 +44,7 @@ std::string FieldText(const api::Object& object, std::string_view field) {
     return std::string(component.empty() ? object["reportingComponent"].str() : component);
   }
   api::Value value = object.root();
-  for (std::string_view part : Split(field, '.')) value = value[part];
+  for (std::string_view part : Split(field, '.')) value = value.Entry(part);
   switch (value.kind()) {
     case api::ValueKind::kBool:
       return value.boolean() ? "true" : "false";

@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace drakkar;
   using namespace drakkar::apiserver;
   static const api::Object object([] {
-    api::Draft pod{{"metadata", {{"name", "a"}, {"labels", {{"app", "b"}}}}},
+    api::Draft pod{{"metadata", {{"name", "a"}, {"labels", api::Draft::Map({{"app", "b"}})}}},
                    {"spec", {{"nodeName", "n"}}}};
     return pod.Freeze();
   }());

@@ -140,7 +140,7 @@ TEST_F(SharedStoreTest, AnUpdateOfAnOlderVersionIsAConflictWhicheverServerIsAske
   const Response created = Do(near_, Create("a"));
   Do(near_, Patch("a", R"({"data":{"n":"1"}})"));
   api::Draft stale(created.object->tree());
-  stale["data"]["n"] = "2";
+  stale["data"].Entry("n") = "2";
   Request update = Make(Verb::kUpdate, "ConfigMap", "default", "a");
   update.object = stale.Freeze();
   EXPECT_EQ(WhatCameOf(Do(far_, update)), "409 Conflict");
@@ -266,7 +266,7 @@ TEST_F(SharedStoreTest, BindingAPodWinsAgainstAChangeOfItsLabels) {
   EXPECT_FALSE((*labelled)->failure) << (*labelled)->failure->message;
   const api::ObjectPtr pod = Do(far_, Make(Verb::kGet, "Pod", "default", "p")).object;
   EXPECT_EQ((*pod)["spec"]["nodeName"].str(), "n");
-  EXPECT_EQ((*pod)["metadata"]["labels"]["a"].str(), "b");
+  EXPECT_EQ((*pod)["metadata"]["labels"].Entry("a").str(), "b");
 }
 
 TEST_F(SharedStoreTest, AnUnreadableObjectLeavesItsLastReadableState) {
@@ -278,7 +278,7 @@ TEST_F(SharedStoreTest, AnUnreadableObjectLeavesItsLastReadableState) {
   Do(far_, Create("b"));
   const Response read = Do(near_, Make(Verb::kGet, "ConfigMap", "default", "a"));
   ASSERT_FALSE(read.failure);
-  EXPECT_EQ((*read.object)["data"]["n"].str(), "0");
+  EXPECT_EQ((*read.object)["data"].Entry("n").str(), "0");
   EXPECT_EQ(Do(near_, Make(Verb::kList, "ConfigMap", "default", "")).items.size(), 2u);
 }
 

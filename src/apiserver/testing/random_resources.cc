@@ -17,7 +17,7 @@ constexpr std::string_view kShare = "11111111-2222-4333-8444-555555555555";
 
 Draft RandomResources::Metadata() {
   Draft metadata({{"name", StrCat("object-", Below(1000))}});
-  if (Maybe()) metadata["labels"]["example.com/label"] = "value";
+  if (Maybe()) metadata["labels"].Entry("example.com/label") = "value";
   if (Maybe()) metadata["annotations"]["note"] = "any text: \"quoted\"\n- é";
   if (Maybe()) metadata["finalizers"].Append("example.com/finalizer");
   return metadata;
@@ -71,7 +71,7 @@ Draft RandomResources::SkipOperations() {
 }
 
 Draft RandomResources::Counters() {
-  return Draft({{"memory", Draft({{"value", StrCat(Below(64) + 1, "Gi")}})}});
+  return Draft::Map({{"memory", Draft({{"value", StrCat(Below(64) + 1, "Gi")}})}});
 }
 
 Draft RandomResources::Taint() {
@@ -128,7 +128,7 @@ Draft RandomResources::Attribute() {
 }
 
 void RandomResources::AddCapacity(Draft& device) {
-  Draft& capacity = device["capacity"]["gpu.example.com/memory"];
+  Draft& capacity = device["capacity"].Entry("gpu.example.com/memory");
   capacity["value"] = "8";
   if (!device["allowMultipleAllocations"].boolean()) return;
   Draft& policy = capacity["requestPolicy"];
@@ -143,7 +143,8 @@ void RandomResources::AddCapacity(Draft& device) {
 Draft RandomResources::Device(int index, bool selects_node) {
   Draft device({{"name", StrCat("device-", index)}});
   if (selects_node) AddNode(device);
-  for (int i = Below(3); i > 0; --i) device["attributes"][StrCat("attribute", i)] = Attribute();
+  for (int i = Below(3); i > 0; --i)
+    device["attributes"].Entry(StrCat("attribute", i)) = Attribute();
   if (Maybe()) device["allowMultipleAllocations"] = Maybe();
   if (Maybe()) AddCapacity(device);
   if (Maybe()) device["taints"].Append(Taint());
@@ -155,7 +156,7 @@ Draft RandomResources::Device(int index, bool selects_node) {
     device["consumesCounters"].Append(std::move(consumption));
   }
   if (Maybe()) {
-    Draft& resource = device["nodeAllocatableResources"]["memory"];
+    Draft& resource = device["nodeAllocatableResources"].Entry("memory");
     if (!device.Has("capacity") || Maybe()) {
       resource["mapping"]["deviceMultiplier"] = "1";
     } else {
@@ -190,7 +191,7 @@ Draft RandomResources::Slice() {
     device["consumesCounters"] =
         Draft::Array({Draft({{"counterSet", "set"}, {"counters", Counters()}})});
     spec["devices"] = Draft::Array({std::move(device)});
-    spec["devices"].at(0)["attributes"]["gpu.example.com/type"]["string"] = "half";
+    spec["devices"].at(0)["attributes"].Entry("gpu.example.com/type")["string"] = "half";
     spec["partitionTypeAttribute"] = "gpu.example.com/type";
   }
   return spec;
@@ -216,7 +217,7 @@ Draft RandomResources::Request() {
     request["allocationMode"] = "All";
   }
   if (Maybe()) request["tolerations"].Append(Toleration());
-  if (Maybe()) request["capacity"]["requests"]["gpu.example.com/memory"] = "2Gi";
+  if (Maybe()) request["capacity"]["requests"].Entry("gpu.example.com/memory") = "2Gi";
   return request;
 }
 
@@ -246,7 +247,8 @@ Draft RandomResources::ClaimSpec() {
   if (Maybe()) {
     Draft constraint = Draft::Object();
     if (Maybe()) constraint["requests"].Append("request-0");
-    constraint[Maybe() ? "matchAttribute" : "distinctAttribute"] = "gpu.example.com/numa";
+    constraint[Maybe() ? api::FieldName("matchAttribute") : api::FieldName("distinctAttribute")] =
+        "gpu.example.com/numa";
     devices["constraints"].Append(std::move(constraint));
   }
   if (Maybe()) {
@@ -278,7 +280,7 @@ Draft RandomResources::ClaimStatus(Draft& spec) {
   const bool shared = Maybe();
   if (shared) {
     result["shareID"] = kShare;
-    result["consumedCapacity"]["gpu.example.com/memory"] = "2Gi";
+    result["consumedCapacity"].Entry("gpu.example.com/memory") = "2Gi";
   }
   if (Maybe()) result["adminAccess"] = Maybe();
   if (Maybe()) result["tolerations"].Append(Toleration());
@@ -324,7 +326,7 @@ Draft RandomResources::Make(std::string_view kind) {
   } else if (kind == "ResourceClaimTemplate") {
     object["metadata"]["namespace"] = "default";
     object["spec"]["spec"] = ClaimSpec();
-    if (Maybe()) object["spec"]["metadata"]["labels"]["a"] = "b";
+    if (Maybe()) object["spec"]["metadata"]["labels"].Entry("a") = "b";
   } else if (kind == "DeviceClass") {
     object["spec"] = Draft::Object();
     if (Maybe()) object["spec"]["selectors"] = Selectors();

@@ -17,8 +17,8 @@ using api::Value;
 
 namespace {
 
-bool SameKeys(Value a, Value b, std::initializer_list<std::string_view> keys) {
-  return std::ranges::all_of(keys, [&](std::string_view key) {
+bool SameKeys(Value a, Value b, api::FieldNames keys) {
+  return std::ranges::all_of(keys, [&](api::FieldName key) {
     return a[key].str() == b[key].str() && a[key].has_value() == b[key].has_value();
   });
 }
@@ -34,8 +34,8 @@ bool IsSet(Value member) {
 
 }  // namespace
 
-DeclaredField DeclaredField::Field(std::string_view name) const {
-  const api::FieldSchema* schema = structure_->Find(name);
+DeclaredField DeclaredField::Field(api::FieldName name) const {
+  const api::FieldSchema* schema = structure_->Find(name.key());
   CHECK(schema != nullptr);
   DeclaredField field = *this;
   field.value_ = value_[name];
@@ -54,7 +54,7 @@ DeclaredField DeclaredField::Field(std::string_view name) const {
 }
 
 DeclaredField DeclaredField::Item(Value item, std::size_t index, Match match,
-                                  std::initializer_list<std::string_view> keys) const {
+                                  api::FieldNames keys) const {
   DeclaredField field = *this;
   field.value_ = item;
   field.before_ = Value();
@@ -79,7 +79,7 @@ DeclaredField DeclaredField::Item(Value item, std::size_t index, Match match,
 DeclaredField DeclaredField::Member(std::string_view name, Value item) const {
   DeclaredField field = *this;
   field.value_ = item;
-  field.before_ = before_[name];
+  field.before_ = before_.Entry(name);
   field.known_ = field.before_.exists();
   field.path_ = path_.Key(name);
   field.type_ = type_->element;
@@ -153,7 +153,7 @@ bool DeclaredField::NotModified(Level level) const {
   return false;
 }
 
-void DeclaredField::Unique(std::initializer_list<std::string_view> keys, Level level) const {
+void DeclaredField::Unique(api::FieldNames keys, Level level) const {
   // Some of these lists have no limit of their own: a set, not every item against every other.
   using Part = std::pair<bool, std::string_view>;
   std::set<std::vector<Part>> seen;
@@ -161,7 +161,7 @@ void DeclaredField::Unique(std::initializer_list<std::string_view> keys, Level l
   for (const Value item : value_.elements()) {
     std::vector<Part> identity;
     if (keys.size() == 0) identity.emplace_back(true, item.str());
-    for (const std::string_view key : keys) {
+    for (const api::FieldName key : keys) {
       identity.emplace_back(item[key].has_value(), item[key].str());
     }
     if (!seen.insert(std::move(identity)).second) {
@@ -171,11 +171,11 @@ void DeclaredField::Unique(std::initializer_list<std::string_view> keys, Level l
   }
 }
 
-void DeclaredField::Union(std::initializer_list<std::string_view> members, Level level) const {
+void DeclaredField::Union(api::FieldNames members, Level level) const {
   std::vector<std::string> all;
   std::vector<std::string_view> set;
   bool changed = false;
-  for (const std::string_view member : members) {
+  for (const api::FieldName member : members) {
     all.push_back(StrCat("`", member, "`"));
     if (IsSet(value_[member])) set.push_back(member);
     changed = changed || IsSet(value_[member]) != IsSet(before_[member]);

@@ -26,7 +26,7 @@ class DeclaredField {
         structure_(&schema) {}
 
   // The field of a struct; unchanged ones (on update) read as not `there`.
-  DeclaredField Field(std::string_view name) const;
+  DeclaredField Field(api::FieldName name) const;
   // True unless the field is unchanged: there is something to check, if only that it is missing.
   explicit operator bool() const { return there_; }
 
@@ -48,15 +48,15 @@ class DeclaredField {
   bool Immutable(Level level) const;
   bool NotModified(Level level) const;
   // No two items agree in all `keys`; without keys, in their text.
-  void Unique(std::initializer_list<std::string_view> keys, Level level) const;
+  void Unique(api::FieldNames keys, Level level) const;
   // Exactly one of the members is set.
-  void Union(std::initializer_list<std::string_view> members, Level level) const;
+  void Union(api::FieldNames members, Level level) const;
 
   // Items that need checking. With `keys`, an item is compared with the old item of the same keys;
   // kByText skips texts that were there before; without either all items are new.
   enum class Match { kNone, kByKeys, kByText };
   template <typename Visit>
-  void Each(Match match, std::initializer_list<std::string_view> keys, const Visit& visit) const {
+  void Each(Match match, api::FieldNames keys, const Visit& visit) const {
     std::size_t index = 0;
     for (const api::Value item : value_.elements()) {
       DeclaredField field = Item(item, index++, match, keys);
@@ -75,15 +75,14 @@ class DeclaredField {
   template <typename Visit>
   void EachNewKey(const Visit& visit) const {
     for (const auto& [key, name, item] : value_.members()) {
-      if (update_ && before_[name].exists()) continue;
+      if (update_ && before_.Entry(name).exists()) continue;
       visit(name);
     }
   }
 
  private:
   DeclaredField() = default;
-  DeclaredField Item(api::Value item, std::size_t index, Match match,
-                     std::initializer_list<std::string_view> keys) const;
+  DeclaredField Item(api::Value item, std::size_t index, Match match, api::FieldNames keys) const;
   DeclaredField Member(std::string_view name, api::Value item) const;
   void Add(api::FieldError error, std::string_view origin, Level level) const {
     out_->AddDeclared(std::move(error), origin, level == Level::kBeta);

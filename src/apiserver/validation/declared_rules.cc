@@ -74,7 +74,8 @@ void SkippedOperations(const DeclaredField& at) {
 }
 
 void BindingConditions(const DeclaredField& at) {
-  for (const std::string_view name : {"bindingConditions", "bindingFailureConditions"}) {
+  for (const api::FieldName name :
+       api::FieldNames{"bindingConditions", "bindingFailureConditions"}) {
     if (const DeclaredField list = at.Field(name); list) list.MaxItems(4, kBeta);
   }
 }
@@ -131,7 +132,7 @@ void ClaimSpec(const DeclaredField& at) {
       constraints && constraints.MaxItems(32, kBeta)) {
     constraints.Each(Match::kNone, {}, [](const DeclaredField& constraint) {
       RequestList(constraint);
-      for (const std::string_view name : {"matchAttribute", "distinctAttribute"}) {
+      for (const api::FieldName name : api::FieldNames{"matchAttribute", "distinctAttribute"}) {
         const DeclaredField attribute = constraint.Field(name);
         if (!attribute || !attribute.value().has_value()) continue;
         DeclareFullyQualifiedName(attribute.out(), attribute.path(), attribute.text(), kIsBeta);
@@ -269,13 +270,13 @@ void PartitionTypeName(const DeclaredField& name, const FeatureGates& gates) {
 }
 
 // A number that must be there and not be negative.
-void RequiredCount(const DeclaredField& at, std::string_view name) {
+void RequiredCount(const DeclaredField& at, api::FieldName name) {
   if (const DeclaredField count = at.Field(name); count && count.Required(kStandard)) {
     count.Minimum(0, kStandard);
   }
 }
 
-void OptionalCount(const DeclaredField& at, std::string_view name, std::int64_t minimum) {
+void OptionalCount(const DeclaredField& at, api::FieldName name, std::int64_t minimum) {
   if (const DeclaredField count = at.Field(name); count && count.value().has_value()) {
     count.Minimum(minimum, kStandard);
   }
@@ -287,7 +288,7 @@ void ShareableSummary(const DeclaredField& at) {
   const DeclaredField capacity = at.Field("capacity");
   if (!capacity || !capacity.MaxItems(32, kStandard)) return;
   capacity.Each(Match::kNone, {}, [](const DeclaredField& entry) {
-    for (const std::string_view name : {"name", "total", "consumed", "available"}) {
+    for (const api::FieldName name : api::FieldNames{"name", "total", "consumed", "available"}) {
       if (const DeclaredField field = entry.Field(name); field) field.Required(kStandard);
     }
   });
@@ -302,8 +303,8 @@ void PoolStatus(const DeclaredField& at) {
   }
   OptionalCount(at, "generation", 0);
   OptionalCount(at, "resourceSliceCount", 1);
-  for (const std::string_view name :
-       {"totalDevices", "allocatedDevices", "availableDevices", "unavailableDevices"}) {
+  for (const api::FieldName name : api::FieldNames{"totalDevices", "allocatedDevices",
+                                                   "availableDevices", "unavailableDevices"}) {
     OptionalCount(at, name, 0);
   }
   if (const DeclaredField node = at.Field("nodeName"); node && node.value().has_value()) {
@@ -316,7 +317,7 @@ void PoolStatus(const DeclaredField& at) {
       partitions && partitions.MaxItems(32, kStandard)) {
     partitions.Unique({"attribute", "type"}, kStandard);
     partitions.Each(Match::kByKeys, {"attribute", "type"}, [](const DeclaredField& partition) {
-      for (const std::string_view name : {"attribute", "type"}) {
+      for (const api::FieldName name : api::FieldNames{"attribute", "type"}) {
         if (const DeclaredField field = partition.Field(name); field) field.Required(kStandard);
       }
       RequiredCount(partition, "total");

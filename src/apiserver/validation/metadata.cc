@@ -39,7 +39,7 @@ void CheckOwner(Findings& out, const FieldPath& path, Value owner) {
     out.Add(FieldError::Invalid(path.Child("apiVersion"), api_version,
                                 "must be <group>/<version> or <version>"));
   }
-  for (const std::string_view field : {"kind", "name", "uid"}) {
+  for (const api::FieldName field : api::FieldNames{"kind", "name", "uid"}) {
     if (owner[field].str().empty()) {
       out.Add(FieldError::Required(path.Child(field), "must not be empty"), {}, Covered::kYes);
     }
@@ -157,7 +157,7 @@ void CheckName(Findings& out, const FieldPath& path, Value metadata, const Metad
 }
 
 void CheckSame(Findings& out, const FieldPath& path, Value object, Value before,
-               std::string_view field, bool declared) {
+               api::FieldName field, bool declared) {
   const Value value = object[field];
   const Value old = before[field];
   if (api::Equal(value, old) || (!value.has_value() && !old.has_value())) return;
@@ -167,7 +167,7 @@ void CheckSame(Findings& out, const FieldPath& path, Value object, Value before,
     shown = "";
   }
   // Times are shown as they are written in JSON, with their quotes.
-  if (value.is_string() && field.ends_with("Timestamp")) {
+  if (value.is_string() && field.view().ends_with("Timestamp")) {
     shown = api::BadValue::Literal(Quote(value.str()));
   }
   out.Add(FieldError::Invalid(path.Child(field), std::move(shown), "field is immutable"),
@@ -283,11 +283,11 @@ Findings CheckMetadataUpdate(Value object, Value before, bool known_finalizers) 
     out.Add(FieldError::Invalid(path.Child("generation"), metadata["generation"].integer(),
                                 "must not be decremented"));
   }
-  for (const std::string_view field : {"name", "namespace"}) {
+  for (const api::FieldName field : api::FieldNames{"name", "namespace"}) {
     CheckSame(out, path, metadata, old, field, false);
   }
-  for (const std::string_view field :
-       {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+  for (const api::FieldName field : api::FieldNames{"uid", "creationTimestamp", "deletionTimestamp",
+                                                    "deletionGracePeriodSeconds"}) {
     CheckSame(out, path, metadata, old, field, true);
   }
   CheckLabels(out, path.Child("labels"), metadata["labels"]);

@@ -38,7 +38,7 @@ void CheckResources(Value resources, const std::string& path, api::FieldErrors& 
   CheckQuantities(resources["limits"], path + ".limits", causes);
   CheckQuantities(resources["requests"], path + ".requests", causes);
   for (const auto& [key, name, value] : resources["requests"].members()) {
-    const Value limit = resources["limits"][name];
+    const Value limit = resources["limits"].Entry(name);
     if (!limit.has_value()) continue;
     auto requested = api::Quantity::Parse(value.str());
     auto limited = api::Quantity::Parse(limit.str());
@@ -273,7 +273,7 @@ api::TreePtr WithoutMutableParts(Value spec) {
   draft.Remove("terminationGracePeriodSeconds");
   draft.Remove("tolerations");
   draft.Remove("schedulingGates");
-  for (std::string_view list : {"containers", "initContainers"}) {
+  for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
     api::Draft* containers = draft.Find(list);
     if (containers == nullptr || !containers->is_array()) continue;
     for (api::Draft& container : containers->MutableElements()) container.Remove("image");
@@ -300,7 +300,7 @@ api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
   const VolumesByName volumes = CheckVolumes(spec, causes);
   if (spec["containers"].empty()) causes.push_back(Required("spec.containers"));
   std::set<std::string_view> names;
-  for (std::string_view list : {"containers", "initContainers"}) {
+  for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
     std::size_t index = 0;
     for (Value container : spec[list].elements()) {
       const std::string path = At(StrCat("spec.", list), index++);
@@ -341,7 +341,7 @@ void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
   const std::set<std::string_view> claims = CheckClaims(spec, ignored);
   const VolumesByName volumes = CheckVolumes(spec, ignored);
   std::set<std::string_view> names, targets;
-  for (std::string_view list : {"initContainers", "containers"}) {
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     for (Value container : spec[list].elements()) {
       names.insert(container["name"].str());
       targets.insert(container["name"].str());
@@ -358,9 +358,9 @@ void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
     if (!target.empty() && !targets.contains(target)) {
       causes.push_back(NotFoundValue(path + ".targetContainerName", target));
     }
-    for (std::string_view field :
-         {"ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle",
-          "resizePolicy", "restartPolicy", "restartPolicyRules"}) {
+    for (const api::FieldName field :
+         api::FieldNames{"ports", "resources", "livenessProbe", "readinessProbe", "startupProbe",
+                         "lifecycle", "resizePolicy", "restartPolicy", "restartPolicyRules"}) {
       const Value value = container[field];
       if (value.is_string() ? value.str().empty() : value.empty()) continue;
       causes.push_back(
@@ -369,7 +369,7 @@ void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
     std::size_t mount_index = 0;
     for (Value mount : container["volumeMounts"].elements()) {
       const std::string at = At(path + ".volumeMounts", mount_index++);
-      for (std::string_view field : {"subPath", "subPathExpr"}) {
+      for (const api::FieldName field : api::FieldNames{"subPath", "subPathExpr"}) {
         if (mount[field].str().empty()) continue;
         causes.push_back(
             Forbidden(StrCat(at, ".", field), "cannot be set for an Ephemeral Container"));

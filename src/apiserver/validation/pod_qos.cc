@@ -26,7 +26,7 @@ std::string_view QosClass(Value spec) {
       if (!quantity.ok() || quantity->Sign() <= 0) continue;
       any = true;
       limited.insert(name);
-      auto request = api::Quantity::Parse(resources["requests"][name].str());
+      auto request = api::Quantity::Parse(resources["requests"].Entry(name).str());
       if (!request.ok() || request->Compare(*quantity) != 0) guaranteed = false;
     }
     for (const auto& [key, name, value] : resources["requests"].members()) {
@@ -41,7 +41,7 @@ std::string_view QosClass(Value spec) {
   if (!of_pod["requests"].empty() || !of_pod["limits"].empty()) {
     consider(of_pod);
   } else {
-    for (std::string_view list : {"initContainers", "containers"}) {
+    for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
       for (Value container : spec[list].elements()) consider(container["resources"]);
     }
   }

@@ -31,7 +31,7 @@ bool IsZero(Value quantity) {
 bool SameButForResizable(Value a, Value b) {
   const auto covers = [](Value one, Value other) {
     for (const auto& [key, name, value] : one.members()) {
-      if (!IsResizable(name) && !SameQuantity(value, other[name])) return false;
+      if (!IsResizable(name) && !SameQuantity(value, other.Entry(name))) return false;
     }
     return true;
   };
@@ -50,7 +50,7 @@ bool SameList(Value a, Value b) {
 bool SameQuantities(Value a, Value b) {
   const auto covers = [](Value one, Value other) {
     for (const auto& [key, name, value] : one.members()) {
-      if (!SameQuantity(value, other[name])) return false;
+      if (!SameQuantity(value, other.Entry(name))) return false;
     }
     return true;
   };
@@ -59,7 +59,7 @@ bool SameQuantities(Value a, Value b) {
 
 bool IsAnyRemoved(Value now, Value before) {
   for (const auto& [key, name, value] : before.members()) {
-    if (!now[name].has_value()) return true;
+    if (!now.Entry(name).has_value()) return true;
   }
   return false;
 }
@@ -70,14 +70,14 @@ bool HasQuantities(Value resources) {
 
 void CheckRemovals(Value resources, Value before, const std::string& path, std::string_view what,
                    api::FieldErrors& errors) {
-  for (std::string_view part : {"requests", "limits"}) {
+  for (const api::FieldName part : api::FieldNames{"requests", "limits"}) {
     if (!IsAnyRemoved(resources[part], before[part])) continue;
     errors.push_back(
         Forbidden(StrCat(path, ".", part), StrCat(what, " ", part, " cannot be removed")));
   }
 }
 
-bool CheckOrder(Value spec, Value before, std::string_view list, api::FieldErrors& errors) {
+bool CheckOrder(Value spec, Value before, api::FieldName list, api::FieldErrors& errors) {
   const Value now = spec[list];
   const Value then = before[list];
   if (now.size() != then.size()) {
@@ -204,7 +204,7 @@ api::FieldErrors ValidatePodResize(Value pod, Value before, const FeatureGates& 
                       "resize is forbidden when InPlacePodVerticalScaling feature gate is "
                       "disabled")};
   }
-  if (before["metadata"]["annotations"]["kubernetes.io/config.mirror"].has_value()) {
+  if (before["metadata"]["annotations"].Entry("kubernetes.io/config.mirror").has_value()) {
     return {Forbidden("spec", "static pods cannot be resized")};
   }
   if (before["spec"]["os"]["name"].str() == "windows") {

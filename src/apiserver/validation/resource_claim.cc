@@ -198,7 +198,7 @@ void CheckConstraint(Findings& out, const FieldPath& path, Value constraint,
 }
 
 void CheckConsumer(Findings& out, const FieldPath& path, Value consumer) {
-  for (const std::string_view field : {"resource", "name", "uid"}) {
+  for (const api::FieldName field : api::FieldNames{"resource", "name", "uid"}) {
     if (consumer[field].str().empty()) out.Add(FieldError::Required(path.Child(field), ""));
   }
 }
@@ -207,7 +207,7 @@ void CheckNetworkData(Findings& out, const FieldPath& path, Value data) {
   constexpr std::size_t kMaxAddresses = 16;
   constexpr std::size_t kMaxInterfaceBytes = 256;
   constexpr std::size_t kMaxHardwareBytes = 128;
-  auto check_size = [&](std::string_view name, std::size_t limit) {
+  auto check_size = [&](api::FieldName name, std::size_t limit) {
     if (data[name].str().size() <= limit) return;
     out.Add(FieldError::TooLong(path.Child(name), limit), "maxBytes", Covered::kYes);
   };

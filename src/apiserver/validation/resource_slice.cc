@@ -30,7 +30,7 @@ constexpr std::size_t kMaxCounters = 32;
 constexpr std::size_t kMaxConsumptions = 2;
 constexpr std::size_t kMaxTaints = 16;
 constexpr std::size_t kMaxNameInPath = kMaxDriverBytes + 1 + kMaxIdentifierBytes;
-constexpr std::string_view kListAttributes[] = {"bools", "ints", "strings", "versions"};
+constexpr api::FieldName kListAttributes[] = {"bools", "ints", "strings", "versions"};
 
 // Long map keys lose their middle in paths.
 std::string Shortened(std::string_view key, std::size_t limit) {
@@ -54,7 +54,7 @@ bool ConsumesCounters(Value device) {
 }
 bool HasListAttributes(Value device) {
   for (const auto& [key, name, attribute] : device["attributes"].members()) {
-    for (const std::string_view list : kListAttributes) {
+    for (const api::FieldName list : kListAttributes) {
       if (attribute[list].has_value()) return true;
     }
   }
@@ -80,7 +80,7 @@ void CheckPool(Findings& out, const FieldPath& path, Value pool) {
 }
 
 // Adds `name` to the fields that are set, or the error that false is no way to set it.
-void NoteFlag(Findings& out, const FieldPath& path, Value owner, std::string_view name,
+void NoteFlag(Findings& out, const FieldPath& path, Value owner, api::FieldName name,
               std::vector<std::string>& set) {
   const Value flag = owner[name];
   if (!flag.has_value()) return;
@@ -158,7 +158,7 @@ void CheckAttribute(Findings& out, const FieldPath& path, Value attribute) {
     ++set;
     CheckAttributeVersion(out, path.Child("version"), version.str());
   }
-  for (const std::string_view name : kListAttributes) {
+  for (const api::FieldName name : kListAttributes) {
     const Value list = attribute[name];
     if (!list.has_value()) continue;
     ++set;
@@ -197,7 +197,7 @@ void CheckAttributesAndCapacity(Findings& out, const FieldPath& path, Value devi
   std::size_t values = 0;
   for (const auto& [key, name, attribute] : attributes.members()) {
     std::size_t items = 0;
-    for (const std::string_view list : kListAttributes) items += attribute[list].size();
+    for (const api::FieldName list : kListAttributes) items += attribute[list].size();
     values += items == 0 ? 1 : items;
   }
   if (values > kMaxAttributeValues) {
@@ -293,7 +293,7 @@ void CheckAllocatableMapping(Findings& out, const FieldPath& path, Value mapping
     const FieldPath at = path.Child("capacityKey");
     if (key.str().empty()) {
       out.Add(FieldError::Invalid(at, "", "capacityKey must not be an empty string"));
-    } else if (!capacity[key.str()].exists()) {
+    } else if (!capacity.Entry(key.str()).exists()) {
       out.Add(FieldError::NotFound(at, key.str()));
     }
     if (!multiplier.has_value()) {
@@ -322,7 +322,7 @@ void CheckAllocatableOverhead(Findings& out, const FieldPath& path, Value overhe
     out.Add(FieldError::Invalid(path, "", "at least one of perPod or perContainer must be set"));
     return;
   }
-  for (const std::string_view name : {"perPod", "perContainer"}) {
+  for (const api::FieldName name : api::FieldNames{"perPod", "perContainer"}) {
     const Value amount = overhead[name];
     if (amount.has_value() && SignOf(amount) < 0) {
       out.Add(FieldError::Invalid(path.Child(name), amount.str(), "must be non-negative"));
@@ -387,8 +387,8 @@ void CheckPartitionType(Findings& out, const FieldPath& path, Value spec) {
   for (const Value device : spec["devices"].elements()) {
     const FieldPath at = path.Child("devices").Index(index++).Child("attributes").Key(name);
     if (!ConsumesCounters(device)) continue;
-    Value value = device["attributes"][name];
-    if (!value.exists() && !bare.empty()) value = device["attributes"][bare];
+    Value value = device["attributes"].Entry(name);
+    if (!value.exists() && !bare.empty()) value = device["attributes"].Entry(bare);
     if (!value.exists()) {
       out.Add(FieldError::Required(at,
                                    "device consumes counters and `partitionTypeAttribute` names "

@@ -34,7 +34,7 @@ bool SameList(Value a, Value b, const TypeSchema& type) {
 bool SameMap(Value a, Value b, const TypeSchema& type) {
   if (a.size() != b.size()) return false;
   for (const auto& [key, name, value] : a.members()) {
-    const Value other = b[name];
+    const Value other = b.Entry(name);
     if (!other.exists() || !SemanticEqual(value, other, *type.element)) return false;
   }
   return true;
@@ -60,8 +60,8 @@ bool SameScalar(Value a, Value b) {
 
 bool SameStruct(Value a, Value b, const api::StructSchema& structure) {
   for (const api::FieldSchema& field : structure.fields) {
-    const Value left = a[*field.key];
-    const Value right = b[*field.key];
+    const Value left = a.Entry(*field.key);
+    const Value right = b.Entry(*field.key);
     if (field.pointer && left.has_value() != right.has_value() &&
         field.type.kind != FieldKind::kSkipNodeOperations) {
       return false;

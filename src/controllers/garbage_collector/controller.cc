@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
 #include "telemetry/log/log.h"
 
 namespace drakkar::controllers {
-
-namespace key = api::key;
 
 namespace {
 
@@ -160,9 +157,9 @@ void GarbageCollector::OnObject(const api::KindSchema& kind, const api::ObjectPt
   }
   for (api::Value owner : OwnersOf(*object).elements()) {
     // An owner that waits for its dependents hears that one of them changed.
-    const OwnerGraph::Item* item = graph_.Find(std::string(owner[key::kUid].str()));
+    const OwnerGraph::Item* item = graph_.Find(std::string(owner["uid"].str()));
     if (item != nullptr && item->object->is_being_deleted()) {
-      queue_.Add(std::string(owner[key::kUid].str()));
+      queue_.Add(std::string(owner["uid"].str()));
     }
   }
   if (!OwnersOf(*object).empty() || object->is_being_deleted()) {
@@ -186,7 +183,7 @@ void GarbageCollector::OnGone(const api::ObjectPtr& object) {
     }
   }
   for (api::Value owner : OwnersOf(*object).elements()) {
-    queue_.Add(std::string(owner[key::kUid].str()));
+    queue_.Add(std::string(owner["uid"].str()));
   }
 }
 
@@ -231,19 +228,18 @@ void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& o
   const OwnerGraph::Item item = *graph_.Find(uid);
   api::Value reference;
   for (api::Value each : OwnersOf(*item.object).elements()) {
-    if (each[key::kUid].str() == owner_uid) reference = each;
+    if (each["uid"].str() == owner_uid) reference = each;
   }
   auto owner_is_gone = [this, uid, owner_uid] {
     if (gone_.size() >= kMaxGone) gone_.clear();
     gone_.insert(owner_uid);
     queue_.Add(uid);
   };
-  const api::KindSchema* kind =
-      FindServed(reference[key::kApiVersion].str(), reference[key::kKind].str());
+  const api::KindSchema* kind = FindServed(reference["apiVersion"].str(), reference["kind"].str());
   // A kind that is not served may exist elsewhere: leave its dependents alone.
   if (kind == nullptr) return done(Ok());
   client::ResourceRef ref{kind, kind->namespaced ? std::string(item.object->namespace_()) : "",
-                          std::string(reference[key::kName].str()), ""};
+                          std::string(reference["name"].str()), ""};
   client_.Get(std::move(ref), [alive = alive_, owner_uid, owner_is_gone,
                                done = std::move(done)](client::Reply reply) {
     if (!*alive) return;
@@ -257,7 +253,7 @@ void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& o
 void GarbageCollector::RemoveFinalizer(const OwnerGraph::Item& item, std::string_view finalizer,
                                        Done done) {
   api::Draft draft(item.object->tree());
-  api::Draft& metadata = draft[key::kMetadata];
+  api::Draft& metadata = draft["metadata"];
   if (api::Draft* finalizers = metadata.Find("finalizers"); finalizers != nullptr) {
     for (std::size_t i = finalizers->size(); i-- > 0;) {
       if (finalizers->at(i).str() == finalizer) finalizers->RemoveAt(i);
@@ -273,10 +269,10 @@ void GarbageCollector::RemoveFinalizer(const OwnerGraph::Item& item, std::string
 void GarbageCollector::DropOwners(const OwnerGraph::Item& item,
                                   const std::vector<std::string>& owners, Done done) {
   api::Draft draft(item.object->tree());
-  api::Draft& metadata = draft[key::kMetadata];
+  api::Draft& metadata = draft["metadata"];
   if (api::Draft* references = metadata.Find("ownerReferences"); references != nullptr) {
     for (std::size_t i = references->size(); i-- > 0;) {
-      const std::string uid(references->at(i)[key::kUid].str());
+      const std::string uid(references->at(i)["uid"].str());
       if (std::find(owners.begin(), owners.end(), uid) != owners.end()) references->RemoveAt(i);
     }
     if (references->size() == 0) metadata.Remove("ownerReferences");

@@ -1,10 +1,6 @@
 #include "controllers/garbage_collector/graph.h"
 
-#include "api/keys.h"
-
 namespace drakkar::controllers {
-
-namespace key = api::key;
 
 namespace {
 
@@ -12,7 +8,7 @@ constexpr std::string_view kOrphan = "orphan";
 constexpr std::string_view kForeground = "foregroundDeletion";
 
 bool HasFinalizer(const api::Object& object, std::string_view name) {
-  for (api::Value finalizer : object[key::kMetadata][key::kFinalizers].elements()) {
+  for (api::Value finalizer : object["metadata"]["finalizers"].elements()) {
     if (finalizer.str() == name) return true;
   }
   return false;
@@ -21,7 +17,7 @@ bool HasFinalizer(const api::Object& object, std::string_view name) {
 }  // namespace
 
 api::Value OwnersOf(const api::Object& object) {
-  return object[key::kMetadata][key::kOwnerReferences];
+  return object["metadata"]["ownerReferences"];
 }
 
 void OwnerGraph::Put(const api::KindSchema& kind, const api::ObjectPtr& object) {
@@ -33,7 +29,7 @@ void OwnerGraph::Put(const api::KindSchema& kind, const api::ObjectPtr& object) 
       return;
     }
     for (api::Value owner : OwnersOf(*before->second.object).elements()) {
-      auto found = dependents_.find(std::string(owner[key::kUid].str()));
+      auto found = dependents_.find(std::string(owner["uid"].str()));
       if (found == dependents_.end()) continue;
       found->second.erase(uid);
       if (found->second.empty()) dependents_.erase(found);
@@ -41,14 +37,14 @@ void OwnerGraph::Put(const api::KindSchema& kind, const api::ObjectPtr& object) 
   }
   items_[uid] = Item{&kind, object};
   for (api::Value owner : OwnersOf(*object).elements()) {
-    dependents_[std::string(owner[key::kUid].str())].insert(uid);
+    dependents_[std::string(owner["uid"].str())].insert(uid);
   }
 }
 
 void OwnerGraph::Remove(const api::Object& object) {
   const std::string uid(object.uid());
   for (api::Value owner : OwnersOf(object).elements()) {
-    auto found = dependents_.find(std::string(owner[key::kUid].str()));
+    auto found = dependents_.find(std::string(owner["uid"].str()));
     if (found == dependents_.end()) continue;
     found->second.erase(uid);
     if (found->second.empty()) dependents_.erase(found);
@@ -92,7 +88,7 @@ OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid, const Uids& cert
   std::size_t alive = 0, waiting = 0;
   std::vector<std::string> gone;
   for (api::Value owner : OwnersOf(object).elements()) {
-    const std::string owner_uid(owner[key::kUid].str());
+    const std::string owner_uid(owner["uid"].str());
     const Item* found = Find(owner_uid);
     if (found != nullptr) {
       // An owner that waits for its dependents to go counts as going, not as alive.

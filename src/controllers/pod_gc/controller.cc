@@ -1,16 +1,13 @@
 #include "controllers/pod_gc/controller.h"
 
-#include "api/keys.h"
 #include "api/scheme/scheme.h"
 
 namespace drakkar::controllers {
 
-namespace key = api::key;
-
 namespace {
 
 bool IsFinished(const api::Object& pod) {
-  const std::string_view phase = pod[key::kStatus][key::kPhase].str();
+  const std::string_view phase = pod["status"]["phase"].str();
   return phase == "Succeeded" || phase == "Failed";
 }
 
@@ -50,12 +47,12 @@ PodGarbageCollector::~PodGarbageCollector() {
 void PodGarbageCollector::OnPod(const api::ObjectPtr& pod) {
   const std::string key = pod->qualified_name();
   if (IsFinished(*pod) && !finished_key_.contains(key)) {
-    std::string created(pod->root()[key::kMetadata][key::kCreationTimestamp].str());
+    std::string created(pod->root()["metadata"]["creationTimestamp"].str());
     finished_.insert({created, key});
     finished_key_.emplace(key, std::move(created));
     if (finished_.size() > kMaxFinishedPods) queue_.Add(finished_.begin()->second);
   }
-  const std::string_view node = pod->root()[key::kSpec][key::kNodeName].str();
+  const std::string_view node = pod->root()["spec"]["nodeName"].str();
   if (pod->is_being_deleted() ||
       (!node.empty() && nodes_.has_synced() && nodes_.Find(std::string(node)) == nullptr)) {
     queue_.Add(key);
@@ -64,14 +61,14 @@ void PodGarbageCollector::OnPod(const api::ObjectPtr& pod) {
 
 void PodGarbageCollector::OnNodeGone(const std::string& node) {
   for (const auto& [key, pod] : pods_.objects()) {
-    if (pod->root()[key::kSpec][key::kNodeName].str() == node) queue_.Add(key);
+    if (pod->root()["spec"]["nodeName"].str() == node) queue_.Add(key);
   }
 }
 
 void PodGarbageCollector::Sync(const std::string& key, Done done) {
   api::ObjectPtr pod = pods_.Find(key);
   if (pod == nullptr) return done(Ok());
-  const std::string node(pod->root()[key::kSpec][key::kNodeName].str());
+  const std::string node(pod->root()["spec"]["nodeName"].str());
   if (node.empty()) {
     if (pod->is_being_deleted()) return Delete(pod, std::move(done));
     return done(Ok());

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
-#include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::controllers {
-
-namespace key = api::key;
 
 namespace {
 
@@ -73,7 +70,7 @@ ResourceClaimController::ResourceClaimController(Options options)
   options_.claims.OnSynced([this, alive = alive_] {
     if (!*alive) return;
     for (const auto& [key, pod] : options_.pods.objects()) {
-      if (!pod->root()[key::kSpec][key::kResourceClaims].empty()) queue_.Add("pod:" + key);
+      if (!pod->root()["spec"]["resourceClaims"].empty()) queue_.Add("pod:" + key);
     }
   });
 }
@@ -85,7 +82,7 @@ ResourceClaimController::~ResourceClaimController() {
 void ResourceClaimController::OnPod(const api::ObjectPtr& pod) {
   const std::string name = pod->qualified_name();
   if (!confirmed_gone_.empty()) confirmed_gone_.erase(name);
-  if (!pod->root()[key::kSpec][key::kResourceClaims].empty()) queue_.Add("pod:" + name);
+  if (!pod->root()["spec"]["resourceClaims"].empty()) queue_.Add("pod:" + name);
   if (IsPodTerminal(*pod) || pod->is_being_deleted()) QueueClaimsOf(*pod);
 }
 
@@ -112,10 +109,10 @@ void ResourceClaimController::RememberGone(const std::string& pod) {
 
 void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::ObjectPtr& claim) {
   const std::string name = claim->qualified_name();
-  const api::Value status = claim->root()[key::kStatus];
-  const api::Value old_status = before == nullptr ? api::Value() : before->root()[key::kStatus];
+  const api::Value status = claim->root()["status"];
+  const api::Value old_status = before == nullptr ? api::Value() : before->root()["status"];
   const bool same_consumers =
-      before != nullptr && api::Equal(old_status[key::kReservedFor], status[key::kReservedFor]);
+      before != nullptr && api::Equal(old_status["reservedFor"], status["reservedFor"]);
   if (!same_consumers) SetConsumers(name, *claim);
   if (const std::optional<OwnerPod> owner = FindOwnerPod(*claim)) {
     owned_[owner->uid][name] = claim;
@@ -125,22 +122,21 @@ void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::O
     }
     // Later changes matter to the pod only if it may have lost the claim or may lack a reservation.
     if (before == nullptr || claim->is_being_deleted() ||
-        (status[key::kAllocation].has_value() && !IsReservedFor(*claim, owner->uid))) {
+        (status["allocation"].has_value() && !IsReservedFor(*claim, owner->uid))) {
       queue_.Add("pod:" + owner->key);
     }
   }
   // What the claim's plan looks at, apart from pods, whose own changes bring it back.
-  const bool same =
-      same_consumers && !claim->is_being_deleted() &&
-      status[key::kAllocation].has_value() == old_status[key::kAllocation].has_value();
+  const bool same = same_consumers && !claim->is_being_deleted() &&
+                    status["allocation"].has_value() == old_status["allocation"].has_value();
   if (!same) queue_.Add("claim:" + name);
 }
 
 void ResourceClaimController::SetConsumers(const std::string& name, const api::Object& claim) {
   std::set<std::string> pods;
-  for (api::Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
-    if (consumer[key::kResource].str() != "pods") continue;
-    pods.insert(StrCat(claim.namespace_(), "/", consumer[key::kName].str()));
+  for (api::Value consumer : claim["status"]["reservedFor"].elements()) {
+    if (consumer["resource"].str() != "pods") continue;
+    pods.insert(StrCat(claim.namespace_(), "/", consumer["name"].str()));
   }
   std::set<std::string>& before = pods_of_claim_[name];
   for (const std::string& pod : before) {
@@ -250,11 +246,11 @@ void ResourceClaimController::WriteStatuses(
   api::Draft list = api::Draft::Array();
   for (const auto& [entry, claim] : statuses) {
     api::Draft status = api::Draft::Object();
-    status[key::kName] = entry;
-    if (!claim.empty()) status[key::kResourceClaimName] = claim;
+    status["name"] = entry;
+    if (!claim.empty()) status["resourceClaimName"] = claim;
     list.Append(std::move(status));
   }
-  draft[key::kStatus][key::kResourceClaimStatuses] = std::move(list);
+  draft["status"]["resourceClaimStatuses"] = std::move(list);
   options_.client.Update(RefOf(Pods(), *pod, "status"), draft.Freeze(),
                          {.field_manager = "ResourceClaimController"},
                          [alive = alive_, done = std::move(done)](client::Reply reply) {
@@ -268,10 +264,10 @@ void ResourceClaimController::Reserve(const api::ObjectPtr& pod, std::vector<std
   if (claim == nullptr) return done(Ok());
   api::Draft draft(claim->tree());
   api::Draft consumer = api::Draft::Object();
-  consumer[key::kResource] = "pods";
-  consumer[key::kName] = pod->name();
-  consumer[key::kUid] = pod->uid();
-  draft[key::kStatus][key::kReservedFor].Append(std::move(consumer));
+  consumer["resource"] = "pods";
+  consumer["name"] = pod->name();
+  consumer["uid"] = pod->uid();
+  draft["status"]["reservedFor"].Append(std::move(consumer));
   options_.client.Update(RefOf(Claims(), *claim, "status"), draft.Freeze(), {},
                          [alive = alive_, done = std::move(done)](client::Reply reply) {
                            if (*alive) done(Accept(reply));
@@ -317,10 +313,10 @@ void ResourceClaimController::Confirm(const std::string& claim_key,
 void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPlan& plan,
                                       Done done) {
   api::Draft draft(claim->tree());
-  api::Draft& status = draft[key::kStatus];
+  api::Draft& status = draft["status"];
   if (api::Draft* reserved = status.Find("reservedFor"); reserved != nullptr) {
     for (std::size_t i = reserved->size(); i-- > 0;) {
-      const std::string uid(reserved->at(i)[key::kUid].str());
+      const std::string uid(reserved->at(i)["uid"].str());
       if (std::find(plan.drop_uids.begin(), plan.drop_uids.end(), uid) != plan.drop_uids.end()) {
         reserved->RemoveAt(i);
       }
@@ -342,7 +338,7 @@ void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPl
 
 void ResourceClaimController::RemoveFinalizer(api::ObjectPtr claim, Then then, Done done) {
   api::Draft draft(claim->tree());
-  api::Draft& metadata = draft[key::kMetadata];
+  api::Draft& metadata = draft["metadata"];
   if (api::Draft* finalizers = metadata.Find("finalizers"); finalizers != nullptr) {
     for (std::size_t i = finalizers->size(); i-- > 0;) {
       if (finalizers->at(i).str() == kClaimFinalizer) finalizers->RemoveAt(i);

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "api/keys.h"
 #include "base/text/text.h"
 
 namespace drakkar::controllers {
-
-namespace key = api::key;
 
 namespace {
 
@@ -27,14 +24,14 @@ bool IsOwnedBy(const api::Object& claim, const api::Object& pod) {
 }
 
 bool HasFinalizer(const api::Object& claim) {
-  for (Value finalizer : claim[key::kMetadata][key::kFinalizers].elements()) {
+  for (Value finalizer : claim["metadata"]["finalizers"].elements()) {
     if (finalizer.str() == kClaimFinalizer) return true;
   }
   return false;
 }
 
 bool HasOtherFinalizer(const api::Object& claim) {
-  for (Value finalizer : claim[key::kMetadata][key::kFinalizers].elements()) {
+  for (Value finalizer : claim["metadata"]["finalizers"].elements()) {
     if (finalizer.str() != kClaimFinalizer) return true;
   }
   return false;
@@ -43,25 +40,25 @@ bool HasOtherFinalizer(const api::Object& claim) {
 }  // namespace
 
 std::optional<OwnerPod> FindOwnerPod(const api::Object& object) {
-  for (Value owner : object[key::kMetadata][key::kOwnerReferences].elements()) {
-    if (owner[key::kController].boolean() && owner[key::kKind].str() == "Pod" &&
-        owner[key::kApiVersion].str() == "v1") {
-      return OwnerPod{StrCat(object.namespace_(), "/", owner[key::kName].str()),
-                      std::string(owner[key::kUid].str())};
+  for (Value owner : object["metadata"]["ownerReferences"].elements()) {
+    if (owner["controller"].boolean() && owner["kind"].str() == "Pod" &&
+        owner["apiVersion"].str() == "v1") {
+      return OwnerPod{StrCat(object.namespace_(), "/", owner["name"].str()),
+                      std::string(owner["uid"].str())};
     }
   }
   return std::nullopt;
 }
 
 bool IsReservedFor(const api::Object& claim, std::string_view uid) {
-  for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
-    if (consumer[key::kUid].str() == uid) return true;
+  for (Value consumer : claim["status"]["reservedFor"].elements()) {
+    if (consumer["uid"].str() == uid) return true;
   }
   return false;
 }
 
 bool IsPodTerminal(const api::Object& pod) {
-  const std::string_view phase = pod[key::kStatus][key::kPhase].str();
+  const std::string_view phase = pod["status"]["phase"].str();
   return phase == "Succeeded" || phase == "Failed";
 }
 
@@ -79,15 +76,15 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
   PodPlan plan;
   if (pod.is_being_deleted() || IsPodTerminal(pod)) return plan;
   std::map<std::string, std::string> current;
-  for (Value status : pod[key::kStatus][key::kResourceClaimStatuses].elements()) {
-    current[std::string(status[key::kName].str())] = status[key::kResourceClaimName].str();
+  for (Value status : pod["status"]["resourceClaimStatuses"].elements()) {
+    current[std::string(status["name"].str())] = status["resourceClaimName"].str();
   }
   std::map<std::string, std::string> wanted;
   bool complete = true;
-  for (Value reference : pod[key::kSpec][key::kResourceClaims].elements()) {
-    const std::string entry(reference[key::kName].str());
-    std::string name(reference[key::kResourceClaimName].str());
-    const std::string template_name(reference[key::kResourceClaimTemplateName].str());
+  for (Value reference : pod["spec"]["resourceClaims"].elements()) {
+    const std::string entry(reference["name"].str());
+    std::string name(reference["resourceClaimName"].str());
+    const std::string template_name(reference["resourceClaimTemplateName"].str());
     if (!template_name.empty()) {
       auto known = current.find(entry);
       if (known != current.end() && known->second.empty()) {
@@ -101,8 +98,8 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
       if (name.empty()) {
         // One that we made before we could write it down.
         for (const api::ObjectPtr& claim : owned) {
-          const Value annotations = claim->root()[key::kMetadata][key::kAnnotations];
-          if (annotations[kPodClaimAnnotation].str() == entry && !claim->is_being_deleted()) {
+          const Value annotations = claim->root()["metadata"]["annotations"];
+          if (annotations.Entry(kPodClaimAnnotation).str() == entry && !claim->is_being_deleted()) {
             name = claim->name();
           }
         }
@@ -121,9 +118,8 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
     }
     if (name.empty()) continue;
     api::ObjectPtr claim = claims(ClaimKey(pod, name));
-    if (!pod[key::kSpec][key::kNodeName].str().empty() && claim != nullptr &&
-        !claim->is_being_deleted() && claim->root()[key::kStatus][key::kAllocation].has_value() &&
-        !IsReservedFor(*claim, pod.uid())) {
+    if (!pod["spec"]["nodeName"].str().empty() && claim != nullptr && !claim->is_being_deleted() &&
+        claim->root()["status"]["allocation"].has_value() && !IsReservedFor(*claim, pod.uid())) {
       plan.reserve.push_back(ClaimKey(pod, name));
     }
   }
@@ -135,62 +131,61 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
 
 api::TreePtr ClaimFromTemplate(const api::Object& pod, std::string_view entry,
                                const api::Object& claim_template) {
-  const Value spec = claim_template[key::kSpec];
+  const Value spec = claim_template["spec"];
   api::Draft claim = api::Draft::Object();
   claim.KeepAlive(claim_template.tree());
-  api::Draft& metadata = claim[key::kMetadata];
-  metadata[key::kGenerateName] = ClaimGenerateName(pod.name(), entry);
-  metadata[key::kNamespace] = pod.namespace_();
-  if (spec[key::kMetadata][key::kLabels].has_value()) {
-    metadata[key::kLabels] = api::Draft(spec[key::kMetadata][key::kLabels]);
+  api::Draft& metadata = claim["metadata"];
+  metadata["generateName"] = ClaimGenerateName(pod.name(), entry);
+  metadata["namespace"] = pod.namespace_();
+  if (spec["metadata"]["labels"].has_value()) {
+    metadata["labels"] = api::Draft(spec["metadata"]["labels"]);
   }
-  if (spec[key::kMetadata][key::kAnnotations].has_value()) {
-    metadata[key::kAnnotations] = api::Draft(spec[key::kMetadata][key::kAnnotations]);
+  if (spec["metadata"]["annotations"].has_value()) {
+    metadata["annotations"] = api::Draft(spec["metadata"]["annotations"]);
   }
-  metadata[key::kAnnotations][kPodClaimAnnotation] = entry;
+  metadata["annotations"].Entry(kPodClaimAnnotation) = entry;
   // The scheduler wants it there before it allocates: one write less for each pod.
-  metadata[key::kFinalizers].Append(kClaimFinalizer);
+  metadata["finalizers"].Append(kClaimFinalizer);
   api::Draft owner = api::Draft::Object();
-  owner[key::kApiVersion] = "v1";
-  owner[key::kKind] = "Pod";
-  owner[key::kName] = pod.name();
-  owner[key::kUid] = pod.uid();
-  owner[key::kController] = true;
-  metadata[key::kOwnerReferences].Append(std::move(owner));
-  claim[key::kSpec] = api::Draft(spec[key::kSpec]);
-  claim[key::kSpec].KeepAlive(claim_template.tree());
+  owner["apiVersion"] = "v1";
+  owner["kind"] = "Pod";
+  owner["name"] = pod.name();
+  owner["uid"] = pod.uid();
+  owner["controller"] = true;
+  metadata["ownerReferences"].Append(std::move(owner));
+  claim["spec"] = api::Draft(spec["spec"]);
+  claim["spec"].KeepAlive(claim_template.tree());
   return claim.Freeze();
 }
 
 ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
                     const std::function<Confirmed(const std::string& pod)>& confirmed) {
   ClaimPlan plan;
-  const Value status = claim[key::kStatus];
+  const Value status = claim["status"];
   std::size_t kept = 0;
-  for (Value consumer : status[key::kReservedFor].elements()) {
-    const bool is_pod =
-        consumer[key::kResource].str() == "pods" && consumer[key::kApiGroup].str().empty();
+  for (Value consumer : status["reservedFor"].elements()) {
+    const bool is_pod = consumer["resource"].str() == "pods" && consumer["apiGroup"].str().empty();
     if (!is_pod) {
       ++kept;  // another kind of consumer: not ours to judge
       continue;
     }
-    const std::string pod_name = StrCat(claim.namespace_(), "/", consumer[key::kName].str());
+    const std::string pod_name = StrCat(claim.namespace_(), "/", consumer["name"].str());
     api::ObjectPtr pod = pods(pod_name);
     if (pod == nullptr && confirmed(pod_name) == Confirmed::kUnknown) {
       plan.unknown_pods.push_back(pod_name);
       ++kept;
       continue;
     }
-    const bool over =
-        pod == nullptr || pod->uid() != consumer[key::kUid].str() || IsPodTerminal(*pod) ||
-        (pod->is_being_deleted() && pod->root()[key::kSpec][key::kNodeName].str().empty());
+    const bool over = pod == nullptr || pod->uid() != consumer["uid"].str() ||
+                      IsPodTerminal(*pod) ||
+                      (pod->is_being_deleted() && pod->root()["spec"]["nodeName"].str().empty());
     if (over) {
-      plan.drop_uids.emplace_back(consumer[key::kUid].str());
+      plan.drop_uids.emplace_back(consumer["uid"].str());
     } else {
       ++kept;
     }
   }
-  const bool allocated = status[key::kAllocation].has_value();
+  const bool allocated = status["allocation"].has_value();
   const bool last_one_leaves = kept == 0 && !plan.drop_uids.empty();
   plan.deallocate = allocated && kept == 0 && (last_one_leaves || claim.is_being_deleted());
   // A claim with the finalizer and no allocation yet is one that the scheduler is about to write:

@@ -68,13 +68,13 @@ void ServiceAccountController::Sync(const std::string& name, Done done) {
 void ServiceAccountController::PublishAuthority(const std::string& name, Done done) {
   if (ca_pem_.empty()) return done(Ok());
   api::Draft map = Object("ConfigMap", kAuthority);
-  map["metadata"]["annotations"]["kubernetes.io/description"] =
+  map["metadata"]["annotations"].Entry("kubernetes.io/description") =
       "Contains a CA bundle that can be used to verify the API server when using internal "
       "endpoints such as the internal service IP or kubernetes.default.svc.";
-  map["data"]["ca.crt"] = ca_pem_;
+  map["data"].Entry("ca.crt") = ca_pem_;
   if (const api::ObjectPtr given = authorities_.Find(StrCat(name, "/", kAuthority))) {
     const api::Value data = (*given)["data"];
-    if (data["ca.crt"].str() == ca_pem_ && data.size() == 1) return done(Ok());
+    if (data.Entry("ca.crt").str() == ca_pem_ && data.size() == 1) return done(Ok());
     map["metadata"]["resourceVersion"] = std::to_string(given->resource_version());
     return client_.Update({api::FindKind("", "v1", "ConfigMap"), name, std::string(kAuthority), ""},
                           map.Freeze(), {},

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 // As `drakkar node forget-driver` does.
 void Forget(NodeHarness& node, const std::string& driver) {
   api::Draft changed(node.api.Get("Node", "node-1")->tree());
-  changed["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"] = driver;
+  changed["metadata"]["annotations"].Entry("node.drakkar.io/forgotten-drivers") = driver;
   ASSERT_TRUE(node.api.Update("Node", "node-1", "", changed.Freeze()).ok());
   node.Run();
 }
@@ -40,8 +40,8 @@ TEST(DraManager, AForgottenDriverThatComesBackIsCalledAgain) {
   node.driver.Stop();
   Forget(node, "gpu.example.com");
   node.driver.Start();
-  EXPECT_FALSE((*node.api.Get(
-      "Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"]
+  EXPECT_FALSE((*node.api.Get("Node", "node-1"))["metadata"]["annotations"]
+                   .Entry("node.drakkar.io/forgotten-drivers")
                    .has_value());
   node.CreatePodWithClaim();
   node.DeletePod("p");
@@ -110,8 +110,8 @@ TEST(DraManager, APodDeletedLaterHasTheEventOfItsForgottenDriverAndARestartDoesN
 }
 
 std::string ForgottenOnTheNode(NodeHarness& node) {
-  return std::string((*node.api.Get(
-      "Node", "node-1"))["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"]
+  return std::string((*node.api.Get("Node", "node-1"))["metadata"]["annotations"]
+                         .Entry("node.drakkar.io/forgotten-drivers")
                          .str("(none)"));
 }
 
@@ -153,7 +153,7 @@ TEST(DraManager, TakingDriversOffTheListIsTriedAgainAndUndoesNobodysWrite) {
     if (what == "patch nodes" && !added) {
       added = true;
       api::Draft changed(node.api.Get("Node", "node-1")->tree());
-      changed["metadata"]["annotations"]["node.drakkar.io/forgotten-drivers"] =
+      changed["metadata"]["annotations"].Entry("node.drakkar.io/forgotten-drivers") =
           "fpga.example.com,gpu.example.com,nic.example.com";
       EXPECT_TRUE(node.api.Update("Node", "node-1", "", changed.Freeze()).ok());
     }

@@ -72,7 +72,7 @@ std::vector<ContainerClaim> ListContainerClaims(Value pod, Value container) {
   for (Value mapping : extended["requestMappings"].elements()) {
     if (mapping["containerName"].str() != container["name"].str()) continue;
     const std::string_view resource = mapping["resourceName"].str();
-    auto amount = api::Quantity::Parse(container["resources"]["requests"][resource].str());
+    auto amount = api::Quantity::Parse(container["resources"]["requests"].Entry(resource).str());
     if (!amount.ok() || amount->IsZero()) continue;
     claims.push_back({"", std::string(extended["resourceClaimName"].str()),
                       std::string(mapping["requestName"].str())});

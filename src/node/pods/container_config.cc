@@ -22,12 +22,12 @@ constexpr std::string_view kClusterDomain = "cluster.local";
 constexpr std::int64_t kMaxShares = 262'144;
 
 std::int64_t CpuMilli(Value list) {
-  auto quantity = api::Quantity::Parse(list["cpu"].str());
+  auto quantity = api::Quantity::Parse(list.Entry("cpu").str());
   return quantity.ok() ? quantity->MilliValue() : 0;
 }
 
 std::int64_t MemoryBytes(Value list) {
-  auto quantity = api::Quantity::Parse(list["memory"].str());
+  auto quantity = api::Quantity::Parse(list.Entry("memory").str());
   return quantity.ok() ? quantity->Value() : 0;
 }
 
@@ -42,7 +42,7 @@ std::vector<std::string> StringsOf(Value list) {
 }
 
 // The container's setting, else the pod's.
-Value Setting(Value pod, Value container, std::string_view name) {
+Value Setting(Value pod, Value container, api::FieldName name) {
   const Value own = container["securityContext"][name];
   return own.has_value() ? own : pod["spec"]["securityContext"][name];
 }
@@ -137,7 +137,7 @@ CgroupResources ContainerResourcesOf(Value pod, Value container,
   const Value requests = container["resources"]["requests"];
   const Value limits = container["resources"]["limits"];
   std::int64_t milli = CpuMilli(requests);
-  if (milli == 0 && !requests["cpu"].exists()) milli = CpuMilli(limits);
+  if (milli == 0 && !requests.Entry("cpu").exists()) milli = CpuMilli(limits);
   resources.cpu_shares = SharesOf(milli);
   if (const std::int64_t limit = CpuMilli(limits); limit > 0) {
     resources.cpu_period_us = kCpuPeriodUs;
@@ -158,9 +158,9 @@ CgroupResources ContainerResourcesOf(Value pod, Value container,
 
 std::string ResourcesText(Value container) {
   api::Draft resources = api::Draft::Object();
-  for (const char* part : {"limits", "requests"}) {
+  for (const api::FieldName part : api::FieldNames{"limits", "requests"}) {
     for (const api::MemberView each : container["resources"][part].members()) {
-      resources[part][each.name] = each.value.str();
+      resources[part].Entry(each.name) = each.value.str();
     }
   }
   return api::WriteJson(resources.Freeze()->root(), {.sort_members = true});
@@ -224,7 +224,7 @@ PodSandboxConfig MakeSandboxConfig(Value pod, std::uint32_t attempt,
   // The pod's own bound holds only if each container has one.
   std::int64_t cpu = 0, quota = 0, memory = 0;
   bool all_cpu = true, all_memory = true;
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     const bool init = std::string_view(list) == "initContainers";
     for (Value container : spec[list].elements()) {
       if (init && container["restartPolicy"].str() != "Always") continue;
@@ -264,8 +264,8 @@ Result<ContainerConfig> MakeContainerConfig(ContainerConfigInput input) {
   std::map<std::string, std::string> variables;
   for (const EnvironmentVariable& each : input.environment) variables[each.name] = each.value;
   std::size_t budget_bytes = kMaxCommandBytes;
-  for (auto [field, words] :
-       {std::pair("command", &config.command), std::pair("args", &config.arguments)}) {
+  for (auto [field, words] : {std::pair(api::FieldName("command"), &config.command),
+                              std::pair(api::FieldName("args"), &config.arguments)}) {
     for (Value word : container[field].elements()) {
       auto expanded = ExpandReferences(word.str(), variables, budget_bytes);
       if (!expanded.ok()) return expanded.error().Prefixed(field);
@@ -389,7 +389,7 @@ std::optional<IsolationRefusal> CheckIsolation(Value pod) {
                             "spec.hostUsers, or run the pod on a node that can"};
   }
   bool app_armor = WantsAppArmor(spec["securityContext"]);
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     for (Value container : spec[list].elements()) {
       app_armor = app_armor || WantsAppArmor(container["securityContext"]);
     }
@@ -406,15 +406,16 @@ std::vector<std::string> ListIgnoredFields(Value pod, bool probes_network) {
   const Value spec = pod["spec"];
   if (!spec["securityContext"]["seLinuxOptions"].empty())
     fields.push_back("securityContext.seLinuxOptions");
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     for (Value container : spec[list].elements()) {
-      for (const char* field : {"livenessProbe", "readinessProbe", "startupProbe"}) {
+      for (const api::FieldName field :
+           api::FieldNames{"livenessProbe", "readinessProbe", "startupProbe"}) {
         const Value probe = container[field];
         if (probe.has_value() && !CanRunProbe(probe, probes_network)) {
           fields.push_back(StrCat(field, " of container ", container["name"].str()));
         }
       }
-      for (const char* hook : {"preStop", "postStart"}) {
+      for (const api::FieldName hook : api::FieldNames{"preStop", "postStart"}) {
         const Value action = container["lifecycle"][hook];
         if (action.has_value() && !CanRunHook(action, probes_network)) {
           fields.push_back(StrCat("lifecycle.", hook, " of container ", container["name"].str()));

@@ -11,7 +11,7 @@ using api::Value;
 
 constexpr std::size_t kMaxShownOutput = 1'024;
 
-Duration Seconds(Value spec, const char* field, std::int64_t fallback) {
+Duration Seconds(Value spec, api::FieldName field, std::int64_t fallback) {
   const std::int64_t value = spec[field].integer();
   return std::chrono::seconds(value > 0 ? value : fallback);
 }
@@ -83,7 +83,7 @@ void ContainerProbes::BeginAfterStartup() {
   if (options_.container["readinessProbe"].has_value()) Begin(Kind::kReadiness, "readinessProbe");
 }
 
-void ContainerProbes::Begin(Kind kind, const char* field) {
+void ContainerProbes::Begin(Kind kind, api::FieldName field) {
   probes_.push_back(
       std::make_unique<Probe>(Probe{.kind = kind, .spec = options_.container[field]}));
   Probe& probe = *probes_.back();

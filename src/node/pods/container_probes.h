@@ -71,7 +71,7 @@ class ContainerProbes {
     std::int64_t failures = 0;
     TimerHandle timer;
   };
-  void Begin(Kind kind, const char* field);
+  void Begin(Kind kind, api::FieldName field);
   void BeginAfterStartup();
   void Schedule(Probe& probe, Duration delay);
   void Run(Probe& probe);

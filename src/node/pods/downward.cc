@@ -26,11 +26,11 @@ Result<std::string> ReadFieldRef(const DownwardInput& input, std::string_view pa
   const Value metadata = input.pod["metadata"];
   for (std::string_view map : {"metadata.labels", "metadata.annotations"}) {
     if (!path.starts_with(map)) continue;
-    const Value entries = metadata[map.substr(9)];
+    const Value entries = metadata.Entry(map.substr(9));
     std::string_view rest = path.substr(map.size());
     if (rest.empty()) return FormatMap(entries);
     if (rest.size() > 4 && rest.starts_with("['") && rest.ends_with("']")) {
-      return std::string(entries[rest.substr(2, rest.size() - 4)].str());
+      return std::string(entries.Entry(rest.substr(2, rest.size() - 4)).str());
     }
   }
   if (path == "metadata.name") return std::string(metadata["name"].str());
@@ -53,7 +53,7 @@ Result<std::string> ReadResourceFieldRef(const DownwardInput& input, Value conta
     return InvalidArgument(StrCat("unsupported container resource : ", resource));
   }
   const std::string_view name = resource.substr(dot + 1);
-  std::string_view text = container["resources"][list][name].str();
+  std::string_view text = container["resources"].Entry(list).Entry(name).str();
   api::Quantity amount;
   if (!text.empty()) {
     ASSIGN_OR_RETURN(amount, api::Quantity::Parse(text));

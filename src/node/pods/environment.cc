@@ -45,7 +45,7 @@ Result<std::optional<std::string>> ReadValueFrom(const EnvironmentInput& input, 
   if (const Value field = from["resourceFieldRef"]; field.has_value()) {
     Value container = input.container;
     if (const std::string_view name = field["containerName"].str(); !name.empty()) {
-      for (const char* list : {"initContainers", "containers"}) {
+      for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
         for (Value each : input.downward.pod["spec"][list].elements()) {
           if (each["name"].str() == name) container = each;
         }

@@ -155,7 +155,7 @@ bool RestartsAll(const ContainerFacts& container, const RestartSettings& setting
 }
 
 bool MayRestartAll(Value pod) {
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     for (Value container : pod["spec"][list].elements()) {
       for (Value rule : container["restartPolicyRules"].elements()) {
         if (rule["action"].str() == "RestartAllContainers") return true;

@@ -30,7 +30,8 @@ void Add(std::set<std::string>& names, Value name) {
 
 Names ListEnvironmentNames(Value spec) {
   Names names;
-  for (const char* list : {"initContainers", "containers", "ephemeralContainers"}) {
+  for (const api::FieldName list :
+       api::FieldNames{"initContainers", "containers", "ephemeralContainers"}) {
     for (Value container : spec[list].elements()) {
       for (Value variable : container["env"].elements()) {
         Add(names.config_maps, variable["valueFrom"]["configMapKeyRef"]["name"]);
@@ -139,7 +140,8 @@ bool NeedsSources(Value pod, SourceUse use) {
 
 bool HasChangingVolumes(Value pod) {
   for (Value volume : pod["spec"]["volumes"].elements()) {
-    for (const char* kind : {"configMap", "secret", "downwardAPI", "projected"}) {
+    for (const api::FieldName kind :
+         api::FieldNames{"configMap", "secret", "downwardAPI", "projected"}) {
       if (volume[kind].has_value()) return true;
     }
   }

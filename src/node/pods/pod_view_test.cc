@@ -25,7 +25,7 @@ api::TreePtr Parse(std::string_view json) {
 }
 
 // "name state reason" of each container of a pod.
-std::vector<std::string> States(NodeHarness& node, const char* list) {
+std::vector<std::string> States(NodeHarness& node, api::FieldName list) {
   std::vector<std::string> states;
   const auto pod = node.Pod("p");
   for (api::Value each : (*pod)["status"][list].elements()) {

@@ -402,7 +402,8 @@ client::ResourceRef PodWorker::Ref(std::string subresource) const {
 }
 
 Value PodWorker::FindSpec(const std::string& name) const {
-  for (const char* list : {"initContainers", "containers", "ephemeralContainers"}) {
+  for (const api::FieldName list :
+       api::FieldNames{"initContainers", "containers", "ephemeralContainers"}) {
     for (Value each : root()["spec"][list].elements()) {
       if (each["name"].str() == name) return each;
     }

@@ -18,8 +18,9 @@ bool WantsRestart(Value container, std::string_view before) {
   for (Value policy : container["resizePolicy"].elements()) {
     if (policy["restartPolicy"].str() != "RestartContainer") continue;
     const std::string_view name = policy["resourceName"].str();
-    for (const char* part : {"limits", "requests"}) {
-      if ((*old)->root()[part][name].str() != container["resources"][part][name].str()) return true;
+    for (const api::FieldName part : api::FieldNames{"limits", "requests"}) {
+      if ((*old)->root()[part].Entry(name).str() != container["resources"][part].Entry(name).str())
+        return true;
     }
   }
   return false;

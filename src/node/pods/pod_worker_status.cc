@@ -89,7 +89,8 @@ api::Draft PodWorker::ResourceHealth(const ContainerFacts& container) {
     kept = found->second->root();
   } else {
     // An earlier process may have unprepared the claims.
-    for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
+    for (const api::FieldName list :
+         api::FieldNames{"containerStatuses", "initContainerStatuses"}) {
       for (Value status : root()["status"][list].elements()) {
         if (status["name"].str() == container.name) kept = status["allocatedResourcesStatus"];
       }

@@ -121,7 +121,7 @@ Result<void> AddConfigMap(const VolumeInput& input, Value source, std::uint32_t 
   return AddItems(source, data, mode, optional, files);
 }
 
-Result<void> AddSecret(const VolumeInput& input, Value source, std::string_view name_field,
+Result<void> AddSecret(const VolumeInput& input, Value source, api::FieldName name_field,
                        std::uint32_t mode, Files& files) {
   const bool optional = source["optional"].boolean();
   ASSIGN_OR_RETURN(const auto data,

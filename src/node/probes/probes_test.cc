@@ -22,7 +22,7 @@ struct ProbedNode : NodeHarness {
     CreatePod("p", StrCat(R"("containers":[{"name":"a","image":"busybox:1",)",
                           R"("ports":[{"name":"web","containerPort":8080}],)", members, "}]"));
   }
-  api::Value Status(const char* field) {
+  api::Value Status(api::FieldName field) {
     pod_ = Pod("p");
     return (*pod_)["status"]["containerStatuses"].at(0)[field];
   }

@@ -14,7 +14,8 @@ constexpr Logger kLog("node.dra");
 
 std::set<std::string> ReadList(api::Value node, const char* annotation) {
   std::set<std::string> drivers;
-  for (std::string_view each : Split(node["metadata"]["annotations"][annotation].str(), ',')) {
+  for (std::string_view each :
+       Split(node["metadata"]["annotations"].Entry(annotation).str(), ',')) {
     const std::string_view name = Trim(each);
     if (!name.empty() && drivers.size() < ForgottenDrivers::kMaxDrivers) drivers.emplace(name);
   }

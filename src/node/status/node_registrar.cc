@@ -68,13 +68,13 @@ Draft NodeRegistrar::MakeStatus(Value before, bool heartbeat) const {
   Draft status(before);
   if (!status.is_object()) status = Draft::Object();
   const NodeFacts& facts = options_.facts;
-  for (const char* list : {"capacity", "allocatable"}) {
+  for (const api::FieldName list : api::FieldNames{"capacity", "allocatable"}) {
     Draft& resources = status[list];
-    resources["cpu"] = std::to_string(facts.cpu_count);
-    resources["memory"] = Kibibytes(facts.memory_bytes);
-    resources["pods"] = std::to_string(facts.max_pods);
+    resources.Entry("cpu") = std::to_string(facts.cpu_count);
+    resources.Entry("memory") = Kibibytes(facts.memory_bytes);
+    resources.Entry("pods") = std::to_string(facts.max_pods);
     if (facts.ephemeral_storage_bytes > 0) {
-      resources["ephemeral-storage"] = Kibibytes(facts.ephemeral_storage_bytes);
+      resources.Entry("ephemeral-storage") = Kibibytes(facts.ephemeral_storage_bytes);
     }
   }
   std::vector<Draft> addresses;
@@ -165,12 +165,12 @@ void NodeRegistrar::OnNode(client::Reply reply) {
   // Labels first: what schedules by them should see them as soon as the node is ready.
   Draft labelled(node_->tree());
   Draft& labels = labelled["metadata"]["labels"];
-  labels["kubernetes.io/hostname"] = options_.node_name;
-  labels["kubernetes.io/os"] = "linux";
-  labels["kubernetes.io/arch"] = options_.facts.architecture;
-  labels["beta.kubernetes.io/os"] = "linux";
-  labels["beta.kubernetes.io/arch"] = options_.facts.architecture;
-  for (const auto& [name, value] : options_.labels) labels[name] = value;
+  labels.Entry("kubernetes.io/hostname") = options_.node_name;
+  labels.Entry("kubernetes.io/os") = "linux";
+  labels.Entry("kubernetes.io/arch") = options_.facts.architecture;
+  labels.Entry("beta.kubernetes.io/os") = "linux";
+  labels.Entry("beta.kubernetes.io/arch") = options_.facts.architecture;
+  for (const auto& [name, value] : options_.labels) labels.Entry(name) = value;
   const api::TreePtr with_labels = labelled.Freeze();
   if (!api::Equal(with_labels->root()["metadata"], (*node_)["metadata"])) {
     return WriteNode("", with_labels);
@@ -192,7 +192,7 @@ void NodeRegistrar::SyncStatus() {
 void NodeRegistrar::CreateNode() {
   Draft node = MakeNode();
   Draft& labels = node["metadata"]["labels"];
-  labels["kubernetes.io/hostname"] = options_.node_name;
+  labels.Entry("kubernetes.io/hostname") = options_.node_name;
   node["status"] = MakeStatus(Value(), true);
   options_.client.Create(
       {NodeKind(), "", "", ""}, node.Freeze(), {.field_manager = "drakkar-node"},

@@ -1,22 +1,18 @@
 #include "scheduler/binding/binding_conditions.h"
 
-#include "api/keys.h"
 #include "base/text/text.h"
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using api::Value;
 
 namespace {
 
 Value FindConditions(const api::Object& claim, const device::DeviceResult& result) {
-  for (Value device : claim[key::kStatus][key::kDevices].elements()) {
-    if (device[key::kDevice].str() == result.id.device &&
-        device[key::kPool].str() == result.id.pool &&
-        device[key::kDriver].str() == result.id.driver &&
-        device[key::kShareID].str() == result.share_id) {
-      return device[key::kConditions];
+  for (Value device : claim["status"]["devices"].elements()) {
+    if (device["device"].str() == result.id.device && device["pool"].str() == result.id.pool &&
+        device["driver"].str() == result.id.driver && device["shareID"].str() == result.share_id) {
+      return device["conditions"];
     }
   }
   return Value();
@@ -24,7 +20,7 @@ Value FindConditions(const api::Object& claim, const device::DeviceResult& resul
 
 Value FindCondition(Value conditions, std::string_view type) {
   for (Value condition : conditions.elements()) {
-    if (condition[key::kType].str() == type) return condition;
+    if (condition["type"].str() == type) return condition;
   }
   return Value();
 }
@@ -43,19 +39,17 @@ BindingState EvaluateBinding(const api::Object& claim, const device::AllocationR
     const Value conditions = FindConditions(claim, result);
     for (const std::string& type : result.binding_failure_conditions) {
       const Value condition = FindCondition(conditions, type);
-      if (condition[key::kStatus].str() != "True") continue;
-      return {BindingState::Kind::kFailed, result.id, type,
-              std::string(condition[key::kReason].str()),
-              std::string(condition[key::kMessage].str())};
+      if (condition["status"].str() != "True") continue;
+      return {BindingState::Kind::kFailed, result.id, type, std::string(condition["reason"].str()),
+              std::string(condition["message"].str())};
     }
     if (state.kind == BindingState::Kind::kNone) state.kind = BindingState::Kind::kReady;
     if (state.kind == BindingState::Kind::kWaiting) continue;
     for (const std::string& type : result.binding_conditions) {
       const Value condition = FindCondition(conditions, type);
-      if (condition[key::kStatus].str() == "True") continue;
+      if (condition["status"].str() == "True") continue;
       state = {BindingState::Kind::kWaiting, result.id, type,
-               std::string(condition[key::kReason].str()),
-               std::string(condition[key::kMessage].str())};
+               std::string(condition["reason"].str()), std::string(condition["message"].str())};
       break;
     }
   }
@@ -68,7 +62,7 @@ std::vector<PendingCondition> PendingConditions(const CachedClaim& claim) {
   for (const device::DeviceResult& result : claim.allocation->results) {
     const Value conditions = FindConditions(*claim.latest, result);
     for (const std::string& type : result.binding_conditions) {
-      if (FindCondition(conditions, type)[key::kStatus].str() == "True") continue;
+      if (FindCondition(conditions, type)["status"].str() == "True") continue;
       pending.push_back({result.id, type});
     }
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
@@ -12,7 +11,6 @@
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using api::Value;
 
 namespace {
@@ -148,15 +146,15 @@ namespace {
 using Step = ClaimWriter::Step;
 
 bool HasFinalizer(const api::Object& claim) {
-  for (Value finalizer : claim[key::kMetadata][key::kFinalizers].elements()) {
+  for (Value finalizer : claim["metadata"]["finalizers"].elements()) {
     if (finalizer.str() == kClaimFinalizer) return true;
   }
   return false;
 }
 
 bool IsReservedFor(const api::Object& claim, std::string_view uid) {
-  for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
-    if (consumer[key::kUid].str() == uid) return true;
+  for (Value consumer : claim["status"]["reservedFor"].elements()) {
+    if (consumer["uid"].str() == uid) return true;
   }
   return false;
 }
@@ -173,8 +171,8 @@ api::TreePtr WithoutAllocation(const api::Object& claim) {
 api::TreePtr WithoutReservation(const api::Object& claim, std::string_view uid) {
   api::Draft draft(claim.tree());
   api::Draft left = api::Draft::Array();
-  for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
-    if (consumer[key::kUid].str() != uid) left.Append(api::Draft(consumer));
+  for (Value consumer : claim["status"]["reservedFor"].elements()) {
+    if (consumer["uid"].str() != uid) left.Append(api::Draft(consumer));
   }
   draft["status"]["reservedFor"] = std::move(left);
   return draft.Freeze();
@@ -190,7 +188,7 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
     if (claim.is_being_deleted()) {
       return ClaimWriter::Refused{StrCat("claim ", name, " got deleted in the meantime")};
     }
-    const bool allocated = claim[key::kStatus][key::kAllocation].has_value();
+    const bool allocated = claim["status"]["allocation"].has_value();
     if (allocation == nullptr) {
       if (!allocated) {
         return ClaimWriter::Refused{
@@ -199,7 +197,7 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
       if (IsReservedFor(claim, pod.uid)) return ClaimWriter::Finished{};
     } else if (allocated) {
       // Ours, if an earlier write got through without an answer.
-      const auto written = device::AllocationFromApi(claim[key::kStatus][key::kAllocation]);
+      const auto written = device::AllocationFromApi(claim["status"]["allocation"]);
       if (written.ok() && HoldSameDevices(*written, *allocation) && IsReservedFor(claim, pod.uid)) {
         return ClaimWriter::Finished{};
       }
@@ -211,17 +209,17 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
       return ClaimWriter::WriteObject{draft.Freeze()};
     }
     api::Draft draft(claim.tree());
-    api::Draft& status = draft[key::kStatus];
+    api::Draft& status = draft["status"];
     if (allocation != nullptr) {
       api::Draft result = device::AllocationToApi(*allocation);
-      if (!timestamp.empty()) result[key::kAllocationTimestamp] = timestamp;
-      status[key::kAllocation] = std::move(result);
+      if (!timestamp.empty()) result["allocationTimestamp"] = timestamp;
+      status["allocation"] = std::move(result);
     }
     api::Draft consumer = api::Draft::Object();
-    consumer[key::kResource] = "pods";
-    consumer[key::kName] = pod.name;
-    consumer[key::kUid] = pod.uid;
-    status[key::kReservedFor].Append(std::move(consumer));
+    consumer["resource"] = "pods";
+    consumer["name"] = pod.name;
+    consumer["uid"] = pod.uid;
+    status["reservedFor"].Append(std::move(consumer));
     return ClaimWriter::WriteStatus{draft.Freeze(), true};
   };
 }
@@ -230,7 +228,7 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
                               std::function<bool(std::string_view pod_uid)> is_bound) {
   return [pod_uid = std::move(pod_uid), spoiled = std::move(spoiled),
           is_bound = std::move(is_bound)](const api::Object& claim) -> Step {
-    const Value allocation = claim[key::kStatus][key::kAllocation];
+    const Value allocation = claim["status"]["allocation"];
     if (!allocation.has_value()) return ClaimWriter::Finished{};
     // An unreadable allocation is none that anybody waited for.
     const auto now = device::AllocationFromApi(allocation);
@@ -242,8 +240,8 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
         EvaluateBinding(claim, *now).kind == BindingState::Kind::kReady) {
       return ClaimWriter::Finished{};
     }
-    for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
-      const std::string_view uid = consumer[key::kUid].str();
+    for (Value consumer : claim["status"]["reservedFor"].elements()) {
+      const std::string_view uid = consumer["uid"].str();
       // What is no pod of ours may be in use for all we know.
       if (uid == pod_uid || (consumer["resource"].str() == "pods" && !is_bound(uid))) continue;
       if (!IsReservedFor(claim, pod_uid)) return ClaimWriter::Finished{};
@@ -255,9 +253,9 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
 
 ClaimWriter::Plan PlanDeallocate(std::string pod_uid) {
   return [pod_uid = std::move(pod_uid)](const api::Object& claim) -> Step {
-    if (!claim[key::kStatus][key::kAllocation].has_value()) return ClaimWriter::Finished{};
-    for (Value consumer : claim[key::kStatus][key::kReservedFor].elements()) {
-      if (consumer[key::kUid].str() != pod_uid) return ClaimWriter::Finished{};
+    if (!claim["status"]["allocation"].has_value()) return ClaimWriter::Finished{};
+    for (Value consumer : claim["status"]["reservedFor"].elements()) {
+      if (consumer["uid"].str() != pod_uid) return ClaimWriter::Finished{};
     }
     return ClaimWriter::WriteStatus{WithoutAllocation(claim), true};
   };

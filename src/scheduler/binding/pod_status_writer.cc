@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "api/keys.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
@@ -10,36 +9,35 @@
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using api::Value;
 
 api::TreePtr ApplyPodStatus(const api::Object& pod, const PodStatusWriter::Change& change,
                             const std::string& now) {
-  const Value status = pod[key::kStatus];
+  const Value status = pod["status"];
   api::Draft draft(pod.tree());
   bool changed = false;
   if (!change.nominated_node.empty() &&
-      status[key::kNominatedNodeName].str() != change.nominated_node) {
+      status["nominatedNodeName"].str() != change.nominated_node) {
     draft["status"]["nominatedNodeName"] = change.nominated_node;
     changed = true;
   }
   if (!change.reason.empty()) {
     std::size_t at = 0;
     Value old;
-    const Value conditions = status[key::kConditions];
+    const Value conditions = status["conditions"];
     for (; at < conditions.size(); ++at) {
-      if (conditions.at(at)[key::kType].str() == "PodScheduled") {
+      if (conditions.at(at)["type"].str() == "PodScheduled") {
         old = conditions.at(at);
         break;
       }
     }
-    if (old[key::kStatus].str() != "False" || old[key::kReason].str() != change.reason ||
-        old[key::kMessage].str() != change.message) {
+    if (old["status"].str() != "False" || old["reason"].str() != change.reason ||
+        old["message"].str() != change.message) {
       api::Draft condition{{"type", "PodScheduled"},   {"status", "False"},
                            {"lastProbeTime", nullptr}, {"lastTransitionTime", now},
                            {"reason", change.reason},  {"message", change.message}};
       // The time of the last change of status, not of reason.
-      if (old[key::kStatus].str() == "False" && old["lastTransitionTime"].is_string()) {
+      if (old["status"].str() == "False" && old["lastTransitionTime"].is_string()) {
         condition["lastTransitionTime"] = old["lastTransitionTime"].str();
       }
       api::Draft& list = draft["status"]["conditions"];
@@ -111,20 +109,20 @@ void PodStatusWriter::OnWritten(const std::string& uid, client::Reply reply) {
 
 void PodStatusWriter::ReadAgain(const std::string& uid) {
   const Job& job = jobs_.find(uid)->second;
-  client_.Get({api::FindKind("", "v1", "Pod"), std::string(job.pod->namespace_()),
-               std::string(job.pod->name()), ""},
-              [this, uid](client::Reply fresh) {
-                if (!fresh.ok()) return OnError(uid, *fresh.error);
-                const auto again = jobs_.find(uid);
-                // Bound or replaced meanwhile: there is nothing left to say.
-                if (fresh.object->uid() != uid ||
-                    !fresh.object->root()[key::kSpec][key::kNodeName].str().empty()) {
-                  jobs_.erase(again);
-                  return;
-                }
-                again->second.pod = fresh.object;
-                Send(uid);
-              });
+  client_.Get(
+      {api::FindKind("", "v1", "Pod"), std::string(job.pod->namespace_()),
+       std::string(job.pod->name()), ""},
+      [this, uid](client::Reply fresh) {
+        if (!fresh.ok()) return OnError(uid, *fresh.error);
+        const auto again = jobs_.find(uid);
+        // Bound or replaced meanwhile: there is nothing left to say.
+        if (fresh.object->uid() != uid || !fresh.object->root()["spec"]["nodeName"].str().empty()) {
+          jobs_.erase(again);
+          return;
+        }
+        again->second.pod = fresh.object;
+        Send(uid);
+      });
 }
 
 void PodStatusWriter::OnError(const std::string& uid, const Error& error) {

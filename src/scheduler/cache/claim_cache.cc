@@ -1,12 +1,9 @@
 #include "scheduler/cache/claim_cache.h"
 
-#include "api/keys.h"
 #include "base/text/text.h"
 #include "device/from_api.h"
 
 namespace drakkar::scheduler {
-
-namespace key = api::key;
 
 namespace {
 
@@ -14,10 +11,10 @@ namespace {
 // do not know how much it takes, so it takes all.
 device::AllocationResult HeldDevices(api::Value allocation) {
   device::AllocationResult held;
-  for (api::Value each : allocation[key::kDevices]["results"].elements()) {
+  for (api::Value each : allocation["devices"]["results"].elements()) {
     device::DeviceResult result;
-    result.id = {std::string(each[key::kDriver].str()), std::string(each[key::kPool].str()),
-                 std::string(each[key::kDevice].str())};
+    result.id = {std::string(each["driver"].str()), std::string(each["pool"].str()),
+                 std::string(each["device"].str())};
     result.admin_access = each["adminAccess"].boolean();
     held.results.push_back(std::move(result));
   }
@@ -38,8 +35,8 @@ bool HoldSameDevices(const device::AllocationResult& a, const device::Allocation
 }
 
 bool CachedClaim::IsReservedFor(std::string_view pod_uid) const {
-  for (api::Value consumer : latest->root()[key::kStatus][key::kReservedFor].elements()) {
-    if (consumer[key::kUid].str() == pod_uid) return true;
+  for (api::Value consumer : latest->root()["status"]["reservedFor"].elements()) {
+    if (consumer["uid"].str() == pod_uid) return true;
   }
   return false;
 }
@@ -103,9 +100,9 @@ void ClaimCache::SetLatest(CachedClaim& claim, const api::ObjectPtr& object) {
     claim.pending_pod.clear();
     claim.is_being_released = false;
   }
-  const api::Value allocation = object->root()[key::kStatus][key::kAllocation];
+  const api::Value allocation = object->root()["status"]["allocation"];
   const bool same_allocation =
-      same_claim && api::Equal(allocation, claim.latest->root()[key::kStatus][key::kAllocation]);
+      same_claim && api::Equal(allocation, claim.latest->root()["status"]["allocation"]);
   claim.latest = object;
   if (same_allocation) return;
   claim.wait_began.reset();

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "api/keys.h"
 #include "base/result/check.h"
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using api::Value;
 
 NodeIndex NodeTable::Find(std::string_view name) const {
@@ -66,16 +64,16 @@ NodeIndex NodeTable::SetNode(const api::ObjectPtr& node) {
     known_.Add(at);
   }
   const Value root = node->root();
-  if (is_new || !api::Equal(objects_[at]->root()[key::kMetadata][key::kLabels],
-                            root[key::kMetadata][key::kLabels])) {
+  if (is_new ||
+      !api::Equal(objects_[at]->root()["metadata"]["labels"], root["metadata"]["labels"])) {
     label_versions_[at] = ++label_version_;
   }
-  if (is_new || !api::Equal(objects_[at]->root()[key::kStatus][key::kDeclaredFeatures],
-                            root[key::kStatus][key::kDeclaredFeatures])) {
+  if (is_new || !api::Equal(objects_[at]->root()["status"]["declaredFeatures"],
+                            root["status"]["declaredFeatures"])) {
     declared_versions_[at] = ++declared_version_;
   }
-  ResourceAmounts allocatable = ReadResourceList(root[key::kStatus][key::kAllocatable]);
-  const std::int64_t pods = ReadAmount("pods", root[key::kStatus][key::kAllocatable]["pods"]);
+  ResourceAmounts allocatable = ReadResourceList(root["status"]["allocatable"]);
+  const std::int64_t pods = ReadAmount("pods", root["status"]["allocatable"].Entry("pods"));
   free_cpu_[at] += allocatable.milli_cpu - allocatable_cpu_[at];
   free_memory_[at] += allocatable.memory - allocatable_memory_[at];
   free_storage_[at] += allocatable.ephemeral_storage - allocatable_storage_[at];
@@ -86,7 +84,7 @@ NodeIndex NodeTable::SetNode(const api::ObjectPtr& node) {
   allocatable_pods_[at] = pods;
   allocatable_others_[at].others = std::move(allocatable.others);
   UpdateSlots(at);
-  unschedulable_.Put(at, root[key::kSpec][key::kUnschedulable].boolean());
+  unschedulable_.Put(at, root["spec"]["unschedulable"].boolean());
   std::vector<NodeTaint> taints = ReadTaints(root);
   if (is_new || taint_groups_[taint_group_[at]].taints != taints) {
     if (!is_new) {
@@ -179,8 +177,8 @@ bool NodeTable::KeepsRoomFrom(const PodInfo& nominated, const PodInfo& pod) cons
   if (nominated.priority != pod.priority) return nominated.priority > pod.priority;
   if (!nominated_uids_.contains(pod.uid)) return true;
   // As text: RFC 3339 in UTC.
-  const std::string_view created = nominated.pod->root()[key::kMetadata]["creationTimestamp"].str();
-  const std::string_view own = pod.pod->root()[key::kMetadata]["creationTimestamp"].str();
+  const std::string_view created = nominated.pod->root()["metadata"]["creationTimestamp"].str();
+  const std::string_view own = pod.pod->root()["metadata"]["creationTimestamp"].str();
   return created != own ? created < own : nominated.uid < pod.uid;
 }
 

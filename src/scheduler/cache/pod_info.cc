@@ -1,11 +1,9 @@
 #include "scheduler/cache/pod_info.h"
 
-#include "api/keys.h"
 #include "base/text/text.h"
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using api::Value;
 
 namespace {
@@ -17,29 +15,29 @@ bool IsWildcard(const std::string& ip) {
 void ReadHostPorts(Value containers, bool sidecars_only, bool host_network,
                    std::vector<HostPort>& ports) {
   for (Value container : containers.elements()) {
-    if (sidecars_only && container[key::kRestartPolicy].str() != "Always") continue;
-    for (Value port : container[key::kPorts].elements()) {
-      std::int64_t number = port[key::kHostPort].integer();
-      if (number == 0 && host_network) number = port[key::kContainerPort].integer();
+    if (sidecars_only && container["restartPolicy"].str() != "Always") continue;
+    for (Value port : container["ports"].elements()) {
+      std::int64_t number = port["hostPort"].integer();
+      if (number == 0 && host_network) number = port["containerPort"].integer();
       if (number <= 0) continue;
-      ports.push_back({std::string(port[key::kHostIP].str()),
-                       std::string(port[key::kProtocol].str("TCP")), number});
+      ports.push_back(
+          {std::string(port["hostIP"].str()), std::string(port["protocol"].str("TCP")), number});
     }
   }
 }
 
 PodClaim ReadClaim(Value claim, Value status) {
-  PodClaim read{.entry = std::string(claim[key::kName].str())};
-  if (claim[key::kResourceClaimName].has_value()) {
-    read.claim_name = std::string(claim[key::kResourceClaimName].str());
+  PodClaim read{.entry = std::string(claim["name"].str())};
+  if (claim["resourceClaimName"].has_value()) {
+    read.claim_name = std::string(claim["resourceClaimName"].str());
     return read;
   }
-  read.from_template = claim[key::kResourceClaimTemplateName].has_value();
+  read.from_template = claim["resourceClaimTemplateName"].has_value();
   read.unknown_source = !read.from_template;
-  for (Value made : status[key::kResourceClaimStatuses].elements()) {
-    if (made[key::kName].str() != read.entry) continue;
-    read.claim_name = std::string(made[key::kResourceClaimName].str());
-    read.not_needed = !made[key::kResourceClaimName].has_value();
+  for (Value made : status["resourceClaimStatuses"].elements()) {
+    if (made["name"].str() != read.entry) continue;
+    read.claim_name = std::string(made["resourceClaimName"].str());
+    read.not_needed = !made["resourceClaimName"].has_value();
   }
   return read;
 }
@@ -56,28 +54,28 @@ std::string PodInfo::ClaimKey(const PodClaim& claim) const {
 }
 
 bool PodInfo::HasEnded() const {
-  const std::string_view phase = status()[key::kPhase].str();
+  const std::string_view phase = status()["phase"].str();
   return phase == "Succeeded" || phase == "Failed";
 }
 
 PodInfoPtr MakePodInfo(api::ObjectPtr pod) {
   auto info = std::make_shared<PodInfo>();
-  const Value spec = pod->root()[key::kSpec];
+  const Value spec = pod->root()["spec"];
   info->key = pod->qualified_name();
   info->uid = std::string(pod->uid());
-  info->priority = spec[key::kPriority].integer();
-  info->node_name = std::string(spec[key::kNodeName].str());
-  info->nominated_node = std::string(pod->root()[key::kStatus][key::kNominatedNodeName].str());
-  const Value status = info->node_name.empty() ? Value() : pod->root()[key::kStatus];
+  info->priority = spec["priority"].integer();
+  info->node_name = std::string(spec["nodeName"].str());
+  info->nominated_node = std::string(pod->root()["status"]["nominatedNodeName"].str());
+  const Value status = info->node_name.empty() ? Value() : pod->root()["status"];
   info->requests = PodRequests(spec, status);
   info->scoring_requests = PodRequestsForScoring(spec, status);
-  const bool host_network = spec[key::kHostNetwork].boolean();
-  ReadHostPorts(spec[key::kContainers], false, host_network, info->host_ports);
-  ReadHostPorts(spec[key::kInitContainers], true, host_network, info->host_ports);
-  const Value claims = spec[key::kResourceClaims];
+  const bool host_network = spec["hostNetwork"].boolean();
+  ReadHostPorts(spec["containers"], false, host_network, info->host_ports);
+  ReadHostPorts(spec["initContainers"], true, host_network, info->host_ports);
+  const Value claims = spec["resourceClaims"];
   info->claims.reserve(claims.size());
   for (Value claim : claims.elements()) {
-    info->claims.push_back(ReadClaim(claim, pod->root()[key::kStatus]));
+    info->claims.push_back(ReadClaim(claim, pod->root()["status"]));
   }
   info->pod = std::move(pod);
   return info;

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "api/keys.h"
 #include "api/meta/object.h"
 #include "scheduler/cache/resources.h"
 
@@ -46,8 +45,8 @@ struct PodInfo {
 
   std::string_view ns() const { return pod->namespace_(); }
   std::string_view name() const { return pod->name(); }
-  api::Value spec() const { return pod->root()[api::key::kSpec]; }
-  api::Value status() const { return pod->root()[api::key::kStatus]; }
+  api::Value spec() const { return pod->root()["spec"]; }
+  api::Value status() const { return pod->root()["status"]; }
   std::string ClaimKey(const PodClaim& claim) const;  // namespace/name
   // Succeeded or Failed: it occupies nothing.
   bool HasEnded() const;

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "api/keys.h"
 #include "api/meta/quantity.h"
 
 namespace drakkar::scheduler {
 namespace {
 
-namespace key = api::key;
 using api::Value;
 
 // What scoring assumes for a container without requests.
@@ -21,19 +19,19 @@ auto LowerBound(Others& others, std::string_view name) {
                           [](const auto& entry, std::string_view n) { return entry.first < n; });
 }
 
-constexpr std::string_view kStatusLists[] = {"containerStatuses", "initContainerStatuses"};
+constexpr api::FieldName kStatusLists[] = {"containerStatuses", "initContainerStatuses"};
 
 Value FindStatus(Value statuses, std::string_view container) {
   for (Value status : statuses.elements()) {
-    if (status[key::kName].str() == container) return status;
+    if (status["name"].str() == container) return status;
   }
   return Value();
 }
 
 bool IsResizeInfeasible(Value pod_status) {
-  for (Value condition : pod_status[key::kConditions].elements()) {
-    if (condition[key::kType].str() != "PodResizePending") continue;
-    return condition[key::kStatus].str() == "True" && condition[key::kReason].str() == "Infeasible";
+  for (Value condition : pod_status["conditions"].elements()) {
+    if (condition["type"].str() != "PodResizePending") continue;
+    return condition["status"].str() == "True" && condition["reason"].str() == "Infeasible";
   }
   return false;
 }
@@ -41,25 +39,25 @@ bool IsResizeInfeasible(Value pod_status) {
 // `statuses` is the list of the pod's status that has the container's; absent if it is not bound.
 ResourceAmounts ContainerRequests(Value container, Value statuses, bool infeasible,
                                   bool for_scoring) {
-  const Value requests = container[key::kResources][key::kRequests];
+  const Value requests = container["resources"]["requests"];
   ResourceAmounts amounts = ReadResourceList(requests);
   if (!statuses.empty()) {
-    const Value status = FindStatus(statuses, container[key::kName].str());
-    if (status[key::kResources].has_value()) {
+    const Value status = FindStatus(statuses, container["name"].str());
+    if (status["resources"].has_value()) {
       if (infeasible) amounts = {};
-      amounts.RaiseTo(ReadResourceList(status[key::kResources][key::kRequests]));
+      amounts.RaiseTo(ReadResourceList(status["resources"]["requests"]));
       amounts.RaiseTo(ReadResourceList(status["allocatedResources"]));
     }
   }
   if (for_scoring) {
-    if (!requests["cpu"].exists()) amounts.milli_cpu = kAssumedMilliCpu;
-    if (!requests["memory"].exists()) amounts.memory = kAssumedMemory;
+    if (!requests.Entry("cpu").exists()) amounts.milli_cpu = kAssumedMilliCpu;
+    if (!requests.Entry("memory").exists()) amounts.memory = kAssumedMemory;
   }
   return amounts;
 }
 
 bool IsSidecar(Value init_container) {
-  return init_container[key::kRestartPolicy].str() == "Always";
+  return init_container["restartPolicy"].str() == "Always";
 }
 
 // Pod-level requests exist for these only.
@@ -72,12 +70,12 @@ ResourceAmounts Requests(Value spec, Value status, bool for_scoring) {
   const Value init_statuses = status[kStatusLists[1]];
   const bool infeasible = !statuses.empty() && IsResizeInfeasible(status);
   ResourceAmounts running;
-  for (Value container : spec[key::kContainers].elements()) {
+  for (Value container : spec["containers"].elements()) {
     running.Add(ContainerRequests(container, statuses, infeasible, for_scoring));
   }
   ResourceAmounts sidecars;
   ResourceAmounts peak;  // of the init phase
-  for (Value container : spec[key::kInitContainers].elements()) {
+  for (Value container : spec["initContainers"].elements()) {
     const bool is_sidecar = IsSidecar(container);
     ResourceAmounts own =
         ContainerRequests(container, is_sidecar ? init_statuses : Value(), infeasible, for_scoring);
@@ -91,10 +89,10 @@ ResourceAmounts Requests(Value spec, Value status, bool for_scoring) {
     }
   }
   running.RaiseTo(peak);
-  for (const auto& [k, name, quantity] : spec[key::kResources][key::kRequests].members()) {
+  for (const auto& [k, name, quantity] : spec["resources"]["requests"].members()) {
     if (IsPodLevelResource(name)) running.Set(name, ReadAmount(name, quantity));
   }
-  running.Add(ReadResourceList(spec[key::kOverhead]));
+  running.Add(ReadResourceList(spec["overhead"]));
   return running;
 }
 
@@ -178,7 +176,7 @@ ResourceAmounts PodRequests(Value pod_spec, Value pod_status) {
 }
 
 bool HaveSameResources(Value a, Value b) {
-  for (const std::string_view list : kStatusLists) {
+  for (const api::FieldName list : kStatusLists) {
     const Value of_a = a[list];
     const Value of_b = b[list];
     const std::size_t count = std::max(of_a.size(), of_b.size());
@@ -186,7 +184,7 @@ bool HaveSameResources(Value a, Value b) {
       const Value one = i < of_a.size() ? of_a.at(i) : Value();
       const Value other = i < of_b.size() ? of_b.at(i) : Value();
       if (!api::Equal(one["allocatedResources"], other["allocatedResources"]) ||
-          !api::Equal(one[key::kResources], other[key::kResources])) {
+          !api::Equal(one["resources"], other["resources"])) {
         return false;
       }
     }

@@ -201,8 +201,8 @@ Result<ProfileConfig> ReadProfile(Value value, const std::string& path, const Fe
   for (Value entry : fields.Get("pluginConfig").elements()) {
     const std::string_view plugin = entry["name"].str();
     if (!plugin.empty() && !configured.insert(plugin).second) {
-      fields.Refuse(StrCat("pluginConfig[", index, "].name"),
-                    StrCat(Quote(plugin), " has arguments already"));
+      fields.Take(InvalidArgument(StrCat(fields.PathOf("pluginConfig"), "[", index, "].name ",
+                                         Quote(plugin), " has arguments already")));
     }
     fields.Take(ReadArguments(entry, StrCat(fields.PathOf("pluginConfig"), "[", index++, "]"),
                               gates, profile, remarks));
@@ -229,7 +229,7 @@ Result<void> ReadLeaderElection(Value value, client::LeaderElectionConfig& confi
 Result<void> ReadClientConnection(Value value, Configuration& configuration) {
   Fields fields(value, "clientConnection");
   fields.Text("kubeconfig", configuration.kubeconfig);
-  for (const char* name : {"acceptContentTypes", "contentType"}) {
+  for (const api::FieldName name : api::FieldNames{"acceptContentTypes", "contentType"}) {
     std::string type;
     fields.Text(name, type);
     if (!type.empty() && type != "application/json") {
@@ -237,7 +237,7 @@ Result<void> ReadClientConnection(Value value, Configuration& configuration) {
           StrCat("clientConnection.", name, " has no effect: requests are made in JSON"));
     }
   }
-  for (const char* name : {"qps", "burst"}) {
+  for (const api::FieldName name : api::FieldNames{"qps", "burst"}) {
     if (fields.Get(name).has_value()) {
       configuration.remarks.push_back(
           StrCat("clientConnection.", name, " has no effect: requests are not throttled"));
@@ -272,8 +272,8 @@ Result<Configuration> ParseConfiguration(std::string_view text, const FeatureGat
   configuration.longest_backoff = std::chrono::seconds(longest);
   std::int64_t percentage = 0;
   fields.Int("percentageOfNodesToScore", percentage, 0, 100);
-  for (const char* name :
-       {"enableProfiling", "enableContentionProfiling", "delayCacheUntilActive"}) {
+  for (const api::FieldName name :
+       api::FieldNames{"enableProfiling", "enableContentionProfiling", "delayCacheUntilActive"}) {
     bool wanted = false;
     fields.Bool(name, wanted);
     if (wanted) configuration.remarks.push_back(StrCat(name, " has no effect in this scheduler"));

@@ -15,7 +15,7 @@ std::string Fields::PathOf(std::string_view name) const {
   return path_.empty() ? std::string(name) : StrCat(path_, ".", name);
 }
 
-void Fields::Refuse(std::string_view name, std::string_view why) {
+void Fields::Refuse(api::FieldName name, std::string_view why) {
   if (result_.ok()) result_ = InvalidArgument(StrCat(PathOf(name), " ", why));
 }
 
@@ -23,26 +23,26 @@ void Fields::Take(const Result<void>& nested) {
   if (result_.ok() && !nested.ok()) result_ = nested.error();
 }
 
-api::Value Fields::Get(std::string_view name) {
+api::Value Fields::Get(api::FieldName name) {
   asked_.insert(std::string(name));
   return object_[name];
 }
 
-void Fields::Text(std::string_view name, std::string& out) {
+void Fields::Text(api::FieldName name, std::string& out) {
   const api::Value value = Get(name);
   if (!value.has_value()) return;
   if (!value.is_string()) return Refuse(name, "must be a text");
   out = std::string(value.str());
 }
 
-void Fields::Bool(std::string_view name, bool& out) {
+void Fields::Bool(api::FieldName name, bool& out) {
   const api::Value value = Get(name);
   if (!value.has_value()) return;
   if (!value.optional_boolean()) return Refuse(name, "must be true or false");
   out = value.boolean();
 }
 
-void Fields::Int(std::string_view name, std::int64_t& out, std::int64_t least, std::int64_t most) {
+void Fields::Int(api::FieldName name, std::int64_t& out, std::int64_t least, std::int64_t most) {
   const api::Value value = Get(name);
   if (!value.has_value()) return;
   if (!value.optional_integer() || value.integer() < least || value.integer() > most) {
@@ -51,7 +51,7 @@ void Fields::Int(std::string_view name, std::int64_t& out, std::int64_t least, s
   out = value.integer();
 }
 
-void Fields::Time(std::string_view name, Duration& out) {
+void Fields::Time(api::FieldName name, Duration& out) {
   const api::Value value = Get(name);
   if (!value.has_value()) return;
   const auto time = value.is_string() ? api::ParseDuration(value.str())
@@ -60,7 +60,7 @@ void Fields::Time(std::string_view name, Duration& out) {
   out = *time;
 }
 
-void Fields::Texts(std::string_view name, std::vector<std::string>& out) {
+void Fields::Texts(api::FieldName name, std::vector<std::string>& out) {
   const api::Value value = Get(name);
   if (!value.has_value()) return;
   if (!value.is_array()) return Refuse(name, "must be a list of texts");

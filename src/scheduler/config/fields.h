@@ -18,18 +18,18 @@ class Fields {
   Fields(api::Value object, std::string path);
 
   // Each leaves `out` alone if the field is absent or null.
-  void Text(std::string_view name, std::string& out);
-  void Bool(std::string_view name, bool& out);
-  void Int(std::string_view name, std::int64_t& out, std::int64_t least, std::int64_t most);
-  void Time(std::string_view name, Duration& out);
-  void Texts(std::string_view name, std::vector<std::string>& out);
+  void Text(api::FieldName name, std::string& out);
+  void Bool(api::FieldName name, bool& out);
+  void Int(api::FieldName name, std::int64_t& out, std::int64_t least, std::int64_t most);
+  void Time(api::FieldName name, Duration& out);
+  void Texts(api::FieldName name, std::vector<std::string>& out);
   // Known and without effect.
-  void Ignore(std::string_view name) { asked_.insert(std::string(name)); }
+  void Ignore(api::FieldName name) { asked_.insert(std::string(name)); }
   // The member itself, for nested objects and lists; absent: a missing value.
-  api::Value Get(std::string_view name);
+  api::Value Get(api::FieldName name);
   std::string PathOf(std::string_view name) const;
 
-  void Refuse(std::string_view name, std::string_view why);
+  void Refuse(api::FieldName name, std::string_view why);
   // Keeps the error of something nested.
   void Take(const Result<void>& nested);
   // Refuses members that nobody asked for.

@@ -36,11 +36,11 @@ Result<void> CheckRequirement(Value requirement, const std::string& path, bool i
 
 Result<void> CheckTerm(Value term, const std::string& path) {
   Fields fields(term, path);
-  for (const char* name : {"matchExpressions", "matchFields"}) {
+  for (const api::FieldName name : api::FieldNames{"matchExpressions", "matchFields"}) {
     std::size_t index = 0;
     for (Value each : fields.Get(name).elements()) {
       fields.Take(CheckRequirement(each, StrCat(fields.PathOf(name), "[", index++, "]"),
-                                   std::string_view(name) == "matchFields"));
+                                   name == "matchFields"));
     }
   }
   return fields.Finish();

@@ -13,7 +13,7 @@ using api::Value;
 using enum Point;
 
 struct PointName {
-  std::string_view name;
+  api::FieldName name;
   Points bits;  // 0: nobody takes part in it here
 };
 constexpr PointName kPoints[] = {

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/keys.h"
 #include "base/result/check.h"
 #include "scheduler/framework/metrics.h"
 
 namespace drakkar::scheduler {
-
-namespace key = api::key;
 
 SchedulingQueue::SchedulingQueue(Options options) : options_(std::move(options)) {
   for (const auto& plugin : options_.plugins) {
@@ -65,10 +62,10 @@ void SchedulingQueue::Update(PodInfoPtr pod) {
   const api::Value old_root = before->root();
   const api::Value new_root = entry.info->pod->root();
   const bool changed =
-      !api::Equal(old_root[key::kSpec], new_root[key::kSpec]) ||
-      !api::Equal(old_root[key::kMetadata][key::kLabels], new_root[key::kMetadata][key::kLabels]) ||
-      !api::Equal(old_root[key::kStatus][key::kResourceClaimStatuses],
-                  new_root[key::kStatus][key::kResourceClaimStatuses]);
+      !api::Equal(old_root["spec"], new_root["spec"]) ||
+      !api::Equal(old_root["metadata"]["labels"], new_root["metadata"]["labels"]) ||
+      !api::Equal(old_root["status"]["resourceClaimStatuses"],
+                  new_root["status"]["resourceClaimStatuses"]);
   if (changed && MayHelp(entry, {EventKind::kTargetPodChange, before, entry.info->pod, {}})) {
     PutBackoffOrActive(entry, "PodUpdate");
   } else {

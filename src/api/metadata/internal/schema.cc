@@ -11,19 +11,11 @@ using api::FieldSchema;
 using api::StructSchema;
 using api::TypeSchema;
 
-// Names that no served kind has.
-constexpr api::Key kPodClaimNameKey = {0, 12, "podClaimName"};
-constexpr api::Key kHwAddressKey = {0, 9, "hwAddress"};
-
-FieldSchema Field(const api::Key* key, TypeSchema type) {
+FieldSchema Field(api::FieldName name, TypeSchema type) {
   FieldSchema field;
-  field.key = key;
+  field.key = &name.key();
   field.type = type;
   return field;
-}
-
-FieldSchema Field(std::string_view name, TypeSchema type) {
-  return Field(api::FindKey(name), type);
 }
 
 FieldSchema Always(FieldSchema field) {
@@ -67,7 +59,7 @@ class VersionSchema {
                 std::string_view device_name, Dialect dialect) {
     network_fields_ = {Field("interfaceName", text_), Field("ips", ListOf(&text_)),
                        Field("hardwareAddress", text_), Field("addresses", ListOf(&text_)),
-                       Field(&kHwAddressKey, text_)};
+                       Field("hwAddress", text_)};
     const std::size_t network_count = dialect == Dialect::kKep ? network_fields_.size() : 3;
     network_ = {.name = kNetworkDataName,
                 .fields = std::span(network_fields_).first(network_count)};
@@ -84,7 +76,7 @@ class VersionSchema {
         api::FindStruct("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
     document_fields_ = {Field("kind", text_), Field("apiVersion", text_),
                         Always(Field("metadata", StructType(object_meta))),
-                        Pointer(Field(&kPodClaimNameKey, text_)),
+                        Pointer(Field("podClaimName", text_)),
                         Field("requests", ListOf(&request_type_))};
     document_ = {.name = document_name, .fields = document_fields_};
   }

@@ -16,7 +16,8 @@ using NameSet = std::set<std::string>;
 
 template <typename Visit>
 void VisitContainers(Value spec, const Visit& visit) {
-  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+  for (const api::FieldName list :
+       api::FieldNames{"initContainers", "containers", "ephemeralContainers"}) {
     for (Value container : spec[list].elements()) visit(container);
   }
 }
@@ -128,7 +129,7 @@ std::optional<Violation> CapabilitiesBaseline(Value, Value spec) {
 
 std::optional<Violation> HostNamespaces(Value, Value spec) {
   Names shared;
-  for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) {
+  for (const api::FieldName field : api::FieldNames{"hostNetwork", "hostPID", "hostIPC"}) {
     if (spec[field].boolean()) shared.push_back(StrCat(field, "=true"));
   }
   if (shared.empty()) return std::nullopt;
@@ -170,7 +171,7 @@ std::optional<Violation> HostProbesAndHostLifecycle(Value, Value spec) {
     for (Value handler :
          {container["livenessProbe"], container["readinessProbe"], container["startupProbe"],
           container["lifecycle"]["postStart"], container["lifecycle"]["preStop"]}) {
-      for (const char* action : {"httpGet", "tcpSocket"}) {
+      for (const api::FieldName action : api::FieldNames{"httpGet", "tcpSocket"}) {
         const std::string_view host = handler[action]["host"].str();
         if (host.empty()) continue;
         containers.emplace(container["name"].str());
@@ -245,7 +246,7 @@ std::optional<Violation> SeLinuxOptions(Value, Value spec) {
 std::optional<Violation> SeccompAnnotations(Value metadata, Value spec) {
   NameSet forbidden;
   const auto look_at = [&](const std::string& name) {
-    const Value annotation = metadata["annotations"][name];
+    const Value annotation = metadata["annotations"].Entry(name);
     if (!annotation.has_value()) return;
     const std::string_view profile = annotation.str();
     if (profile == "runtime/default" || profile == "docker/default" ||
@@ -382,40 +383,40 @@ std::optional<Violation> CapabilitiesRestricted(Value, Value spec) {
 }
 
 std::optional<Violation> RestrictedVolumes(Value, Value spec) {
-  static constexpr std::string_view kAllowed[] = {
+  static constexpr api::FieldName kAllowed[] = {
       "configMap", "csi",   "downwardAPI",           "emptyDir",
       "ephemeral", "image", "persistentVolumeClaim", "projected",
       "secret"};
   // In the order in which one is named if a volume has several.
-  static constexpr std::string_view kOthers[] = {"hostPath",
-                                                 "gcePersistentDisk",
-                                                 "awsElasticBlockStore",
-                                                 "gitRepo",
-                                                 "nfs",
-                                                 "iscsi",
-                                                 "glusterfs",
-                                                 "rbd",
-                                                 "flexVolume",
-                                                 "cinder",
-                                                 "cephfs",
-                                                 "flocker",
-                                                 "fc",
-                                                 "azureFile",
-                                                 "vsphereVolume",
-                                                 "quobyte",
-                                                 "azureDisk",
-                                                 "photonPersistentDisk",
-                                                 "portworxVolume",
-                                                 "scaleIO",
-                                                 "storageos"};
+  static constexpr api::FieldName kOthers[] = {"hostPath",
+                                               "gcePersistentDisk",
+                                               "awsElasticBlockStore",
+                                               "gitRepo",
+                                               "nfs",
+                                               "iscsi",
+                                               "glusterfs",
+                                               "rbd",
+                                               "flexVolume",
+                                               "cinder",
+                                               "cephfs",
+                                               "flocker",
+                                               "fc",
+                                               "azureFile",
+                                               "vsphereVolume",
+                                               "quobyte",
+                                               "azureDisk",
+                                               "photonPersistentDisk",
+                                               "portworxVolume",
+                                               "scaleIO",
+                                               "storageos"};
   Names volumes;
   NameSet types;
   for (Value volume : spec["volumes"].elements()) {
-    const auto has = [&](std::string_view source) { return volume[source].has_value(); };
+    const auto has = [&](api::FieldName source) { return volume[source].has_value(); };
     if (std::ranges::any_of(kAllowed, has)) continue;
     volumes.emplace_back(volume["name"].str());
     const auto found = std::ranges::find_if(kOthers, has);
-    types.emplace(found == std::end(kOthers) ? "unknown" : *found);
+    types.emplace(found == std::end(kOthers) ? "unknown" : found->view());
   }
   if (volumes.empty()) return std::nullopt;
   return Violation{"restricted volume types",

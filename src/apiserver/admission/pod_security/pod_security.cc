@@ -35,7 +35,8 @@ bool MakesPods(const api::KindSchema& kind) {
 
 // A change that may bring in what was not checked when the pod was made.
 bool HasNewImage(Value pod, Value before) {
-  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+  for (const api::FieldName list :
+       api::FieldNames{"initContainers", "containers", "ephemeralContainers"}) {
     std::map<std::string_view, std::string_view> images;
     for (Value container : before["spec"][list].elements()) {
       images.emplace(container["name"].str(), container["image"].str());

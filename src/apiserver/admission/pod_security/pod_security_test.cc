@@ -108,7 +108,7 @@ TEST_F(PodSecurityTest, OnlyAnUpdateThatBringsANewImageIsCheckedAgain) {
     return Handle(std::move(request));
   };
   EXPECT_FALSE(update([](api::Draft& draft) {
-                 draft["metadata"]["labels"]["x"] = "y";
+                 draft["metadata"]["labels"].Entry("x") = "y";
                }).failure.has_value());
   const Response refused =
       update([](api::Draft& draft) { draft["spec"]["containers"].at(0)["image"] = "other"; });

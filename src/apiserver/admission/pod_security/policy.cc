@@ -42,7 +42,7 @@ Mode ReadMode(api::Value labels, std::string_view mode, Level fallback, LevelVer
     errors.push_back(Invalid(StrCat("metadata.labels[", label, "]"), value, why));
   };
   const std::string level_label = StrCat(kPrefix, mode);
-  if (const api::Value label = labels[level_label]; label.has_value()) {
+  if (const api::Value label = labels.Entry(level_label); label.has_value()) {
     const std::optional<Level> level = ParseLevel(label.str());
     found.has_level = true;
     found.has_valid_level = level.has_value();
@@ -52,7 +52,7 @@ Mode ReadMode(api::Value labels, std::string_view mode, Level fallback, LevelVer
     }
   }
   const std::string version_label = StrCat(kPrefix, mode, "-version");
-  if (const api::Value label = labels[version_label]; label.has_value()) {
+  if (const api::Value label = labels.Entry(version_label); label.has_value()) {
     const std::optional<int> minor = ParseVersion(label.str());
     found.has_version = true;
     into.minor = minor.value_or(kLatest);

@@ -27,10 +27,8 @@ std::optional<std::string> FindInList(api::Value list, std::string_view name, Fi
 
 // The same over several lists of containers of a pod spec ("containers", "initContainers" ...).
 template <typename Find>
-std::optional<std::string> FindInContainers(api::Value spec,
-                                            std::initializer_list<std::string_view> lists,
-                                            Find find) {
-  for (std::string_view list : lists) {
+std::optional<std::string> FindInContainers(api::Value spec, api::FieldNames lists, Find find) {
+  for (const api::FieldName list : lists) {
     if (auto field = FindInList(spec[list], list, find)) return "spec." + *field;
   }
   return std::nullopt;

@@ -10,7 +10,7 @@
 namespace drakkar::features {
 namespace {
 
-constexpr std::array<std::string_view, 2> kQuantityMaps = {"requests", "limits"};
+constexpr std::array<api::FieldName, 2> kQuantityMaps = {"requests", "limits"};
 
 // A quantity may be written as a string or as a number; the text is the same.
 std::string QuantityText(api::Value value) {
@@ -25,7 +25,7 @@ template <typename Same>
 bool EqualMaps(api::Value a, api::Value b, Same same) {
   if (a.size() != b.size()) return false;
   for (const api::MemberView member : a.members()) {
-    const api::Value other = b[member.name];
+    const api::Value other = b.Entry(member.name);
     if (!other.exists() || !same(member.value, other)) return false;
   }
   return true;
@@ -41,7 +41,7 @@ bool EqualQuantities(api::Value a, api::Value b) {
 }
 
 bool EqualResources(api::Value a, api::Value b) {
-  for (std::string_view name : kQuantityMaps) {
+  for (const api::FieldName name : kQuantityMaps) {
     if (!EqualMaps(a[name], b[name], EqualQuantities)) return false;
   }
   const api::Value left = a["claims"];
@@ -50,7 +50,7 @@ bool EqualResources(api::Value a, api::Value b) {
 }
 
 bool IdenticalResources(api::Value a, api::Value b) {
-  for (std::string_view name : kQuantityMaps) {
+  for (const api::FieldName name : kQuantityMaps) {
     if (a[name].has_value() != b[name].has_value()) return false;
     if (!EqualMaps(a[name], b[name], IdenticalQuantities)) return false;
   }

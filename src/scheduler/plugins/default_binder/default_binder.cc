@@ -1,13 +1,10 @@
 #include "scheduler/plugins/default_binder/default_binder.h"
 
-#include "api/keys.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "scheduler/binding/claim_writer.h"
 
 namespace drakkar::scheduler {
-
-namespace key = api::key;
 
 namespace {
 
@@ -22,18 +19,18 @@ void DefaultBinder::Bind(CyclePtr cycle, StatusCallback done) {
   const PodInfo& pod = *cycle->pod;
   // Member by member: a braced list would copy what is nested in it.
   api::Draft metadata = api::Draft::Object();
-  const api::Value known = pod.pod->root()[key::kMetadata];
-  metadata[key::kName] = api::Draft(known[key::kName]);
-  metadata[key::kNamespace] = api::Draft(known[key::kNamespace]);
-  metadata[key::kUid] = api::Draft(known[key::kUid]);
+  const api::Value known = pod.pod->root()["metadata"];
+  metadata["name"] = api::Draft(known["name"]);
+  metadata["namespace"] = api::Draft(known["namespace"]);
+  metadata["uid"] = api::Draft(known["uid"]);
   api::Draft target = api::Draft::Object();
-  target[key::kKind] = "Node";
-  target[key::kName] = cycle->node_name;
+  target["kind"] = "Node";
+  target["name"] = cycle->node_name;
   api::Draft binding = api::Draft::Object();
-  binding[key::kApiVersion] = "v1";
-  binding[key::kKind] = "Binding";
-  binding[key::kMetadata] = std::move(metadata);
-  binding[key::kTarget] = std::move(target);
+  binding["apiVersion"] = "v1";
+  binding["kind"] = "Binding";
+  binding["metadata"] = std::move(metadata);
+  binding["target"] = std::move(target);
   client_.Create({PodKind(), std::string(pod.ns()), std::string(pod.name()), "binding"},
                  binding.Freeze(), {}, [this, cycle, done = std::move(done)](client::Reply reply) {
                    if (reply.ok()) {

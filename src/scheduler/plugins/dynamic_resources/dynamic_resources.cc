@@ -4,7 +4,6 @@
 #include <bit>
 #include <limits>
 
-#include "api/keys.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
 #include "device/node_selector.h"
@@ -14,18 +13,17 @@
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using Verdict = allocator::Allocator::Verdict;
 
 namespace {
 
 bool IsAllocated(const api::ObjectPtr& claim) {
-  return claim != nullptr && claim->root()[key::kStatus][key::kAllocation].has_value();
+  return claim != nullptr && claim->root()["status"]["allocation"].has_value();
 }
 
 bool IsOwnedBy(const api::Object& claim, const PodInfo& pod) {
-  for (api::Value owner : claim[key::kMetadata][key::kOwnerReferences].elements()) {
-    if (owner[key::kController].boolean() && owner[key::kUid].str() == pod.uid) return true;
+  for (api::Value owner : claim["metadata"]["ownerReferences"].elements()) {
+    if (owner["controller"].boolean() && owner["uid"].str() == pod.uid) return true;
   }
   return false;
 }
@@ -41,7 +39,7 @@ bool DeclaresOptionalOperations(const device::Node& node) {
 }
 
 bool DeclaresOptionalOperations(const api::ObjectPtr& node) {
-  for (api::Value feature : node->root()[key::kStatus][key::kDeclaredFeatures].elements()) {
+  for (api::Value feature : node->root()["status"]["declaredFeatures"].elements()) {
     if (IsOptionalOperations(feature.str())) return true;
   }
   return false;
@@ -74,8 +72,8 @@ EventMask DynamicResources::events() const {
 bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   switch (event.kind) {
     case EventKind::kTargetPodChange:
-      return !api::Equal(event.before->root()[key::kStatus][key::kResourceClaimStatuses],
-                         event.after->root()[key::kStatus][key::kResourceClaimStatuses]);
+      return !api::Equal(event.before->root()["status"]["resourceClaimStatuses"],
+                         event.after->root()["status"]["resourceClaimStatuses"]);
     case EventKind::kNodeDeclaredFeatures:
       // The one feature that devices ask of a node (KEP-5945).
       return DeclaresOptionalOperations(event.after) && !DeclaresOptionalOperations(event.before);
@@ -88,7 +86,7 @@ bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
       if (IsAllocated(event.before) && !IsAllocated(event.after)) return true;  // devices are free
       // A user of the claim: it need not be tried as long as something else is missing.
       if (!CheckClaims(pod).ok()) return false;
-      return !api::Equal(event.before->root()[key::kStatus], event.after->root()[key::kStatus]);
+      return !api::Equal(event.before->root()["status"], event.after->root()["status"]);
     default:
       return true;
   }
@@ -383,8 +381,8 @@ Status DynamicResources::PostFilter(Cycle& cycle) {
     if (claim == nullptr || claim->allocation == nullptr) continue;
     const bool spoiled = !IsUsable(*claim);
     bool in_use = false;
-    for (api::Value consumer : claim->latest->root()[key::kStatus][key::kReservedFor].elements()) {
-      const std::string_view other = consumer[key::kUid].str();
+    for (api::Value consumer : claim->latest->root()["status"]["reservedFor"].elements()) {
+      const std::string_view other = consumer["uid"].str();
       // A claim whose devices failed is of no use to others that wait for it either.
       in_use = in_use || (other != uid && (!spoiled || options_.is_bound(other)));
     }

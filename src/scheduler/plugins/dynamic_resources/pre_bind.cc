@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/keys.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
@@ -12,13 +11,11 @@
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
-
 namespace {
 
 bool IsOnlyReservedFor(const CachedClaim& claim, std::string_view pod_uid) {
-  for (api::Value consumer : claim.latest->root()[key::kStatus][key::kReservedFor].elements()) {
-    if (consumer[key::kUid].str() != pod_uid) return false;
+  for (api::Value consumer : claim.latest->root()["status"]["reservedFor"].elements()) {
+    if (consumer["uid"].str() != pod_uid) return false;
   }
   return true;
 }

@@ -3,13 +3,11 @@
 #include <algorithm>
 
 #include "api/json/writer.h"
-#include "api/keys.h"
 #include "base/text/text.h"
 #include "scheduler/plugins/node_affinity/node_selector.h"
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using api::Value;
 
 namespace {
@@ -18,11 +16,11 @@ constexpr char kRequired[] = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr char kPreferred[] = "preferredDuringSchedulingIgnoredDuringExecution";
 
 Value Required(const PodInfo& pod) {
-  return pod.spec()[key::kAffinity][key::kNodeAffinity][kRequired];
+  return pod.spec()["affinity"]["nodeAffinity"][kRequired];
 }
 
 Value Preferred(const PodInfo& pod) {
-  return pod.spec()[key::kAffinity][key::kNodeAffinity][kPreferred];
+  return pod.spec()["affinity"]["nodeAffinity"][kPreferred];
 }
 
 std::vector<NodeTerm> ReadTerms(Value required) {
@@ -53,15 +51,15 @@ bool NodeAffinity::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
 
 Status NodeAffinity::PreFilter(Cycle& cycle) {
   const PodInfo& pod = *cycle.pod;
-  const bool asks = added_ != nullptr || !pod.spec()[key::kNodeSelector].empty() ||
-                    pod.spec()[key::kAffinity][key::kNodeAffinity].has_value();
+  const bool asks = added_ != nullptr || !pod.spec()["nodeSelector"].empty() ||
+                    pod.spec()["affinity"]["nodeAffinity"].has_value();
   return asks ? Status::Success() : Status::Skip();
 }
 
 Status NodeAffinity::Filter(Cycle& cycle, NodeSet& nodes) {
   const PodInfo& pod = *cycle.pod;
   if (added_required_.has_value()) nodes.IntersectWith(MatchingTerms(added_required_));
-  const Value selector = pod.spec()[key::kNodeSelector];
+  const Value selector = pod.spec()["nodeSelector"];
   if (selector.empty() && !Required(pod).has_value()) return Status::Success();
   std::string text = selector.exists() ? api::WriteJson(selector) : std::string();
   if (Required(pod).has_value()) text += StrCat("\n", api::WriteJson(Required(pod)));
@@ -100,7 +98,7 @@ bool NodeAffinity::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
 void NodeAffinity::AddPoints(Value preferred, std::span<const NodeIndex> nodes,
                              std::span<std::int64_t> scores) {
   for (Value each : preferred.elements()) {
-    const std::int64_t points = each[key::kWeight].integer();
+    const std::int64_t points = each["weight"].integer();
     const Value term = each["preference"];
     if (points == 0) continue;
     const NodeSet& matching = Matching(StrCat("?", api::WriteJson(term)), [&]() -> Matcher {

@@ -2,21 +2,19 @@
 
 #include <algorithm>
 
-#include "api/keys.h"
 #include "base/text/text.h"
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using api::Value;
 
 namespace {
 
 NodeRequirement ReadRequirement(Value requirement) {
   using Operator = NodeRequirement::Operator;
-  NodeRequirement read{.key = std::string(requirement[key::kKey].str())};
-  for (Value value : requirement[key::kValues].elements()) read.values.emplace_back(value.str());
-  const std::string_view op = requirement[key::kOperator].str();
+  NodeRequirement read{.key = std::string(requirement["key"].str())};
+  for (Value value : requirement["values"].elements()) read.values.emplace_back(value.str());
+  const std::string_view op = requirement["operator"].str();
   const std::size_t count = read.values.size();
   if (op == "In" && count > 0) read.op = Operator::kIn;
   if (op == "NotIn" && count > 0) read.op = Operator::kNotIn;
@@ -29,7 +27,7 @@ NodeRequirement ReadRequirement(Value requirement) {
 
 bool MatchesLabels(const std::vector<NodeRequirement>& requirements, Value labels) {
   for (const NodeRequirement& requirement : requirements) {
-    const Value label = labels[std::string_view(requirement.key)];
+    const Value label = labels.Entry(requirement.key);
     const std::string_view text = label.str();
     if (!requirement.Matches(label.is_string() ? &text : nullptr)) return false;
   }
@@ -77,22 +75,22 @@ NodeTerm NodeTerm::Read(Value term) {
 
 bool NodeTerm::Matches(Value node) const {
   if (labels.empty() && fields.empty()) return false;
-  const Value metadata = node[key::kMetadata];
+  const Value metadata = node["metadata"];
   for (const NodeRequirement& field : fields) {
-    const std::string_view name = metadata[key::kName].str();
+    const std::string_view name = metadata["name"].str();
     if (!field.Matches(&name)) return false;
   }
-  return MatchesLabels(labels, metadata[key::kLabels]);
+  return MatchesLabels(labels, metadata["labels"]);
 }
 
 NodeCondition NodeCondition::Read(Value spec) {
   NodeCondition read;
-  for (const auto& [k, name, value] : spec[key::kNodeSelector].members()) {
+  for (const auto& [k, name, value] : spec["nodeSelector"].members()) {
     read.selector.push_back(
         {std::string(name), NodeRequirement::Operator::kIn, {std::string(value.str())}});
   }
   const Value required =
-      spec[key::kAffinity][key::kNodeAffinity]["requiredDuringSchedulingIgnoredDuringExecution"];
+      spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
   read.has_terms = required.has_value();
   for (Value term : required["nodeSelectorTerms"].elements()) {
     read.terms.push_back(NodeTerm::Read(term));
@@ -101,7 +99,7 @@ NodeCondition NodeCondition::Read(Value spec) {
 }
 
 bool NodeCondition::Matches(Value node) const {
-  if (!MatchesLabels(selector, node[key::kMetadata][key::kLabels])) return false;
+  if (!MatchesLabels(selector, node["metadata"]["labels"])) return false;
   return !has_terms || std::any_of(terms.begin(), terms.end(),
                                    [&](const NodeTerm& term) { return term.Matches(node); });
 }

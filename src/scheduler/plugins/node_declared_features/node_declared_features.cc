@@ -5,20 +5,17 @@
 #include <memory>
 #include <utility>
 
-#include "api/keys.h"
 #include "base/text/text.h"
 #include "features/declared.h"
 
 namespace drakkar::scheduler {
-
-namespace key = api::key;
 
 namespace {
 
 constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
 
 bool IsAllocated(const api::ObjectPtr& claim) {
-  return claim != nullptr && claim->root()[key::kStatus][key::kAllocation].has_value();
+  return claim != nullptr && claim->root()["status"]["allocation"].has_value();
 }
 
 bool Uses(const PodInfo& pod, const api::ObjectPtr& claim) {

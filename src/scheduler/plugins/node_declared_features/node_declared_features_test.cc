@@ -248,12 +248,12 @@ TEST(NodeDeclaredFeatures, AnEventWakesAPodOnlyIfItCanHelp) {
   EXPECT_EQ(after([&] { Declare(cluster, "n1", {kHostUsers}); }), 0) << "not what is needed";
   EXPECT_EQ(after([&] {
               cluster.Update("Node", "n1", "",
-                             [](api::Draft& node) { node["metadata"]["labels"]["a"] = "b"; });
+                             [](api::Draft& node) { node["metadata"]["labels"].Entry("a") = "b"; });
             }),
             0);
   EXPECT_EQ(after([&] {
               cluster.Update("Pod", "p", "",
-                             [](api::Draft& pod) { pod["metadata"]["labels"]["a"] = "b"; });
+                             [](api::Draft& pod) { pod["metadata"]["labels"].Entry("a") = "b"; });
             }),
             0)
       << "its requirement is the same";

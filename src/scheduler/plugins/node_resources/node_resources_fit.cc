@@ -5,13 +5,10 @@
 #include <map>
 #include <set>
 
-#include "api/keys.h"
 #include "base/text/text.h"
 #include "scheduler/cache/room_keepers.h"
 
 namespace drakkar::scheduler {
-
-namespace key = api::key;
 
 namespace {
 
@@ -138,9 +135,9 @@ bool NodeResourcesFit::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
       return true;
     case EventKind::kNodeAdd:
     case EventKind::kNodeAllocatable: {
-      const api::Value allocatable = event.after->root()[key::kStatus][key::kAllocatable];
+      const api::Value allocatable = event.after->root()["status"]["allocatable"];
       const ResourceAmounts has = ReadResourceList(allocatable);
-      if (ReadAmount("pods", allocatable["pods"]) < 1) return false;
+      if (ReadAmount("pods", allocatable.Entry("pods")) < 1) return false;
       if (has.milli_cpu < wanted.milli_cpu || has.memory < wanted.memory ||
           has.ephemeral_storage < wanted.ephemeral_storage) {
         return false;

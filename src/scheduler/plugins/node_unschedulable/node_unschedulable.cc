@@ -1,23 +1,19 @@
 #include "scheduler/plugins/node_unschedulable/node_unschedulable.h"
 
-#include "api/keys.h"
-
 namespace drakkar::scheduler {
-
-namespace key = api::key;
 
 namespace {
 
 bool Tolerates(const PodInfo& pod) {
   static const NodeTaint taint{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
-  return ToleratesTaint(pod.spec()[key::kTolerations], taint);
+  return ToleratesTaint(pod.spec()["tolerations"], taint);
 }
 
 }  // namespace
 
 bool NodeUnschedulable::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   if (event.kind == EventKind::kTargetPodChange) return Tolerates(pod);
-  return !event.after->root()[key::kSpec][key::kUnschedulable].boolean() || Tolerates(pod);
+  return !event.after->root()["spec"]["unschedulable"].boolean() || Tolerates(pod);
 }
 
 Status NodeUnschedulable::Filter(Cycle& cycle, NodeSet& nodes) {

@@ -2,23 +2,20 @@
 
 #include <algorithm>
 
-#include "api/keys.h"
 #include "base/text/text.h"
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
-
 bool TaintToleration::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   if (event.kind == EventKind::kTargetPodChange) {
-    return !api::Equal(event.before->root()[key::kSpec][key::kTolerations],
-                       event.after->root()[key::kSpec][key::kTolerations]);
+    return !api::Equal(event.before->root()["spec"]["tolerations"],
+                       event.after->root()["spec"]["tolerations"]);
   }
-  return FindUntolerated(ReadTaints(event.after->root()), pod.spec()[key::kTolerations]) == nullptr;
+  return FindUntolerated(ReadTaints(event.after->root()), pod.spec()["tolerations"]) == nullptr;
 }
 
 Status TaintToleration::Filter(Cycle& cycle, NodeSet& nodes) {
-  const api::Value tolerations = cycle.pod->spec()[key::kTolerations];
+  const api::Value tolerations = cycle.pod->spec()["tolerations"];
   for (const NodeTable::TaintGroup& group : nodes_.taint_groups()) {
     if (group.node_count == 0 || group.taints.empty()) continue;
     if (FindUntolerated(group.taints, tolerations) != nullptr) nodes.RemoveAll(group.nodes);
@@ -27,7 +24,7 @@ Status TaintToleration::Filter(Cycle& cycle, NodeSet& nodes) {
 }
 
 void TaintToleration::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& diagnosis) {
-  const api::Value tolerations = cycle.pod->spec()[key::kTolerations];
+  const api::Value tolerations = cycle.pod->spec()["tolerations"];
   for (const NodeTable::TaintGroup& group : nodes_.taint_groups()) {
     if (group.node_count == 0) continue;
     const NodeTaint* taint = FindUntolerated(group.taints, tolerations);
@@ -43,7 +40,7 @@ void TaintToleration::Explain(Cycle& cycle, const NodeSet& rejected, Diagnosis& 
 
 bool TaintToleration::Score(Cycle& cycle, std::span<const NodeIndex> nodes,
                             std::span<std::int64_t> scores) {
-  const api::Value tolerations = cycle.pod->spec()[key::kTolerations];
+  const api::Value tolerations = cycle.pod->spec()["tolerations"];
   disliked_.assign(nodes_.taint_groups().size(), 0);
   bool any = false;
   for (std::size_t i = 0; i < disliked_.size(); ++i) {

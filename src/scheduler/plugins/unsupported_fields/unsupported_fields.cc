@@ -1,18 +1,16 @@
 #include "scheduler/plugins/unsupported_fields/unsupported_fields.h"
 
-#include "api/keys.h"
 #include "base/text/text.h"
 
 namespace drakkar::scheduler {
 
-namespace key = api::key;
 using api::Value;
 
 std::string FindUnsupportedField(const PodInfo& pod) {
   const Value spec = pod.spec();
-  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
-    constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-    if (!spec[key::kAffinity][kind][kRequired].empty()) {
+  for (const api::FieldName kind : api::FieldNames{"podAffinity", "podAntiAffinity"}) {
+    constexpr api::FieldName kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+    if (!spec["affinity"][kind][kRequired].empty()) {
       return StrCat("spec.affinity.", kind, ".", kRequired);
     }
   }
@@ -27,16 +25,16 @@ std::string FindUnsupportedField(const PodInfo& pod) {
   index = 0;
   for (Value volume : spec["volumes"].elements()) {
     // Some must be bound first, the others may not be in two places at once.
-    for (const std::string_view kind :
-         {"persistentVolumeClaim", "ephemeral", "awsElasticBlockStore", "gcePersistentDisk",
-          "iscsi", "rbd"}) {
+    for (const api::FieldName kind :
+         api::FieldNames{"persistentVolumeClaim", "ephemeral", "awsElasticBlockStore",
+                         "gcePersistentDisk", "iscsi", "rbd"}) {
       if (volume[kind].has_value()) return StrCat("spec.volumes[", index, "].", kind);
     }
     ++index;
   }
   index = 0;
-  for (Value toleration : spec[key::kTolerations].elements()) {
-    const std::string_view op = toleration[key::kOperator].str();
+  for (Value toleration : spec["tolerations"].elements()) {
+    const std::string_view op = toleration["operator"].str();
     if (!op.empty() && op != "Equal" && op != "Exists") {
       return StrCat("spec.tolerations[", index, "].operator ", op);
     }

@@ -1,5 +1,5 @@
 // Made by tools/apigen from schema/.
-#include "api/keys.h"
+#include "api/field_names.h"
 #include "api/scheme/internal/tables.h"
 
 namespace drakkar::api::generated {
@@ -35,33 +35,33 @@ namespace {
 
 constinit const FieldSchema kFields[] = {
     {&kKeys[4], {kTime}, 1, 0, false, false, false},  // at
-    {&kKeys[19], {kInt32}, 2, 0, false, true, false},  // port
+    {&kKeys[20], {kInt32}, 2, 0, false, true, false},  // port
     {&kKeys[1], {kInt32}, 1, 0, true, false, false},  // Port
-    {&kKeys[14], {kString}, 1, 0, true, false, false},  // name
-    {&kKeys[21], {kString}, 2, 0, false, true, false},  // rank
-    {&kKeys[27], {kString}, 3, 0, false, true, false},  // value
-    {&kKeys[18], {kList, nullptr, &kTypes[0], kAtomic}, 4, 0, false, true, false},  // podIPs
-    {&kKeys[10], {kString}, 0, 0, false, true, false},  // kind
+    {&kKeys[15], {kString}, 1, 0, true, false, false},  // name
+    {&kKeys[22], {kString}, 2, 0, false, true, false},  // rank
+    {&kKeys[29], {kString}, 3, 0, false, true, false},  // value
+    {&kKeys[19], {kList, nullptr, &kTypes[0], kAtomic}, 4, 0, false, true, false},  // podIPs
+    {&kKeys[11], {kString}, 0, 0, false, true, false},  // kind
     {&kKeys[2], {kString}, 0, 0, false, true, false},  // apiVersion
-    {&kKeys[13], {kStruct, &kStructs[5], nullptr, kGranular}, 1, 0, false, false, false},  // metadata
-    {&kKeys[24], {kStruct, &kStructs[6], nullptr, kGranular}, 2, 0, true, false, false},  // spec
-    {&kKeys[25], {kStruct, &kStructs[7], nullptr, kGranular}, 3, 0, false, true, true},  // status
-    {&kKeys[10], {kString}, 0, 0, false, true, false},  // kind
+    {&kKeys[14], {kStruct, &kStructs[5], nullptr, kGranular}, 1, 0, false, false, false},  // metadata
+    {&kKeys[25], {kStruct, &kStructs[6], nullptr, kGranular}, 2, 0, true, false, false},  // spec
+    {&kKeys[26], {kStruct, &kStructs[7], nullptr, kGranular}, 3, 0, false, true, true},  // status
+    {&kKeys[11], {kString}, 0, 0, false, true, false},  // kind
     {&kKeys[2], {kString}, 0, 0, false, true, false},  // apiVersion
-    {&kKeys[13], {kStruct, &kStructs[5], nullptr, kGranular}, 1, 0, false, false, false},  // metadata
-    {&kKeys[9], {kList, nullptr, &kTypes[1], kAtomic}, 2, 0, true, false, false},  // items
-    {&kKeys[14], {kString}, 1, 0, false, true, false},  // name
-    {&kKeys[15], {kString}, 3, 0, false, true, false},  // namespace
-    {&kKeys[11], {kMap, nullptr, &kTypes[0], kGranular}, 11, 0, false, true, false},  // labels
-    {&kKeys[16], {kInt32}, 1, 0, false, true, true, "Pairs of oars; absent: decided by the server."},  // oars
+    {&kKeys[14], {kStruct, &kStructs[5], nullptr, kGranular}, 1, 0, false, false, false},  // metadata
+    {&kKeys[10], {kList, nullptr, &kTypes[1], kAtomic}, 2, 0, true, false, false},  // items
+    {&kKeys[15], {kString}, 1, 0, false, true, false},  // name
+    {&kKeys[16], {kString}, 3, 0, false, true, false},  // namespace
+    {&kKeys[12], {kMap, nullptr, &kTypes[0], kGranular}, 11, 0, false, true, false},  // labels
+    {&kKeys[17], {kInt32}, 1, 0, false, true, true, "Pairs of oars; absent: decided by the server."},  // oars
     {&kKeys[7], {kList, nullptr, &kTypes[2], kMapList, Texts(kTexts + 0, 2), "name", true, true, false}, 2, 0, true, false, false},  // crew
-    {&kKeys[20], {kList, nullptr, &kTypes[0], kSet, {}, "", true, false, false}, 3, 0, false, true, false},  // ports
-    {&kKeys[26], {kMap, nullptr, &kTypes[3], kGranular}, 4, 0, false, true, false},  // stores
-    {&kKeys[23], {kMap, nullptr, &kTypes[0], kAtomic}, 5, 0, false, true, false},  // selector
-    {&kKeys[8], {kStruct, &kStructs[1], nullptr, kGranular}, 6, 0, false, true, true},  // home
-    {&kKeys[22], {kString}, 1, 7, false, true, false},  // sail
-    {&kKeys[12], {kInt64}, 2, 7, false, true, false},  // mastCount
-    {&kKeys[17], {kRaw}, 8, 0, false, false, false},  // options
+    {&kKeys[21], {kList, nullptr, &kTypes[0], kSet, {}, "", true, false, false}, 3, 0, false, true, false},  // ports
+    {&kKeys[27], {kMap, nullptr, &kTypes[3], kGranular}, 4, 0, false, true, false},  // stores
+    {&kKeys[24], {kMap, nullptr, &kTypes[0], kAtomic}, 5, 0, false, true, false},  // selector
+    {&kKeys[9], {kStruct, &kStructs[1], nullptr, kGranular}, 6, 0, false, true, true},  // home
+    {&kKeys[23], {kString}, 1, 7, false, true, false},  // sail
+    {&kKeys[13], {kInt64}, 2, 7, false, true, false},  // mastCount
+    {&kKeys[18], {kRaw}, 8, 0, false, false, false},  // options
     {&kKeys[5], {kIntOrString}, 9, 0, false, true, true},  // berth
     {&kKeys[3], {kList, nullptr, &kTypes[4], kAtomic}, 1, 0, false, true, false},  // arrivals
     {&kKeys[6], {kMap, nullptr, &kTypes[6], kGranular}, 2, 0, false, true, false},  // counts
@@ -69,21 +69,21 @@ constinit const FieldSchema kFields[] = {
 
 // What StructSchema::Find looks into.
 constexpr std::uint8_t kIndex[] = {
-    0, 1, 255, 0, 3, 0, 2, 1, 2, 255, 4, 3, 1, 0, 255, 255,
-    0, 2, 3, 1, 255, 1, 0, 2, 6, 5, 4, 0, 255, 8, 255, 255,
-    255, 3, 7, 9, 2, 255, 255, 1, 1, 0,
+    0, 1, 255, 0, 1, 2, 3, 0, 4, 1, 255, 3, 255, 2, 0, 255,
+    0, 1, 2, 3, 2, 1, 0, 255, 7, 4, 5, 1, 9, 8, 255, 3,
+    255, 255, 6, 2, 255, 0, 255, 255, 1, 0,
 };
 
 }  // namespace
 
 constinit const StructSchema kStructs[8] = {
-    {"io.example.demo.v1.ArrivalTime", std::span(kFields + 0, 2), kIndex + 0, 2654435761u, 31},
+    {"io.example.demo.v1.ArrivalTime", std::span(kFields + 0, 2), kIndex + 0, 350025589u, 31},
     {"io.example.demo.v1.Harbour", std::span(kFields + 2, 1), kIndex + 2, 2654435761u, 31},
-    {"io.example.demo.v1.Sailor", std::span(kFields + 3, 4), kIndex + 4, 4072214393u, 30},
-    {"io.example.demo.v1.Ship", std::span(kFields + 7, 5), kIndex + 8, 3310400750u, 29},
-    {"io.example.demo.v1.ShipList", std::span(kFields + 12, 4), kIndex + 16, 1788658079u, 30},
-    {"io.example.demo.v1.ShipMeta", std::span(kFields + 16, 3), kIndex + 20, 2654435761u, 30},
-    {"io.example.demo.v1.ShipSpec", std::span(kFields + 19, 10), kIndex + 24, 594579458u, 28},
+    {"io.example.demo.v1.Sailor", std::span(kFields + 3, 4), kIndex + 4, 795024139u, 30},
+    {"io.example.demo.v1.Ship", std::span(kFields + 7, 5), kIndex + 8, 2654435761u, 29},
+    {"io.example.demo.v1.ShipList", std::span(kFields + 12, 4), kIndex + 16, 795024139u, 30},
+    {"io.example.demo.v1.ShipMeta", std::span(kFields + 16, 3), kIndex + 20, 3310400750u, 30},
+    {"io.example.demo.v1.ShipSpec", std::span(kFields + 19, 10), kIndex + 24, 1985240254u, 28},
     {"io.example.demo.v1.ShipStatus", std::span(kFields + 29, 2), kIndex + 40, 795024139u, 31},
 };
 
