@@ -13,6 +13,9 @@ void AddClusterCommands(App& app) {
   app.Add(ExecCommand());
   app.Add(WaitCommand());
   app.Add(ForgetDriverCommand());
+  app.Add(FreeCommand());
+  app.Add(WhoCommand());
+  app.Add(TopDevicesCommand());
 }
 
 void AddOtherCommands(App& app) {

@@ -1,5 +1,6 @@
 #include "cli/console.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -51,6 +52,20 @@ std::optional<std::string> ProcessConsole::Environment(const std::string& name) 
 
 bool ProcessConsole::in_is_terminal() const {
   return ::isatty(STDIN_FILENO) == 1;
+}
+
+bool ProcessConsole::out_is_terminal() const {
+  return ::isatty(STDOUT_FILENO) == 1;
+}
+
+Console::Size ProcessConsole::size() const {
+  Size size;
+  struct winsize window {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && window.ws_row > 0) {
+    size.columns = window.ws_col;
+    size.lines = window.ws_row;
+  }
+  return size;
 }
 
 bool ProcessConsole::err_is_terminal() const {

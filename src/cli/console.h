@@ -25,6 +25,13 @@ class Console {
   // Where standard input can be read as it comes; -1: only by ReadInput.
   virtual int input_descriptor() const { return -1; }
   virtual bool in_is_terminal() const { return false; }
+  // Whether somebody looks at standard output, and how large the terminal is; 80 by 24 if unknown.
+  virtual bool out_is_terminal() const { return false; }
+  struct Size {
+    std::size_t columns = 80;
+    std::size_t lines = 24;
+  };
+  virtual Size size() const { return {}; }
 
   // "error: <message>" and a line feed.
   void Error(std::string_view message);
@@ -42,6 +49,8 @@ class ProcessConsole final : public Console {
   bool err_is_terminal() const override;
   int input_descriptor() const override { return 0; }
   bool in_is_terminal() const override;
+  bool out_is_terminal() const override;
+  Size size() const override;
   bool had_write_error() const { return had_write_error_; }
 
  private:

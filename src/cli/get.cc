@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/resource_names.h"
 #include "cli/session.h"
+#include "cli/sorting.h"
 #include "cli/table.h"
 #include "client/http_client.h"
 
@@ -154,26 +155,10 @@ class GetRun {
 
   // The order that --sort-by asks for; empty without it.
   std::vector<std::size_t> SortedRows(Value table) {
-    std::vector<std::size_t> order;
-    if (!NeedsObject()) return order;
-    Result<JsonPath> path = JsonPath::ParsePath(arguments_.Text("sort-by"));
-    if (!path.ok()) return order;  // refused before
-    std::vector<Value> keys;
-    for (Value row : table["rows"].elements()) {
-      const std::vector<Value> found = path->Find(row["object"]);
-      keys.push_back(found.empty() ? Value() : found.front());
-      order.push_back(order.size());
-    }
-    std::ranges::stable_sort(order,
-                             [&](std::size_t a, std::size_t b) { return Less(keys[a], keys[b]); });
-    return order;
-  }
-
-  // Numbers and quantities by size, texts by letters; what is not there comes first.
-  static bool Less(Value a, Value b) {
-    if (!a.exists() || !b.exists()) return !a.exists() && b.exists();
-    if (a.is_string() && b.is_string()) return a.str() < b.str();
-    return a.number() < b.number();
+    if (!NeedsObject()) return {};
+    std::vector<Value> objects;
+    for (Value row : table["rows"].elements()) objects.push_back(row["object"]);
+    return SortedBy(arguments_.Text("sort-by"), objects);
   }
 
   int PrintAll(const ResourceSelection& selection) {
@@ -312,9 +297,11 @@ int RunGet(const Arguments& arguments, Console& console) {
     return kExitUsage;
   }
   if (const std::string& type = arguments.positionals()[0]; type == "devices" || type == "device") {
-    if (arguments.positionals().size() > 1) {
-      console.Error("devices are shown all at once: no names");
-      return kExitUsage;
+    if (const std::string& path = arguments.Text("sort-by"); !path.empty()) {
+      if (Result<JsonPath> parsed = JsonPath::ParsePath(path); !parsed.ok()) {
+        console.Error(parsed.error().message);
+        return kExitUsage;
+      }
     }
     Result<std::unique_ptr<Session>> session = Session::Open(arguments, console);
     if (!session.ok()) {
@@ -369,8 +356,10 @@ Command GetCommand() {
       "  # what devices there are and who has them\n"
       "  drakkar get nodes,resourceslices,resourceclaims,pods\n"
       "\n"
-      "  # how the devices are, since when, and which pod has them\n"
-      "  drakkar get devices\n"
+      "  # the state and health of devices and their holders; labels of a device are its "
+      "attributes\n"
+      "  drakkar get devices -o wide\n"
+      "  drakkar get devices -l model=A100 --field-selector state=Free\n"
       "\n"
       "  # one object in full, one field of it, a field of many\n"
       "  drakkar get resourceclaim/gpu -o yaml\n"

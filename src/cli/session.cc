@@ -1,6 +1,10 @@
 #include "cli/session.h"
 
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
 #include <future>
+#include <mutex>
 
 #include "api/json/reader.h"
 #include "api/meta/status.h"
@@ -170,6 +174,14 @@ struct Session::Impl {
                         Trim(std::string_view(body).substr(0, 200)))};
   }
 
+  Result<api::TreePtr> ReadAnswer(Result<net::Response> response, const std::string& path) const {
+    if (!response.ok()) return FromTransport(response.error(), access.server);
+    if (response->status >= 400) return FromResponse(response->status, response->body);
+    Result<api::TreePtr> tree = api::ParseJson(response->body);
+    if (!tree.ok()) return tree.error().Prefixed(StrCat("the server's answer to ", path));
+    return tree;
+  }
+
   Console& console;
   const client::ClusterAccess access;
   std::string namespace_;
@@ -235,6 +247,48 @@ Result<api::ObjectPtr> Session::Delete(const client::ResourceRef& ref,
   });
 }
 
+void Session::OnLoop(const std::function<void(EventLoop&, client::Client&)>& work) {
+  impl_->thread.RunSync([&] { work(impl_->thread.loop(), *impl_->client); });
+}
+
+std::vector<Result<api::TreePtr>> Session::GetPaths(const std::vector<std::string>& paths) {
+  // Bodies come on the loop's thread and are parsed here, so that one is read while the next comes.
+  struct Arrived {
+    std::size_t index;
+    Result<net::Response> response;
+  };
+  std::mutex mutex;
+  std::condition_variable came;
+  std::deque<Arrived> arrived;
+  std::size_t next = 0;  // touched on the loop only
+  std::function<void()> start = [&] {
+    const std::size_t index = next++;
+    impl_->Trace("GET", paths[index]);
+    net::ClientRequest request = impl_->MakeRequest(paths[index], "");
+    request.timeout = kCallTimeout;
+    impl_->http->Do(std::move(request), [&, index](Result<net::Response> response) {
+      if (next < paths.size()) start();
+      const std::lock_guard lock(mutex);
+      arrived.push_back({index, std::move(response)});
+      came.notify_one();
+    });
+  };
+  impl_->thread.RunSync([&] {
+    for (std::size_t i = 0; i < std::min(paths.size(), kMaxParallelGets); ++i) start();
+  });
+  std::vector<Result<api::TreePtr>> answers(paths.size(), Internal("no answer"));
+  for (std::size_t taken = 0; taken < paths.size(); ++taken) {
+    std::unique_lock lock(mutex);
+    came.wait(lock, [&] { return !arrived.empty(); });
+    Arrived each = std::move(arrived.front());
+    arrived.pop_front();
+    lock.unlock();
+    answers[each.index] = impl_->ReadAnswer(std::move(each.response), paths[each.index]);
+  }
+  impl_->thread.RunSync([] {});  // the last callback has returned
+  return answers;
+}
+
 Result<api::TreePtr> Session::GetPath(const std::string& path, std::string_view accept) {
   impl_->Trace("GET", path);
   std::promise<Result<net::Response>> promise;
@@ -246,12 +300,7 @@ Result<api::TreePtr> Session::GetPath(const std::string& path, std::string_view 
       promise.set_value(std::move(response));
     });
   });
-  Result<net::Response> response = impl_->Await(std::move(future), "");
-  if (!response.ok()) return FromTransport(response.error(), impl_->access.server);
-  if (response->status >= 400) return impl_->FromResponse(response->status, response->body);
-  Result<api::TreePtr> tree = api::ParseJson(response->body);
-  if (!tree.ok()) return tree.error().Prefixed(StrCat("the server's answer to ", path));
-  return tree;
+  return impl_->ReadAnswer(impl_->Await(std::move(future), ""), path);
 }
 
 Result<api::TreePtr> Session::List(const client::ResourceRef& ref, std::string_view label_selector,

@@ -13,6 +13,10 @@
 #include "cli/command.h"
 #include "client/client.h"
 
+namespace drakkar {
+class EventLoop;
+}
+
 namespace drakkar::cli {
 
 struct RemoteCommandOptions;
@@ -55,6 +59,11 @@ class Session {
   Result<api::ObjectPtr> Delete(const client::ResourceRef& ref, client::DeleteOptions options);
   // GET of any path, with its query; `accept` empty: JSON.
   Result<api::TreePtr> GetPath(const std::string& path_and_query, std::string_view accept = {});
+  // The same for many paths, up to kMaxParallelGets of them at once; answers in their order.
+  std::vector<Result<api::TreePtr>> GetPaths(const std::vector<std::string>& paths);
+  static constexpr std::size_t kMaxParallelGets = 64;
+  // Runs `work` on the session's loop and waits for it to return. For what lives there: informers.
+  void OnLoop(const std::function<void(EventLoop&, client::Client&)>& work);
   // The list as it came, all of it.
   Result<api::TreePtr> List(const client::ResourceRef& ref, std::string_view label_selector = {},
                             std::string_view field_selector = {}, std::string_view accept = {},

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "api/scheme/scheme.h"
 #include "apiserver/http/frontend.h"
 #include "apiserver/pki/pki.h"
 #include "base/exec/uv_loop.h"
@@ -91,6 +92,27 @@ class CommandTest : public ::testing::Test, private apiserver::SubresourceProxy 
       ASSERT_TRUE(console.memory.MakeDirectories(DirectoryName(path), 0755).ok());
       ASSERT_TRUE(console.memory.WriteFile(path, text, 0644).ok());
     }
+  }
+
+  // Merges `patch` into the status of an object, as the part of the cluster that owns it would.
+  void PatchStatus(std::string_view group, std::string_view kind, const std::string& ns,
+                   const std::string& name, const std::string& patch) {
+    FakeConsole console;
+    Prepare(console);
+    const client::ClusterAccess access =
+        client::LoadKubeconfig(console.memory, "/kubeconfig", "").value();
+    std::unique_ptr<client::Client> client;
+    std::promise<client::Reply> promise;
+    LoopThread thread("status");
+    thread.RunSync([&] {
+      client = client::MakeHttpClient(thread.loop(), access, "test");
+      client->Patch({api::FindKind(group, "v1", kind), ns, name, "status"},
+                    client::PatchType::kMerge, StrCat("{\"status\":", patch, "}"), {},
+                    [&](client::Reply reply) { promise.set_value(std::move(reply)); });
+    });
+    const client::Reply reply = promise.get_future().get();
+    EXPECT_TRUE(reply.ok()) << reply.error->message;
+    thread.RunSync([&] { client.reset(); });
   }
 
   // Runs a command on another thread until it is done; what it waits for is made to happen here.

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "answers/cluster/snapshot.h"
+#include "device/allocation.h"
+#include "device/expression.h"
+#include "device/slice.h"
+#include "device/taint_rule.h"
+
+namespace drakkar::answers {
+
+// A pod, or something else, that a claim is reserved for.
+struct Consumer {
+  std::string namespace_;
+  std::string name;
+  std::string uid;
+  bool is_pod = true;
+  api::ObjectPtr pod;  // null: not in the snapshot
+  std::string owner;   // what controls the pod: "Job/train"; empty: nothing
+
+  std::string qualified_name() const;  // "namespace/name"
+};
+
+// A claim with devices.
+struct ClaimUse {
+  api::ObjectPtr claim;
+  device::AllocationResult allocation;
+  std::vector<Consumer> consumers;
+  std::string since;     // when it got them, as exactly as the API says; RFC 3339
+  bool waiting = false;  // some binding condition of its devices is not True yet
+};
+
+// One result of an allocation.
+struct Hold {
+  const ClaimUse* claim = nullptr;
+  const device::DeviceResult* result = nullptr;
+};
+
+struct CounterUse {
+  std::string set;
+  std::string name;
+  api::Quantity total;
+  api::Quantity used;
+};
+
+// The newest generation of a pool.
+struct PoolEntry {
+  device::PoolId id;
+  std::int64_t generation = 0;
+  std::int64_t expected_slices = 0;
+  std::vector<std::shared_ptr<const device::Slice>> slices;  // by name
+  std::string problem;  // why none of its devices can be used; empty: they can
+  std::vector<CounterUse> counters;
+};
+
+struct DeviceEntry {
+  device::DeviceId id;
+  const PoolEntry* pool = nullptr;         // null: no slice lists it, but a claim holds it
+  const device::Device* device = nullptr;  // likewise
+  std::string node;                        // empty: not on one node
+  std::vector<device::Taint> taints;       // its own, and those of rules
+  std::vector<Hold> holds;                 // in order of the claims' names
+  std::vector<std::uint32_t> classes;      // indices of DeviceTable::classes
+  DeviceHealth health;
+  // Why it cannot be allocated although nobody holds it and nothing taints it: its pool, its node
+  // or the counters of its pool. Empty: no such reason.
+  std::string unusable;
+
+  bool IsHeld() const;     // by a claim without admin access
+  bool IsWaiting() const;  // held by a claim that waits for binding conditions
+  bool IsTainted() const;  // by a taint that prevents allocation
+  bool IsUnhealthy() const { return health.health == "Unhealthy"; }
+  bool IsShareable() const { return device != nullptr && device->allow_multiple_allocations; }
+  // Held by somebody who does not share it, or without any capacity left to share.
+  bool IsUsedUp() const;
+  // A claim that asks for such a device could get it, or a share of it, now.
+  bool IsFree() const;
+  // The one word for it: the first of Unhealthy, Tainted, Waiting, Held, Unusable and Free that is
+  // true.
+  std::string_view State() const;
+  // What of this capacity its shares consume.
+  api::Quantity Consumed(std::string_view capacity) const;
+};
+
+// The devices of a snapshot with their holders, in order of their ids. Immutable once built.
+// Slices and claims that cannot be read are left out and named in `notes`.
+class DeviceTable {
+ public:
+  struct Options {
+    // Decides which classes a device belongs to; null: none.
+    device::ExpressionCompiler* compiler = nullptr;
+  };
+  explicit DeviceTable(const Snapshot& snapshot) : DeviceTable(snapshot, Options()) {}
+  DeviceTable(const Snapshot& snapshot, Options options);
+  DeviceTable(const DeviceTable&) = delete;
+  DeviceTable& operator=(const DeviceTable&) = delete;
+
+  const std::vector<DeviceEntry>& devices() const { return devices_; }
+  const std::map<device::PoolId, PoolEntry>& pools() const { return pools_; }
+  const std::vector<std::unique_ptr<ClaimUse>>& claims() const { return claims_; }
+  const std::vector<std::string>& classes() const { return classes_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  const DeviceEntry* Find(const device::DeviceId& id) const;
+
+  // The nodes whose word on the health of some device counts: where devices are, and where pods
+  // that hold some are.
+  std::vector<std::string> NodesToAsk() const;
+
+ private:
+  void AddSlices(const Snapshot& snapshot);
+  void AddPool(PoolEntry& pool, const std::vector<device::TaintRule>& rules);
+  void AddClaims(const Snapshot& snapshot);
+  void AddClaim(const api::ObjectPtr& claim);
+  void FindCounters(PoolEntry& pool);
+  void FindUnusable(const Snapshot& snapshot);
+  void FindClasses(const Snapshot& snapshot, device::ExpressionCompiler& compiler);
+  void FindHealth(const Snapshot& snapshot);
+  DeviceEntry& EntryFor(const device::DeviceId& id);
+
+  std::map<device::PoolId, PoolEntry> pools_;
+  std::vector<DeviceEntry> devices_;
+  std::vector<std::unique_ptr<ClaimUse>> claims_;  // by namespace and name
+  std::vector<std::string> classes_;
+  std::vector<std::string> notes_;
+  std::unordered_map<std::string, api::ObjectPtr> pods_by_uid_;  // looked up only
+  std::unordered_map<std::string, std::size_t> index_;           // by id; looked up only
+};
+
+// What controls a pod: "Job/train". The Deployment for a pod of a ReplicaSet that carries its hash.
+// Empty: nothing.
+std::string OwnerOf(const api::Object& object);
+
+// Whether the taint prevents allocation.
+bool PreventsAllocation(const device::Taint& taint);
+
+// Why pods cannot start on the node now: not ready, silent or cordoned. Empty: they can.
+std::string DescribeNodeProblem(const api::Object& node, const api::Object* lease, WallTime now);
+
+}  // namespace drakkar::answers

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "answers/cluster/snapshot.h"
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "client/informer.h"
+
+namespace drakkar::answers {
+
+// Snapshots of a cluster that is followed by watches, for views that stay open. Each kind is
+// current, but they are not all of one resource version: what was written together may be seen one
+// after the other.
+//
+// Loop-bound. Its size is that of the collections it follows.
+class LiveCluster {
+ public:
+  // Follows the kinds that `first` shows the caller may read, in the same namespaces.
+  LiveCluster(EventLoop& loop, Random& random, client::Client& client, const Snapshot& first,
+              std::uint32_t kinds);
+
+  // Before Start only. Runs after every change of any object.
+  void OnChange(std::function<void()> callback) { on_change_ = std::move(callback); }
+  void Start();
+
+  // True once every kind has been listed; until then Take gives the first snapshot.
+  bool has_synced() const;
+  // Rises with every change.
+  std::uint64_t changes() const { return changes_; }
+  Snapshot Take(WallTime now) const;
+
+ private:
+  struct Kind {
+    Objects Snapshot::*into;
+    std::unique_ptr<client::Informer> informer;
+  };
+  void Changed();
+
+  const Snapshot first_;
+  std::vector<Kind> kinds_;
+  std::function<void()> on_change_;
+  std::uint64_t changes_ = 0;
+};
+
+}  // namespace drakkar::answers

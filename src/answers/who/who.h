@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "answers/cluster/device_table.h"
+#include "api/meta/label_selector.h"
+#include "base/result/result.h"
+
+namespace drakkar::answers {
+
+// Which holders to show; what is empty does not matter.
+struct WhoFilter {
+  std::vector<std::string> devices;  // "gpu-0", "pool/gpu-0" or "driver/pool/gpu-0"; any of them
+  std::string node;                  // where the device or the pod is
+  std::string namespace_;
+  std::string owner;          // "Job/train" or "train"
+  api::LabelSelector labels;  // of the pod
+};
+
+// A device, and one pod that uses it through one claim.
+struct Holding {
+  const DeviceEntry* device = nullptr;
+  const ClaimUse* claim = nullptr;
+  const device::DeviceResult* result = nullptr;
+  const Consumer* consumer = nullptr;  // null: the claim is allocated, but reserved for nobody
+
+  std::string pod() const;    // "namespace/name", or "<none>"
+  std::string owner() const;  // what controls the pod, or "<none>"
+};
+
+struct WhoAnswer {
+  std::vector<Holding> holdings;  // in order of devices
+  std::vector<std::string> notes;
+};
+
+// The table must outlive the answer.
+WhoAnswer FindHolders(const DeviceTable& table, const WhoFilter& filter);
+
+// Whether `name` means this device: its name alone, with its pool, or with driver and pool.
+bool NamesDevice(std::string_view name, const device::DeviceId& id);
+
+// Holders counted together.
+struct HolderGrouping {
+  enum class Kind : std::uint8_t { kNode, kNamespace, kOwner, kLabel };
+  Kind kind = Kind::kNamespace;
+  std::string label;  // of kLabel
+
+  std::string name() const;  // "node", "namespace", "owner", or the label
+};
+// "node", "namespace", "owner" or "label=KEY".
+Result<HolderGrouping> ParseHolderGrouping(std::string_view text);
+
+struct HolderGroup {
+  std::string name;
+  std::size_t devices = 0;
+  std::size_t claims = 0;
+  std::size_t pods = 0;
+  std::size_t unhealthy = 0;  // devices
+  std::string oldest;         // RFC 3339: since when the first of its claims has devices
+};
+// By name, "<none>" last.
+std::vector<HolderGroup> GroupHolders(const WhoAnswer& answer, const HolderGrouping& by);
+
+}  // namespace drakkar::answers
