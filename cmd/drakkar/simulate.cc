@@ -9,6 +9,7 @@
 #include "apiserver/registry/strategy.h"
 #include "base/exec/uv_loop.h"
 #include "base/text/text.h"
+#include "claims/pod_claims.h"
 #include "cli/features.h"
 #include "cli/manifest.h"
 #include "cmd/drakkar/command_groups.h"
@@ -113,13 +114,10 @@ Result<void> MakeTemplateClaims(Stage& stage, const ManifestObject& pod_object,
                                 api::Draft& pod, std::vector<api::ObjectPtr>& claims) {
   const api::Value root = pod_object.tree->root();
   for (api::Value entry : root["spec"]["resourceClaims"].elements()) {
+    const claims::PodClaim resolved = claims::ResolvePodClaim(root, entry);
+    if (resolved.state != claims::PodClaim::State::kNotCreated) continue;
     const std::string wanted(entry["resourceClaimTemplateName"].str());
-    const std::string name(entry["name"].str());
-    bool is_made = wanted.empty();
-    for (api::Value status : root["status"]["resourceClaimStatuses"].elements()) {
-      is_made = is_made || status["name"].str() == name;
-    }
-    if (is_made) continue;
+    const std::string& name = resolved.entry;
     const auto found = templates.find(wanted);
     if (found == templates.end()) {
       return InvalidArgument(StrCat(pod_object.source, ": the pod needs ResourceClaimTemplate ",

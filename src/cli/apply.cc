@@ -1,5 +1,6 @@
 #include "api/codec/yaml_writer.h"
 #include "api/json/writer.h"
+#include "api/meta/annotations.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
@@ -208,7 +209,10 @@ class ApplyRun final : public ManifestRun {
       FailFor(object, current.error());
       return true;
     }
-    if (!(*current)->root()["metadata"]["annotations"].Entry(kLastApplied).exists()) {
+    if (!(*current)
+             ->root()["metadata"]["annotations"]
+             .Entry(api::kLastAppliedAnnotation)
+             .exists()) {
       console_.Err(
           StrCat("Warning: ", ObjectName(*object.kind, ref.name),
                  " was not made by apply: fields that are not in the manifest stay as they "

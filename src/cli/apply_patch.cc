@@ -3,6 +3,7 @@
 #include "api/codec/object_reader.h"
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "api/meta/annotations.h"
 #include "api/patch/strategic.h"
 #include "api/tree/draft.h"
 
@@ -38,12 +39,12 @@ TreePtr WithLastApplied(Value manifest) {
   if (!draft["metadata"]["annotations"].is_object()) {
     draft["metadata"]["annotations"] = Draft::Object();
   }
-  draft["metadata"]["annotations"].RemoveEntry(kLastApplied);
+  draft["metadata"]["annotations"].RemoveEntry(api::kLastAppliedAnnotation);
   api::WriteOptions options;
   options.sort_members = true;
   std::string json = api::WriteJson(draft.Freeze()->root(), options);
   json += '\n';
-  draft["metadata"]["annotations"].Entry(kLastApplied) = std::move(json);
+  draft["metadata"]["annotations"].Entry(api::kLastAppliedAnnotation) = std::move(json);
   return draft.Freeze();
 }
 
@@ -54,7 +55,7 @@ Result<std::string> CreateApplyPatch(Value current, Value modified,
   // whole manifest is laid over it, which undoes what others changed in the fields it has. The
   // patch is the difference of that to where we started.
   TreePtr target;
-  const Value last = current["metadata"]["annotations"].Entry(kLastApplied);
+  const Value last = current["metadata"]["annotations"].Entry(api::kLastAppliedAnnotation);
   TreePtr original;
   if (last.is_string()) {
     // An annotation that somebody broke counts as none.

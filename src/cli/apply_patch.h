@@ -9,10 +9,7 @@
 
 namespace drakkar::cli {
 
-// Where `apply` keeps what was applied last, shared with kubectl.
-inline constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
-
-// The manifest with itself, as one line of JSON, in that annotation.
+// The manifest with itself, as one line of JSON, in kLastAppliedAnnotation, which kubectl uses too.
 api::TreePtr WithLastApplied(api::Value manifest);
 
 // The strategic merge patch that brings `current` (as the server has it) to `modified` (the

@@ -1,4 +1,5 @@
 #include "cli/apply_patch.h"
+#include "api/meta/annotations.h"
 
 #include <gtest/gtest.h>
 
@@ -60,7 +61,7 @@ TEST(ApplyPatch, AnnotationHoldsTheManifestAsOneLine) {
   const TreePtr tree = WithLastApplied(
       Yaml("kind: Pod\napiVersion: v1\nmetadata: {name: a, creationTimestamp: null}\nstatus: {}")
           ->root());
-  EXPECT_EQ(tree->root()["metadata"]["annotations"].Entry(kLastApplied).str(),
+  EXPECT_EQ(tree->root()["metadata"]["annotations"].Entry(api::kLastAppliedAnnotation).str(),
             "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"annotations\":{},\"name\":"
             "\"a\"}}\n");
 }

@@ -30,7 +30,5 @@ void DescribeResourceSlice(Description& out, api::Value slice, const RelatedObje
 
 // "gpu.example.com/pool-a/gpu-0" for each device of a claim's allocation.
 std::vector<std::string> AllocatedDevices(api::Value claim);
-// "pending", "allocated,reserved" ..., as `get resourceclaims` shows it.
-std::string ClaimState(api::Value claim);
 
 }  // namespace drakkar::cli

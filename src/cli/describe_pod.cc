@@ -1,4 +1,6 @@
 #include "base/text/text.h"
+#include "claims/claim.h"
+#include "claims/pod_claims.h"
 #include "cli/describe_kinds.h"
 #include "cli/jsonpath.h"
 
@@ -119,16 +121,11 @@ void AddClaims(Description& out, Value pod, const RelatedObjects& related) {
   if (pod["spec"]["resourceClaims"].empty()) return;
   Entry& section = out.Add("Resource Claims");
   for (Value reference : pod["spec"]["resourceClaims"].elements()) {
-    Entry entry{std::string(reference["name"].str()), ""};
-    std::string claim_name(reference["resourceClaimName"].str());
-    const std::string_view template_name = reference["resourceClaimTemplateName"].str();
-    if (!template_name.empty()) {
-      AddTo(entry, "Template", template_name);
-      for (Value status : pod["status"]["resourceClaimStatuses"].elements()) {
-        if (status["name"].str() == reference["name"].str()) {
-          claim_name = status["resourceClaimName"].str();
-        }
-      }
+    const claims::PodClaim resolved = claims::ResolvePodClaim(pod, reference);
+    const std::string& claim_name = resolved.claim_name;
+    Entry entry{resolved.entry, ""};
+    if (resolved.from_template) {
+      AddTo(entry, "Template", reference["resourceClaimTemplateName"].str());
     }
     if (claim_name.empty()) {
       AddTo(entry, "Claim", "<not created yet>");
@@ -139,7 +136,7 @@ void AddClaims(Description& out, Value pod, const RelatedObjects& related) {
       if (!claim.exists()) {
         AddTo(entry, "State", "<not found>");
       } else {
-        AddTo(entry, "State", ClaimState(claim));
+        AddTo(entry, "State", claims::StateText(claim));
         const std::vector<std::string> devices = AllocatedDevices(claim);
         AddTo(entry, "Devices", devices.empty() ? "<none>" : Join(devices, "\n"));
       }

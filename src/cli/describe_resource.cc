@@ -1,4 +1,5 @@
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "cli/age.h"
 #include "cli/describe_kinds.h"
 #include "cli/jsonpath.h"
@@ -49,19 +50,6 @@ Entry RequestEntry(Value request) {
   return entry;
 }
 
-// What the claim's status says about one allocated device.
-Value StatusOf(Value claim, Value result) {
-  for (Value device : claim["status"]["devices"].elements()) {
-    if (device["driver"].str() == result["driver"].str() &&
-        device["pool"].str() == result["pool"].str() &&
-        device["device"].str() == result["device"].str() &&
-        device["shareID"].str() == result["shareID"].str()) {
-      return device;
-    }
-  }
-  return Value();
-}
-
 std::string TextList(Value list) {
   std::vector<std::string> words;
   for (Value word : list.elements()) words.push_back(PlainText(word));
@@ -84,20 +72,8 @@ std::vector<std::string> AllocatedDevices(Value claim) {
   return devices;
 }
 
-std::string ClaimState(Value claim) {
-  std::vector<std::string> states;
-  if (claim["metadata"]["deletionTimestamp"].has_value()) states.push_back("deleted");
-  if (!claim["status"]["allocation"].exists()) {
-    if (states.empty()) states.push_back("pending");
-  } else {
-    states.push_back("allocated");
-    if (!claim["status"]["reservedFor"].empty()) states.push_back("reserved");
-  }
-  return Join(states, ",");
-}
-
 void DescribeResourceClaim(Description& out, Value claim, const RelatedObjects& related) {
-  out.Add("State", ClaimState(claim));
+  out.Add("State", claims::StateText(claim));
   Entry& requests = out.Add("Requests");
   for (Value request : claim["spec"]["devices"]["requests"].elements()) {
     requests.entries.push_back(RequestEntry(request));
@@ -142,7 +118,7 @@ void DescribeResourceClaim(Description& out, Value claim, const RelatedObjects& 
       if (result["skipNodeOperations"].has_value()) {
         device.entries.push_back({"Skip Node Operations", PlainText(result["skipNodeOperations"])});
       }
-      const Value status = StatusOf(claim, result);
+      const Value status = claims::FindDeviceStatus(claim, result);
       if (!status["conditions"].empty()) {
         device.entries.push_back(ConditionsEntry(status["conditions"]));
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/annotations.h"
 #include "base/text/text.h"
 #include "cli/age.h"
 #include "cli/jsonpath.h"
@@ -140,7 +141,7 @@ void DescribeMetadata(Description& out, Value object) {
   out.Add("Labels", MapText(metadata["labels"]));
   std::vector<std::string> annotations;
   for (const auto& member : metadata["annotations"].members()) {
-    if (member.name == "kubectl.kubernetes.io/last-applied-configuration") continue;
+    if (member.name == api::kLastAppliedAnnotation) continue;
     annotations.push_back(StrCat(member.name, ": ", Shortened(std::string(member.value.str()))));
   }
   out.Add("Annotations", annotations.empty() ? "<none>" : Join(annotations, "\n"));

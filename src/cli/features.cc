@@ -2,11 +2,14 @@
 // Pure: no server is asked, and equal input gives equal bytes.
 #include "cli/features.h"
 
+#include <algorithm>
+
 #include "api/codec/yaml_reader.h"
 #include "api/json/writer.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "claims/pod_claims.h"
 #include "cli/commands.h"
 #include "cli/manifest.h"
 #include "features/catalog/catalog.h"
@@ -126,19 +129,14 @@ int RunRequire(const Arguments& arguments, Console& console) {
   // Claims that the pod does not use ask nothing of its node.
   std::vector<api::Value> used;
   const api::Value root = pod->tree->root();
+  const std::vector<std::string> pod_claims = claims::ListClaimNames(root);
   const auto is_used = [&](api::Value claim) {
     const std::string_view name = claim["metadata"]["name"].str();
     if (claim["metadata"]["namespace"].str("default") !=
         root["metadata"]["namespace"].str("default")) {
       return false;
     }
-    for (api::Value each : root["spec"]["resourceClaims"].elements()) {
-      if (each["resourceClaimName"].str() == name) return true;
-    }
-    for (api::Value each : root["status"]["resourceClaimStatuses"].elements()) {
-      if (each["resourceClaimName"].str() == name) return true;
-    }
-    return false;
+    return std::ranges::find(pod_claims, name) != pod_claims.end();
   };
   for (const ManifestObject* claim : claims) {
     if (is_used(claim->tree->root())) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/scheme/scheme.h"
+#include "claims/claim.h"
 #include "controllers/resource_claim/planner.h"
 #include "telemetry/metrics/metrics.h"
 #include "tests/support/api_server.h"
@@ -64,7 +65,7 @@ class ControllersTest : public ::testing::Test {
     api::ObjectPtr object = server_.Get("Pod", "default/" + pod);
     api::ObjectPtr claim = ClaimOf(pod);
     ASSERT_NE(claim, nullptr);
-    ASSERT_EQ(claim->root()["metadata"]["finalizers"].at(0).str(), kClaimFinalizer);
+    ASSERT_EQ(claim->root()["metadata"]["finalizers"].at(0).str(), claims::kFinalizer);
     api::Draft status(claim->tree());
     status["status"]["allocation"]["devices"] = api::Draft::Object();
     api::Draft consumer = api::Draft::Object();
@@ -93,7 +94,8 @@ TEST_F(ControllersTest, APodGetsItsClaimFromTheTemplate) {
   api::ObjectPtr claim = ClaimOf("p");
   ASSERT_NE(claim, nullptr);
   EXPECT_TRUE(claim->name().starts_with("p-dev-")) << claim->name();
-  EXPECT_EQ(claim->root()["metadata"]["annotations"].Entry(kPodClaimAnnotation).str(), "dev");
+  EXPECT_EQ(claim->root()["metadata"]["annotations"].Entry(claims::kPodClaimAnnotation).str(),
+            "dev");
   EXPECT_EQ(claim->root()["metadata"]["labels"]["from"].str(), "template");
   const api::Value owner = claim->root()["metadata"]["ownerReferences"].at(0);
   EXPECT_EQ(owner["kind"].str(), "Pod");

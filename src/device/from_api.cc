@@ -123,13 +123,16 @@ std::vector<NodeSelectorRequirement> ReadRequirements(const Reader& reader, Fiel
   return requirements;
 }
 
+NodeSelectorTerm ReadNodeSelectorTerm(const Reader& reader) {
+  reader.Known({"matchExpressions", "matchFields"});
+  return {ReadRequirements(reader, "matchExpressions"), ReadRequirements(reader, "matchFields")};
+}
+
 NodeSelector ReadNodeSelector(const Reader& reader) {
   reader.Known({"nodeSelectorTerms"});
   NodeSelector selector;
   for (const Reader& term : reader.List("nodeSelectorTerms")) {
-    term.Known({"matchExpressions", "matchFields"});
-    selector.terms.push_back(
-        {ReadRequirements(term, "matchExpressions"), ReadRequirements(term, "matchFields")});
+    selector.terms.push_back(ReadNodeSelectorTerm(term));
   }
   return selector;
 }
@@ -490,6 +493,10 @@ Node NodeFromApi(Value value) {
 Result<NodeSelector> NodeSelectorFromApi(Value value) {
   if (!value.is_object()) return InvalidArgument("node selector: must be an object");
   return ReadNodeSelector(Reader(value, "nodeSelector", nullptr));
+}
+
+NodeSelectorTerm NodeSelectorTermFromApi(Value value) {
+  return ReadNodeSelectorTerm(Reader(value, "nodeSelectorTerm", nullptr));
 }
 
 }  // namespace drakkar::device

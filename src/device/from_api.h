@@ -23,5 +23,6 @@ Result<TaintRule> TaintRuleFromApi(api::Value rule);
 Result<AllocationResult> AllocationFromApi(api::Value allocation);  // a claim's status.allocation
 Node NodeFromApi(api::Value node);
 Result<NodeSelector> NodeSelectorFromApi(api::Value selector);
+NodeSelectorTerm NodeSelectorTermFromApi(api::Value term);
 
 }  // namespace drakkar::device

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/tree/value.h"
 #include "base/result/result.h"
 
 namespace drakkar::device {
@@ -44,8 +45,17 @@ struct NodeSelector {
 // Fails on a requirement that no node could be tested against (unknown operator, wrong number of
 // values, unknown field). As in Kubernetes a bad term counts only if no term matches.
 Result<bool> Matches(const NodeSelector& selector, const Node& node);
+// `node` is the whole Node object.
+Result<bool> Matches(const NodeSelector& selector, api::Value node);
+Result<bool> Matches(const NodeSelectorTerm& term, api::Value node);
 
 // The selector for exactly one node, by name.
 NodeSelector SelectNode(std::string node_name);
+
+// The name of the only node that can match, or "": the selector has one term, and that names the
+// node. Other requirements of the term may still reject it.
+std::string_view FindOnlyNode(const NodeSelector& selector);
+// The same for a NodeSelector object; "" if `selector` is absent.
+std::string_view FindOnlyNode(api::Value selector);
 
 }  // namespace drakkar::device

@@ -2,8 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include "api/json/reader.h"
+#include "base/text/text.h"
+#include "device/from_api.h"
+#include "device/to_api.h"
+
 namespace drakkar::device {
 namespace {
+
+api::TreePtr Json(std::string_view text) {
+  auto tree = api::ParseJson(text);
+  EXPECT_TRUE(tree.ok()) << text;
+  return *tree;
+}
 
 const Node kNode{"worker-0", {{"zone", "a"}, {"cores", "8"}, {"text", "x"}}, {}};
 
@@ -66,6 +77,46 @@ TEST(NodeSelector, ARequirementThatMakesNoSenseIsAnErrorUnlessAnotherTermMatches
   NodeSelector selector;
   selector.terms.push_back({{}, {{"metadata.uid", "In", {"x"}}}});
   EXPECT_FALSE(Matches(selector, kNode).ok());
+}
+
+TEST(NodeSelector, ANodeObjectMatchesAsTheParsedNodeDoes) {
+  const api::TreePtr node = Json(R"({"metadata":{"name":"worker-0","labels":{"zone":"a"}}})");
+  NodeSelector selector;
+  selector.terms.push_back({{{"zone", "In", {"a"}}}, {{"metadata.name", "In", {"worker-0"}}}});
+  EXPECT_TRUE(*Matches(selector, node->root()));
+  EXPECT_TRUE(*Matches(selector.terms[0], node->root()));
+  selector.terms[0].match_expressions[0].values = {"b"};
+  EXPECT_FALSE(*Matches(selector, node->root()));
+  EXPECT_FALSE(*Matches(selector.terms[0], node->root()));
+  selector.terms[0].match_expressions[0] = {"absent", "NotIn", {"b"}};
+  EXPECT_TRUE(*Matches(selector, node->root()));
+  selector.terms[0].match_fields[0].values = {"worker-1"};
+  EXPECT_FALSE(*Matches(selector, node->root()));
+}
+
+TEST(NodeSelector, FindsTheOnlyNodeThatCanMatch) {
+  EXPECT_EQ(FindOnlyNode(SelectNode("worker-0")), "worker-0");
+  EXPECT_EQ(FindOnlyNode(NodeSelector()), "");
+  NodeSelector selector = SelectNode("worker-0");
+  selector.terms[0].match_expressions.push_back({"zone", "Exists", {}});
+  EXPECT_EQ(FindOnlyNode(selector), "worker-0");
+  selector.terms[0].match_fields[0].op = "NotIn";
+  EXPECT_EQ(FindOnlyNode(selector), "");
+  selector = SelectNode("worker-0");
+  selector.terms.push_back(SelectNode("worker-1").terms[0]);
+  EXPECT_EQ(FindOnlyNode(selector), "");
+  for (const char* field :
+       {R"("key":"metadata.name","operator":"In","values":["worker-0"])",
+        R"("key":"metadata.name","operator":"In","values":["worker-0","worker-1"])",
+        R"("key":"metadata.name","operator":"NotIn","values":["worker-0"])",
+        R"("key":"metadata.uid","operator":"In","values":["worker-0"])"}) {
+    const api::TreePtr object =
+        Json(StrCat(R"({"nodeSelectorTerms":[{"matchFields":[{)", field, "}]}]}"));
+    EXPECT_EQ(FindOnlyNode(object->root()), FindOnlyNode(*NodeSelectorFromApi(object->root())))
+        << field;
+  }
+  EXPECT_EQ(FindOnlyNode(api::Value()), "");
+  EXPECT_EQ(FindOnlyNode(NodeSelectorToApi(SelectNode("worker-0")).Freeze()->root()), "worker-0");
 }
 
 }  // namespace

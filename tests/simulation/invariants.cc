@@ -1,6 +1,8 @@
 // What must never happen (design, section 7), as far as it can be seen from outside.
 #include "api/meta/quantity.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
+#include "claims/pod_claims.h"
 #include "tests/simulation/simulation.h"
 
 namespace drakkar::simulation {
@@ -15,29 +17,6 @@ std::string DeviceKey(api::Value result) {
 bool HasEnded(const api::Object& pod) {
   const std::string_view phase = pod.root()["status"]["phase"].str();
   return phase == "Succeeded" || phase == "Failed";
-}
-
-bool IsReservedFor(const api::Object& claim, std::string_view uid) {
-  for (api::Value consumer : claim.root()["status"]["reservedFor"].elements()) {
-    if (consumer["uid"].str() == uid) return true;
-  }
-  return false;
-}
-
-// The names of the claims a pod uses, as far as they are known.
-std::vector<std::string> ClaimNames(const api::Object& pod) {
-  std::vector<std::string> names;
-  for (api::Value use : pod.root()["spec"]["resourceClaims"].elements()) {
-    if (use["resourceClaimName"].has_value()) {
-      names.emplace_back(use["resourceClaimName"].str());
-      continue;
-    }
-    for (api::Value made : pod.root()["status"]["resourceClaimStatuses"].elements()) {
-      if (made["name"].str() == use["name"].str())
-        names.emplace_back(made["resourceClaimName"].str());
-    }
-  }
-  return names;
 }
 
 }  // namespace
@@ -122,14 +101,14 @@ void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
   for (const api::ObjectPtr& pod : pods) {
     if (pod->root()["spec"]["nodeName"].str().empty() || HasEnded(*pod)) continue;
     if (!uses_.contains(std::string(pod->uid()))) NoteUse(*pod);
-    for (const std::string& name : ClaimNames(*pod)) {
+    for (const std::string& name : claims::ListClaimNames(pod->root())) {
       const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
       if (pod->is_being_deleted()) continue;
       if (claim == nullptr || !claim->root()["status"]["allocation"].has_value()) {
         Violation(StrCat(pod->name(), " is bound, its claim ", name, " is not allocated"));
         continue;
       }
-      if (!IsReservedFor(*claim, pod->uid())) {
+      if (!claims::IsReservedFor(claim->root(), pod->uid())) {
         Violation(StrCat(pod->name(), " is bound without a reservation of ", name));
       }
       const api::Value selector = claim->root()["status"]["allocation"]["nodeSelector"];
@@ -145,7 +124,7 @@ void Simulation::CheckReservations(const std::vector<api::ObjectPtr>& claims,
 // they end.
 void Simulation::NoteUse(const api::Object& pod) {
   Use& use = uses_[std::string(pod.uid())];
-  for (const std::string& name : ClaimNames(pod)) {
+  for (const std::string& name : claims::ListClaimNames(pod.root())) {
     const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
     if (claim == nullptr || !claim->root()["status"]["allocation"].has_value()) {
       use.is_complete = false;
@@ -229,7 +208,7 @@ void Simulation::CheckProgress() {
   }
   for (const api::ObjectPtr& pod : pods) {
     if (!pod->root()["spec"]["nodeName"].str().empty() || HasEnded(*pod)) continue;
-    for (const std::string& name : ClaimNames(*pod)) {
+    for (const std::string& name : claims::ListClaimNames(pod->root())) {
       const api::ObjectPtr claim = server_.Find(kGroup, "resourceclaims", "default/" + name);
       if (claim == nullptr) continue;  // its creation was lost
       if (claim->root()["spec"]["devices"]["requests"].size() > 1)

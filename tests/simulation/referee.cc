@@ -6,6 +6,8 @@
 #include "api/scheme/scheme.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
+#include "claims/pod_claims.h"
 
 namespace drakkar::simulation {
 namespace {
@@ -26,16 +28,9 @@ bool IsBound(api::Value pod) {
 
 // Whether the claim's status has the condition True for the device of this result.
 bool IsTrue(api::Value claim, api::Value result, std::string_view type) {
-  for (api::Value device : claim["status"]["devices"].elements()) {
-    if (device["driver"].str() != result["driver"].str() ||
-        device["pool"].str() != result["pool"].str() ||
-        device["device"].str() != result["device"].str() ||
-        device["shareID"].str() != result["shareID"].str()) {
-      continue;
-    }
-    for (api::Value condition : device["conditions"].elements()) {
-      if (condition["type"].str() == type) return condition["status"].str() == "True";
-    }
+  const api::Value device = claims::FindDeviceStatus(claim, result);
+  for (api::Value condition : device["conditions"].elements()) {
+    if (condition["type"].str() == type) return condition["status"].str() == "True";
   }
   return false;
 }
@@ -114,11 +109,7 @@ void Referee::OnStored(const std::vector<storage::WatchEvent>& events, storage::
 }
 
 void Referee::OnBound(api::Value pod) {
-  for (api::Value use : pod["spec"]["resourceClaims"].elements()) {
-    std::string name(use["resourceClaimName"].str());
-    for (api::Value made : pod["status"]["resourceClaimStatuses"].elements()) {
-      if (made["name"].str() == use["name"].str()) name = made["resourceClaimName"].str();
-    }
+  for (const std::string& name : claims::ListClaimNames(pod)) {
     const auto found = claims_.find(StrCat(pod["metadata"]["namespace"].str(), "/", name));
     if (found == claims_.end()) continue;
     const api::TreePtr claim = ParseStored(found->second);

@@ -1,6 +1,7 @@
 // Claims and pods as callbacks see them, and the devices they answer with.
 #include <new>
 
+#include "claims/claim.h"
 #include "sdk/driver/c/handles.h"
 
 using namespace drakkar;
@@ -21,7 +22,7 @@ drakkar_claim::drakkar_claim(const api::Object& claim, std::string_view driver_n
                        .share_id = share.is_string() ? keep(share.str()) : nullptr});
   }
   for (const api::Value consumer : claim["status"]["reservedFor"].elements()) {
-    if (consumer["resource"].str() == "pods") pod_uids.emplace_back(consumer["uid"].str());
+    if (claims::IsPod(consumer)) pod_uids.emplace_back(consumer["uid"].str());
   }
 }
 

@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "cdi/spec_writer.h"
 #include "cdi/validate.h"
+#include "claims/claim.h"
 
 namespace drakkar::driver {
 namespace {
@@ -134,7 +135,7 @@ Result<ClaimPlan> PlanClaim(const api::Object& claim, const MetadataPlaces& plac
   record.name = claim.name();
   record.uid = claim.uid();
   RETURN_IF_ERROR(CheckClaimNames(record.namespace_name, record.name, record.uid));
-  if (const api::Value name = claim["metadata"]["annotations"].Entry(metadata::kPodClaimAnnotation);
+  if (const api::Value name = claim["metadata"]["annotations"].Entry(claims::kPodClaimAnnotation);
       name.is_string()) {
     record.pod_claim_name = std::string(name.str());
     if (!name.str().empty() && !api::CheckDnsLabel(name.str()).empty()) {
@@ -143,7 +144,7 @@ Result<ClaimPlan> PlanClaim(const api::Object& claim, const MetadataPlaces& plac
     }
   }
   for (const api::Value consumer : claim["status"]["reservedFor"].elements()) {
-    if (consumer["resource"].str() == "pods") record.pods.emplace_back(consumer["uid"].str());
+    if (claims::IsPod(consumer)) record.pods.emplace_back(consumer["uid"].str());
   }
   if (places.dialect == Dialect::kKubernetes) return plan;  // which goes by what the driver returns
   std::set<std::string> shared;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "api/meta/request_name.h"
 #include "base/result/check.h"
 #include "base/text/text.h"
 #include "cdi/names.h"
@@ -43,9 +44,7 @@ std::string CheckDevice(const PreparedDevice& device) {
 // As the node is told; requests by their base name.
 rpc::PreparedDevice ForNode(PreparedDevice device) {
   for (std::string& request : device.request_names) {
-    if (const std::size_t slash = request.find('/'); slash != std::string::npos) {
-      request.resize(slash);
-    }
+    request.resize(api::BaseRequest(request).size());
   }
   return {.request_names = std::move(device.request_names),
           .pool_name = std::move(device.pool_name),

@@ -6,6 +6,7 @@
 #include "answers/cluster/class_membership.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "device/from_api.h"
 #include "scheduler/binding/binding_conditions.h"
 
@@ -266,7 +267,7 @@ void DeviceTable::AddClaim(const api::ObjectPtr& claim) {
     consumer.namespace_ = claim->namespace_();
     consumer.name = each["name"].str();
     consumer.uid = each["uid"].str();
-    consumer.is_pod = each["apiGroup"].str().empty() && each["resource"].str() == "pods";
+    consumer.is_pod = claims::IsPod(each);
     if (const auto pod = pods_by_uid_.find(consumer.uid); pod != pods_by_uid_.end()) {
       consumer.pod = pod->second;
       consumer.owner = OwnerOf(*consumer.pod);

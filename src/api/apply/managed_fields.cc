@@ -12,6 +12,7 @@
 #include "api/apply/typed_value.h"
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "api/meta/annotations.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
 
@@ -22,7 +23,6 @@ constexpr std::string_view kStripped =
     R"({"f:apiVersion":{},"f:kind":{},"f:metadata":{".":{},"f:name":{},"f:namespace":{},)"
     R"("f:creationTimestamp":{},"f:selfLink":{},"f:uid":{},"f:clusterName":{},"f:generation":{},)"
     R"("f:managedFields":{},"f:resourceVersion":{}}})";
-constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 // Entries of objects from one template are alike to the byte, so sets that come again are kept
 // parsed. Those that name one object (by its uid, say) come with each change of it, a few times in
@@ -468,14 +468,14 @@ TreePtr Prune(const TreePtr& merged, const Manager& last, Managers& managers,
 
 // What kubectl's client-side apply noted as its own may be taken over by its server-side apply.
 const FieldNode* ClientSideFields(Value live, const FieldManager& by, Managers& managers) {
-  const Value annotation = live["metadata"]["annotations"].Entry(kLastApplied);
+  const Value annotation = live["metadata"]["annotations"].Entry(kLastAppliedAnnotation);
   if (!annotation.is_string()) return nullptr;
   Result<TreePtr> last = ParseJson(annotation.str(), {.refuse_duplicates = false});
   if (!last.ok() || (*last)->root()["apiVersion"].str() != by.api_version) return nullptr;
   managers.kept.push_back(*last);
   const FieldNode* set = FieldSetOf((*last)->root(), *by.schema, managers.arena);
   const FieldNode* annotation_path = managers.Parse(managers.arena.CopyText(
-      StrCat(R"({"f:metadata":{"f:annotations":{"f:)", kLastApplied, R"(":{}}}})")));
+      StrCat(R"({"f:metadata":{"f:annotations":{"f:)", kLastAppliedAnnotation, R"(":{}}}})")));
   return Union(set, annotation_path, kOwned, managers.arena);
 }
 
@@ -586,8 +586,8 @@ std::variant<Applied, Status> ApplyConfiguration(Value live, Value applied, bool
   managers->DropEmpty();
   Draft object(merged);
   if (by.manager == "kubectl" &&
-      merged->root()["metadata"]["annotations"].Entry(kLastApplied).has_value()) {
-    object["metadata"]["annotations"].Entry(kLastApplied) =
+      merged->root()["metadata"]["annotations"].Entry(kLastAppliedAnnotation).has_value()) {
+    object["metadata"]["annotations"].Entry(kLastAppliedAnnotation) =
         WriteJson(applied, {.sort_members = true, .final_newline = true});
   }
   Draft entries = managers->Write();

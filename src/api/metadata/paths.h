@@ -26,9 +26,6 @@ inline constexpr std::string_view kLiveDirectorySuffix = "-metadata.d";
 inline constexpr std::string_view kHostDirectory = "dra-device-metadata";
 inline constexpr std::string_view kHostFile = "metadata.json";
 
-// Set on a claim that was made from a template: its name in the pod.
-inline constexpr std::string_view kPodClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
-
 // "request" of "request/subrequest": what paths and CDI ids are made of.
 std::string BaseRequest(std::string_view request);
 

@@ -58,12 +58,7 @@ std::optional<std::string> WhyNotThere(api::Value where, std::string_view device
   const api::ObjectPtr without = context.find_first("", "nodes", [&](const api::Object& node) {
     if (Declares(node, kNodeAllocatable)) return false;
     if (!selector.has_value()) return true;
-    device::Node candidate;
-    candidate.name = node.name();
-    for (const auto& [key, name, value] : node["metadata"]["labels"].members()) {
-      candidate.labels.emplace(name, value.str());
-    }
-    const Result<bool> matches = device::Matches(wanted, candidate);
+    const Result<bool> matches = device::Matches(wanted, node.root());
     return matches.ok() && *matches;
   });
   if (without == nullptr) return std::nullopt;

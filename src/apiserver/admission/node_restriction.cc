@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "api/meta/annotations.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/auth/pod_references.h"
 #include "apiserver/request/node_identity.h"
@@ -15,7 +16,6 @@ using api::Value;
 using Refusal = std::optional<std::string>;
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
-constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 
 // What was asked, with the object as it will be and as it was.
 struct Question {
@@ -66,8 +66,8 @@ Refusal CheckMirrorOwner(const Question& q) {
 
 Refusal CheckMirrorPod(const Question& q) {
   const std::string node = Quote(q.node);
-  if (!q.object["metadata"]["annotations"].Entry(kMirrorAnnotation).exists()) {
-    return StrCat("pod does not have ", Quote(kMirrorAnnotation), " annotation, node ", node,
+  if (!q.object["metadata"]["annotations"].Entry(api::kMirrorAnnotation).exists()) {
+    return StrCat("pod does not have ", Quote(api::kMirrorAnnotation), " annotation, node ", node,
                   " can only create mirror pods");
   }
   if (q.object["spec"]["nodeName"].str() != q.node) {

@@ -1,5 +1,6 @@
 #include "apiserver/admission/service_account.h"
 
+#include "api/meta/annotations.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/admission/pod_defaults.h"
 #include "apiserver/auth/pod_references.h"
@@ -9,7 +10,6 @@
 namespace drakkar::apiserver {
 namespace {
 
-constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 constexpr std::string_view kDefaultAccount = "default";
 constexpr std::string_view kMountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::string_view kVolumePrefix = "kube-api-access-";
@@ -153,7 +153,7 @@ bool AllowsOnlyItsSecrets(const api::Object& account) {
 bool IsMirror(api::Draft& object) {
   api::Draft* metadata = object.Find("metadata");
   api::Draft* annotations = metadata == nullptr ? nullptr : metadata->Find("annotations");
-  return annotations != nullptr && annotations->HasEntry(kMirror);
+  return annotations != nullptr && annotations->HasEntry(api::kMirrorAnnotation);
 }
 
 std::optional<std::string> WhyNoMirrorPod(const api::TreePtr& tree) {

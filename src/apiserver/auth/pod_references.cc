@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/text.h"
+#include "claims/pod_claims.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -23,7 +24,7 @@ class Collector {
       for (Value container : spec[list].elements()) AddContainer(container);
     }
     for (Value volume : spec["volumes"].elements()) AddVolume(volume);
-    AddClaims(spec);
+    AddClaims();
     std::ranges::sort(found_);
     const auto rest = std::ranges::unique(found_);
     found_.erase(rest.begin(), rest.end());
@@ -65,15 +66,8 @@ class Collector {
     Add("secrets", volume["azureFile"]["secretName"].str());
   }
 
-  void AddClaims(Value spec) {
-    for (Value each : spec["resourceClaims"].elements()) {
-      Add("resourceclaims", each["resourceClaimName"].str());
-    }
-    const Value status = pod_["status"];
-    for (Value each : status["resourceClaimStatuses"].elements()) {
-      Add("resourceclaims", each["resourceClaimName"].str());
-    }
-    Add("resourceclaims", status["extendedResourceClaimStatus"]["resourceClaimName"].str());
+  void AddClaims() {
+    for (const std::string& name : claims::ListClaimNames(pod_.root())) Add("resourceclaims", name);
   }
 
   const api::Object& pod_;

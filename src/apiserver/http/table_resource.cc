@@ -1,6 +1,8 @@
 #include "apiserver/http/table.h"
 #include "apiserver/http/table_cells.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
+#include "device/node_selector.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -12,32 +14,6 @@ void WriteNameAndAge(Cells& cells) {
   cells.AddAge();
 }
 
-std::string ClaimState(const api::Object& claim) {
-  std::vector<std::string_view> states;
-  const Value status = claim["status"];
-  if (claim.is_being_deleted()) states.push_back("deleted");
-  if (!status["allocation"].has_value()) {
-    if (!claim.is_being_deleted()) states.push_back("pending");
-  } else {
-    states.push_back("allocated");
-    if (!status["reservedFor"].empty()) states.push_back("reserved");
-  }
-  return Join(states, ",");
-}
-
-// The one node an allocation is tied to; "" if it is usable on several.
-std::string_view NodeOfAllocation(Value allocation) {
-  const Value terms = allocation["nodeSelector"]["nodeSelectorTerms"];
-  if (terms.size() != 1) return {};
-  for (Value field : terms.at(0)["matchFields"].elements()) {
-    if (field["key"].str() == "metadata.name" && field["operator"].str() == "In" &&
-        field["values"].size() == 1) {
-      return field["values"].at(0).str();
-    }
-  }
-  return {};
-}
-
 void WriteClaim(Cells& cells) {
   const Value status = cells["status"];
   std::vector<std::string> devices;
@@ -47,15 +23,13 @@ void WriteClaim(Cells& cells) {
   }
   std::vector<std::string_view> pods;
   for (Value each : status["reservedFor"].elements()) {
-    if (each["resource"].str() == "pods" && each["apiGroup"].str().empty()) {
-      pods.push_back(each["name"].str());
-    }
+    if (claims::IsPod(each)) pods.push_back(each["name"].str());
   }
   cells.AddName();
-  cells.Add(ClaimState(cells.object()));
+  cells.Add(claims::StateText(cells.object().root()));
   cells.AddAge();
   cells.AddText(Join(devices, ","), "<none>");
-  cells.AddText(NodeOfAllocation(status["allocation"]), "<none>");
+  cells.AddText(device::FindOnlyNode(status["allocation"]["nodeSelector"]), "<none>");
   cells.AddText(Join(pods, ","), "<none>");
 }
 

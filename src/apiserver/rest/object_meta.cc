@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/finalizers.h"
 #include "api/meta/time.h"
 #include "api/scheme/scheme.h"
 #include "apiserver/registry/kept_members.h"
@@ -15,29 +16,10 @@ namespace {
 using api::Draft;
 using api::Value;
 
-constexpr std::string_view kOrphanFinalizer = "orphan";
-constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
-
 // What the server alone decides; an update gets it back from the current object.
 constexpr api::FieldName kServerOwned[] = {
     "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
     "generation", "selfLink"};
-
-bool HasFinalizer(Value metadata, std::string_view name) {
-  for (Value finalizer : metadata["finalizers"].elements()) {
-    if (finalizer.str() == name) return true;
-  }
-  return false;
-}
-
-void RemoveFinalizer(Draft& metadata, std::string_view name) {
-  Draft* finalizers = metadata.Find("finalizers");
-  if (finalizers == nullptr) return;
-  for (std::size_t i = finalizers->size(); i-- > 0;) {
-    if (finalizers->at(i).str() == name) finalizers->RemoveAt(i);
-  }
-  if (finalizers->size() == 0) metadata.Remove("finalizers");
-}
 
 // Orphaning and foreground deletion are carried out by the garbage collector, which the finalizers
 // tell what was asked.
@@ -46,12 +28,12 @@ void ApplyPropagationPolicy(const Request& request, Value before, Draft& metadat
   const bool orphan = request.propagation_policy == "Orphan";
   const bool foreground = request.propagation_policy == "Foreground";
   auto set = [&](std::string_view finalizer, bool wanted) {
-    const bool has = HasFinalizer(before["metadata"], finalizer);
-    if (wanted && !has) metadata["finalizers"].Append(finalizer);
-    if (!wanted && has) RemoveFinalizer(metadata, finalizer);
+    const bool has = api::HasFinalizer(before["metadata"], finalizer);
+    if (wanted && !has) api::AddFinalizer(metadata, finalizer);
+    if (!wanted && has) api::RemoveFinalizer(metadata, finalizer);
   };
-  set(kOrphanFinalizer, orphan);
-  set(kForegroundFinalizer, foreground);
+  set(api::kOrphanFinalizer, orphan);
+  set(api::kForegroundFinalizer, foreground);
 }
 
 }  // namespace

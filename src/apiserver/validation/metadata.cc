@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/meta/finalizers.h"
 #include "api/meta/shown_errors.h"
 #include "apiserver/validation/name_rules.h"
 #include "base/text/text.h"
@@ -18,7 +19,8 @@ using api::Value;
 
 constexpr std::size_t kMaxAnnotationsBytes = 256 * 1024;
 constexpr std::size_t kMaxSubresourceBytes = 256;
-constexpr std::string_view kStandardFinalizers[] = {"kubernetes", "orphan", "foregroundDeletion"};
+constexpr std::string_view kStandardFinalizers[] = {"kubernetes", api::kOrphanFinalizer,
+                                                    api::kForegroundFinalizer};
 
 // The start of a generated name may end in a dash, which will be followed.
 std::string WithoutTrailingDash(std::string_view name, bool prefix) {
@@ -81,7 +83,8 @@ void CheckFinalizerNames(Findings& out, const FieldPath& path, Value finalizers)
   for (const Value finalizer : finalizers.elements()) {
     out.AddProblems(path, finalizer.str(), api::CheckLabelKey(finalizer.str()));
   }
-  if (Contains(finalizers, "orphan") && Contains(finalizers, "foregroundDeletion")) {
+  if (Contains(finalizers, api::kOrphanFinalizer) &&
+      Contains(finalizers, api::kForegroundFinalizer)) {
     out.Add(FieldError::Invalid(path, finalizers,
                                 "finalizer orphan and foregroundDeletion cannot be both set"));
   }

@@ -1,5 +1,6 @@
 #include "apiserver/validation/pod_resize.h"
 
+#include "api/meta/annotations.h"
 #include "api/meta/quantity.h"
 #include "api/tree/draft.h"
 #include "apiserver/validation/cause.h"
@@ -204,7 +205,7 @@ api::FieldErrors ValidatePodResize(Value pod, Value before, const FeatureGates& 
                       "resize is forbidden when InPlacePodVerticalScaling feature gate is "
                       "disabled")};
   }
-  if (before["metadata"]["annotations"].Entry("kubernetes.io/config.mirror").has_value()) {
+  if (before["metadata"]["annotations"].Entry(api::kMirrorAnnotation).has_value()) {
     return {Forbidden("spec", "static pods cannot be resized")};
   }
   if (before["spec"]["os"]["name"].str() == "windows") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/meta/request_name.h"
 #include "apiserver/validation/name_rules.h"
 #include "apiserver/validation/semantic_equal.h"
 #include "base/text/text.h"
@@ -44,7 +45,7 @@ class ConstrainedAttributes {
   }
   // `request` is "request" or "request/subrequest", which its parent's constraints cover too.
   bool Uses(std::string_view attribute, std::string_view request) const {
-    const std::string_view parent = request.substr(0, request.find('/'));
+    const std::string_view parent = api::BaseRequest(request);
     return used_.contains({"", attribute}) || used_.contains({request, attribute}) ||
            used_.contains({parent, attribute});
   }

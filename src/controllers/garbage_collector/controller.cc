@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/finalizers.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
@@ -205,9 +206,9 @@ void GarbageCollector::Sync(const std::string& uid, Done done) {
     case Action::kDropDeadOwners:
       return DropOwners(item, decision.uids, std::move(done));
     case Action::kRemoveForeground:
-      return RemoveFinalizer(item, "foregroundDeletion", std::move(done));
+      return RemoveFinalizer(item, api::kForegroundFinalizer, std::move(done));
     case Action::kRemoveOrphan:
-      return RemoveFinalizer(item, "orphan", std::move(done));
+      return RemoveFinalizer(item, api::kOrphanFinalizer, std::move(done));
     case Action::kDeleteDependents:
     case Action::kOrphanDependents: {
       // Each answer, and each dependent's own event, brings the owner back.
@@ -253,13 +254,7 @@ void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& o
 void GarbageCollector::RemoveFinalizer(const OwnerGraph::Item& item, std::string_view finalizer,
                                        Done done) {
   api::Draft draft(item.object->tree());
-  api::Draft& metadata = draft["metadata"];
-  if (api::Draft* finalizers = metadata.Find("finalizers"); finalizers != nullptr) {
-    for (std::size_t i = finalizers->size(); i-- > 0;) {
-      if (finalizers->at(i).str() == finalizer) finalizers->RemoveAt(i);
-    }
-    if (finalizers->size() == 0) metadata.Remove("finalizers");
-  }
+  api::RemoveFinalizer(draft["metadata"], finalizer);
   client_.Update(RefOf(item), draft.Freeze(), {},
                  [alive = alive_, done = std::move(done)](client::Reply reply) {
                    if (*alive) done(Accept(reply));

@@ -1,17 +1,13 @@
 #include "controllers/garbage_collector/graph.h"
 
+#include "api/meta/finalizers.h"
+
 namespace drakkar::controllers {
 
 namespace {
 
-constexpr std::string_view kOrphan = "orphan";
-constexpr std::string_view kForeground = "foregroundDeletion";
-
-bool HasFinalizer(const api::Object& object, std::string_view name) {
-  for (api::Value finalizer : object["metadata"]["finalizers"].elements()) {
-    if (finalizer.str() == name) return true;
-  }
-  return false;
+bool HasFinalizer(const api::Object& object, std::string_view finalizer) {
+  return api::HasFinalizer(object["metadata"], finalizer);
 }
 
 }  // namespace
@@ -70,10 +66,10 @@ OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid, const Uids& cert
   if (item == nullptr) return decision;
   const api::Object& object = *item->object;
   if (object.is_being_deleted()) {
-    if (HasFinalizer(object, kOrphan)) {
+    if (HasFinalizer(object, api::kOrphanFinalizer)) {
       decision.uids = Dependents(uid);
       decision.action = decision.uids.empty() ? Action::kRemoveOrphan : Action::kOrphanDependents;
-    } else if (HasFinalizer(object, kForeground)) {
+    } else if (HasFinalizer(object, api::kForegroundFinalizer)) {
       for (const std::string& dependent : Dependents(uid)) {
         if (!Find(dependent)->object->is_being_deleted()) decision.uids.push_back(dependent);
       }
@@ -92,8 +88,8 @@ OwnerGraph::Decision OwnerGraph::Decide(const std::string& uid, const Uids& cert
     const Item* found = Find(owner_uid);
     if (found != nullptr) {
       // An owner that waits for its dependents to go counts as going, not as alive.
-      const bool going =
-          found->object->is_being_deleted() && HasFinalizer(*found->object, kForeground);
+      const bool going = found->object->is_being_deleted() &&
+                         HasFinalizer(*found->object, api::kForegroundFinalizer);
       ++(going ? waiting : alive);
     } else if (certainly_gone.contains(owner_uid)) {
       gone.push_back(owner_uid);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "api/meta/finalizers.h"
 #include "api/scheme/scheme.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "telemetry/metrics/metrics.h"
 
 namespace drakkar::controllers {
@@ -114,7 +116,7 @@ void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::O
   const bool same_consumers =
       before != nullptr && api::Equal(old_status["reservedFor"], status["reservedFor"]);
   if (!same_consumers) SetConsumers(name, *claim);
-  if (const std::optional<OwnerPod> owner = FindOwnerPod(*claim)) {
+  if (const std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(*claim)) {
     owned_[owner->uid][name] = claim;
     if (const auto made = made_.find(owner->uid); made != made_.end()) {
       std::erase_if(made->second, [&](const auto& each) { return each.second == claim->name(); });
@@ -122,7 +124,7 @@ void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::O
     }
     // Later changes matter to the pod only if it may have lost the claim or may lack a reservation.
     if (before == nullptr || claim->is_being_deleted() ||
-        (status["allocation"].has_value() && !IsReservedFor(*claim, owner->uid))) {
+        (claims::IsAllocated(claim->root()) && !claims::IsReservedFor(claim->root(), owner->uid))) {
       queue_.Add("pod:" + owner->key);
     }
   }
@@ -135,7 +137,7 @@ void ResourceClaimController::OnClaim(const api::ObjectPtr& before, const api::O
 void ResourceClaimController::SetConsumers(const std::string& name, const api::Object& claim) {
   std::set<std::string> pods;
   for (api::Value consumer : claim["status"]["reservedFor"].elements()) {
-    if (consumer["resource"].str() != "pods") continue;
+    if (!claims::IsPod(consumer)) continue;
     pods.insert(StrCat(claim.namespace_(), "/", consumer["name"].str()));
   }
   std::set<std::string>& before = pods_of_claim_[name];
@@ -158,7 +160,7 @@ void ResourceClaimController::OnClaimGone(const api::ObjectPtr& claim) {
     if (claims->second.empty()) reserved_by_pod_.erase(claims);
   }
   pods_of_claim_.erase(name);
-  if (std::optional<OwnerPod> owner = FindOwnerPod(*claim)) {
+  if (std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(*claim)) {
     auto owned = owned_.find(owner->uid);
     if (owned != owned_.end()) {
       owned->second.erase(name);
@@ -263,11 +265,7 @@ void ResourceClaimController::Reserve(const api::ObjectPtr& pod, std::vector<std
   api::ObjectPtr claim = options_.claims.Find(claims.back());
   if (claim == nullptr) return done(Ok());
   api::Draft draft(claim->tree());
-  api::Draft consumer = api::Draft::Object();
-  consumer["resource"] = "pods";
-  consumer["name"] = pod->name();
-  consumer["uid"] = pod->uid();
-  draft["status"]["reservedFor"].Append(std::move(consumer));
+  claims::AddReservation(draft, pod->name(), pod->uid());
   options_.client.Update(RefOf(Claims(), *claim, "status"), draft.Freeze(), {},
                          [alive = alive_, done = std::move(done)](client::Reply reply) {
                            if (*alive) done(Accept(reply));
@@ -313,20 +311,10 @@ void ResourceClaimController::Confirm(const std::string& claim_key,
 void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPlan& plan,
                                       Done done) {
   api::Draft draft(claim->tree());
-  api::Draft& status = draft["status"];
-  if (api::Draft* reserved = status.Find("reservedFor"); reserved != nullptr) {
-    for (std::size_t i = reserved->size(); i-- > 0;) {
-      const std::string uid(reserved->at(i)["uid"].str());
-      if (std::find(plan.drop_uids.begin(), plan.drop_uids.end(), uid) != plan.drop_uids.end()) {
-        reserved->RemoveAt(i);
-      }
-    }
-    if (reserved->size() == 0) status.Remove("reservedFor");
-  }
-  if (plan.deallocate) {
-    status.Remove("allocation");
-    status.Remove("devices");
-  }
+  claims::RemoveReservations(draft, [&](std::string_view uid) {
+    return std::find(plan.drop_uids.begin(), plan.drop_uids.end(), uid) != plan.drop_uids.end();
+  });
+  if (plan.deallocate) claims::ClearAllocation(draft);
   options_.client.Update(
       RefOf(Claims(), *claim, "status"), draft.Freeze(), {},
       [this, alive = alive_, plan, done = std::move(done)](client::Reply reply) {
@@ -338,13 +326,7 @@ void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPl
 
 void ResourceClaimController::RemoveFinalizer(api::ObjectPtr claim, Then then, Done done) {
   api::Draft draft(claim->tree());
-  api::Draft& metadata = draft["metadata"];
-  if (api::Draft* finalizers = metadata.Find("finalizers"); finalizers != nullptr) {
-    for (std::size_t i = finalizers->size(); i-- > 0;) {
-      if (finalizers->at(i).str() == kClaimFinalizer) finalizers->RemoveAt(i);
-    }
-    if (finalizers->size() == 0) metadata.Remove("finalizers");
-  }
+  api::RemoveFinalizer(draft["metadata"], claims::kFinalizer);
   options_.client.Update(
       RefOf(Claims(), *claim), draft.Freeze(), {},
       [this, alive = alive_, claim, then, done = std::move(done)](client::Reply reply) {

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "api/meta/finalizers.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
+#include "claims/pod_claims.h"
 
 namespace drakkar::controllers {
 
@@ -18,44 +21,7 @@ std::string ClaimKey(const api::Object& pod, std::string_view claim) {
   return StrCat(pod.namespace_(), "/", claim);
 }
 
-bool IsOwnedBy(const api::Object& claim, const api::Object& pod) {
-  std::optional<OwnerPod> owner = FindOwnerPod(claim);
-  return owner && owner->uid == pod.uid();
-}
-
-bool HasFinalizer(const api::Object& claim) {
-  for (Value finalizer : claim["metadata"]["finalizers"].elements()) {
-    if (finalizer.str() == kClaimFinalizer) return true;
-  }
-  return false;
-}
-
-bool HasOtherFinalizer(const api::Object& claim) {
-  for (Value finalizer : claim["metadata"]["finalizers"].elements()) {
-    if (finalizer.str() != kClaimFinalizer) return true;
-  }
-  return false;
-}
-
 }  // namespace
-
-std::optional<OwnerPod> FindOwnerPod(const api::Object& object) {
-  for (Value owner : object["metadata"]["ownerReferences"].elements()) {
-    if (owner["controller"].boolean() && owner["kind"].str() == "Pod" &&
-        owner["apiVersion"].str() == "v1") {
-      return OwnerPod{StrCat(object.namespace_(), "/", owner["name"].str()),
-                      std::string(owner["uid"].str())};
-    }
-  }
-  return std::nullopt;
-}
-
-bool IsReservedFor(const api::Object& claim, std::string_view uid) {
-  for (Value consumer : claim["status"]["reservedFor"].elements()) {
-    if (consumer["uid"].str() == uid) return true;
-  }
-  return false;
-}
 
 bool IsPodTerminal(const api::Object& pod) {
   const std::string_view phase = pod["status"]["phase"].str();
@@ -70,7 +36,7 @@ std::string ClaimGenerateName(std::string_view pod, std::string_view entry) {
   return StrCat(pod.substr(0, pod_part), "-", entry.substr(0, entry_part));
 }
 
-PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
+PodPlan PlanPod(const api::Object& pod, const Lookup& find_claim,
                 const std::vector<api::ObjectPtr>& owned,
                 const std::vector<std::pair<std::string, std::string>>& made) {
   PodPlan plan;
@@ -82,24 +48,24 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
   std::map<std::string, std::string> wanted;
   bool complete = true;
   for (Value reference : pod["spec"]["resourceClaims"].elements()) {
-    const std::string entry(reference["name"].str());
-    std::string name(reference["resourceClaimName"].str());
-    const std::string template_name(reference["resourceClaimTemplateName"].str());
-    if (!template_name.empty()) {
-      auto known = current.find(entry);
-      if (known != current.end() && known->second.empty()) {
-        wanted[entry] = "";  // decided before: this entry needs no claim
+    const claims::PodClaim resolved = claims::ResolvePodClaim(pod.root(), reference);
+    const std::string& entry = resolved.entry;
+    std::string name = resolved.claim_name;
+    if (resolved.from_template) {
+      if (resolved.state == claims::PodClaim::State::kNotNeeded) {
+        wanted[entry] = "";
         continue;
       }
-      if (known != current.end()) {
-        api::ObjectPtr claim = claims(ClaimKey(pod, known->second));
-        if (claim != nullptr && IsOwnedBy(*claim, pod)) name = known->second;
+      if (!name.empty()) {
+        const api::ObjectPtr claim = find_claim(ClaimKey(pod, name));
+        if (claim == nullptr || !claims::IsMadeFor(claim->root(), pod.uid())) name.clear();
       }
       if (name.empty()) {
         // One that we made before we could write it down.
         for (const api::ObjectPtr& claim : owned) {
           const Value annotations = claim->root()["metadata"]["annotations"];
-          if (annotations.Entry(kPodClaimAnnotation).str() == entry && !claim->is_being_deleted()) {
+          if (annotations.Entry(claims::kPodClaimAnnotation).str() == entry &&
+              !claim->is_being_deleted()) {
             name = claim->name();
           }
         }
@@ -110,16 +76,16 @@ PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
         }
       }
       if (name.empty()) {
-        plan.create.push_back({entry, template_name});
+        plan.create.push_back({entry, std::string(reference["resourceClaimTemplateName"].str())});
         complete = false;
         continue;
       }
       wanted[entry] = name;
     }
     if (name.empty()) continue;
-    api::ObjectPtr claim = claims(ClaimKey(pod, name));
+    api::ObjectPtr claim = find_claim(ClaimKey(pod, name));
     if (!pod["spec"]["nodeName"].str().empty() && claim != nullptr && !claim->is_being_deleted() &&
-        claim->root()["status"]["allocation"].has_value() && !IsReservedFor(*claim, pod.uid())) {
+        claims::IsAllocated(claim->root()) && !claims::IsReservedFor(claim->root(), pod.uid())) {
       plan.reserve.push_back(ClaimKey(pod, name));
     }
   }
@@ -143,9 +109,9 @@ api::TreePtr ClaimFromTemplate(const api::Object& pod, std::string_view entry,
   if (spec["metadata"]["annotations"].has_value()) {
     metadata["annotations"] = api::Draft(spec["metadata"]["annotations"]);
   }
-  metadata["annotations"].Entry(kPodClaimAnnotation) = entry;
+  metadata["annotations"].Entry(claims::kPodClaimAnnotation) = entry;
   // The scheduler wants it there before it allocates: one write less for each pod.
-  metadata["finalizers"].Append(kClaimFinalizer);
+  api::AddFinalizer(metadata, claims::kFinalizer);
   api::Draft owner = api::Draft::Object();
   owner["apiVersion"] = "v1";
   owner["kind"] = "Pod";
@@ -164,8 +130,7 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
   const Value status = claim["status"];
   std::size_t kept = 0;
   for (Value consumer : status["reservedFor"].elements()) {
-    const bool is_pod = consumer["resource"].str() == "pods" && consumer["apiGroup"].str().empty();
-    if (!is_pod) {
+    if (!claims::IsPod(consumer)) {
       ++kept;  // another kind of consumer: not ours to judge
       continue;
     }
@@ -185,15 +150,16 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
       ++kept;
     }
   }
-  const bool allocated = status["allocation"].has_value();
+  const bool allocated = claims::IsAllocated(claim.root());
+  const bool has_finalizer = api::HasFinalizer(claim["metadata"], claims::kFinalizer);
   const bool last_one_leaves = kept == 0 && !plan.drop_uids.empty();
   plan.deallocate = allocated && kept == 0 && (last_one_leaves || claim.is_being_deleted());
   // A claim with the finalizer and no allocation yet is one that the scheduler is about to write:
   // only what we deallocate, and what is being deleted, loses the finalizer.
-  plan.remove_finalizer = HasFinalizer(claim) && kept == 0 && (plan.deallocate || !allocated) &&
+  plan.remove_finalizer = has_finalizer && kept == 0 && (plan.deallocate || !allocated) &&
                           (last_one_leaves || claim.is_being_deleted());
   if (kept == 0 && !claim.is_being_deleted()) {
-    if (std::optional<OwnerPod> owner = FindOwnerPod(claim)) {
+    if (std::optional<claims::OwnerPod> owner = claims::FindOwnerPod(claim)) {
       api::ObjectPtr pod = pods(owner->key);
       if (pod == nullptr && confirmed(owner->key) == Confirmed::kUnknown) {
         plan.unknown_pods.push_back(owner->key);
@@ -202,12 +168,13 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
       }
     }
   }
-  if (kept == 0 && plan.unknown_pods.empty() && !HasOtherFinalizer(claim) &&
+  if (kept == 0 && plan.unknown_pods.empty() &&
+      !api::HasFinalizerOtherThan(claim["metadata"], claims::kFinalizer) &&
       (plan.delete_claim || claim.is_being_deleted())) {
     // It goes as a whole, and its devices with it: nobody needs to see it without them first.
     plan.drop_uids.clear();
     plan.deallocate = false;
-    plan.remove_finalizer = HasFinalizer(claim);
+    plan.remove_finalizer = has_finalizer;
   }
   return plan;
 }

@@ -11,9 +11,6 @@
 // What the claim controller decides, without doing it: pure functions of the objects.
 namespace drakkar::controllers {
 
-constexpr std::string_view kClaimFinalizer = "resource.kubernetes.io/delete-protection";
-constexpr std::string_view kPodClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
-
 // Finds an object by "namespace/name"; null if it is not known.
 using Lookup = std::function<api::ObjectPtr(const std::string&)>;
 
@@ -31,9 +28,9 @@ struct PodPlan {
   std::vector<std::string> reserve;
 };
 
-// `made` are claims that were created for this pod but that `claims` may not show yet: entry to
+// `made` are claims that were created for this pod but that `find_claim` may not show yet: entry to
 // name.
-PodPlan PlanPod(const api::Object& pod, const Lookup& claims,
+PodPlan PlanPod(const api::Object& pod, const Lookup& find_claim,
                 const std::vector<api::ObjectPtr>& owned,
                 const std::vector<std::pair<std::string, std::string>>& made);
 
@@ -61,13 +58,5 @@ ClaimPlan PlanClaim(const api::Object& claim, const Lookup& pods,
                     const std::function<Confirmed(const std::string& pod)>& confirmed);
 
 bool IsPodTerminal(const api::Object& pod);  // Succeeded or Failed
-bool IsReservedFor(const api::Object& claim, std::string_view uid);
-
-// The pod that controls the object, as "namespace/name" and uid.
-struct OwnerPod {
-  std::string key;
-  std::string uid;
-};
-std::optional<OwnerPod> FindOwnerPod(const api::Object& object);
 
 }  // namespace drakkar::controllers

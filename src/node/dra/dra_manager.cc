@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/request_name.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 #include "node/dra/pod_claims.h"
@@ -77,7 +78,7 @@ Result<std::vector<std::string>> DraManager::CdiDevices(Value pod, Value contain
       for (const rpc::PreparedDevice& device : state.devices) {
         bool matches = use.request.empty() || device.request_names.empty();
         for (const std::string& request : device.request_names) {
-          matches = matches || BaseRequest(request) == BaseRequest(use.request);
+          matches = matches || api::BaseRequest(request) == api::BaseRequest(use.request);
         }
         if (matches)
           ids.insert(ids.end(), device.cdi_device_ids.begin(), device.cdi_device_ids.end());

@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "base/exec/wakefulness.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "features/gates/feature_gates.h"
 #include "node/dra/dra_manager.h"
 #include "node/dra/pod_claims.h"
@@ -18,20 +19,6 @@ constexpr Logger kLog("node.dra");
 
 std::string QualifiedName(Value object) {
   return StrCat(object["metadata"]["namespace"].str(), "/", object["metadata"]["name"].str());
-}
-
-bool IsControlledBy(Value object, std::string_view uid) {
-  for (Value owner : object["metadata"]["ownerReferences"].elements()) {
-    if (owner["controller"].boolean()) return owner["uid"].str() == uid;
-  }
-  return false;
-}
-
-bool IsReservedFor(Value claim, std::string_view uid) {
-  for (Value consumer : claim["status"]["reservedFor"].elements()) {
-    if (consumer["uid"].str() == uid) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -138,12 +125,12 @@ Result<void> DraManager::CheckClaims(PrepareOperation& operation) {
 Result<ClaimInfo> DraManager::CheckClaim(Value pod, const PodClaim& pod_claim, Value claim) {
   const std::string& name = pod_claim.claim_name;
   const std::string_view pod_uid = pod["metadata"]["uid"].str();
-  if (pod_claim.from_template && !IsControlledBy(claim, pod_uid)) {
+  if (pod_claim.from_template && !claims::IsMadeFor(claim, pod_uid)) {
     return FailedPrecondition(StrCat("ResourceClaim ", QualifiedName(claim),
                                      " was not created for Pod ", QualifiedName(pod),
                                      " (Pod is not owner)"));
   }
-  if (!IsReservedFor(claim, pod_uid)) {
+  if (!claims::IsReservedFor(claim, pod_uid)) {
     return FailedPrecondition(StrCat("pod ", pod["metadata"]["name"].str(), " (", pod_uid,
                                      ") is not allowed to use ResourceClaim ", name, " (",
                                      claim["metadata"]["uid"].str(), ")"));

@@ -2,6 +2,7 @@
 
 #include "api/meta/quantity.h"
 #include "base/text/text.h"
+#include "claims/pod_claims.h"
 
 namespace drakkar::node {
 namespace {
@@ -12,60 +13,36 @@ std::string PodText(Value pod) {
   return Quote(StrCat(pod["metadata"]["namespace"].str(), "/", pod["metadata"]["name"].str()));
 }
 
-Value FindStatus(Value pod, std::string_view name) {
-  for (Value status : pod["status"]["resourceClaimStatuses"].elements()) {
-    if (status["name"].str() == name) return status;
-  }
-  return Value();
-}
-
 }  // namespace
 
 Result<std::vector<PodClaim>> ListPodClaims(Value pod) {
-  std::vector<PodClaim> claims;
-  for (Value entry : pod["spec"]["resourceClaims"].elements()) {
-    const std::string name(entry["name"].str());
-    if (!entry["resourceClaimName"].str().empty()) {
-      claims.push_back({name, std::string(entry["resourceClaimName"].str()), false});
-      continue;
+  std::vector<PodClaim> listed;
+  for (claims::PodClaim& claim : claims::ListPodClaims(pod)) {
+    switch (claim.state) {
+      case claims::PodClaim::State::kUnsupported:
+        return InvalidArgument(StrCat("pod ", PodText(pod), ", spec.resourceClaim ",
+                                      Quote(claim.entry),
+                                      ": none of the supported fields are set"));
+      case claims::PodClaim::State::kNotCreated:
+        return FailedPrecondition(StrCat("pod ", PodText(pod), ": ResourceClaim not created yet"));
+      case claims::PodClaim::State::kNotNeeded:
+        break;
+      case claims::PodClaim::State::kResolved:
+        listed.push_back(
+            {std::move(claim.entry), std::move(claim.claim_name), claim.from_template});
     }
-    if (entry["resourceClaimTemplateName"].str().empty()) {
-      return InvalidArgument(StrCat("pod ", PodText(pod), ", spec.resourceClaim ", Quote(name),
-                                    ": none of the supported fields are set"));
-    }
-    const Value status = FindStatus(pod, name);
-    if (!status.exists()) {
-      return FailedPrecondition(StrCat("pod ", PodText(pod), ": ResourceClaim not created yet"));
-    }
-    const std::string_view claim = status["resourceClaimName"].str();
-    if (!claim.empty()) claims.push_back({name, std::string(claim), true});
   }
-  const std::string_view extended =
-      pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"].str();
-  if (!extended.empty()) claims.push_back({"", std::string(extended), false});
-  return claims;
-}
-
-std::optional<std::string> FindClaimName(Value pod, std::string_view pod_claim_name) {
-  for (Value entry : pod["spec"]["resourceClaims"].elements()) {
-    if (entry["name"].str() != pod_claim_name) continue;
-    std::string_view name = entry["resourceClaimName"].str();
-    if (name.empty()) name = FindStatus(pod, pod_claim_name)["resourceClaimName"].str();
-    if (!name.empty()) return std::string(name);
-  }
-  return std::nullopt;
-}
-
-std::string_view BaseRequest(std::string_view request) {
-  return request.substr(0, request.find('/'));
+  const std::string_view extended = claims::ExtendedResourceClaim(pod);
+  if (!extended.empty()) listed.push_back({"", std::string(extended), false});
+  return listed;
 }
 
 std::vector<ContainerClaim> ListContainerClaims(Value pod, Value container) {
-  std::vector<ContainerClaim> claims;
+  std::vector<ContainerClaim> listed;
   for (Value entry : container["resources"]["claims"].elements()) {
     const std::string_view name = entry["name"].str();
-    if (auto claim = FindClaimName(pod, name)) {
-      claims.push_back({std::string(name), std::move(*claim), std::string(entry["request"].str())});
+    if (auto claim = claims::FindClaimName(pod, name)) {
+      listed.push_back({std::string(name), std::move(*claim), std::string(entry["request"].str())});
     }
   }
   const Value extended = pod["status"]["extendedResourceClaimStatus"];
@@ -74,10 +51,10 @@ std::vector<ContainerClaim> ListContainerClaims(Value pod, Value container) {
     const std::string_view resource = mapping["resourceName"].str();
     auto amount = api::Quantity::Parse(container["resources"]["requests"].Entry(resource).str());
     if (!amount.ok() || amount->IsZero()) continue;
-    claims.push_back({"", std::string(extended["resourceClaimName"].str()),
+    listed.push_back({"", std::string(claims::ExtendedResourceClaim(pod)),
                       std::string(mapping["requestName"].str())});
   }
-  return claims;
+  return listed;
 }
 
 }  // namespace drakkar::node

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "api/tree/value.h"
@@ -21,12 +19,6 @@ struct PodClaim {
 // All claims of a pod, whether a container refers to them or not. Entries whose claim was not
 // needed (a status without a name) are left out. Fails while a claim is not created yet.
 Result<std::vector<PodClaim>> ListPodClaims(api::Value pod);
-
-// The object's name of one entry of spec.resourceClaims, if it has one by now.
-std::optional<std::string> FindClaimName(api::Value pod, std::string_view pod_claim_name);
-
-// The part before '/': of a request of the firstAvailable kind, the request itself.
-std::string_view BaseRequest(std::string_view request);
 
 // What one container names: object name of the claim, and the request, or "" for all of them.
 struct ContainerClaim {

@@ -1,5 +1,6 @@
 #include "node/dra/pod_resources.h"
 
+#include "api/meta/request_name.h"
 #include "base/text/text.h"
 #include "node/dra/pod_claims.h"
 #include "node/dra/skip_operations.h"
@@ -12,7 +13,7 @@ using api::Value;
 bool Serves(const rpc::PreparedDevice& device, const std::string& request) {
   if (request.empty() || device.request_names.empty()) return true;
   for (const std::string& each : device.request_names) {
-    if (BaseRequest(each) == BaseRequest(request)) return true;
+    if (api::BaseRequest(each) == api::BaseRequest(request)) return true;
   }
   return false;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/meta/request_name.h"
 #include "api/meta/time.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
@@ -371,7 +372,7 @@ Draft HealthMonitor::ResourceStatus(Value pod, Value container) const {
       for (const rpc::PreparedDevice& device : state.devices) {
         bool matches = use.request.empty() || device.request_names.empty();
         for (const std::string& request : device.request_names) {
-          matches = matches || BaseRequest(request) == BaseRequest(use.request);
+          matches = matches || api::BaseRequest(request) == api::BaseRequest(use.request);
         }
         if (!matches) continue;
         DeviceHealthView view = View({driver, device.pool_name, device.device_name});

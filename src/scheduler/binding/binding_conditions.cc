@@ -1,6 +1,7 @@
 #include "scheduler/binding/binding_conditions.h"
 
 #include "base/text/text.h"
+#include "claims/claim.h"
 
 namespace drakkar::scheduler {
 
@@ -9,13 +10,8 @@ using api::Value;
 namespace {
 
 Value FindConditions(const api::Object& claim, const device::DeviceResult& result) {
-  for (Value device : claim["status"]["devices"].elements()) {
-    if (device["device"].str() == result.id.device && device["pool"].str() == result.id.pool &&
-        device["driver"].str() == result.id.driver && device["shareID"].str() == result.share_id) {
-      return device["conditions"];
-    }
-  }
-  return Value();
+  return claims::FindDeviceStatus(claim.root(), result.id.driver, result.id.pool, result.id.device,
+                                  result.share_id)["conditions"];
 }
 
 Value FindCondition(Value conditions, std::string_view type) {

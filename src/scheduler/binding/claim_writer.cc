@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "api/meta/finalizers.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "device/from_api.h"
 #include "device/to_api.h"
 #include "scheduler/binding/binding_conditions.h"
@@ -145,36 +147,16 @@ namespace {
 
 using Step = ClaimWriter::Step;
 
-bool HasFinalizer(const api::Object& claim) {
-  for (Value finalizer : claim["metadata"]["finalizers"].elements()) {
-    if (finalizer.str() == kClaimFinalizer) return true;
-  }
-  return false;
-}
-
-bool IsReservedFor(const api::Object& claim, std::string_view uid) {
-  for (Value consumer : claim["status"]["reservedFor"].elements()) {
-    if (consumer["uid"].str() == uid) return true;
-  }
-  return false;
-}
-
 api::TreePtr WithoutAllocation(const api::Object& claim) {
   api::Draft draft(claim.tree());
-  api::Draft& status = draft["status"];
-  status.Remove("allocation");
-  status.Remove("reservedFor");
-  status.Remove("devices");
+  claims::ClearAllocation(draft);
+  claims::RemoveReservations(draft, [](std::string_view) { return true; });
   return draft.Freeze();
 }
 
 api::TreePtr WithoutReservation(const api::Object& claim, std::string_view uid) {
   api::Draft draft(claim.tree());
-  api::Draft left = api::Draft::Array();
-  for (Value consumer : claim["status"]["reservedFor"].elements()) {
-    if (consumer["uid"].str() != uid) left.Append(api::Draft(consumer));
-  }
-  draft["status"]["reservedFor"] = std::move(left);
+  claims::RemoveReservations(draft, [&](std::string_view each) { return each == uid; });
   return draft.Freeze();
 }
 
@@ -188,38 +170,34 @@ ClaimWriter::Plan PlanAllocateAndReserve(AllocationPtr allocation, std::string t
     if (claim.is_being_deleted()) {
       return ClaimWriter::Refused{StrCat("claim ", name, " got deleted in the meantime")};
     }
-    const bool allocated = claim["status"]["allocation"].has_value();
+    const bool allocated = claims::IsAllocated(claim.root());
     if (allocation == nullptr) {
       if (!allocated) {
         return ClaimWriter::Refused{
             StrCat("claim ", name, " got deallocated elsewhere in the meantime")};
       }
-      if (IsReservedFor(claim, pod.uid)) return ClaimWriter::Finished{};
+      if (claims::IsReservedFor(claim.root(), pod.uid)) return ClaimWriter::Finished{};
     } else if (allocated) {
       // Ours, if an earlier write got through without an answer.
       const auto written = device::AllocationFromApi(claim["status"]["allocation"]);
-      if (written.ok() && HoldSameDevices(*written, *allocation) && IsReservedFor(claim, pod.uid)) {
+      if (written.ok() && HoldSameDevices(*written, *allocation) &&
+          claims::IsReservedFor(claim.root(), pod.uid)) {
         return ClaimWriter::Finished{};
       }
       return ClaimWriter::Refused{
           StrCat("claim ", name, " got allocated elsewhere in the meantime")};
-    } else if (!HasFinalizer(claim)) {
+    } else if (!api::HasFinalizer(claim["metadata"], claims::kFinalizer)) {
       api::Draft draft(claim.tree());
-      draft["metadata"]["finalizers"].Append(kClaimFinalizer);
+      api::AddFinalizer(draft["metadata"], claims::kFinalizer);
       return ClaimWriter::WriteObject{draft.Freeze()};
     }
     api::Draft draft(claim.tree());
-    api::Draft& status = draft["status"];
     if (allocation != nullptr) {
       api::Draft result = device::AllocationToApi(*allocation);
       if (!timestamp.empty()) result["allocationTimestamp"] = timestamp;
-      status["allocation"] = std::move(result);
+      draft["status"]["allocation"] = std::move(result);
     }
-    api::Draft consumer = api::Draft::Object();
-    consumer["resource"] = "pods";
-    consumer["name"] = pod.name;
-    consumer["uid"] = pod.uid;
-    status["reservedFor"].Append(std::move(consumer));
+    claims::AddReservation(draft, pod.name, pod.uid);
     return ClaimWriter::WriteStatus{draft.Freeze(), true};
   };
 }
@@ -243,8 +221,8 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
     for (Value consumer : claim["status"]["reservedFor"].elements()) {
       const std::string_view uid = consumer["uid"].str();
       // What is no pod of ours may be in use for all we know.
-      if (uid == pod_uid || (consumer["resource"].str() == "pods" && !is_bound(uid))) continue;
-      if (!IsReservedFor(claim, pod_uid)) return ClaimWriter::Finished{};
+      if (uid == pod_uid || (claims::IsPod(consumer) && !is_bound(uid))) continue;
+      if (!claims::IsReservedFor(claim.root(), pod_uid)) return ClaimWriter::Finished{};
       return ClaimWriter::WriteStatus{WithoutReservation(claim, pod_uid), true};
     }
     return ClaimWriter::WriteStatus{WithoutAllocation(claim), true};
@@ -253,9 +231,9 @@ ClaimWriter::Plan PlanRelease(std::string pod_uid, AllocationPtr spoiled,
 
 ClaimWriter::Plan PlanDeallocate(std::string pod_uid) {
   return [pod_uid = std::move(pod_uid)](const api::Object& claim) -> Step {
-    if (!claim["status"]["allocation"].has_value()) return ClaimWriter::Finished{};
-    for (Value consumer : claim["status"]["reservedFor"].elements()) {
-      if (consumer["uid"].str() != pod_uid) return ClaimWriter::Finished{};
+    if (!claims::IsAllocated(claim.root()) ||
+        !claims::IsReservedForNoneBut(claim.root(), pod_uid)) {
+      return ClaimWriter::Finished{};
     }
     return ClaimWriter::WriteStatus{WithoutAllocation(claim), true};
   };

@@ -81,8 +81,6 @@ class ClaimWriter {
 // Whether a write that failed like this may have happened all the same.
 bool MayHaveHappened(const Error& error);
 
-inline constexpr char kClaimFinalizer[] = "resource.kubernetes.io/delete-protection";
-
 struct ClaimConsumer {
   std::string name;
   std::string uid;

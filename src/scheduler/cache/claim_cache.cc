@@ -1,6 +1,7 @@
 #include "scheduler/cache/claim_cache.h"
 
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "device/from_api.h"
 
 namespace drakkar::scheduler {
@@ -35,10 +36,7 @@ bool HoldSameDevices(const device::AllocationResult& a, const device::Allocation
 }
 
 bool CachedClaim::IsReservedFor(std::string_view pod_uid) const {
-  for (api::Value consumer : latest->root()["status"]["reservedFor"].elements()) {
-    if (consumer["uid"].str() == pod_uid) return true;
-  }
-  return false;
+  return claims::IsReservedFor(latest->root(), pod_uid);
 }
 
 const CachedClaim* ClaimCache::Find(const std::string& claim_key) const {

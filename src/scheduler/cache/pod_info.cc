@@ -26,22 +26,6 @@ void ReadHostPorts(Value containers, bool sidecars_only, bool host_network,
   }
 }
 
-PodClaim ReadClaim(Value claim, Value status) {
-  PodClaim read{.entry = std::string(claim["name"].str())};
-  if (claim["resourceClaimName"].has_value()) {
-    read.claim_name = std::string(claim["resourceClaimName"].str());
-    return read;
-  }
-  read.from_template = claim["resourceClaimTemplateName"].has_value();
-  read.unknown_source = !read.from_template;
-  for (Value made : status["resourceClaimStatuses"].elements()) {
-    if (made["name"].str() != read.entry) continue;
-    read.claim_name = std::string(made["resourceClaimName"].str());
-    read.not_needed = !made["resourceClaimName"].has_value();
-  }
-  return read;
-}
-
 }  // namespace
 
 bool HostPort::ConflictsWith(const HostPort& other) const {
@@ -72,11 +56,7 @@ PodInfoPtr MakePodInfo(api::ObjectPtr pod) {
   const bool host_network = spec["hostNetwork"].boolean();
   ReadHostPorts(spec["containers"], false, host_network, info->host_ports);
   ReadHostPorts(spec["initContainers"], true, host_network, info->host_ports);
-  const Value claims = spec["resourceClaims"];
-  info->claims.reserve(claims.size());
-  for (Value claim : claims.elements()) {
-    info->claims.push_back(ReadClaim(claim, pod->root()["status"]));
-  }
+  info->claims = claims::ListPodClaims(pod->root());
   info->pod = std::move(pod);
   return info;
 }

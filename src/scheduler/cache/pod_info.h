@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/meta/object.h"
+#include "claims/pod_claims.h"
 #include "scheduler/cache/resources.h"
 
 namespace drakkar::scheduler {
@@ -19,16 +20,7 @@ struct HostPort {
   bool ConflictsWith(const HostPort& other) const;
 };
 
-// One entry of spec.resourceClaims with what the status says about it.
-struct PodClaim {
-  std::string entry;       // its name in the pod
-  std::string claim_name;  // empty: there is none (yet)
-  bool from_template = false;
-  // From a template, and the controller has said that no claim is needed.
-  bool not_needed = false;
-  // Neither a claim nor a template is named: some future kind.
-  bool unknown_source = false;
-};
+using claims::PodClaim;
 
 // What the scheduler reads of a pod, worked out once per version of it.
 struct PodInfo {

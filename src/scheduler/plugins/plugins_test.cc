@@ -7,7 +7,6 @@
 #include "scheduler/framework/diagnosis.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/plugins/node_affinity/node_affinity.h"
-#include "scheduler/plugins/node_affinity/node_selector.h"
 #include "scheduler/plugins/node_resources/node_resources_fit.h"
 #include "scheduler/plugins/unsupported_fields/unsupported_fields.h"
 

@@ -6,6 +6,7 @@
 
 #include "api/meta/time.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "device/node_selector.h"
 #include "features/gates/feature_gates.h"
 #include "scheduler/binding/binding_conditions.h"
@@ -16,17 +17,6 @@ namespace drakkar::scheduler {
 using Verdict = allocator::Allocator::Verdict;
 
 namespace {
-
-bool IsAllocated(const api::ObjectPtr& claim) {
-  return claim != nullptr && claim->root()["status"]["allocation"].has_value();
-}
-
-bool IsOwnedBy(const api::Object& claim, const PodInfo& pod) {
-  for (api::Value owner : claim["metadata"]["ownerReferences"].elements()) {
-    if (owner["controller"].boolean() && owner["uid"].str() == pod.uid) return true;
-  }
-  return false;
-}
 
 bool IsOptionalOperations(std::string_view feature) {
   return feature == allocator::kOptionalNodePreparation ||
@@ -43,16 +33,6 @@ bool DeclaresOptionalOperations(const api::ObjectPtr& node) {
     if (IsOptionalOperations(feature.str())) return true;
   }
   return false;
-}
-
-// The one node that a selector made by SelectNode names; empty for any other selector.
-std::string_view OnlyNode(const device::NodeSelector& selector) {
-  if (selector.terms.size() != 1) return {};
-  const device::NodeSelectorTerm& term = selector.terms[0];
-  if (!term.match_expressions.empty() || term.match_fields.size() != 1) return {};
-  const device::NodeSelectorRequirement& field = term.match_fields[0];
-  if (field.key != "metadata.name" || field.op != "In" || field.values.size() != 1) return {};
-  return field.values[0];
 }
 
 }  // namespace
@@ -78,12 +58,14 @@ bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
       // The one feature that devices ask of a node (KEP-5945).
       return DeclaresOptionalOperations(event.after) && !DeclaresOptionalOperations(event.before);
     case EventKind::kClaimDelete:
-      return event.before == nullptr || IsAllocated(event.before);
+      return event.before == nullptr || claims::IsAllocated(event.before->root());
     case EventKind::kClaimAdd:
       return true;  // only users of the claim are asked
     case EventKind::kClaimUpdate:
       if (event.before == nullptr || event.after == nullptr) return true;
-      if (IsAllocated(event.before) && !IsAllocated(event.after)) return true;  // devices are free
+      if (claims::IsAllocated(event.before->root()) && !claims::IsAllocated(event.after->root())) {
+        return true;  // devices are free
+      }
       // A user of the claim: it need not be tried as long as something else is missing.
       if (!CheckClaims(pod).ok()) return false;
       return !api::Equal(event.before->root()["status"], event.after->root()["status"]);
@@ -94,13 +76,13 @@ bool DynamicResources::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
 
 Status DynamicResources::CheckClaims(const PodInfo& pod) const {
   for (const PodClaim& wanted : pod.claims) {
-    if (wanted.not_needed) continue;
-    if (wanted.unknown_source) {
+    if (wanted.state == PodClaim::State::kNotNeeded) continue;
+    if (wanted.state == PodClaim::State::kUnsupported) {
       return Status::Unresolvable(StrCat("pod ", Quote(pod.key), ", spec.resourceClaim ",
                                          Quote(wanted.entry),
                                          ": none of the supported fields are set"));
     }
-    if (wanted.claim_name.empty()) {
+    if (wanted.state == PodClaim::State::kNotCreated) {
       return Status::Unresolvable(
           StrCat("pod ", Quote(pod.key), ": ResourceClaim not created yet"));
     }
@@ -113,7 +95,7 @@ Status DynamicResources::CheckClaims(const PodInfo& pod) const {
       return Status::Unresolvable(
           StrCat("resourceclaim ", Quote(wanted.claim_name), " is being deleted"));
     }
-    if (wanted.from_template && !IsOwnedBy(*claim->latest, pod)) {
+    if (wanted.from_template && !claims::IsMadeFor(claim->latest->root(), pod.uid)) {
       return Status::Unresolvable(StrCat("ResourceClaim ", claim_key, " was not created for Pod ",
                                          pod.key, " (Pod is not owner)"));
     }
@@ -132,7 +114,7 @@ Status DynamicResources::PreFilter(Cycle& cycle) {
   auto state = std::make_unique<PodDevices>();
   std::vector<std::shared_ptr<const device::Claim>> specs;
   for (const PodClaim& wanted : pod.claims) {
-    if (wanted.not_needed) continue;
+    if (wanted.state == PodClaim::State::kNotNeeded) continue;
     std::string claim_key = pod.ClaimKey(wanted);
     const CachedClaim& claim = *options_.claims.Find(claim_key);
     if (!claim.problem.empty()) {
@@ -201,7 +183,7 @@ void DynamicResources::FilterAllocated(const CachedClaim& claim, bool usable,
   const auto& selector = claim.allocation->node_selector;
   if (!selector && !needs_feature) return;
   if (selector) {
-    if (const std::string_view name = OnlyNode(*selector); !name.empty()) {
+    if (const std::string_view name = device::FindOnlyNode(*selector); !name.empty()) {
       const NodeIndex node = options_.nodes.Find(name);
       const bool there = node != kNoNode && nodes.Contains(node);
       nodes.Clear();

@@ -4,23 +4,13 @@
 
 #include "api/meta/time.h"
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "features/gates/feature_gates.h"
 #include "scheduler/binding/binding_conditions.h"
 #include "scheduler/framework/metrics.h"
 #include "scheduler/plugins/dynamic_resources/pod_devices.h"
 
 namespace drakkar::scheduler {
-
-namespace {
-
-bool IsOnlyReservedFor(const CachedClaim& claim, std::string_view pod_uid) {
-  for (api::Value consumer : claim.latest->root()["status"]["reservedFor"].elements()) {
-    if (consumer["uid"].str() != pod_uid) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 struct DynamicResources::Failure {
   CyclePtr cycle;
@@ -419,7 +409,7 @@ void DynamicResources::DecideRetry(std::shared_ptr<Failure> failure) {
       continue;
     }
     FilterAllocated(*claim, IsUsable(*claim), nodes);
-    if (!IsOnlyReservedFor(*claim, uid)) {
+    if (!claims::IsReservedForNoneBut(claim->latest->root(), uid)) {
       FilterAllocated(*claim, IsUsable(*claim), without_others);
     }
   }

@@ -4,7 +4,7 @@
 
 #include "api/json/writer.h"
 #include "base/text/text.h"
-#include "scheduler/plugins/node_affinity/node_selector.h"
+#include "device/from_api.h"
 
 namespace drakkar::scheduler {
 
@@ -23,18 +23,35 @@ Value Preferred(const PodInfo& pod) {
   return pod.spec()["affinity"]["nodeAffinity"][kPreferred];
 }
 
-std::vector<NodeTerm> ReadTerms(Value required) {
-  std::vector<NodeTerm> terms;
-  for (Value term : required["nodeSelectorTerms"].elements()) terms.push_back(NodeTerm::Read(term));
-  return terms;
+device::NodeSelector ReadSelector(Value required) {
+  Result<device::NodeSelector> selector = device::NodeSelectorFromApi(required);
+  return selector.ok() ? *std::move(selector) : device::NodeSelector();
 }
 
-bool AnyMatches(const std::vector<NodeTerm>& terms, Value node) {
-  return std::any_of(terms.begin(), terms.end(),
-                     [&](const NodeTerm& term) { return term.Matches(node); });
+// Of a node selector or one of its terms.
+template <typename Selector>
+bool IsMatch(const Selector& selector, Value node) {
+  const Result<bool> matches = device::Matches(selector, node);
+  return matches.ok() && *matches;
 }
 
 }  // namespace
+
+NodeCondition NodeCondition::Read(Value spec) {
+  NodeCondition read;
+  for (const auto& [k, name, value] : spec["nodeSelector"].members()) {
+    if (!read.labels) read.labels.emplace();
+    read.labels->match_expressions.push_back({std::string(name), "In", {std::string(value.str())}});
+  }
+  if (const Value required = spec["affinity"]["nodeAffinity"][kRequired]; required.has_value()) {
+    read.affinity = ReadSelector(required);
+  }
+  return read;
+}
+
+bool NodeCondition::Matches(Value node) const {
+  return (!labels || IsMatch(*labels, node)) && (!affinity || IsMatch(*affinity, node));
+}
 
 NodeAffinity::NodeAffinity(const NodeTable& nodes, api::TreePtr added)
     : nodes_(nodes),
@@ -45,7 +62,7 @@ NodeAffinity::NodeAffinity(const NodeTable& nodes, api::TreePtr added)
 bool NodeAffinity::MayHelp(const PodInfo& pod, const ClusterEvent& event) {
   if (event.kind == EventKind::kTargetPodChange) return true;
   const Value node = event.after->root();
-  if (added_required_.has_value() && !AnyMatches(ReadTerms(added_required_), node)) return false;
+  if (added_required_.has_value() && !IsMatch(ReadSelector(added_required_), node)) return false;
   return NodeCondition::Read(pod.spec()).Matches(node);
 }
 
@@ -102,7 +119,9 @@ void NodeAffinity::AddPoints(Value preferred, std::span<const NodeIndex> nodes,
     const Value term = each["preference"];
     if (points == 0) continue;
     const NodeSet& matching = Matching(StrCat("?", api::WriteJson(term)), [&]() -> Matcher {
-      return [parsed = NodeTerm::Read(term)](Value node) { return parsed.Matches(node); };
+      return [parsed = device::NodeSelectorTermFromApi(term)](Value node) {
+        return IsMatch(parsed, node);
+      };
     });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (matching.Contains(nodes[i])) scores[i] += points;
@@ -112,7 +131,7 @@ void NodeAffinity::AddPoints(Value preferred, std::span<const NodeIndex> nodes,
 
 const NodeSet& NodeAffinity::MatchingTerms(Value required) {
   return Matching(StrCat("+", api::WriteJson(required)), [&]() -> Matcher {
-    return [terms = ReadTerms(required)](Value node) { return AnyMatches(terms, node); };
+    return [selector = ReadSelector(required)](Value node) { return IsMatch(selector, node); };
   });
 }
 

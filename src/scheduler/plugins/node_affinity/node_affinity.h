@@ -2,14 +2,26 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/tree/value.h"
+#include "device/node_selector.h"
 #include "scheduler/cache/node_table.h"
 #include "scheduler/framework/plugin.h"
 
 namespace drakkar::scheduler {
+
+// What a pod requires of a node's labels and name: its nodeSelector and one of the terms of its
+// required affinity, where it has them. A term that cannot be evaluated matches no node.
+struct NodeCondition {
+  std::optional<device::NodeSelectorTerm> labels;  // nodeSelector
+  std::optional<device::NodeSelector> affinity;
+
+  static NodeCondition Read(api::Value pod_spec);
+  bool Matches(api::Value node) const;
+};
 
 // The pod's nodeSelector and node affinity, required and preferred, and a node affinity that the
 // profile adds to that of every pod.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text/text.h"
+#include "claims/claim.h"
 #include "features/declared.h"
 
 namespace drakkar::scheduler {
@@ -15,7 +16,7 @@ namespace {
 constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
 
 bool IsAllocated(const api::ObjectPtr& claim) {
-  return claim != nullptr && claim->root()["status"]["allocation"].has_value();
+  return claim != nullptr && claims::IsAllocated(claim->root());
 }
 
 bool Uses(const PodInfo& pod, const api::ObjectPtr& claim) {

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/meta/object.h"
+#include "api/tree/draft.h"
+#include "api/tree/value.h"
+
+// Rules of ResourceClaim objects. A `claim` parameter is the whole object.
+namespace drakkar::claims {
+
+// Keeps an allocated claim in the API until the claim controller has deallocated it.
+inline constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protection";
+// On a claim made from a template: the name of the pod's entry it was made for.
+inline constexpr std::string_view kPodClaimAnnotation = "resource.kubernetes.io/pod-claim-name";
+
+bool IsAllocated(api::Value claim);
+
+// Whether an entry of status.reservedFor is a pod; anything else is not ours to judge.
+bool IsPod(api::Value consumer);
+bool IsReservedFor(api::Value claim, std::string_view pod_uid);
+// Whether nothing but this pod, if that, has the claim reserved.
+bool IsReservedForNoneBut(api::Value claim, std::string_view pod_uid);
+
+void AddReservation(api::Draft& claim, std::string_view pod_name, std::string_view pod_uid);
+// Removes the entries of status.reservedFor whose uid `is_over` accepts.
+void RemoveReservations(api::Draft& claim,
+                        const std::function<bool(std::string_view uid)>& is_over);
+// Removes the allocation and the status of its devices. Reservations stay.
+void ClearAllocation(api::Draft& claim);
+
+// The pod that controls the claim: the one it was made for.
+struct OwnerPod {
+  std::string key;  // namespace/name
+  std::string uid;
+};
+std::optional<OwnerPod> FindOwnerPod(const api::Object& claim);
+// Whether the claim was made for the pod with this uid.
+bool IsMadeFor(api::Value claim, std::string_view pod_uid);
+
+// The entry of status.devices for an entry of status.allocation.devices.results, or an absent
+// value. Driver, pool, device and share must all be the same.
+api::Value FindDeviceStatus(api::Value claim, api::Value result);
+api::Value FindDeviceStatus(api::Value claim, std::string_view driver, std::string_view pool,
+                            std::string_view device, std::string_view share_id);
+
+// As in the STATE column of kubectl: "pending", "allocated,reserved", "deleted,allocated" ...
+std::string StateText(api::Value claim);
+
+}  // namespace drakkar::claims
