@@ -83,6 +83,18 @@ class Refusals(unittest.TestCase):
                      HEAD + "struct Ship\n  a list<string> listmap=id")
         self.refuses("package or version is missing", "package demo")
 
+    def test_rules_must_go_with_their_fields(self):
+        self.refuses("no default for int32: x", HEAD + "struct Ship\n  a int32 default=x")
+        self.refuses("no default for list<string>: x",
+                     HEAD + "struct Ship\n  a list<string> default=x")
+        self.refuses("when needs a default and an earlier field",
+                     HEAD + "struct Ship\n  a string default=x when=b:y\n  b string")
+        self.refuses("bounds do not go with string", HEAD + "struct Ship\n  a string min=0")
+        self.refuses("the rule does not go with int32", HEAD + "struct Ship\n  a int32 enum=A|B")
+        self.refuses("maxItems does not go with string",
+                     HEAD + "struct Ship\n  a string maxItems=3")
+        self.refuses("not understood: format=colour", HEAD + "struct Ship\n  a string format=colour")
+
     def test_kinds_are_checked(self):
         self.refuses("needs one stored version", SHIP,
                      "kind demo Ship\n  versions v1\n  names ships ship")

@@ -21,6 +21,16 @@ SCALARS = {
     "skipNodeOperations": "kSkipNodeOperations",
 }
 
+FORMATS = {
+    "dnsLabel": "kDnsLabel",
+    "dnsSubdomain": "kDnsSubdomain",
+    "dns1035Label": "kDns1035Label",
+    "labelKey": "kLabelKey",
+    "labelValue": "kLabelValue",
+    "intOrPercent": "kIntOrPercent",
+    "labelSelector": "kLabelSelector",
+}
+
 STANDARD_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 
 
@@ -53,6 +63,21 @@ class Field:
     pointer: bool = False
     stated_merge: str = ""      # what the line says: "", atomic, set, maplist, granular
     description: str = ""
+    rules: "Rules" = None
+
+
+@dataclasses.dataclass
+class Rules:
+    """What a field's value becomes when it is missing, and what it may be."""
+    default: str = None         # as written
+    when: tuple = ()            # (sibling, value): the default holds only then
+    needed: bool = False
+    immutable: bool = False
+    minimum: int = None
+    maximum: int = None
+    values: tuple = ()
+    format: str = ""
+    max_items: int = 0
 
 
 @dataclasses.dataclass(eq=False)
@@ -106,6 +131,8 @@ class Kind:
     verbs: list = dataclasses.field(default_factory=list)
     columns: list = dataclasses.field(default_factory=list)
     selectors: list = dataclasses.field(default_factory=list)
+    generation: bool = False    # metadata.generation counts changes of what is wanted
+    name_format: str = ""       # "": a DNS subdomain
 
 
 @dataclasses.dataclass
@@ -192,7 +219,7 @@ def read_field(text, where):
             keys = tuple(value.split(","))
         elif key == "patch" and value:
             patch = value
-        else:
+        elif not read_rule(field, word, where):
             raise SchemaError(f"{where}: {name}: not understood: {word}")
     strategies, _, merge_key = patch.partition(":")
     for strategy in filter(None, strategies.split(",")):
@@ -203,6 +230,36 @@ def read_field(text, where):
                       patch_retain_keys="retainKeys" in strategies.split(","),
                       patch_replace="replace" in strategies.split(","))
     return field
+
+
+def read_rule(field, word, where):
+    """Takes a mark about values; False if it is none."""
+    key, _, value = word.partition("=")
+    rules = field.rules or Rules()
+    number = re.fullmatch(r"-?\d+", value)
+    bounds = re.fullmatch(r"(-?\d+)\.\.(-?\d+)", value)
+    if key == "default" and value:
+        rules.default = value
+    elif key == "when" and value.count(":") == 1:
+        rules.when = tuple(value.split(":"))
+    elif word == "needed":
+        rules.needed = True
+    elif word == "immutable":
+        rules.immutable = True
+    elif key == "min" and number:
+        rules.minimum = int(value)
+    elif key == "range" and bounds:
+        rules.minimum, rules.maximum = int(bounds.group(1)), int(bounds.group(2))
+    elif key == "enum" and value:
+        rules.values = tuple(value.split("|"))
+    elif key == "format" and value in FORMATS:
+        rules.format = value
+    elif key == "maxItems" and number:
+        rules.max_items = int(value)
+    else:
+        return False
+    field.rules = rules
+    return True
 
 
 def resolve_type(text, package, packages, where):
@@ -235,6 +292,58 @@ def resolve(packages):
                 if field.stated_merge:
                     found.merge = field.stated_merge
                 field.type = found
+                if field.rules:
+                    check_rules(struct, field, where)
+
+
+def check_rules(struct, field, where):
+    """That every mark about values goes with the field's type."""
+    rules, kind = field.rules, field.type.kind
+    default_form = {"string": r".+", "int32": r"-?\d+", "int64": r"-?\d+", "bool": r"true|false",
+                    "intOrString": r"\d+%?", "struct": r"\{\}"}.get(kind, r"(?!)")
+    if rules.default is not None and not re.fullmatch(default_form, rules.default):
+        raise SchemaError(f"{where}: no default for {field.type_text}: {rules.default}")
+    if rules.when:
+        earlier = struct.fields[: struct.fields.index(field)]
+        if rules.default is None or rules.when[0] not in [f.name for f in earlier]:
+            raise SchemaError(f"{where}: when needs a default and an earlier field")
+    if rules.minimum is not None and kind not in ("int32", "int64"):
+        raise SchemaError(f"{where}: bounds do not go with {field.type_text}")
+    if rules.format == "labelSelector":
+        fits = kind == "struct" and field.type.struct.name == "LabelSelector"
+    elif rules.format == "intOrPercent":
+        fits = kind == "intOrString"
+    else:
+        fits = not rules.format or kind == "string" or (
+            kind == "list" and field.type.element.kind == "string")
+    if not fits or (rules.values and kind != "string" and not (
+            kind == "list" and field.type.element.kind == "string")):
+        raise SchemaError(f"{where}: the rule does not go with {field.type_text}")
+    if rules.max_items and kind not in ("list", "map"):
+        raise SchemaError(f"{where}: maxItems does not go with {field.type_text}")
+
+
+def structs_that(packages, has):
+    """The names of structs with a field that `has` something, in them or anywhere below."""
+    found = set()
+    grown = True
+    while grown:
+        grown = False
+        for package in packages.values():
+            for struct in package.structs.values():
+                if struct.full_name in found:
+                    continue
+                if any(has(f) or struct_below(f.type) in found for f in struct.fields):
+                    found.add(struct.full_name)
+                    grown = True
+    return found
+
+
+def struct_below(t):
+    """The full name of the struct that a type is, or is a list or map of; else empty."""
+    while t.element:
+        t = t.element
+    return t.struct.full_name if t.struct else ""
 
 
 def check_merge(field, found, where):
@@ -266,7 +375,8 @@ def read_kinds(path, packages):
         if not indented and words[0] == "kind" and len(words) == 3:
             blocks.append({"where": where, "family": words[1], "kind": words[2], "versions": [],
                            "names": [], "categories": [], "namespaced": False, "verbs": [],
-                           "subresources": [], "selectors": [], "columns": [], "stored": ()})
+                           "subresources": [], "selectors": [], "columns": [], "stored": (),
+                           "generation": False, "name": ""})
         elif not indented and words[0] == "body" and len(words) == 4:
             group, _, version = words[1].rpartition("/")
             short, _, name = words[3].rpartition(".")
@@ -295,6 +405,10 @@ def read_kind_line(block, words, text, where):
         block[word] += rest
     elif word == "namespaced" and not rest:
         block["namespaced"] = True
+    elif word == "generation" and not rest:
+        block["generation"] = True
+    elif word == "name" and len(rest) == 1 and rest[0] in ("dnsLabel", "dns1035Label"):
+        block["name"] = rest[0]
     elif word == "stored" and len(rest) == 2:
         block["stored"] = ("" if rest[0] == "core" else rest[0], rest[1])
     elif word == "column" and len(rest) >= 2:
@@ -328,7 +442,8 @@ def kinds_of(block, packages):
                    stored=stored_as == (package.group, version), stored_as=stored_as,
                    subresources=block["subresources"],
                    verbs=block["verbs"] or STANDARD_VERBS, columns=block["columns"],
-                   selectors=block["selectors"])
+                   selectors=block["selectors"], generation=block["generation"],
+                   name_format=block["name"])
 
 
 def read_document_names(folder, fields):

@@ -1,7 +1,7 @@
 """schema_tables.cc: every struct, field and kind as constant data."""
 
 from keys import cpp_string, key_table
-from model import SCALARS, SchemaError
+from model import FORMATS, SCALARS, SchemaError, struct_below, structs_that
 
 MERGE = {"atomic": "kAtomic", "set": "kSet", "maplist": "kMapList", "granular": "kGranular"}
 
@@ -34,6 +34,10 @@ constinit const TypeSchema kTypes[%(type_count)d] = {
 };
 
 namespace {
+
+constinit const FieldRules kRules[] = {
+%(rules)s
+};
 
 constinit const FieldSchema kFields[] = {
 %(fields)s
@@ -127,6 +131,10 @@ class Tables:
         self.struct_index = {s.full_name: i for i, s in enumerate(self.structs)}
         self.texts = Texts()
         self.types = []
+        self.rules = []
+        self.defaulted = structs_that(schema.packages,
+                                      lambda f: f.rules and f.rules.default is not None)
+        self.checked = structs_that(schema.packages, lambda f: has_checks(f.rules))
 
     def type_initializer(self, t):
         kind = {"struct": "kStruct", "list": "kList", "map": "kMap"}.get(t.kind) or SCALARS[t.kind]
@@ -150,9 +158,53 @@ class Tables:
 
     def field(self, f, keys):
         flags = ", ".join(str(b).lower() for b in (f.required, not f.always, f.pointer))
-        description = ", " + cpp_string(f.description) if f.description else ""
+        below = struct_below(f.type)
+        defaults = below in self.defaulted or (f.rules and f.rules.default is not None)
+        checks = below in self.checked or has_checks(f.rules)
+        extra = ""
+        if f.rules or defaults or checks:
+            rules = f"&kRules[{self.rule(f, keys)}]" if f.rules else "nullptr"
+            extra = (f", {cpp_string(f.description)}, {str(bool(defaults)).lower()}, "
+                     f"{str(bool(checks)).lower()}, {rules}")
+        elif f.description:
+            extra = ", " + cpp_string(f.description)
         return (f"    {{&kKeys[{keys[f.name]}], {self.type_initializer(f.type)}, {f.number}, "
-                f"{f.outer}, {flags}{description}}},  // {f.name}")
+                f"{f.outer}, {flags}{extra}}},  // {f.name}")
+
+    def rule(self, f, keys):
+        r = f.rules
+        parts = []
+        if r.default is not None:
+            form = {"bool": "kBool", "struct": "kEmptyObject"}.get(f.type.kind)
+            if form is None:
+                form = "kInteger" if f.type.kind != "string" and r.default.isdigit() else "kText"
+            parts.append(f".default_form = FieldRules::Default::{form}")
+            if form == "kText":
+                text = "" if r.default == '""' else r.default
+                parts.append(f".default_text = {cpp_string(text)}")
+            elif form == "kInteger":
+                parts.append(f".default_number = {r.default}")
+            elif form == "kBool":
+                parts.append(f".default_number = {int(r.default == 'true')}")
+        if r.when:
+            parts.append(f".when_key = &kKeys[{keys[r.when[0]]}]")
+            parts.append(f".when_value = {cpp_string(r.when[1])}")
+        for flag in ("needed", "immutable"):
+            if getattr(r, flag):
+                parts.append(f".{flag} = true")
+        for bound in ("minimum", "maximum"):
+            if getattr(r, bound) is not None:
+                parts.append(f".{bound} = {getattr(r, bound)}")
+        if r.values:
+            parts.append(f".values = {self.texts.span(r.values)}")
+        if r.format:
+            parts.append(f".format = FieldRules::Format::{FORMATS[r.format]}")
+        if r.max_items:
+            parts.append(f".max_items = {r.max_items}")
+        text = "{" + ", ".join(parts) + "}"
+        if text not in self.rules:
+            self.rules.append(text)
+        return self.rules.index(text)
 
     def kind(self, k, first_column, storage):
         columns = (f"std::span(kColumns + {first_column}, {len(k.columns)})"
@@ -163,6 +215,9 @@ class Tables:
                  self.texts.span(k.subresources), self.texts.span(k.verbs),
                  f"&kStructs[{self.struct_index[k.struct.full_name]}]", columns,
                  self.texts.span(k.selectors), storage]
+        if k.generation or k.name_format:
+            name = FORMATS[k.name_format] if k.name_format else "kDnsSubdomain"
+            parts += [str(k.generation).lower(), f"FieldRules::Format::{name}"]
         return "    {" + ", ".join(parts) + "},"
 
     def emit(self):
@@ -194,11 +249,17 @@ class Tables:
             "kind_count": len(kind_lines), "body_count": len(body_lines),
             "texts": ", ".join(cpp_string(t) for t in self.texts.all),
             "types": "\n".join(f"    {t}," for t in self.types),
+            "rules": "\n".join(f"    {r}," for r in self.rules or ["{}"]),
             "fields": "\n".join(fields), "index": numbers(index),
             "structs": "\n".join(structs), "columns": "\n".join(columns),
             "kind_order": numbers(kind_order), "plural_order": numbers(plural_order),
             "kinds": "\n".join(kind_lines), "bodies": "\n".join(body_lines),
         }}
+
+
+def has_checks(rules):
+    return bool(rules and (rules.needed or rules.immutable or rules.minimum is not None
+                           or rules.values or rules.format or rules.max_items))
 
 
 def numbers(values):

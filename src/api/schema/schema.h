@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -46,6 +47,37 @@ struct TypeSchema {
   bool patch_replace = false;      // patchStrategy is "replace": also of objects and maps
 };
 
+// What a field becomes when it is missing, and what it may be; checked by the API server. Static
+// data, made from the marks in schema/.
+struct FieldRules {
+  enum class Default : std::uint8_t { kNone, kText, kInteger, kBool, kEmptyObject };
+  enum class Format : std::uint8_t {
+    kAny,
+    kDnsLabel,
+    kDnsSubdomain,
+    kDns1035Label,
+    kLabelKey,
+    kLabelValue,
+    kIntOrPercent,   // not negative
+    kLabelSelector,  // the struct
+  };
+
+  Default default_form = Default::kNone;
+  std::string_view default_text;
+  std::int64_t default_number = 0;  // also 0 or 1 for kBool
+  // The default holds only if this sibling has this text; null: always.
+  const Key* when_key = nullptr;
+  std::string_view when_value;
+
+  bool needed = false;     // neither absent nor empty
+  bool immutable = false;  // once the object exists
+  std::optional<std::int64_t> minimum;
+  std::optional<std::int64_t> maximum;
+  std::span<const std::string_view> values;  // one of these; empty: any
+  Format format = Format::kAny;
+  std::size_t max_items = 0;  // 0: any number
+};
+
 struct FieldSchema {
   const Key* key = nullptr;
   TypeSchema type;
@@ -57,6 +89,9 @@ struct FieldSchema {
   bool omit_empty = true;        // Go leaves it out when it is the zero value
   bool pointer = false;          // Go tells absent from zero
   std::string_view description;  // ours; empty where we have none
+  bool has_defaults = false;     // it, or something below it, has a default
+  bool has_checks = false;       // likewise for rules that refuse
+  const FieldRules* rules = nullptr;
 };
 
 struct StructSchema {

@@ -46,6 +46,8 @@ struct KindSchema {
   // The kind objects are stored as: this one, another version, or (events) another group. Null for
   // bodies.
   const KindSchema* storage = nullptr;
+  bool has_generation = false;  // metadata.generation counts changes outside metadata and status
+  FieldRules::Format name_format = FieldRules::Format::kDnsSubdomain;
 
   // "v1" or "resource.k8s.io/v1"
   std::string api_version() const;

@@ -3,7 +3,6 @@
 #include "apiserver/registry/kept_members.h"
 #include "apiserver/registry/small_strategies.h"
 #include "apiserver/validation/cause.h"
-#include "apiserver/validation/metadata.h"
 #include "base/text/text.h"
 #include "features/gates/feature_gates.h"
 
@@ -36,8 +35,6 @@ void DropDisabledFeatures(api::Draft& object, api::Value before, const StrategyC
 }
 
 }  // namespace
-
-void GenericStrategy::PrepareForCreate(api::Draft&, const StrategyContext&) const {}
 
 void NodeStrategy::PrepareForCreate(api::Draft& object, const StrategyContext& context) const {
   DropDisabledFeatures(object, api::Value(), context);
@@ -107,10 +104,6 @@ void NamespaceStrategy::PrepareForUpdate(api::Draft& object, api::Value before,
   if (subresource != "finalize") {
     KeepMember("spec", before, object);
   }
-}
-
-api::Problems NamespaceStrategy::CheckName(std::string_view name, bool prefix) const {
-  return LabelNameProblems(name, prefix);
 }
 
 bool NamespaceStrategy::HoldsDeletion(api::Value object) const {

@@ -4,11 +4,8 @@
 
 namespace drakkar::apiserver {
 
-// Kinds that are only kept: the status is the controllers' business, so creation starts without.
-class GenericStrategy final : public Strategy {
- public:
-  void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
-};
+// Kinds without rules of their own but those of their description.
+class GenericStrategy final : public Strategy {};
 
 // Nodes register themselves with their status in one go.
 class NodeStrategy final : public Strategy {
@@ -21,6 +18,7 @@ class NodeStrategy final : public Strategy {
                         const StrategyContext& context) const override;
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
   bool StatusUpdateKeepsMetadata() const override { return true; }
+  bool TakesStatusOnCreate() const override { return true; }
 };
 
 // A namespace is emptied by its controller before it goes: the finalizer in its spec says so.
@@ -29,7 +27,6 @@ class NamespaceStrategy final : public Strategy {
   void PrepareForCreate(api::Draft& object, const StrategyContext& context) const override;
   void PrepareForUpdate(api::Draft& object, api::Value before, std::string_view subresource,
                         const StrategyContext& context) const override;
-  api::Problems CheckName(std::string_view name, bool prefix) const override;
   bool HoldsDeletion(api::Value object) const override;
   std::string_view WhyKept(std::string_view name) const override;
 };

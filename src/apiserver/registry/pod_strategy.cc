@@ -4,6 +4,7 @@
 
 #include "api/meta/quantity.h"
 #include "api/tree/draft_view.h"
+#include "apiserver/registry/pod_template.h"
 #include "apiserver/validation/pod.h"
 #include "apiserver/validation/pod_qos.h"
 #include "features/gates/feature_gates.h"
@@ -22,73 +23,23 @@ void SetIfAbsent(Draft& object, api::FieldName member, Draft value) {
   if (!slot.has_value()) slot = std::move(value);
 }
 
-void SetIfEmpty(Draft& object, api::FieldName member, std::string_view text) {
-  Draft& slot = object[member];
-  if (slot.str().empty()) slot = text;
-}
-
-void DefaultProbe(Draft& container, api::FieldName name) {
-  Draft* probe = container.Find(name);
-  if (probe == nullptr || !probe->is_object()) return;
-  for (const auto& [field, value] : {std::pair(api::FieldName("timeoutSeconds"), 1),
-                                     std::pair(api::FieldName("periodSeconds"), 10),
-                                     std::pair(api::FieldName("successThreshold"), 1),
-                                     std::pair(api::FieldName("failureThreshold"), 3)}) {
-    if ((*probe)[field].integer() == 0) (*probe)[field] = value;
-  }
-  if (Draft* http = probe->Find("httpGet"); http != nullptr && http->is_object()) {
-    SetIfEmpty(*http, "path", "/");
-    SetIfEmpty(*http, "scheme", "HTTP");
-  }
-}
-
-// Untagged and ":latest" images are pulled again, others only when missing.
-std::string_view DefaultPullPolicy(std::string_view image) {
-  if (image.find('@') != std::string_view::npos) return "IfNotPresent";
-  const std::size_t slash = image.rfind('/');
-  const std::string_view last = slash == std::string_view::npos ? image : image.substr(slash + 1);
-  const std::size_t colon = last.rfind(':');
-  const bool latest = colon == std::string_view::npos || last.substr(colon + 1) == "latest";
-  return latest ? "Always" : "IfNotPresent";
-}
-
-void DefaultContainer(Draft& container) {
-  SetIfEmpty(container, "terminationMessagePath", "/dev/termination-log");
-  SetIfEmpty(container, "terminationMessagePolicy", "File");
-  SetIfEmpty(container, "imagePullPolicy", DefaultPullPolicy(container["image"].str()));
-  SetIfAbsent(container, "resources", Draft::Object());
+// A limit without a request asks for as much as it allows.
+void DefaultRequests(Draft& container) {
   Draft& resources = container["resources"];
-  // A limit without a request asks for as much as it allows.
-  if (Draft* limits = resources.Find("limits"); limits != nullptr && limits->is_object()) {
-    for (auto& [key, quantity] : limits->MutableMembers()) {
-      Draft& request = resources["requests"].Entry(key->view());
-      if (!request.has_value()) request = std::string(quantity.str());
-    }
-  }
-  if (Draft* ports = container.Find("ports"); ports != nullptr && ports->is_array()) {
-    for (Draft& port : ports->MutableElements()) SetIfEmpty(port, "protocol", "TCP");
-  }
-  if (Draft* env = container.Find("env"); env != nullptr && env->is_array()) {
-    for (Draft& variable : env->MutableElements()) {
-      if (Draft* source = variable.Find("valueFrom")) {
-        if (Draft* field = source->Find("fieldRef")) SetIfEmpty(*field, "apiVersion", "v1");
-      }
-    }
-  }
-  for (const api::FieldName probe :
-       api::FieldNames{"livenessProbe", "readinessProbe", "startupProbe"}) {
-    DefaultProbe(container, probe);
+  Draft* limits = resources.Find("limits");
+  if (limits == nullptr || !limits->is_object()) return;
+  for (auto& [key, quantity] : limits->MutableMembers()) {
+    Draft& request = resources["requests"].Entry(key->view());
+    if (!request.has_value()) request = std::string(quantity.str());
   }
 }
 
-void DefaultVolume(Draft& volume) {
-  for (const api::FieldName source :
-       api::FieldNames{"configMap", "secret", "downwardAPI", "projected"}) {
-    Draft* content = volume.Find(source);
-    if (content != nullptr && content->is_object()) SetIfAbsent(*content, "defaultMode", 0644);
-  }
-  if (Draft* host = volume.Find("hostPath"); host != nullptr && host->is_object()) {
-    SetIfAbsent(*host, "type", "");
+// On the host's network a port is the host's.
+void DefaultHostPorts(Draft& container) {
+  Draft* ports = container.Find("ports");
+  if (ports == nullptr || !ports->is_array()) return;
+  for (Draft& port : ports->MutableElements()) {
+    if (port["hostPort"].integer() == 0) port["hostPort"] = port["containerPort"].integer();
   }
 }
 
@@ -207,19 +158,16 @@ void KeepAllButEphemeralContainers(Draft& object, Value before) {
 void PodStrategy::Default(Draft& object, const StrategyContext&) const {
   Draft& spec = object["spec"];
   if (!spec.is_object()) return;
-  SetIfEmpty(spec, "restartPolicy", "Always");
-  SetIfEmpty(spec, "dnsPolicy", "ClusterFirst");
-  SetIfEmpty(spec, "schedulerName", "default-scheduler");
-  SetIfAbsent(spec, "terminationGracePeriodSeconds", 30);
-  SetIfAbsent(spec, "securityContext", Draft::Object());
+  DefaultPodSpec(spec);
   SetIfAbsent(spec, "enableServiceLinks", true);
-  for (const api::FieldName list : kContainerLists) {
+  const bool host_network = spec["hostNetwork"].boolean();
+  for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     Draft* containers = spec.Find(list);
     if (containers == nullptr || !containers->is_array()) continue;
-    for (Draft& container : containers->MutableElements()) DefaultContainer(container);
-  }
-  if (Draft* volumes = spec.Find("volumes"); volumes != nullptr && volumes->is_array()) {
-    for (Draft& volume : volumes->MutableElements()) DefaultVolume(volume);
+    for (Draft& container : containers->MutableElements()) {
+      DefaultRequests(container);
+      if (host_network) DefaultHostPorts(container);
+    }
   }
 }
 

@@ -17,7 +17,6 @@ class PodStrategy final : public Strategy {
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
-  bool MaintainsGeneration() const override { return true; }
   bool ReturnsDeletedObject(std::string_view) const override { return true; }
   bool StatusUpdateKeepsMetadata() const override { return true; }
   std::optional<std::int64_t> GracePeriod(api::Value object,

@@ -129,7 +129,8 @@ api::FieldErrors RbacStrategy::ValidateUpdate(api::Value object, api::Value befo
   return errors;
 }
 
-api::Problems RbacStrategy::CheckName(std::string_view name, bool prefix) const {
+api::Problems RbacStrategy::CheckName(const api::KindSchema&, std::string_view name,
+                                      bool prefix) const {
   api::Problems problems = PathSegmentProblems(name, prefix);
   // Kubernetes takes these, and terminals and logs act on them.
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };

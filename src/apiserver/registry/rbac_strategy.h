@@ -12,7 +12,8 @@ class RbacStrategy final : public Strategy {
   api::FieldErrors ValidateUpdate(api::Value object, api::Value before,
                                   std::string_view subresource,
                                   const StrategyContext& context) const override;
-  api::Problems CheckName(std::string_view name, bool prefix) const override;
+  api::Problems CheckName(const api::KindSchema& kind, std::string_view name,
+                          bool prefix) const override;
 };
 
 }  // namespace drakkar::apiserver

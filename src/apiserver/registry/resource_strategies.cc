@@ -59,7 +59,6 @@ class ResourceStrategy : public Strategy {
 class DeviceClassStrategy final : public ResourceStrategy {
  public:
   bool NameIsDeclared() const override { return true; }
-  bool MaintainsGeneration() const override { return true; }
 
  private:
   void Prepare(Draft& object, Value before, std::string_view,
@@ -141,7 +140,6 @@ class ResourceClaimTemplateStrategy final : public ResourceStrategy {
 
 class ResourceSliceStrategy final : public ResourceStrategy {
  public:
-  bool MaintainsGeneration() const override { return true; }
   std::vector<std::string> Warnings(Value object, const StrategyContext&) const override {
     const std::string_view driver = object["spec"]["driver"].str();
     if (ToLower(driver) == driver) return {};
@@ -172,7 +170,6 @@ class ResourceSliceStrategy final : public ResourceStrategy {
 
 class DeviceTaintRuleStrategy final : public ResourceStrategy {
  public:
-  bool MaintainsGeneration() const override { return true; }
   // v1 was made after these two habits were given up.
   bool AllowsUnconditionalUpdate(std::string_view version) const override {
     return version != "v1";

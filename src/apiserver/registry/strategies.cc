@@ -12,6 +12,7 @@
 #include "apiserver/registry/resource_strategies.h"
 #include "apiserver/registry/small_strategies.h"
 #include "apiserver/registry/strategy.h"
+#include "apiserver/registry/workload_strategies.h"
 
 namespace drakkar::apiserver {
 
@@ -45,6 +46,7 @@ const Strategy& StrategyFor(const api::KindSchema& kind) {
   if (kind.group == "resource.k8s.io") {
     if (const Strategy* strategy = ResourceStrategyFor(kind.kind)) return *strategy;
   }
+  if (const Strategy* strategy = WorkloadStrategyFor(kind.group, kind.kind)) return *strategy;
   auto found = table.find({kind.group, kind.kind});
   return found == table.end() ? static_cast<const Strategy&>(generic) : *found->second;
 }

@@ -1,5 +1,6 @@
 #include "apiserver/registry/strategy.h"
 
+#include "api/scheme/scheme.h"
 #include "apiserver/validation/metadata.h"
 
 namespace drakkar::apiserver {
@@ -22,8 +23,16 @@ std::vector<std::string> Strategy::Warnings(api::Value, const StrategyContext&) 
   return {};
 }
 
-api::Problems Strategy::CheckName(std::string_view name, bool prefix) const {
-  return SubdomainNameProblems(name, prefix);
+api::Problems Strategy::CheckName(const api::KindSchema& kind, std::string_view name,
+                                  bool prefix) const {
+  switch (kind.name_format) {
+    case api::FieldRules::Format::kDnsLabel:
+      return LabelNameProblems(name, prefix);
+    case api::FieldRules::Format::kDns1035Label:
+      return Dns1035NameProblems(name, prefix);
+    default:
+      return SubdomainNameProblems(name, prefix);
+  }
 }
 
 std::optional<std::int64_t> Strategy::GracePeriod(api::Value, std::optional<std::int64_t>) const {

@@ -37,10 +37,16 @@ class Strategy {
   virtual std::vector<std::string> Warnings(api::Value object,
                                             const StrategyContext& context) const;
 
-  // metadata.generation counts changes of spec.
-  virtual bool MaintainsGeneration() const { return false; }
+  // metadata.generation counts changes of annotations as well.
+  virtual bool AnnotationsRaiseGeneration() const { return false; }
+  // A status that comes with the creation stays (nodes register themselves with theirs); elsewhere
+  // it is the controllers' business, and the object starts without.
+  virtual bool TakesStatusOnCreate() const { return false; }
   // An update in this version may leave out resourceVersion.
   virtual bool AllowsUnconditionalUpdate(std::string_view /*version*/) const { return true; }
+  // What becomes of dependents when the deletion does not say: "Orphan" for kinds that are older
+  // than owner references, else nothing (they go in the background).
+  virtual std::string_view DefaultPropagation() const { return {}; }
   // Somebody besides the finalizers in metadata has to finish a deletion (namespaces).
   virtual bool HoldsDeletion(api::Value) const { return false; }
   // Why this object may not be deleted (403); empty: it may.
@@ -49,8 +55,9 @@ class Strategy {
   virtual bool ReturnsDeletedObject(std::string_view /*version*/) const { return false; }
   // A status update may also change labels and annotations (pods, nodes).
   virtual bool StatusUpdateKeepsMetadata() const { return false; }
-  // Names are DNS subdomains unless the kind says otherwise (for example RBAC path segments).
-  virtual api::Problems CheckName(std::string_view name, bool prefix) const;
+  // Names follow the kind's description unless the strategy says otherwise (RBAC path segments).
+  virtual api::Problems CheckName(const api::KindSchema& kind, std::string_view name,
+                                  bool prefix) const;
   // The name's rule is one of the declared ones (see MetadataRules::name_is_declared).
   virtual bool NameIsDeclared() const { return false; }
   // How long deleting waits for somebody to finish it; nullopt: the object goes at once.

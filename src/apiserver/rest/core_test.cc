@@ -226,7 +226,7 @@ TEST(UpdateGeneration, CountsWhatIsAddedRemovedOrReplacedBesidesMetadataAndStatu
   const auto generation = [&](const std::function<void(api::Draft&)>& change) {
     api::Draft object(before);
     change(object);
-    UpdateGeneration(before->root(), object);
+    UpdateGeneration(StrategyFor(*api::FindKind("", "v1", "Pod")), before->root(), object);
     return object.Freeze()->root()["metadata"]["generation"].integer();
   };
   EXPECT_EQ(generation([](api::Draft&) {}), 4);

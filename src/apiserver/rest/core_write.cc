@@ -4,6 +4,7 @@
 #include "api/tree/draft_view.h"
 #include "apiserver/conversion/versions.h"
 #include "apiserver/registry/kept_members.h"
+#include "apiserver/registry/schema_defaults.h"
 #include "apiserver/rest/core_resource.h"
 #include "apiserver/rest/decode.h"
 #include "apiserver/rest/eviction.h"
@@ -11,6 +12,7 @@
 #include "apiserver/rest/object_meta.h"
 #include "apiserver/rest/scale.h"
 #include "apiserver/rest/selection.h"
+#include "apiserver/validation/schema_rules.h"
 #include "base/ids/uuid.h"
 
 namespace drakkar::apiserver {
@@ -44,8 +46,10 @@ api::Draft Core::ToStored(const Resource& resource, const Request& request,
   }
   if (asked->root()["kind"].str() != request.kind->kind) object["kind"] = request.kind->kind;
   if (request.subresource == "status") {
+    ApplySchemaDefaults(object, *request.kind->schema, "status");
     resource.strategy->DefaultStatus(object, context);
   } else {
+    ApplySchemaDefaults(object, *request.kind->schema);
     resource.strategy->Default(object, context);
   }
   if (request.kind == resource.kind) return object;
@@ -124,9 +128,13 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     TrackManagedFields(*resource.kind, *resource.strategy, request, nullptr, claimed.root(),
                        options_.loop.clock().Now(), object);
   }
+  if (HasSubresource(*resource.kind, "status") && !resource.strategy->TakesStatusOnCreate()) {
+    object.Remove("status");
+    ApplySchemaDefaults(object, *resource.kind->schema, "status");
+  }
   resource.strategy->PrepareForCreate(object, context);
   api::Draft& metadata = object["metadata"];
-  if (resource.strategy->MaintainsGeneration()) metadata["generation"] = 1;
+  if (resource.kind->has_generation) metadata["generation"] = 1;
   metadata["uid"] = NewUuid(options_.random);
   metadata["creationTimestamp"] = api::FormatTime(options_.loop.clock().Now());
 
@@ -174,6 +182,7 @@ void Core::Create(Resource& resource, Request&& request, std::function<void(Resp
     const api::DraftView view(object);
     const api::Value candidate = view.root();
     api::FieldErrors causes = ValidateMeta(*resource.kind, *resource.strategy, candidate);
+    CheckSchemaRules(causes, api::FieldPath(), candidate, api::Value(), *resource.kind->schema);
     for (api::FieldError& cause : resource.strategy->Validate(candidate, context)) {
       causes.push_back(std::move(cause));
     }
@@ -263,7 +272,9 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
     KeepMember("status", before->root(), object);
   }
   resource.strategy->PrepareForUpdate(object, before->root(), request.subresource, context);
-  if (resource.strategy->MaintainsGeneration()) UpdateGeneration(before->root(), object);
+  if (resource.kind->has_generation && request.subresource != "status") {
+    UpdateGeneration(*resource.strategy, before->root(), object);
+  }
   if (std::optional<Failure> failure = Admit(request, &object, before->root())) {
     done(Response::Failed(std::move(*failure)));
     return;
@@ -275,6 +286,7 @@ void Core::Update(Resource& resource, Request&& request, std::function<void(Resp
     const api::DraftView view(object);
     const api::Value candidate = view.root();
     api::FieldErrors causes = ValidateMetaUpdate(candidate, before->root());
+    CheckSchemaRules(causes, api::FieldPath(), candidate, before->root(), *resource.kind->schema);
     for (api::FieldError& cause : resource.strategy->ValidateUpdate(candidate, before->root(),
                                                                     request.subresource, context)) {
       causes.push_back(std::move(cause));

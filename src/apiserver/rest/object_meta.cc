@@ -23,10 +23,10 @@ constexpr api::FieldName kServerOwned[] = {
 
 // Orphaning and foreground deletion are carried out by the garbage collector, which the finalizers
 // tell what was asked.
-void ApplyPropagationPolicy(const Request& request, Value before, Draft& metadata) {
-  if (request.propagation_policy.empty()) return;
-  const bool orphan = request.propagation_policy == "Orphan";
-  const bool foreground = request.propagation_policy == "Foreground";
+void ApplyPropagationPolicy(std::string_view policy, Value before, Draft& metadata) {
+  if (policy.empty()) return;
+  const bool orphan = policy == "Orphan";
+  const bool foreground = policy == "Foreground";
   auto set = [&](std::string_view finalizer, bool wanted) {
     const bool has = api::HasFinalizer(before["metadata"], finalizer);
     if (wanted && !has) api::AddFinalizer(metadata, finalizer);
@@ -130,7 +130,7 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
   return std::nullopt;
 }
 
-void UpdateGeneration(Value before, Draft& object) {
+void UpdateGeneration(const Strategy& strategy, Value before, Draft& object) {
   const auto counts = [](std::string_view name) { return name != "metadata" && name != "status"; };
   std::size_t members = 0;
   bool changed = false;
@@ -146,6 +146,11 @@ void UpdateGeneration(Value before, Draft& object) {
   for (const auto& [key, name, value] : before.members()) {
     if (counts(name) && value.exists()) --members;
   }
+  if (!changed && strategy.AnnotationsRaiseGeneration()) {
+    const Draft* annotations = object["metadata"].Find("annotations");
+    const api::TreePtr is = annotations == nullptr ? Draft().Freeze() : annotations->Freeze();
+    changed = !api::Equal(is->root(), before["metadata"]["annotations"]);
+  }
   if (changed || members != 0) {
     object["metadata"]["generation"] = before["metadata"]["generation"].integer() + 1;
   }
@@ -155,7 +160,7 @@ api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strat
   return PlainErrors(CheckMetadata(
       object, {.namespaced = kind.namespaced,
                .check_name = [&](std::string_view name,
-                                 bool prefix) { return strategy.CheckName(name, prefix); },
+                                 bool prefix) { return strategy.CheckName(kind, name, prefix); },
                .name_is_declared = strategy.NameIsDeclared()}));
 }
 
@@ -207,7 +212,10 @@ DeletionPlan PlanDeletion(const Strategy& strategy, const Request& request,
                           const api::Object& before, WallTime now, Draft& object) {
   const Value current = before["metadata"];
   Draft& metadata = object["metadata"];
-  ApplyPropagationPolicy(request, before.root(), metadata);
+  ApplyPropagationPolicy(request.propagation_policy.empty()
+                             ? strategy.DefaultPropagation()
+                             : std::string_view(request.propagation_policy),
+                         before.root(), metadata);
   const std::int64_t grace =
       strategy.GracePeriod(before.root(), request.grace_period_seconds).value_or(0);
   const bool finalizers_left = [&] {
@@ -227,7 +235,7 @@ DeletionPlan PlanDeletion(const Strategy& strategy, const Request& request,
   }
   metadata["deletionTimestamp"] = api::FormatTime(now + std::chrono::seconds(grace));
   metadata["deletionGracePeriodSeconds"] = grace;
-  if (strategy.MaintainsGeneration()) {
+  if (request.kind->has_generation) {
     metadata["generation"] = current["generation"].integer() + 1;
   }
   metadata.Remove("resourceVersion");

@@ -24,8 +24,8 @@ std::optional<Failure> PrepareMetaForUpdate(const api::KindSchema& kind, const S
                                             const Request& request, const api::Object& before,
                                             api::Draft& object);
 
-// +1 when anything outside metadata and status has changed, or when the deletion was requested.
-void UpdateGeneration(api::Value before, api::Draft& object);
+// +1 when anything outside metadata and status has changed (and annotations, where they count).
+void UpdateGeneration(const Strategy& strategy, api::Value before, api::Draft& object);
 
 // The rules of validation/metadata.h, for a kind.
 api::FieldErrors ValidateMeta(const api::KindSchema& kind, const Strategy& strategy,

@@ -215,6 +215,10 @@ Problems LabelNameProblems(std::string_view name, bool prefix) {
   return DnsLabelProblems(WithoutTrailingDash(name, prefix));
 }
 
+Problems Dns1035NameProblems(std::string_view name, bool prefix) {
+  return api::CheckDns1035Label(WithoutTrailingDash(name, prefix));
+}
+
 void CheckLabels(Findings& out, const FieldPath& path, Value labels) {
   for (const auto& [key, name, value] : labels.members()) {
     CheckLabelKeyName(out, path, name);

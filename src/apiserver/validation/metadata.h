@@ -30,6 +30,8 @@ api::Problems SubdomainNameProblems(std::string_view name, bool prefix);
 
 // DNS label, for namespaces.
 api::Problems LabelNameProblems(std::string_view name, bool prefix);
+// DNS label that starts with a letter, for services.
+api::Problems Dns1035NameProblems(std::string_view name, bool prefix);
 
 // The name of a manager of fields, in an option or in an entry.
 inline constexpr std::size_t kMaxManagerBytes = 128;

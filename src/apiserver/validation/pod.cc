@@ -18,6 +18,8 @@ using api::Value;
 
 using VolumesByName = std::map<std::string_view, Value>;
 
+const std::string kSpec = "spec";
+
 std::string At(std::string_view path, std::size_t index) {
   return StrCat(path, "[", index, "]");
 }
@@ -72,15 +74,16 @@ void CheckBindMountOptions(Value mount, const std::string& path, const VolumesBy
 
 // A pod with users of its own shares no other namespace of the host, but for its network where the
 // gate UserNamespacesHostNetworkSupport allows it.
-void CheckHostUsers(Value spec, const FeatureGates& gates, api::FieldErrors& causes) {
+void CheckHostUsers(Value spec, const std::string& path, const FeatureGates& gates,
+                    api::FieldErrors& causes) {
   if (spec["hostUsers"].boolean(true)) return;
   constexpr std::string_view kWhy = "when `hostUsers` is false";
   if (spec["hostNetwork"].boolean() && !gates.Enabled(Gate::kUserNamespacesHostNetworkSupport)) {
-    causes.push_back(Forbidden("spec.hostNetwork", kWhy));
+    causes.push_back(Forbidden(path + ".hostNetwork", kWhy));
   }
   // Kubernetes spells these paths so.
-  if (spec["hostPID"].boolean()) causes.push_back(Forbidden("spec.HostPID", kWhy));
-  if (spec["hostIPC"].boolean()) causes.push_back(Forbidden("spec.HostIPC", kWhy));
+  if (spec["hostPID"].boolean()) causes.push_back(Forbidden(path + ".HostPID", kWhy));
+  if (spec["hostIPC"].boolean()) causes.push_back(Forbidden(path + ".HostIPC", kWhy));
 }
 
 // The claims of a container must name the pod's, each as a whole or by request, not both.
@@ -227,11 +230,12 @@ void AddName(Value entry, const std::string& path, std::set<std::string_view>& n
   }
 }
 
-std::set<std::string_view> CheckClaims(Value spec, api::FieldErrors& causes) {
+std::set<std::string_view> CheckClaims(Value spec, const std::string& spec_path,
+                                       api::FieldErrors& causes) {
   std::set<std::string_view> names;
   std::size_t index = 0;
   for (Value claim : spec["resourceClaims"].elements()) {
-    const std::string path = At("spec.resourceClaims", index++);
+    const std::string path = At(spec_path + ".resourceClaims", index++);
     AddName(claim, path, names, causes);
     const Value direct = claim["resourceClaimName"];
     const Value from_template = claim["resourceClaimTemplateName"];
@@ -254,12 +258,12 @@ std::set<std::string_view> CheckClaims(Value spec, api::FieldErrors& causes) {
   return names;
 }
 
-VolumesByName CheckVolumes(Value spec, api::FieldErrors& causes) {
+VolumesByName CheckVolumes(Value spec, const std::string& spec_path, api::FieldErrors& causes) {
   std::set<std::string_view> names;
   VolumesByName volumes;
   std::size_t index = 0;
   for (Value volume : spec["volumes"].elements()) {
-    const std::string path = At("spec.volumes", index++);
+    const std::string path = At(spec_path + ".volumes", index++);
     AddName(volume, path, names, causes);
     volumes.emplace(volume["name"].str(), volume);
   }
@@ -293,42 +297,48 @@ bool ContainsValue(Value list, Value wanted) {
 constexpr std::string_view kDeadlinePath = "spec.activeDeadlineSeconds";
 constexpr std::int64_t kMaxDeadline = std::numeric_limits<std::int32_t>::max();
 
-api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
+api::FieldErrors ValidatePodSpec(Value spec, const std::string& at,
+                                 const StrategyContext& context) {
   api::FieldErrors causes;
-  const Value spec = pod["spec"];
-  const std::set<std::string_view> claims = CheckClaims(spec, causes);
-  const VolumesByName volumes = CheckVolumes(spec, causes);
-  if (spec["containers"].empty()) causes.push_back(Required("spec.containers"));
+  const std::set<std::string_view> claims = CheckClaims(spec, at, causes);
+  const VolumesByName volumes = CheckVolumes(spec, at, causes);
+  if (spec["containers"].empty()) causes.push_back(Required(at + ".containers"));
   std::set<std::string_view> names;
   for (const api::FieldName list : api::FieldNames{"containers", "initContainers"}) {
     std::size_t index = 0;
     for (Value container : spec[list].elements()) {
-      const std::string path = At(StrCat("spec.", list), index++);
+      const std::string path = At(StrCat(at, ".", list.view()), index++);
       CheckContainer(container, path, claims, volumes, causes);
-      CheckRestartRules(container, path, list == "initContainers", context.gates, causes);
+      CheckRestartRules(container, path, list == api::FieldName("initContainers"), context.gates, causes);
       const std::string_view name = container["name"].str();
       if (!name.empty() && !names.insert(name).second) {
         causes.push_back(Duplicate(path + ".name", name));
       }
     }
   }
-  if (!spec["ephemeralContainers"].empty()) {
-    causes.push_back(Forbidden("spec.ephemeralContainers", "cannot be set on create"));
-  }
-  CheckHostUsers(spec, context.gates, causes);
+  CheckHostUsers(spec, at, context.gates, causes);
   const std::string_view restart = spec["restartPolicy"].str();
   if (restart != "Always" && restart != "OnFailure" && restart != "Never") {
-    causes.push_back(NotSupported("spec.restartPolicy", restart, {"Always", "OnFailure", "Never"}));
+    causes.push_back(
+        NotSupported(at + ".restartPolicy", restart, {"Always", "OnFailure", "Never"}));
   }
   const Value deadline = spec["activeDeadlineSeconds"];
   if (deadline.has_value() && (deadline.integer() < 1 || deadline.integer() > kMaxDeadline)) {
-    causes.push_back(Invalid(std::string(kDeadlinePath), deadline.integer(),
+    causes.push_back(Invalid(at + ".activeDeadlineSeconds", deadline.integer(),
                              "must be between 1 and 2147483647, inclusive"));
   }
   const Value grace = spec["terminationGracePeriodSeconds"];
   if (grace.integer() < 0) {
-    causes.push_back(Invalid("spec.terminationGracePeriodSeconds", grace.integer(),
+    causes.push_back(Invalid(at + ".terminationGracePeriodSeconds", grace.integer(),
                              "must be greater than or equal to 0"));
+  }
+  return causes;
+}
+
+api::FieldErrors ValidatePod(Value pod, const StrategyContext& context) {
+  api::FieldErrors causes = ValidatePodSpec(pod["spec"], kSpec, context);
+  if (!pod["spec"]["ephemeralContainers"].empty()) {
+    causes.push_back(Forbidden("spec.ephemeralContainers", "cannot be set on create"));
   }
   return causes;
 }
@@ -338,8 +348,8 @@ namespace {
 // Containers that are added to a running pod to look around: nothing may rely on them.
 void CheckEphemeralContainers(Value spec, api::FieldErrors& causes) {
   api::FieldErrors ignored;
-  const std::set<std::string_view> claims = CheckClaims(spec, ignored);
-  const VolumesByName volumes = CheckVolumes(spec, ignored);
+  const std::set<std::string_view> claims = CheckClaims(spec, kSpec, ignored);
+  const VolumesByName volumes = CheckVolumes(spec, kSpec, ignored);
   std::set<std::string_view> names, targets;
   for (const api::FieldName list : api::FieldNames{"initContainers", "containers"}) {
     for (Value container : spec[list].elements()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "api/meta/field_error.h"
@@ -7,6 +8,9 @@
 
 namespace drakkar::apiserver {
 
+// The spec of a pod or of a template of one; `path` is where it lies ("spec.template.spec").
+api::FieldErrors ValidatePodSpec(api::Value spec, const std::string& path,
+                                 const StrategyContext& context);
 api::FieldErrors ValidatePod(api::Value pod, const StrategyContext& context);
 api::FieldErrors ValidatePodUpdate(api::Value pod, api::Value before, std::string_view subresource,
                                    const StrategyContext& context);

@@ -8,7 +8,7 @@
 namespace drakkar::api::generated {
 
 // Entry 0 is no name; the others are sorted. Only the compiler reads the texts.
-inline constexpr std::size_t kFieldNameCount = 30;
+inline constexpr std::size_t kFieldNameCount = 31;
 inline constexpr const char* kFieldNames[kFieldNameCount] = {
     "",
     "Port",
@@ -18,6 +18,7 @@ inline constexpr const char* kFieldNames[kFieldNameCount] = {
     "berth",
     "counts",
     "crew",
+    "crewed",
     "harbour",
     "home",
     "items",
