@@ -156,23 +156,29 @@ class Component {
 };
 
 struct ControllersWork {
-  ControllersWork(UvLoop& loop, client::Client& client, Metrics& metrics, const std::string& ca_pem)
-      : events({.loop = loop, .client = client, .component = "resource_claim"}),
-        controllers({.loop = loop,
+  ControllersWork(UvLoop& loop, client::Client& client, Metrics& metrics,
+                  const ClientFactory& clients, const ComponentOptions& component)
+      : controllers({.loop = loop,
                      .random = RealRandom(),
                      .client = client,
                      .metrics = metrics,
-                     .warn =
-                         [this](const api::ObjectPtr& object, std::string_view reason,
-                                std::string message) {
-                           events.Record(object, client::EventKind::kWarning, reason,
-                                         std::move(message));
-                         },
-                     .ca_pem = ca_pem}) {
+                     .client_for = component.account_clients ? AccountClients(loop, clients)
+                                                             : AccountClient(),
+                     .ca_pem = component.ca_pem,
+                     .selection = component.controllers}) {
     controllers.Start();
   }
   bool IsReady() const { return controllers.has_synced(); }
-  client::EventRecorder events;
+
+  using AccountClient = std::function<std::unique_ptr<client::Client>(std::string_view account)>;
+  static AccountClient AccountClients(UvLoop& loop, const ClientFactory& clients) {
+    return [&loop, &clients](std::string_view account) {
+      return clients(loop, StrCat("system:serviceaccount:kube-system:", account),
+                     {"system:serviceaccounts", "system:serviceaccounts:kube-system"},
+                     storage::Mark::kApplied);
+    };
+  }
+
   controllers::Controllers controllers;
 };
 
@@ -212,9 +218,9 @@ std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clien
              .component = component,
              .configz = {},
              .start =
-                 [ca_pem = component.ca_pem](UvLoop& own, client::Client& client,
-                                             Metrics& metrics) {
-                   return std::make_unique<ControllersWork>(own, client, metrics, ca_pem);
+                 [clients, component](UvLoop& own, client::Client& client, Metrics& metrics) {
+                   return std::make_unique<ControllersWork>(own, client, metrics, clients,
+                                                            component);
                  },
              .on_fatal = std::move(on_fatal)});
       });

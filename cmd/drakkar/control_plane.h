@@ -9,6 +9,7 @@
 #include "apiserver/server.h"
 #include "cmd/drakkar/daemon.h"
 #include "cmd/drakkar/status_port.h"
+#include "controllers/selection.h"
 #include "net/socket/socket.h"
 #include "scheduler/config/configuration.h"
 #include "telemetry/metrics/metrics.h"
@@ -67,6 +68,9 @@ struct ComponentOptions {
   client::LeaderElectionConfig election{.leader_elect = false};
   StatusPortOptions status = {};
   std::string ca_pem = {};  // published to every namespace; empty: not
+  controllers::Selection controllers = {};
+  // The client factory gives each controller a client of its own account.
+  bool account_clients = false;
 };
 std::unique_ptr<Part> MakeControllersPart(UvLoop& main_loop, ClientFactory clients,
                                           ComponentOptions component = {});

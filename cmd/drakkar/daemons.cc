@@ -70,6 +70,23 @@ cli::Flag LowLatencyFlag() {
               "and, on a virtual machine, more of its host."};
 }
 
+cli::Flag ControllersFlag() {
+  return {.name = "controllers",
+          .help =
+              "Controllers to run, separated by commas: * for all, NAME for one, -NAME to leave "
+              "one out. Names are those of kube-controller-manager.",
+          .default_value = "*",
+          .placeholder = "LIST"};
+}
+
+Result<controllers::Selection> ReadControllers(const cli::Arguments& arguments) {
+  std::vector<std::string> words;
+  for (std::string_view word : Split(arguments.Text("controllers"), ',')) {
+    if (!Trim(word).empty()) words.emplace_back(Trim(word));
+  }
+  return controllers::Selection::Parse(words);
+}
+
 std::vector<cli::Flag> With(std::vector<cli::Flag> flags, std::vector<cli::Flag> more = {}) {
   for (cli::Flag& flag : more) flags.push_back(std::move(flag));
   for (cli::Flag& flag : CommonFlags()) flags.push_back(std::move(flag));
@@ -195,9 +212,13 @@ int RunUp(const cli::Arguments& arguments, cli::Console& console) {
   Result<StatusPortOptions> scheduler_status =
       UpStatusPort(arguments, "scheduler-port", "system:kube-scheduler", server->pki());
   if (!scheduler_status.ok()) return Fail(console, scheduler_status.error());
-  parts.push_back(MakeControllersPart(
-      loop, server->DirectClients(),
-      {.status = std::move(*controllers_status), .ca_pem = server->pki().ca().certificate_pem}));
+  Result<controllers::Selection> selection = ReadControllers(arguments);
+  if (!selection.ok()) return Fail(console, selection.error());
+  parts.push_back(MakeControllersPart(loop, server->DirectClients(),
+                                      {.status = std::move(*controllers_status),
+                                       .ca_pem = server->pki().ca().certificate_pem,
+                                       .controllers = std::move(*selection),
+                                       .account_clients = true}));
   scheduler->leader_election.leader_elect = false;
   parts.push_back(MakeSchedulerPart(loop, server->DirectClients(), *gates, std::move(*scheduler),
                                     std::move(*scheduler_status)));
@@ -279,6 +300,9 @@ int RunControllers(const cli::Arguments& arguments, cli::Console& console) {
   Result<StatusPortOptions> status = ReadStatusPort(arguments);
   if (!status.ok()) return Fail(console, status.error());
   component.status = std::move(*status);
+  Result<controllers::Selection> selection = ReadControllers(arguments);
+  if (!selection.ok()) return Fail(console, selection.error());
+  component.controllers = std::move(*selection);
   Result<ClientFactory> clients = HttpClients(arguments.Text("kubeconfig"), "drakkar-controllers");
   if (!clients.ok()) return Fail(console, clients.error());
   // What pods are to trust is what we trust ourselves.
@@ -474,6 +498,7 @@ void AddDaemonCommands(cli::App& app) {
                                    "10259"),
                           PortFlag("controllers-port",
                                    "The controllers' port for the same pages; 0: none.", "10257"),
+                          ControllersFlag(),
                           {.name = "scheduler-config",
                            .help = "A KubeSchedulerConfiguration for the scheduler.",
                            .placeholder = "FILE"},
@@ -503,7 +528,8 @@ void AddDaemonCommands(cli::App& app) {
            .summary = "Run the controllers",
            .help = "Makes claims from templates, releases them, collects what has no owner. Of "
                    "several instances the one that holds the Lease is active.",
-           .flags = With(And({KubeconfigFlag()}, ComponentFlags(10257, "kube-controller-manager"))),
+           .flags = With(And({KubeconfigFlag(), ControllersFlag()},
+                             ComponentFlags(10257, "kube-controller-manager"))),
            .max_arguments = 0,
            .section = kSection,
            .run = RunControllers});

@@ -1,14 +1,37 @@
 #include "controllers/controllers.h"
 
+#include <map>
+#include <optional>
+
 #include "api/scheme/scheme.h"
+#include "client/event_recorder.h"
 #include "client/informer.h"
+#include "controllers/deployment/controller.h"
 #include "controllers/garbage_collector/controller.h"
 #include "controllers/namespace/controller.h"
 #include "controllers/pod_gc/controller.h"
+#include "controllers/replica_set/controller.h"
 #include "controllers/resource_claim/controller.h"
 #include "controllers/service_account/controller.h"
+#include "controllers/workload/owned_index.h"
 
 namespace drakkar::controllers {
+namespace {
+
+// How a controller acts: under its own account if there is a client for it, with events in its own
+// name.
+struct Actor {
+  Actor(const Controllers::Options& options, std::string_view account, std::string component)
+      : own(options.client_for ? options.client_for(account) : nullptr),
+        client(own != nullptr ? *own : options.client),
+        events({.loop = options.loop, .client = client, .component = std::move(component)}) {}
+
+  const std::unique_ptr<client::Client> own;  // null: the shared one
+  client::Client& client;
+  client::EventRecorder events;
+};
+
+}  // namespace
 
 struct Controllers::Impl {
   static client::Informer::Options All(std::string_view group, std::string_view kind) {
@@ -16,46 +39,118 @@ struct Controllers::Impl {
   }
 
   explicit Impl(Options o)
-      : pods(o.loop, o.random, o.client, All("", "Pod")),
-        nodes(o.loop, o.random, o.client, All("", "Node")),
-        namespaces(o.loop, o.random, o.client, All("", "Namespace")),
-        accounts(o.loop, o.random, o.client, All("", "ServiceAccount")),
-        authorities(o.loop, o.random, o.client,
+      : options(std::move(o)),
+        pods(options.loop, options.random, options.client, All("", "Pod")),
+        nodes(options.loop, options.random, options.client, All("", "Node")),
+        namespaces(options.loop, options.random, options.client, All("", "Namespace")),
+        accounts(options.loop, options.random, options.client, All("", "ServiceAccount")),
+        authorities(options.loop, options.random, options.client,
                     {.collection = {api::FindKind("", "v1", "ConfigMap"), "", "", ""},
                      .field_selector = ServiceAccountController::AuthoritySelector()}),
-        claims(o.loop, o.random, o.client, All("resource.k8s.io", "ResourceClaim")),
-        templates(o.loop, o.random, o.client, All("resource.k8s.io", "ResourceClaimTemplate")),
-        resource_claim({o.loop, o.random, o.client, o.warn, o.metrics, pods, claims, templates}),
-        pod_gc(o.loop, o.random, o.client, pods, nodes),
-        name_space(o.loop, o.random, o.client, namespaces),
-        service_account(o.loop, o.random, o.client, namespaces, accounts, authorities, o.ca_pem),
-        garbage_collector(o.loop, o.random, o.client,
-                          {&pods, &nodes, &namespaces, &accounts, &claims, &templates}) {}
+        claims(options.loop, options.random, options.client,
+               All("resource.k8s.io", "ResourceClaim")),
+        templates(options.loop, options.random, options.client,
+                  All("resource.k8s.io", "ResourceClaimTemplate")),
+        deployments(options.loop, options.random, options.client, All("apps", "Deployment")),
+        replica_sets(options.loop, options.random, options.client, All("apps", "ReplicaSet")),
+        pods_by_owner(pods),
+        sets_by_owner(replica_sets) {
+    if (Runs("resourceclaim-controller")) {
+      Actor& actor = As("resource-claim-controller", "resource_claim");
+      auto warn = options.warn;
+      if (!warn) {
+        warn = [&actor](const api::ObjectPtr& object, std::string_view reason,
+                        std::string message) {
+          actor.events.Warning(object, reason, std::move(message));
+        };
+      }
+      resource_claim.emplace(ResourceClaimController::Options{
+          options.loop, options.random, actor.client, std::move(warn), options.metrics, pods,
+          claims, templates});
+    }
+    if (Runs("pod-garbage-collector-controller")) {
+      pod_gc.emplace(options.loop, options.random,
+                     As("pod-garbage-collector", "pod-garbage-collector").client, pods, nodes);
+    }
+    if (Runs("namespace-controller")) {
+      name_space.emplace(options.loop, options.random,
+                         As("namespace-controller", "namespace-controller").client, namespaces);
+    }
+    if (Runs("serviceaccount-controller")) {
+      service_account.emplace(options.loop, options.random, options.client, namespaces, accounts,
+                              authorities, options.ca_pem);
+    }
+    if (Runs("replicaset-controller")) {
+      Actor& actor = As("replicaset-controller", "replicaset-controller");
+      replica_set.emplace(ReplicaSetController::Options{.loop = options.loop,
+                                                        .random = options.random,
+                                                        .client = actor.client,
+                                                        .events = actor.events,
+                                                        .sets = replica_sets,
+                                                        .pods = pods_by_owner,
+                                                        .siblings = &sets_by_owner});
+    }
+    if (Runs("deployment-controller")) {
+      Actor& actor = As("deployment-controller", "deployment-controller");
+      deployment.emplace(DeploymentController::Options{.loop = options.loop,
+                                                       .random = options.random,
+                                                       .client = actor.client,
+                                                       .events = actor.events,
+                                                       .deployments = deployments,
+                                                       .sets = sets_by_owner,
+                                                       .pods = pods_by_owner});
+    }
+    if (Runs("garbage-collector-controller")) {
+      garbage_collector.emplace(
+          options.loop, options.random,
+          As("generic-garbage-collector", "garbage-collector-controller").client,
+          std::vector<client::Informer*>{&pods, &nodes, &namespaces, &accounts, &claims, &templates,
+                                         &deployments, &replica_sets});
+    }
+  }
 
-  // Informers first: they outlive the controllers that use them.
+  bool Runs(std::string_view name) const { return options.selection.Runs(name); }
+
+  Actor& As(std::string_view account, std::string component) {
+    std::unique_ptr<Actor>& actor = actors[std::string(account)];
+    if (actor == nullptr) actor = std::make_unique<Actor>(options, account, std::move(component));
+    return *actor;
+  }
+
+  // In the order they are started: owners before what they own.
+  std::vector<client::Informer*> Informers() {
+    return {&nodes,  &accounts,    &authorities,  &namespaces, &templates,
+            &claims, &deployments, &replica_sets, &pods};
+  }
+
+  const Options options;
+  // Informers and indexes first: they outlive the controllers that use them.
   client::Informer pods, nodes, namespaces, accounts, authorities, claims, templates;
-  ResourceClaimController resource_claim;
-  PodGarbageCollector pod_gc;
-  NamespaceController name_space;
-  ServiceAccountController service_account;
-  GarbageCollector garbage_collector;
+  client::Informer deployments, replica_sets;
+  OwnedIndex pods_by_owner, sets_by_owner;
+  std::map<std::string, std::unique_ptr<Actor>> actors;  // by account
+  std::optional<ResourceClaimController> resource_claim;
+  std::optional<PodGarbageCollector> pod_gc;
+  std::optional<NamespaceController> name_space;
+  std::optional<ServiceAccountController> service_account;
+  std::optional<ReplicaSetController> replica_set;
+  std::optional<DeploymentController> deployment;
+  std::optional<GarbageCollector> garbage_collector;
 };
 
 Controllers::Controllers(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Controllers::~Controllers() = default;
 
 void Controllers::Start() {
-  for (client::Informer* informer :
-       {&impl_->nodes, &impl_->accounts, &impl_->authorities, &impl_->namespaces, &impl_->templates,
-        &impl_->claims, &impl_->pods}) {
-    informer->Start();
-  }
-  impl_->garbage_collector.Start();
+  for (client::Informer* informer : impl_->Informers()) informer->Start();
+  if (impl_->garbage_collector) impl_->garbage_collector->Start();
 }
 
 bool Controllers::has_synced() const {
-  return impl_->nodes.has_synced() && impl_->namespaces.has_synced() &&
-         impl_->templates.has_synced() && impl_->claims.has_synced() && impl_->pods.has_synced();
+  for (const client::Informer* informer : impl_->Informers()) {
+    if (!informer->has_synced()) return false;
+  }
+  return true;
 }
 
 }  // namespace drakkar::controllers

@@ -2,6 +2,7 @@
 
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "apiserver/auth/controller_roles.h"
 #include "apiserver/request/node_identity.h"
 #include "apiserver/rest/core.h"
 #include "base/text/text.h"
@@ -13,14 +14,6 @@ using api::Draft;
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 constexpr std::string_view kAutoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
-
-// A rule in words: each text is a list separated by spaces, `core` is the group without a name.
-struct RuleText {
-  std::string_view verbs;
-  std::string_view groups;
-  std::string_view resources;
-  std::string_view names = "";
-};
 
 struct RoleText {
   std::string_view name;
@@ -180,39 +173,6 @@ std::vector<RoleText> ComponentRoles() {
         {"get", "core", "configmaps namespaces secrets serviceaccounts"},
         {"update", "core", "secrets serviceaccounts"},
         {"list watch", "*", "*"}}},
-      {"system:controller:resource-claim-controller",
-       {kEvents,
-        {kRead, "core", "pods"},
-        {"patch update", "core", "pods/status"},
-        {"update", "core", "pods/finalizers"},
-        {kRead, "resource.k8s.io", "resourceclaimtemplates"},
-        {"create delete get list patch update watch", "resource.k8s.io", "resourceclaims"},
-        {"patch update", "resource.k8s.io", "resourceclaims/binding resourceclaims/status"}}},
-      {"system:controller:device-taint-eviction-controller",
-       {kEvents,
-        {"delete get list watch", "core", "pods"},
-        {"patch update", "core", "pods/status"},
-        {kRead, "resource.k8s.io", "deviceclasses devicetaintrules resourceclaims resourceslices"},
-        {"patch update", "resource.k8s.io", "devicetaintrules/status"}}},
-      {"system:controller:generic-garbage-collector",
-       {kEvents, {"delete get list patch update watch", "*", "*"}}},
-      {"system:controller:namespace-controller",
-       {{"delete get list watch", "core", "namespaces"},
-        {"update", "core", "namespaces/finalize namespaces/status"},
-        {"delete deletecollection get list", "*", "*"}}},
-      {"system:controller:pod-garbage-collector",
-       {{"delete list watch", "core", "pods"},
-        {"get list watch", "core", "nodes"},
-        {"patch", "core", "pods/status"}}},
-      {"system:controller:node-controller",
-       {kEvents,
-        {"delete get list patch update watch", "core", "nodes"},
-        {"patch update", "core", "nodes/status"},
-        {"delete get list watch", "core", "pods"},
-        {"patch update", "core", "pods/status"},
-        {kRead, "coordination.k8s.io", "leases"}}},
-      {"system:controller:root-ca-cert-publisher",
-       {kEvents, {"create update", "core", "configmaps"}}},
       {"system:kubelet-api-admin",
        {{kRead, "core", "nodes"},
         {"proxy", "core", "nodes"},
@@ -258,19 +218,6 @@ std::vector<BindingText> Bindings() {
       {"drakkar:node-driver", "drakkar:node-driver", {}, {kNodeDriversGroup}},
       {"drakkar:apiserver-kubelet-client", "drakkar:apiserver-kubelet-client", {kNodeClientUser}},
   };
-  // Each controller under its own account, and all of them in one process.
-  constexpr std::string_view kControllers[][2] = {
-      {"system:controller:resource-claim-controller", "resource-claim-controller"},
-      {"system:controller:device-taint-eviction-controller", "device-taint-eviction-controller"},
-      {"system:controller:generic-garbage-collector", "generic-garbage-collector"},
-      {"system:controller:namespace-controller", "namespace-controller"},
-      {"system:controller:pod-garbage-collector", "pod-garbage-collector"},
-      {"system:controller:node-controller", "node-controller"},
-      {"system:controller:root-ca-cert-publisher", "root-ca-cert-publisher"},
-  };
-  for (const auto& [role, account] : kControllers) {
-    bindings.push_back({role, role, {"system:kube-controller-manager"}, {}, {account}});
-  }
   return bindings;
 }
 
@@ -327,6 +274,18 @@ api::TreePtr MakeBinding(const BindingText& text) {
   return binding.Freeze();
 }
 
+// Each controller under its own account, and all of them in one process.
+void AddControllers(std::vector<api::TreePtr>& objects) {
+  for (const ControllerRole& controller : ControllerRoles()) {
+    const std::string role = StrCat("system:controller:", controller.name);
+    objects.push_back(MakeRole({.name = role, .rules = controller.rules}));
+    objects.push_back(MakeBinding({.name = role,
+                                   .role = role,
+                                   .users = {"system:kube-controller-manager"},
+                                   .accounts = {controller.name}}));
+  }
+}
+
 // One creation after the other, so that a failure names the object it is about.
 struct Creation {
   Core& core;
@@ -376,6 +335,7 @@ std::vector<api::TreePtr> BootstrapPolicy() {
   node.rules.push_back({"deletecollection", "resource.k8s.io", "resourceslices"});
   objects.push_back(MakeRole(node));
   for (const BindingText& binding : Bindings()) objects.push_back(MakeBinding(binding));
+  AddControllers(objects);
   return objects;
 }
 

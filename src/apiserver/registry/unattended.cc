@@ -101,12 +101,6 @@ constexpr std::array kTable = {
     Unattended{"node.k8s.io", "RuntimeClass", nullptr,
                "the RuntimeClass is stored, but Drakkar's node agent has one runtime and refuses "
                "pods that name a class"},
-    Unattended{kApps, "Deployment", nullptr,
-               "the Deployment is stored, but nothing creates its pods; an attached "
-               "kube-controller-manager does"},
-    Unattended{kApps, "ReplicaSet", nullptr,
-               "the ReplicaSet is stored, but nothing creates its pods; an attached "
-               "kube-controller-manager does"},
     Unattended{kApps, "StatefulSet", nullptr,
                "the StatefulSet is stored, but nothing creates its pods; an attached "
                "kube-controller-manager does"},

@@ -20,7 +20,7 @@ class UnattendedTest : public CoreFixture {
   }
 };
 
-constexpr std::string_view kDeployment = R"({"apiVersion":"apps/v1","kind":"Deployment",
+constexpr std::string_view kStatefulSet = R"({"apiVersion":"apps/v1","kind":"StatefulSet",
     "metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},
     "template":{"metadata":{"labels":{"a":"b"}},
     "spec":{"containers":[{"name":"c","image":"i"}]}}}})";
@@ -32,8 +32,8 @@ std::string Rule(std::string_view name, std::string_view effect) {
 }
 
 TEST_F(UnattendedTest, CreatingWhatNothingActsOnWarns) {
-  EXPECT_EQ(WarningsOf(kDeployment),
-            std::vector<std::string>{"the Deployment is stored, but nothing creates its pods; an "
+  EXPECT_EQ(WarningsOf(kStatefulSet),
+            std::vector<std::string>{"the StatefulSet is stored, but nothing creates its pods; an "
                                      "attached kube-controller-manager does"});
   EXPECT_EQ(WarningsOf(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},
                            "spec":{"hard":{"pods":"1"}}})")

@@ -309,7 +309,8 @@ api::FieldErrors ValidatePodSpec(Value spec, const std::string& at,
     for (Value container : spec[list].elements()) {
       const std::string path = At(StrCat(at, ".", list.view()), index++);
       CheckContainer(container, path, claims, volumes, causes);
-      CheckRestartRules(container, path, list == api::FieldName("initContainers"), context.gates, causes);
+      CheckRestartRules(container, path, list == api::FieldName("initContainers"), context.gates,
+                        causes);
       const std::string_view name = container["name"].str();
       if (!name.empty() && !names.insert(name).second) {
         causes.push_back(Duplicate(path + ".name", name));

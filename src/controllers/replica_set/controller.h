@@ -1,0 +1,57 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/env/random.h"
+#include "base/exec/event_loop.h"
+#include "client/event_recorder.h"
+#include "client/scoped_client.h"
+#include "client/work_queue.h"
+#include "controllers/workload/dependent_writer.h"
+#include "controllers/workload/owned_index.h"
+#include "controllers/workload/selector_index.h"
+
+namespace drakkar::controllers {
+
+// Keeps as many pods of a ReplicaSet as it asks for, and its status. The same serves
+// ReplicationControllers.
+//
+// Driven by events; a set is not looked at while pods that it created or deleted are on their way
+// to our copy. Loop-bound. Shares the informers and the index it is given, which must outlive it.
+class ReplicaSetController {
+ public:
+  enum class Kind { kReplicaSet, kReplicationController };
+  struct Options {
+    EventLoop& loop;
+    Random& random;
+    client::Client& client;
+    client::EventRecorder& events;
+    client::Informer& sets;
+    OwnedIndex& pods;
+    // ReplicaSets by the Deployment that controls them; null: sets have no siblings.
+    const OwnedIndex* siblings = nullptr;
+    Kind kind = Kind::kReplicaSet;
+  };
+  // Adds its handlers: construct before the informers are started.
+  explicit ReplicaSetController(Options options);
+
+ private:
+  using Done = client::WorkQueue::Done;
+
+  void OnPod(const api::ObjectPtr& before, const api::ObjectPtr& pod);
+  void QueueOwner(const api::Object& pod);
+  void Sync(const std::string& key, Done done);
+  void Scale(const api::ObjectPtr& set, std::vector<api::ObjectPtr> active, Done done);
+  void WriteStatus(const api::ObjectPtr& set, const std::vector<api::ObjectPtr>& active,
+                   std::string_view failure_reason, std::optional<Error> failure, Done done);
+  std::map<std::string, int, std::less<>> RelatedPodsPerNode(const api::Object& set) const;
+
+  const Options options_;
+  client::ScopedClient client_;
+  SelectorIndex selectors_;
+  DependentWriter writer_;
+  client::WorkQueue queue_;
+};
+
+}  // namespace drakkar::controllers

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "client/informer.h"
+
+namespace drakkar::controllers {
+
+// Objects of one kind by the uid of the owner that controls them, and those of each namespace that
+// nobody controls: what a controller's own copy of its dependents looks like. Follows an informer;
+// construct it before the controllers that use it, so that it is up to date when they hear of a
+// change. Its size is the collection's.
+class OwnedIndex {
+ public:
+  using Objects = std::map<std::string, api::ObjectPtr>;  // by "namespace/name"
+
+  explicit OwnedIndex(client::Informer& objects);
+  OwnedIndex(const OwnedIndex&) = delete;
+  OwnedIndex& operator=(const OwnedIndex&) = delete;
+
+  const Objects& Of(std::string_view owner_uid) const;
+  const Objects& Orphans(std::string_view namespace_) const;
+  client::Informer& informer() const { return informer_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  using Groups = std::unordered_map<std::string, Objects, Hash, std::equal_to<>>;  // looked up only
+
+  void Put(const api::ObjectPtr& object);
+  void Remove(const api::ObjectPtr& object);
+  static void Erase(Groups& groups, std::string_view group, const std::string& name);
+
+  client::Informer& informer_;
+  Groups by_owner_;
+  Groups orphans_;
+};
+
+}  // namespace drakkar::controllers

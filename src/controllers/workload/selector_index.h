@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/meta/label_selector.h"
+#include "client/informer.h"
+
+namespace drakkar::controllers {
+
+// The selectors of the objects of an informer, read once, to find who selects an object that
+// nobody controls. A selector that is empty or cannot be read selects nothing.
+class SelectorIndex {
+ public:
+  // Where the selector lies in an object; the default is a LabelSelector in spec.selector.
+  using Read = api::LabelSelector (*)(const api::Object& object);
+  explicit SelectorIndex(client::Informer& owners, Read read = ReadLabelSelector);
+  SelectorIndex(const SelectorIndex&) = delete;
+  SelectorIndex& operator=(const SelectorIndex&) = delete;
+
+  // Null if there is no such owner.
+  const api::LabelSelector* Find(const std::string& qualified_name) const;
+  // The owners in a namespace that select these labels, by name.
+  std::vector<std::string> Matching(std::string_view namespace_, api::Value labels) const;
+
+  static api::LabelSelector ReadLabelSelector(const api::Object& object);
+  // A plain map in spec.selector, as ReplicationControllers and Services have.
+  static api::LabelSelector ReadMap(const api::Object& object);
+
+ private:
+  const Read read_;
+  std::map<std::string, api::LabelSelector> selectors_;  // by "namespace/name"
+};
+
+}  // namespace drakkar::controllers
