@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "base/exec/lifetime.h"
 #include "base/exec/uv_loop.h"
 
 namespace drakkar {
@@ -23,11 +24,13 @@ struct Child {
   int pending = 0;       // what must finish before the exit is reported: process and outputs
   bool running = false;
   bool detached = false;  // the Process object is gone: report nothing
+  Lifetime lifetime;      // ends before the exit is reported
 
   void Finish() {
     if (--pending > 0) return;
     exit.output = std::move(output);
     exit.error_output = std::move(error_output);
+    lifetime.End();
     if (on_exit && !detached) {
       auto callback = std::move(on_exit);
       callback(std::move(exit));
@@ -76,23 +79,23 @@ void OnChildExit(uv_process_t* process, std::int64_t status, int signal) {
 
 class UvProcess final : public Process {
  public:
-  // The child frees itself; `alive` tells whether it still may be touched.
-  UvProcess(Child* child, int pid, std::shared_ptr<bool> alive)
-      : child_(child), pid_(pid), alive_(std::move(alive)) {}
+  explicit UvProcess(Child& child)
+      : child_(child), child_lifetime_(child.lifetime.Observe()), pid_(child.process.pid) {}
   ~UvProcess() override {
-    if (*alive_) child_->detached = true;
+    if (child_lifetime_.alive()) child_.detached = true;
   }
   int pid() const override { return pid_; }
   Result<void> Signal(int signal) override {
-    if (!*alive_ || !child_->running) return NotFound("the process has already ended");
+    if (!child_lifetime_.alive() || !child_.running)
+      return NotFound("the process has already ended");
     if (::kill(pid_, signal) != 0) return ErrnoError(errno, "signal process");
     return Ok();
   }
 
  private:
-  Child* child_;
-  int pid_;
-  std::shared_ptr<bool> alive_;
+  Child& child_;  // frees itself
+  const Lifetime::Observer child_lifetime_;
+  const int pid_;
 };
 
 class UvSpawner final : public Spawner {
@@ -104,11 +107,7 @@ class UvSpawner final : public Spawner {
     loop_.AssertInLoop();
     if (options.arguments.empty()) return InvalidArgument("spawn: no program");
     auto* child = new Child;
-    auto alive = std::make_shared<bool>(true);
-    child->on_exit = [alive, on_exit = std::move(on_exit)](ProcessExit exit) {
-      *alive = false;
-      on_exit(std::move(exit));
-    };
+    child->on_exit = std::move(on_exit);
     child->input = std::move(options.standard_input);
 
     std::vector<char*> arguments = Pointers(options.arguments);
@@ -173,8 +172,7 @@ class UvSpawner final : public Spawner {
       uv_read_start(reinterpret_cast<uv_stream_t*>(&child->err), &OnAlloc, &OnRead);
     }
     if (has_input) WriteInput(child);
-    return std::unique_ptr<Process>(
-        std::make_unique<UvProcess>(child, child->process.pid, std::move(alive)));
+    return std::unique_ptr<Process>(std::make_unique<UvProcess>(*child));
   }
 
  private:

@@ -22,12 +22,13 @@ namespace drakkar {
 // Lifetime, and a pointer and a counter per callback.
 //
 // Loop-bound: the Lifetime ends, guarded callbacks run and observers are asked on one loop, the
-// owner's. Guarded callbacks and observers may be copied, moved and destroyed on any thread, so a
-// worker can carry one back to the loop.
+// owner's. Guarded callbacks and observers may be made, copied, moved and destroyed on any thread,
+// so a worker can carry one back to the loop. On another thread Observer::alive() is only a hint:
+// the owner may go at any moment.
 class Lifetime {
   struct State {
     std::atomic<std::uint32_t> references{1};
-    bool ended = false;
+    std::atomic<bool> ended{false};
   };
 
  public:
@@ -48,7 +49,9 @@ class Lifetime {
     ~Observer() { Release(state_); }
 
     // False as well for an observer that was moved from.
-    bool alive() const { return state_ != nullptr && !state_->ended; }
+    bool alive() const {
+      return state_ != nullptr && !state_->ended.load(std::memory_order_acquire);
+    }
 
    private:
     friend class Lifetime;
@@ -107,7 +110,7 @@ class Lifetime {
 
   // Ends it early, for an owner that stops before it is destroyed or whose destructor calls out.
   // May be repeated.
-  void End() { state_->ended = true; }
+  void End() { state_->ended.store(true, std::memory_order_release); }
 
  private:
   static void Release(State* state) noexcept {
