@@ -152,9 +152,8 @@ void AccessReviewer::ReviewToken(std::string token, std::vector<Access> any_of, 
   api::Draft review{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenReview"}};
   review["spec"]["token"] = token;
   client_.Create({kind, "", "", ""}, review.Freeze(), {},
-                 [this, alive = alive_, id = std::move(id), any_of = std::move(any_of),
-                  done = std::move(done)](Reply reply) mutable {
-                   if (!*alive) return;
+                 lifetime_.Guard([this, id = std::move(id), any_of = std::move(any_of),
+                                  done = std::move(done)](Reply reply) mutable {
                    if (!reply.ok()) return done(Unanswered(*reply.error));
                    const api::Value status = reply.object->root()["status"];
                    std::optional<User> user;
@@ -162,7 +161,7 @@ void AccessReviewer::ReviewToken(std::string token, std::vector<Access> any_of, 
                    Keep(tokens_, std::move(id), user);
                    if (!user) return done(Unauthorized());
                    ReviewAccess(std::move(*user), std::move(any_of), std::move(done));
-                 });
+                 }));
 }
 
 void AccessReviewer::ReviewAccess(User user, std::vector<Access> any_of, Done done) {
@@ -185,15 +184,14 @@ void AccessReviewer::Ask(Question question) {
     const api::KindSchema* kind =
         api::FindKind("authorization.k8s.io", "v1", "SubjectAccessReview");
     const api::TreePtr review = ReviewOf(question.user, access);
-    return client_.Create({kind, "", "", ""}, review, {},
-                          [this, alive = alive_, id = std::move(id),
-                           question = std::move(question)](Reply reply) mutable {
-                            if (!*alive) return;
-                            if (!reply.ok()) return question.done(Unanswered(*reply.error));
-                            Keep(decisions_, std::move(id),
-                                 reply.object->root()["status"]["allowed"].boolean());
-                            Ask(std::move(question));
-                          });
+    return client_.Create(
+        {kind, "", "", ""}, review, {},
+        lifetime_.Guard(
+            [this, id = std::move(id), question = std::move(question)](Reply reply) mutable {
+              if (!reply.ok()) return question.done(Unanswered(*reply.error));
+              Keep(decisions_, std::move(id), reply.object->root()["status"]["allowed"].boolean());
+              Ask(std::move(question));
+            }));
   }
   question.done(Forbidden(question.user, question.any_of));
 }

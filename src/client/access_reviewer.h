@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "net/server/http_server.h"
 
@@ -62,7 +63,6 @@ class AccessReviewer {
   // system:anonymous, whose rights are asked for, or is refused at once.
   AccessReviewer(EventLoop& loop, Client& client, Nobody nobody = Nobody::kIsAnonymous)
       : loop_(loop), client_(client), nobody_(nobody) {}
-  ~AccessReviewer() { *alive_ = false; }
   AccessReviewer(const AccessReviewer&) = delete;
   AccessReviewer& operator=(const AccessReviewer&) = delete;
 
@@ -100,7 +100,7 @@ class AccessReviewer {
   std::map<std::string, Kept<std::optional<User>>>
       tokens_;                                   // by the token's hash; nothing: not valid
   std::map<std::string, Kept<bool>> decisions_;  // by a hash of user and access
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::client

@@ -184,9 +184,8 @@ void EventRecorder::SendNext() {
     ++in_flight_;
     const api::Value metadata = write.body->root()["metadata"];
     ResourceRef ref{EventSchema(), std::string(metadata["namespace"].str()), "", ""};
-    auto done = [this, alive = alive_, seen = std::move(write.seen)](Reply reply) {
-      if (*alive) OnAnswer(seen, std::move(reply));
-    };
+    auto done = lifetime_.Guard(
+        [this, seen = std::move(write.seen)](Reply reply) { OnAnswer(seen, std::move(reply)); });
     if (write.is_new) {
       options_.client.Create(std::move(ref), std::move(write.body), {}, std::move(done));
     } else {

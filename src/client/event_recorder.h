@@ -11,6 +11,7 @@
 #include "api/meta/object.h"
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 
 namespace drakkar::client {
@@ -44,7 +45,6 @@ class EventRecorder {
   explicit EventRecorder(Options options);
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
-  ~EventRecorder() { *alive_ = false; }
 
   void Record(const api::ObjectPtr& about, EventKind kind, std::string_view reason,
               std::string message, std::string_view action = {});
@@ -100,7 +100,7 @@ class EventRecorder {
   std::uint64_t last_name_ = 0;
   WallTime formatted_{};
   std::string formatted_text_;  // of that second
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::client

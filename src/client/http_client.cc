@@ -8,6 +8,7 @@
 #include "api/meta/status.h"
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
+#include "base/exec/lifetime.h"
 #include "base/text/text.h"
 #include "client/bearer_token.h"
 #include "client/discovery.h"
@@ -157,10 +158,10 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
     std::vector<WatchEvent> events;
     std::optional<Error> error = reader_.Read(bytes, events);
     // The callback may destroy this watch, but not itself while it runs.
-    const std::weak_ptr<int> alive = alive_;
+    const Lifetime::Observer watch = lifetime_.Observe();
     const std::shared_ptr<const WatchCallbacks> callbacks = callbacks_;
     if (!events.empty()) callbacks->on_events(std::move(events));
-    if (error && !alive.expired()) Close(std::move(*error));
+    if (error && watch.alive()) Close(std::move(*error));
   }
 
   void OnEnd(Result<void> result) override {
@@ -187,7 +188,7 @@ class HttpWatch final : public WatchHandle, private net::StreamSink {
   WatchReader reader_;
   std::string refusal_;
   std::unique_ptr<net::RequestHandle> handle_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 class HttpApiClient final : public Client {
@@ -365,9 +366,7 @@ class HttpApiClient final : public Client {
       pauses_[id] = loop_.RunAfter(*pause, [this, id, again = std::move(again), busy_answers_left,
                                             done = std::move(done)]() mutable {
         // A timer must not be destroyed from within itself.
-        loop_.Post([alive = std::weak_ptr<bool>(alive_), this, id] {
-          if (!alive.expired()) pauses_.erase(id);
-        });
+        loop_.Post(lifetime_.Guard([this, id] { pauses_.erase(id); }));
         Send(std::move(again), busy_answers_left - 1, std::move(done));
       });
     });
@@ -381,8 +380,8 @@ class HttpApiClient final : public Client {
   KindCatalog catalog_;
   std::uint64_t last_pause_ = 0;
   std::map<std::uint64_t, TimerHandle> pauses_;  // one for each request that waits
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   net::HttpClient http_;
+  Lifetime lifetime_;
 };
 
 }  // namespace

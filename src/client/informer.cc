@@ -8,17 +8,13 @@ namespace drakkar::client {
 namespace {
 
 constexpr Logger kLog("informer");
-constexpr Duration kFirstRetry = std::chrono::milliseconds(50);
-constexpr Duration kLongestRetry = std::chrono::seconds(10);
+constexpr Backoff::Options kRetry{
+    .initial = std::chrono::milliseconds(50), .max = std::chrono::seconds(10), .jitter = 0.5};
 
 }  // namespace
 
 Informer::Informer(EventLoop& loop, Random& random, Client& client, Options options)
-    : loop_(loop), random_(random), client_(client), options_(std::move(options)) {}
-
-Informer::~Informer() {
-  *alive_ = false;
-}
+    : loop_(loop), client_(client), options_(std::move(options)), backoff_(kRetry, &random) {}
 
 void Informer::AddHandlers(InformerHandlers handlers) {
   handlers_.push_back(std::move(handlers));
@@ -34,9 +30,7 @@ void Informer::OnSynced(std::function<void()> callback) {
     synced_callbacks_.push_back(std::move(callback));
     return;
   }
-  loop_.Post([alive = alive_, callback = std::move(callback)] {
-    if (*alive) callback();
-  });
+  loop_.Post(lifetime_.Guard(std::move(callback)));
 }
 
 api::ObjectPtr Informer::Find(std::string_view qualified_name) const {
@@ -51,9 +45,9 @@ void Informer::List() {
   client_.List(options_.collection,
                ListOptions{.label_selector = options_.label_selector,
                            .field_selector = options_.field_selector},
-               [this, alive = alive_, generation](ListReply reply) {
-                 if (*alive) OnListed(generation, std::move(reply));
-               });
+               lifetime_.Guard([this, generation](ListReply reply) {
+                 OnListed(generation, std::move(reply));
+               }));
 }
 
 void Informer::OnListed(std::uint64_t generation, ListReply reply) {
@@ -73,7 +67,7 @@ void Informer::OnListed(std::uint64_t generation, ListReply reply) {
 }
 
 void Informer::TakeOver(ListReply reply) {
-  failures_ = 0;
+  backoff_.Reset();
   resource_version_ = reply.resource_version;
   IndexedMap<api::ObjectPtr>::Ordered gone = objects_.ordered();
   for (api::ObjectPtr& object : reply.items) {
@@ -102,7 +96,7 @@ void Informer::StartWatch() {
 }
 
 void Informer::OnEvents(std::vector<WatchEvent> events) {
-  failures_ = 0;
+  backoff_.Reset();
   for (WatchEvent& event : events) {
     resource_version_ = std::max(resource_version_, event.object->resource_version());
     switch (event.type) {
@@ -128,12 +122,7 @@ void Informer::OnClosed(Error error) {
 }
 
 void Informer::RetryLater(void (Informer::*step)()) {
-  // Doubling from 50 ms, with jitter so that a restarted server is not met by everyone at once.
-  Duration delay = std::min(kFirstRetry * (1 << std::min(failures_, 8)), kLongestRetry);
-  ++failures_;
-  delay += Duration(
-      static_cast<std::int64_t>(random_.Fraction() * static_cast<double>(delay.count()) / 2));
-  retry_ = loop_.RunAfter(delay, [this, step] { (this->*step)(); });
+  retry_ = loop_.RunAfter(backoff_.Next(), [this, step] { (this->*step)(); });
 }
 
 void Informer::Put(api::ObjectPtr object) {

@@ -8,7 +8,9 @@
 
 #include "base/container/indexed_map.h"
 #include "base/env/random.h"
+#include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 
 namespace drakkar::client {
@@ -38,7 +40,6 @@ class Informer {
   };
   static constexpr Duration kMissingPause = std::chrono::minutes(1);
   Informer(EventLoop& loop, Random& random, Client& client, Options options);
-  ~Informer();
   Informer(const Informer&) = delete;
   Informer& operator=(const Informer&) = delete;
 
@@ -70,7 +71,6 @@ class Informer {
   void Erase(std::string_view qualified_name);
 
   EventLoop& loop_;
-  Random& random_;
   Client& client_;
   const Options options_;
   std::vector<InformerHandlers> handlers_;
@@ -78,12 +78,12 @@ class Informer {
   IndexedMap<api::ObjectPtr> objects_;
   std::int64_t resource_version_ = 0;
   bool synced_ = false;
-  int failures_ = 0;              // in a row, for the backoff
+  Backoff backoff_;
   std::uint64_t generation_ = 0;  // of the list under way: a late answer of an older one is dropped
   std::vector<std::function<void()>> synced_callbacks_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<WatchHandle> watch_;
   TimerHandle retry_;
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::client

@@ -114,9 +114,9 @@ void LeaderElector::Try() {
   retry_ = options_.loop.RunAfter(options_.config.renew_deadline, [this] { Try(); });
   options_.client.Get({api::FindKind("coordination.k8s.io", "v1", "Lease"),
                        options_.config.lease_namespace, options_.config.lease_name, ""},
-                      [this, alive = alive_, attempt](Reply reply) {
-                        if (*alive && attempt == attempt_ && !ended_) OnRead(std::move(reply));
-                      });
+                      lifetime_.Guard([this, attempt](Reply reply) {
+                        if (attempt == attempt_ && !ended_) OnRead(std::move(reply));
+                      }));
 }
 
 void LeaderElector::TryLater() {
@@ -145,9 +145,9 @@ void LeaderElector::OnRead(Reply reply) {
     }
     return;
   }
-  Write(*next, [this, alive = alive_, attempt = attempt_, record = *next, now](Reply written) {
-    if (*alive && attempt == attempt_ && !ended_) OnWritten(record, now, std::move(written));
-  });
+  Write(*next, lifetime_.Guard([this, attempt = attempt_, record = *next, now](Reply written) {
+    if (attempt == attempt_ && !ended_) OnWritten(record, now, std::move(written));
+  }));
 }
 
 void LeaderElector::Write(const LeaseRecord& record, ReplyCallback done) {
@@ -190,9 +190,9 @@ void LeaderElector::Lose() {
   kLog.Error("not leading any more",
              {{"lease", options_.config.lease_name}, {"holder", contest_.holder()}});
   // May destroy this, and with it the timer that is running.
-  options_.loop.Post([alive = alive_, on_lost = options_.on_lost] {
-    if (*alive && on_lost) on_lost();
-  });
+  options_.loop.Post(lifetime_.Guard([on_lost = options_.on_lost] {
+    if (on_lost) on_lost();
+  }));
 }
 
 void LeaderElector::Stop(std::function<void()> done) {
@@ -209,9 +209,8 @@ void LeaderElector::Stop(std::function<void()> done) {
     return;
   }
   deadline_ = options_.loop.RunAfter(kReleaseTimeout, [this] { FinishStop(); });
-  Write(contest_.Release(options_.loop.clock().Now()), [this, alive = alive_](Reply) {
-    if (*alive) FinishStop();
-  });
+  Write(contest_.Release(options_.loop.clock().Now()),
+        lifetime_.Guard([this](Reply) { FinishStop(); }));
 }
 
 void LeaderElector::FinishStop() {

@@ -7,6 +7,7 @@
 
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 
 namespace drakkar::client {
@@ -83,7 +84,6 @@ class LeaderElector {
     std::function<void()> on_lost;  // after on_started, once; it does not try again
   };
   explicit LeaderElector(Options options);
-  ~LeaderElector() { *alive_ = false; }
   LeaderElector(const LeaderElector&) = delete;
   LeaderElector& operator=(const LeaderElector&) = delete;
 
@@ -115,7 +115,7 @@ class LeaderElector {
   std::function<void()> on_stopped_;
   TimerHandle retry_;
   TimerHandle deadline_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::client

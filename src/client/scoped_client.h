@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 
 namespace drakkar::client {
@@ -11,7 +12,6 @@ namespace drakkar::client {
 class ScopedClient final : public Client {
  public:
   explicit ScopedClient(Client& beneath) : beneath_(beneath) {}
-  ~ScopedClient() override { *alive_ = false; }
   ScopedClient(const ScopedClient&) = delete;
   ScopedClient& operator=(const ScopedClient&) = delete;
 
@@ -31,10 +31,8 @@ class ScopedClient final : public Client {
   void Discover(std::function<void(Result<ServedKinds>)> done) override;
 
  private:
-  ReplyCallback Guard(ReplyCallback done) const;
-
   Client& beneath_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::client

@@ -1,6 +1,5 @@
 #include "client/work_queue.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "telemetry/log/log.h"
@@ -9,17 +8,13 @@ namespace drakkar::client {
 namespace {
 
 constexpr Logger kLog("work-queue");
-constexpr Duration kFirstBackoff = std::chrono::milliseconds(5);
-constexpr Duration kLongestBackoff = std::chrono::seconds(30);
+constexpr Backoff::Options kRetry{
+    .initial = std::chrono::milliseconds(5), .max = std::chrono::seconds(30), .jitter = 0.25};
 
 }  // namespace
 
 WorkQueue::WorkQueue(EventLoop& loop, Random& random, Options options, Process process)
     : loop_(loop), random_(random), options_(std::move(options)), process_(std::move(process)) {}
-
-WorkQueue::~WorkQueue() {
-  *alive_ = false;
-}
 
 void WorkQueue::Add(const std::string& key) {
   loop_.AssertInLoop();
@@ -57,9 +52,7 @@ void WorkQueue::Delay(const std::string& key, Key& state, Duration delay) {
 void WorkQueue::Schedule() {
   if (scheduled_) return;
   scheduled_ = true;
-  loop_.Post([this, alive = alive_] {
-    if (*alive) Run();
-  });
+  loop_.Post(lifetime_.Guard([this] { Run(); }));
 }
 
 void WorkQueue::Run() {
@@ -70,9 +63,8 @@ void WorkQueue::Run() {
     const std::string key = ready_.front()->first;
     ready_.pop_front();
     ++in_flight_;
-    process_(key, [this, alive = alive_, key](Result<void> result) {
-      if (*alive) Finish(key, std::move(result));
-    });
+    process_(key,
+             lifetime_.Guard([this, key](Result<void> result) { Finish(key, std::move(result)); }));
   }
 }
 
@@ -84,18 +76,15 @@ void WorkQueue::Finish(const std::string& key, Result<void> result) {
   state.place = Place::kNowhere;
   const bool again = std::exchange(state.again, false);
   if (!result.ok()) {
-    const int failures = state.failures++;
     // A lost race is the normal course of things: the newer state is on its way.
     if (result.error().code != ErrorCode::kConflict) {
       kLog.Warning("failed, trying again",
                    {{"queue", options_.name}, {"key", key}, {"error", result.error().message}});
     }
-    Duration delay = std::min(kFirstBackoff * (1 << std::min(failures, 12)), kLongestBackoff);
-    delay += Duration(
-        static_cast<std::int64_t>(random_.Fraction() * static_cast<double>(delay.count()) / 4));
-    Delay(key, state, delay);
+    if (state.backoff == nullptr) state.backoff = std::make_unique<Backoff>(kRetry, &random_);
+    Delay(key, state, state.backoff->Next());
   } else if (again) {
-    state.failures = 0;
+    state.backoff.reset();
     Add(key);
   } else {
     keys_.erase(found);

@@ -7,7 +7,9 @@
 #include <unordered_map>
 
 #include "base/env/random.h"
+#include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "base/result/result.h"
 
 namespace drakkar::client {
@@ -28,7 +30,6 @@ class WorkQueue {
     std::size_t max_in_flight = 64;
   };
   WorkQueue(EventLoop& loop, Random& random, Options options, Process process);
-  ~WorkQueue();
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
@@ -41,9 +42,9 @@ class WorkQueue {
   enum class Place { kNowhere, kReady, kInFlight, kDelayed };
   struct Key {
     Place place = Place::kNowhere;
-    bool again = false;  // added while in flight
-    int failures = 0;    // in a row
-    TimerHandle timer;   // while delayed
+    bool again = false;                // added while in flight
+    std::unique_ptr<Backoff> backoff;  // null if the last attempt succeeded
+    TimerHandle timer;                 // while delayed
   };
   void Delay(const std::string& key, Key& state, Duration delay);
   void Schedule();
@@ -59,7 +60,7 @@ class WorkQueue {
   std::deque<Keys::value_type*> ready_;  // a key stays where it is until it is nowhere
   std::size_t in_flight_ = 0;
   bool scheduled_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::client
