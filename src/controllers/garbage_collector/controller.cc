@@ -53,19 +53,13 @@ GarbageCollector::GarbageCollector(EventLoop& loop, Random& random, client::Clie
   for (client::Informer* informer : shared_) Watch(informer->kind(), *informer);
 }
 
-GarbageCollector::~GarbageCollector() {
-  *alive_ = false;
-}
-
 void GarbageCollector::Watch(const api::KindSchema& kind, client::Informer& informer) {
   informer.AddHandlers(
       {.on_add = [this, &kind](const api::ObjectPtr& object) { OnObject(kind, nullptr, object); },
        .on_update = [this, &kind](const api::ObjectPtr& before,
                                   const api::ObjectPtr& object) { OnObject(kind, before, object); },
        .on_delete = [this](const api::ObjectPtr& object) { OnGone(object); }});
-  informer.OnSynced([this, alive = alive_] {
-    if (*alive) SweepOnce();
-  });
+  informer.OnSynced(lifetime_.Guard([this] { SweepOnce(); }));
 }
 
 // What was left behind before we started.
@@ -88,13 +82,12 @@ void GarbageCollector::Start() {
 }
 
 void GarbageCollector::Discover() {
-  client_.Discover([this, alive = alive_](Result<client::ServedKinds> served) {
-    if (!*alive) return;
+  client_.Discover(lifetime_.Guard([this](Result<client::ServedKinds> served) {
     if (served.ok()) return OnDiscovered(std::move(*served));
     kLog.Warning("the server does not say what it serves, asking again",
                  {{"error", served.error().message}});
     next_discovery_ = loop_.RunAfter(kDiscoverAfterFailure, [this] { Discover(); });
-  });
+  }));
 }
 
 void GarbageCollector::OnDiscovered(client::ServedKinds served) {
@@ -213,11 +206,10 @@ void GarbageCollector::Sync(const std::string& uid, Done done) {
     case Action::kOrphanDependents: {
       // Each answer, and each dependent's own event, brings the owner back.
       const OwnerGraph::Item next = *graph_.Find(decision.uids.front());
-      auto again = [this, alive = alive_, uid, done = std::move(done)](Result<void> result) {
-        if (!*alive) return;
+      auto again = lifetime_.Guard([this, uid, done = std::move(done)](Result<void> result) {
         queue_.Add(uid);
         done(std::move(result));
-      };
+      });
       if (decision.action == Action::kDeleteDependents) return Delete(next, std::move(again));
       return DropOwners(next, {uid}, std::move(again));
     }
@@ -241,24 +233,22 @@ void GarbageCollector::ConfirmOwner(const std::string& uid, const std::string& o
   if (kind == nullptr) return done(Ok());
   client::ResourceRef ref{kind, kind->namespaced ? std::string(item.object->namespace_()) : "",
                           std::string(reference["name"].str()), ""};
-  client_.Get(std::move(ref), [alive = alive_, owner_uid, owner_is_gone,
-                               done = std::move(done)](client::Reply reply) {
-    if (!*alive) return;
+  client_.Get(std::move(ref), lifetime_.Guard([owner_uid, owner_is_gone,
+                                               done = std::move(done)](client::Reply reply) {
     if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
     // Another uid: the name was given to another object.
     if (!reply.ok() || reply.object->uid() != owner_uid) owner_is_gone();
     done(Ok());
-  });
+  }));
 }
 
 void GarbageCollector::RemoveFinalizer(const OwnerGraph::Item& item, std::string_view finalizer,
                                        Done done) {
   api::Draft draft(item.object->tree());
   api::RemoveFinalizer(draft["metadata"], finalizer);
-  client_.Update(RefOf(item), draft.Freeze(), {},
-                 [alive = alive_, done = std::move(done)](client::Reply reply) {
-                   if (*alive) done(Accept(reply));
-                 });
+  client_.Update(
+      RefOf(item), draft.Freeze(), {},
+      lifetime_.Guard([done = std::move(done)](client::Reply reply) { done(Accept(reply)); }));
 }
 
 void GarbageCollector::DropOwners(const OwnerGraph::Item& item,
@@ -272,19 +262,16 @@ void GarbageCollector::DropOwners(const OwnerGraph::Item& item,
     }
     if (references->size() == 0) metadata.Remove("ownerReferences");
   }
-  client_.Update(RefOf(item), draft.Freeze(), {},
-                 [alive = alive_, done = std::move(done)](client::Reply reply) {
-                   if (*alive) done(Accept(reply));
-                 });
+  client_.Update(
+      RefOf(item), draft.Freeze(), {},
+      lifetime_.Guard([done = std::move(done)](client::Reply reply) { done(Accept(reply)); }));
 }
 
 void GarbageCollector::Delete(const OwnerGraph::Item& item, Done done) {
   client_.Delete(
       RefOf(item),
       {.propagation_policy = "Background", .precondition_uid = std::string(item.object->uid())},
-      [alive = alive_, done = std::move(done)](client::Reply reply) {
-        if (*alive) done(Accept(reply));
-      });
+      lifetime_.Guard([done = std::move(done)](client::Reply reply) { done(Accept(reply)); }));
 }
 
 }  // namespace drakkar::controllers

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "client/informer.h"
 #include "client/work_queue.h"
@@ -23,7 +24,6 @@ class GarbageCollector {
   // Adds its handlers: construct before the shared informers are started.
   GarbageCollector(EventLoop& loop, Random& random, client::Client& client,
                    std::vector<client::Informer*> shared);
-  ~GarbageCollector();
   void Start();
 
  private:
@@ -57,7 +57,7 @@ class GarbageCollector {
   OwnerGraph graph_;
   // Bounded; forgetting one costs a question to the server.
   OwnerGraph::Uids gone_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::controllers

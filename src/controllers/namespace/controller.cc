@@ -42,10 +42,6 @@ NamespaceController::NamespaceController(EventLoop& loop, Random& random, client
        .on_update = [look](const api::ObjectPtr&, const api::ObjectPtr& after) { look(after); }});
 }
 
-NamespaceController::~NamespaceController() {
-  *alive_ = false;
-}
-
 void NamespaceController::Sync(const std::string& name, Done done) {
   api::ObjectPtr object = namespaces_.Find(name);
   if (object == nullptr || !object->is_being_deleted() ||
@@ -53,8 +49,7 @@ void NamespaceController::Sync(const std::string& name, Done done) {
     return done(Ok());
   }
   client_.Discover(
-      [this, alive = alive_, name, done = std::move(done)](Result<client::ServedKinds> served) {
-        if (!*alive) return;
+      lifetime_.Guard([this, name, done = std::move(done)](Result<client::ServedKinds> served) {
         if (!served.ok()) return done(served.error());
         if (!served->unreachable.empty()) {
           return done(Unavailable(StrCat("namespace ", name, " may have content of ",
@@ -65,19 +60,18 @@ void NamespaceController::Sync(const std::string& name, Done done) {
           if (CanBeInANamespace(*kind)) kinds->push_back(kind);
         }
         DeleteContent(name, kinds, 0, done);
-      });
+      }));
 }
 
 void NamespaceController::DeleteContent(const std::string& name, const Kinds& kinds,
                                         std::size_t index, Done done) {
   if (index == kinds->size()) return CheckEmpty(name, kinds, 0, std::move(done));
   const api::KindSchema& kind = *(*kinds)[index];
-  auto next = [this, alive = alive_, name, kinds, index,
-               done = std::move(done)](Result<void> deleted) {
-    if (!*alive) return;
-    if (!deleted.ok()) return done(std::move(deleted));
-    DeleteContent(name, kinds, index + 1, done);
-  };
+  auto next =
+      lifetime_.Guard([this, name, kinds, index, done = std::move(done)](Result<void> deleted) {
+        if (!deleted.ok()) return done(std::move(deleted));
+        DeleteContent(name, kinds, index + 1, done);
+      });
   if (!Has(kind, "deletecollection")) return DeleteOneByOne(name, kind, std::move(next));
   client_.DeleteCollection({&kind, name, "", ""}, {}, {.propagation_policy = "Background"},
                            [next = std::move(next)](client::Reply reply) {
@@ -90,15 +84,14 @@ void NamespaceController::DeleteOneByOne(const std::string& name, const api::Kin
                                          Done done) {
   client_.List(
       {&kind, name, "", ""}, {},
-      [this, alive = alive_, name, &kind, done = std::move(done)](client::ListReply reply) {
-        if (!*alive) return;
+      lifetime_.Guard([this, name, &kind, done = std::move(done)](client::ListReply reply) {
         if (!reply.ok()) return done(*reply.error);
         for (const api::ObjectPtr& object : reply.items) {
           client_.Delete({&kind, name, std::string(object->name()), ""},
                          {.propagation_policy = "Background"}, [](client::Reply) {});
         }
         done(Ok());
-      });
+      }));
 }
 
 void NamespaceController::CheckEmpty(const std::string& name, const Kinds& kinds, std::size_t index,
@@ -106,13 +99,12 @@ void NamespaceController::CheckEmpty(const std::string& name, const Kinds& kinds
   if (index == kinds->size()) return Finalize(name, std::move(done));
   client_.List(
       {(*kinds)[index], name, "", ""}, {.limit = 1},
-      [this, alive = alive_, name, kinds, index, done = std::move(done)](client::ListReply reply) {
-        if (!*alive) return;
+      lifetime_.Guard([this, name, kinds, index, done = std::move(done)](client::ListReply reply) {
         if (!reply.ok()) return done(*reply.error);
         if (reply.items.empty()) return CheckEmpty(name, kinds, index + 1, done);
         done(Ok());
         queue_.AddAfter(name, kLookAgain);
-      });
+      }));
 }
 
 void NamespaceController::Finalize(const std::string& name, Done done) {
@@ -121,11 +113,10 @@ void NamespaceController::Finalize(const std::string& name, Done done) {
   api::Draft draft(object->tree());
   draft["spec"].Remove("finalizers");
   client_.Update({Namespaces(), "", name, "finalize"}, draft.Freeze(), {},
-                 [alive = alive_, done = std::move(done)](client::Reply reply) {
-                   if (!*alive) return;
+                 lifetime_.Guard([done = std::move(done)](client::Reply reply) {
                    if (reply.ok() || reply.error->code == ErrorCode::kNotFound) return done(Ok());
                    done(*reply.error);
-                 });
+                 }));
 }
 
 }  // namespace drakkar::controllers

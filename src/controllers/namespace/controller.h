@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "client/informer.h"
 #include "client/work_queue.h"
@@ -16,7 +17,6 @@ class NamespaceController {
  public:
   NamespaceController(EventLoop& loop, Random& random, client::Client& client,
                       client::Informer& namespaces);
-  ~NamespaceController();
 
  private:
   using Done = client::WorkQueue::Done;
@@ -32,7 +32,7 @@ class NamespaceController {
   client::Client& client_;
   client::Informer& namespaces_;
   client::WorkQueue queue_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::controllers

@@ -40,10 +40,6 @@ PodGarbageCollector::PodGarbageCollector(EventLoop& loop, Random& random, client
   });
 }
 
-PodGarbageCollector::~PodGarbageCollector() {
-  *alive_ = false;
-}
-
 void PodGarbageCollector::OnPod(const api::ObjectPtr& pod) {
   const std::string key = pod->qualified_name();
   if (IsFinished(*pod) && !finished_key_.contains(key)) {
@@ -91,11 +87,10 @@ void PodGarbageCollector::Delete(const api::ObjectPtr& pod, Done done) {
   client_.Delete({api::FindKind("", "v1", "Pod"), std::string(pod->namespace_()),
                   std::string(pod->name()), ""},
                  {.grace_period_seconds = 0, .precondition_uid = std::string(pod->uid())},
-                 [alive = alive_, done = std::move(done)](client::Reply reply) {
-                   if (!*alive) return;
+                 lifetime_.Guard([done = std::move(done)](client::Reply reply) {
                    if (reply.ok() || reply.error->code == ErrorCode::kNotFound) return done(Ok());
                    done(*reply.error);
-                 });
+                 }));
 }
 
 }  // namespace drakkar::controllers

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "client/informer.h"
 #include "client/work_queue.h"
@@ -22,7 +23,6 @@ class PodGarbageCollector {
 
   PodGarbageCollector(EventLoop& loop, Random& random, client::Client& client,
                       client::Informer& pods, client::Informer& nodes);
-  ~PodGarbageCollector();
 
  private:
   using Done = client::WorkQueue::Done;
@@ -39,7 +39,7 @@ class PodGarbageCollector {
   std::map<std::string, MonotonicTime> missing_since_;      // nodes that pods name but nobody has
   std::set<std::pair<std::string, std::string>> finished_;  // (creation time, key)
   std::map<std::string, std::string> finished_key_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::controllers

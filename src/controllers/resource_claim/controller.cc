@@ -65,20 +65,14 @@ ResourceClaimController::ResourceClaimController(Options options)
     waiting_for_template_.erase(waiting);
   }});
   // What came while the other side was not listed yet could not be judged: it is looked at again.
-  options_.pods.OnSynced([this, alive = alive_] {
-    if (!*alive) return;
+  options_.pods.OnSynced(lifetime_.Guard([this] {
     for (const auto& [key, claim] : options_.claims.objects()) queue_.Add("claim:" + key);
-  });
-  options_.claims.OnSynced([this, alive = alive_] {
-    if (!*alive) return;
+  }));
+  options_.claims.OnSynced(lifetime_.Guard([this] {
     for (const auto& [key, pod] : options_.pods.objects()) {
       if (!pod->root()["spec"]["resourceClaims"].empty()) queue_.Add("pod:" + key);
     }
-  });
-}
-
-ResourceClaimController::~ResourceClaimController() {
-  *alive_ = false;
+  }));
 }
 
 void ResourceClaimController::OnPod(const api::ObjectPtr& pod) {
@@ -211,9 +205,8 @@ void ResourceClaimController::CreateClaims(const api::ObjectPtr& pod,
   options_.client.Create({Claims(), std::string(pod->namespace_()), "", ""},
                          ClaimFromTemplate(*pod, next.entry, *claim_template),
                          {.field_manager = "ResourceClaimController"},
-                         [this, alive = alive_, pod, next, wanted = std::move(wanted),
-                          done = std::move(done)](client::Reply reply) mutable {
-                           if (!*alive) return;
+                         lifetime_.Guard([this, pod, next, wanted = std::move(wanted),
+                                          done = std::move(done)](client::Reply reply) mutable {
                            (reply.ok() ? claims_made_ : claims_failed_).Add();
                            if (!reply.ok()) {
                              const Error error = reply.error->Prefixed("create ResourceClaim ");
@@ -229,7 +222,7 @@ void ResourceClaimController::CreateClaims(const api::ObjectPtr& pod,
                            if (!wanted.empty())
                              return CreateClaims(pod, std::move(wanted), std::move(done));
                            SyncPod(pod->qualified_name(), std::move(done));
-                         });
+                         }));
 }
 
 void ResourceClaimController::FailCreation(const api::ObjectPtr& pod, const std::string& entry,
@@ -253,11 +246,9 @@ void ResourceClaimController::WriteStatuses(
     list.Append(std::move(status));
   }
   draft["status"]["resourceClaimStatuses"] = std::move(list);
-  options_.client.Update(RefOf(Pods(), *pod, "status"), draft.Freeze(),
-                         {.field_manager = "ResourceClaimController"},
-                         [alive = alive_, done = std::move(done)](client::Reply reply) {
-                           if (*alive) done(Accept(reply));
-                         });
+  options_.client.Update(
+      RefOf(Pods(), *pod, "status"), draft.Freeze(), {.field_manager = "ResourceClaimController"},
+      lifetime_.Guard([done = std::move(done)](client::Reply reply) { done(Accept(reply)); }));
 }
 
 void ResourceClaimController::Reserve(const api::ObjectPtr& pod, std::vector<std::string> claims,
@@ -266,10 +257,9 @@ void ResourceClaimController::Reserve(const api::ObjectPtr& pod, std::vector<std
   if (claim == nullptr) return done(Ok());
   api::Draft draft(claim->tree());
   claims::AddReservation(draft, pod->name(), pod->uid());
-  options_.client.Update(RefOf(Claims(), *claim, "status"), draft.Freeze(), {},
-                         [alive = alive_, done = std::move(done)](client::Reply reply) {
-                           if (*alive) done(Accept(reply));
-                         });
+  options_.client.Update(
+      RefOf(Claims(), *claim, "status"), draft.Freeze(), {},
+      lifetime_.Guard([done = std::move(done)](client::Reply reply) { done(Accept(reply)); }));
 }
 
 void ResourceClaimController::SyncClaim(const std::string& key, Done done) {
@@ -297,15 +287,14 @@ void ResourceClaimController::Confirm(const std::string& claim_key,
   const std::size_t slash = pod.find('/');
   options_.client.Get(
       {Pods(), pod.substr(0, slash), pod.substr(slash + 1), ""},
-      [this, alive = alive_, pod, claim_key, done = std::move(done)](client::Reply reply) {
-        if (!*alive) return;
+      lifetime_.Guard([this, pod, claim_key, done = std::move(done)](client::Reply reply) {
         if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
         // It exists, and may be gone again before our copy ever has it: no event would tell.
         if (reply.ok())
           return done(Error{ErrorCode::kConflict, "the copy of the pods lags behind"});
         RememberGone(pod);
         SyncClaim(claim_key, done);
-      });
+      }));
 }
 
 void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPlan& plan,
@@ -317,11 +306,10 @@ void ResourceClaimController::Release(const api::ObjectPtr& claim, const ClaimPl
   if (plan.deallocate) claims::ClearAllocation(draft);
   options_.client.Update(
       RefOf(Claims(), *claim, "status"), draft.Freeze(), {},
-      [this, alive = alive_, plan, done = std::move(done)](client::Reply reply) {
-        if (!*alive) return;
+      lifetime_.Guard([this, plan, done = std::move(done)](client::Reply reply) {
         if (!reply.ok() || !plan.remove_finalizer) return done(Accept(reply));
         RemoveFinalizer(reply.object, plan.delete_claim ? Then::kDelete : Then::kNothing, done);
-      });
+      }));
 }
 
 void ResourceClaimController::RemoveFinalizer(api::ObjectPtr claim, Then then, Done done) {
@@ -329,25 +317,23 @@ void ResourceClaimController::RemoveFinalizer(api::ObjectPtr claim, Then then, D
   api::RemoveFinalizer(draft["metadata"], claims::kFinalizer);
   options_.client.Update(
       RefOf(Claims(), *claim), draft.Freeze(), {},
-      [this, alive = alive_, claim, then, done = std::move(done)](client::Reply reply) {
-        if (!*alive) return;
+      lifetime_.Guard([this, claim, then, done = std::move(done)](client::Reply reply) {
         if (!reply.ok() || then != Then::kDelete) return done(Accept(reply));
         DeleteClaim(claim, Then::kNothing, done);
-      });
+      }));
 }
 
 void ResourceClaimController::DeleteClaim(const api::ObjectPtr& claim, Then then, Done done) {
   options_.client.Delete(
       RefOf(Claims(), *claim), {.precondition_uid = std::string(claim->uid())},
-      [this, alive = alive_, claim, then, done = std::move(done)](client::Reply reply) {
-        if (!*alive) return;
+      lifetime_.Guard([this, claim, then, done = std::move(done)](client::Reply reply) {
         // The answer is the claim as it is now, unless it is gone for good.
         if (!reply.ok() || then != Then::kRemoveFinalizer || reply.object == nullptr ||
             reply.object->uid() != claim->uid()) {
           return done(Accept(reply));
         }
         RemoveFinalizer(reply.object, Then::kNothing, done);
-      });
+      }));
 }
 
 }  // namespace drakkar::controllers

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "client/informer.h"
 #include "client/work_queue.h"
@@ -41,7 +42,6 @@ class ResourceClaimController {
   };
   // Adds its handlers: construct before the informers are started.
   explicit ResourceClaimController(Options options);
-  ~ResourceClaimController();
 
  private:
   using Done = client::WorkQueue::Done;
@@ -84,7 +84,7 @@ class ResourceClaimController {
   // Pods that the server said do not exist, until one of that name appears. Bounded; forgetting
   // one only costs a question.
   std::unordered_set<std::string> confirmed_gone_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::controllers

@@ -47,10 +47,6 @@ std::string ServiceAccountController::AuthoritySelector() {
   return StrCat("metadata.name=", kAuthority);
 }
 
-ServiceAccountController::~ServiceAccountController() {
-  *alive_ = false;
-}
-
 void ServiceAccountController::Sync(const std::string& name, Done done) {
   const api::ObjectPtr object = namespaces_.Find(name);
   if (object == nullptr || object->is_being_deleted()) return done(Ok());
@@ -58,11 +54,10 @@ void ServiceAccountController::Sync(const std::string& name, Done done) {
     return PublishAuthority(name, std::move(done));
   }
   Create("ServiceAccount", name, Object("ServiceAccount", kAccount).Freeze(),
-         [this, alive = alive_, name, done = std::move(done)](Result<void> made) {
-           if (!*alive) return;
+         lifetime_.Guard([this, name, done = std::move(done)](Result<void> made) {
            if (!made.ok()) return done(made);
            PublishAuthority(name, done);
-         });
+         }));
 }
 
 void ServiceAccountController::PublishAuthority(const std::string& name, Done done) {
@@ -78,9 +73,9 @@ void ServiceAccountController::PublishAuthority(const std::string& name, Done do
     map["metadata"]["resourceVersion"] = std::to_string(given->resource_version());
     return client_.Update({api::FindKind("", "v1", "ConfigMap"), name, std::string(kAuthority), ""},
                           map.Freeze(), {},
-                          [this, alive = alive_, done = std::move(done)](client::Reply reply) {
-                            if (*alive) Finish(reply, done);
-                          });
+                          lifetime_.Guard([this, done = std::move(done)](client::Reply reply) {
+                            Finish(reply, done);
+                          }));
   }
   Create("ConfigMap", name, map.Freeze(), std::move(done));
 }
@@ -98,9 +93,8 @@ void ServiceAccountController::Finish(const client::Reply& reply, const Done& do
 void ServiceAccountController::Create(std::string_view kind, const std::string& name,
                                       api::TreePtr body, Done done) {
   client_.Create({api::FindKind("", "v1", kind), name, "", ""}, std::move(body), {},
-                 [this, alive = alive_, done = std::move(done)](client::Reply reply) {
-                   if (*alive) Finish(reply, done);
-                 });
+                 lifetime_.Guard(
+                     [this, done = std::move(done)](client::Reply reply) { Finish(reply, done); }));
 }
 
 }  // namespace drakkar::controllers

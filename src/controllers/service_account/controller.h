@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "client/informer.h"
 #include "client/work_queue.h"
@@ -20,7 +21,6 @@ class ServiceAccountController {
                            client::Informer& authorities, std::string ca_pem);
   // The ConfigMaps that `authorities` follows.
   static std::string AuthoritySelector();
-  ~ServiceAccountController();
 
  private:
   using Done = client::WorkQueue::Done;
@@ -36,7 +36,7 @@ class ServiceAccountController {
   client::Informer& authorities_;
   const std::string ca_pem_;
   client::WorkQueue queue_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::controllers
