@@ -6,10 +6,6 @@ Transport::Transport(std::unique_ptr<Socket> socket, std::unique_ptr<TlsFilter> 
                      Handler& handler)
     : socket_(std::move(socket)), tls_(std::move(tls)), handler_(&handler) {}
 
-Transport::~Transport() {
-  *alive_ = false;
-}
-
 void Transport::Start() {
   socket_->Start(*this);
   if (tls_) {
@@ -65,13 +61,13 @@ void Transport::OnSocketData(std::string_view bytes) {
     handler_->OnTransportData(bytes);
     return;
   }
-  const std::shared_ptr<bool> alive = alive_;
+  const Lifetime::Observer self = lifetime_.Observe();
   const Result<void> received = tls_->Receive(bytes, [&](std::string_view plain) {
-    if (!ready_ && !BecomeReady(*alive)) return false;
+    if (!ready_ && !BecomeReady()) return false;
     handler_->OnTransportData(plain);
-    return *alive && handler_ != nullptr;
+    return self.alive() && handler_ != nullptr;
   });
-  if (!*alive || !handler_) return;
+  if (!self.alive() || !handler_) return;
   if (!received.ok() && !tls_->is_ready() && received.error().message == "TLS: http request") {
     // What a browser or curl shows when someone forgets the s of https.
     std::string answer =
@@ -80,7 +76,7 @@ void Transport::OnSocketData(std::string_view bytes) {
     socket_->Write(answer);
   }
   if (!ready_ && tls_->is_ready()) {
-    if (!BecomeReady(*alive)) return;
+    if (!BecomeReady()) return;
   } else {
     WriteTlsOutput();
   }
@@ -91,13 +87,14 @@ void Transport::OnSocketData(std::string_view bytes) {
   }
 }
 
-// The handshake is done: the peer gets the last of it, the handler is told. False if nobody listens
-// any more.
-bool Transport::BecomeReady(const bool& alive) {
+// The handshake is done: sends the last of it to the peer and tells the handler. False if the
+// handler has destroyed this transport or closed it.
+bool Transport::BecomeReady() {
+  const Lifetime::Observer self = lifetime_.Observe();
   WriteTlsOutput();
   ready_ = true;
   handler_->OnTransportReady();
-  return alive && handler_ != nullptr;
+  return self.alive() && handler_ != nullptr;
 }
 
 void Transport::OnSocketClosed(const Error* error) {

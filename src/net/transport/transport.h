@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/exec/lifetime.h"
 #include "net/socket/socket.h"
 #include "net/tls/tls.h"
 
@@ -28,7 +29,6 @@ class Transport final : private Socket::Handler {
   static constexpr std::size_t kHighWaterBytes = 256 * 1024;
 
   Transport(std::unique_ptr<Socket> socket, std::unique_ptr<TlsFilter> tls, Handler& handler);
-  ~Transport() override;
 
   void Start();
   // `plain` is empty afterwards.
@@ -53,7 +53,7 @@ class Transport final : private Socket::Handler {
   void OnSocketData(std::string_view bytes) override;
   void OnSocketClosed(const Error* error) override;
   void OnSocketDrained() override;
-  bool BecomeReady(const bool& alive);
+  bool BecomeReady();
   void WriteTlsOutput();
   void ReportClosed(const Error* error);
 
@@ -61,8 +61,8 @@ class Transport final : private Socket::Handler {
   std::unique_ptr<TlsFilter> tls_;
   Handler* handler_;  // null after the last event
   bool ready_ = false;
-  // Cleared by the destructor: an event may destroy the transport that raises it.
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  // An event may destroy the transport that raises it.
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::net
