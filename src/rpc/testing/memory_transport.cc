@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/exec/backoff.h"
 #include "base/text/text.h"
 #include "rpc/transport/status.h"
 
@@ -11,7 +12,6 @@ namespace drakkar::rpc {
 namespace {
 
 constexpr int kUnavailable = 14;
-constexpr double kBackoffFactor = 1.6;
 
 class MemoryChannel;
 class MemoryServer;
@@ -241,7 +241,10 @@ class MemoryStream final : public ClientStream {
 class MemoryChannel final : public Channel {
  public:
   MemoryChannel(std::shared_ptr<Hub> hub, ChannelOptions options)
-      : hub_(std::move(hub)), options_(std::move(options)), backoff_(options_.initial_backoff) {
+      : hub_(std::move(hub)),
+        options_(std::move(options)),
+        backoff_(
+            {.initial = options_.initial_backoff, .max = options_.max_backoff, .factor = 1.6}) {
     hub_->channels.push_back(this);
     if (options_.on_connection_change) ConnectSoon();
   }
@@ -360,7 +363,7 @@ class MemoryChannel final : public Channel {
     const auto found = hub_->listening.find(options_.socket_path);
     if (found == hub_->listening.end()) return false;
     peer_ = found->second;
-    backoff_ = options_.initial_backoff;
+    backoff_.Reset();
     return true;
   }
 
@@ -375,10 +378,7 @@ class MemoryChannel final : public Channel {
       const TimerHandle done = std::move(retry_);
       return Report(true);
     }
-    const Duration wait = backoff_;
-    backoff_ = std::min(options_.max_backoff,
-                        std::chrono::duration_cast<Duration>(backoff_ * kBackoffFactor));
-    retry_ = hub_->loop.RunAfter(wait, [this] { Attempt(); });
+    retry_ = hub_->loop.RunAfter(backoff_.Next(), [this] { Attempt(); });
   }
 
   void Report(bool connected) {
@@ -394,7 +394,7 @@ class MemoryChannel final : public Channel {
 
   const std::shared_ptr<Hub> hub_;
   const ChannelOptions options_;
-  Duration backoff_;
+  Backoff backoff_;
   MemoryServer* peer_ = nullptr;
   bool failing_ = false;  // the latest attempt to connect failed
   TimerHandle retry_;

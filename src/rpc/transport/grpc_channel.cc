@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/env/random.h"
+#include "base/exec/backoff.h"
 #include "base/text/text.h"
 #include "rpc/grpc/client_session.h"
 #include "rpc/transport/connection.h"
@@ -15,8 +16,6 @@
 namespace drakkar::rpc {
 namespace {
 
-constexpr double kBackoffFactor = 1.6;
-constexpr double kBackoffJitter = 0.2;
 // A lost connection is re-established at once, unless the peer dropped this many in a row within a
 // second of their start: then the initial backoff applies.
 constexpr int kMaxQuickLosses = 3;
@@ -53,7 +52,11 @@ class ChannelState final : public std::enable_shared_from_this<ChannelState> {
   ChannelState(std::shared_ptr<LoopContext> context, ChannelOptions options)
       : context_(std::move(context)),
         options_(std::move(options)),
-        backoff_(options_.initial_backoff) {}
+        backoff_({.initial = options_.initial_backoff,
+                  .max = options_.max_backoff,
+                  .factor = 1.6,
+                  .jitter = 0.2},
+                 &RealRandom()) {}
 
   void Open() {
     if (IsKept()) Connect();
@@ -87,7 +90,6 @@ class ChannelState final : public std::enable_shared_from_this<ChannelState> {
   void FailSoon(const CallPointer& call, const grpc::Status& status);
   void Forget(const CallPointer& call);
   void Report(bool connected);
-  Duration NextBackoff();
 
   const std::shared_ptr<LoopContext> context_;
   const ChannelOptions options_;
@@ -104,7 +106,7 @@ class ChannelState final : public std::enable_shared_from_this<ChannelState> {
   bool ready_ = false;    // connection_ accepts calls
   bool failing_ = false;  // the last attempt to connect failed with last_error_
   std::string last_error_;
-  Duration backoff_;
+  Backoff backoff_;
   MonotonicTime attempt_start_{};
   MonotonicTime ready_since_{};
   int quick_losses_ = 0;
@@ -424,21 +426,13 @@ void ChannelState::OnConnectFailed(const std::string& why) {
                        ServerAddress().ToText(), ": ", why);
   if (IsKept()) {
     const Duration past = loop().clock().Monotonic() - attempt_start_;
-    ConnectAfter(NextBackoff() - past);
+    ConnectAfter(backoff_.Next() - past);
   }
   // Calls that a callback adds wait for the next attempt.
   const std::uint64_t first_later = next_waiting_id_;
   while (!waiting_.empty() && waiting_.begin()->first < first_later) {
     End(waiting_.begin()->second, ErrorFromGrpcStatus(grpc::kUnavailable, last_error_), true);
   }
-}
-
-Duration ChannelState::NextBackoff() {
-  const double jitter = 1 + kBackoffJitter * (2 * RealRandom().Fraction() - 1);
-  const auto wait = std::chrono::duration_cast<Duration>(backoff_ * jitter);
-  backoff_ = std::min(options_.max_backoff,
-                      std::chrono::duration_cast<Duration>(backoff_ * kBackoffFactor));
-  return wait;
 }
 
 void ChannelState::ConnectAfter(Duration delay) {
@@ -451,7 +445,7 @@ void ChannelState::OnReady(ClientConnection& connection) {
   connect_timer_.reset();
   ready_ = true;
   failing_ = false;
-  backoff_ = options_.initial_backoff;
+  backoff_.Reset();
   ready_since_ = loop().clock().Monotonic();
   for (const auto& [id, call] : std::exchange(waiting_, {})) Submit(call);
   Report(true);

@@ -41,7 +41,7 @@ struct ChannelOptions {
   std::string user_agent = "grpc-drakkar/1";
   // The largest response accepted; beyond it a call ends with ResourceExhausted.
   std::size_t max_message_bytes = kMaxMessageBytes;
-  // gRPC's default reconnect backoff, as Kubernetes keeps it: x1.6 with 20 % jitter.
+  // gRPC's default reconnect backoff, as Kubernetes keeps it: x1.6, plus up to 20 % of jitter.
   Duration initial_backoff = std::chrono::seconds(1);
   Duration max_backoff = std::chrono::seconds(120);
   // From dialling to the server's first SETTINGS.

@@ -24,16 +24,42 @@ std::pair<std::string, std::string> SplitMethod(const std::string& method) {
 
 }  // namespace
 
+// A call of the peer that is being served. Answers once, with an error if it is dropped; not at
+// all if the endpoint is destroyed first.
+class TtrpcEndpoint::ServedCall {
+ public:
+  ServedCall(TtrpcEndpoint& endpoint, std::uint32_t stream)
+      : endpoint_(endpoint), endpoint_lifetime_(endpoint.lifetime_.Observe()), stream_(stream) {
+    ++endpoint_.serving_;
+  }
+  ~ServedCall() {
+    if (!endpoint_lifetime_.alive()) return;
+    --endpoint_.serving_;
+    if (!answered_) endpoint_.Answer(stream_, Internal("the call was dropped"));
+  }
+  ServedCall(const ServedCall&) = delete;
+  ServedCall& operator=(const ServedCall&) = delete;
+
+  void Answer(Result<std::string> result) {
+    if (!endpoint_lifetime_.alive() || std::exchange(answered_, true)) return;
+    endpoint_.Answer(stream_, std::move(result));
+  }
+
+ private:
+  TtrpcEndpoint& endpoint_;
+  const Lifetime::Observer endpoint_lifetime_;
+  const std::uint32_t stream_;
+  bool answered_ = false;
+};
+
 void TtrpcEndpoint::Call(const std::string& method, const std::string& payload, Duration timeout,
                          TtrpcDone done) {
   options_.loop.AssertInLoop();
   const std::uint32_t stream = next_stream_;
   next_stream_ += 2;
   const auto fail = [&](Error error) {
-    options_.loop.Post(
-        [alive = alive_, error = std::move(error), done = std::move(done)]() mutable {
-          if (*alive) done(std::move(error));
-        });
+    options_.loop.Post(lifetime_.Guard(
+        [error = std::move(error), done = std::move(done)]() mutable { done(std::move(error)); }));
   };
   if (closed_) return fail(*closed_);
   if (pending_.size() >= kMaxCalls) {
@@ -65,7 +91,7 @@ Result<void> TtrpcEndpoint::Receive(std::string_view bytes) {
   if (closed_) return *closed_;
   ASSIGN_OR_RETURN(const std::vector<MuxFrame> frames, pieces_.Feed(bytes));
   // Handling a message may destroy this object.
-  const std::shared_ptr<bool> alive = alive_;
+  const Lifetime::Observer self = lifetime_.Observe();
   for (const MuxFrame& frame : frames) {
     const bool serving = frame.connection == options_.serving_connection;
     // Data for unknown logical connections is dropped, as other implementations do.
@@ -74,7 +100,7 @@ Result<void> TtrpcEndpoint::Receive(std::string_view bytes) {
                      (serving ? requests_ : responses_).Feed(frame.bytes));
     for (const TtrpcMessage& message : messages) {
       RETURN_IF_ERROR(serving ? OnRequest(message) : OnResponse(message));
-      if (!*alive) return Ok();
+      if (!self.alive()) return Ok();
       if (closed_) return Ok();
     }
   }
@@ -99,23 +125,10 @@ Result<void> TtrpcEndpoint::OnRequest(const TtrpcMessage& message) {
                                  StrCat("more than ", kMaxCalls, " calls are under way")});
     return Ok();
   }
-  ++serving_;
-  // Answers even when it is dropped.
-  auto guard = std::shared_ptr<bool>(
-      new bool(false), [this, alive = alive_, stream = message.stream](bool* answered) {
-        if (*alive) {
-          --serving_;
-          if (!*answered) Answer(stream, Internal("the call was dropped"));
-        }
-        delete answered;
-      });
-  options_.serve(StrCat("/", request->service(), "/", request->method()), request->payload(),
-                 [this, alive = alive_, stream = message.stream,
-                  guard = std::move(guard)](Result<std::string> result) mutable {
-                   if (!*alive || *guard) return;
-                   *guard = true;
-                   Answer(stream, std::move(result));
-                 });
+  auto call = std::make_shared<ServedCall>(*this, message.stream);
+  options_.serve(
+      StrCat("/", request->service(), "/", request->method()), request->payload(),
+      [call = std::move(call)](Result<std::string> result) { call->Answer(std::move(result)); });
   return Ok();
 }
 
@@ -161,12 +174,12 @@ void TtrpcEndpoint::Finish(std::uint32_t stream, Result<std::string> result) {
 void TtrpcEndpoint::Close(const Error& error) {
   if (closed_) return;
   closed_ = error;
-  const std::shared_ptr<bool> alive = alive_;
+  const Lifetime::Observer self = lifetime_.Observe();
   std::map<std::uint32_t, Pending> pending = std::exchange(pending_, {});
   for (auto& [stream, call] : pending) {
     call.timer.reset();
     call.done(error);
-    if (!*alive) return;
+    if (!self.alive()) return;
   }
 }
 

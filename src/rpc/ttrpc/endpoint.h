@@ -10,6 +10,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "base/result/result.h"
 #include "rpc/ttrpc/frame.h"
 
@@ -38,7 +39,6 @@ class TtrpcEndpoint {
         serve;
   };
   explicit TtrpcEndpoint(Options options) : options_(std::move(options)) {}
-  ~TtrpcEndpoint() { *alive_ = false; }
   TtrpcEndpoint(const TtrpcEndpoint&) = delete;
   TtrpcEndpoint& operator=(const TtrpcEndpoint&) = delete;
 
@@ -58,6 +58,8 @@ class TtrpcEndpoint {
     TimerHandle timer;
   };
 
+  class ServedCall;
+
   Result<void> OnRequest(const TtrpcMessage& message);
   Result<void> OnResponse(const TtrpcMessage& message);
   void Answer(std::uint32_t stream, Result<std::string> result);
@@ -71,7 +73,7 @@ class TtrpcEndpoint {
   std::map<std::uint32_t, Pending> pending_;
   std::size_t serving_ = 0;
   std::optional<Error> closed_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::rpc
