@@ -43,8 +43,7 @@ LocalStore::LocalStore(EventLoop& loop, LocalStoreLimits limits, LoadedRows rows
       hub_(loop, index_,
            [this](std::vector<RowId> ids, std::function<void(Result<std::vector<Bytes>>)> done) {
              log_->Read(std::move(ids), std::move(done));
-           }),
-      self_(std::make_shared<LocalStore*>(this)) {
+           }) {
   applied_ = std::max({Revision{1}, rows.newest, rows.compacted});
   durable_ = applied_;
   compacted_ = rows.compacted;
@@ -172,9 +171,9 @@ void LocalStore::Commit(Transaction transaction,
     unpublished_.push_back(std::move(transacted));
     return;
   }
-  const std::weak_ptr<LocalStore*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   Publish(std::move(transacted));
-  while (!weak.expired() && !publishing_ && !unpublished_.empty()) {
+  while (self.alive() && !publishing_ && !unpublished_.empty()) {
     Unpublished next = std::move(unpublished_.front());
     unpublished_.pop_front();
     Publish(std::move(next));
@@ -182,10 +181,10 @@ void LocalStore::Commit(Transaction transaction,
 }
 
 void LocalStore::Publish(Unpublished transaction) {
-  const std::weak_ptr<LocalStore*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   publishing_ = true;
   hub_.Publish(transaction.events, transaction.revision);
-  if (weak.expired()) return;
+  if (!self.alive()) return;
   publishing_ = false;
   if (transaction.on_applied) transaction.on_applied(std::move(transaction.result));
 }
@@ -202,10 +201,7 @@ void LocalStore::WaitForDurable(Revision revision,
     waiting_.push_back({revision, std::move(on_durable)});
     return;
   }
-  loop_.Post(
-      [weak = std::weak_ptr<LocalStore*>(self_), revision, done = std::move(on_durable)]() mutable {
-        if (!weak.expired()) done(revision);
-      });
+  loop_.Post(lifetime_.Guard([revision, done = std::move(on_durable)] { done(revision); }));
 }
 
 void LocalStore::Range(RangeOptions options, std::function<void(Result<RangeResult>)> done) {
@@ -241,9 +237,9 @@ void LocalStore::OnDurable(Revision up_to) {
   if (up_to <= durable_) return;
   durable_ = up_to;
   index_.EvictSuperseded(limits_.history_resident_bytes_max, durable_);
-  const std::weak_ptr<LocalStore*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   hub_.AdvanceDurable(durable_);
-  while (!weak.expired() && !waiting_.empty() && waiting_.front().revision <= durable_) {
+  while (self.alive() && !waiting_.empty() && waiting_.front().revision <= durable_) {
     Waiting waiting = std::move(waiting_.front());
     waiting_.pop_front();
     waiting.on_durable(waiting.revision);
@@ -251,19 +247,19 @@ void LocalStore::OnDurable(Revision up_to) {
 }
 
 void LocalStore::OnFailed(Error error) {
-  const std::weak_ptr<LocalStore*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   if (state_ == State::kFailed) return;
   error.message += "; nothing more is accepted: free or repair the disk, then restart";
   failure_ = error;
   if (state_ == State::kOpen) state_ = State::kFailed;
   tick_.reset();
   FailWaiting(error);
-  if (!weak.expired()) hub_.Close(Unavailable(error.message));
+  if (self.alive()) hub_.Close(Unavailable(error.message));
 }
 
 void LocalStore::FailWaiting(const Error& error) {
-  const std::weak_ptr<LocalStore*> weak = self_;
-  while (!weak.expired() && !waiting_.empty()) {
+  const Lifetime::Observer self = lifetime_.Observe();
+  while (self.alive() && !waiting_.empty()) {
     Waiting waiting = std::move(waiting_.front());
     waiting_.pop_front();
     waiting.on_durable(error);
@@ -312,16 +308,13 @@ void LocalStore::FlushCompaction(std::size_t max_versions, RowBatch* batch) {
 void LocalStore::ScheduleTrim() {
   if (trim_scheduled_) return;
   trim_scheduled_ = true;
-  loop_.Post([weak = std::weak_ptr<LocalStore*>(self_)] {
-    auto self = weak.lock();
-    if (self == nullptr) return;
-    LocalStore& store = **self;
-    store.trim_scheduled_ = false;
-    if (store.state_ != State::kOpen) return;
+  loop_.Post(lifetime_.Guard([this] {
+    trim_scheduled_ = false;
+    if (state_ != State::kOpen) return;
     RowBatch batch;
-    store.FlushCompaction(kTrimPerStep, &batch);
-    if (!batch.removed.empty() || batch.compacted != 0) store.log_->Append(std::move(batch));
-  });
+    FlushCompaction(kTrimPerStep, &batch);
+    if (!batch.removed.empty() || batch.compacted != 0) log_->Append(std::move(batch));
+  }));
 }
 
 void LocalStore::ScheduleTick() {
@@ -374,10 +367,10 @@ void LocalStore::Stop(std::function<void()> done) {
   tick_.reset();
   log_->Close([this] {
     state_ = State::kStopped;
-    const std::weak_ptr<LocalStore*> weak = self_;
+    const Lifetime::Observer self = lifetime_.Observe();
     FailWaiting(failure_.value_or(Unavailable("the store is stopped")));
-    if (!weak.expired()) hub_.Close(Unavailable("the store is stopped"));
-    if (weak.expired()) return;
+    if (self.alive()) hub_.Close(Unavailable("the store is stopped"));
+    if (!self.alive()) return;
     const std::vector<std::function<void()>> waiters = std::move(stop_waiters_);
     for (const auto& waiter : waiters) waiter();
   });

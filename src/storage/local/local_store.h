@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "storage/local/row_log.h"
 #include "storage/local/version_index.h"
 #include "storage/local/watch_hub.h"
@@ -113,8 +114,7 @@ class LocalStore final : public Store {
   std::vector<std::function<void()>> stop_waiters_;
   TimerHandle tick_;
   bool trim_scheduled_ = false;
-  // Posted tasks hold it weakly. Last: it expires first.
-  std::shared_ptr<LocalStore*> self_;
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::storage

@@ -17,7 +17,7 @@ struct WatchHub::Watcher {
   WatchCallbacks callbacks;
   Revision reached = 0;
   Revision durable_told = 0;
-  bool alive = true;
+  bool open = true;      // until it is closed or its handle is destroyed
   bool loading = false;  // a portion waits for values from the log
 };
 
@@ -29,26 +29,24 @@ struct WatchHub::Portion {
 
 class WatchHub::Handle final : public Watch {
  public:
-  Handle(std::weak_ptr<WatchHub*> hub, std::shared_ptr<Watcher> watcher)
-      : hub_(std::move(hub)), watcher_(std::move(watcher)) {}
+  Handle(WatchHub& hub, std::shared_ptr<Watcher> watcher)
+      : hub_(hub), hub_lifetime_(hub.lifetime_.Observe()), watcher_(std::move(watcher)) {}
   ~Handle() override {
-    watcher_->alive = false;
-    if (auto hub = hub_.lock()) (*hub)->Remove(watcher_.get());
+    watcher_->open = false;
+    if (hub_lifetime_.alive()) hub_.Remove(watcher_.get());
   }
 
  private:
-  std::weak_ptr<WatchHub*> hub_;
+  WatchHub& hub_;
+  const Lifetime::Observer hub_lifetime_;
   std::shared_ptr<Watcher> watcher_;
 };
 
 WatchHub::WatchHub(EventLoop& loop, const VersionIndex& index, Loader loader)
-    : loop_(loop),
-      index_(index),
-      loader_(std::move(loader)),
-      self_(std::make_shared<WatchHub*>(this)) {}
+    : loop_(loop), index_(index), loader_(std::move(loader)) {}
 
 WatchHub::~WatchHub() {
-  for (const auto& watcher : watchers_) watcher->alive = false;
+  for (const auto& watcher : watchers_) watcher->open = false;
 }
 
 std::unique_ptr<Watch> WatchHub::Start(WatchOptions options, WatchCallbacks callbacks) {
@@ -62,7 +60,7 @@ std::unique_ptr<Watch> WatchHub::Start(WatchOptions options, WatchCallbacks call
   watcher->callbacks = std::move(callbacks);
   watchers_.push_back(watcher);
   Schedule();
-  return std::make_unique<Handle>(self_, std::move(watcher));
+  return std::make_unique<Handle>(*this, std::move(watcher));
 }
 
 void WatchHub::Begin(Revision applied, Revision durable) {
@@ -73,11 +71,11 @@ void WatchHub::Begin(Revision applied, Revision durable) {
 void WatchHub::Publish(const std::vector<WatchEvent>& events, Revision revision) {
   applied_ = revision;
   if (watchers_.empty()) return;
-  const std::weak_ptr<WatchHub*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   const std::vector<std::shared_ptr<Watcher>> watchers = watchers_;
   for (const auto& watcher : watchers) {
-    if (weak.expired()) return;
-    if (!watcher->alive || watcher->options.mark != Mark::kApplied) continue;
+    if (!self.alive()) return;
+    if (!watcher->open || watcher->options.mark != Mark::kApplied) continue;
     if (watcher->reached >= revision) continue;  // it asked for later ones
     if (watcher->reached + 1 < revision || watcher->loading) {
       Schedule();
@@ -97,13 +95,13 @@ void WatchHub::Publish(const std::vector<WatchEvent>& events, Revision revision)
 
 void WatchHub::AdvanceDurable(Revision durable) {
   durable_ = durable;
-  const std::weak_ptr<WatchHub*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   const std::vector<std::shared_ptr<Watcher>> watchers = watchers_;
   for (const auto& watcher : watchers) {
-    if (weak.expired()) return;
-    if (watcher->alive) TellDurable(*watcher);
+    if (!self.alive()) return;
+    if (watcher->open) TellDurable(*watcher);
   }
-  if (!weak.expired()) Schedule();
+  if (self.alive()) Schedule();
 }
 
 void WatchHub::SetCompacted(Revision compacted) {
@@ -122,24 +120,20 @@ void WatchHub::Close(Error reason) {
 void WatchHub::Schedule() {
   if (scheduled_ || watchers_.empty()) return;
   scheduled_ = true;
-  loop_.Post([weak = std::weak_ptr<WatchHub*>(self_)] {
-    auto self = weak.lock();
-    if (self == nullptr) return;
-    WatchHub& hub = **self;
-    self.reset();  // or Dispatch could not see that a callback destroyed the hub
-    hub.scheduled_ = false;
-    hub.Dispatch();
-  });
+  loop_.Post(lifetime_.Guard([this] {
+    scheduled_ = false;
+    Dispatch();
+  }));
 }
 
 void WatchHub::Dispatch() {
   // A callback may start and end watches, or destroy the store: iterate over a copy, look again
   // before each.
-  const std::weak_ptr<WatchHub*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   const std::vector<std::shared_ptr<Watcher>> watchers = watchers_;
   for (const auto& watcher : watchers) {
-    if (weak.expired()) return;
-    if (!watcher->alive || watcher->loading) continue;
+    if (!self.alive()) return;
+    if (!watcher->open || watcher->loading) continue;
     if (watcher->reached < compacted_) {
       End(watcher, Error{ErrorCode::kExpired, "revision " + std::to_string(watcher->reached) +
                                                   " has been compacted; the oldest available is " +
@@ -147,8 +141,8 @@ void WatchHub::Dispatch() {
       continue;
     }
     Deliver(watcher);
-    if (weak.expired()) return;
-    if (closed_.has_value() && watcher->alive && !watcher->loading) End(watcher, *closed_);
+    if (!self.alive()) return;
+    if (closed_.has_value() && watcher->open && !watcher->loading) End(watcher, *closed_);
   }
 }
 
@@ -167,31 +161,28 @@ void WatchHub::Deliver(const std::shared_ptr<Watcher>& watcher) {
   std::vector<RowId> rows;
   rows.reserve(portion->missing.size());
   for (const auto& missing : portion->missing) rows.push_back(missing.row);
-  loader_(std::move(rows), [weak = std::weak_ptr<WatchHub*>(self_), watcher,
-                            portion](Result<std::vector<Bytes>> values) {
-    auto self = weak.lock();
-    if (self == nullptr || !watcher->alive) return;
-    WatchHub& hub = **self;
-    self.reset();
-    watcher->loading = false;
-    if (!values.ok()) {
-      hub.End(watcher, std::move(values).error());
-      return;
-    }
-    for (std::size_t i = 0; i < portion->missing.size(); ++i) {
-      *portion->missing[i].place = std::move((*values)[i]);
-    }
-    hub.Schedule();
-    hub.Tell(watcher, portion->events, portion->up_to);
-  });
+  loader_(std::move(rows),
+          lifetime_.Guard([this, watcher, portion](Result<std::vector<Bytes>> values) {
+            if (!watcher->open) return;
+            watcher->loading = false;
+            if (!values.ok()) {
+              End(watcher, std::move(values).error());
+              return;
+            }
+            for (std::size_t i = 0; i < portion->missing.size(); ++i) {
+              *portion->missing[i].place = std::move((*values)[i]);
+            }
+            Schedule();
+            Tell(watcher, portion->events, portion->up_to);
+          }));
 }
 
 void WatchHub::Tell(const std::shared_ptr<Watcher>& watcher, const std::vector<WatchEvent>& events,
                     Revision up_to) {
-  const std::weak_ptr<WatchHub*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   watcher->reached = up_to;
   watcher->callbacks.on_events(events, up_to);
-  if (!weak.expired() && watcher->alive) TellDurable(*watcher);
+  if (self.alive() && watcher->open) TellDurable(*watcher);
 }
 
 void WatchHub::TellDurable(Watcher& watcher) {
@@ -202,7 +193,7 @@ void WatchHub::TellDurable(Watcher& watcher) {
 }
 
 void WatchHub::End(const std::shared_ptr<Watcher>& watcher, Error reason) {
-  watcher->alive = false;
+  watcher->open = false;
   Remove(watcher.get());
   if (watcher->callbacks.on_closed) watcher->callbacks.on_closed(std::move(reason));
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "storage/local/version_index.h"
 
 namespace drakkar::storage {
@@ -64,8 +65,7 @@ class WatchHub {
   Revision compacted_ = 0;
   std::optional<Error> closed_;
   bool scheduled_ = false;
-  // Posted tasks and handles hold it weakly: they outlive the hub.
-  std::shared_ptr<WatchHub*> self_;
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::storage

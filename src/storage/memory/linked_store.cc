@@ -21,22 +21,23 @@ struct LinkedStore::Watcher {
   Revision server_reached = 0;
   Revision server_told = 0;
   Revision asked = 0;
-  bool alive = true;
+  bool open = true;  // until it is closed or its handle is destroyed
   std::unique_ptr<Watch> at_server;
 };
 
 class LinkedStore::Handle final : public Watch {
  public:
-  Handle(std::weak_ptr<LinkedStore*> store, std::shared_ptr<Watcher> watcher)
-      : store_(std::move(store)), watcher_(std::move(watcher)) {}
+  Handle(LinkedStore& store, std::shared_ptr<Watcher> watcher)
+      : store_(store), store_lifetime_(store.lifetime_.Observe()), watcher_(std::move(watcher)) {}
   ~Handle() override {
-    watcher_->alive = false;
+    watcher_->open = false;
     watcher_->at_server.reset();
-    if (auto store = store_.lock()) std::erase((*store)->watchers_, watcher_);
+    if (store_lifetime_.alive()) std::erase(store_.watchers_, watcher_);
   }
 
  private:
-  std::weak_ptr<LinkedStore*> store_;
+  LinkedStore& store_;
+  const Lifetime::Observer store_lifetime_;
   std::shared_ptr<Watcher> watcher_;
 };
 
@@ -45,7 +46,7 @@ LinkedStore::LinkedStore(EventLoop& loop, Store& server, Duration delay, Duratio
 
 LinkedStore::~LinkedStore() {
   for (const auto& watcher : watchers_) {
-    watcher->alive = false;
+    watcher->open = false;
     watcher->at_server.reset();
   }
 }
@@ -65,9 +66,7 @@ void LinkedStore::Send(Lane& lane, Task task) {
 void LinkedStore::Request(std::function<void(Answered answer)> ask, Fail fail) {
   loop_.AssertInLoop();
   const auto fail_soon = [&](Error why) {
-    loop_.Post([weak = std::weak_ptr(self_), fail = std::move(fail), why = std::move(why)] {
-      if (!weak.expired()) fail(why);
-    });
+    loop_.Post(lifetime_.Guard([fail = std::move(fail), why = std::move(why)] { fail(why); }));
   };
   if (stopping_) return fail_soon(Unavailable("the store is stopped"));
   if (!connected_) return fail_soon(LinkLost());
@@ -78,14 +77,15 @@ void LinkedStore::Ask(std::function<void(Answered answer)> ask, Fail fail, Lane&
   const std::uint64_t id = ++next_request_;
   under_way_.emplace(id, std::move(fail));
   Send(there_, [this, id, &back, ask = std::move(ask)] {
-    ask([this, weak = std::weak_ptr(self_), id, &back](Task answer) {
-      if (weak.expired() || !under_way_.contains(id)) return;
-      Send(back, [this, weak, id, answer = std::move(answer)]() mutable {
+    ask(lifetime_.Guard([this, id, &back](Task answer) {
+      if (!under_way_.contains(id)) return;
+      Send(back, [this, id, answer = std::move(answer)]() mutable {
+        const Lifetime::Observer self = lifetime_.Observe();
         under_way_.erase(id);
         answer();
-        if (!weak.expired() && stopping_) FinishStop();
+        if (self.alive() && stopping_) FinishStop();
       });
-    });
+    }));
   });
 }
 
@@ -100,13 +100,13 @@ void LinkedStore::Cut() {
     lane->timers.clear();
   }
   for (const auto& watcher : watchers_) watcher->at_server.reset();
-  const std::weak_ptr<LinkedStore*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   const std::map<std::uint64_t, Fail> lost = std::exchange(under_way_, {});
   for (const auto& [id, fail] : lost) {
-    if (weak.expired()) return;
+    if (!self.alive()) return;
     fail(LinkLost());
   }
-  if (!weak.expired() && stopping_) FinishStop();
+  if (self.alive() && stopping_) FinishStop();
 }
 
 void LinkedStore::Restore() {
@@ -121,14 +121,15 @@ void LinkedStore::Commit(Transaction transaction,
   for (Operation& operation : transaction.operations) {
     if (operation.encode) operation.value = std::exchange(operation.encode, nullptr)(0).bytes;
   }
-  const auto tell = [this, weak = std::weak_ptr(self_), on_applied = std::move(on_applied),
+  const auto tell = [this, on_applied = std::move(on_applied),
                      on_durable = std::move(on_durable)](const Result<TransactionResult>& result) {
+    const Lifetime::Observer self = lifetime_.Observe();
     const bool refused = !result.ok();
     const bool succeeded = result.ok() && result->succeeded;
     const Revision revision = result.ok() ? result->revision : 0;
     if (!refused) Know(revision);
     if (on_applied) on_applied(result);
-    if (weak.expired() || !on_durable) return;
+    if (!self.alive() || !on_durable) return;
     if (refused) on_durable(result.error());
     if (succeeded) on_durable(revision);
   };
@@ -191,13 +192,12 @@ void LinkedStore::AnswerRevision(const std::function<void(Result<Revision>)>& do
     Forward(watcher, {});
   }
   // Behind what the server's watches are about to be told.
-  loop_.Post([this, weak = std::weak_ptr(self_), done, answer, newest] {
-    if (weak.expired()) return;
+  loop_.Post(lifetime_.Guard([this, done, answer, newest] {
     answer([this, done, newest] {
       Know(newest);
       done(newest);
     });
-  });
+  }));
 }
 
 // At the server: sends events, or how far the watch is if that is wanted.
@@ -219,12 +219,12 @@ std::unique_ptr<Watch> LinkedStore::StartWatch(WatchOptions options, WatchCallba
   watcher->callbacks = std::move(callbacks);
   watchers_.push_back(watcher);
   Open(watcher);
-  return std::make_unique<Handle>(self_, std::move(watcher));
+  return std::make_unique<Handle>(*this, std::move(watcher));
 }
 
 void LinkedStore::Open(const std::shared_ptr<Watcher>& watcher) {
   Send(there_, [this, watcher] {
-    if (!watcher->alive) return;
+    if (!watcher->open) return;
     const Revision after = watcher->begun ? watcher->reached : server_.durable_revision();
     watcher->server_reached = watcher->server_told = after;
     if (!watcher->begun) {
@@ -249,18 +249,18 @@ void LinkedStore::Open(const std::shared_ptr<Watcher>& watcher) {
 
 void LinkedStore::Tell(const std::shared_ptr<Watcher>& watcher,
                        const std::vector<WatchEvent>& events, Revision up_to) {
-  if (!watcher->alive || up_to <= watcher->reached) return;
-  const std::weak_ptr<LinkedStore*> weak = self_;
+  if (!watcher->open || up_to <= watcher->reached) return;
+  const Lifetime::Observer self = lifetime_.Observe();
   watcher->reached = up_to;
   Know(up_to);
   watcher->callbacks.on_events(events, up_to);
-  if (weak.expired() || !watcher->alive) return;
+  if (!self.alive() || !watcher->open) return;
   if (watcher->callbacks.on_durable) watcher->callbacks.on_durable(up_to);
 }
 
 void LinkedStore::Close(const std::shared_ptr<Watcher>& watcher, Error why) {
-  if (!watcher->alive) return;
-  watcher->alive = false;
+  if (!watcher->open) return;
+  watcher->open = false;
   watcher->at_server.reset();
   std::erase(watchers_, watcher);
   if (watcher->callbacks.on_closed) watcher->callbacks.on_closed(std::move(why));
@@ -275,9 +275,7 @@ void LinkedStore::Stop(std::function<void()> done) {
   if (stopping_) return;
   stopping_ = true;
   if (!under_way_.empty()) return;  // the last answer goes on
-  loop_.Post([this, weak = std::weak_ptr(self_)] {
-    if (!weak.expired()) FinishStop();
-  });
+  loop_.Post(lifetime_.Guard([this] { FinishStop(); }));
 }
 
 void LinkedStore::FinishStop() {
@@ -290,13 +288,13 @@ void LinkedStore::FinishStop() {
         [this](const Error&) { FinishStop(); }, events_);
   }
   stopped_ = true;
-  const std::weak_ptr<LinkedStore*> weak = self_;
+  const Lifetime::Observer self = lifetime_.Observe();
   const std::vector<std::shared_ptr<Watcher>> watchers = watchers_;
   for (const auto& watcher : watchers) {
-    if (weak.expired()) return;
+    if (!self.alive()) return;
     Close(watcher, Unavailable("the store is stopped"));
   }
-  if (weak.expired()) return;
+  if (!self.alive()) return;
   const std::vector<std::function<void()>> waiters = std::move(stop_waiters_);
   for (const auto& waiter : waiters) waiter();
 }

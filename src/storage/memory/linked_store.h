@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "storage/store.h"
 
 namespace drakkar::storage {
@@ -89,7 +90,7 @@ class LinkedStore final : public Store {
   std::vector<std::function<void()>> stop_waiters_;
   Revision known_ = 1;
   Revision compacted_ = 0;
-  std::shared_ptr<LinkedStore*> self_ = std::make_shared<LinkedStore*>(this);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::storage

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/exec/lifetime.h"
+
 namespace drakkar::storage {
 
 void MemoryDisk::FailSync(std::uint64_t nth, Error error) {
@@ -15,8 +17,7 @@ void MemoryDisk::ReleaseSyncs() {
 
 class MemoryLog final : public RowLog {
  public:
-  MemoryLog(EventLoop& loop, MemoryDisk& disk)
-      : loop_(loop), disk_(disk), self_(std::make_shared<MemoryLog*>(this)) {
+  MemoryLog(EventLoop& loop, MemoryDisk& disk) : loop_(loop), disk_(disk) {
     disk_.on_released_ = [this] { StartSync(); };
   }
   ~MemoryLog() override { disk_.on_released_ = nullptr; }
@@ -51,11 +52,7 @@ class MemoryLog final : public RowLog {
     return row.key.size() + (row.value == nullptr ? 0 : row.value->size());
   }
 
-  void Post(Task task) {
-    loop_.Post([weak = std::weak_ptr<MemoryLog*>(self_), task = std::move(task)]() mutable {
-      if (!weak.expired()) task();
-    });
-  }
+  void Post(Task task) { loop_.Post(lifetime_.Guard(std::move(task))); }
 
   Result<std::vector<Bytes>> Find(const std::vector<RowId>& rows) const {
     std::vector<Bytes> values;
@@ -84,9 +81,9 @@ class MemoryLog final : public RowLog {
       queue_.clear();
       Error error = std::move(disk_.failure_->second);
       disk_.failure_.reset();
-      const std::weak_ptr<MemoryLog*> weak = self_;
+      const Lifetime::Observer self = lifetime_.Observe();
       listener_.on_failed(std::move(error));
-      if (!weak.expired()) FinishClose();
+      if (self.alive()) FinishClose();
       return;
     }
     Revision up_to = 0;
@@ -103,9 +100,9 @@ class MemoryLog final : public RowLog {
     ++statistics_.commits;
     ++statistics_.syncs;
     StartSync();
-    const std::weak_ptr<MemoryLog*> weak = self_;
+    const Lifetime::Observer self = lifetime_.Observe();
     if (up_to != 0) listener_.on_durable(up_to);
-    if (!weak.expired()) FinishClose();
+    if (self.alive()) FinishClose();
   }
 
   void FinishClose() {
@@ -122,7 +119,7 @@ class MemoryLog final : public RowLog {
   std::size_t queued_bytes_ = 0;
   bool failed_ = false;
   RowLogStatistics statistics_;
-  std::shared_ptr<MemoryLog*> self_;
+  Lifetime lifetime_;
 };
 
 std::unique_ptr<Store> OpenMemoryStore(EventLoop& loop, MemoryDisk& disk, LocalStoreLimits limits) {

@@ -41,8 +41,6 @@ SqliteLog::SqliteLog(EventLoop& loop, std::unique_ptr<DirectoryLock> lock,
                      std::unique_ptr<Database> database, std::string file_system)
     : loop_(loop),
       file_system_(std::move(file_system)),
-      self_(std::make_shared<SqliteLog*>(this)),
-      weak_self_(self_),
       lock_(std::move(lock)),
       database_(std::move(database)) {}
 
@@ -107,9 +105,7 @@ RowLogStatistics SqliteLog::statistics() const {
 }
 
 void SqliteLog::PostToLoop(Task task) {
-  loop_.Post([weak = weak_self_, task = std::move(task)]() mutable {
-    if (!weak.expired()) task();
-  });
+  loop_.Post(lifetime_.Guard(std::move(task)));
 }
 
 void SqliteLog::Work() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "storage/local/row_log.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/directory_lock.h"
@@ -53,8 +54,6 @@ class SqliteLog final : public RowLog {
   EventLoop& loop_;
   const std::string file_system_;
   Listener listener_;
-  std::shared_ptr<SqliteLog*> self_;
-  std::weak_ptr<SqliteLog*> weak_self_;  // set once: the writer copies it without touching self_
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -74,6 +73,7 @@ class SqliteLog final : public RowLog {
 
   std::function<void()> on_closed_;
   std::thread writer_;
+  Lifetime lifetime_;  // ends after the writer
 };
 
 }  // namespace drakkar::storage
