@@ -3,6 +3,7 @@
 #include "api/scheme/scheme.h"
 #include "api/tree/draft.h"
 #include "apiserver/rest/decode.h"
+#include "base/exec/lifetime.h"
 
 namespace drakkar::apiserver {
 namespace {
@@ -57,10 +58,9 @@ struct WatchState {
 // under load makes many. Lives on the core's loop.
 class Outbox : public std::enable_shared_from_this<Outbox> {
  public:
-  // Expires with the client: whatever is then left is dropped.
-  using Door = std::weak_ptr<EventLoop*>;
-  Outbox(EventLoop& core_loop, Door door, std::shared_ptr<bool> alive)
-      : core_loop_(core_loop), door_(std::move(door)), alive_(std::move(alive)) {}
+  // Whatever is left when the client is destroyed is dropped.
+  Outbox(EventLoop& core_loop, EventLoop& client_loop, Lifetime::Observer client)
+      : core_loop_(core_loop), client_loop_(client_loop), client_(std::move(client)) {}
 
   void AddTask(Task task) { Add().task = std::move(task); }
 
@@ -87,11 +87,10 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
   void Flush() {
     std::vector<Item> items = std::move(items_);
     items_.clear();
-    const std::shared_ptr<EventLoop*> door = door_.lock();
-    if (door == nullptr) return;
-    (*door)->Post([alive = alive_, items = std::move(items)]() mutable {
+    if (!client_.alive()) return;  // and its loop may be gone, too
+    client_loop_.Post([client = client_, items = std::move(items)]() mutable {
       for (Item& item : items) {
-        if (!*alive) return;
+        if (!client.alive()) return;
         if (item.watch == nullptr) {
           item.task();
         } else if (!item.watch->cancelled) {
@@ -102,8 +101,8 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
   }
 
   EventLoop& core_loop_;
-  const Door door_;
-  const std::shared_ptr<bool> alive_;  // read on the client's loop only
+  EventLoop& client_loop_;
+  const Lifetime::Observer client_;
   std::vector<Item> items_;
 };
 
@@ -132,8 +131,7 @@ class DirectClient final : public client::Client {
         user_(std::move(user)),
         agent_(AgentOf(user_)),
         mark_(mark),
-        outbox_(std::make_shared<Outbox>(core.loop(), door_, alive_)) {}
-  ~DirectClient() override { *alive_ = false; }
+        outbox_(std::make_shared<Outbox>(core.loop(), loop_, lifetime_.Observe())) {}
 
   void Get(client::ResourceRef ref, client::ReplyCallback done) override {
     Send(MakeRequest(ref, Verb::kGet), std::move(done));
@@ -321,10 +319,7 @@ class DirectClient final : public client::Client {
   const UserInfo user_;
   const std::string agent_;
   const storage::Mark mark_;
-  // Read and written on our loop only; the core's loop merely carries it back.
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  // Nobody else keeps it.
-  std::shared_ptr<EventLoop*> door_ = std::make_shared<EventLoop*>(&loop_);
+  Lifetime lifetime_;               // before outbox_, which observes it
   std::shared_ptr<Outbox> outbox_;  // used on the core's loop
 };
 

@@ -32,7 +32,7 @@ class ChangeFeed::Reading final : public WatchReader::Subscription {
  public:
   Reading(ChangeFeed& feed, std::shared_ptr<Tap> tap, WatchReader& reader, bool wants_usage)
       : feed_(feed),
-        open_(feed.crossing_.open()),
+        crossing_(feed.crossing_.Observe()),
         tap_(std::move(tap)),
         reader_(reader),
         wants_usage_(wants_usage) {
@@ -43,15 +43,15 @@ class ChangeFeed::Reading final : public WatchReader::Subscription {
       if (each == &reader_) each = nullptr;
     }
     if (tap_->delivering == 0) std::erase(tap_->attached, nullptr);
-    if (!*open_) return;
+    if (!crossing_.alive()) return;
     feed_.crossing_.ToCore([feed = &feed_, tap = std::move(tap_), wanted = wants_usage_] {
       feed->Leave(*tap, wanted);
     });
   }
 
  private:
-  ChangeFeed& feed_;  // while open_
-  const std::shared_ptr<const bool> open_;
+  ChangeFeed& feed_;  // while crossing_ is alive
+  const Lifetime::Observer crossing_;
   std::shared_ptr<Tap> tap_;
   WatchReader& reader_;
   const bool wants_usage_;
@@ -84,37 +84,35 @@ void ChangeFeed::AskRevision(std::function<void(storage::Revision)> done) {
 void ChangeFeed::Prepare(std::shared_ptr<Pending> pending) {
   if (!pending->opening.list_first) {
     // The version it begins at may be another server's.
-    return core_.WhenFresh([this, open = crossing_.open(),
-                            pending = std::move(pending)](std::optional<Failure> failure) mutable {
-      if (!*open) return;
-      pending->failure = std::move(failure);
-      Begin(std::move(pending));
-    });
+    return core_.WhenFresh(crossing_.Guard(
+        [this, pending = std::move(pending)](std::optional<Failure> failure) mutable {
+          pending->failure = std::move(failure);
+          Begin(std::move(pending));
+        }));
   }
   Request list = pending->opening.request;
   list.limit = 0;
   list.continue_token.clear();
   list.resource_version.clear();
   list.resource_version_match.clear();
-  core_.ListForWatch(std::move(list), [this, open = crossing_.open(),
-                                       pending = std::move(pending)](Response response) mutable {
-    if (!*open) return;
-    if (response.failure) {
-      pending->failure = std::move(response.failure);
-      return Begin(std::move(pending));
-    }
-    const storage::Revision revision = response.revision;
-    pending->opening.request.resource_version = std::to_string(revision);
-    pending->beginning.initial = std::move(response.items);
-    pending->beginning.initial_revision = revision;
-    // Watchers see nothing that could still be lost.
-    core_.WhenDurable(revision, [this, open, pending = std::move(pending)](
-                                    std::optional<Failure> failure) mutable {
-      if (!*open) return;
-      pending->failure = std::move(failure);
-      Begin(std::move(pending));
-    });
-  });
+  core_.ListForWatch(
+      std::move(list),
+      crossing_.Guard([this, pending = std::move(pending)](Response response) mutable {
+        if (response.failure) {
+          pending->failure = std::move(response.failure);
+          return Begin(std::move(pending));
+        }
+        const storage::Revision revision = response.revision;
+        pending->opening.request.resource_version = std::to_string(revision);
+        pending->beginning.initial = std::move(response.items);
+        pending->beginning.initial_revision = revision;
+        // Watchers see nothing that could still be lost.
+        core_.WhenDurable(revision, crossing_.Guard([this, pending = std::move(pending)](
+                                                        std::optional<Failure> failure) mutable {
+          pending->failure = std::move(failure);
+          Begin(std::move(pending));
+        }));
+      }));
 }
 
 void ChangeFeed::Begin(std::shared_ptr<Pending> pending) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 
 namespace drakkar::apiserver {
 
@@ -15,51 +16,49 @@ namespace drakkar::apiserver {
 class Crossing {
  public:
   Crossing(EventLoop& http, EventLoop& core) : http_(http), core_(core) {}
-  ~Crossing() { Close(); }
   Crossing(const Crossing&) = delete;
   Crossing& operator=(const Crossing&) = delete;
 
   EventLoop& http() const { return http_; }
-  void Close() { *open_ = false; }
-  // For what may outlive it; to be read on either loop.
-  std::shared_ptr<const bool> open() const { return open_; }
+  void Close() { lifetime_.End(); }
+  // Of the crossing, for what may outlive it; to be asked on either loop.
+  Lifetime::Observer Observe() const { return lifetime_.Observe(); }
+  // A callback that does nothing once the crossing is closed.
+  template <typename Function>
+  auto Guard(Function function) const {
+    return lifetime_.Guard(std::move(function));
+  }
 
   template <typename Function>
   void ToCore(Function function) const {
     if (&http_ == &core_) return function();
-    core_.PostNew([open = open(), function = std::move(function)]() mutable {
-      if (*open) function();
-    });
+    core_.PostNew(lifetime_.Guard(std::move(function)));
   }
   template <typename Function>
   void ToHttp(Function function) const {
-    Go(http_, std::move(function));
+    if (&http_ == &core_) return function();
+    http_.Post(lifetime_.Guard(std::move(function)));
   }
 
   // A T that both loops may hold and that is always destroyed on the HTTP loop, because it has what
   // belongs there (a ResponseWriter). Only one loop at a time may use it.
   template <typename T>
   std::shared_ptr<T> Share(std::unique_ptr<T> made) const {
-    return std::shared_ptr<T>(made.release(), [http = &http_, open = open()](T* last) {
-      std::unique_ptr<T> owned(last);
-      // Once closed, the HTTP loop has ended, and this may be long after it is gone.
-      if (*open && !http->IsInLoop()) http->Post([owned = std::move(owned)] {});
-    });
+    return std::shared_ptr<T>(made.release(),
+                              [http = &http_, crossing = lifetime_.Observe()](T* last) {
+                                std::unique_ptr<T> owned(last);
+                                // Once closed, the HTTP loop has ended, and this may be long after
+                                // it is gone.
+                                if (crossing.alive() && !http->IsInLoop())
+                                  http->Post([owned = std::move(owned)] {});
+                              });
   }
 
  private:
-  template <typename Function>
-  void Go(EventLoop& loop, Function function) const {
-    if (&http_ == &core_) return function();
-    loop.Post([open = open(), function = std::move(function)]() mutable {
-      if (*open) function();
-    });
-  }
-
   EventLoop& http_;
   EventLoop& core_;
-  // Written on the core's loop when nothing runs on the HTTP loop.
-  const std::shared_ptr<bool> open_ = std::make_shared<bool>(true);
+  // Ends on the core's loop when nothing runs on the HTTP loop.
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::apiserver

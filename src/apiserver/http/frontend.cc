@@ -221,14 +221,14 @@ void Frontend::Return(Exchange& exchange) {
 }
 
 std::shared_ptr<net::ResponseWriter> Frontend::Counted(Exchange& exchange) {
-  return CountAnswer(std::move(exchange.writer), [this, open = crossing_.open(),
-                                                  info = exchange.info, verb = exchange.verb_name,
-                                                  mutating = exchange.mutating,
-                                                  begun = exchange.begun](int code) {
-    if (!*open) return;
-    request_metrics_.Ended(mutating);
-    request_metrics_.Count(info, verb, /*dry_run=*/false, code, loop_.clock().Monotonic() - begun);
-  });
+  return CountAnswer(
+      std::move(exchange.writer),
+      crossing_.Guard([this, info = exchange.info, verb = exchange.verb_name,
+                       mutating = exchange.mutating, begun = exchange.begun](int code) {
+        request_metrics_.Ended(mutating);
+        request_metrics_.Count(info, verb, /*dry_run=*/false, code,
+                               loop_.clock().Monotonic() - begun);
+      }));
 }
 
 void Frontend::AnswerPath(Exchange& exchange) {

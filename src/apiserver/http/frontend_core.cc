@@ -25,10 +25,10 @@ void Frontend::OnCore(ExchangePtr exchange) {
     failure = FindTarget(*exchange);
   } else {
     if (exchange->stamp) reads_.Follow(*exchange->info.kind);
-    return options_.core.Handle(std::move(exchange->asked), [this, open = crossing_.open(),
-                                                             exchange](Response response) mutable {
-      if (*open) FinishOnCore(std::move(exchange), std::move(response));
-    });
+    return options_.core.Handle(std::move(exchange->asked),
+                                crossing_.Guard([this, exchange](Response response) mutable {
+                                  FinishOnCore(std::move(exchange), std::move(response));
+                                }));
   }
   if (failure) exchange->response = Response::Failed(std::move(*failure));
   SendBack(std::move(exchange));
@@ -42,15 +42,13 @@ void Frontend::FinishOnCore(ExchangePtr exchange, Response response) {
     exchange->usage = Usage();
   }
   if (options_.core.IsDurable(revision)) return SendBack(std::move(exchange));
-  options_.core.WhenDurable(
-      revision, [this, open = crossing_.open(),
-                 exchange = std::move(exchange)](std::optional<Failure> failure) mutable {
-        if (!*open) return;
-        if (failure) {
-          exchange->response = Response::Failed(std::move(*failure));
-        }
-        SendBack(std::move(exchange));
-      });
+  options_.core.WhenDurable(revision, crossing_.Guard([this, exchange = std::move(exchange)](
+                                                          std::optional<Failure> failure) mutable {
+    if (failure) {
+      exchange->response = Response::Failed(std::move(*failure));
+    }
+    SendBack(std::move(exchange));
+  }));
 }
 
 void Frontend::SendBack(ExchangePtr exchange) {

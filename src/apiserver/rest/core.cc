@@ -42,9 +42,7 @@ Core::Core(Options options) : options_(std::move(options)), is_shared_(options_.
   }
 }
 
-Core::~Core() {
-  *alive_ = false;
-}
+Core::~Core() = default;
 
 Core::Resource* Core::FindResource(const api::KindSchema& kind) {
   const auto found = by_kind_.find(&kind);
@@ -175,12 +173,11 @@ std::function<void(Response)> Core::InVersionOf(const api::KindSchema* kind,
 void Core::ListForWatch(Request watch, std::function<void(Response)> done) {
   options_.loop.AssertInLoop();
   if (is_shared_) {
-    return WhenFresh([this, alive = alive_, watch = std::move(watch),
-                      done = std::move(done)](std::optional<Failure> failure) mutable {
-      if (!*alive) return;
+    return WhenFresh(lifetime_.Guard([this, watch = std::move(watch), done = std::move(done)](
+                                         std::optional<Failure> failure) mutable {
       if (failure) return done(Response::Failed(std::move(*failure)));
       ListFresh(std::move(watch), std::move(done));
-    });
+    }));
   }
   ListFresh(std::move(watch), std::move(done));
 }
@@ -204,12 +201,11 @@ void Core::Handle(Request request, std::function<void(Response)> done) {
   if (!is_shared_ || request.resource_version == "0") {
     return HandleFresh(std::move(request), std::move(done));
   }
-  WhenFresh([this, alive = alive_, request = std::move(request),
-             done = std::move(done)](std::optional<Failure> failure) mutable {
-    if (!*alive) return;
+  WhenFresh(lifetime_.Guard([this, request = std::move(request),
+                             done = std::move(done)](std::optional<Failure> failure) mutable {
     if (failure) return done(Response::Failed(std::move(*failure)));
     HandleFresh(std::move(request), std::move(done));
-  });
+  }));
 }
 
 void Core::HandleFresh(Request request, std::function<void(Response)> done) {

@@ -12,6 +12,7 @@
 #include "apiserver/rest/answerer.h"
 #include "apiserver/watch/watch_cache.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "storage/store.h"
 
 namespace drakkar {
@@ -277,7 +278,7 @@ class Core {
   storage::Revision durable_seen_ = 0;
   std::unique_ptr<storage::Watch> watch_;
   TimerHandle reload_timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::apiserver

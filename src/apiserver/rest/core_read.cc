@@ -101,11 +101,10 @@ void Core::List(Resource& resource, Request&& request, std::function<void(Respon
   // The state of then: the caches only know now.
   options_.store.Range(
       {.prefix = resource.prefix, .revision = wanted},
-      [this, alive = alive_, &resource, wanted, selection = std::move(selection),
-       from = std::move(from), request = std::move(request),
-       begun = options_.loop.clock().Monotonic(),
-       done = std::move(done)](Result<storage::RangeResult> range) {
-        if (!*alive) return;
+      lifetime_.Guard([this, &resource, wanted, selection = std::move(selection),
+                       from = std::move(from), request = std::move(request),
+                       begun = options_.loop.clock().Monotonic(),
+                       done = std::move(done)](Result<storage::RangeResult> range) {
         CountStoreCall(resource, "list", begun);
         if (!range.ok()) {
           if (range.error().code == ErrorCode::kExpired) {
@@ -125,7 +124,7 @@ void Core::List(Resource& resource, Request&& request, std::function<void(Respon
         TakePage(objects, request, selection, from.last_key, page, last);
         if (!last.empty()) page.continue_token = EncodeContinue({wanted, last});
         done(std::move(page));
-      });
+      }));
 }
 
 std::optional<Failure> Core::PlanWatch(const Request& request, storage::Mark mark,

@@ -60,8 +60,7 @@ void Core::Start(std::function<void(Result<void>)> ready) {
   options_.loop.AssertInLoop();
   options_.store.Range(
       {.prefix = std::string(kRegistry)},
-      [this, alive = alive_, ready = std::move(ready)](Result<storage::RangeResult> range) {
-        if (!*alive) return;
+      lifetime_.Guard([this, ready = std::move(ready)](Result<storage::RangeResult> range) {
         if (!range.ok()) return ready(range.error().Prefixed("read the store"));
         Result<Contents> contents = ReadContents(*range);
         if (!contents.ok()) return ready(std::move(contents).error());
@@ -77,7 +76,7 @@ void Core::Start(std::function<void(Result<void>)> ready) {
         durable_seen_ = std::min(reached_, options_.store.durable_revision());
         Follow();
         ready(Ok());
-      });
+      }));
 }
 
 void Core::Follow() {
@@ -92,12 +91,12 @@ void Core::Follow() {
 }
 
 void Core::OnEvents(const std::vector<storage::WatchEvent>& events, storage::Revision up_to) {
-  const std::shared_ptr<bool> alive = alive_;
+  const Lifetime::Observer self = lifetime_.Observe();
   for (std::size_t i = 0; i < events.size(); ++i) {
     // Half a revision is no state to list.
     const bool whole = i + 1 == events.size() || events[i + 1].revision != events[i].revision;
     ApplyEvent(events[i], whole ? events[i].revision : 0);
-    if (!*alive) return;
+    if (!self.alive()) return;
   }
   reached_ = std::max(reached_, up_to);
   RunReached();
@@ -130,9 +129,9 @@ void Core::ApplyEvent(const storage::WatchEvent& event, storage::Revision reache
     if (reached != 0) reached_ = reached;
     if (change.object == nullptr) return;
     const bool appeared = change.type == ChangeType::kAdded;
-    const std::shared_ptr<bool> alive = alive_;
+    const Lifetime::Observer self = lifetime_.Observe();
     resource->cache.Apply(key, std::move(change));
-    if (appeared && *alive && !waiting_.empty()) WakeWaiting(event.key);
+    if (appeared && self.alive() && !waiting_.empty()) WakeWaiting(event.key);
     return;
   }
   if (reached != 0) reached_ = reached;
@@ -145,8 +144,8 @@ void Core::WhenReached(storage::Revision revision, Waiter then) {
 }
 
 void Core::RunReached() {
-  const std::shared_ptr<bool> alive = alive_;
-  while (*alive && !reached_waiters_.empty() && reached_waiters_.begin()->first <= reached_) {
+  const Lifetime::Observer self = lifetime_.Observe();
+  while (self.alive() && !reached_waiters_.empty() && reached_waiters_.begin()->first <= reached_) {
     const Waiter then = std::move(reached_waiters_.begin()->second);
     reached_waiters_.erase(reached_waiters_.begin());
     then(std::nullopt);
@@ -164,18 +163,17 @@ void Core::AskRevision() {
   asking_revision_ = true;
   auto waiters = std::make_shared<std::vector<Waiter>>(std::move(fresh_waiters_));
   fresh_waiters_.clear();
-  const auto run = [alive = alive_, waiters](const std::optional<Failure>& failure) {
+  const auto run = [self = lifetime_.Observe(), waiters](const std::optional<Failure>& failure) {
     for (const Waiter& then : *waiters) {
-      if (*alive) then(failure);
+      if (self.alive()) then(failure);
     }
   };
-  options_.store.ReadRevision([this, alive = alive_, run](Result<storage::Revision> newest) {
-    if (!*alive) return;
+  options_.store.ReadRevision(lifetime_.Guard([this, run](Result<storage::Revision> newest) {
     asking_revision_ = false;
     if (!fresh_waiters_.empty()) AskRevision();
     if (!newest.ok()) return run(StoreUnavailable(newest.error()));
     WhenReached(*newest, run);
-  });
+  }));
 }
 
 void Core::CommitObject(
@@ -213,9 +211,8 @@ void Core::CommitObject(
   }
   options_.store.Commit(
       std::move(transaction),
-      [this, alive = alive_, stored,
-       done = std::move(done)](Result<storage::TransactionResult> result) mutable {
-        if (!*alive) return;
+      lifetime_.Guard([this, stored,
+                       done = std::move(done)](Result<storage::TransactionResult> result) mutable {
         if (!result.ok()) return done(result.error(), nullptr);
         if (!result->succeeded) {
           auto lost = [done = std::move(done)](const std::optional<Failure>& failure) {
@@ -231,18 +228,18 @@ void Core::CommitObject(
           *stored = Numbered((*stored)->tree(), revision);
         }
         if (revision <= reached_) return done(revision, std::move(*stored));
-        WhenReached(revision, [revision, stored, done = std::move(done)](
-                                  const std::optional<Failure>& failure) {
+        WhenReached(revision, [revision, stored,
+                               done = std::move(done)](const std::optional<Failure>& failure) {
           if (failure) return done(Unavailable(failure->message), nullptr);
           done(revision, std::move(*stored));
         });
-      },
+      }),
       !options_.on_store_call
           ? std::function<void(Result<storage::Revision>)>()
-          : [this, alive = alive_, &resource, operation,
-             begun = options_.loop.clock().Monotonic()](const Result<storage::Revision>& durable) {
-              if (*alive && durable.ok()) CountStoreCall(resource, operation, begun);
-            });
+          : lifetime_.Guard([this, &resource, operation, begun = options_.loop.clock().Monotonic()](
+                                const Result<storage::Revision>& durable) {
+              if (durable.ok()) CountStoreCall(resource, operation, begun);
+            }));
 }
 
 void Core::CountStoreCall(const Resource& resource, std::string_view operation,
@@ -253,13 +250,14 @@ void Core::CountStoreCall(const Resource& resource, std::string_view operation,
 
 void Core::OnDurable(storage::Revision revision) {
   if (revision <= durable_seen_) return;
-  const std::shared_ptr<bool> alive = alive_;
+  const Lifetime::Observer self = lifetime_.Observe();
   durable_seen_ = revision;
   for (auto& [name, resource] : resources_) {
     resource->cache.AdvanceDurable(revision);
-    if (!*alive) return;
+    if (!self.alive()) return;
   }
-  while (*alive && !durable_waiters_.empty() && durable_waiters_.begin()->first <= durable_seen_) {
+  while (self.alive() && !durable_waiters_.empty() &&
+         durable_waiters_.begin()->first <= durable_seen_) {
     const Waiter done = std::move(durable_waiters_.begin()->second);
     durable_waiters_.erase(durable_waiters_.begin());
     done(std::nullopt);
@@ -273,46 +271,47 @@ void Core::OnWatchClosed(const Error& why) {
 }
 
 void Core::Reload() {
-  options_.store.Range({.prefix = std::string(kRegistry)}, [this, alive = alive_](
-                                                               Result<storage::RangeResult> range) {
-    if (!*alive) return;
-    if (!range.ok()) {
-      // Without a connection: the store says so to whoever asks, until it is back.
-      reload_timer_ = options_.loop.RunAfter(kReloadInterval, [this] { Reload(); });
-      return;
-    }
-    Result<Contents> contents = ReadContents(*range);
-    if (!contents.ok()) return OnStoreFailed(contents.error());
-    reached_ = range->revision;
-    Follow();
-    for (auto& [name, resource] : resources_) {
-      resource->cache.Replace(std::move(contents->objects[resource.get()]), reached_);
-    }
-    const Error why{ErrorCode::kExpired, "the store has forgotten what followed; list again"};
-    for (auto& [name, resource] : resources_) {
-      resource->cache.CloseAll(why);
-      if (!*alive) return;
-    }
-    RunReached();
-    if (*alive) OnDurable(std::min(range->revision, options_.store.durable_revision()));
-  });
+  options_.store.Range(
+      {.prefix = std::string(kRegistry)},
+      lifetime_.Guard([this](Result<storage::RangeResult> range) {
+        if (!range.ok()) {
+          // Without a connection: the store says so to whoever asks, until it is back.
+          reload_timer_ = options_.loop.RunAfter(kReloadInterval, [this] { Reload(); });
+          return;
+        }
+        Result<Contents> contents = ReadContents(*range);
+        if (!contents.ok()) return OnStoreFailed(contents.error());
+        reached_ = range->revision;
+        Follow();
+        for (auto& [name, resource] : resources_) {
+          resource->cache.Replace(std::move(contents->objects[resource.get()]), reached_);
+        }
+        const Error why{ErrorCode::kExpired, "the store has forgotten what followed; list again"};
+        const Lifetime::Observer self = lifetime_.Observe();
+        for (auto& [name, resource] : resources_) {
+          resource->cache.CloseAll(why);
+          if (!self.alive()) return;
+        }
+        RunReached();
+        if (self.alive()) OnDurable(std::min(range->revision, options_.store.durable_revision()));
+      }));
 }
 
 void Core::OnStoreFailed(const Error& why) {
   if (store_failure_) return;
-  const std::shared_ptr<bool> alive = alive_;
+  const Lifetime::Observer self = lifetime_.Observe();
   store_failure_ = api::StatusInternalError(StrCat("the store failed: ", why.message));
   if (options_.on_store_failed) options_.on_store_failed(why);
   for (auto* waiting : {&reached_waiters_, &durable_waiters_}) {
     const std::multimap<storage::Revision, Waiter> waiters = std::move(*waiting);
     waiting->clear();
     for (const auto& [revision, done] : waiters) {
-      if (*alive) done(store_failure_);
+      if (self.alive()) done(store_failure_);
     }
-    if (!*alive) return;
+    if (!self.alive()) return;
   }
   for (auto& [name, resource] : resources_) {
-    if (!*alive) return;
+    if (!self.alive()) return;
     resource->cache.CloseDurable(why);
   }
 }

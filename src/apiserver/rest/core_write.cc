@@ -100,9 +100,7 @@ void Core::WakeWaiting(const std::string& appeared) {
     if (each->second.awaited == appeared) {
       auto node = waiting_.extract(each);
       node.mapped().timeout.reset();
-      options_.loop.Post([alive = alive_, go_on = std::move(node.mapped().go_on)] {
-        if (*alive) go_on();
-      });
+      options_.loop.Post(lifetime_.Guard(std::move(node.mapped().go_on)));
     }
     each = next;
   }

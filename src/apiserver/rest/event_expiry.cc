@@ -31,10 +31,6 @@ EventExpiry::EventExpiry(Core& core, Duration ttl, UserInfo user)
       user_(std::move(user)),
       kind_(*api::FindKind("", "v1", "Event")) {}
 
-EventExpiry::~EventExpiry() {
-  *alive_ = false;
-}
-
 void EventExpiry::Start() {
   start_revision_ = core_.revision();
   start_time_ = core_.loop().clock().Now();
@@ -97,16 +93,13 @@ void EventExpiry::Step() {
     }
   };
   auto progress = std::make_shared<Progress>();
-  progress->done = [this, alive = alive_, more] {
-    if (!*alive) return;
+  progress->done = lifetime_.Guard([this, more] {
     if (!more) {
       sweeping_ = false;
       return;
     }
-    core_.loop().Post([this, alive] {
-      if (*alive) Step();
-    });
-  };
+    core_.loop().Post(lifetime_.Guard([this] { Step(); }));
+  });
   for (Request& request : deletions) {
     ++progress->waiting;
     // One that cannot be deleted now is looked at again in the next sweep.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apiserver/rest/core.h"
+#include "base/exec/lifetime.h"
 
 namespace drakkar::apiserver {
 
@@ -19,7 +20,6 @@ class EventExpiry {
 
   // `ttl` is positive. `user` may delete events.
   EventExpiry(Core& core, Duration ttl, UserInfo user);
-  ~EventExpiry();
 
   void Start();  // once the core has started
 
@@ -47,7 +47,7 @@ class EventExpiry {
   bool sweeping_ = false;
   std::string cursor_;  // the key behind which the sweep goes on
   TimerHandle timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::apiserver
