@@ -5,6 +5,7 @@
 #include "base/env/device_node.h"
 #include "base/env/file_watcher.h"
 #include "base/env/process.h"
+#include "base/exec/backoff.h"
 #include "base/exec/wakefulness.h"
 #include "base/exec/worker_pool.h"
 #include "base/text/text.h"
@@ -297,10 +298,9 @@ class DriverPart final : public Part {
       if (on_stopped_) std::exchange(on_stopped_, nullptr)();
       return;
     }
-    const Duration delay = std::min<Duration>(
-        std::chrono::milliseconds(200) * (1 << std::min(failures_++, 7)), std::chrono::seconds(30));
+    const Duration delay = backoff_.Next();
     kLog.Warning("the driver ended, starting it again",
-                 {{"code", exit.exit_code}, {"attempt", failures_}});
+                 {{"code", exit.exit_code}, {"attempt", backoff_.failures()}});
     restart_ = loop_.RunAfter(delay, [this] { static_cast<void>(Spawn()); });
   }
 
@@ -311,7 +311,7 @@ class DriverPart final : public Part {
   std::function<void()> on_stopped_;
   TimerHandle restart_;
   TimerHandle kill_;
-  int failures_ = 0;
+  Backoff backoff_{{.initial = std::chrono::milliseconds(200), .max = std::chrono::seconds(30)}};
   bool stopping_ = false;
 };
 

@@ -141,11 +141,10 @@ void FabricController::AttachFor(const std::string& key, client::WorkQueue::Done
   }
   // The taint first: when the scheduler hears of the failure it should not choose the device again.
   if (!newly_broken) return WriteConditions(claim, pending, std::move(done));
-  Publish([this, alive = alive_, claim, pending, done = std::move(done)](Result<void> published) {
-    if (!*alive) return;
+  Publish(lifetime_.Guard([this, claim, pending, done = std::move(done)](Result<void> published) {
     if (!published.ok()) work_.Add(kSlice);
     WriteConditions(claim, pending, done);
-  });
+  }));
 }
 
 void FabricController::WriteConditions(const api::ObjectPtr& claim,
@@ -171,16 +170,15 @@ void FabricController::WriteConditions(const api::ObjectPtr& claim,
   }
   client_.Update(Claims(std::string(claim->namespace_()), std::string(claim->name()), "status"),
                  draft.Freeze(), {},
-                 [this, alive = alive_, uid = std::string(claim->uid()),
-                  done = std::move(done)](client::Reply reply) {
-                   if (!*alive) return;
+                 lifetime_.Guard([this, uid = std::string(claim->uid()),
+                                  done = std::move(done)](client::Reply reply) {
                    if (reply.ok()) {
                      attaching_.erase(uid);
                      return done(Ok());
                    }
                    if (reply.error->code == ErrorCode::kNotFound) return done(Ok());
                    done(*reply.error);  // the queue tries again with what the watch says then
-                 });
+                 }));
 }
 
 api::TreePtr FabricController::MakeSlice(const api::Object* old) const {
@@ -208,14 +206,12 @@ api::TreePtr FabricController::MakeSlice(const api::Object* old) const {
 }
 
 void FabricController::Publish(client::WorkQueue::Done done) {
-  client_.Get(Slices(slice_name()), [this, alive = alive_,
-                                     done = std::move(done)](client::Reply reply) {
-    if (!*alive) return;
+  client_.Get(Slices(slice_name()), lifetime_.Guard([this,
+                                                     done = std::move(done)](client::Reply reply) {
     if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) return done(*reply.error);
-    auto answered = [alive, done](client::Reply written) {
-      if (!*alive) return;
+    auto answered = lifetime_.Guard([done](client::Reply written) {
       done(written.ok() ? Result<void>(Ok()) : *written.error);
-    };
+    });
     if (!reply.ok()) {
       client_.Create(Slices(), MakeSlice(nullptr), {}, std::move(answered));
       return;
@@ -225,7 +221,7 @@ void FabricController::Publish(client::WorkQueue::Done done) {
       if (!device["taints"].empty()) broken_.insert(std::string(device["name"].str()));
     }
     client_.Update(Slices(slice_name()), MakeSlice(reply.object.get()), {}, std::move(answered));
-  });
+  }));
 }
 
 }  // namespace drakkar::fabric

@@ -8,6 +8,7 @@
 
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "client/informer.h"
 #include "client/scoped_client.h"
@@ -45,7 +46,6 @@ class FabricController {
     Duration attach_delay = std::chrono::seconds(2);
   };
   explicit FabricController(Options options);
-  ~FabricController() { *alive_ = false; }
   FabricController(const FabricController&) = delete;
   FabricController& operator=(const FabricController&) = delete;
 
@@ -85,7 +85,7 @@ class FabricController {
   };
   std::map<std::string, Attaching> attaching_;
   std::set<std::string> broken_;  // devices to be tainted
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::fabric

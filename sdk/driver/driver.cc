@@ -300,12 +300,11 @@ Result<void> Driver::ReportHealth(rpc::HealthReport report) {
 void Driver::PublishTaintsSoon() {
   if (taints_are_due_ || options_.unhealthy_taint.key.empty() || slices_ == nullptr) return;
   taints_are_due_ = true;
-  options_.loop.Post([this, alive = std::weak_ptr<int>(alive_)] {
-    if (alive.expired()) return;
+  options_.loop.Post(lifetime_.Guard([this] {
     taints_are_due_ = false;
     if (stopped_) return;
     if (auto published = PublishWithTaints(); !published.ok()) Report(published.error(), true);
-  });
+  }));
 }
 
 void Driver::ForgetHealth(const std::string& pool_name, const std::string& device_name) {

@@ -11,6 +11,7 @@
 #include "base/env/file_system.h"
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "base/result/result.h"
 #include "client/client.h"
 #include "rpc/health/health.h"
@@ -173,8 +174,8 @@ class Driver final : public MetadataUpdater {
   std::unique_ptr<ClaimStatusWriter> claim_status_;
   DriverResources published_;  // as the driver asked for it; only with unhealthy_taint
   bool taints_are_due_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   bool stopped_ = false;
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::driver

@@ -1,8 +1,9 @@
 #include "sdk/driver/nri/nri_hook.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "base/exec/backoff.h"
+#include "base/exec/lifetime.h"
 #include "net/socket/socket.h"
 #include "telemetry/log/log.h"
 
@@ -10,33 +11,31 @@ namespace drakkar::driver {
 namespace {
 
 constexpr Logger kLog("driver.nri");
-constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
-constexpr Duration kLongestRetry = std::chrono::seconds(5);
+constexpr Backoff::Options kRetry{
+    .initial = std::chrono::milliseconds(100), .max = std::chrono::seconds(5), .jitter = 0.2};
 
 }  // namespace
 
-struct NriHook::Impl final : net::Socket::Handler, std::enable_shared_from_this<NriHook::Impl> {
-  explicit Impl(Options given) : options(std::move(given)) {}
+struct NriHook::Impl final : net::Socket::Handler {
+  explicit Impl(Options given) : options(std::move(given)), backoff(kRetry, &options.random) {}
 
   void Connect() {
     retry.reset();
-    connector = net::Connector::Start(options.loop, {.unix_path = options.socket_path},
-                                      [this](Result<std::unique_ptr<net::Socket>> connected) {
-                                        options.loop.Post([weak = weak_from_this()] {
-                                          if (const auto self = weak.lock())
-                                            self->connector.reset();
-                                        });
-                                        if (!connected.ok()) return Lost(connected.error());
-                                        socket = *std::move(connected);
-                                        Open();
-                                      });
+    connector =
+        net::Connector::Start(options.loop, {.unix_path = options.socket_path},
+                              [this](Result<std::unique_ptr<net::Socket>> connected) {
+                                options.loop.Post(lifetime.Guard([this] { connector.reset(); }));
+                                if (!connected.ok()) return Lost(connected.error());
+                                socket = *std::move(connected);
+                                Open();
+                              });
   }
 
   void Open() {
     rpc::NriPluginSession::Callbacks callbacks = options.callbacks;
     callbacks.on_ready = [this](const std::string& runtime) {
       registered = true;
-      delay = kFirstRetry;
+      backoff.Reset();
       reported.clear();
       kLog.Info("registered with the runtime", {{"runtime", runtime}, {"plugin", options.name}});
       if (options.callbacks.on_ready) options.callbacks.on_ready(runtime);
@@ -65,14 +64,13 @@ struct NriHook::Impl final : net::Socket::Handler, std::enable_shared_from_this<
 
   // From the loop: it may be the session that says so.
   void Drop(const Error& error) {
-    options.loop.Post([weak = weak_from_this(), error] {
-      const auto self = weak.lock();
-      if (self == nullptr || self->socket == nullptr) return;
-      self->session->Close(error);
-      self->session.reset();
-      self->socket.reset();
-      self->Lost(error);
-    });
+    options.loop.Post(lifetime.Guard([this, error] {
+      if (socket == nullptr) return;
+      session->Close(error);
+      session.reset();
+      socket.reset();
+      Lost(error);
+    }));
   }
 
   void Lost(const Error& error) {
@@ -84,24 +82,21 @@ struct NriHook::Impl final : net::Socket::Handler, std::enable_shared_from_this<
                    {{"socket", options.socket_path}, {"error", error.message}});
       if (options.callbacks.on_failed) options.callbacks.on_failed(error);
     }
-    const Duration wait =
-        delay + Duration(static_cast<std::int64_t>(static_cast<double>(delay.count()) * 0.2 *
-                                                   options.random.Fraction()));
-    delay = std::min(delay * 2, kLongestRetry);
-    retry = options.loop.RunAfter(wait, [this] { Connect(); });
+    retry = options.loop.RunAfter(backoff.Next(), [this] { Connect(); });
   }
 
   const Options options;
   bool registered = false;
-  Duration delay = kFirstRetry;
+  Backoff backoff;
   std::string reported;
   std::unique_ptr<net::Connector> connector;
   std::unique_ptr<net::Socket> socket;
   std::unique_ptr<rpc::NriPluginSession> session;
   TimerHandle retry;
+  Lifetime lifetime;
 };
 
-NriHook::NriHook(Options options) : impl_(std::make_shared<Impl>(std::move(options))) {}
+NriHook::NriHook(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 
 NriHook::~NriHook() {
   impl_->retry.reset();

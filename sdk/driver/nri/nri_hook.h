@@ -37,7 +37,7 @@ class NriHook {
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace drakkar::driver

@@ -77,15 +77,14 @@ void ClaimFetcher::FetchOne(const std::shared_ptr<Batch>& batch, std::size_t ind
   const api::KindSchema* kind =
       api::FindKind("resource.k8s.io", kVersions[version], "ResourceClaim");
   client_.Get({.kind = kind, .namespace_ = claim.namespace_name, .name = claim.name},
-              [this, alive = alive_, batch, index, version](client::Reply reply) {
-                if (!*alive) return;
+              lifetime_.Guard([this, batch, index, version](client::Reply reply) {
                 if (!reply.ok() && reply.error->code == ErrorCode::kNotFound &&
                     version + 1 < kVersions.size()) {
                   return FetchOne(batch, index, version + 1);
                 }
                 batch->answers[index] = batch->Check(index, reply);
                 if (--batch->open == 0) batch->Finish();
-              });
+              }));
 }
 
 }  // namespace drakkar::driver

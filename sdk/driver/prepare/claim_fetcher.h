@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/meta/object.h"
+#include "base/exec/lifetime.h"
 #include "base/result/result.h"
 #include "client/client.h"
 #include "rpc/dra/dra.h"
@@ -23,7 +24,6 @@ class ClaimFetcher {
   enum class EmptyUid { kMatchesNone, kMatchesAny };
   explicit ClaimFetcher(client::Client& client, EmptyUid empty_uid = EmptyUid::kMatchesNone)
       : client_(client), empty_uid_(empty_uid) {}
-  ~ClaimFetcher() { *alive_ = false; }
   ClaimFetcher(const ClaimFetcher&) = delete;
   ClaimFetcher& operator=(const ClaimFetcher&) = delete;
 
@@ -41,7 +41,7 @@ class ClaimFetcher {
 
   client::Client& client_;
   const EmptyUid empty_uid_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::driver

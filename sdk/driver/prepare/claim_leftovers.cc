@@ -1,12 +1,12 @@
 #include "sdk/driver/prepare/claim_leftovers.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace drakkar::driver {
 namespace {
 
-constexpr Duration kLongestDelay = std::chrono::minutes(5);
+constexpr Backoff::Options kRetry{
+    .initial = std::chrono::seconds(1), .max = std::chrono::minutes(5), .jitter = 0.2};
 // For so long the node's calls wait for an answer of the server. It has just given one.
 constexpr Duration kLongestTurn = std::chrono::seconds(5);
 
@@ -17,6 +17,11 @@ struct ClaimLeftovers::Check {
   TimerHandle limit;
   bool over = false;
 };
+
+ClaimLeftovers::ClaimLeftovers(Options options)
+    : options_(std::move(options)),
+      fetcher_(options_.client, ClaimFetcher::EmptyUid::kMatchesAny),
+      backoff_(kRetry, &options_.random) {}
 
 ClaimLeftovers::Verdict ClaimLeftovers::Judge(const Result<std::vector<api::ObjectPtr>>& objects) {
   if (objects.ok()) {
@@ -96,11 +101,8 @@ void ClaimLeftovers::AskLater(std::uint64_t id) {
   later_.insert(id);
   if (armed_) return;
   armed_ = true;
-  const auto jitter = Duration(static_cast<std::int64_t>(static_cast<double>(delay_.count()) * 0.2 *
-                                                         options_.random.Fraction()));
-  timer_ = options_.loop.RunAfter(delay_ + jitter, [this] {
+  timer_ = options_.loop.RunAfter(backoff_.Next(), [this] {
     armed_ = false;
-    delay_ = std::min(delay_ * 2, kLongestDelay);
     for (const std::uint64_t each : std::exchange(later_, {})) Ask(each);
   });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/env/random.h"
+#include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
 #include "client/client.h"
 #include "sdk/driver/prepare/claim_fetcher.h"
@@ -36,9 +37,7 @@ class ClaimLeftovers {
     // Runs the function when no call is served; none is until the turn it gets is let go.
     std::function<void(std::function<void(Result<Turn> turn)>)> take_turn;
   };
-  explicit ClaimLeftovers(Options options)
-      : options_(std::move(options)),
-        fetcher_(options_.client, ClaimFetcher::EmptyUid::kMatchesAny) {}
+  explicit ClaimLeftovers(Options options);
 
   // A claim without a UID is whatever claim has the name.
   void Look(const std::vector<rpc::ClaimReference>& claims, const Remove& remove);
@@ -68,7 +67,7 @@ class ClaimLeftovers {
   std::set<std::uint64_t> later_;
   bool armed_ = false;
   TimerHandle timer_;
-  Duration delay_ = std::chrono::seconds(1);
+  Backoff backoff_;
 };
 
 }  // namespace drakkar::driver

@@ -103,9 +103,7 @@ NodeService::NodeService(Options options)
   if (!options_.lock_file.empty()) lock_ = std::make_unique<FileLock>(options_.lock_file);
 }
 
-NodeService::~NodeService() {
-  *alive_ = false;
-}
+NodeService::~NodeService() = default;
 
 // One answer for each claim that was asked for, and no other.
 rpc::PrepareResults NodeService::Complete(const std::vector<api::ObjectPtr>& claims,
@@ -178,18 +176,17 @@ template <typename Results>
 absl::AnyInvocable<void(Result<Results>)> NodeService::Counted(
     const char* method, absl::AnyInvocable<void(Result<Results>)> done) {
   if (options_.metrics == nullptr) return done;
-  return [this, alive = alive_, method, since = options_.loop.clock().Monotonic(),
+  return [this, service = lifetime_.Observe(), method, since = options_.loop.clock().Monotonic(),
           done = std::move(done)](Result<Results> results) mutable {
-    if (*alive) {
+    if (service.alive()) {
       std::size_t failed = 0;
       if (results.ok()) {
         for (const auto& [uid, result] : *results) failed += result.error.empty() ? 0 : 1;
       }
       // The answer leaves at the end of this turn of the loop: counting is for the next.
-      options_.loop.Post([this, alive, method, failed, ok = results.ok(),
-                          took = options_.loop.clock().Monotonic() - since] {
-        if (*alive) Count(method, took, ok, failed);
-      });
+      options_.loop.Post(lifetime_.Guard(
+          [this, method, failed, ok = results.ok(),
+           took = options_.loop.clock().Monotonic() - since] { Count(method, took, ok, failed); }));
     }
     done(std::move(results));
   };
@@ -228,10 +225,10 @@ void NodeService::NodePrepareResources(std::vector<rpc::ClaimReference> claims,
       if (options_.on_prepare) {
         for (const api::ObjectPtr& claim : claims) options_.on_prepare(*claim);
       }
-      PrepareDone prepared = [this, alive = alive_, answer = std::move(answer),
+      PrepareDone prepared = [this, service = lifetime_.Observe(), answer = std::move(answer),
                               failed = std::move(failed), claims, request_id, begun, fetched,
                               turn = *std::move(turn)](Result<PrepareResults> results) mutable {
-        if (!*alive) {
+        if (!service.alive()) {
           (*answer)(Unavailable("the driver was stopped"));
         } else if (results.ok()) {
           const MonotonicTime answered = options_.loop.clock().Monotonic();
@@ -271,9 +268,9 @@ void NodeService::NodeUnprepareResources(std::vector<rpc::ClaimReference> claims
                done = std::move(done)](Result<Turn> turn) mutable {
     if (!turn.ok()) return done(std::move(turn).error());
     rpc::UnprepareDone unprepared =
-        [this, alive = alive_, done = std::move(done), claims, request_id,
+        [this, service = lifetime_.Observe(), done = std::move(done), claims, request_id,
          turn = *std::move(turn)](Result<rpc::UnprepareResults> results) mutable {
-          if (!*alive) {
+          if (!service.alive()) {
             done(Unavailable("the driver was stopped"));
           } else if (results.ok()) {
             kLog.Debug("unprepared", {{"requestID", request_id}});
@@ -319,7 +316,7 @@ std::deque<NodeService::Waiting>::iterator NodeService::FindNext() {
 void NodeService::RunNext() {
   const auto next = FindNext();
   if (next == waiting_.end()) return;
-  const std::shared_ptr<bool> alive = alive_;  // an answer may end the driver
+  const Lifetime::Observer self = lifetime_.Observe();  // an answer may destroy the driver
   if (lock_ != nullptr && running_ == 0) {
     Result<bool> taken = lock_->TryLock();
     if (!taken.ok()) {
@@ -330,7 +327,7 @@ void NodeService::RunNext() {
       waiting_.erase(next);
       --open_calls_;
       failed(error);
-      if (*alive) RunNextSoon();
+      if (self.alive()) RunNextSoon();
       return;
     }
     if (!*taken) {
@@ -344,21 +341,18 @@ void NodeService::RunNext() {
   one_runs_alone_ = started.is_alone;
   running_claims_.insert(started.claim_uids.begin(), started.claim_uids.end());
   started.call(MakeTurn(started));
-  if (*alive) RunNextSoon();
+  if (self.alive()) RunNextSoon();
 }
 
 // From the loop, so that a plugin that answers at once does not nest ever deeper.
 void NodeService::RunNextSoon() {
   if (waiting_.empty()) return;
-  options_.loop.Post([this, alive = alive_] {
-    if (*alive) RunNext();
-  });
+  options_.loop.Post(lifetime_.Guard([this] { RunNext(); }));
 }
 
 NodeService::Turn NodeService::MakeTurn(const Waiting& waiting) {
-  return Turn(nullptr, [this, alive = alive_, uids = waiting.claim_uids](void*) {
-    if (*alive) EndTurn(uids);
-  });
+  return Turn(nullptr,
+              lifetime_.Guard([this, uids = waiting.claim_uids](void*) { EndTurn(uids); }));
 }
 
 void NodeService::EndTurn(const std::vector<std::string>& claim_uids) {

@@ -9,6 +9,7 @@
 
 #include "base/env/file_lock.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "rpc/dra/dra.h"
 #include "sdk/driver/plugin.h"
 #include "sdk/driver/prepare/announced_claims.h"
@@ -97,7 +98,7 @@ class NodeService final : public rpc::DraPluginService {
   std::uint64_t next_request_id_ = 1;
   std::unique_ptr<FileLock> lock_;
   TimerHandle lock_retry_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::driver

@@ -42,9 +42,7 @@ SliceController::SliceController(Options options)
                                   ? std::string(options_.owner->root()["name"].str())
                                   : std::string()} {}
 
-SliceController::~SliceController() {
-  *alive_ = false;
-}
+SliceController::~SliceController() = default;
 
 void SliceController::Start() {
   queue_ = std::make_unique<client::WorkQueue>(
@@ -188,16 +186,16 @@ void SliceController::LookUpOwner(const RunPtr& run) {
   // Every time: a Node that was deleted and made anew has another uid, and slices owned by the old
   // one would be collected.
   static const api::KindSchema* const node = api::FindKind("", "v1", "Node");
-  options_.client.Get({.kind = node, .name = options_.node_name}, [this, alive = alive_, run,
-                                                                   owner](client::Reply reply) {
-    if (!*alive) return;
-    if (!reply.ok()) {
-      return Fail(run, reply.error->Prefixed(
-                           StrCat("look up the owner of the slices, node ", options_.node_name)));
-    }
-    run->owner = owner(reply.object->uid());
-    Step(run);
-  });
+  options_.client.Get(
+      {.kind = node, .name = options_.node_name},
+      lifetime_.Guard([this, run, owner](client::Reply reply) {
+        if (!reply.ok()) {
+          return Fail(run, reply.error->Prefixed(StrCat("look up the owner of the slices, node ",
+                                                        options_.node_name)));
+        }
+        run->owner = owner(reply.object->uid());
+        Step(run);
+      }));
 }
 
 void SliceController::Step(const RunPtr& run) {
@@ -218,8 +216,7 @@ void SliceController::Delete(const RunPtr& run, const api::ObjectPtr& slice) {
   conditions.precondition_resource_version = std::to_string(slice->resource_version());
   options_.client.Delete(
       SliceRef(slice->name()), std::move(conditions),
-      [this, alive = alive_, run, slice](client::Reply reply) {
-        if (!*alive) return;
+      lifetime_.Guard([this, run, slice](client::Reply reply) {
         if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) {
           return Fail(run, reply.error->Prefixed(
                                StrCat("pool ", Quote(run->pool), ", delete ", slice->name())));
@@ -228,14 +225,13 @@ void SliceController::Delete(const RunPtr& run, const api::ObjectPtr& slice) {
         written_.erase(std::string(slice->name()));
         deleted_.insert(std::string(slice->uid()));
         Step(run);
-      });
+      }));
 }
 
 void SliceController::Update(const RunPtr& run, const SliceUpdate& update) {
   options_.client.Update(
       SliceRef(update.before->name()), update.body, {},
-      [this, alive = alive_, run, index = update.index, body = update.body](client::Reply reply) {
-        if (!*alive) return;
+      lifetime_.Guard([this, run, index = update.index, body = update.body](client::Reply reply) {
         if (!reply.ok()) {
           Error error = reply.error->Prefixed(
               StrCat("pool ", Quote(run->pool), ", slice #", index, ", update"));
@@ -246,7 +242,7 @@ void SliceController::Update(const RunPtr& run, const SliceUpdate& update) {
         ++counts_.updates;
         OnWritten(run, index, body, reply.object);
         Step(run);
-      });
+      }));
 }
 
 void SliceController::Create(const RunPtr& run, const SliceCreation& creation) {
@@ -255,8 +251,7 @@ void SliceController::Create(const RunPtr& run, const SliceCreation& creation) {
   api::TreePtr body = object.Freeze();
   options_.client.Create(
       SliceRef(""), body, {},
-      [this, alive = alive_, run, index = creation.index, body](client::Reply reply) {
-        if (!*alive) return;
+      lifetime_.Guard([this, run, index = creation.index, body](client::Reply reply) {
         if (!reply.ok()) {
           return Fail(run, reply.error->Prefixed(
                                StrCat("pool ", Quote(run->pool), ", slice #", index, ", create")));
@@ -264,7 +259,7 @@ void SliceController::Create(const RunPtr& run, const SliceCreation& creation) {
         ++counts_.creations;
         OnWritten(run, index, body, reply.object);
         Step(run);
-      });
+      }));
 }
 
 void SliceController::OnWritten(const RunPtr& run, std::size_t index, const api::TreePtr& sent,

@@ -13,6 +13,7 @@
 
 #include "base/env/random.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "base/result/result.h"
 #include "client/informer.h"
 #include "client/work_queue.h"
@@ -118,9 +119,9 @@ class SliceController {
   std::set<std::string> deleted_;
   std::map<std::string, TimerHandle> resyncs_;  // by pool
 
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<client::Informer> informer_;
   std::unique_ptr<client::WorkQueue> queue_;
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::driver

@@ -165,11 +165,10 @@ void ClaimStatusWriter::Send(const api::ObjectPtr& claim,
                  .subresource = "status"},
                 client::PatchType::kApply, *std::move(patch),
                 {.field_manager = driver_name_, .force = true},
-                [alive = alive_, done, claim](client::Reply reply) {
-                  if (!*alive) return;
+                lifetime_.Guard([done, claim](client::Reply reply) {
                   if (reply.ok()) return done(Ok());
                   done(reply.error->Prefixed("set the status of claim " + claim->qualified_name()));
-                });
+                }));
 }
 
 }  // namespace drakkar::driver

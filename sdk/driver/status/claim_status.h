@@ -9,6 +9,7 @@
 #include "api/metadata/device_metadata.h"
 #include "api/tree/value.h"
 #include "base/env/clock.h"
+#include "base/exec/lifetime.h"
 #include "base/result/result.h"
 #include "client/client.h"
 #include "rpc/dra/dra.h"
@@ -52,7 +53,6 @@ class ClaimStatusWriter {
  public:
   ClaimStatusWriter(client::Client& client, const Clock& clock, std::string driver_name)
       : client_(client), clock_(clock), driver_name_(std::move(driver_name)), fetcher_(client) {}
-  ~ClaimStatusWriter() { *alive_ = false; }
   ClaimStatusWriter(const ClaimStatusWriter&) = delete;
   ClaimStatusWriter& operator=(const ClaimStatusWriter&) = delete;
 
@@ -67,7 +67,7 @@ class ClaimStatusWriter {
   const Clock& clock_;
   const std::string driver_name_;
   ClaimFetcher fetcher_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 // The patch that Apply sends; for tests and for drivers with a client of their own.
