@@ -1,6 +1,7 @@
 #include "node/node_agent.h"
 
 #include "api/scheme/scheme.h"
+#include "base/exec/lifetime.h"
 #include "base/text/text.h"
 #include "cdi/cache.h"
 #include "client/event_recorder.h"
@@ -191,9 +192,7 @@ struct NodeAgent::Parts {
       uids.insert(change.pod_uids.begin(), change.pod_uids.end());
     }
     updates.Send("dra", uids);
-    loop.Post([this, changes, still = std::weak_ptr<int>(alive)] {
-      if (still.lock()) TellOfUnhealthy(changes);
-    });
+    loop.Post(lifetime.Guard([this, changes] { TellOfUnhealthy(changes); }));
   }
 
   void TellOfUnhealthy(const std::vector<HealthMonitor::Change>& changes) {
@@ -242,7 +241,7 @@ struct NodeAgent::Parts {
   NodeRegistrar node;
   ForgottenDrivers forgotten;
   std::unique_ptr<LogRotation> rotation;  // once the runtime is open
-  std::shared_ptr<int> alive = std::make_shared<int>(0);
+  Lifetime lifetime;
 };
 
 NodeAgent::NodeAgent(Options options) : options_(std::move(options)) {}
@@ -256,14 +255,11 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
   parts_ = std::make_unique<Parts>(options_);
   Parts& parts = *parts_;
   auto fail = [&](Error error) {
-    options_.loop.Post([alive = std::weak_ptr<int>(parts.alive), done, error = std::move(error)] {
-      if (alive.lock()) done(error);
-    });
+    options_.loop.Post(parts.lifetime.Guard([done, error = std::move(error)] { done(error); }));
   };
   if (auto loaded = parts.dra.Load(); !loaded.ok()) return fail(loaded.error());
   parts.health.Load();
-  options_.runtime.Open([this, done, alive = std::weak_ptr<int>(parts.alive)](Result<void> opened) {
-    if (!alive.lock()) return;
+  options_.runtime.Open(parts.lifetime.Guard([this, done](Result<void> opened) {
     if (!opened.ok()) return done(opened.error().Prefixed("open the container runtime"));
     Parts& ready = *parts_;
     ready.not_ready.clear();
@@ -298,7 +294,7 @@ void NodeAgent::Start(std::function<void(Result<void>)> done) {
         [&ready] { return ready.pods != nullptr ? ready.pods->ActivePods() : std::nullopt; });
     kLog.Info("node agent started", {{"node", options_.node_name}});
     done(Ok());
-  });
+  }));
 }
 
 void NodeAgent::Stop() {

@@ -95,9 +95,7 @@ struct NodeServer::Follower {
 };
 
 NodeServer::NodeServer(Options options) : options_(std::move(options)) {}
-NodeServer::~NodeServer() {
-  *alive_ = false;
-}
+NodeServer::~NodeServer() = default;
 
 void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::ResponseWriter> writer) {
   options_.loop.AssertInLoop();
@@ -105,13 +103,14 @@ void NodeServer::Handle(net::ServerRequest request, std::shared_ptr<net::Respons
     return writer->Send(401, PlainText(), std::string("Unauthorized\n"));
   }
   const auto kept = std::make_shared<const net::ServerRequest>(std::move(request));
-  options_.authorize(*kept, RequiredAccess(*kept, options_.node_name),
-                     [this, alive = alive_, kept, writer = std::move(writer)](
-                         const std::optional<client::AccessReviewer::Refusal>& refusal) {
-                       if (!*alive || writer->is_closed()) return;
-                       if (!refusal) return Serve(*kept, writer);
-                       writer->Send(refusal->status, PlainText(), StrCat(refusal->reason, "\n"));
-                     });
+  options_.authorize(
+      *kept, RequiredAccess(*kept, options_.node_name),
+      lifetime_.Guard([this, kept, writer = std::move(writer)](
+                          const std::optional<client::AccessReviewer::Refusal>& refusal) {
+        if (writer->is_closed()) return;
+        if (!refusal) return Serve(*kept, writer);
+        writer->Send(refusal->status, PlainText(), StrCat(refusal->reason, "\n"));
+      }));
 }
 
 void NodeServer::Serve(const net::ServerRequest& request,
@@ -199,12 +198,11 @@ void NodeServer::WatchLog(std::uint64_t id, const std::string& path) {
         auto found = followers_.find(id);
         if (found == followers_.end() || std::exchange(found->second->woken, true)) return;
         // Many writes, one look.
-        options_.loop.Post([this, alive = alive_, id] {
-          if (!*alive) return;
+        options_.loop.Post(lifetime_.Guard([this, id] {
           if (auto woken = followers_.find(id); woken != followers_.end())
             woken->second->woken = false;
           Pump(id);
-        });
+        }));
       });
   if (watch.ok()) followers_[id]->watch = std::move(*watch);
 }
@@ -254,14 +252,12 @@ void NodeServer::ServeCommand(const net::ServerRequest& request, std::string_vie
   const std::uint64_t number = next_id_++;
   auto& session = commands_[number];
   session = std::make_unique<RemoteCommand>(
-      RemoteCommand::Options{.loop = options_.loop,
-                             .streams = streams,
-                             .protocol = accepted->protocol,
-                             .what = is_exec ? "executing command" : "attaching to container",
-                             .on_gone =
-                                 [this, alive = alive_, number] {
-                                   if (*alive) commands_.erase(number);
-                                 }},
+      RemoteCommand::Options{
+          .loop = options_.loop,
+          .streams = streams,
+          .protocol = accepted->protocol,
+          .what = is_exec ? "executing command" : "attaching to container",
+          .on_gone = lifetime_.Guard([this, number] { commands_.erase(number); })},
       std::move(*upgraded));
   session->Start([&](ProcessStreams::Events& events) {
     return is_exec ? options_.runtime.Exec(id, std::move(command), streams, events)

@@ -8,6 +8,7 @@
 #include "base/env/file_system.h"
 #include "base/env/file_watcher.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/access_reviewer.h"
 #include "net/server/http_server.h"
 #include "node/pods/log_stream.h"
@@ -74,7 +75,7 @@ class NodeServer final : public net::RequestHandler {
   std::map<std::uint64_t, std::unique_ptr<Follower>> followers_;
   std::map<std::uint64_t, std::unique_ptr<RemoteCommand>> commands_;
   std::uint64_t next_id_ = 1;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 // What kubectl's query says (tailLines, sinceSeconds, sinceTime, limitBytes, timestamps, previous,

@@ -1,5 +1,6 @@
 #include "node/checkpoint/blocking_work.h"
 
+#include "base/exec/lifetime.h"
 #include "base/exec/worker_pool.h"
 
 namespace drakkar::node {
@@ -13,9 +14,9 @@ class PooledWork final : public BlockingWork {
            absl::AnyInvocable<void(Result<void>)> done) override {
     // `done` belongs to the loop, so it waits there in a box that only the loop opens.
     auto box = std::make_shared<absl::AnyInvocable<void(Result<void>)>>(std::move(done));
-    auto answer = [&loop = loop_, box, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
-      loop.Post([box, alive, result = std::move(result)]() mutable {
-        if (alive.lock()) (*box)(std::move(result));
+    auto answer = [&loop = loop_, box, owner = lifetime_.Observe()](Result<void> result) {
+      loop.Post([box, owner, result = std::move(result)]() mutable {
+        if (owner.alive()) (*box)(std::move(result));
         *box = nullptr;
       });
     };
@@ -27,7 +28,7 @@ class PooledWork final : public BlockingWork {
  private:
   EventLoop& loop_;
   WorkerPool& pool_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 class LoopWork final : public BlockingWork {
@@ -36,15 +37,13 @@ class LoopWork final : public BlockingWork {
 
   void Run(absl::AnyInvocable<Result<void>()> work,
            absl::AnyInvocable<void(Result<void>)> done) override {
-    loop_.Post([alive = std::weak_ptr<int>(alive_), work = std::move(work),
-                done = std::move(done)]() mutable {
-      if (alive.lock()) done(work());
-    });
+    loop_.Post(lifetime_.Guard(
+        [work = std::move(work), done = std::move(done)]() mutable { done(work()); }));
   }
 
  private:
   EventLoop& loop_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace

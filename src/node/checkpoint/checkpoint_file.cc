@@ -131,8 +131,7 @@ void CheckpointFile::WriteSlot() {
        offset = sequence_ % kCheckpointSlots * kCheckpointSlotBytes, content = *std::move(bytes)] {
         return files.OverwriteFile(path, offset, content, /*sync=*/true);
       },
-      [this, served, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
-        if (!alive.lock()) return;
+      lifetime_.Guard([this, served](Result<void> result) {
         if (result.ok()) {
           StoreEventually();
         } else {
@@ -144,7 +143,7 @@ void CheckpointFile::WriteSlot() {
         }
         EndSlotWrite();
         for (auto& done : *served) done(Ok());
-      });
+      }));
 }
 
 void CheckpointFile::EndSlotWrite() {
@@ -163,9 +162,7 @@ void CheckpointFile::WriteFile() {
       [&files = files_, path = path_, content = std::move(content)] {
         return files.WriteFileAtomically(path, content, 0600);
       },
-      [this, served, sequence = sequence_,
-       alive = std::weak_ptr<int>(alive_)](Result<void> result) {
-        if (!alive.lock()) return;
+      lifetime_.Guard([this, served, sequence = sequence_](Result<void> result) {
         if (result.ok()) written_id_ = next_id_;
         next_id_.clear();
         if (!result.ok()) {
@@ -182,7 +179,7 @@ void CheckpointFile::WriteFile() {
           StoreEventually();
         }
         for (auto& done : *served) done(result);
-      });
+      }));
 }
 
 // What they say is in the checkpoint by now. It would be passed over unless the checkpoint became
@@ -197,9 +194,7 @@ void CheckpointFile::ClearSlots() {
         }
         return Ok();
       },
-      [this, alive = std::weak_ptr<int>(alive_)](Result<void>) {
-        if (alive.lock()) EndSlotWrite();
-      });
+      lifetime_.Guard([this](Result<void>) { EndSlotWrite(); }));
 }
 
 void CheckpointFile::Flush() {

@@ -8,6 +8,7 @@
 
 #include "base/env/file_system.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/checkpoint/claim_checkpoint.h"
 
@@ -68,7 +69,7 @@ class CheckpointFile {
   bool owes_file_ = false;  // what was stored is not in path_ yet
   Waiting waiting_for_file_;
   TimerHandle settle_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -78,7 +78,7 @@ void HealthMonitor::Connected(const PluginInstancePtr& plugin) {
 void HealthMonitor::DriverUsable(const std::string& driver) {
   for (auto& [id, stream] : streams_) {
     if (stream.plugin->driver != driver) continue;
-    stream.backoff = kFirstRetry;
+    stream.backoff.Reset();
     stream.retry.reset();
   }
   Select(driver);
@@ -113,11 +113,10 @@ void HealthMonitor::Select(const std::string& driver) {
                stream.service < stream.plugin->health_services.size()) {
       // Not inside the callback of a connection.
       stream.opening = true;
-      options_.loop.Post([this, id = id, alive = std::weak_ptr<int>(alive_)] {
-        if (!alive.lock()) return;
+      options_.loop.Post(lifetime_.Guard([this, id = id] {
         const auto found = streams_.find(id);
         if (found != streams_.end() && found->second.opening) Open(id);
-      });
+      }));
     }
   }
 }
@@ -140,7 +139,7 @@ void HealthMonitor::Open(std::uint64_t id) {
 void HealthMonitor::OnReport(std::uint64_t id, const rpc::HealthReport& report) {
   auto found = streams_.find(id);
   if (found == streams_.end() || !found->second.open) return;
-  found->second.backoff = kFirstRetry;
+  found->second.backoff.Reset();
   found->second.failure_logged = false;
   const std::string& driver = found->second.plugin->driver;
   HealthCache::Outcome outcome = cache_.Update(driver, id, report, Now());
@@ -167,8 +166,7 @@ void HealthMonitor::OnEnd(std::uint64_t id, Result<void> result) {
   }
   LogEnd(stream, result);
   stream.service = 0;  // what serves it next may be newer
-  stream.retry = options_.loop.RunAfter(stream.backoff, [this, id] { Open(id); });
-  stream.backoff = std::min(stream.backoff * 2, kLongestRetry);
+  stream.retry = options_.loop.RunAfter(stream.backoff.Next(), [this, id] { Open(id); });
 }
 
 void HealthMonitor::LogEnd(Stream& stream, const Result<void>& result) {
@@ -209,9 +207,7 @@ void HealthMonitor::Publish(const std::vector<DeviceKey>& changed) {
   pending_.insert(changed.begin(), changed.end());
   if (publishing_) return;
   publishing_ = true;
-  options_.loop.Post([this, alive = std::weak_ptr<int>(alive_)] {
-    if (alive.lock()) TellChanges();
-  });
+  options_.loop.Post(lifetime_.Guard([this] { TellChanges(); }));
 }
 
 void HealthMonitor::TellChanges() {
@@ -263,9 +259,7 @@ void HealthMonitor::WriteSoon() {
 void HealthMonitor::WritePiece() {
   cache_.EncodeMore(*encoding_, kEncodePerTurn);
   if (!encoding_->done) {
-    options_.loop.Post([this, alive = std::weak_ptr<int>(alive_)] {
-      if (alive.lock()) WritePiece();
-    });
+    options_.loop.Post(lifetime_.Guard([this] { WritePiece(); }));
     return;
   }
   writing_ = true;
@@ -274,11 +268,11 @@ void HealthMonitor::WritePiece() {
        text = std::move(encoding_->text)] {
         return files.WriteFileAtomically(path, text, 0600, /*sync=*/false);
       },
-      [this, alive = std::weak_ptr<int>(alive_)](Result<void> result) {
-        if (alive.lock()) writing_ = false;
+      lifetime_.Guard([this](Result<void> result) {
+        writing_ = false;
         if (!result.ok())
           kLog.Error("cannot write the health cache", {{"err", result.error().message}});
-      });
+      }));
   encoding_.reset();
 }
 

@@ -8,7 +8,9 @@
 
 #include "api/tree/draft.h"
 #include "base/env/file_system.h"
+#include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "node/checkpoint/blocking_work.h"
 #include "node/dra/claim_cache.h"
 #include "node/health/health_cache.h"
@@ -50,8 +52,8 @@ class HealthMonitor {
     std::string directory;
     std::function<void(const std::vector<Change>&)> on_changed;
   };
-  static constexpr Duration kFirstRetry = std::chrono::seconds(1);
-  static constexpr Duration kLongestRetry = std::chrono::seconds(30);
+  static constexpr Backoff::Options kRetry{.initial = std::chrono::seconds(1),
+                                           .max = std::chrono::seconds(30)};
   static constexpr Duration kWriteEvery = std::chrono::seconds(1);
   static constexpr std::size_t kEncodePerTurn = 256;
 
@@ -82,7 +84,7 @@ class HealthMonitor {
   struct Stream {
     PluginInstancePtr plugin;
     std::size_t service = 0;  // of those to try; all of them were, if it is their number
-    Duration backoff = kFirstRetry;
+    Backoff backoff{kRetry};
     std::unique_ptr<rpc::HealthStream> stream;
     bool opening = false;  // in the next turn of the loop
     bool open = false;
@@ -116,7 +118,7 @@ class HealthMonitor {
   bool publishing_ = false;
   std::set<DeviceKey> pending_;
   mutable std::set<std::string> counted_;  // drivers that have gauges
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -24,9 +24,7 @@ void UpdateChannel::Send(const std::string& source, const std::set<std::string>&
   }
   if (queue_.empty() || posted_) return;
   posted_ = true;
-  loop_.Post([this, alive = std::weak_ptr<int>(alive_)] {
-    if (alive.lock()) Deliver();
-  });
+  loop_.Post(lifetime_.Guard([this] { Deliver(); }));
 }
 
 void UpdateChannel::Deliver() {
@@ -39,9 +37,7 @@ void UpdateChannel::Deliver() {
   }
   if (queue_.empty() || posted_) return;
   posted_ = true;
-  loop_.Post([this, alive = std::weak_ptr<int>(alive_)] {
-    if (alive.lock()) Deliver();
-  });
+  loop_.Post(lifetime_.Guard([this] { Deliver(); }));
 }
 
 }  // namespace drakkar::node

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 
 namespace drakkar {
 class Metrics;
@@ -43,7 +44,7 @@ class UpdateChannel {
   std::deque<std::string> queue_;
   std::set<std::string> queued_;
   bool posted_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/exec/lifetime.h"
 #include "node/nri/adjustment.h"
 #include "node/runtime/container_id.h"
 #include "telemetry/log/log.h"
@@ -15,7 +16,6 @@ class HookedRuntime final : public Runtime {
  public:
   HookedRuntime(std::unique_ptr<Runtime> beneath, PodHooks& hooks, Random& random)
       : beneath_(std::move(beneath)), hooks_(hooks), random_(random) {}
-  ~HookedRuntime() override { *alive_ = false; }
 
   void Open(RuntimeCallback<void> done) override { beneath_->Open(std::move(done)); }
   features::RuntimeFeatures Features() const override { return beneath_->Features(); }
@@ -28,11 +28,12 @@ class HookedRuntime final : public Runtime {
   }
 
   void RunPodSandbox(PodSandboxConfig config, RuntimeCallback<std::string> done) override {
-    beneath_->RunPodSandbox(std::move(config), [this, alive = alive_, done = std::move(done)](
-                                                   Result<std::string> id) mutable {
-      if (!*alive || !id.ok()) return done(std::move(id));
-      RunHooks(*std::move(id), std::move(done));
-    });
+    beneath_->RunPodSandbox(
+        std::move(config),
+        [this, self = lifetime_.Observe(), done = std::move(done)](Result<std::string> id) mutable {
+          if (!self.alive() || !id.ok()) return done(std::move(id));
+          RunHooks(*std::move(id), std::move(done));
+        });
   }
 
   void StopPodSandbox(const std::string& id, RuntimeCallback<void> done) override {
@@ -63,16 +64,16 @@ class HookedRuntime final : public Runtime {
     auto described = DescribeContainer(sandbox_id, config);
     hooks_.DeliverContainer(
         Event::kCreateContainer, DescribeSandbox(*sandbox), std::move(described),
-        [this, alive = alive_, sandbox_id, config = std::move(config),
+        [this, self = lifetime_.Observe(), sandbox_id, config = std::move(config),
          done = std::move(done)](Result<rpc::NriContainerAdjustment> changes) mutable {
           if (!changes.ok()) return done(std::move(changes).error());
-          if (!*alive) return done(Unavailable("the node is stopping"));
+          if (!self.alive()) return done(Unavailable("the node is stopping"));
           ApplyAdjustment(*changes, config);
           described_[config.id] = DescribeContainer(sandbox_id, config);
           beneath_->CreateContainer(sandbox_id, config,
-                                    [this, alive, id = config.id,
+                                    [this, self, id = config.id,
                                      done = std::move(done)](Result<std::string> created) mutable {
-                                      if (!*alive) return done(std::move(created));
+                                      if (!self.alive()) return done(std::move(created));
                                       if (!created.ok()) {
                                         described_.erase(id);
                                         return done(std::move(created));
@@ -88,10 +89,10 @@ class HookedRuntime final : public Runtime {
     const auto told = Describe(Event::kStartContainer, id);
     if (!told) return StartBeneath(id, std::move(done));
     hooks_.DeliverContainer(Event::kStartContainer, told->first, told->second,
-                            [this, alive = alive_, id, done = std::move(done)](
+                            [this, self = lifetime_.Observe(), id, done = std::move(done)](
                                 Result<rpc::NriContainerAdjustment> answer) mutable {
                               if (!answer.ok()) return done(std::move(answer).error());
-                              if (!*alive) return done(Unavailable("the node is stopping"));
+                              if (!self.alive()) return done(Unavailable("the node is stopping"));
                               StartBeneath(id, std::move(done));
                             });
   }
@@ -151,9 +152,10 @@ class HookedRuntime final : public Runtime {
     if (!sandbox) return done(std::move(id));
     hooks_.Deliver(
         rpc::NriEvent::kRunPodSandbox, DescribeSandbox(*sandbox),
-        [this, alive = alive_, id, done = std::move(done)](Result<void> result) mutable {
+        [this, self = lifetime_.Observe(), id,
+         done = std::move(done)](Result<void> result) mutable {
           if (result.ok()) return done(id);
-          if (!*alive) return done(result.error());
+          if (!self.alive()) return done(result.error());
           // A sandbox whose hooks failed must not be taken for a good one.
           beneath_->RemovePodSandbox(
               id, [error = result.error(), done = std::move(done)](Result<void> removed) mutable {
@@ -173,21 +175,21 @@ class HookedRuntime final : public Runtime {
         (event == rpc::NriEvent::kStopPodSandbox && sandbox->state != SandboxState::kReady)) {
       return then();
     }
-    hooks_.Deliver(event, DescribeSandbox(*sandbox),
-                   [alive = alive_, then = std::move(then)](Result<void> result) mutable {
-                     if (!result.ok())
-                       kLog.Warning("a hook failed", {{"err", result.error().message}});
-                     if (*alive) then();
-                   });
+    hooks_.Deliver(
+        event, DescribeSandbox(*sandbox),
+        [self = lifetime_.Observe(), then = std::move(then)](Result<void> result) mutable {
+          if (!result.ok()) kLog.Warning("a hook failed", {{"err", result.error().message}});
+          if (self.alive()) then();
+        });
   }
 
   void StartBeneath(const std::string& id, RuntimeCallback<void> done) {
-    beneath_->StartContainer(
-        id, [this, alive = alive_, id, done = std::move(done)](Result<void> started) mutable {
-          if (!*alive || !started.ok()) return done(std::move(started));
-          TellContainer(Event::kPostStartContainer, id,
-                        [done = std::move(done)]() mutable { done(Ok()); });
-        });
+    beneath_->StartContainer(id, [this, self = lifetime_.Observe(), id,
+                                  done = std::move(done)](Result<void> started) mutable {
+      if (!self.alive() || !started.ok()) return done(std::move(started));
+      TellContainer(Event::kPostStartContainer, id,
+                    [done = std::move(done)]() mutable { done(Ok()); });
+    });
   }
 
   // What plugins are told of a container; nothing if nobody wants the event, or it is not known.
@@ -210,11 +212,11 @@ class HookedRuntime final : public Runtime {
     const auto told = Describe(event, id);
     if (!told) return then();
     hooks_.DeliverContainer(event, told->first, told->second,
-                            [alive = alive_, then = std::move(then)](
+                            [self = lifetime_.Observe(), then = std::move(then)](
                                 Result<rpc::NriContainerAdjustment> answer) mutable {
                               if (!answer.ok())
                                 kLog.Warning("a hook failed", {{"err", answer.error().message}});
-                              if (*alive) then();
+                              if (self.alive()) then();
                             });
   }
 
@@ -228,7 +230,7 @@ class HookedRuntime final : public Runtime {
   Random& random_;
   // By id, while they exist: what a status does not tell.
   std::map<std::string, rpc::NriContainer> described_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace

@@ -30,8 +30,8 @@ void PluginRegistrar::OnCreated(const std::string& path) {
   Socket& socket = sockets_[path];
   socket.wanted = true;
   socket.incarnation = next_incarnation_++;
-  socket.backoff = kFirstBackoff;
-  socket.early_attempts = 0;
+  socket.backoff.Reset();
+  socket.early.Reset();
   socket.retry.reset();
   ReportState(path, "desired_state_of_world", true);
   Advance(path);
@@ -98,9 +98,9 @@ void PluginRegistrar::OnInfo(const std::string& path, std::uint64_t incarnation,
     return Answered(path, false);
   }
   if (!info.ok()) {
-    if (info.error().code == ErrorCode::kUnavailable && socket.early_attempts < kEarlyAttempts) {
+    if (info.error().code == ErrorCode::kUnavailable && socket.early.failures() < kEarlyAttempts) {
       socket.busy = false;
-      return RetryAfter(path, kEarlyBackoff * (1 << socket.early_attempts++));
+      return RetryAfter(path, socket.early.Next());
     }
     Fail(path, StrCat("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at "
                       "socket ",
@@ -152,7 +152,7 @@ void PluginRegistrar::OnNotified(const std::string& path, std::uint64_t incarnat
                      ", err: ", result.error().message));
   }
   socket.busy = false;
-  socket.backoff = kFirstBackoff;
+  socket.backoff.Reset();
 }
 
 // Tells the plugin why, and tries again later: it may answer differently then.
@@ -174,8 +174,7 @@ void PluginRegistrar::Fail(const std::string& path, const std::string& reason) {
   kLog.Warning("plugin not registered", {{"socket", path}, {"err", reason}});
   Socket& socket = sockets_[path];
   socket.busy = false;
-  RetryAfter(path, socket.backoff);
-  socket.backoff = std::min(socket.backoff * 2, kLongestBackoff);
+  RetryAfter(path, socket.backoff.Next());
 }
 
 void PluginRegistrar::RetryAfter(const std::string& path, Duration delay) {

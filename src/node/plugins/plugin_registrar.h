@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/env/file_watcher.h"
+#include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
 #include "node/plugins/plugin_store.h"
 #include "node/plugins/socket_watch.h"
@@ -37,9 +38,10 @@ class PluginRegistrar {
   // A socket file appears when it is bound, a moment before its owner listens. Connections that
   // fail that early are retried quietly.
   static constexpr int kEarlyAttempts = 5;
-  static constexpr Duration kEarlyBackoff = std::chrono::milliseconds(10);
-  static constexpr Duration kFirstBackoff = std::chrono::milliseconds(500);
-  static constexpr Duration kLongestBackoff = std::chrono::seconds(122);
+  static constexpr Backoff::Options kEarlyRetry{.initial = std::chrono::milliseconds(10),
+                                                .max = std::chrono::milliseconds(160)};
+  static constexpr Backoff::Options kRetry{.initial = std::chrono::milliseconds(500),
+                                           .max = std::chrono::seconds(122)};
   static constexpr Duration kGetInfoTimeout = std::chrono::seconds(1);
   static constexpr Duration kNotifyTimeout = std::chrono::seconds(5);
 
@@ -56,8 +58,8 @@ class PluginRegistrar {
     bool registered = false;
     std::string driver;
     std::string endpoint;
-    int early_attempts = 0;  // since the file appeared
-    Duration backoff = kFirstBackoff;
+    Backoff early{kEarlyRetry};  // for the first kEarlyAttempts since the file appeared
+    Backoff backoff{kRetry};
     TimerHandle retry;
   };
 

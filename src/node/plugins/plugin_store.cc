@@ -88,11 +88,11 @@ Result<void> PluginStore::Register(const rpc::PluginInfo& info, const std::strin
   instance->client = rpc::DialDraPlugin(
       transport_, {.endpoint = endpoint,
                    .version = instance->version,
-                   .on_connection_change =
-                       [this, driver = info.name, alive = std::weak_ptr<int>(alive_),
+                   .on_connection_change = lifetime_.Guard(
+                       [this, driver = info.name,
                         weak = std::weak_ptr<PluginInstance>(instance)](bool connected) {
                          const PluginInstancePtr self = weak.lock();
-                         if (self == nullptr || !alive.lock()) return;
+                         if (self == nullptr) return;
                          kLog.Info(connected ? "driver connected" : "driver connection lost",
                                    {{"driver", driver}, {"endpoint", self->endpoint}});
                          const auto found = drivers_.find(driver);
@@ -103,7 +103,7 @@ Result<void> PluginStore::Register(const rpc::PluginInfo& info, const std::strin
                          }
                          if (connected && callbacks_.on_connected) callbacks_.on_connected(self);
                          callbacks_.on_usable(driver, IsUsable(driver));
-                       },
+                       }),
                    .max_backoff = kMaxReconnectBackoff});
   kLog.Info("driver registered", {{"driver", info.name},
                                   {"endpoint", endpoint},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/exec/lifetime.h"
 #include "rpc/dra/dra_client.h"
 #include "rpc/registration/registration.h"
 
@@ -66,7 +67,7 @@ class PluginStore {
   Callbacks callbacks_;
   std::map<std::string, std::vector<PluginInstancePtr>> drivers_;  // in order of registration
   // An instance may outlive the store: a call under way keeps it.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -8,7 +8,8 @@ namespace drakkar::node {
 namespace {
 
 constexpr Logger kLog("node.plugins");
-constexpr Duration kLongestBackoff = std::chrono::minutes(5);
+constexpr Backoff::Options kRetry{
+    .initial = std::chrono::seconds(1), .max = std::chrono::minutes(5), .jitter = 0.2};
 
 client::ResourceRef Slices() {
   return {api::FindResource("resource.k8s.io", "v1", "resourceslices"), "", "", ""};
@@ -18,19 +19,24 @@ client::ResourceRef Slices() {
 
 SliceWiper::SliceWiper(EventLoop& loop, Random& random, client::Client& client,
                        std::string node_name)
-    : loop_(loop), random_(random), client_(client), node_name_(std::move(node_name)) {}
+    : loop_(loop),
+      random_(random),
+      client_(client),
+      node_name_(std::move(node_name)),
+      leftovers_(random) {}
 
 SliceWiper::~SliceWiper() = default;
+
+SliceWiper::Wipe::Wipe(Random& random) : backoff(kRetry, &random) {}
 
 void SliceWiper::WipeLeftovers(bool at_once) {
   leftovers_.timer.reset();
   client_.List(Slices(), Select(""),
-               [this, at_once, alive = std::weak_ptr<int>(alive_)](const client::ListReply& reply) {
-                 if (!alive.lock()) return;
+               lifetime_.Guard([this, at_once](const client::ListReply& reply) {
                  if (!reply.ok()) {
                    kLog.Warning("could not list ResourceSlices left by an earlier run",
                                 {{"err", reply.error->message}});
-                   leftovers_.timer = loop_.RunAfter(NextDelay(leftovers_),
+                   leftovers_.timer = loop_.RunAfter(leftovers_.backoff.Next(),
                                                      [this, at_once] { WipeLeftovers(at_once); });
                    return;
                  }
@@ -39,7 +45,7 @@ void SliceWiper::WipeLeftovers(bool at_once) {
                    if (usable_.contains(driver) || wipes_.contains(driver)) continue;
                    WipeAfter(driver, at_once ? Duration::zero() : kDelay);
                  }
-               });
+               }));
 }
 
 void SliceWiper::SetUsable(const std::string& driver, bool usable) {
@@ -54,7 +60,7 @@ void SliceWiper::SetUsable(const std::string& driver, bool usable) {
 }
 
 void SliceWiper::WipeAfter(const std::string& driver, Duration delay) {
-  Wipe& wipe = wipes_[driver];
+  Wipe& wipe = wipes_.try_emplace(driver, random_).first->second;
   wipe.id = next_id_++;
   if (delay == Duration::zero()) return Run(driver);
   wipe.timer = loop_.RunAfter(delay, [this, driver] { Run(driver); });
@@ -68,19 +74,10 @@ client::ListOptions SliceWiper::Select(const std::string& driver) const {
   return list;
 }
 
-Duration SliceWiper::NextDelay(Wipe& wipe) {
-  const auto delay =
-      std::chrono::duration_cast<Duration>(wipe.backoff * (1.0 + 0.2 * random_.Fraction()));
-  wipe.backoff = std::min(wipe.backoff * 2, kLongestBackoff);
-  return delay;
-}
-
 void SliceWiper::Run(const std::string& driver) {
-  const std::uint64_t id = wipes_[driver].id;
+  const std::uint64_t id = wipes_.at(driver).id;
   client_.DeleteCollection(
-      Slices(), Select(driver), {},
-      [this, driver, id, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
-        if (!alive.lock()) return;
+      Slices(), Select(driver), {}, lifetime_.Guard([this, driver, id](client::Reply reply) {
         auto found = wipes_.find(driver);
         if (found == wipes_.end() || found->second.id != id) return;  // the driver is back
         if (reply.ok() || reply.error->code == ErrorCode::kNotFound) {
@@ -92,8 +89,8 @@ void SliceWiper::Run(const std::string& driver) {
         kLog.Warning("could not remove the ResourceSlices of a driver that is not connected",
                      {{"driver", driver}, {"err", reply.error->message}});
         found->second.timer =
-            loop_.RunAfter(NextDelay(found->second), [this, driver] { Run(driver); });
-      });
+            loop_.RunAfter(found->second.backoff.Next(), [this, driver] { Run(driver); });
+      }));
 }
 
 }  // namespace drakkar::node

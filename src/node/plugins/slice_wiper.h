@@ -6,7 +6,9 @@
 #include <string>
 
 #include "base/env/random.h"
+#include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 
 namespace drakkar::node {
@@ -30,14 +32,14 @@ class SliceWiper {
 
  private:
   struct Wipe {
+    explicit Wipe(Random& random);
     TimerHandle timer;
-    Duration backoff = std::chrono::seconds(1);
+    Backoff backoff;
     std::uint64_t id = 0;
   };
   void WipeAfter(const std::string& driver, Duration delay);
   void Run(const std::string& driver);
   client::ListOptions Select(const std::string& driver) const;  // "": of all drivers
-  Duration NextDelay(Wipe& wipe);
 
   EventLoop& loop_;
   Random& random_;
@@ -47,7 +49,7 @@ class SliceWiper {
   std::set<std::string> usable_;
   Wipe leftovers_;  // while the list of what an earlier run left is fetched
   std::uint64_t next_id_ = 1;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

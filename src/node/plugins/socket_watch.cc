@@ -29,9 +29,7 @@ SocketWatch::~SocketWatch() = default;
 Result<void> SocketWatch::Start() {
   loop_.AssertInLoop();
   RETURN_IF_ERROR(files_.MakeDirectories(root_, 0750));
-  loop_.Post([this, alive = std::weak_ptr<int>(alive_)] {
-    if (alive.lock()) Rescan();
-  });
+  loop_.Post(lifetime_.Guard([this] { Rescan(); }));
   return Ok();
 }
 

@@ -8,6 +8,7 @@
 #include "base/env/file_system.h"
 #include "base/env/file_watcher.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 
 namespace drakkar::node {
 
@@ -51,7 +52,7 @@ class SocketWatch {
   std::map<std::string, std::unique_ptr<FileWatch>> watches_;
   std::map<std::string, bool> sockets_;  // path -> seen by the scan under way
   TimerHandle rescan_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/exec/lifetime.h"
 #include "base/text/text.h"
 #include "net/client/http_client.h"
 #include "net/http/url.h"
@@ -66,12 +67,12 @@ class HttpRun final : public LoopProber::Run, private net::StreamSink {
     // Not from within an event of the request that this ends.
     redirecting_ = true;
     request_ = std::move(**next);
-    loop_.Post([this, alive = std::weak_ptr<int>(alive_)] {
-      if (!alive.lock() || !done_) return;
+    loop_.Post(lifetime_.Guard([this] {
+      if (!done_) return;
       redirecting_ = false;
       handle_.reset();
       Send();
-    });
+    }));
   }
 
   void OnData(std::string_view bytes) override {
@@ -102,7 +103,7 @@ class HttpRun final : public LoopProber::Run, private net::StreamSink {
   HttpAnswer answer_;
   int redirects_ = 0;
   bool redirecting_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 class ConnectRun final : public LoopProber::Run {
@@ -183,11 +184,10 @@ LoopProber::~LoopProber() = default;
 bool LoopProber::Admit(std::function<void(Error)> refuse) {
   loop_.AssertInLoop();
   if (running_.size() < kMaxRunning) return true;
-  loop_.Post([refuse = std::move(refuse), alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.lock()) return;
+  loop_.Post(lifetime_.Guard([refuse = std::move(refuse)] {
     refuse(Error{ErrorCode::kResourceExhausted,
                  StrCat(kMaxRunning, " probes are running on this node; try again later")});
-  });
+  }));
   return false;
 }
 
@@ -197,9 +197,7 @@ void LoopProber::Begin(std::shared_ptr<Run> run, Duration timeout) {
   running_.emplace(id, std::move(run));
   begun.on_over = [this, id] {
     // Later: it is on the stack now.
-    loop_.Post([this, id, alive = std::weak_ptr<int>(alive_)] {
-      if (alive.lock()) running_.erase(id);
-    });
+    loop_.Post(lifetime_.Guard([this, id] { running_.erase(id); }));
   };
   begun.timer = loop_.RunAfter(timeout, [&begun] { begun.TimeOut(); });
   begun.Start();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/exec/lifetime.h"
 #include "base/exec/uv_loop.h"
 #include "node/probes/network_prober.h"
 
@@ -47,7 +48,7 @@ class LoopProber final : public NetworkProber {
   const std::string version_;
   std::map<std::uint64_t, std::shared_ptr<Run>> running_;
   std::uint64_t next_id_ = 1;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

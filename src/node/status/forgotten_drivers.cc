@@ -98,12 +98,10 @@ void ForgottenDrivers::Write() {
                 client::PatchType::kMerge,
                 StrCat(R"({"metadata":{"resourceVersion":")", node_->resource_version(),
                        R"(","annotations":{)", Join(members, ","), "}}}"),
-                {.field_manager = "drakkar-node"},
-                [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
-                  if (!alive.lock()) return;
+                {.field_manager = "drakkar-node"}, lifetime_.Guard([this](client::Reply reply) {
                   writing_ = false;
                   if (reply.ok()) {
-                    delay_ = kFirstRetry;
+                    backoff_.Reset();
                     return Look(reply.object);
                   }
                   if (reply.error->code != ErrorCode::kConflict) {
@@ -111,16 +109,15 @@ void ForgottenDrivers::Write() {
                                  {{"node", node_name_}, {"err", reply.error->message}});
                   }
                   RetryLater();
-                });
+                }));
 }
 
 void ForgottenDrivers::RetryLater() {
-  retry_ = loop_.RunAfter(delay_, [this] {
+  retry_ = loop_.RunAfter(backoff_.Next(), [this] {
     const TimerHandle running = std::move(retry_);
     // The watch has brought what was in the way, or will and then this is done again.
     Write();
   });
-  delay_ = std::min(delay_ * 2, kLongestRetry);
 }
 
 }  // namespace drakkar::node

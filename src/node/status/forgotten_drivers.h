@@ -6,7 +6,9 @@
 #include <string>
 
 #include "base/env/random.h"
+#include "base/exec/backoff.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "client/informer.h"
 
@@ -23,8 +25,8 @@ inline constexpr char kToldForgottenAnnotation[] = "node.drakkar.io/forgotten-dr
 class ForgottenDrivers {
  public:
   static constexpr std::size_t kMaxDrivers = 256;  // further names are not looked at
-  static constexpr Duration kFirstRetry = std::chrono::seconds(1);
-  static constexpr Duration kLongestRetry = std::chrono::seconds(60);
+  static constexpr Backoff::Options kRetry{.initial = std::chrono::seconds(1),
+                                           .max = std::chrono::seconds(60)};
 
   struct Change {
     std::set<std::string> drivers;  // all that are gone
@@ -58,9 +60,9 @@ class ForgottenDrivers {
   std::set<std::string> returned_;  // on the list until they are taken off, or not known to be
   bool writing_ = false;
   TimerHandle retry_;
-  Duration delay_ = kFirstRetry;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Backoff backoff_{kRetry};
   client::Informer informer_;
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -147,9 +147,7 @@ void NodeRegistrar::NextLook(Duration delay) {
 void NodeRegistrar::SyncNode() {
   looking_ = true;
   options_.client.Get({NodeKind(), "", options_.node_name, ""},
-                      [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
-                        if (alive.lock()) OnNode(std::move(reply));
-                      });
+                      lifetime_.Guard([this](client::Reply reply) { OnNode(std::move(reply)); }));
 }
 
 void NodeRegistrar::OnNode(client::Reply reply) {
@@ -196,32 +194,30 @@ void NodeRegistrar::CreateNode() {
   node["status"] = MakeStatus(Value(), true);
   options_.client.Create(
       {NodeKind(), "", "", ""}, node.Freeze(), {.field_manager = "drakkar-node"},
-      [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
-        if (!alive.lock()) return;
+      lifetime_.Guard([this](client::Reply reply) {
         if (!reply.ok() && reply.error->code != ErrorCode::kAlreadyExists) {
           kLog.Warning("cannot register this node", {{"err", reply.error->message}});
           return NextLook(kRetryAfter);
         }
         SyncNode();
-      });
+      }));
 }
 
 void NodeRegistrar::WriteNode(const char* subresource, api::TreePtr tree) {
-  options_.client.Update({NodeKind(), "", options_.node_name, subresource}, std::move(tree),
-                         {.field_manager = "drakkar-node"},
-                         [this, status = *subresource != '\0',
-                          alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
-                           if (!alive.lock()) return;
-                           if (reply.ok()) {
-                             // Not compared at once: a server that changes what we write would
-                             // keep us writing.
-                             node_ = reply.object;
-                             return status ? NextLook(kStatusEvery) : SyncStatus();
-                           }
-                           if (reply.error->code == ErrorCode::kConflict) return SyncNode();
-                           kLog.Warning("cannot write our node", {{"err", reply.error->message}});
-                           NextLook(kRetryAfter);
-                         });
+  options_.client.Update(
+      {NodeKind(), "", options_.node_name, subresource}, std::move(tree),
+      {.field_manager = "drakkar-node"},
+      lifetime_.Guard([this, status = *subresource != '\0'](client::Reply reply) {
+        if (reply.ok()) {
+          // Not compared at once: a server that changes what we write would
+          // keep us writing.
+          node_ = reply.object;
+          return status ? NextLook(kStatusEvery) : SyncStatus();
+        }
+        if (reply.error->code == ErrorCode::kConflict) return SyncNode();
+        kLog.Warning("cannot write our node", {{"err", reply.error->message}});
+        NextLook(kRetryAfter);
+      }));
 }
 
 // --- lease
@@ -233,13 +229,12 @@ void NodeRegistrar::NextLease(Duration delay) {
 void NodeRegistrar::SyncLease() {
   options_.client.Get({api::FindResource("coordination.k8s.io", "v1", "leases"), "kube-node-lease",
                        options_.node_name, ""},
-                      [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
-                        if (!alive.lock()) return;
+                      lifetime_.Guard([this](client::Reply reply) {
                         if (!reply.ok() && reply.error->code != ErrorCode::kNotFound) {
                           return NextLease(kRetryAfter);
                         }
                         WriteLease(reply.ok() ? reply.object : nullptr);
-                      });
+                      }));
 }
 
 void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
@@ -261,8 +256,7 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
   body["spec"]["leaseDurationSeconds"] = kLeaseSeconds;
   body["spec"]["renewTime"] = api::FormatMicroTime(options_.loop.clock().Now());
   const api::KindSchema* kind = api::FindResource("coordination.k8s.io", "v1", "leases");
-  auto done = [this, alive = std::weak_ptr<int>(alive_)](client::Reply reply) {
-    if (!alive.lock()) return;
+  auto done = lifetime_.Guard([this](client::Reply reply) {
     if (!reply.ok() && reply.error->code == ErrorCode::kNotFound) {
       // The namespace is missing: it is made by whoever is first.
       Draft home = Draft::Object();
@@ -270,18 +264,17 @@ void NodeRegistrar::WriteLease(const api::ObjectPtr& lease) {
       home["kind"] = "Namespace";
       home["metadata"]["name"] = "kube-node-lease";
       options_.client.Create({api::FindResource("", "v1", "namespaces"), "", "", ""}, home.Freeze(),
-                             {}, [this, still = alive](client::Reply made) {
-                               if (!still.lock()) return;
+                             {}, lifetime_.Guard([this](client::Reply made) {
                                if (!made.ok() && made.error->code != ErrorCode::kAlreadyExists) {
                                  return NextLease(kRetryAfter);
                                }
                                SyncLease();
-                             });
+                             }));
       return;
     }
     if (!reply.ok()) kLog.Warning("cannot renew our lease", {{"err", reply.error->message}});
     NextLease(reply.ok() ? kLeaseEvery : kRetryAfter);
-  };
+  });
   if (lease) {
     options_.client.Update({kind, "kube-node-lease", options_.node_name, ""}, body.Freeze(), {},
                            done);

@@ -10,6 +10,7 @@
 #include "api/meta/object.h"
 #include "api/tree/draft.h"
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 #include "node/status/node_facts.h"
 
@@ -74,7 +75,7 @@ class NodeRegistrar {
   WallTime last_heartbeat_{};
   TimerHandle status_timer_;
   TimerHandle lease_timer_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -20,10 +20,8 @@ const FakeNetworkProber::Endpoint* FakeNetworkProber::Find(int port) const {
 
 template <typename T>
 void FakeNetworkProber::Answer(Result<T> result, std::function<void(Result<T>)> done) {
-  loop_.Post([result = std::move(result), done = std::move(done),
-              alive = std::weak_ptr<int>(alive_)]() mutable {
-    if (alive.lock()) done(std::move(result));
-  });
+  loop_.Post(lifetime_.Guard(
+      [result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); }));
 }
 
 template <typename T>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "node/probes/network_prober.h"
 
 namespace drakkar::node {
@@ -41,7 +42,7 @@ class FakeNetworkProber final : public NetworkProber {
 
   EventLoop& loop_;
   std::vector<TimerHandle> timers_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

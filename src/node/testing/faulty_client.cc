@@ -12,15 +12,15 @@ struct FaultyClient::OpenWatch {
 
 class FaultyClient::Handle final : public client::WatchHandle {
  public:
-  Handle(FaultyClient& owner, std::weak_ptr<int> alive, std::uint64_t id)
-      : owner_(owner), alive_(std::move(alive)), id_(id) {}
+  Handle(FaultyClient& owner, std::uint64_t id)
+      : owner_(owner), owner_lifetime_(owner.lifetime_.Observe()), id_(id) {}
   ~Handle() override {
-    if (alive_.lock()) owner_.watches_.erase(id_);
+    if (owner_lifetime_.alive()) owner_.watches_.erase(id_);
   }
 
  private:
   FaultyClient& owner_;
-  std::weak_ptr<int> alive_;
+  const Lifetime::Observer owner_lifetime_;
   std::uint64_t id_;
 };
 
@@ -34,10 +34,9 @@ void FaultyClient::SetDown(bool down) {
   if (!down) return;
   for (auto& [id, watch] : watches_) {
     watch->real.reset();
-    loop_.Post([weak = std::weak_ptr<OpenWatch>(watch), alive = std::weak_ptr<int>(alive_)] {
-      if (auto open = weak.lock(); open && alive.lock())
-        open->callbacks.on_closed(Unavailable("the server is down"));
-    });
+    loop_.Post(lifetime_.Guard([weak = std::weak_ptr<OpenWatch>(watch)] {
+      if (auto open = weak.lock()) open->callbacks.on_closed(Unavailable("the server is down"));
+    }));
   }
 }
 
@@ -60,12 +59,11 @@ void FaultyClient::Guard(const char* verb, const client::ResourceRef& ref,
       done(std::move(reply));
     });
   }
-  loop_.Post([done = std::move(done), error, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.lock()) return;
+  loop_.Post(lifetime_.Guard([done = std::move(done), error] {
     client::Reply reply;
     reply.error = *error;
     done(std::move(reply));
-  });
+  }));
 }
 
 void FaultyClient::Get(client::ResourceRef ref, client::ReplyCallback done) {
@@ -82,12 +80,11 @@ void FaultyClient::List(client::ResourceRef ref, client::ListOptions options,
                         std::function<void(client::ListReply)> done) {
   std::optional<Error> error = Fault("list", ref);
   if (!error) return real_->List(std::move(ref), std::move(options), std::move(done));
-  loop_.Post([done = std::move(done), error, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.lock()) return;
+  loop_.Post(lifetime_.Guard([done = std::move(done), error] {
     client::ListReply reply;
     reply.error = *error;
     done(std::move(reply));
-  });
+  }));
 }
 
 void FaultyClient::Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
@@ -129,9 +126,9 @@ std::unique_ptr<client::WatchHandle> FaultyClient::Watch(client::ResourceRef ref
   watches_[id] = open;
   const std::weak_ptr<OpenWatch> weak = open;
   if (std::optional<Error> error = Fault("watch", ref)) {
-    loop_.Post([weak, error, alive = std::weak_ptr<int>(alive_)] {
-      if (auto each = weak.lock(); each && alive.lock()) each->callbacks.on_closed(*error);
-    });
+    loop_.Post(lifetime_.Guard([weak, error] {
+      if (auto each = weak.lock()) each->callbacks.on_closed(*error);
+    }));
   } else {
     open->real = real_->Watch(std::move(ref), std::move(options),
                               {.on_events =
@@ -145,7 +142,7 @@ std::unique_ptr<client::WatchHandle> FaultyClient::Watch(client::ResourceRef ref
                                        each->callbacks.on_closed(std::move(why));
                                    }});
   }
-  return std::make_unique<Handle>(*this, alive_, id);
+  return std::make_unique<Handle>(*this, id);
 }
 
 }  // namespace drakkar::node

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/exec/event_loop.h"
+#include "base/exec/lifetime.h"
 #include "client/client.h"
 
 namespace drakkar::node {
@@ -54,7 +55,7 @@ class FaultyClient final : public client::Client {
   bool down_ = false;
   std::map<std::uint64_t, std::shared_ptr<OpenWatch>> watches_;
   std::uint64_t next_ = 1;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/exec/lifetime.h"
 #include "base/text/text.h"
 #include "node/runtime/images/image_name.h"
 
@@ -25,21 +26,17 @@ class HollowStreams final : public ProcessStreams {
   std::size_t pending_input() const override { return 0; }
   void CloseInput() override {
     Later([this] {
-      const std::weak_ptr<int> alive = alive_;
+      const Lifetime::Observer self = lifetime_.Observe();
       Say(OutputStream::kStandard, result_.output);
-      if (!alive.expired()) Say(OutputStream::kError, result_.error_output);
-      if (!alive.expired()) events_.OnEnd(result_.exit_code);
+      if (self.alive()) Say(OutputStream::kError, result_.error_output);
+      if (self.alive()) events_.OnEnd(result_.exit_code);
     });
   }
   void Resize(std::uint16_t, std::uint16_t) override {}
   void SetReading(bool) override {}
 
  private:
-  void Later(std::function<void()> task) {
-    loop_.Post([alive = std::weak_ptr<int>(alive_), task = std::move(task)] {
-      if (!alive.expired()) task();
-    });
-  }
+  void Later(std::function<void()> task) { loop_.Post(lifetime_.Guard(std::move(task))); }
   void Say(OutputStream stream, const std::string& text) {
     const bool wanted =
         stream == OutputStream::kStandard ? options_.standard_output : options_.error_output;
@@ -50,7 +47,7 @@ class HollowStreams final : public ProcessStreams {
   const StreamOptions options_;
   const ExecResult result_;
   Events& events_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 class HollowRuntime final : public Runtime {
@@ -380,11 +377,7 @@ class HollowRuntime final : public Runtime {
     return text;
   }
 
-  void Later(Task task) {
-    loop_.Post([alive = std::weak_ptr<int>(alive_), task = std::move(task)]() mutable {
-      if (alive.lock()) task();
-    });
-  }
+  void Later(Task task) { loop_.Post(lifetime_.Guard(std::move(task))); }
   void Pause(Duration delay, Task task) {
     if (delay <= Duration::zero()) return Later(std::move(task));
     const std::string key = StrCat("pause", machine_.next_id++);
@@ -407,7 +400,7 @@ class HollowRuntime final : public Runtime {
   std::function<void(const ContainerStatus&)> listener_;
   std::map<std::string, TimerHandle> timers_;
   std::map<std::string, std::vector<RuntimeCallback<void>>> stop_waiters_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
 };
 
 }  // namespace

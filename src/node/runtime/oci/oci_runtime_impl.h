@@ -11,6 +11,7 @@
 #include "base/env/descriptor_watch.h"
 #include "base/env/file_watcher.h"
 #include "base/env/process.h"
+#include "base/exec/lifetime.h"
 #include "node/runtime/oci/bundle.h"
 #include "node/runtime/oci/conmon.h"
 #include "node/runtime/oci/exec_streams.h"
@@ -150,19 +151,17 @@ class OciRuntime final : public Runtime {
   template <typename T>
   void Blocking(absl::AnyInvocable<Result<T>()> work, absl::AnyInvocable<void(Result<T>)> then) {
     auto shared = std::make_shared<absl::AnyInvocable<void(Result<T>)>>(std::move(then));
-    auto alive = std::weak_ptr<int>(alive_);
-    const bool accepted =
-        workers_.Run([&loop = loop_, alive, shared, work = std::move(work)]() mutable {
-          auto result = work();
-          work = nullptr;
-          loop.Post([alive, shared = std::move(shared), result = std::move(result)]() mutable {
-            if (alive.lock()) (*shared)(std::move(result));
-          });
-        });
+    auto answer = lifetime_.Guard([shared](Result<T> result) { (*shared)(std::move(result)); });
+    const bool accepted = workers_.Run([&loop = loop_, answer, work = std::move(work)]() mutable {
+      auto result = work();
+      work = nullptr;
+      loop.Post([answer = std::move(answer), result = std::move(result)]() mutable {
+        answer(std::move(result));
+      });
+    });
     if (accepted) return;
-    loop_.Post([alive, shared] {
-      if (alive.lock())
-        (*shared)(Error{ErrorCode::kResourceExhausted, "too many operations at once"});
+    loop_.Post([answer]() mutable {
+      answer(Error{ErrorCode::kResourceExhausted, "too many operations at once"});
     });
   }
   // Repeats blocking work while it answers kUnavailable.
@@ -208,7 +207,7 @@ class OciRuntime final : public Runtime {
   std::map<std::uint64_t, TimerHandle> retries_;
   std::uint64_t next_exec_ = 0;
   std::set<std::string> logged_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // last: answers to nobody after us
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::node
