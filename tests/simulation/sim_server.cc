@@ -123,17 +123,17 @@ struct SimClient::Stream {
 class SimClient::SimWatch final : public client::WatchHandle {
  public:
   SimWatch(SimClient& client, std::shared_ptr<Stream> stream)
-      : client_(client), alive_(client.alive_), stream_(std::move(stream)) {}
+      : client_(client), client_lifetime_(client.lifetime_.Observe()), stream_(std::move(stream)) {}
   ~SimWatch() override {
     stream_->closed = stream_->abandoned = true;
     stream_->direct.reset();
     stream_->lag.reset();
-    if (*alive_) std::erase(client_.streams_, stream_);
+    if (client_lifetime_.alive()) std::erase(client_.streams_, stream_);
   }
 
  private:
   SimClient& client_;
-  std::shared_ptr<bool> alive_;
+  const Lifetime::Observer client_lifetime_;
   std::shared_ptr<Stream> stream_;
 };
 
@@ -145,7 +145,7 @@ SimClient::SimClient(SeededLoop& loop, EventLoop& lane, SimServer& server, const
 }
 
 SimClient::~SimClient() {
-  *alive_ = false;
+  lifetime_.End();
   for (const auto& stream : streams_) {
     stream->closed = true;
     stream->direct.reset();
@@ -169,9 +169,7 @@ void SimClient::Disconnect() {
   for (const std::uint64_t id : open) {
     client::Reply reply;
     reply.error = Unavailable("connection closed");
-    lane_.Post([this, alive = alive_, id, reply] {
-      if (*alive) Answer(id, reply);
-    });
+    lane_.Post(lifetime_.Guard([this, id, reply] { Answer(id, reply); }));
   }
 }
 
@@ -195,18 +193,16 @@ void SimClient::Call(Deed deed, Send send, client::ReplyCallback done) {
     failure.error = Error{ErrorCode::kConflict, "the object has been modified"};
   }
   if (failure.error) {
-    lane_.Post([this, alive = alive_, id, failure] {
-      if (*alive) Answer(id, failure);
-    });
+    lane_.Post(lifetime_.Guard([this, id, failure] { Answer(id, failure); }));
     return;
   }
   if (!Happens(15)) return Transmit(id, deed, std::move(send));
   delays_[id] = lane_.RunAfter(std::chrono::milliseconds(loop_.random().Below(3'000)),
-                               [this, alive = alive_, id, deed, send = std::move(send)] {
+                               [this, id, deed, send = std::move(send)] {
                                  // The timer must not be destroyed from within itself.
-                                 lane_.Post([this, alive, id, deed, send] {
-                                   if (*alive && calls_.contains(id)) Transmit(id, deed, send);
-                                 });
+                                 lane_.Post(lifetime_.Guard([this, id, deed, send] {
+                                   if (calls_.contains(id)) Transmit(id, deed, send);
+                                 }));
                                });
 }
 
@@ -224,8 +220,7 @@ void SimClient::Transmit(std::uint64_t id, const Deed& deed, Send send) {
         server_.Find(ref.kind->group, ref.kind->plural,
                      ref.namespace_.empty() ? ref.name : StrCat(ref.namespace_, "/", ref.name));
   }
-  send(*direct_, [this, alive = alive_, id, deed, before, unheard](client::Reply reply) {
-    if (!*alive) return;
+  send(*direct_, lifetime_.Guard([this, id, deed, before, unheard](client::Reply reply) {
     if (*deed.verb != '\0' && reply.ok()) {
       server_.referee().OnWritten(user_, deed.verb, deed.ref,
                                   before != nullptr ? before : reply.object, deed.selector);
@@ -235,7 +230,7 @@ void SimClient::Transmit(std::uint64_t id, const Deed& deed, Send send) {
       reply.error = Unavailable("connection closed");
     }
     Answer(id, std::move(reply));
-  });
+  }));
 }
 
 void SimClient::Get(client::ResourceRef ref, client::ReplyCallback done) {
@@ -248,11 +243,11 @@ void SimClient::Get(client::ResourceRef ref, client::ReplyCallback done) {
 void SimClient::List(client::ResourceRef ref, client::ListOptions options,
                      std::function<void(client::ListReply)> done) {
   if (direct_ == nullptr || Happens(20)) {
-    lane_.Post([alive = alive_, done = std::move(done)] {
+    lane_.Post(lifetime_.Guard([done = std::move(done)] {
       client::ListReply failure;
       failure.error = Unavailable("connection refused");
-      if (*alive) done(std::move(failure));
-    });
+      done(std::move(failure));
+    }));
     return;
   }
   // A list that is under way at a crash is answered by the next one.
@@ -263,11 +258,11 @@ void SimClient::List(client::ResourceRef ref, client::ListOptions options,
     done(std::move(failure));
   };
   direct_->List(std::move(ref), std::move(options),
-                [this, alive = alive_, id, done = std::move(done)](client::ListReply reply) {
-                  if (!*alive || calls_.erase(id) == 0) return;
+                lifetime_.Guard([this, id, done = std::move(done)](client::ListReply reply) {
+                  if (calls_.erase(id) == 0) return;
                   for (api::ObjectPtr& object : reply.items) object = Shown(object);
                   done(std::move(reply));
-                });
+                }));
 }
 
 void SimClient::Create(client::ResourceRef ref, api::TreePtr body, client::WriteOptions options,
@@ -405,14 +400,13 @@ void SimClient::OnEvents(const std::shared_ptr<Stream>& stream,
   if (Happens(300)) return Close(stream, Error{ErrorCode::kExpired, "too old resource version"});
   if (stream->lag != nullptr) return;
   if (!Happens(20)) return Deliver(stream);
-  stream->lag = lane_.RunAfter(std::chrono::milliseconds(loop_.random().Below(2'000)),
-                               [this, alive = alive_, stream] {
-                                 lane_.Post([this, alive, stream] {
-                                   if (!*alive) return;
-                                   stream->lag.reset();
-                                   Deliver(stream);
-                                 });
-                               });
+  stream->lag =
+      lane_.RunAfter(std::chrono::milliseconds(loop_.random().Below(2'000)), [this, stream] {
+        lane_.Post(lifetime_.Guard([this, stream] {
+          stream->lag.reset();
+          Deliver(stream);
+        }));
+      });
 }
 
 void SimClient::Deliver(const std::shared_ptr<Stream>& stream) {
@@ -425,10 +419,10 @@ void SimClient::Close(const std::shared_ptr<Stream>& stream, Error error) {
   stream->closed = true;
   stream->direct.reset();
   std::erase(streams_, stream);
-  lane_.Post([alive = alive_, stream, error = std::move(error)] {
+  lane_.Post(lifetime_.Guard([stream, error = std::move(error)] {
     stream->lag.reset();
-    if (*alive && !stream->abandoned) stream->callbacks.on_closed(error);
-  });
+    if (!stream->abandoned) stream->callbacks.on_closed(error);
+  }));
 }
 
 }  // namespace drakkar::simulation

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apiserver/rest/core.h"
+#include "base/exec/lifetime.h"
 #include "base/testing/seeded_loop.h"
 #include "client/client.h"
 #include "features/gates/feature_gates.h"
@@ -126,7 +127,7 @@ class SimClient final : public client::Client {
   std::map<std::uint64_t, client::ReplyCallback> calls_;
   std::map<std::uint64_t, TimerHandle> delays_;
   std::vector<std::shared_ptr<Stream>> streams_;  // as they were opened
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace drakkar::simulation

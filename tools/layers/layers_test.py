@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks every #include against layers.txt, the folders within a module against cycles, and the sources against the list
-of banned calls. What layers.txt allows and nobody uses is an error as well."""
+of banned calls and hand-written lifetime flags. What layers.txt allows and nobody uses is an error as well."""
 import collections
 import pathlib
 import re
@@ -21,21 +21,31 @@ BANNED = {
     r"\bsched_set\w+\(|\bpthread_setsched\w+\(|\bsetpriority\(|\bnice\(": (),
 }
 
+# Ways to keep a callback from an object that is gone, written by hand: base/exec/lifetime.h is the only one.
+LIFETIME_FLAG = re.compile(
+    r"\balive_\b"
+    r"|\b(shared_ptr|weak_ptr|make_shared)<(const )?bool>"
+    r"|\bweak_ptr<(const )?(void|int|char|std::monostate)>"
+    r"|\b(shared_ptr|weak_ptr|make_shared)<[\w:]+ ?\*>")
+LIFETIME_HOME = "src/base/exec/"
+
 
 def read_layers(text):
-    """Modules with what they may use, third-party headers with their folders, and the cycles that are still allowed."""
-    modules, third_party, cycles = {}, {}, {}
+    """Modules with what they may use, third-party headers with their folders, the cycles that are still allowed, and the
+    folders that still have lifetime flags."""
+    modules, third_party, cycles, flags = {}, {}, {}, {}
     target = modules
+    sections = {"third-party:": third_party, "cycles:": cycles, "lifetime-flags:": flags}
     for line in text.splitlines():
         line = line.split("#")[0].strip()
         if not line:
             continue
-        if line in ("third-party:", "cycles:"):
-            target = third_party if line == "third-party:" else cycles
+        if line in sections:
+            target = sections[line]
             continue
         name, _, rest = line.partition(": ") if ": " in line else (line.rstrip(":"), "", "")
         target[name] = rest.split()
-    return modules, third_party, [frozenset([name, *rest]) for name, rest in cycles.items()]
+    return modules, third_party, [frozenset([name, *rest]) for name, rest in cycles.items()], sorted(flags)
 
 
 def module_of(path, modules):
@@ -148,6 +158,24 @@ def check_cycles(files, modules, allowed):
                      for cycle in allowed if cycle not in found]
 
 
+def check_lifetimes(files, allowed):
+    """Every hand-written lifetime flag outside the folders in `allowed`, and every such folder that has none any more."""
+    errors, used = [], set()
+    for path, text in files.items():
+        if path.startswith(LIFETIME_HOME):
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if not LIFETIME_FLAG.search(line.split("//")[0]):
+                continue
+            folders = [folder for folder in allowed if path.startswith(folder + "/")]
+            used.update(folders)
+            if not folders:
+                errors.append(f"{path}:{number}: {line.strip()!r} is a hand-written lifetime flag: use Lifetime "
+                              "(src/base/exec/lifetime.h)")
+    return errors + [f"tools/layers/layers.txt: {folder} has no lifetime flag any more: remove the line"
+                     for folder in allowed if folder not in used]
+
+
 def self_test(modules, third_party):
     """The check itself must be able to fail."""
     bad = {
@@ -177,6 +205,18 @@ def self_test(modules, third_party):
         return [f"self-test: no cycle was found to be one: {find_cycles(line, modules)}"]
     if not check_cycles(line, modules, [frozenset({"src/net/a", "src/net/b"})]) or not check_unused({"a": ["b"]}, set()):
         return ["self-test: an exception that nobody needs was not found"]
+    flags = ["std::shared_ptr<bool> open;", "auto x = std::make_shared<bool>(true);", "std::weak_ptr<void> token;",
+             "[alive = std::weak_ptr<int>(x)] {}", "*alive_ = false;", "std::shared_ptr<Store*> self;"]
+    for line in flags:
+        if not check_lifetimes({"src/net/x.h": line}, []):
+            return [f"self-test: nothing found wrong with {line!r}"]
+    fine = ["Lifetime lifetime_;", "std::shared_ptr<const void> object;", "auto left = std::make_shared<int>(3);",
+            "// as alive_ was", "std::weak_ptr<Stream> stream;"]
+    for line in fine:
+        if check_lifetimes({"src/net/x.h": line}, []):
+            return [f"self-test: {line!r} was taken for a lifetime flag"]
+    if not check_lifetimes({"src/net/x.h": ""}, ["src/net"]) or check_lifetimes({"src/net/x.h": flags[0]}, ["src/net"]):
+        return ["self-test: the list of folders with lifetime flags is not kept"]
     return []
 
 
@@ -195,7 +235,7 @@ def check_architecture():
 
 
 def main():
-    modules, third_party, cycles = read_layers((ROOT / "tools/layers/layers.txt").read_text())
+    modules, third_party, cycles, flags = read_layers((ROOT / "tools/layers/layers.txt").read_text())
     errors = self_test(modules, third_party) + check_architecture()
     files = {str(file.relative_to(ROOT)): file.read_text()
              for top in ("src", "sdk", "cmd", "tests", "bench", "examples")
@@ -204,7 +244,7 @@ def main():
     for path, text in files.items():
         errors += check_file(path, text, modules, third_party, used_edges)
     errors += check_unused(modules, used_edges) + check_unused(third_party, used_edges)
-    errors += check_cycles(files, modules, cycles)
+    errors += check_cycles(files, modules, cycles) + check_lifetimes(files, flags)
     for error in errors:
         print(error)
     print(f"{len(files)} files checked, {len(errors)} errors")
