@@ -7,22 +7,25 @@
 namespace drakkar::sanity {
 namespace {
 
-std::string CheckReport(const DriverUnderTest& driver, const rpc::HealthReport& report) {
+Result<void> CheckReport(const DriverUnderTest& driver, const rpc::HealthReport& report) {
   std::set<std::pair<std::string, std::string>> published, seen;
   for (const PublishedDevice& device : driver.published)
     published.emplace(device.pool, device.device);
   for (const rpc::DeviceHealth& device : report) {
     const std::string name = StrCat(device.pool_name, "/", device.device_name);
     if (device.pool_name.empty() || device.device_name.empty())
-      return "a device has no pool or no name";
-    if (!seen.emplace(device.pool_name, device.device_name).second) return name + " comes twice";
+      return FailedPrecondition("a device has no pool or no name");
+    if (!seen.emplace(device.pool_name, device.device_name).second)
+      return FailedPrecondition(name + " comes twice");
     if (!published.empty() && !published.contains({device.pool_name, device.device_name})) {
-      return name + " is not published";
+      return FailedPrecondition(name + " is not published");
     }
-    if (device.health_check_timeout_seconds < 0) return name + " has a negative timeout";
-    if (device.message.size() > 1'024) return name + " has a message of more than 1024 bytes";
+    if (device.health_check_timeout_seconds < 0)
+      return FailedPrecondition(name + " has a negative timeout");
+    if (device.message.size() > 1'024)
+      return FailedPrecondition(name + " has a message of more than 1024 bytes");
   }
-  return "";
+  return Ok();
 }
 
 }  // namespace
@@ -36,24 +39,28 @@ void CheckHealth(DriverUnderTest& driver) {
     const std::string id = StrCat("health.", rpc::HealthServiceName(service));
     // 30 s is what a node assumes for devices that set no timeout.
     Duration shortest = std::chrono::seconds(30);
-    driver.Check(id, "the stream begins with a report about published devices", [&] {
-      const auto report = driver.FirstHealthReport(service);
-      if (!report.ok()) return report.error().message;
-      for (const rpc::DeviceHealth& device : *report) {
-        if (device.health_check_timeout_seconds <= 0) continue;
-        shortest =
-            std::min<Duration>(shortest, std::chrono::seconds(device.health_check_timeout_seconds));
-      }
-      return CheckReport(driver, *report);
-    });
-    driver.Check(id + ".again", "a node that comes back gets a report again", [&] {
-      const auto report = driver.FirstHealthReport(service);
-      return report.ok() ? std::string() : report.error().message;
-    });
+    driver.Check(id, "the stream begins with a report about published devices",
+                 [&]() -> Result<void> {
+                   const auto report = driver.FirstHealthReport(service);
+                   if (!report.ok()) return report.error();
+                   for (const rpc::DeviceHealth& device : *report) {
+                     if (device.health_check_timeout_seconds <= 0) continue;
+                     shortest = std::min<Duration>(
+                         shortest, std::chrono::seconds(device.health_check_timeout_seconds));
+                   }
+                   return CheckReport(driver, *report);
+                 });
+    driver.Check(id + ".again", "a node that comes back gets a report again",
+                 [&]() -> Result<void> {
+                   const auto report = driver.FirstHealthReport(service);
+                   if (!report.ok()) return report.error();
+                   return Ok();
+                 });
     constexpr char kRepeated[] = "health is repeated before the node takes it for unknown";
     if (driver.options().slow) {
-      driver.Check(id + ".repeated", kRepeated,
-                   [&] { return driver.AwaitSecondHealthReport(service, shortest); });
+      driver.Check(id + ".repeated", kRepeated, [&]() -> Result<void> {
+        return driver.AwaitSecondHealthReport(service, shortest);
+      });
     } else {
       driver.Skip(id + ".repeated", kRepeated, "takes up to half a minute: use --slow");
     }

@@ -11,108 +11,110 @@ namespace {
 constexpr std::size_t kClaimsAtOnce = 8;
 constexpr std::size_t kCallsPerClaim = 3;
 
-std::string CheckDevices(const std::vector<rpc::PreparedDevice>& devices,
-                         const PublishedDevice& wanted) {
+Result<void> CheckDevices(const std::vector<rpc::PreparedDevice>& devices,
+                          const PublishedDevice& wanted) {
   bool found = false;
   for (const rpc::PreparedDevice& device : devices) {
     if (device.pool_name.empty() || device.device_name.empty()) {
-      return "a device of the answer has no pool or no name";
+      return FailedPrecondition("a device of the answer has no pool or no name");
     }
     found = found || (device.pool_name == wanted.pool && device.device_name == wanted.device);
     for (const std::string& request : device.request_names) {
       if (request != "sanity")
-        return StrCat("the answer names request ", Quote(request),
-                      ", which the claim does not have");
+        return FailedPrecondition(
+            StrCat("the answer names request ", Quote(request), ", which the claim does not have"));
     }
     for (const std::string& id : device.cdi_device_ids) {
       if (auto parsed = cdi::ParseQualifiedName(id); !parsed.ok()) {
-        return StrCat("CDI id ", Quote(id), ": ", parsed.error().message);
+        return FailedPrecondition(StrCat("CDI id ", Quote(id), ": ", parsed.error().message));
       }
     }
   }
   // No devices at all is allowed: a driver may have nothing to hand to containers.
   if (!devices.empty() && !found) {
-    return StrCat("the answer does not name the allocated device ", wanted.pool, "/",
-                  wanted.device);
+    return FailedPrecondition(
+        StrCat("the answer does not name the allocated device ", wanted.pool, "/", wanted.device));
   }
-  return "";
+  return Ok();
 }
 
-std::string CheckCdi(DriverUnderTest& driver, const std::vector<rpc::PreparedDevice>& devices) {
+Result<void> CheckCdi(DriverUnderTest& driver, const std::vector<rpc::PreparedDevice>& devices) {
   std::vector<std::string> ids;
   for (const rpc::PreparedDevice& device : devices) {
     ids.insert(ids.end(), device.cdi_device_ids.begin(), device.cdi_device_ids.end());
   }
   cdi::Cache cache(driver.options().files, {.directories = driver.options().cdi_directories});
   auto edits = cache.Resolve(ids);
-  return edits.ok() ? std::string() : edits.error().message;
+  if (!edits.ok()) return edits.error();
+  return Ok();
 }
 
 constexpr char kCdiGone[] = "afterwards the CDI ids that were made for it are gone";
 
 // Ids of devices may stay for the next claim; one that has the claim's UID was made for it.
-std::string CheckCdiIsGone(DriverUnderTest& driver, const std::vector<rpc::PreparedDevice>& devices,
-                           const std::string& claim_uid) {
+Result<void> CheckCdiIsGone(DriverUnderTest& driver,
+                            const std::vector<rpc::PreparedDevice>& devices,
+                            const std::string& claim_uid) {
   cdi::Cache cache(driver.options().files, {.directories = driver.options().cdi_directories});
   for (const rpc::PreparedDevice& device : devices) {
     for (const std::string& id : device.cdi_device_ids) {
       if (id.find(claim_uid) != std::string::npos && cache.Resolve({id}).ok())
-        return id + " is still there";
+        return FailedPrecondition(id + " is still there");
     }
   }
-  return "";
+  return Ok();
 }
 
-std::string ExpectRefusal(DriverUnderTest& driver, const rpc::ClaimReference& claim) {
+Result<void> ExpectRefusal(DriverUnderTest& driver, const rpc::ClaimReference& claim) {
   const auto devices = driver.PrepareOne(claim, driver.versions().front());
-  if (devices.ok()) return "it was prepared";
-  if (devices.error().code == ErrorCode::kDeadlineExceeded) return devices.error().message;
-  return "";
+  if (devices.ok()) return FailedPrecondition("it was prepared");
+  if (devices.error().code == ErrorCode::kDeadlineExceeded) return devices.error();
+  return Ok();
 }
 
 void CheckConcurrency(DriverUnderTest& driver) {
   driver.Check("prepare.concurrent",
-               "many calls at once, for several claims and for the same one, all succeed", [&] {
+               "many calls at once, for several claims and for the same one, all succeed",
+               [&]() -> Result<void> {
                  std::vector<rpc::ClaimReference> claims;
                  for (std::size_t i = 0; i < std::min(driver.devices.size(), kClaimsAtOnce); ++i) {
                    auto claim = driver.MakeClaim(driver.devices[i]);
-                   if (!claim.ok()) return claim.error().message;
+                   if (!claim.ok()) return claim.error();
                    claims.push_back(*std::move(claim));
                  }
                  std::vector<rpc::ClaimReference> calls;
                  for (std::size_t i = 0; i < kCallsPerClaim; ++i)
                    calls.insert(calls.end(), claims.begin(), claims.end());
-                 std::string problem = DescribeFailedCalls(calls, driver.PrepareAtOnce(calls));
+                 Result<void> result = CheckAnswers(calls, driver.PrepareAtOnce(calls));
                  for (const rpc::ClaimReference& claim : claims) {
-                   const std::string undone = driver.UnprepareOne(claim, driver.versions().front());
-                   if (problem.empty() && !undone.empty()) problem = "unprepare: " + undone;
+                   const Result<void> undone =
+                       driver.UnprepareOne(claim, driver.versions().front());
+                   if (result.ok() && !undone.ok()) result = undone.error().Prefixed("unprepare");
                    driver.DeleteClaim(claim);
                  }
-                 return problem;
+                 return result;
                });
 }
 
 }  // namespace
 
-std::string DescribeFailedCalls(const std::vector<rpc::ClaimReference>& calls,
-                                const std::vector<Result<rpc::PrepareResults>>& results) {
-  std::string problem;
-  for (std::size_t i = 0; i < results.size() && problem.empty(); ++i) {
-    if (!results[i].ok()) {
-      problem = results[i].error().message;
-    } else if (const auto found = results[i]->find(calls[i].uid); found == results[i]->end()) {
-      problem = "an answer does not contain the claim's UID";
-    } else {
-      problem = found->second.error;
+Result<void> CheckAnswers(const std::vector<rpc::ClaimReference>& calls,
+                          const std::vector<Result<rpc::PrepareResults>>& results) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].ok()) return results[i].error();
+    const auto found = results[i]->find(calls[i].uid);
+    if (found == results[i]->end()) {
+      return FailedPrecondition("an answer does not contain the claim's UID");
     }
+    if (!found->second.error.empty()) return FailedPrecondition(found->second.error);
   }
-  return problem;
+  return Ok();
 }
 
 void CheckPrepare(DriverUnderTest& driver) {
   if (auto connected = driver.Connect(); !connected.ok()) {
     driver.Check("prepare.connect", "the DRA service can be reached",
-                 [&] { return connected.error().message; });
+                 [&]() -> Result<void> { return connected.error(); });
     return;
   }
   if (driver.devices.empty()) {
@@ -123,59 +125,67 @@ void CheckPrepare(DriverUnderTest& driver) {
   auto claim = driver.MakeClaim(wanted);
   if (!claim.ok()) {
     return driver.Check("prepare.one", "a claim is prepared",
-                        [&] { return claim.error().message; });
+                        [&]() -> Result<void> { return claim.error(); });
   }
   std::vector<rpc::PreparedDevice> first;
-  driver.Check("prepare.one", "a claim is prepared, and the answer names its device", [&] {
-    auto devices = driver.PrepareOne(*claim, version);
-    if (!devices.ok()) return devices.error().message;
-    first = *std::move(devices);
-    return CheckDevices(first, wanted);
-  });
+  driver.Check("prepare.one", "a claim is prepared, and the answer names its device",
+               [&]() -> Result<void> {
+                 auto devices = driver.PrepareOne(*claim, version);
+                 if (!devices.ok()) return devices.error();
+                 first = *std::move(devices);
+                 return CheckDevices(first, wanted);
+               });
   if (driver.options().cdi_directories.empty()) {
     driver.Skip("prepare.cdi", "its CDI ids are in valid spec files", "no CDI directory was given");
   } else {
     driver.Check("prepare.cdi", "its CDI ids are in valid spec files",
                  [&] { return CheckCdi(driver, first); });
   }
-  driver.Check("prepare.repeat", "prepared again, the answer is the same", [&] {
+  driver.Check("prepare.repeat", "prepared again, the answer is the same", [&]() -> Result<void> {
     const auto again = driver.PrepareOne(*claim, version);
-    if (!again.ok()) return again.error().message;
-    return *again == first ? std::string()
-                           : std::string("the second answer differs from the first");
+    if (!again.ok()) return again.error();
+    if (!(*again == first)) return FailedPrecondition("the second answer differs from the first");
+    return Ok();
   });
   for (const rpc::DraVersion other : driver.versions()) {
     if (other == version) continue;
-    driver.Check("prepare.v1beta1", "the older version of the service gives the same devices", [&] {
-      auto devices = driver.PrepareOne(*claim, other);
-      if (!devices.ok()) return devices.error().message;
-      // The older version has no share ids.
-      std::vector<rpc::PreparedDevice> expected = first;
-      for (rpc::PreparedDevice& device : expected) device.share_id.reset();
-      return *devices == expected ? std::string()
-                                  : std::string("the answer differs from that of v1");
-    });
+    driver.Check("prepare.v1beta1", "the older version of the service gives the same devices",
+                 [&]() -> Result<void> {
+                   auto devices = driver.PrepareOne(*claim, other);
+                   if (!devices.ok()) return devices.error();
+                   // The older version has no share ids.
+                   std::vector<rpc::PreparedDevice> expected = first;
+                   for (rpc::PreparedDevice& device : expected) device.share_id.reset();
+                   if (!(*devices == expected))
+                     return FailedPrecondition("the answer differs from that of v1");
+                   return Ok();
+                 });
   }
-  driver.Check("prepare.unknown", "a claim that does not exist is refused", [&] {
+  driver.Check("prepare.unknown", "a claim that does not exist is refused", [&]() -> Result<void> {
     return ExpectRefusal(driver,
                          {driver.options().namespace_name, "no-such-uid", "drakkar-sanity-nobody"});
   });
-  driver.Check("prepare.replaced", "a claim of the same name with another UID is refused", [&] {
-    return ExpectRefusal(driver, {claim->namespace_name, "another-uid", claim->name});
-  });
-  driver.Check("prepare.unallocated", "a claim that is not allocated is refused", [&] {
-    const auto unallocated = driver.MakeUnallocatedClaim();
-    if (!unallocated.ok()) return unallocated.error().message;
-    return ExpectRefusal(driver, *unallocated);
-  });
-  driver.Check("prepare.after-refusal", "refused claims leave a prepared one as it is", [&] {
-    const auto again = driver.PrepareOne(*claim, version);
-    if (!again.ok()) return again.error().message;
-    return *again == first ? std::string() : std::string("the answer changed");
-  });
-  driver.Check("prepare.empty", "a call without claims is answered", [&] {
+  driver.Check("prepare.replaced", "a claim of the same name with another UID is refused",
+               [&]() -> Result<void> {
+                 return ExpectRefusal(driver, {claim->namespace_name, "another-uid", claim->name});
+               });
+  driver.Check("prepare.unallocated", "a claim that is not allocated is refused",
+               [&]() -> Result<void> {
+                 const auto unallocated = driver.MakeUnallocatedClaim();
+                 if (!unallocated.ok()) return unallocated.error();
+                 return ExpectRefusal(driver, *unallocated);
+               });
+  driver.Check("prepare.after-refusal", "refused claims leave a prepared one as it is",
+               [&]() -> Result<void> {
+                 const auto again = driver.PrepareOne(*claim, version);
+                 if (!again.ok()) return again.error();
+                 if (!(*again == first)) return FailedPrecondition("the answer changed");
+                 return Ok();
+               });
+  driver.Check("prepare.empty", "a call without claims is answered", [&]() -> Result<void> {
     const auto results = driver.Prepare({}, version);
-    return results.ok() ? std::string() : results.error().message;
+    if (!results.ok()) return results.error();
+    return Ok();
   });
   driver.DeleteClaim(*claim);
   driver.Check("unprepare.gone", "a claim that is gone from the API server is unprepared",
@@ -188,10 +198,11 @@ void CheckPrepare(DriverUnderTest& driver) {
   }
   driver.Check("unprepare.repeat", "unprepared again, it succeeds",
                [&] { return driver.UnprepareOne(*claim, version); });
-  driver.Check("unprepare.unknown", "a claim that was never prepared is unprepared", [&] {
-    return driver.UnprepareOne(
-        {driver.options().namespace_name, "never-prepared", "drakkar-sanity-nobody"}, version);
-  });
+  driver.Check(
+      "unprepare.unknown", "a claim that was never prepared is unprepared", [&]() -> Result<void> {
+        return driver.UnprepareOne(
+            {driver.options().namespace_name, "never-prepared", "drakkar-sanity-nobody"}, version);
+      });
   CheckConcurrency(driver);
 }
 

@@ -7,32 +7,34 @@ namespace {
 
 constexpr std::size_t kMaxDriverNameBytes = 63;
 
-std::string CheckInfo(const rpc::PluginInfo& info) {
+Result<void> CheckInfo(const rpc::PluginInfo& info) {
   if (info.type != rpc::kDraPluginType)
-    return StrCat("the type is ", Quote(info.type), ", not \"DRAPlugin\"");
+    return FailedPrecondition(StrCat("the type is ", Quote(info.type), ", not \"DRAPlugin\""));
   if (info.name.empty() || info.name.size() > kMaxDriverNameBytes) {
-    return StrCat("the name ", Quote(info.name), " must have 1 to 63 bytes");
+    return FailedPrecondition(StrCat("the name ", Quote(info.name), " must have 1 to 63 bytes"));
   }
   if (const auto problems = api::CheckDnsSubdomain(ToLower(info.name)); !problems.empty()) {
-    return StrCat("the name ", Quote(info.name), ": ", problems.front());
+    return FailedPrecondition(StrCat("the name ", Quote(info.name), ": ", problems.front()));
   }
   if (!info.endpoint.empty() && !info.endpoint.starts_with('/')) {
-    return StrCat("the endpoint ", Quote(info.endpoint), " is no absolute path");
+    return FailedPrecondition(
+        StrCat("the endpoint ", Quote(info.endpoint), " is no absolute path"));
   }
-  return "";
+  return Ok();
 }
 
-std::string CheckVersions(const rpc::PluginInfo& info) {
+Result<void> CheckVersions(const rpc::PluginInfo& info) {
   bool dra = false;
   for (const std::string& service : info.supported_versions) {
     dra = dra || rpc::FindDraVersion(service).has_value();
     if (service.find('.') == std::string::npos) {
-      return StrCat(Quote(service), " is no service: entries are as \"v1.DRAPlugin\"");
+      return FailedPrecondition(
+          StrCat(Quote(service), " is no service: entries are as \"v1.DRAPlugin\""));
     }
   }
-  if (dra) return "";
-  return StrCat("none of v1.DRAPlugin and v1beta1.DRAPlugin is among ",
-                Join(info.supported_versions, ", "));
+  if (dra) return Ok();
+  return FailedPrecondition(StrCat("none of v1.DRAPlugin and v1beta1.DRAPlugin is among ",
+                                   Join(info.supported_versions, ", ")));
 }
 
 }  // namespace
@@ -45,37 +47,42 @@ void CheckRegistration(DriverUnderTest& driver) {
     driver.report().driver = driver.driver_name;
     return;
   }
-  driver.Check("registration.info", "the driver says what it is", [&] {
-    if (!info.ok()) return info.error().message;
+  driver.Check("registration.info", "the driver says what it is", [&]() -> Result<void> {
+    if (!info.ok()) return info.error();
     driver.info = *info;
     driver.driver_name = info->name;
     driver.report().driver = info->name;
     if (const std::string& expected = driver.options().driver_name;
         !expected.empty() && expected != info->name) {
-      return StrCat("it calls itself ", Quote(info->name), ", not ", Quote(expected));
+      return FailedPrecondition(
+          StrCat("it calls itself ", Quote(info->name), ", not ", Quote(expected)));
     }
     return CheckInfo(*info);
   });
   if (!info.ok()) return;
   driver.Check("registration.versions", "it advertises services a node can use",
                [&] { return CheckVersions(*info); });
-  driver.Check("registration.repeat", "asked again, it says the same", [&] {
+  driver.Check("registration.repeat", "asked again, it says the same", [&]() -> Result<void> {
     const auto again = driver.GetInfo();
-    if (!again.ok()) return again.error().message;
-    return *again == *info ? std::string()
-                           : std::string("the second answer differs from the first");
+    if (!again.ok()) return again.error();
+    if (!(*again == *info)) return FailedPrecondition("the second answer differs from the first");
+    return Ok();
   });
-  driver.Check("registration.refused", "it survives a registration that was refused", [&] {
-    // Whether the notification is answered with an error is up to the driver.
-    static_cast<void>(
-        driver.Notify({.plugin_registered = false, .error = "drakkar sanity: only a test"}));
-    const auto again = driver.GetInfo();
-    return again.ok() ? std::string() : "afterwards: " + again.error().message;
-  });
-  driver.Check("registration.status", "it takes the news that it is registered", [&] {
-    const auto told = driver.Notify({.plugin_registered = true});
-    return told.ok() ? std::string() : told.error().message;
-  });
+  driver.Check(
+      "registration.refused", "it survives a registration that was refused", [&]() -> Result<void> {
+        // Whether the notification is answered with an error is up to the driver.
+        static_cast<void>(
+            driver.Notify({.plugin_registered = false, .error = "drakkar sanity: only a test"}));
+        const auto again = driver.GetInfo();
+        if (!again.ok()) return again.error().Prefixed("afterwards");
+        return Ok();
+      });
+  driver.Check("registration.status", "it takes the news that it is registered",
+               [&]() -> Result<void> {
+                 const auto told = driver.Notify({.plugin_registered = true});
+                 if (!told.ok()) return told.error();
+                 return Ok();
+               });
 }
 
 }  // namespace drakkar::sanity

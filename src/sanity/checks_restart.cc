@@ -11,43 +11,44 @@ void CheckRestart(DriverUnderTest& driver) {
   if (driver.devices.empty()) return driver.Skip("restart.prepared", kTitle, driver.no_device);
   const rpc::DraVersion version = driver.versions().front();
   auto claim = driver.MakeClaim(driver.devices.front());
-  driver.Check("restart.prepared", kTitle, [&] {
-    if (!claim.ok()) return claim.error().message;
+  driver.Check("restart.prepared", kTitle, [&]() -> Result<void> {
+    if (!claim.ok()) return claim.error();
     const auto before = driver.PrepareOne(*claim, version);
-    if (!before.ok()) return before.error().message;
+    if (!before.ok()) return before.error();
     if (auto restarted = driver.options().restart_driver(); !restarted.ok()) {
-      return "restart the driver: " + restarted.error().message;
+      return restarted.error().Prefixed("restart the driver");
     }
     if (driver.info) {
       Result<rpc::PluginInfo> info = driver.AwaitInfo();
-      if (!info.ok()) return "it does not register again: " + info.error().message;
+      if (!info.ok()) return info.error().Prefixed("it does not register again");
       driver.info = *info;
-      if (auto told = driver.Notify({.plugin_registered = true}); !told.ok())
-        return told.error().message;
+      if (auto told = driver.Notify({.plugin_registered = true}); !told.ok()) return told.error();
     }
-    if (auto connected = driver.Connect(); !connected.ok()) return connected.error().message;
+    if (auto connected = driver.Connect(); !connected.ok()) return connected.error();
     const auto after = driver.PrepareOne(*claim, version);
-    if (!after.ok()) return "prepare again: " + after.error().message;
-    return *after == *before ? std::string()
-                             : std::string("the answer differs from the one before");
+    if (!after.ok()) return after.error().Prefixed("prepare again");
+    if (!(*after == *before)) return FailedPrecondition("the answer differs from the one before");
+    return Ok();
   });
-  driver.Check("restart.unprepare", "it undoes what was prepared before the restart", [&] {
-    return claim.ok() ? driver.UnprepareOne(*claim, version) : claim.error().message;
-  });
+  driver.Check("restart.unprepare", "it undoes what was prepared before the restart",
+               [&]() -> Result<void> {
+                 if (!claim.ok()) return claim.error();
+                 return driver.UnprepareOne(*claim, version);
+               });
   driver.Check("restart.slices", "its pools are complete after the restart",
                [&] { return AwaitCompletePools(driver); });
 }
 
-std::string AwaitCompletePools(DriverUnderTest& driver) {
-  std::string problem;
+Result<void> AwaitCompletePools(DriverUnderTest& driver) {
+  Result<void> complete = Ok();
   for (int attempt = 0; attempt < 50; ++attempt) {
     const auto slices = driver.ListSlices();
-    if (!slices.ok()) return slices.error().message;
-    problem = slices->empty() ? "no slice is left" : DescribeIncompletePools(*slices);
-    if (problem.empty()) break;
+    if (!slices.ok()) return slices.error();
+    complete = slices->empty() ? FailedPrecondition("no slice is left") : CheckPools(*slices);
+    if (complete.ok()) break;
     driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
   }
-  return problem;
+  return complete;
 }
 
 }  // namespace drakkar::sanity

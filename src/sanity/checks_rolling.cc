@@ -17,22 +17,24 @@ std::map<std::string, std::uint64_t> DevicesByPool(const std::vector<api::Object
   return devices;
 }
 
-// What is wrong with the second instance beside the first, or "".
-std::string CheckBeside(DriverUnderTest& old, DriverUnderTest& fresh) {
+// The second instance beside the first.
+Result<void> CheckBeside(DriverUnderTest& old, DriverUnderTest& fresh) {
   const auto info = fresh.AwaitInfo();
-  if (!info.ok()) return "the second one: " + info.error().message;
+  if (!info.ok()) return info.error().Prefixed("the second one");
   fresh.info = *info;
   if (info->name != old.driver_name) {
-    return StrCat("the second one calls itself ", Quote(info->name), ", the first ",
-                  Quote(old.driver_name));
+    return FailedPrecondition(StrCat("the second one calls itself ", Quote(info->name),
+                                     ", the first ", Quote(old.driver_name)));
   }
-  if (fresh.endpoint() == old.endpoint()) return "both serve at " + fresh.endpoint();
-  if (info->supported_versions.empty()) return "the second one advertises no service";
-  if (auto told = fresh.Notify({.plugin_registered = true}); !told.ok())
-    return told.error().message;
-  if (auto connected = fresh.Connect(); !connected.ok()) return connected.error().message;
+  if (fresh.endpoint() == old.endpoint())
+    return FailedPrecondition("both serve at " + fresh.endpoint());
+  if (info->supported_versions.empty())
+    return FailedPrecondition("the second one advertises no service");
+  if (auto told = fresh.Notify({.plugin_registered = true}); !told.ok()) return told.error();
+  if (auto connected = fresh.Connect(); !connected.ok()) return connected.error();
   const auto still = old.GetInfo();
-  return still.ok() ? "" : "the first one no longer answers: " + still.error().message;
+  if (!still.ok()) return still.error().Prefixed("the first one no longer answers");
+  return Ok();
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
   const rpc::DraVersion version = driver.versions().front();
   auto claim = driver.MakeClaim(driver.devices.front());
   if (!claim.ok())
-    return driver.Check("rolling.beside", kBeside, [&] { return claim.error().message; });
+    return driver.Check("rolling.beside", kBeside, [&]() -> Result<void> { return claim.error(); });
   const auto before = driver.PrepareOne(*claim, version);
   const auto slices_before = driver.ListSlices();
 
@@ -60,47 +62,54 @@ void CheckRollingUpdate(DriverUnderTest& driver) {
   fresh.driver_name = driver.driver_name;
   fresh.node_name = driver.node_name;
   bool runs = false;
-  driver.Check("rolling.beside", kBeside, [&] {
-    if (!before.ok()) return before.error().message;
-    if (!socket.ok()) return socket.error().message;
-    if (*socket == options.driver_socket) return "both register at " + *socket;
-    std::string problem = CheckBeside(driver, fresh);
-    runs = problem.empty();
-    return problem;
+  driver.Check("rolling.beside", kBeside, [&]() -> Result<void> {
+    if (!before.ok()) return before.error();
+    if (!socket.ok()) return socket.error();
+    if (*socket == options.driver_socket) return FailedPrecondition("both register at " + *socket);
+    const Result<void> result = CheckBeside(driver, fresh);
+    runs = result.ok();
+    return result;
   });
   if (!runs) return;
-  driver.Check("rolling.prepared", "the second instance knows what the first has prepared", [&] {
-    const auto again = fresh.PrepareOne(*claim, version);
-    if (!again.ok()) return again.error().message;
-    return *again == *before ? std::string()
-                             : std::string("its answer differs from that of the first");
-  });
-  driver.Check("rolling.concurrent", "calls to both instances at once all succeed", [&] {
-    const std::vector<rpc::ClaimReference> calls(8, *claim);
-    return DescribeFailedCalls(calls, driver.PrepareAtOnce(calls, &fresh));
-  });
-  driver.Check("rolling.handover", "when the first one ends, the second goes on", [&] {
-    if (auto stopped = options.stop_first(); !stopped.ok()) return stopped.error().message;
-    const auto info = fresh.GetInfo();
-    if (!info.ok()) return "it no longer registers: " + info.error().message;
-    const auto again = fresh.PrepareOne(*claim, version);
-    if (!again.ok()) return again.error().message;
-    return *again == *before ? std::string() : std::string("its answer has changed");
-  });
-  driver.Check("rolling.sockets", "the first one took its own sockets away and no other", [&] {
-    if (options.files.Exists(options.driver_socket))
-      return options.driver_socket + " is still there";
-    if (options.files.Exists(driver.endpoint())) return driver.endpoint() + " is still there";
-    return std::string();
-  });
-  driver.Check("rolling.slices", "the published devices stay as they were", [&] {
-    if (!slices_before.ok()) return slices_before.error().message;
-    if (std::string problem = AwaitCompletePools(fresh); !problem.empty()) return problem;
+  driver.Check("rolling.prepared", "the second instance knows what the first has prepared",
+               [&]() -> Result<void> {
+                 const auto again = fresh.PrepareOne(*claim, version);
+                 if (!again.ok()) return again.error();
+                 if (!(*again == *before))
+                   return FailedPrecondition("its answer differs from that of the first");
+                 return Ok();
+               });
+  driver.Check("rolling.concurrent", "calls to both instances at once all succeed",
+               [&]() -> Result<void> {
+                 const std::vector<rpc::ClaimReference> calls(8, *claim);
+                 return CheckAnswers(calls, driver.PrepareAtOnce(calls, &fresh));
+               });
+  driver.Check("rolling.handover", "when the first one ends, the second goes on",
+               [&]() -> Result<void> {
+                 if (auto stopped = options.stop_first(); !stopped.ok()) return stopped.error();
+                 const auto info = fresh.GetInfo();
+                 if (!info.ok()) return info.error().Prefixed("it no longer registers");
+                 const auto again = fresh.PrepareOne(*claim, version);
+                 if (!again.ok()) return again.error();
+                 if (!(*again == *before)) return FailedPrecondition("its answer has changed");
+                 return Ok();
+               });
+  driver.Check("rolling.sockets", "the first one took its own sockets away and no other",
+               [&]() -> Result<void> {
+                 if (options.files.Exists(options.driver_socket))
+                   return FailedPrecondition(options.driver_socket + " is still there");
+                 if (options.files.Exists(driver.endpoint()))
+                   return FailedPrecondition(driver.endpoint() + " is still there");
+                 return Ok();
+               });
+  driver.Check("rolling.slices", "the published devices stay as they were", [&]() -> Result<void> {
+    if (!slices_before.ok()) return slices_before.error();
+    RETURN_IF_ERROR(AwaitCompletePools(fresh));
     const auto slices = fresh.ListSlices();
-    if (!slices.ok()) return slices.error().message;
-    return DevicesByPool(*slices) == DevicesByPool(*slices_before)
-               ? std::string()
-               : std::string("pools have other numbers of devices than before");
+    if (!slices.ok()) return slices.error();
+    if (!(DevicesByPool(*slices) == DevicesByPool(*slices_before)))
+      return FailedPrecondition("pools have other numbers of devices than before");
+    return Ok();
   });
   driver.Check("rolling.unprepare", "the second one undoes what the first has prepared",
                [&] { return fresh.UnprepareOne(*claim, version); });

@@ -30,7 +30,7 @@ std::map<std::string, PoolView> Pools(const std::vector<api::ObjectPtr>& slices)
   return pools;
 }
 
-std::string CheckOwners(const std::vector<api::ObjectPtr>& slices) {
+Result<void> CheckOwners(const std::vector<api::ObjectPtr>& slices) {
   for (const api::ObjectPtr& slice : slices) {
     const std::string_view of = (*slice)["spec"]["nodeName"].str();
     if (of.empty()) continue;
@@ -40,9 +40,10 @@ std::string CheckOwners(const std::vector<api::ObjectPtr>& slices) {
                         owner["controller"].boolean());
     }
     if (!owned)
-      return StrCat("slice ", slice->name(), " is not owned by node ", of, ": it would outlive it");
+      return FailedPrecondition(
+          StrCat("slice ", slice->name(), " is not owned by node ", of, ": it would outlive it"));
   }
-  return "";
+  return Ok();
 }
 
 // Of one device; items of lists count one by one.
@@ -59,7 +60,7 @@ std::size_t AttributeValues(Value device) {
   return values;
 }
 
-std::string CheckLimits(const std::vector<api::ObjectPtr>& slices) {
+Result<void> CheckLimits(const std::vector<api::ObjectPtr>& slices) {
   for (const api::ObjectPtr& slice : slices) {
     const Value devices = (*slice)["spec"]["devices"];
     bool complex = false;
@@ -67,70 +68,75 @@ std::string CheckLimits(const std::vector<api::ObjectPtr>& slices) {
       complex = complex || !device["taints"].empty() || !device["consumesCounters"].empty();
       const std::size_t facts = device["attributes"].size() + device["capacity"].size();
       if (facts > 32) {
-        return StrCat("device ", device["name"].str(), " has ", facts,
-                      " attributes and capacities, 32 are allowed");
+        return FailedPrecondition(StrCat("device ", device["name"].str(), " has ", facts,
+                                         " attributes and capacities, 32 are allowed"));
       }
       if (const std::size_t values = AttributeValues(device); values > kMaxAttributeValues) {
-        return StrCat("device ", device["name"].str(), " has ", values, " values of attributes, ",
-                      kMaxAttributeValues, " are allowed");
+        return FailedPrecondition(StrCat("device ", device["name"].str(), " has ", values,
+                                         " values of attributes, ", kMaxAttributeValues,
+                                         " are allowed"));
       }
     }
     const std::size_t limit = complex ? 64 : 128;
     if (devices.size() > limit) {
-      return StrCat("slice ", slice->name(), " has ", devices.size(), " devices, ", limit,
-                    " are allowed");
+      return FailedPrecondition(StrCat("slice ", slice->name(), " has ", devices.size(),
+                                       " devices, ", limit, " are allowed"));
     }
   }
-  return "";
+  return Ok();
 }
 
 }  // namespace
 
-std::string DescribeIncompletePools(const std::vector<api::ObjectPtr>& slices) {
+Result<void> CheckPools(const std::vector<api::ObjectPtr>& slices) {
   for (const auto& [name, pool] : Pools(slices)) {
     if (static_cast<std::int64_t>(pool.slices.size()) != pool.count) {
-      return StrCat("pool ", name, " has ", pool.slices.size(), " slices of generation ",
-                    pool.generation, " and announces ", pool.count);
+      return FailedPrecondition(StrCat("pool ", name, " has ", pool.slices.size(),
+                                       " slices of generation ", pool.generation, " and announces ",
+                                       pool.count));
     }
     std::set<std::string> names;
     for (const api::ObjectPtr& slice : pool.slices) {
       if ((*slice)["spec"]["pool"]["resourceSliceCount"].integer() != pool.count) {
-        return StrCat("slices of pool ", name, " disagree about their number");
+        return FailedPrecondition(StrCat("slices of pool ", name, " disagree about their number"));
       }
       for (const Value device : (*slice)["spec"]["devices"].elements()) {
         if (!names.insert(std::string(device["name"].str())).second) {
-          return StrCat("device ", device["name"].str(), " comes twice in pool ", name);
+          return FailedPrecondition(
+              StrCat("device ", device["name"].str(), " comes twice in pool ", name));
         }
       }
     }
   }
-  return "";
+  return Ok();
 }
 
 void CheckSlices(DriverUnderTest& driver) {
   std::vector<api::ObjectPtr> slices;
-  driver.Check("slices.published", "its devices are published on the API server", [&] {
-    if (driver.driver_name.empty()) {
-      return std::string(
-          "the driver's name is not known, as the socket serves no registration: "
-          "give it with --driver-name");
-    }
-    // Until the pools are complete or the time is up; the list itself waits too.
-    for (int attempt = 0; attempt < 50; ++attempt) {
-      if (auto found = driver.FindNode(); !found.ok()) return found.error().message;
-      auto listed = driver.ListSlices();
-      if (!listed.ok()) return listed.error().message;
-      slices = *std::move(listed);
-      if (!slices.empty() && DescribeIncompletePools(slices).empty()) return std::string();
-      driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
-    }
-    if (!slices.empty()) return std::string();
-    return StrCat("no ResourceSlice of driver ", driver.driver_name,
-                  driver.node_name.empty() ? "" : " for node " + driver.node_name);
-  });
+  driver.Check("slices.published", "its devices are published on the API server",
+               [&]() -> Result<void> {
+                 if (driver.driver_name.empty()) {
+                   return FailedPrecondition(
+                       "the driver's name is not known, as the socket serves no registration: "
+                       "give it with --driver-name");
+                 }
+                 // Until the pools are complete or the time is up; the list itself waits too.
+                 for (int attempt = 0; attempt < 50; ++attempt) {
+                   if (auto found = driver.FindNode(); !found.ok()) return found.error();
+                   auto listed = driver.ListSlices();
+                   if (!listed.ok()) return listed.error();
+                   slices = *std::move(listed);
+                   if (!slices.empty() && CheckPools(slices).ok()) return Ok();
+                   driver.options().wait_until([] { return false; }, driver.options().timeout / 50);
+                 }
+                 if (!slices.empty()) return Ok();
+                 return FailedPrecondition(
+                     StrCat("no ResourceSlice of driver ", driver.driver_name,
+                            driver.node_name.empty() ? "" : " for node " + driver.node_name));
+               });
   if (slices.empty()) return;
   driver.Check("slices.complete", "every pool is complete and names each device once",
-               [&] { return DescribeIncompletePools(slices); });
+               [&] { return CheckPools(slices); });
   driver.Check("slices.owned", "slices of a node are its own and are owned by it",
                [&] { return CheckOwners(slices); });
   driver.Check("slices.limits", "no slice is beyond the limits of the API",

@@ -82,10 +82,10 @@ Result<std::string> DriverUnderTest::PodUid() {
 }
 
 void DriverUnderTest::Check(const std::string& id, const std::string& title,
-                            const std::function<std::string()>& check) {
-  std::string why = check();
-  report_.checks.push_back(
-      {id, title, why.empty() ? Outcome::kPassed : Outcome::kFailed, std::move(why)});
+                            const std::function<Result<void>()>& check) {
+  const Result<void> result = check();
+  report_.checks.push_back({id, title, result.ok() ? Outcome::kPassed : Outcome::kFailed,
+                            result.ok() ? "" : result.error().message});
   if (options_.on_result) options_.on_result(report_.checks.back());
 }
 
@@ -214,13 +214,16 @@ Result<std::vector<rpc::PreparedDevice>> DriverUnderTest::PrepareOne(
   return std::move(found->second.devices);
 }
 
-std::string DriverUnderTest::UnprepareOne(const rpc::ClaimReference& claim,
-                                          rpc::DraVersion version) {
+Result<void> DriverUnderTest::UnprepareOne(const rpc::ClaimReference& claim,
+                                           rpc::DraVersion version) {
   const auto results = Unprepare({claim}, version);
-  if (!results.ok()) return results.error().message;
+  if (!results.ok()) return results.error();
   const auto found = results->find(claim.uid);
-  if (found == results->end()) return "the answer does not contain the claim's UID";
-  return found->second.error;
+  if (found == results->end()) {
+    return FailedPrecondition("the answer does not contain the claim's UID");
+  }
+  if (!found->second.error.empty()) return FailedPrecondition(found->second.error);
+  return Ok();
 }
 
 Result<rpc::HealthReport> DriverUnderTest::FirstHealthReport(rpc::HealthService service) {
@@ -243,7 +246,7 @@ Result<rpc::HealthReport> DriverUnderTest::FirstHealthReport(rpc::HealthService 
   return std::move(**answer);
 }
 
-std::string DriverUnderTest::AwaitSecondHealthReport(rpc::HealthService service, Duration limit) {
+Result<void> DriverUnderTest::AwaitSecondHealthReport(rpc::HealthService service, Duration limit) {
   auto reports = std::make_shared<int>(0);
   auto end = std::make_shared<std::optional<Result<void>>>();
   auto stream =
@@ -253,9 +256,10 @@ std::string DriverUnderTest::AwaitSecondHealthReport(rpc::HealthService service,
                         .on_end = [end](Result<void> result) { *end = std::move(result); }});
   if (options_.wait_until([&] { return *reports >= 2 || end->has_value(); }, limit) &&
       *reports >= 2)
-    return "";
-  if (*end) return (*end)->ok() ? "the stream ended" : (*end)->error().message;
-  return StrCat(*reports, " reports in the time after which a node takes health for unknown");
+    return Ok();
+  if (*end) return (*end)->ok() ? FailedPrecondition("the stream ended") : (*end)->error();
+  return FailedPrecondition(
+      StrCat(*reports, " reports in the time after which a node takes health for unknown"));
 }
 
 client::Reply DriverUnderTest::Await(const std::function<void(client::ReplyCallback)>& call) {

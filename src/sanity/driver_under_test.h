@@ -35,9 +35,9 @@ class DriverUnderTest {
   std::string no_device = "there is no device to claim";  // why `devices` is empty
 
   // --- checks
-  // An empty text is a pass.
+  // An error is reported as a failure of the check.
   void Check(const std::string& id, const std::string& title,
-             const std::function<std::string()>& check);
+             const std::function<Result<void>()>& check);
   void Skip(const std::string& id, const std::string& title, const std::string& why);
   Report& report() { return report_; }
   const Options& options() const { return options_; }
@@ -64,10 +64,10 @@ class DriverUnderTest {
   // The answer for one claim, or what is wrong with it.
   Result<std::vector<rpc::PreparedDevice>> PrepareOne(
       const rpc::ClaimReference& claim, rpc::DraVersion version = rpc::DraVersion::kV1);
-  std::string UnprepareOne(const rpc::ClaimReference& claim,
-                           rpc::DraVersion version = rpc::DraVersion::kV1);
-  // Empty once a stream has sent a second report within `limit`, else what is wrong.
-  std::string AwaitSecondHealthReport(rpc::HealthService service, Duration limit);
+  Result<void> UnprepareOne(const rpc::ClaimReference& claim,
+                            rpc::DraVersion version = rpc::DraVersion::kV1);
+  // Fails unless a stream sends a second report within `limit`.
+  Result<void> AwaitSecondHealthReport(rpc::HealthService service, Duration limit);
   // The first message of a stream.
   Result<rpc::HealthReport> FirstHealthReport(rpc::HealthService service);
 
@@ -114,12 +114,12 @@ void CheckHealth(DriverUnderTest& driver);
 void CheckRestart(DriverUnderTest& driver);
 void CheckRollingUpdate(DriverUnderTest& driver);
 
-// What is wrong with the slices as a whole, or "". Used after a restart too.
-std::string DescribeIncompletePools(const std::vector<api::ObjectPtr>& slices);
-// Waits until the driver's pools are complete; "" or what is wrong when the time is up.
-std::string AwaitCompletePools(DriverUnderTest& driver);
-// What is wrong with answers to `calls`, one each, or "".
-std::string DescribeFailedCalls(const std::vector<rpc::ClaimReference>& calls,
-                                const std::vector<Result<rpc::PrepareResults>>& results);
+// The slices as a whole: every pool is complete and names each device once.
+Result<void> CheckPools(const std::vector<api::ObjectPtr>& slices);
+// Waits until the driver's pools are complete. The error is the last one found when time is up.
+Result<void> AwaitCompletePools(DriverUnderTest& driver);
+// The answers to `calls`, one each.
+Result<void> CheckAnswers(const std::vector<rpc::ClaimReference>& calls,
+                          const std::vector<Result<rpc::PrepareResults>>& results);
 
 }  // namespace drakkar::sanity
